@@ -34,7 +34,7 @@ Levels = Annotated[
     typer.Option("--level", help="Levels the speaker may decide (embedded profile only); none, if nothing is said."),
 ]
 
-_STATUSES = {"approve": "approved", "reject": "rejected"}
+_STATUS_BY_DECISION = {"approve": "approved", "reject": "rejected"}
 _WAIT_SECONDS = 30.0  # seconds for what comes of a decision
 
 approvals = typer.Typer(no_args_is_help=True, help="What waits for a person's yes: list, look, approve, reject.")
@@ -48,8 +48,8 @@ def list_approvals(url: Gateway = "", as_json: AsJson = False) -> None:
 
       purple approvals list
     """
-    found = ask_gateway(url, "GET", "/approvals")
-    print_rows(found, "approvals", _approvals_table, "Nothing waits for an approval.", as_json=as_json)
+    answer = ask_gateway(url, "GET", "/approvals")
+    print_rows(answer, "approvals", _approvals_table, "Nothing waits for an approval.", as_json=as_json)
 
 
 @approvals.command()
@@ -115,40 +115,40 @@ def _submit_decision(
 class DecisionOutcome(NamedTuple):
     """The result of deciding an approval.
 
-    ``task``: the record of its task, read once the task has ended or waits again; ``earlier``: the same decision had
-    been made before this command.
+    ``task``: the record of its task, read once the task has ended or waits again; ``was_decided``: the same decision
+    had been made before this command.
     """
 
     approval: JsonObject
     task: JsonObject
-    earlier: bool
+    was_decided: bool
 
 
 async def _decide_and_wait(client: GatewayClient, approval_id: str, body: JsonObject) -> DecisionOutcome:
     path = path_of("approvals", approval_id)
     approval = await client.request_json("GET", path)
-    earlier = approval.get("status") == _STATUSES.get(str(body["decision"]))
-    if not earlier:
+    was_decided = approval.get("status") == _STATUS_BY_DECISION.get(str(body["decision"]))
+    if not was_decided:
         approval = await client.request_json("POST", path, body)
     task_id = str(approval.get("task_id"))
     with suppress(TimeoutError):
         async with asyncio.timeout(_WAIT_SECONDS):
             async for _ in client.stream_events(task_id):  # until it has ended, or waits for somebody
                 pass
-    return DecisionOutcome(approval, await client.request_json("GET", path_of("tasks", task_id)), earlier)
+    return DecisionOutcome(approval, await client.request_json("GET", path_of("tasks", task_id)), was_decided)
 
 
-def _print_decision(found: DecisionOutcome) -> None:
+def _print_decision(outcome: DecisionOutcome) -> None:
     """Print the decision and the state of its task."""
-    approval = found.approval
-    already = "already " if found.earlier else ""
-    by = ", ".join(str(one.get("by")) for one in objects_in(approval.get("decisions")))
-    waits = approval.get("status") == "waiting"
-    decided = f"a decision by {by} counts" if waits else f"{already}{approval.get('status')} by {by}"
-    out.print(Text(f"approval {approval.get('approval_id')}: {decided}", "bold"))
-    if waits:
+    approval = outcome.approval
+    prefix = "already " if outcome.was_decided else ""
+    by = ", ".join(str(decision.get("by")) for decision in objects_in(approval.get("decisions")))
+    is_waiting = approval.get("status") == "waiting"
+    sentence = f"a decision by {by} counts" if is_waiting else f"{prefix}{approval.get('status')} by {by}"
+    out.print(Text(f"approval {approval.get('approval_id')}: {sentence}", "bold"))
+    if is_waiting:
         err.print(Text(f"it goes on waiting: {_describe_approver(approval)}", "dim"))
-    print_task(found.task)
+    print_task(outcome.task)
 
 
 def _print_approval(approval: JsonObject) -> None:
@@ -163,14 +163,14 @@ def _print_approval(approval: JsonObject) -> None:
         out.print(_figures_table(figures))
     if reads := objects_in(approval.get("evidence")):
         out.print(_reads_table(reads))
-    for passed in objects_in(approval.get("escalations")):
-        who = who_decides(str(passed.get("level") or ""))
-        out.print(Text(f"not decided by {who} before {format_local_time(passed.get('deadline'))}"))
-    for one in objects_in(approval.get("decisions")):
-        said = f": {one.get('comment')}" if one.get("comment") else ""
-        out.print(Text(f"{one.get('decision')} by {one.get('by')}{said}"))
-    until = format_local_time(approval.get("deadline"))
-    err.print(Text(f"{_describe_approver(approval)}, until {until}{_describe_next_escalation(approval)}", "dim"))
+    for escalation in objects_in(approval.get("escalations")):
+        who = who_decides(str(escalation.get("level") or ""))
+        out.print(Text(f"not decided by {who} before {format_local_time(escalation.get('deadline'))}"))
+    for decision in objects_in(approval.get("decisions")):
+        comment = f": {decision.get('comment')}" if decision.get("comment") else ""
+        out.print(Text(f"{decision.get('decision')} by {decision.get('by')}{comment}"))
+    deadline = format_local_time(approval.get("deadline"))
+    err.print(Text(f"{_describe_approver(approval)}, until {deadline}{_describe_next_escalation(approval)}", "dim"))
     err.print(Text(f"plan {approval.get('plan_hash')}", "dim"))
 
 
@@ -202,10 +202,10 @@ def _reads_table(rows: list[JsonObject]) -> Table:
     """A table of the reads that support the plan; long results are cut."""
 
     def cells(row: JsonObject) -> Sequence[object]:
-        showed = plain_text(row.get("shows")) + (" ..." if row.get("cut") else "")
-        showed = "\n".join(filter(None, (showed, plain_text(row.get("note")))))
-        asked_for = f"{row.get('tool')} {dumps(row.get('arguments'))}"
-        return row.get("ref"), asked_for, showed, join_values(row.get("supports"))
+        result = plain_text(row.get("shows")) + (" ..." if row.get("cut") else "")
+        result = "\n".join(filter(None, (result, plain_text(row.get("note")))))
+        call = f"{row.get('tool')} {dumps(row.get('arguments'))}"
+        return row.get("ref"), call, result, join_values(row.get("supports"))
 
     return text_table(("read", "asked", "showed", "supports"), map(cells, rows), "what it rests on")
 
@@ -214,14 +214,14 @@ def _describe_next_escalation(row: JsonObject) -> str:
     """What happens at the deadline if nobody has decided: the next level is asked, or the calls are rejected."""
     if row.get("status") != "waiting":
         return ""
-    later = list_or_empty(row.get("goes_on_to"))
-    return f"; then it goes on to {who_decides(str(later[0]))}" if later else "; no answer means no"
+    next_levels = list_or_empty(row.get("goes_on_to"))
+    return f"; then it goes on to {who_decides(str(next_levels[0]))}" if next_levels else "; no answer means no"
 
 
 def _describe_approver(row: JsonObject) -> str:
     level = who_decides(str(row.get("level") or ""))
-    given = sum(one.get("decision") == "approve" for one in objects_in(row.get("decisions")))
-    several = f", {given} of {row.get('needed')} given" if row.get("needed") != 1 else ""
+    yes_count = sum(decision.get("decision") == "approve" for decision in objects_in(row.get("decisions")))
+    progress = f", {yes_count} of {row.get('needed')} given" if row.get("needed") != 1 else ""
     step = row.get("confirmation")
-    about = f" ({step.get('number')} of {step.get('of')}: {step.get('about')})" if isinstance(step, dict) else ""
-    return f"{level}{several}{about}"
+    confirmation = f" ({step.get('number')} of {step.get('of')}: {step.get('about')})" if isinstance(step, dict) else ""
+    return f"{level}{progress}{confirmation}"

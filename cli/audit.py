@@ -12,8 +12,8 @@ from cli.console import CommandError, format_local_time, out, plain_text, print_
 from cli.gateway.client import AsJson, Gateway, GatewayClient, run_with_gateway
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
-_LINES = ("tool", "arguments", "asked_by", "approved_by", "why", "status", "proof", "sent")
-_FIELDS = (
+_PRINTED_FIELDS = ("tool", "arguments", "asked_by", "approved_by", "why", "status", "proof", "sent")
+_CSV_FIELDS = (
     *("task_id", "session_id", "process_type", "task_state", "asked_by", "asked_at"),
     *("call_id", "connection", "tool", "class", "arguments", "arguments_sha256", "provenance", "figures"),
     *("approved_by", "allowed_by", "approvals", "rules", "policy_hash", "plan_hash"),
@@ -39,12 +39,12 @@ def audit(
     """
     if as_json and as_csv:
         raise CommandError("--json and --csv exclude each other.", "Ask for one of them.")
-    given = {"task": task, "session": session, "since": since, "until": until}
-    filters = {name: value for name, value in given.items() if value}
-    found = run_with_gateway(url, lambda client: _read_all_pages(client, filters))
-    writes = objects_in(found.get("writes"))
+    options = {"task": task, "session": session, "since": since, "until": until}
+    filters = {name: value for name, value in options.items() if value}
+    answer = run_with_gateway(url, lambda client: _read_all_pages(client, filters))
+    writes = objects_in(answer.get("writes"))
     if as_json:
-        print_json(dumps(found))
+        print_json(dumps(answer))
     elif as_csv:
         out.file.write(writes_as_csv(writes))
     else:
@@ -66,10 +66,10 @@ def writes_as_csv(writes: list[JsonObject]) -> str:
     """The writes as CSV with a header. A cell that a spreadsheet would take for a formula begins with an apostrophe."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_FIELDS)
+    writer.writerow(_CSV_FIELDS)
     for write in writes:
         flat = {**write, **_flatten_write(write)}
-        writer.writerow([_csv_cell(flat.get(name)) for name in _FIELDS])
+        writer.writerow([_csv_cell(flat.get(name)) for name in _CSV_FIELDS])
     return text.getvalue()
 
 
@@ -93,20 +93,20 @@ def print_writes(writes: list[JsonObject]) -> None:
         flat = {**write, **_flatten_write(write), "sent": format_local_time(write.get("sent_at"))}
         flat["why"] = flat["rules"] or "no rule asked for anybody's yes"
         out.print(Text(f"\ntask {flat.get('task_id')} call {flat.get('call_id')}", "bold"), soft_wrap=True)
-        for name in _LINES:
+        for name in _PRINTED_FIELDS:
             words = f"  {name.replace('_', ' '):<12}{plain_text(flat.get(name))}"
             out.print(Text(words), soft_wrap=True)  # a server's words are shown as they are, never read as markup
 
 
 def _approval_in_words(write: JsonObject) -> str:
     """Who approved the write and what they said; if nobody did, what allowed it."""
-    decisions = [one for asked in objects_in(write.get("approvals")) for one in objects_in(asked.get("decisions"))]
-    yes = [
-        f"{one.get('by')} at {one.get('at')}" + (f" ({one['comment']})" if one.get("comment") else "")
-        for one in decisions
-        if one.get("decision") == "approve"
-    ]
-    return "; ".join(yes) or plain_text(write.get("allowed_by"))
+    sentences = []
+    for approval in objects_in(write.get("approvals")):
+        for decision in objects_in(approval.get("decisions")):
+            if decision.get("decision") == "approve":
+                comment = f" ({decision['comment']})" if decision.get("comment") else ""
+                sentences.append(f"{decision.get('by')} at {decision.get('at')}{comment}")
+    return "; ".join(sentences) or plain_text(write.get("allowed_by"))
 
 
 def _csv_cell(value: Json) -> str:

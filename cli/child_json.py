@@ -33,17 +33,17 @@ async def run_for_json(
         )
         try:
             async with asyncio.timeout(seconds):
-                said, complained = await process.communicate()
+                output, error_output = await process.communicate()
         except TimeoutError:
             process.kill()
             await process.wait()
             raise CommandError(f"{doing}: no result within {seconds:.0f} seconds.", code=code) from None
-    complaints = complained.decode().strip()
+    complaints = error_output.decode().strip()
     if process.returncode and complaints:
-        *before, last = complaints.splitlines()
-        raise CommandError(last, "\n".join(before)[-_MOST_SHOWN:], code)
+        *earlier_lines, last_line = complaints.splitlines()
+        raise CommandError(last_line, "\n".join(earlier_lines)[-_MOST_SHOWN:], code)
     try:
-        return loads_object(said.decode().strip().splitlines()[-1])
+        return loads_object(output.decode().strip().splitlines()[-1])
     except (IndexError, ValueError):
         sentence = f"{doing}: there was no result (exit code {process.returncode})."
         raise CommandError(sentence, complaints[-_MOST_SHOWN:], code) from None

@@ -49,7 +49,8 @@ def text_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: 
     """
     table = Table(*(Column(header, overflow="fold") for header in columns), title=title)
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text("" if cell is None else str(cell)) for cell in row))
+        cells = ("" if cell is None else cell for cell in row)
+        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in cells))
     return table
 
 
@@ -58,17 +59,19 @@ def print_json(text: str) -> None:
     out.print(text, markup=False, soft_wrap=True)
 
 
-def print_answer(found: JsonObject, show: Callable[[JsonObject], object], *, as_json: bool) -> None:
+def print_answer(answer: JsonObject, show: Callable[[JsonObject], object], *, as_json: bool) -> None:
     """Print a gateway's answer as JSON, or by calling ``show``, which prints it for people."""
     if as_json:
-        print_json(dumps(found))
+        print_json(dumps(answer))
     else:
-        show(found)
+        show(answer)
 
 
 def plain_text(value: Json) -> str:
     """A value as plain text: strings as they are, null and empty containers as empty text, other values as JSON."""
-    return value if isinstance(value, str) else "" if value in (None, [], {}) else dumps(value)
+    if isinstance(value, str):
+        return value
+    return "" if value in (None, [], {}) else dumps(value)
 
 
 def join_values(value: Json) -> str:
@@ -81,10 +84,10 @@ def format_local_time(value: Json) -> str:
     if not isinstance(value, str):
         return "" if value is None else str(value)
     try:
-        at = datetime.fromisoformat(value)
+        moment = datetime.fromisoformat(value)
     except ValueError:
         return value
-    return f"{at.astimezone():%Y-%m-%d %H:%M}"
+    return f"{moment.astimezone():%Y-%m-%d %H:%M}"
 
 
 _INDENT = "  "
@@ -113,13 +116,13 @@ def _indent_block(opening: str, parts: Iterator[str], closing: str, margin: str)
 class StartupProgress:
     """Shows progress while a stack starts. Call it with the names of the processes that are not ready yet."""
 
-    def __init__(self, console: Console, quiet: bool = False) -> None:
+    def __init__(self, console: Console, is_quiet: bool = False) -> None:
         self._console = console
-        self._quiet = quiet
+        self._is_quiet = is_quiet
         self._status = Status("Starting ...", console=console)
 
     def __enter__(self) -> "StartupProgress":
-        if self._quiet:
+        if self._is_quiet:
             return self
         if self._console.is_terminal:
             self._status.start()

@@ -32,8 +32,8 @@ def list_dead_letters(
 
       purple dlq list
     """
-    found = ask_as_operator(url, name, "dlq", "list", body={"limit": limit})
-    print_rows(found, "letters", _build_table, "No dead letters.", as_json=as_json)
+    answer = ask_as_operator(url, name, "dlq", "list", body={"limit": limit})
+    print_rows(answer, "letters", _build_table, "No dead letters.", as_json=as_json)
 
 
 @dlq.command()
@@ -67,11 +67,11 @@ def requeue(
     """
     if bool(letter_id) == outcomes:
         raise CommandError("Name one letter, or say --outcomes for all outcomes.")
-    body: JsonObject = {"again": again}
-    found = (
-        _requeue_outcomes(url, name) if outcomes else ask_as_operator(url, name, "dlq", letter_id, "requeue", body=body)
-    )
-    print_answer(found, _print_result, as_json=as_json)
+    if outcomes:
+        answer = _requeue_outcomes(url, name)
+    else:
+        answer = ask_as_operator(url, name, "dlq", letter_id, "requeue", body={"again": again})
+    print_answer(answer, _print_result, as_json=as_json)
 
 
 @dlq.command()
@@ -88,25 +88,25 @@ def drop(letter_id: LetterId, name: Name = "", url: Gateway = "", as_json: AsJso
 def _requeue_outcomes(url: str, name: str) -> JsonObject:
     """Requeue the outcomes among the newest letters, at most one list of them: repeat the call for the rest."""
     letters = objects_in(ask_as_operator(url, name, "dlq", "list", body={"limit": _MOST_LISTED}).get("letters"))
-    mine = [letter for letter in letters if letter.get("kind") == "outcome"]
-    known = [str(letter["id"]) for letter in mine if letter.get("task_id")]
-    for letter_id in reversed(known):  # the oldest first, as they came
+    outcomes = [letter for letter in letters if letter.get("kind") == "outcome"]
+    readable_ids = [str(letter["id"]) for letter in outcomes if letter.get("task_id")]
+    for letter_id in reversed(readable_ids):  # the oldest first, as they came
         ask_as_operator(url, name, "dlq", letter_id, "requeue")
-    return {"requeued_outcomes": len(known), "unreadable": len(mine) - len(known)}
+    return {"requeued_outcomes": len(readable_ids), "unreadable": len(outcomes) - len(readable_ids)}
 
 
 def _build_table(letters: list[JsonObject]) -> Table:
     def cells(letter: JsonObject) -> Sequence[object]:
-        why = " ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
-        return letter.get("id"), format_local_time(letter.get("at")), letter.get("task_id"), letter.get("tries"), why
+        reason = " ".join(str(letter.get(key)) for key in ("reason", "error") if letter.get(key))
+        return letter.get("id"), format_local_time(letter.get("at")), letter.get("task_id"), letter.get("tries"), reason
 
     return text_table(("letter", "since", "task", "tries", "why"), map(cells, letters))
 
 
-def _print_result(found: JsonObject) -> None:
+def _print_result(answer: JsonObject) -> None:
     table = Table("what", "value", show_header=False)
-    for key, value in found.items():
+    for key, value in answer.items():
         table.add_row(key.replace("_", " "), Text(plain_text(value)))
     out.print(table)
-    if found.get("requeued") and found.get("task_id"):
-        err.print(f"Follow it: purple task show {found['task_id']}", style="dim", soft_wrap=True)
+    if answer.get("requeued") and answer.get("task_id"):
+        err.print(f"Follow it: purple task show {answer['task_id']}", style="dim", soft_wrap=True)

@@ -17,7 +17,7 @@ _TIMEOUT_SECONDS = 30.0
 _SHOWN_FIELDS = (
     "key_id", "principal_id", "roles", "levels", "label", "created_at", "created_by", "last_used_at", "expires_at",
 )  # fmt: skip
-_LIMITS = (
+_LIMIT_UNITS = (
     ("requests_a_minute", "requests/min"),
     ("messages_a_minute", "messages/min"),
     ("messages_a_day", "messages/day"),
@@ -40,9 +40,9 @@ def create_first_key(
 
       REDIS_URL=redis://localhost purple keys first olga
     """
-    asked = ("first-key", "--tenant", tenant, "--principal", principal, *(("--again",) if again else ()))
-    made = run_module_for_json("services.gateway", *asked, doing="Making the key", seconds=_TIMEOUT_SECONDS)
-    print_answer(made, _print_new_key, as_json=as_json)
+    arguments = ("first-key", "--tenant", tenant, "--principal", principal, *(("--again",) if again else ()))
+    key = run_module_for_json("services.gateway", *arguments, doing="Making the key", seconds=_TIMEOUT_SECONDS)
+    print_answer(key, _print_new_key, as_json=as_json)
 
 
 @keys.command()
@@ -66,11 +66,11 @@ def create(
       purple keys create dana --role approver --level manager --days 90
       purple keys create robot --messages 30 --daily 1000
     """
-    wish: JsonObject = {"principal": principal, "label": label, "levels": [*parse_levels(level)]}
-    wish |= {"roles": [one.value for one in role or [Role.CLIENT]]}
+    key: JsonObject = {"principal": principal, "label": label, "levels": [*parse_levels(level)]}
+    key |= {"roles": [word.value for word in role or [Role.CLIENT]]}
     numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
-    wish |= {name: number for name, number in numbers.items() if number is not None}
-    print_answer(ask_as_operator(url, name, "keys", "create", body={"key": wish}), _print_new_key, as_json=as_json)
+    key |= {name: number for name, number in numbers.items() if number is not None}
+    print_answer(ask_as_operator(url, name, "keys", "create", body={"key": key}), _print_new_key, as_json=as_json)
 
 
 @keys.command("list")
@@ -102,9 +102,9 @@ def revoke(
     print_answer(revoked, lambda _: out.print(sentence), as_json=as_json)
 
 
-def _print_new_key(made: JsonObject) -> None:
-    err.print(f"A key for {made.get('principal_id')}. It is shown this once:", style="dim")
-    out.print(str(made.get("token")), markup=False, soft_wrap=True)
+def _print_new_key(key: JsonObject) -> None:
+    err.print(f"A key for {key.get('principal_id')}. It is shown this once:", style="dim")
+    out.print(str(key.get("token")), markup=False, soft_wrap=True)
 
 
 def _build_table(rows: list[JsonObject]) -> Table:
@@ -119,8 +119,8 @@ def _build_table(rows: list[JsonObject]) -> Table:
 
 
 def _describe_limits(row: JsonObject) -> str:
-    own = ((row.get(name), shown) for name, shown in _LIMITS)
-    return ", ".join(f"{number or 'any'} {shown}" for number, shown in own if number is not None) or "as usual"
+    limits = ((row.get(name), unit) for name, unit in _LIMIT_UNITS)
+    return ", ".join(f"{number or 'any'} {unit}" for number, unit in limits if number is not None) or "as usual"
 
 
 def _validity_cell(row: JsonObject) -> Text:

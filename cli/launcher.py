@@ -34,13 +34,14 @@ from shared.infra.redis import VolatileRedis, check_durable, connect
 from shared.ports.store import StoreUnavailable
 
 UNRULED_WRITES = "UNRULED_WRITES"
-WORDS = ("approve", "allow")
+UNRULED_WORDS = ("approve", "allow")
 
 
 def are_unruled_writes_undecided(options: StackOptions) -> bool:
     """Whether no tenant record, variable or earlier answer says if a write that no rule covers needs approval."""
-    said = options.uses_company or options.environ.get("TENANT_FILE") or options.environ.get(UNRULED_WRITES)
-    return not said and not _tenant_record_path(options).exists()
+    if options.uses_company or options.environ.get("TENANT_FILE") or options.environ.get(UNRULED_WRITES):
+        return False
+    return not _tenant_record_path(options).exists()
 
 
 def record_unruled_writes_choice(options: StackOptions) -> StackOptions:
@@ -52,8 +53,8 @@ def record_unruled_writes_choice(options: StackOptions) -> StackOptions:
     word = options.environ.get(UNRULED_WRITES, "")
     if word and options.environ.get("TENANT_FILE"):
         raise CommandError(f"{UNRULED_WRITES} and TENANT_FILE are both set: the record says it, in its unruled_writes.")
-    if word and word not in WORDS:
-        raise CommandError(f"{UNRULED_WRITES} cannot be {word!r}: it is {WORDS[0]} or {WORDS[1]}.")
+    if word and word not in UNRULED_WORDS:
+        raise CommandError(f"{UNRULED_WRITES} cannot be {word!r}: it is {UNRULED_WORDS[0]} or {UNRULED_WORDS[1]}.")
     if are_unruled_writes_undecided(options):
         server = options.environ["GREEN_AGENT_MCP_URL"]
         raise CommandError(
@@ -78,11 +79,11 @@ def _write_tenant_record(options: StackOptions, word: str) -> Path:
     the record's path.
     """
     record = _tenant_record_path(options)
-    before = record if record.exists() and not options.uses_company else default_tenant_file(options)
+    source = record if record.exists() and not options.uses_company else default_tenant_file(options)
     try:
-        content = loads_object(before.read_text("utf-8"))
+        content = loads_object(source.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise CommandError(f"{before} cannot be read: {error}") from error
+        raise CommandError(f"{source} cannot be read: {error}") from error
     if word:
         options.folder.mkdir(parents=True, exist_ok=True)
         record.write_text(indent_json({**content, "unruled_writes": word}) + "\n", "utf-8")
@@ -91,10 +92,10 @@ def _write_tenant_record(options: StackOptions, word: str) -> Path:
 
 Say = Callable[[str], None]
 
-FIRST_PAUSE = 0.5
-LONGEST_PAUSE = 30.0
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 30.0
 STEADY_SECONDS = 60.0  # who ran for so long has not failed to start
-LOOK_EVERY = 0.2
+CHECK_SECONDS = 0.2
 
 
 class RestartBackoff:
@@ -106,12 +107,12 @@ class RestartBackoff:
     def pause_after(self, lived: float) -> float:
         """The seconds to wait before the next restart of a process that has run for ``lived`` seconds."""
         self._early = 0 if lived >= STEADY_SECONDS else self._early
-        pause = min(FIRST_PAUSE * 2.0**self._early, LONGEST_PAUSE)
+        pause = min(FIRST_PAUSE_SECONDS * 2.0**self._early, LONGEST_PAUSE_SECONDS)
         self._early += 1
         return pause
 
 
-async def keep_child_running(child: Child, ready_seconds: float, say: Say) -> None:
+async def keep_child_running(child: Child, say: Say) -> None:
     """Restart a child whenever it ends, until cancelled; ``say`` is called with a sentence on each end and restart.
 
     A child that ends because of its settings or its port is restarted too: the cause may go away.
@@ -121,12 +122,12 @@ async def keep_child_running(child: Child, ready_seconds: float, say: Say) -> No
         started = time.monotonic()
         await child.wait()
         pause = restarts.pause_after(time.monotonic() - started)
-        ended = f"{child.spec.name} ended with exit code {child.exit_code}"
-        say(f"{ended}; it is started again in {pause:g} s ({child.log}).")
+        end_sentence = f"{child.spec.name} ended with exit code {child.exit_code}"
+        say(f"{end_sentence}; it is started again in {pause:g} s ({child.log}).")
         await asyncio.sleep(pause)
         child.start_again()
         try:
-            await wait_until_ready((child,), ready_seconds)
+            await wait_until_ready((child,), READY_SECONDS)
         except CommandError as complaint:
             say(complaint.sentence)  # an end is seen above; one that runs and is not ready yet may still get there
         else:
@@ -134,8 +135,8 @@ async def keep_child_running(child: Child, ready_seconds: float, say: Say) -> No
 
 
 READY_SECONDS = 45.0
-_YES = ("yes", "true", "1", "on")
-LONGEST_FOLDER = 90  # the system limits a socket's name to about 100 bytes
+_YES_WORDS = ("yes", "true", "1", "on")
+LONGEST_FOLDER_NAME = 90  # the system limits a socket's name to about 100 bytes
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class Stack:
         The queue's Redis is restarted too: what it loses is rebuilt from the durable state.
         """
         async with asyncio.TaskGroup() as group:
-            keepers = [group.create_task(keep_child_running(child, READY_SECONDS, say)) for child in self.children]
+            keepers = [group.create_task(keep_child_running(child, say)) for child in self.children]
             complaint = await self._watch_redis()
             for keeper in keepers:
                 keeper.cancel()
@@ -181,7 +182,7 @@ class Stack:
                 return CommandError(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log_path}")
             if self.queue is not None and self.queue.exit_code is not None:
                 _start_redis(self.queue)
-            await asyncio.sleep(LOOK_EVERY)
+            await asyncio.sleep(CHECK_SECONDS)
 
 
 def stop_on_signals() -> None:
@@ -220,22 +221,24 @@ async def run_stack(options: StackOptions, tell: Tell = ignore_progress) -> Asyn
         webhook_secret=get_or_create_key(options.folder, "webhook"),
         assessment_key=get_or_create_key(options.folder, "assessment"),
     )
-    async with AsyncExitStack() as held:
+    async with AsyncExitStack() as stack_exit:
         if options.environ.get("REDIS_URL"):
             await _check_redis_durable(options)
-        redis = await held.enter_async_context(_embedded_redis(options, "redis", durable=True))
-        queue = await held.enter_async_context(_embedded_redis(options, "queue", durable=False))  # wakes may be lost
+        redis = await stack_exit.enter_async_context(_embedded_redis(options, "redis", is_durable=True))
+        queue = await stack_exit.enter_async_context(
+            _embedded_redis(options, "queue", is_durable=False)
+        )  # wakes may be lost
         redis_url = redis.url if redis else options.environ["REDIS_URL"]
         ports = StackPorts.assign(free_ports(StackPorts.count_needed(options.executors)))
         specs = plan_stack(options, ports, redis_url, queue.url if queue else "")
-        children = await held.enter_async_context(_start_children(specs, options.folder))
+        children = await stack_exit.enter_async_context(_start_children(specs, options.folder))
         await wait_until_ready(children, READY_SECONDS, tell)
         yield Stack(options, children, redis_url, redis, queue)
 
 
 def _check_ports_free(options: StackOptions) -> None:
-    wanted = {"--port": (options.port, options.host), "--assessor-port": (options.assessor_port, HOST)}
-    for option, (port, host) in wanted.items():
+    ports_by_option = {"--port": (options.port, options.host), "--assessor-port": (options.assessor_port, HOST)}
+    for option, (port, host) in ports_by_option.items():
         if port and not is_port_free(port, host):
             raise CommandError(f"Port {port} is taken: stop what listens there, or choose another with {option}.")
 
@@ -243,9 +246,9 @@ def _check_ports_free(options: StackOptions) -> None:
 def _check_authentication(options: StackOptions) -> None:
     """Raises ``CommandError`` for a host on which the gateway refuses to listen without authentication."""
     authentication, allow_open = (options.environ.get(name, "") for name in ("AUTHENTICATION", "ALLOW_OPEN"))
-    why = why_not_open(options.host, authentication, allow_open=allow_open.lower() in _YES)
-    if options.profile == "embedded" and why:
-        raise CommandError(why)
+    problem = why_not_open(options.host, authentication, allow_open=allow_open.lower() in _YES_WORDS)
+    if options.profile == "embedded" and problem:
+        raise CommandError(problem)
 
 
 async def _check_redis_durable(options: StackOptions) -> None:
@@ -255,7 +258,7 @@ async def _check_redis_durable(options: StackOptions) -> None:
     except ValueError:
         return
     try:
-        await check_durable(redis, allow_volatile=options.environ.get("ALLOW_VOLATILE_REDIS", "").lower() in _YES)
+        await check_durable(redis, allow_volatile=options.environ.get("ALLOW_VOLATILE_REDIS", "").lower() in _YES_WORDS)
     except VolatileRedis as error:
         raise CommandError(str(error)) from error
     except StoreUnavailable:
@@ -265,17 +268,17 @@ async def _check_redis_durable(options: StackOptions) -> None:
 
 
 @asynccontextmanager
-async def _embedded_redis(options: StackOptions, name: str, *, durable: bool) -> AsyncIterator[EmbeddedRedis | None]:
-    """Starts a Redis for the stack and yields it; None if a variable names one. ``durable``: it saves its data."""
+async def _embedded_redis(options: StackOptions, name: str, *, is_durable: bool) -> AsyncIterator[EmbeddedRedis | None]:
+    """Starts a Redis for the stack and yields it; None if a variable names one. ``is_durable``: it saves its data."""
     if options.environ.get("REDIS_URL") or (name == "queue" and options.environ.get("QUEUE_REDIS_URL")):
         yield None
         return
     folder = options.folder / name
-    if len(str(folder)) > LONGEST_FOLDER:
+    if len(str(folder)) > LONGEST_FOLDER_NAME:
         raise CommandError(
             f"{folder} is too long a path for a socket: choose a shorter one with --dir, or set REDIS_URL."
         )
-    server = EmbeddedRedis(folder, durable=durable)
+    server = EmbeddedRedis(folder, is_durable=is_durable)
     _start_redis(server)
     try:
         yield server

@@ -35,14 +35,14 @@ def export(
       purple learn export ./learned
     """
     files = as_object(gateway.ask_as_operator(url, name, "learn", "export").get("files"))
-    known = {name: files[name] for name in map(str, LearningFile) if name in files}  # no other leads anywhere
+    contents = {name: files[name] for name in map(str, LearningFile) if name in files}  # no other leads anywhere
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for file_name, content in known.items():
+        for file_name, content in contents.items():
             (folder / file_name).write_text(indent_json(content) + "\n", encoding="utf-8")
     except OSError as error:
         raise CommandError(f"{folder} cannot be written: {error.strerror}.") from error
-    sizes: JsonObject = {file_name: _entry_count(content) for file_name, content in known.items()}
+    sizes: JsonObject = {file_name: _entry_count(content) for file_name, content in contents.items()}
     table = text_table(("file", "entries"), ((folder / file_name, size) for file_name, size in sizes.items()))
     print_answer({"folder": str(folder), "entries": sizes}, lambda _: out.print(table), as_json=as_json)
 
@@ -67,24 +67,24 @@ def import_files(
     contents = [
         piece for file, content in _read_contents(folder).items() for piece in split_for_requests(file, content)
     ]
-    checked = [_import_file(url, name, file, content, dry_run=True) for file, content in contents]
-    refused = any(report.get("problems") for report in checked)
-    reports = checked
-    if not (refused or dry_run):
+    dry_reports = [_import_file(url, name, file, content, dry_run=True) for file, content in contents]
+    is_refused = any(report.get("problems") for report in dry_reports)
+    reports = dry_reports
+    if not (is_refused or dry_run):
         reports = [_import_file(url, name, file, content, dry_run=False) for file, content in contents]
-        refused = any(report.get("problems") for report in reports)
-    _print_reports(reports, refused, as_json)
-    if refused:
+        is_refused = any(report.get("problems") for report in reports)
+    _print_reports(reports, is_refused, as_json)
+    if is_refused:
         raise typer.Exit(_EXIT_REFUSED)
 
 
 def _read_contents(folder: Path) -> dict[LearningFile, Json]:
-    found = {file: folder / file.value for file in LearningFile if (folder / file.value).is_file()}
-    if not found:
+    paths = {file: folder / file.value for file in LearningFile if (folder / file.value).is_file()}
+    if not paths:
         names = ", ".join(LearningFile)
         raise CommandError(f"{folder} holds none of the files.", f"They are called {names}.")
     try:
-        return {file: loads(path.read_text(encoding="utf-8")) for file, path in found.items()}
+        return {file: loads(path.read_text(encoding="utf-8")) for file, path in paths.items()}
     except OSError as error:
         raise CommandError(f"{error.filename} cannot be read: {error.strerror}.") from error
     except ValueError as error:
@@ -97,8 +97,8 @@ def split_for_requests(file: LearningFile, content: Json) -> list[tuple[Learning
     if file is not LearningFile.ENTITIES or not isinstance(rows, list) or len(rows) <= _ENTITIES_A_REQUEST:
         return [(file, content)]
     return [
-        (file, {"entities": rows[first : first + _ENTITIES_A_REQUEST]})
-        for first in range(0, len(rows), _ENTITIES_A_REQUEST)
+        (file, {"entities": rows[start : start + _ENTITIES_A_REQUEST]})
+        for start in range(0, len(rows), _ENTITIES_A_REQUEST)
     ]
 
 
@@ -108,17 +108,17 @@ def _import_file(url: str, name: str, file: LearningFile, content: Json, *, dry_
         return gateway.ask_gateway(url, "POST", "/learn/import", body)
 
 
-def _print_reports(reports: list[JsonObject], refused: bool, as_json: bool) -> None:
+def _print_reports(reports: list[JsonObject], is_refused: bool, as_json: bool) -> None:
     if as_json:
-        return print_json(dumps({"imported": not refused, "files": [*reports]}))
-    taken = "would be taken" if refused or all(report.get("dry_run") for report in reports) else "taken"
-    table = Table("file", taken, "known", "left out", "problems")
+        return print_json(dumps({"imported": not is_refused, "files": [*reports]}))
+    taken_title = "would be taken" if is_refused or all(report.get("dry_run") for report in reports) else "taken"
+    table = Table("file", taken_title, "known", "left out", "problems")
     for report in reports:
         cells = (str(report.get(key, "")) for key in ("file", "taken", "known", "left_out"))
         problems = "\n".join(map(str, list_or_empty(report.get("problems"))))
         table.add_row(*cells, Text(problems, "red"))  # words of a file, no markup
     out.print(table)
-    if refused:
+    if is_refused:
         err.print("Nothing was imported: every file must be right.", style="bold red")
     return None
 
@@ -131,8 +131,8 @@ def _entry_count(content: Json) -> int:
 
 
 _PATIENCE_SECONDS = 60.0
-_LOOK_SECONDS = 0.2
-_NOT_YET, _SAID_NO = 3, 1
+_POLL_SECONDS = 0.2
+_EXIT_NOT_YET, _EXIT_DECLINED = 3, 1
 
 
 def forget(
@@ -157,65 +157,65 @@ def forget(
     scope, subject = _scope_and_subject(entity, session, tenant)
     if not yes:
         _confirm_forget(scope, subject)
-    found = gateway.run_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
-    print_answer(found, _print_forgotten, as_json=as_json)
-    if found.get("state") != "done":
+    request = gateway.run_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
+    print_answer(request, _print_forgotten, as_json=as_json)
+    if request.get("state") != "done":
         err.print("It goes on; look again with the same command.", style="yellow")
-        raise typer.Exit(_NOT_YET)
+        raise typer.Exit(_EXIT_NOT_YET)
 
 
 def _scope_and_subject(entity: str, session: str, tenant: bool) -> tuple[str, str]:
-    named = [(scope, subject) for scope, subject in (("entity", entity), ("session", session)) if subject]
-    named += [("tenant", "")] if tenant else []
-    if len(named) != 1:
+    subjects = [(scope, subject) for scope, subject in (("entity", entity), ("session", session)) if subject]
+    subjects += [("tenant", "")] if tenant else []
+    if len(subjects) != 1:
         raise CommandError("Say one of --entity, --session and --tenant: what is to be forgotten.")
-    return named[0]
+    return subjects[0]
 
 
 def _confirm_forget(scope: str, subject: str) -> None:
-    what = "all that was learned of the tenant" if scope == "tenant" else f"what was learned of {scope} {subject!r}"
+    content = "all that was learned of the tenant" if scope == "tenant" else f"what was learned of {scope} {subject!r}"
     if not sys.stdin.isatty():
-        raise CommandError(f"Nobody is here to say yes to forgetting {what}.", "Say --yes.")
-    if not typer.confirm(f"Forget {what}, for good?", err=True):
+        raise CommandError(f"Nobody is here to say yes to forgetting {content}.", "Say --yes.")
+    if not typer.confirm(f"Forget {content}, for good?", err=True):
         err.print("Nothing was forgotten.")
-        raise typer.Exit(_SAID_NO)
+        raise typer.Exit(_EXIT_DECLINED)
 
 
 async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: str, name: str) -> JsonObject:
     """Send a request to forget and wait until it is done or a time limit is reached; returns the request's state."""
-    found = await client.request_json(
+    request = await client.request_json(
         "POST", "/memory/forget", {"scope": scope, "subject": subject, **gateway.build_speaker_claim(name)}
     )
     until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
     with err.status("Waiting for a learner ...") as status:
-        while found.get("state") != "done" and asyncio.get_running_loop().time() < until:
-            await asyncio.sleep(_LOOK_SECONDS)
-            asked = gateway.path_of("memory", "forget", str(found["request_id"]), "show")
-            found = await client.request_json("POST", asked, gateway.build_speaker_claim(name))
-            if found.get("state") == "working":
+        while request.get("state") != "done" and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(_POLL_SECONDS)
+            path = gateway.path_of("memory", "forget", str(request["request_id"]), "show")
+            request = await client.request_json("POST", path, gateway.build_speaker_claim(name))
+            if request.get("state") == "working":
                 status.update("Removed; waiting for outcomes that were under way ...")
-    return found
+    return request
 
 
-def _print_forgotten(found: JsonObject) -> None:
-    removed, left = _name_value_rows(found.get("removed")), _name_value_rows(found.get("left"))
+def _print_forgotten(request: JsonObject) -> None:
+    removed, remaining = _name_value_rows(request.get("removed")), _name_value_rows(request.get("left"))
     out.print(text_table(("removed", "how many"), removed) if removed else "Nothing of it was remembered.")
-    if left:
-        out.print(text_table(("stays", "why, and until when"), left))
+    if remaining:
+        out.print(text_table(("stays", "why, and until when"), remaining))
 
 
 def _name_value_rows(value: Json) -> list[tuple[str, str]]:
-    return [(key.replace("_", " "), str(said)) for key, said in as_object(value).items()]
+    return [(key.replace("_", " "), str(text)) for key, text in as_object(value).items()]
 
 
 _TIMEOUT_SECONDS = 120.0
-_TITLES = (
+_TABLE_TITLES = (
     ("dimension_analysis", "Dimensions"),
     ("top_failures", "Top failures"),
     ("scenario_difficulty_ranking", "Scenarios by difficulty"),
     ("next_4h_recommended_tests", "Recommended tests"),
 )
-_HEAD = ("generated_at", "period_hours", "total_runs", "pass_rate", "source")
+_HEAD_FIELDS = ("generated_at", "period_hours", "total_runs", "pass_rate", "source")
 _MOST_ROWS = 20  # lines of a table
 _LONGEST_CELL = 60  # characters of a cell
 
@@ -240,52 +240,52 @@ def report(
       purple learn report report.json --json
     """
     arguments = ("report", *map(str, files or ()), "--bucket", bucket, "--most", str(most))
-    found = run_module_for_json("services.learner", *arguments, doing="Reading reports", seconds=_TIMEOUT_SECONDS)
-    prepared = objects_in(found.pop("training_rows"))
+    answer = run_module_for_json("services.learner", *arguments, doing="Reading reports", seconds=_TIMEOUT_SECONDS)
+    training_rows = objects_in(answer.pop("training_rows"))
     if rows is not None:
         try:
-            rows.write_text("".join(f"{dumps(row)}\n" for row in prepared))
+            rows.write_text("".join(f"{dumps(row)}\n" for row in training_rows))
         except OSError as error:
             raise CommandError(f"{rows} cannot be written: {error.strerror}.") from error
-        found["written"] = {"file": str(rows), "rows": len(prepared)}
+        answer["written"] = {"file": str(rows), "rows": len(training_rows)}
     if as_json:
-        return print_json(dumps(found))
-    for one in objects_in(found.get("reports")):
-        _print_report(one)
-    return _print_left_out(found, rows is not None)
+        return print_json(dumps(answer))
+    for report_json in objects_in(answer.get("reports")):
+        _print_report(report_json)
+    return _print_left_out(answer, rows is not None)
 
 
-def _print_report(one: JsonObject) -> None:
-    head = ((name.replace("_", " "), _cell_text(one.get(name))) for name in _HEAD if one.get(name) is not None)
-    out.print(Text(", ".join(f"{name} {value}" for name, value in head), "bold"), soft_wrap=True)
-    for name, title in _TITLES:
-        if part := as_object(one.get(name)):
+def _print_report(report_json: JsonObject) -> None:
+    names = [name for name in _HEAD_FIELDS if report_json.get(name) is not None]
+    head = ", ".join(f"{name.replace('_', ' ')} {_cell_text(report_json[name])}" for name in names)
+    out.print(Text(head, "bold"), soft_wrap=True)
+    for name, title in _TABLE_TITLES:
+        if part := as_object(report_json.get(name)):
             _print_report_table(title, part)
 
 
 def _print_report_table(title: str, part: JsonObject) -> None:
-    names, lines = list_or_empty(part.get("columns")), list_or_empty(part.get("rows"))
-    if not lines:
+    columns, rows = list_or_empty(part.get("columns")), list_or_empty(part.get("rows"))
+    if not rows:
         out.print(Text(f"{title}: none.", "dim"))
         return
-    table = Table(*(str(name).replace("_", " ") for name in names), title=title, title_justify="left")
-    for line in lines[:_MOST_ROWS]:
-        table.add_row(
-            *(Text(_cell_text(cell)) for cell in (line if isinstance(line, list) else [line]))
-        )  # words of others
+    table = Table(*(str(name).replace("_", " ") for name in columns), title=title, title_justify="left")
+    for row in rows[:_MOST_ROWS]:
+        cells = row if isinstance(row, list) else [row]
+        table.add_row(*(Text(_cell_text(cell)) for cell in cells))  # words of others, no markup
     out.print(table)
-    if len(lines) > _MOST_ROWS:
-        err.print(f"and {len(lines) - _MOST_ROWS} more: --json has all of them", style="dim")
+    if len(rows) > _MOST_ROWS:
+        err.print(f"and {len(rows) - _MOST_ROWS} more: --json has all of them", style="dim")
 
 
-def _print_left_out(found: JsonObject, written: bool) -> None:
+def _print_left_out(answer: JsonObject, has_written_rows: bool) -> None:
     for name, words in (("unread", "was left out"), ("skipped", "became no training row")):
-        lines = list_or_empty(found.get(name))
-        if lines and (name == "unread" or written):
-            first = "; ".join(map(str, lines[:3]))
-            err.print(f"{len(lines)} {words}: {first}", style="yellow", markup=False, soft_wrap=True)
-    if told := as_object(found.get("written")):
-        out.print(f"{told['rows']} training rows in {told['file']}", markup=False, soft_wrap=True)
+        reasons = list_or_empty(answer.get(name))
+        if reasons and (name == "unread" or has_written_rows):
+            first_reasons = "; ".join(map(str, reasons[:3]))
+            err.print(f"{len(reasons)} {words}: {first_reasons}", style="yellow", markup=False, soft_wrap=True)
+    if written := as_object(answer.get("written")):
+        out.print(f"{written['rows']} training rows in {written['file']}", markup=False, soft_wrap=True)
 
 
 def _cell_text(value: Json) -> str:

@@ -18,7 +18,7 @@ from shared.domain.version import VERSION
 _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
 _FIRST_COMMANDS = ("demo", "up", "send", "approvals")  # the others follow by their names
 _HELP_IN_DOCSTRING = re.compile(r'"""`purple (?P<name>[a-z]+)`: (?P<help>[^\n]+?)(?:"""|\n)')
-_OF_CHECKOUTS = ("bench", "chaos")  # which only a checkout of the project has, in its folder ``tools``
+_CHECKOUT_COMMANDS = ("bench", "chaos")  # which only a checkout of the project has, in its folder ``tools``
 _NEEDS_CHECKOUT = "Only in a checkout of the project."
 
 
@@ -32,42 +32,42 @@ class CommandEntry(NamedTuple):
 def all_commands() -> Mapping[str, CommandEntry]:
     """All commands by name. Outside a checkout, commands that need one only print so and exit with code 2."""
     tools = _find_tools_folder()
-    found = {name: CommandEntry(None, _NEEDS_CHECKOUT) for name in _OF_CHECKOUTS}
-    found |= dict(_find_commands(tools, "tools")) if tools else {}
+    entries = {name: CommandEntry(None, _NEEDS_CHECKOUT) for name in _CHECKOUT_COMMANDS}
+    entries |= dict(_find_commands(tools, "tools")) if tools else {}
     for package in ("cli", "examples"):
-        found |= dict(_find_commands(Path(__file__).parents[1] / package, package))
-    names = [*(name for name in _FIRST_COMMANDS if name in found), *sorted(found.keys() - {*_FIRST_COMMANDS})]
-    return {name: found[name] for name in names}
+        entries |= dict(_find_commands(Path(__file__).parents[1] / package, package))
+    names = [*(name for name in _FIRST_COMMANDS if name in entries), *sorted(entries.keys() - {*_FIRST_COMMANDS})]
+    return {name: entries[name] for name in names}
 
 
 def _find_tools_folder() -> Path | None:
     """The project's folder ``tools``; None if this is no checkout, or ``tools`` is another's package."""
     try:
-        found = [find_spec(f"tools.{name}.command") for name in _OF_CHECKOUTS]
+        specs = [find_spec(f"tools.{name}.command") for name in _CHECKOUT_COMMANDS]
     except ModuleNotFoundError:
         return None
-    files = [Path(spec.origin) for spec in found if spec and spec.origin]
-    return files[0].parents[1] if len(files) == len(_OF_CHECKOUTS) else None
+    files = [Path(spec.origin) for spec in specs if spec and spec.origin]
+    return files[0].parents[1] if len(files) == len(_CHECKOUT_COMMANDS) else None
 
 
 def _find_commands(folder: Path, package: str) -> Iterator[tuple[str, CommandEntry]]:
     for file in (*folder.glob("*.py"), *folder.glob("*/command.py")):
         with file.open(encoding="utf-8") as source:
-            said = _HELP_IN_DOCSTRING.match(source.readline())
-        if said:
+            heading = _HELP_IN_DOCSTRING.match(source.readline())
+        if heading:
             module = ".".join((package, *file.relative_to(folder).with_suffix("").parts))
-            yield said["name"], CommandEntry(module, f"{said['help'][0].upper()}{said['help'][1:]}")
+            yield heading["name"], CommandEntry(module, f"{heading['help'][0].upper()}{heading['help'][1:]}")
 
 
 def load_command(name: str, entry: CommandEntry) -> Command:
     """Import a command's module and return the command."""
-    found = getattr(import_module(entry.module), name) if entry.module else _report_missing_checkout
+    command = getattr(import_module(entry.module), name) if entry.module else _report_missing_checkout
     app = typer.Typer(add_completion=False, rich_markup_mode="rich")
     app.callback()(lambda: None)  # with one, a single command is a group's, too
-    if isinstance(found, typer.Typer):
-        app.add_typer(found, name=name)
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
     else:
-        app.command(name, context_settings=None if entry.module else _ANY_ARGUMENTS)(found)
+        app.command(name, context_settings=None if entry.module else _ANY_ARGUMENTS)(command)
     return cast(TyperGroup, typer.main.get_command(app)).commands[name]
 
 
@@ -83,15 +83,15 @@ _PYDANTIC_PREFIX = "Value error, "  # how the words of an option's own check beg
 class LazyCommands(TyperGroup):
     """A group that imports only the command that is called, since importing all of them takes seconds."""
 
-    def __init__(self, **known: Any) -> None:  # noqa: ANN401  # whatever typer gives a group
-        super().__init__(**known)
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401  # whatever typer gives a group
+        super().__init__(**options)
         self._entries = all_commands()
         self.commands = {name: TyperCommand(name, help=entry.help) for name, entry in self._entries.items()}
 
     @override
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        name, command, rest = super().resolve_command(ctx, args)
-        return name, load_command(name, self._entries[name]) if name and command else None, rest
+        name, command, remaining = super().resolve_command(ctx, args)
+        return name, load_command(name, self._entries[name]) if name and command else None, remaining
 
     @override
     def invoke(self, ctx: Context) -> object:
@@ -143,8 +143,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
         out.print(f"purple {VERSION}")
         raise typer.Exit
 

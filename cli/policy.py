@@ -46,9 +46,9 @@ def check(
     """
     facts = ("--context", str(context)) if context else ()
     text = ("--task", task) if task else ()
-    found = _run_policy_command("check", str(file), *facts, *text, doing="Checking")
-    print_answer(found, _print_check, as_json=as_json)
-    raise typer.Exit(0 if found.get("valid") else 1)
+    answer = _run_policy_command("check", str(file), *facts, *text, doing="Checking")
+    print_answer(answer, _print_check, as_json=as_json)
+    raise typer.Exit(0 if answer.get("valid") else 1)
 
 
 @policy.command()
@@ -70,8 +70,8 @@ def backtest(
       ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple policy backtest policy.json --tenant acme --json
     """
     environ, doing = archive_environ(folder), "Reading the archive"
-    found = _run_policy_command("backtest", str(file), "--tenant", tenant, doing=doing, environ=environ)
-    print_answer(found, _print_backtest, as_json=as_json)
+    answer = _run_policy_command("backtest", str(file), "--tenant", tenant, doing=doing, environ=environ)
+    print_answer(answer, _print_backtest, as_json=as_json)
 
 
 def _run_policy_command(*arguments: str, doing: str, environ: Mapping[str, str] | None = None) -> JsonObject:
@@ -80,32 +80,34 @@ def _run_policy_command(*arguments: str, doing: str, environ: Mapping[str, str] 
     )
 
 
-def _print_check(found: JsonObject) -> None:
+def _print_check(answer: JsonObject) -> None:
     out.print(
-        _build_table("rules, as they are understood", ("policy", "rule", "about", "what", "effect"), found.get("rules"))
+        _build_table(
+            "rules, as they are understood", ("policy", "rule", "about", "what", "effect"), answer.get("rules")
+        )
     )
-    known = as_object(found.get("details"))
+    details = as_object(answer.get("details"))
     for name, title in (("problems", "invalid"), ("triggeredRules", "triggered"), ("refusals", "calls refused")):
-        for entry in objects_in(known.get(name)):
-            said = entry.get("message") or entry.get("reason")
+        for entry in objects_in(details.get(name)):
+            message = entry.get("message") or entry.get("reason")
             values = f"  {dumps(entry['values'])}" if entry.get("values") else ""
-            err.print(Text(f"{title}: {entry.get('ruleId')}: {said}{values}"), soft_wrap=True)
-    for unread in list_or_empty(found.get("unknown_fields")):
-        err.print(Text(f"unknown field, which nobody reads: {unread}"), soft_wrap=True)
-    for one in objects_in(found.get("fields")):
-        err.print(Text(f"{one.get('field')}: {one.get('problem')}"), soft_wrap=True)
-    prose = objects_in(found.get("prose_policies"))
-    for one in prose:
-        err.print(Text(f"{one.get('policy')} (in plain words): {_describe_prose_policy(one)}"), soft_wrap=True)
-    if undecided := list_or_empty(known.get("indeterminate")):
+            err.print(Text(f"{title}: {entry.get('ruleId')}: {message}{values}"), soft_wrap=True)
+    for field in list_or_empty(answer.get("unknown_fields")):
+        err.print(Text(f"unknown field, which nobody reads: {field}"), soft_wrap=True)
+    for fault in objects_in(answer.get("fields")):
+        err.print(Text(f"{fault.get('field')}: {fault.get('problem')}"), soft_wrap=True)
+    prose = objects_in(answer.get("prose_policies"))
+    for policy in prose:
+        err.print(Text(f"{policy.get('policy')} (in plain words): {_describe_prose_policy(policy)}"), soft_wrap=True)
+    if undecided := list_or_empty(details.get("indeterminate")):
         err.print(Text(f"undecided, for want of facts: {', '.join(map(str, undecided))}"), style="dim")
-    for violation in list_or_empty(as_object(known.get("text")).get("violations")):
+    for violation in list_or_empty(as_object(details.get("text")).get("violations")):
         err.print(Text(f"violated by the text: {violation}"), soft_wrap=True)
-    if unasked := list_or_empty(found.get("not_asked")):
+    if unasked := list_or_empty(answer.get("not_asked")):
         err.print(Text(f"not asked, for want of --task: {', '.join(map(str, unasked))}"), style="dim")
-    if not found.get("rules") and not prose:
+    if not answer.get("rules") and not prose:
         err.print("no rule was understood: such a policy asks nothing and forbids nothing", style="bold red")
-    verdict = str(found.get("verdict"))
+    verdict = str(answer.get("verdict"))
     out.print(Text(f"verdict: {verdict}", "bold green" if verdict == "passes" else "bold red"))
 
 
@@ -114,13 +116,13 @@ def _describe_prose_policy(policy: JsonObject) -> str:
     return f"{effect}; not checked here: the model makes rules of it with the tools at hand, and each task lists them"
 
 
-def _print_backtest(found: JsonObject) -> None:
-    different = objects_in(found.get("different"))
-    rows: list[Json] = [{**one, "rules": "\n".join(map(str, list_or_empty(one.get("rules"))))} for one in different]
-    title = f"{len(different)} of {found.get('plans')} plans would have been decided otherwise"
+def _print_backtest(answer: JsonObject) -> None:
+    different = objects_in(answer.get("different"))
+    rows: list[Json] = [{**task, "rules": "\n".join(map(str, list_or_empty(task.get("rules"))))} for task in different]
+    title = f"{len(different)} of {answer.get('plans')} plans would have been decided otherwise"
     out.print(_build_table(title, ("task", "text", "before", "after", "rules"), rows))
-    if found.get("without_plan"):
-        err.print(f"{found['without_plan']} archived tasks planned no writes.", style="dim")
+    if answer.get("without_plan"):
+        err.print(f"{answer['without_plan']} archived tasks planned no writes.", style="dim")
 
 
 def _build_table(title: str, columns: tuple[str, ...], rows: Json) -> Table:

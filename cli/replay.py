@@ -12,7 +12,7 @@ from cli.stack.registry import data_folder
 from shared.domain.exact_json import JsonObject, objects_in
 from shared.infra.archive_open import folder_url, get_or_create_key
 
-USUAL_FOLDER = Path(".purple")
+DEFAULT_FOLDER = Path(".purple")
 Folder = Annotated[
     Path | None, typer.Option("--dir", help="The folder of a local stack; without it the one that runs, or .purple.")
 ]
@@ -25,7 +25,7 @@ def archive_environ(folder: Path | None) -> dict[str, str]:
     """
     if os.environ.get("ARCHIVE_URL"):
         return dict(os.environ)
-    folder = folder or data_folder(os.environ.get("PURPLE_URL", "")) or USUAL_FOLDER
+    folder = folder or data_folder(os.environ.get("PURPLE_URL", "")) or DEFAULT_FOLDER
     if not (folder / "archive").is_dir():
         advice = "Name the folder of the stack with --dir, or set ARCHIVE_URL."
         raise CommandError(f"{folder} holds no archive.", advice, _EXIT_CANNOT)
@@ -57,17 +57,19 @@ def replay(
     """
     environ = archive_environ(folder)
     words = ("services.executor", "replay", task, "--tenant", tenant, "--json")
-    done = run_module_for_json(*words, doing="Replaying", seconds=_TIMEOUT_SECONDS, environ=environ, code=_EXIT_CANNOT)
-    print_answer(done, _print_replay, as_json=as_json)
-    raise typer.Exit(0 if done.get("same") else 1)
+    result = run_module_for_json(
+        *words, doing="Replaying", seconds=_TIMEOUT_SECONDS, environ=environ, code=_EXIT_CANNOT
+    )
+    print_answer(result, _print_replay, as_json=as_json)
+    raise typer.Exit(0 if result.get("same") else 1)
 
 
-def _print_replay(done: JsonObject) -> None:
-    columns, title = ("turn", "step", "kind", "characters"), f"{done.get('task')}: its steps, taken again"
-    rows = ([step.get(name, "") for name in columns] for step in objects_in(done.get("steps")))
+def _print_replay(result: JsonObject) -> None:
+    columns, title = ("turn", "step", "kind", "characters"), f"{result.get('task')}: its steps, taken again"
+    rows = ([step.get(name, "") for name in columns] for step in objects_in(result.get("steps")))
     out.print(text_table(columns, rows, title))
-    difference = done.get("difference")
+    difference = result.get("difference")
     if isinstance(difference, dict):
         err.print(f"First difference at {difference.get('at')}: {difference.get('how')}.", style="bold red")
     else:
-        err.print(f"It ends the same: {done.get('state')}.", style="bold")
+        err.print(f"It ends the same: {result.get('state')}.", style="bold")

@@ -44,8 +44,8 @@ async def record_restore(url: str) -> int:
     try:
         address = read_address(TypeAdapter(RedisUrl).validate_python(url))
     except (ValidationError, ValueError) as error:
-        wrong = "cannot be used" if url else "is not set"
-        raise CommandError(f"REDIS_URL {wrong}: it names the restored server.", code=2) from error
+        fault = "cannot be used" if url else "is not set"
+        raise CommandError(f"REDIS_URL {fault}: it names the restored server.", code=2) from error
     if address.kind == "cluster":
         raise CommandError(
             "On a cluster restores are not heeded: stop every tenant and look at each open task.", code=2
@@ -55,7 +55,7 @@ async def record_restore(url: str) -> int:
         async with asyncio.timeout(_TIMEOUT_SECONDS):
             seconds, microseconds = cast("tuple[int, int]", await redis.time())
             moment = seconds * 1_000_000 + microseconds
-            await redis.hset(keys.SERVER, "restored", str(moment))  # type: ignore[misc]  # sync or async
+            await redis.hset(keys.SERVER_LINEAGE_KEY, "restored", str(moment))  # type: ignore[misc]  # sync or async
     except (RedisError, OSError, TimeoutError) as error:
         raise CommandError(f"REDIS_URL does not answer ({type(error).__name__}).", code=2) from error
     finally:

@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from cli.console import CommandError, err, out, own_command_name, print_json
-from cli.gateway.client import API_KEY, Gateway, GatewayClient, GatewayUnreachable, Name, build_speaker, connect_gateway
+from cli.gateway.client import (
+    API_KEY_VARIABLE,
+    Gateway,
+    GatewayClient,
+    GatewayUnreachable,
+    Name,
+    build_speaker,
+    connect_gateway,
+)
 from cli.gateway.live import LiveEventPrinter, follow_turn, send_message
 from cli.gateway.messages import OutgoingMessage, TaskView
 from shared.domain.exact_json import dumps, loads
@@ -55,7 +63,7 @@ def send(
     if as_json:
         print_json(dumps({"id": view.id, "state": view.state, "answer": view.answer, "metadata": {**view.metadata}}))
     else:
-        _print_task_view(view, url, answered=task is not None)
+        _print_task_view(view, url, is_answer=task is not None)
     raise typer.Exit(0 if view.has_gone_well else 1)
 
 
@@ -106,33 +114,32 @@ def parse_levels(words: list[str] | None) -> tuple[str, ...]:
         raise typer.BadParameter(str(error), param_hint="--level") from error
 
 
-def _print_task_view(view: TaskView, url: str, *, answered: bool) -> None:
+def _print_task_view(view: TaskView, url: str, *, is_answer: bool) -> None:
     """Print the task's answer and state.
 
-    ``answered``: the message was a decision or a further turn; if the task still waits, the reason is printed in place
+    ``is_answer``: the message was a decision or a further turn; if the task still waits, the reason is printed in place
     of its question.
     """
-    why = str(view.metadata.get("reason") or "").partition("\n\n")[0]
-    goes_on_waiting = answered and view.state == "input-required" and why
-    out.print(why if goes_on_waiting else view.answer, markup=False, soft_wrap=True)
+    reason = str(view.metadata.get("reason") or "").partition("\n\n")[0]
+    is_waiting = view.state == "input-required"
+    out.print(reason if is_answer and is_waiting and reason else view.answer, markup=False, soft_wrap=True)
     if notice := view.metadata.get("model_notice"):
         err.print(f"({notice})", style="dim")
     escalated = ", escalated" if view.metadata.get("escalated") else ""
     err.print(f"task {view.id}: {view.state}{escalated}", style="bold" if view.has_gone_well else "bold red")
-    if view.state == "input-required" and view.metadata.get("doubts"):
-        err.print(
-            f"It waits for an operator: {own_command_name()} task show {view.id}{_url_option(url)}", soft_wrap=True
-        )
-    elif view.state == "input-required":
+    if is_waiting and view.metadata.get("doubts"):
+        show = f"{own_command_name()} task show {view.id}{_url_option(url)}"
+        err.print(f"It waits for an operator: {show}", soft_wrap=True)
+    elif is_waiting:
         err.print(f"It waits: {approve_command(view, url)}", soft_wrap=True)
 
 
 def approve_command(view: TaskView, url: str) -> str:
     """The command line that approves what the task waits for."""
     approve = f"{own_command_name()} approvals approve {view.metadata.get('approval_id')}"
-    if os.environ.get(API_KEY):
-        whose = f"an approver's key of level {view.level}" if view.level else "an approver's key"
-        return f"{approve}{_url_option(url)}, with {whose} in {API_KEY}"
+    if os.environ.get(API_KEY_VARIABLE):
+        key_owner = f"an approver's key of level {view.level}" if view.level else "an approver's key"
+        return f"{approve}{_url_option(url)}, with {key_owner} in {API_KEY_VARIABLE}"
     level = f" --level {view.level}" if view.level else ""
     return f"{approve} --as NAME{level}{_url_option(url)}"
 

@@ -21,7 +21,7 @@ from shared.domain.words import Resolution, Role, TaskState
 
 _STYLES = {"verified": "green", "unverified": "yellow", "refused": "red", "absent": "bold red", "in_doubt": "bold red"}
 
-_TABLES = (
+_METADATA_TABLES = (
     ("writes", "Writes", ("call_id", "tool", "arguments", "status", "note")),
     ("resolutions", "What operators said", ("call_id", "resolution", "by", "at", "comment")),
 )
@@ -90,22 +90,21 @@ def print_task(record: JsonObject) -> None:
     metadata = as_object(record.get("metadata"))
     escalated = ", escalated" if metadata.get("escalated") else ""
     out.print(Text(f"task {record.get('task_id')}: {record.get('state')}{escalated}", "bold"))
-    asked, requester = as_object(record.get("request")).get("text"), as_object(metadata.get("requester")).get("id")
-    out.print(Text(f"asked by {requester}: {asked}"), soft_wrap=True)
+    text, requester = as_object(record.get("request")).get("text"), as_object(metadata.get("requester")).get("id")
+    out.print(Text(f"asked by {requester}: {text}"), soft_wrap=True)
     if record.get("reason"):
         out.print(Text(str(record["reason"])), soft_wrap=True)
-    for name, title, columns in _TABLES:
+    for name, title, columns in _METADATA_TABLES:
         if rows := objects_in(metadata.get(name)):
-            out.print(
-                text_table(columns, ([_cell_text(name, row.get(name)) for name in columns] for row in rows), title)
-            )
+            cells = ([_cell_text(column, row.get(column)) for column in columns] for row in rows)
+            out.print(text_table(columns, cells, title))
     doubts = objects_in(metadata.get("doubts"))
     for doubt in doubts:
         _print_doubt(doubt)
-    waits = record.get("state") == TaskState.INPUT_REQUIRED  # its answer is only the question
-    if record.get("answer") and not waits and record["answer"] != record.get("reason"):
+    is_waiting = record.get("state") == TaskState.INPUT_REQUIRED  # its answer is only the question
+    if record.get("answer") and not is_waiting and record["answer"] != record.get("reason"):
         out.print(Text(f"answer: {record['answer']}"), soft_wrap=True)
-    if doubts and waits:
+    if doubts and is_waiting:
         words, call = "|".join(Resolution), doubts[0].get("call_id")
         advice = f"Settle it: purple task resolve {record.get('task_id')} {words} --call {call}"
         err.print(advice, markup=False, soft_wrap=True)
@@ -114,26 +113,26 @@ def print_task(record: JsonObject) -> None:
 def _print_doubt(doubt: JsonObject) -> None:
     """Print a write in doubt: the call, its times, and what was read before and after it, a line for each row."""
     status = Text(str(doubt.get("status")), _STYLES.get(str(doubt.get("status")), "none"))
-    asked = f"{doubt.get('call_id')} {doubt.get('tool')} {dumps(doubt.get('arguments'))}: "
-    out.print(Text(f"In doubt: {asked}", "bold").append_text(status), soft_wrap=True)
+    call = f"{doubt.get('call_id')} {doubt.get('tool')} {dumps(doubt.get('arguments'))}: "
+    out.print(Text(f"In doubt: {call}", "bold").append_text(status), soft_wrap=True)
     times = {"sent": "sent", "waited_until": "waited until", "deadline": "to be settled by"}
-    said = [f"{words} {format_local_time(str(doubt[name]))}" for name, words in times.items() if doubt.get(name)]
-    out.print(Text(f"  {', '.join(said)}"), soft_wrap=True)
-    before, after = doubt.get("before"), doubt.get("after")
-    same = before is not None and before == after
-    out.print(Text(f"  read before{' and after it' if same else ''}:{_indent_rows(before)}"), soft_wrap=True)
-    if not same:
-        out.print(Text(f"  read after it:{_indent_rows(after)}"), soft_wrap=True)
+    moments = [f"{words} {format_local_time(str(doubt[name]))}" for name, words in times.items() if doubt.get(name)]
+    out.print(Text(f"  {', '.join(moments)}"), soft_wrap=True)
+    read_before, read_after = doubt.get("before"), doubt.get("after")
+    is_same = read_before is not None and read_before == read_after
+    out.print(Text(f"  read before{' and after it' if is_same else ''}:{_indent_rows(read_before)}"), soft_wrap=True)
+    if not is_same:
+        out.print(Text(f"  read after it:{_indent_rows(read_after)}"), soft_wrap=True)
 
 
-def _indent_rows(shown: Json) -> str:
-    if shown is None:
+def _indent_rows(rows_json: Json) -> str:
+    if rows_json is None:
         return " nothing could be read"
-    if isinstance(shown, dict) and len(shown) == 1 and isinstance(rows := next(iter(shown.values())), list):
-        shown = rows  # a list by its name
-    if isinstance(shown, list) and shown:
-        return "".join(f"\n    {dumps(row)}" for row in shown)
-    return f" {dumps(shown)}"
+    values = list(rows_json.values()) if isinstance(rows_json, dict) else []
+    rows = values[0] if len(values) == 1 and isinstance(values[0], list) else rows_json  # a list by its name
+    if isinstance(rows, list) and rows:
+        return "".join(f"\n    {dumps(row)}" for row in rows)
+    return f" {dumps(rows)}"
 
 
 def _cell_text(name: str, value: Json) -> Text:

@@ -16,7 +16,7 @@ from cli.tenant_record import TenantId, record
 from shared.domain.exact_json import JsonObject, as_object, objects_in
 
 _TIMEOUT_SECONDS = 120.0
-_PROTOCOLS = {"mcp": "MCP", "rest": "REST bridge"}
+_PROTOCOL_NAMES = {"mcp": "MCP", "rest": "REST bridge"}
 
 connections = typer.Typer(no_args_is_help=True, help="The tool servers of a tenant.")
 
@@ -48,19 +48,18 @@ def try_connections(
 
       kubectl exec deploy/executor -- python -m services.executor connections --tenant acme
     """
-    given = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()), "--json")
-    found = run_module_for_json(
-        "services.executor", "connections", *given, doing="Trying", seconds=_TIMEOUT_SECONDS, code=2
-    )
-    print_answer(found, _print_connections, as_json=as_json)
-    raise typer.Exit(0 if all(row.get("good") for row in objects_in(found.get("connections"))) else 1)
+    arguments = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()), "--json")
+    words = ("services.executor", "connections", *arguments)
+    answer = run_module_for_json(*words, doing="Trying", seconds=_TIMEOUT_SECONDS, code=2)
+    print_answer(answer, _print_connections, as_json=as_json)
+    raise typer.Exit(0 if all(row.get("good") for row in objects_in(answer.get("connections"))) else 1)
 
 
-def _print_connections(found: JsonObject) -> None:
-    rows = objects_in(found.get("connections"))
-    columns, title = ("connection", "reached", "credential", "speaks", "tools"), f"tenant {found.get('tenant')}"
+def _print_connections(answer: JsonObject) -> None:
+    rows = objects_in(answer.get("connections"))
+    columns, title = ("connection", "reached", "credential", "speaks", "tools"), f"tenant {answer.get('tenant')}"
     out.print(text_table(columns, map(_connection_cells, rows), title))
-    err.print(Text(f"from {found.get('source')}"), style="dim", soft_wrap=True)
+    err.print(Text(f"from {answer.get('source')}"), style="dim", soft_wrap=True)
     for row in rows:
         if problem := row.get("credential_problem") or row.get("problem"):
             err.print(Text(f"{row.get('id')} at {row.get('url')}: {problem}", "red"), soft_wrap=True)
@@ -72,7 +71,7 @@ def _connection_cells(row: JsonObject) -> Sequence[object]:
     credential = Text("none", "dim") if row.get("credential") is None else Text(str(row["credential"]), reached.style)
     kinds = ", ".join(f"{count} {kind}" for kind, count in as_object(row.get("classes")).items())
     tools = f"{row.get('tools')} ({kinds})" if kinds else ""
-    return row.get("id"), reached, credential, _PROTOCOLS.get(protocol, protocol), tools
+    return row.get("id"), reached, credential, _PROTOCOL_NAMES.get(protocol, protocol), tools
 
 
 tenant = typer.Typer(no_args_is_help=True, help="Stop a tenant, let it go on; what it says, what it spends.")
@@ -147,8 +146,8 @@ def show(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: AsJso
 
 
 def _print_tenant_state(state: JsonObject) -> None:
-    stands = f"stopped: {state.get('reason')}" if state.get("stopped") else "takes messages"
-    out.print(Text(f"tenant {state.get('tenant')} {stands}", "bold red" if state.get("stopped") else "bold"))
+    status = f"stopped: {state.get('reason')}" if state.get("stopped") else "takes messages"
+    out.print(Text(f"tenant {state.get('tenant')} {status}", "bold red" if state.get("stopped") else "bold"))
     if sessions := as_object(state.get("sessions")):
         err.print(f"sessions: {sessions.get('running')} running, {sessions.get('waiting')} waiting", style="dim")
     if state.get("made_tools") is not None:
@@ -159,8 +158,8 @@ def _print_tenant_state(state: JsonObject) -> None:
 
 def _build_table(days: list[JsonObject]) -> Table:
     def cells(day: JsonObject) -> Sequence[object]:
-        aside = f"{day.get('set_aside_tokens')} tokens, {day.get('set_aside_dollars')} dollars"
-        return day.get("date"), day.get("model_calls"), day.get("tokens"), day.get("dollars"), aside
+        set_aside = f"{day.get('set_aside_tokens')} tokens, {day.get('set_aside_dollars')} dollars"
+        return day.get("date"), day.get("model_calls"), day.get("tokens"), day.get("dollars"), set_aside
 
     columns = ("date", "model calls", "fresh tokens", "US dollars", "set aside")
     return text_table(columns, map(cells, days), "what model calls used")

@@ -49,18 +49,18 @@ def show(
 
       purple tenant record show default > record.json
     """
-    found = _fetch_record(url, tenant_id, name, version)
-    print_answer(found, _print_record, as_json=as_json)
+    answer = _fetch_record(url, tenant_id, name, version)
+    print_answer(answer, _print_record, as_json=as_json)
 
 
-def _print_record(found: JsonObject) -> None:
-    err.print(Text(_describe_version(found)), style="dim", soft_wrap=True)
-    print_json(indent_json(found.get("record")))
+def _print_record(answer: JsonObject) -> None:
+    err.print(Text(_describe_version(answer)), style="dim", soft_wrap=True)
+    print_json(indent_json(answer.get("record")))
 
 
-def _print_stored_version(tenant_id: str, stored: JsonObject, as_json: bool) -> None:
-    sentence = Text(f"tenant {tenant_id}: {_describe_version(stored)}", "bold")
-    print_answer(stored, lambda _: out.print(sentence, soft_wrap=True), as_json=as_json)
+def _print_stored_version(tenant_id: str, answer: JsonObject, as_json: bool) -> None:
+    sentence = Text(f"tenant {tenant_id}: {_describe_version(answer)}", "bold")
+    print_answer(answer, lambda _: out.print(sentence, soft_wrap=True), as_json=as_json)
 
 
 @record.command("set")
@@ -86,8 +86,8 @@ def store_record(
     _check_policies(file, document, tenant_id)
     document["version"] = _base_version(url, tenant_id, name, document.get("version"), force=force)
     body: JsonObject = {"record": document, "comment": comment, **build_speaker_claim(name)}
-    stored = ask_gateway(url, "PUT", path_of("tenants", tenant_id, "record"), body)
-    _print_stored_version(tenant_id, stored, as_json)
+    answer = ask_gateway(url, "PUT", path_of("tenants", tenant_id, "record"), body)
+    _print_stored_version(tenant_id, answer, as_json)
 
 
 @record.command()
@@ -100,17 +100,16 @@ def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = 
     """
     versions = objects_in(_fetch_history(url, tenant_id, name).get("versions"))
     if versions and not versions[0].get("withdrawn"):
-        before = _record_lines(_fetch_record(url, tenant_id, name).get("record"))
+        lines_before = _record_lines(_fetch_record(url, tenant_id, name).get("record"))
     else:
-        before = []
+        lines_before = []
         err.print("No record is stored: that of TENANT_FILE holds, which only executors see. All of the file is new.")
-    lines = list(
-        difflib.unified_diff(before, _record_lines(_read_document(file)), "stored", str(file), lineterm="", n=3)
-    )
-    for line in lines:
+    lines_after = _record_lines(_read_document(file))
+    diff_lines = list(difflib.unified_diff(lines_before, lines_after, "stored", str(file), lineterm="", n=3))
+    for line in diff_lines:
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "none")
         out.print(Text(line, style), soft_wrap=True)
-    raise typer.Exit(_EXIT_DIFFERS if lines else 0)
+    raise typer.Exit(_EXIT_DIFFERS if diff_lines else 0)
 
 
 @record.command()
@@ -121,8 +120,8 @@ def history(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: As
 
       purple tenant record history default
     """
-    found, nothing = _fetch_history(url, tenant_id, name), "No record is stored: that of TENANT_FILE holds."
-    print_rows(found, "versions", _build_table, nothing, as_json=as_json)
+    answer, empty_sentence = _fetch_history(url, tenant_id, name), "No record is stored: that of TENANT_FILE holds."
+    print_rows(answer, "versions", _build_table, empty_sentence, as_json=as_json)
 
 
 @record.command()
@@ -141,8 +140,8 @@ def restore(
       purple tenant record restore default 3 --comment "the new ERP is not ready"
     """
     body: JsonObject = {"version": version, "comment": comment}
-    stored = ask_as_operator(url, name, "tenants", tenant_id, "record", "restore", body=body)
-    _print_stored_version(tenant_id, stored, as_json)
+    answer = ask_as_operator(url, name, "tenants", tenant_id, "record", "restore", body=body)
+    _print_stored_version(tenant_id, answer, as_json)
 
 
 @record.command()
@@ -155,27 +154,27 @@ def withdraw(
 
       purple tenant record withdraw default --comment "one file for all again"
     """
-    stored = ask_as_operator(url, name, "tenants", tenant_id, "record", "withdraw", body={"comment": comment})
-    _print_stored_version(tenant_id, stored, as_json)
+    answer = ask_as_operator(url, name, "tenants", tenant_id, "record", "withdraw", body={"comment": comment})
+    _print_stored_version(tenant_id, answer, as_json)
 
 
 def _record_lines(document: Json) -> list[str]:
     """The record as lines of JSON, without its version."""
-    shown = {name: value for name, value in as_object(document).items() if name != "version"}
-    return indent_json(shown).splitlines()
+    fields = {name: value for name, value in as_object(document).items() if name != "version"}
+    return indent_json(fields).splitlines()
 
 
 def _fetch_record(url: str, tenant_id: str, name: str, version: int | None = None) -> JsonObject:
-    which: JsonObject = {} if version is None else {"version": version}
-    return ask_as_operator(url, name, "tenants", tenant_id, "record", "show", body=which)
+    body: JsonObject = {} if version is None else {"version": version}
+    return ask_as_operator(url, name, "tenants", tenant_id, "record", "show", body=body)
 
 
 def _fetch_history(url: str, tenant_id: str, name: str) -> JsonObject:
     return ask_as_operator(url, name, "tenants", tenant_id, "record", "history")
 
 
-def _base_version(url: str, tenant_id: str, name: str, given: Json, *, force: bool) -> str:
-    """The version to replace: that which the file was made from (``given``), or with ``force`` the stored one.
+def _base_version(url: str, tenant_id: str, name: str, edited_version: Json, *, force: bool) -> str:
+    """The version to replace: that which the file was made from (``edited_version``), or with ``force`` the stored one.
 
     "0" if no record is stored. Raises ``CommandError`` if the file does not say it.
     """
@@ -184,12 +183,12 @@ def _base_version(url: str, tenant_id: str, name: str, given: Json, *, force: bo
         return "0"
     if force or rows[0].get("withdrawn"):
         return str(rows[0].get("version"))
-    if given is None:
+    if edited_version is None:
         advice = f"`purple tenant record show {tenant_id}` prints it with its version; --force replaces it unseen."
         raise CommandError(
             "There is a record already, and the file does not say from which version it was made.", advice
         )
-    return str(given)
+    return str(edited_version)
 
 
 def _read_document(file: Path) -> JsonObject:
@@ -207,29 +206,31 @@ def _check_policies(file: Path, document: JsonObject, tenant_id: str) -> None:
     if not document.get("policies"):  # the gateway names all that is wrong with the rest
         return
     arguments = ("check", str(file), "--tenant", tenant_id)
-    found = run_module_for_json("services.policy", *arguments, doing="Checking the record", seconds=_TIMEOUT_SECONDS)
-    problems = objects_in(as_object(found.get("details")).get("problems"))
-    wrong = [f"policies: {one.get('policyId')}.{one.get('ruleId')}: {one.get('message')}" for one in problems]
-    wrong += [f"{one.get('field')}: {one.get('problem')}" for one in objects_in(found.get("fields"))]
-    wrong += [f"policies: nobody reads the field {name}" for name in list_or_empty(found.get("unknown_fields"))]
-    for sentence in wrong:
+    answer = run_module_for_json("services.policy", *arguments, doing="Checking the record", seconds=_TIMEOUT_SECONDS)
+    problems = objects_in(as_object(answer.get("details")).get("problems"))
+    sentences = [f"policies: {rule.get('policyId')}.{rule.get('ruleId')}: {rule.get('message')}" for rule in problems]
+    sentences += [f"{field.get('field')}: {field.get('problem')}" for field in objects_in(answer.get("fields"))]
+    sentences += [f"policies: nobody reads the field {name}" for name in list_or_empty(answer.get("unknown_fields"))]
+    for sentence in sentences:
         err.print(Text(sentence), soft_wrap=True)
-    if wrong:
+    if sentences:
         raise CommandError("Nothing was stored: the record cannot be used as it is.")
 
 
-def _describe_version(found: JsonObject) -> str:
-    again = f", which is version {found.get('restored')} again" if found.get("restored") else ""
-    again = ", without a record" if found.get("withdrawn") else again
-    why = f": {found.get('comment')}" if found.get("comment") else ""
-    return f"version {found.get('version')}{again}, stored by {found.get('by')} at {found.get('at')}{why}"
+def _describe_version(answer: JsonObject) -> str:
+    repeated = f", which is version {answer.get('restored')} again" if answer.get("restored") else ""
+    repeated = ", without a record" if answer.get("withdrawn") else repeated
+    comment = f": {answer.get('comment')}" if answer.get("comment") else ""
+    return f"version {answer.get('version')}{repeated}, stored by {answer.get('by')} at {answer.get('at')}{comment}"
 
 
 def _build_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
-        what = join_values(row["changed"]) if isinstance(row.get("changed"), list) else "all of it"
-        what = f"version {row.get('restored')} again: {what}" if row.get("restored") else what
-        what = "withdrawn" if row.get("withdrawn") else what
-        return row.get("version"), row.get("at"), row.get("by"), what or "nothing", row.get("comment")
+        changes = join_values(row["changed"]) if isinstance(row.get("changed"), list) else "all of it"
+        if row.get("withdrawn"):
+            changes = "withdrawn"
+        elif row.get("restored"):
+            changes = f"version {row.get('restored')} again: {changes}"
+        return row.get("version"), row.get("at"), row.get("by"), changes or "nothing", row.get("comment")
 
     return text_table(("version", "when", "who", "what", "why"), map(cells, rows))

@@ -33,8 +33,8 @@ def list_made_tools(name: Name = "", url: Gateway = "", as_json: AsJson = False)
 
       purple tools made list
     """
-    found = ask_as_operator(url, name, "tools", "made", "list")
-    print_rows(found, "tools", _build_table, "No tools were made.", as_json=as_json)
+    answer = ask_as_operator(url, name, "tools", "made", "list")
+    print_rows(answer, "tools", _build_table, "No tools were made.", as_json=as_json)
 
 
 @made.command()
@@ -45,8 +45,8 @@ def show(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson = F
 
       purple tools made show net_margin
     """
-    found = ask_as_operator(url, name, "tools", "made", tool, "show")
-    print_answer(found, _print_versions, as_json=as_json)
+    answer = ask_as_operator(url, name, "tools", "made", tool, "show")
+    print_answer(answer, _print_versions, as_json=as_json)
 
 
 @made.command()
@@ -57,23 +57,23 @@ def remove(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson =
 
       purple tools made remove net_margin
     """
-    found = ask_as_operator(url, name, "tools", "made", tool, "remove")
+    answer = ask_as_operator(url, name, "tools", "made", tool, "remove")
     sentence = f"Tool {tool} is used by no task any more."
-    print_answer(found, lambda _: out.print(sentence, markup=False), as_json=as_json)
+    print_answer(answer, lambda _: out.print(sentence, markup=False), as_json=as_json)
 
 
 def _build_table(rows: list[JsonObject]) -> Table:
     def cells(row: JsonObject) -> Sequence[object]:
-        used = Text("no, removed by " + str(row.get("removed_by")), "red") if row.get("removed_at") else Text("yes")
-        return [*(join_values(row.get(name)) for name in _SHOWN_FIELDS), used]
+        in_use = Text("no, removed by " + str(row.get("removed_by")), "red") if row.get("removed_at") else Text("yes")
+        return [*(join_values(row.get(name)) for name in _SHOWN_FIELDS), in_use]
 
     return text_table(
         [*(name.removesuffix("_id").replace("_", " ") for name in _SHOWN_FIELDS), "in use"], map(cells, rows)
     )
 
 
-def _print_versions(found: JsonObject) -> None:
-    for version in objects_in(found.get("versions")):
+def _print_versions(answer: JsonObject) -> None:
+    for version in objects_in(answer.get("versions")):
         _print_version(version)
 
 
@@ -91,9 +91,11 @@ def _print_version(version: JsonObject) -> None:
 _TIMEOUT_SECONDS = 60.0
 _MOST_COLUMN_WIDTH = 26
 _WIDE_TERMINAL = 140  # from so many columns on there is room for descriptions
-_STYLES = {"read": "green", "compute": "cyan", "notify": "yellow", "change": "bold red"}
-_PROTOCOLS = {"mcp": "MCP", "rest": "the REST bridge", "a2a": "A2A: its skills are tools"}
-_MEANING = "read, compute: before any write; notify: after the writes; change: only in MUTATE, with policy and approval"
+_CLASS_STYLES = {"read": "green", "compute": "cyan", "notify": "yellow", "change": "bold red"}
+_PROTOCOL_NAMES = {"mcp": "MCP", "rest": "the REST bridge", "a2a": "A2A: its skills are tools"}
+_MEANING_OF_CLASSES = (
+    "read, compute: before any write; notify: after the writes; change: only in MUTATE, with policy and approval"
+)
 
 
 class Protocol(StrEnum):
@@ -156,15 +158,16 @@ def discover_tools(
         return
     if not endpoint.startswith(("http://", "https://")):
         raise typer.BadParameter(f"{endpoint!r} is no URL: it begins with http:// or https://", param_hint="--endpoint")
-    words = ["services.executor", "tools", "--endpoint", endpoint, "--protocol", protocol.value, "--json"]
-    words += ["--tenant-file", str(tenant_file)] if tenant_file else []
-    words += ["--write-catalogue", str(write_catalogue), *(["--force"] if force else [])] if write_catalogue else []
+    arguments = ["services.executor", "tools", "--endpoint", endpoint, "--protocol", protocol.value, "--json"]
+    arguments += ["--tenant-file", str(tenant_file)] if tenant_file else []
+    if write_catalogue:
+        arguments += ["--write-catalogue", str(write_catalogue), *(["--force"] if force else [])]
     try:
-        found = run_module_for_json(*words, doing=f"Asking {endpoint} for its tools", seconds=_TIMEOUT_SECONDS)
+        answer = run_module_for_json(*arguments, doing=f"Asking {endpoint} for its tools", seconds=_TIMEOUT_SECONDS)
     except CommandError as complaint:
-        of_the_server = complaint.sentence.startswith("No tools")
-        raise CommandError(complaint.sentence, complaint.detail or (_ADVICE if of_the_server else "")) from complaint
-    print_answer(found, _print_tools, as_json=as_json)
+        advice = _ADVICE_ON_SERVER if complaint.sentence.startswith("No tools") else ""
+        raise CommandError(complaint.sentence, complaint.detail or advice) from complaint
+    print_answer(answer, _print_tools, as_json=as_json)
     if write_catalogue:
         err.print(f"{write_catalogue}: {_ADVICE_ON_CATALOGUE}", style="dim", markup=False, soft_wrap=True)
 
@@ -174,45 +177,43 @@ _RULES_STAY_UNDECIDED = (
     "If an argument is a record's key, say so in the tenant's `records`."
 )
 _ADVICE_ON_CATALOGUE = "correct it, then put it among the connections of the tenant's record."
-_ADVICE = "Is the server running, and is this the URL of its tools? `purple up` shows the URL of the example company."
+_ADVICE_ON_SERVER = (
+    "Is the server running, and is this the URL of its tools? `purple up` shows the URL of the example company."
+)
 
 
-def _print_tools(found: JsonObject) -> None:
-    listed = objects_in(found.get("tools"))
-    out.print(discovery_table(found, listed, out.width))
-    err.print(_MEANING, style="dim", soft_wrap=True)
-    if found.get("may_have_unlisted"):
+def _print_tools(answer: JsonObject) -> None:
+    tools_json = objects_in(answer.get("tools"))
+    out.print(discovery_table(answer, tools_json, out.width))
+    err.print(_MEANING_OF_CLASSES, style="dim", soft_wrap=True)
+    if answer.get("may_have_unlisted"):
         err.print("This protocol may have tools that it does not list: a task can name one.", style="dim")
-    for tool in listed:
+    for tool in tools_json:
         if fields := list_or_empty(tool.get("undecided")):
             sentence = f"{tool.get('name')}: rules ask for {', '.join(map(str, fields))}, {_RULES_STAY_UNDECIDED}"
             err.print(Text(sentence, "bold yellow"), soft_wrap=True)
 
 
-def discovery_table(found: JsonObject, listed: list[JsonObject], width: int) -> Table:
+def discovery_table(answer: JsonObject, tools_json: list[JsonObject], width: int) -> Table:
     """A table of the tools with class, proof and reason; if the console is wide enough, with descriptions."""
-    counted = Counter(str(tool.get("class")) for tool in listed)
-    kinds = ", ".join(f"{counted[kind.value]} {kind.value}" for kind in ToolClass if counted[kind.value])
-    speaks = _PROTOCOLS.get(str(found.get("protocol")), str(found.get("protocol")))
-    title = f"{found.get('endpoint')} speaks {speaks}: {len(listed)} tools ({kinds or 'none'})"
-    wide = width >= _WIDE_TERMINAL
+    counts = Counter(str(tool.get("class")) for tool in tools_json)
+    kinds = ", ".join(f"{counts[kind.value]} {kind.value}" for kind in ToolClass if counts[kind.value])
+    protocol = _PROTOCOL_NAMES.get(str(answer.get("protocol")), str(answer.get("protocol")))
+    title = f"{answer.get('endpoint')} speaks {protocol}: {len(tools_json)} tools ({kinds or 'none'})"
+    is_wide = width >= _WIDE_TERMINAL
     table = Table(title=title)
-    table.add_column("tool", min_width=_measure_width(tool.get("name") for tool in listed), overflow="fold")
-    table.add_column("class", min_width=_measure_width(counted))
+    table.add_column("tool", min_width=_measure_width(tool.get("name") for tool in tools_json), overflow="fold")
+    table.add_column("class", min_width=_measure_width(counts))
     table.add_column(
-        "read back, or pages by", min_width=_measure_width(_proof_or_paging_cell(tool).plain for tool in listed)
+        "read back, or pages by", min_width=_measure_width(_proof_or_paging_cell(tool).plain for tool in tools_json)
     )
-    for heading in ("names", "key", "why", *(("what it says of itself",) if wide else ())):
+    for heading in ("names", "key", "why", *(("what it says of itself",) if is_wide else ())):
         table.add_column(heading)
-    for tool in listed:
+    for tool in tools_json:
         kind = str(tool.get("class"))
-        cells = (
-            _describe_record_kinds(tool),
-            _describe_idempotency_key(tool),
-            tool.get("why"),
-            *((tool.get("description"),) if wide else ()),
-        )
-        row = (Text(str(tool.get("name"))), Text(kind, _STYLES.get(kind, "none")), _proof_or_paging_cell(tool))
+        cells = [_describe_record_kinds(tool), _describe_idempotency_key(tool), tool.get("why")]
+        cells += [tool.get("description")] if is_wide else []
+        row = (Text(str(tool.get("name"))), Text(kind, _CLASS_STYLES.get(kind, "none")), _proof_or_paging_cell(tool))
         table.add_row(*row, *(Text(str(cell or "")) for cell in cells))  # a server's words, no markup
     return table
 
@@ -223,23 +224,23 @@ def _measure_width(texts: Iterable[Json]) -> int:
 
 
 def _describe_idempotency_key(tool: JsonObject) -> str:
-    """Whether the worker sends an idempotency key with calls ("sent"), or the tool has an argument for one that no
-    catalogue names ("offered").
-    """
-    return "sent" if tool.get("idempotency_field") else "offered" if tool.get("key_offered") else ""
+    """``sent``: calls carry an idempotency key; ``offered``: the tool takes one that no catalogue names; else empty."""
+    if tool.get("idempotency_field"):
+        return "sent"
+    return "offered" if tool.get("key_offered") else ""
 
 
 def _describe_record_kinds(tool: JsonObject) -> str:
     """The kinds of records that the tool's arguments identify, with the argument's name unless it says the kind."""
-    named = [(name, str(kind)) for name, kind in as_object(tool.get("records")).items()]
-    return ", ".join(dict.fromkeys(kind if kind.split()[-1] in name else f"{kind} by {name}" for name, kind in named))
+    kinds = [(name, str(kind)) for name, kind in as_object(tool.get("records")).items()]
+    return ", ".join(dict.fromkeys(kind if kind.split()[-1] in name else f"{kind} by {name}" for name, kind in kinds))
 
 
 def _proof_or_paging_cell(tool: JsonObject) -> Text:
     """For a write, the read that proves it; for a list, the arguments by which it is paged."""
     read_back = tool.get("read_back")
     if isinstance(read_back, dict):
-        doubt = ", a guess" if read_back.get("guess") else "" if read_back.get("usable") else " cannot be asked"
-        return Text(f"{read_back.get('tool')}{doubt}")
-    nothing = "nothing proves it" if tool.get("class") == ToolClass.CHANGE.value else ""
-    return Text(str(tool.get("pages") or nothing))
+        doubt = "" if read_back.get("usable") else " cannot be asked"
+        return Text(f"{read_back.get('tool')}{', a guess' if read_back.get('guess') else doubt}")
+    unproven = "nothing proves it" if tool.get("class") == ToolClass.CHANGE.value else ""
+    return Text(str(tool.get("pages") or unproven))

@@ -13,12 +13,12 @@ from rich.prompt import Prompt
 from rich.table import Table
 
 from cli.console import StartupProgress, err, out, own_command_name
-from cli.launcher import UNRULED_WRITES, WORDS, Stack, are_unruled_writes_undecided, run_stack, stop_on_signals
+from cli.launcher import UNRULED_WORDS, UNRULED_WRITES, Stack, are_unruled_writes_undecided, run_stack, stop_on_signals
 from cli.stack.plan import HOST, StackOptions
 from cli.stack.registry import RunningStack, register_stack
 from shared.infra.redis_address import hide_password
 
-EXAMPLE = "Which expense claims are pending? Answer with a JSON list of their ids."
+EXAMPLE_TASK = "Which expense claims are pending? Answer with a JSON list of their ids."
 
 _QUESTION = (
     "{server} is a tool server of your own. What does a write there need that no rule of yours speaks about?\n"
@@ -65,10 +65,9 @@ def up(
 
       GREEN_AGENT_MCP_URL=http://tools.example/mcp TENANT_FILE=policies.json ANTHROPIC_API_KEY=... purple up
     """
-    measured = assessor_port if assessor else 0
-    options = StackOptions(
-        folder.resolve(), dict(os.environ), port, host, executors, profile.value, assessor_port=measured
-    )
+    options = StackOptions(folder.resolve(), dict(os.environ), port, host, executors, profile.value)
+    if assessor:
+        options = replace(options, assessor_port=assessor_port)
     asyncio.run(_run_until_stopped(_ask_about_unruled_writes(options)))
 
 
@@ -78,7 +77,7 @@ def _ask_about_unruled_writes(options: StackOptions) -> StackOptions:
     if not (at_terminal and are_unruled_writes_undecided(options)):
         return options
     err.print(_QUESTION.format(server=options.environ["GREEN_AGENT_MCP_URL"]), markup=False, soft_wrap=True)
-    word = Prompt.ask("Unruled writes need", console=err, choices=list(WORDS), default=WORDS[0])
+    word = Prompt.ask("Unruled writes need", console=err, choices=list(UNRULED_WORDS), default=UNRULED_WORDS[0])
     return replace(options, environ={**options.environ, UNRULED_WRITES: word})
 
 
@@ -110,15 +109,15 @@ def _print_stack(stack: Stack) -> None:
         out.print(f"The first key: REDIS_URL={stack.redis_url} {own_command_name()} keys first NAME", soft_wrap=True)
     if stack.options.assessor_port:
         agent, assessor = stack.url("gateway"), stack.url("assessor")
-        measured = f"assess --scenario inbox_triage --agent {agent} --assessor {assessor} --keep-at {agent}"
-        out.print(f"Measure it: {own_command_name()} {measured}", soft_wrap=True)
+        command = f"assess --scenario inbox_triage --agent {agent} --assessor {assessor} --keep-at {agent}"
+        out.print(f"Measure it: {own_command_name()} {command}", soft_wrap=True)
     out.print("A process that ends by itself is started again. Ctrl-C stops everything.", style="dim")
 
 
 def suggest_command(options: StackOptions) -> str:
     """A first command to try; for tools other than the example's, a dry run, which writes nothing."""
     if options.uses_company:
-        return f'{own_command_name()} send "{EXAMPLE}"'
+        return f'{own_command_name()} send "{EXAMPLE_TASK}"'
     return (
         f'{own_command_name()} send "..." --dry-run (a task for your tools: its plan is shown, and nothing is written)'
     )

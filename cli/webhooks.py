@@ -19,10 +19,10 @@ def show_secrets(name: Name = "", url: Gateway = "", as_json: AsJson = False) ->
 
       purple webhooks secret
     """
-    found = ask_as_operator(url, name, "webhooks", "secret")
-    print_answer(found, _print_secrets, as_json=as_json)
+    answer = ask_as_operator(url, name, "webhooks", "secret")
+    print_answer(answer, _print_secrets, as_json=as_json)
 
 
-def _print_secrets(found: JsonObject) -> None:
-    for one in list_or_empty(found.get("secrets")):
-        out.print(Text(str(one)))
+def _print_secrets(answer: JsonObject) -> None:
+    for secret in list_or_empty(answer.get("secrets")):
+        out.print(Text(str(secret)))

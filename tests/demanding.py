@@ -25,7 +25,7 @@ from shared.domain.outgoing import AllowedAddresses, addresses_for_tools
 from tests.company_stage import open_books
 from tests.serving import serving
 
-OPEN: AllowedAddresses = addresses_for_tools((), loopback=True)
+OPEN: AllowedAddresses = addresses_for_tools((), permits_loopback=True)
 
 
 class Demanding:

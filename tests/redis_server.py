@@ -36,7 +36,7 @@ def short_folder() -> Iterator[str]:
 @contextmanager
 def private_server(*, durable: bool = True, more: Sequence[str] = ()) -> Iterator[EmbeddedRedis]:
     """An embedded server in a folder of its own."""
-    with short_folder() as folder, EmbeddedRedis(Path(folder), durable=durable, more=more) as server:
+    with short_folder() as folder, EmbeddedRedis(Path(folder), is_durable=durable, extra_flags=more) as server:
         yield server
 
 

@@ -23,8 +23,8 @@ from shared.contracts.assessment.results import AGENT_KEY_HEADER, AssessmentResu
 from shared.contracts.base import first_fault
 from shared.infra.tls import trusted_certificates
 
-API_KEY = "ASSESSOR_API_KEY"
-AGENT_KEY = "AGENT_API_KEY"
+API_KEY_VARIABLE = "ASSESSOR_API_KEY"
+AGENT_KEY_VARIABLE = "AGENT_API_KEY"
 READY_SECONDS = 45.0
 
 
@@ -37,14 +37,15 @@ async def connect_assessor(
     The client sends the assessor's key from ``ASSESSOR_API_KEY``, and the measured agent's key in a second header. If
     ``url`` is empty, an assessor is started, and stopped at the end of the context. Raises ``CommandError``.
     """
-    key = read_key(API_KEY)
-    headers = {**({"X-API-Key": key} if key and url else {}), **({AGENT_KEY_HEADER: agent_key} if agent_key else {})}
+    key = read_key(API_KEY_VARIABLE)
+    keys_by_header = {"X-API-Key": key if url else "", AGENT_KEY_HEADER: agent_key}
+    headers = {name: value for name, value in keys_by_header.items() if value}
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=trusted_certificates()) as http:
         if url:
             yield url, http
             return
-        async with _start_assessor(scenarios) as own:
-            yield own, http
+        async with _start_assessor(scenarios) as own_url:
+            yield own_url, http
 
 
 @asynccontextmanager
@@ -60,11 +61,11 @@ async def _start_assessor(scenarios: Path | None) -> AsyncIterator[str]:
 
 def _assessor_process(port: int, scenarios: Path | None) -> ProcessSpec:
     """The process of a local assessor. It requires no API key, since only this machine can reach it."""
-    where: Sequence[str] = ("--host", HOST, "--port", str(port))
-    what = ("--scenarios-dir", str(scenarios.resolve())) if scenarios else ()
-    inherited = {name: value for name, value in os.environ.items() if name != AGENT_KEY}
+    address: Sequence[str] = ("--host", HOST, "--port", str(port))
+    folder = ("--scenarios-dir", str(scenarios.resolve())) if scenarios else ()
+    inherited = {name: value for name, value in os.environ.items() if name != AGENT_KEY_VARIABLE}
     environ = {**inherited, "AUTHENTICATION": "off", "PYTHONUNBUFFERED": "1"}
-    arguments = ("services.assessor", *where, *what)
+    arguments = ("services.assessor", *address, *folder)
     return ProcessSpec("assessor", arguments, url_of(port), stops=1, environ=environ)
 
 
@@ -74,8 +75,8 @@ CONNECT_SECONDS = 5.0
 CANCEL_SECONDS = 5.0
 TURN_SECONDS = 300.0  # what an assessor lets a turn take, if nobody says otherwise
 JUDGING_SECONDS = 660.0  # an assessor judges for ten minutes at most, if nobody says otherwise
-_UPDATE: TypeAdapter[Update] = TypeAdapter(Annotated[Update, Field(discriminator="message_type")])
-_RESULTS = "assessment_results"
+_UPDATE_ADAPTER: TypeAdapter[Update] = TypeAdapter(Annotated[Update, Field(discriminator="message_type")])
+_RESULTS_TYPE = "assessment_results"
 
 
 class RunParameters(NamedTuple):
@@ -108,7 +109,9 @@ class ProgressEvent(NamedTuple):
     text: str
 
 
-async def run_assessment(url: str, http: httpx.AsyncClient, wanted: RunParameters, follow: Follow) -> AssessmentResults:
+async def run_assessment(
+    url: str, http: httpx.AsyncClient, parameters: RunParameters, follow: Follow
+) -> AssessmentResults:
     """Run one assessment and return its results; ``follow`` is called with each update.
 
     If this is cancelled or fails, the assessor's task is cancelled too. Raises ``CommandError`` if the assessment ends
@@ -116,15 +119,15 @@ async def run_assessment(url: str, http: httpx.AsyncClient, wanted: RunParameter
     """
     task_id, results = "", None
     try:
-        async with aclosing(_stream_events(url, http, wanted)) as events:
-            async for told in events:
-                task_id = told.task_id or task_id
-                for data in told.data:
+        async with aclosing(_stream_events(url, http, parameters)) as events:
+            async for event in events:
+                task_id = event.task_id or task_id
+                for data in event.data:
                     results = _parse_results(data) or results
                     _report_update(data, follow)
-                if told.state in ("failed", "canceled", "rejected"):
+                if event.state in ("failed", "canceled", "rejected"):
                     task_id = ""
-                    raise CommandError(told.text or f"The assessment ended as {told.state}, without a reason.")
+                    raise CommandError(event.text or f"The assessment ended as {event.state}, without a reason.")
         if results is None:
             raise CommandError(f"The assessor at {url} ended its answer without results.")
         task_id = ""
@@ -138,10 +141,10 @@ async def run_assessment(url: str, http: httpx.AsyncClient, wanted: RunParameter
             await _cancel_task(url, http, task_id)
 
 
-async def _stream_events(url: str, http: httpx.AsyncClient, wanted: RunParameters) -> AsyncGenerator[ProgressEvent]:
-    part: JsonObject = {"kind": "data", "data": wanted.as_request()}
+async def _stream_events(url: str, http: httpx.AsyncClient, parameters: RunParameters) -> AsyncGenerator[ProgressEvent]:
+    part: JsonObject = {"kind": "data", "data": parameters.as_request()}
     message: JsonObject = {"kind": "message", "messageId": str(uuid4()), "role": "user", "parts": [part]}
-    patience = httpx.Timeout(wanted.idle_seconds, connect=CONNECT_SECONDS)
+    patience = httpx.Timeout(parameters.idle_seconds, connect=CONNECT_SECONDS)
     body = _rpc_request("message/stream", {"message": message})
     async with aconnect_sse(http, "POST", url, json=body, timeout=patience) as stream:
         answer = stream.response
@@ -174,9 +177,9 @@ def _read_progress(url: str, body: JsonObject) -> ProgressEvent:
     status = _object_or_empty(result.get("status"))
     parts = [*_message_parts(status.get("message")), *_message_parts(result.get("artifact"))]
     data = [_object_or_empty(part.get("data")) or _object_or_empty(_parse_json(part.get("text"))) for part in parts]
-    said = " ".join(str(part["text"]) for part in parts if part.get("kind") == "text")
+    text = " ".join(str(part["text"]) for part in parts if part.get("kind") == "text")
     task_id = result.get("taskId") or result.get("id") or ""
-    return ProgressEvent(str(task_id), str(status.get("state", "")), tuple(one for one in data if one), said)
+    return ProgressEvent(str(task_id), str(status.get("state", "")), tuple(filter(None, data)), text)
 
 
 def _message_parts(holder: JsonValue) -> list[JsonObject]:
@@ -198,7 +201,7 @@ def _parse_json(text: JsonValue) -> JsonValue:
 
 
 def _parse_results(data: JsonObject) -> AssessmentResults | None:
-    if data.get("message_type") != _RESULTS:
+    if data.get("message_type") != _RESULTS_TYPE:
         return None
     try:
         return AssessmentResults.model_validate(data)
@@ -209,7 +212,7 @@ def _parse_results(data: JsonObject) -> AssessmentResults | None:
 def _report_update(data: JsonObject, follow: Follow) -> None:
     """Call ``follow`` with the update in ``data``; an update of an unknown kind is ignored."""
     try:
-        update = _UPDATE.validate_python(data)
+        update = _UPDATE_ADAPTER.validate_python(data)
     except ValidationError:
         return
     follow(update)

@@ -16,7 +16,7 @@ import typer
 from pydantic import ValidationError
 from rich.console import Console
 
-from cli.assess.assessor import AGENT_KEY, RunParameters, connect_assessor, run_assessment
+from cli.assess.assessor import AGENT_KEY_VARIABLE, RunParameters, connect_assessor, run_assessment
 from cli.assess.report import (
     assessment_table,
     compare_points,
@@ -39,14 +39,14 @@ def save_assessment(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name in _candidate_file_names(scenario, began):
-            kept = Assessment(name=name, scenario=scenario, agent=agent, began=began, runs=runs)
+            assessment = Assessment(name=name, scenario=scenario, agent=agent, began=began, runs=runs)
             path = folder / f"{name}.json"
             try:
                 with path.open("x", encoding="utf-8") as file:
-                    file.write(kept.model_dump_json(indent=1) + "\n")
+                    file.write(assessment.model_dump_json(indent=1) + "\n")
             except FileExistsError:
                 continue
-            return kept, path
+            return assessment, path
     except OSError as error:
         raise CommandError(f"The results cannot be kept in {folder}: {error.strerror}.") from error
     raise AssertionError("names have no end")
@@ -65,8 +65,8 @@ def load_assessment(folder: Path, name: str) -> Assessment:
 
 def _candidate_file_names(scenario: str, began: datetime) -> Iterator[str]:
     word = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in scenario)[:80]
-    first = f"{word}-{began:%Y%m%d-%H%M%S}"
-    return chain([first], (f"{first}-{number}" for number in count(2)))
+    stem = f"{word}-{began:%Y%m%d-%H%M%S}"
+    return chain([stem], (f"{stem}-{number}" for number in count(2)))
 
 
 class AssessProgress:
@@ -75,17 +75,17 @@ class AssessProgress:
     ``prefix``: text before each line, such as the number of the run.
     """
 
-    def __init__(self, console: Console, prefix: str = "", quiet: bool = False) -> None:
+    def __init__(self, console: Console, prefix: str = "", is_quiet: bool = False) -> None:
         self.updates: list[messages.Update] = []
         self._console = console
         self._prefix = prefix
-        self._quiet = quiet
+        self._is_quiet = is_quiet
 
     def __call__(self, update: messages.Update) -> None:
         if not isinstance(update, messages.ActionObserved):
             self.updates.append(update)
         sentence = describe_update(update)
-        if sentence and not self._quiet:
+        if sentence and not self._is_quiet:
             style = "red" if isinstance(update, messages.ErrorOccurred) else "dim"
             self._console.print(strip_control_characters(f"{self._prefix}{sentence}"), style=style, soft_wrap=True)
 
@@ -96,8 +96,8 @@ def describe_update(update: messages.Update) -> str:
         case messages.AssessmentQueued():
             return f"waits for its turn: {update.position - 1} before it, {update.running} running"
         case messages.ScenarioLoaded():
-            wish = f"\n  {update.user_prompt}" if update.user_prompt else ""
-            return f"{update.scenario_name}: {update.criteria_count} criteria, {update.character_count} people{wish}"
+            prompt = f"\n  {update.user_prompt}" if update.user_prompt else ""
+            return f"{update.scenario_name}: {update.criteria_count} criteria, {update.character_count} people{prompt}"
         case messages.TurnStarted():
             return f"turn {update.turn_number}, {update.current_time:%a %d %b %H:%M}"
         case messages.ActionObserved():
@@ -127,7 +127,9 @@ def measure_agent(
     agent_key: Annotated[
         str,
         typer.Option(
-            help="The key that the agent wants; on a command line others see it.", envvar=AGENT_KEY, metavar="KEY"
+            help="The key that the agent wants; on a command line others see it.",
+            envvar=AGENT_KEY_VARIABLE,
+            metavar="KEY",
         ),
     ] = "",
     runs: Annotated[int, typer.Option(help="How often, one after the other.", min=1, max=100)] = 1,
@@ -169,26 +171,27 @@ def measure_agent(
         return
     if not scenario or not agent:
         raise typer.BadParameter("--scenario and --agent are both needed")
-    wanted = RunParameters(scenario, agent, max_turns, turn_timeout, seed)
+    parameters = RunParameters(scenario, agent, max_turns, turn_timeout, seed)
     try:
-        shown = checked_key(agent_key) if agent_key else ""
+        sent_key = checked_key(agent_key) if agent_key else ""
     except ValueError as error:
-        raise typer.BadParameter(f"{error} ({AGENT_KEY}, or --agent-key)") from None
+        raise typer.BadParameter(f"{error} ({AGENT_KEY_VARIABLE}, or --agent-key)") from None
     began = datetime.now(UTC)
     try:
-        done, broken = asyncio.run(_run_repeatedly(wanted, runs, assessor, scenarios_dir, shown, quiet=as_json))
-        kept, path = save_assessment(folder, scenario, agent, began, done)
+        measuring = _run_repeatedly(parameters, runs, assessor, scenarios_dir, sent_key, is_quiet=as_json)
+        finished_runs, failure = asyncio.run(measuring)
+        assessment, path = save_assessment(folder, scenario, agent, began, finished_runs)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         raise CommandError("Stopped before the end.") from None
     page = ""
     try:
-        page = asyncio.run(upload_assessment(keep_at, kept)) if keep_at else ""
+        page = asyncio.run(upload_assessment(keep_at, assessment)) if keep_at else ""
     except CommandError as refused:  # the results are shown in any case
-        broken = broken or refused
-    _print_assessment(kept, path, page, as_json)
-    if broken:
-        raise broken
-    raise typer.Exit(int(any(run.results.status != "completed" for run in kept.runs)))
+        failure = failure or refused
+    _print_assessment(assessment, path, page, as_json)
+    if failure:
+        raise failure
+    raise typer.Exit(int(any(run.results.status != "completed" for run in assessment.runs)))
 
 
 @assess.command("new")
@@ -202,8 +205,8 @@ def create_new_scenario(
 
     Example: purple assess new my_day --scenarios-dir scenarios
     """
-    made = create_scenario(scenarios_dir, name)
-    out.print(f"Written to {made}.", markup=False, soft_wrap=True)
+    scenario_folder = create_scenario(scenarios_dir, name)
+    out.print(f"Written to {scenario_folder}.", markup=False, soft_wrap=True)
     out.print(f"Next: purple assess check {name} --scenarios-dir {scenarios_dir}", markup=False, soft_wrap=True)
 
 
@@ -223,8 +226,8 @@ def check(
 
     Example: purple assess check my_day --scenarios-dir scenarios
     """
-    where = ("--scenarios-dir", str(scenarios_dir)) if scenarios_dir else ()
-    raise typer.Exit(run_assessor_command("check", (*(names or ()), *where)))
+    folder_arguments = ("--scenarios-dir", str(scenarios_dir)) if scenarios_dir else ()
+    raise typer.Exit(run_assessor_command("check", (*(names or ()), *folder_arguments)))
 
 
 @assess.command("days")
@@ -241,8 +244,8 @@ def generate_days(
 
     Example: purple assess days --seed 4f2a --count 6 --scenarios-dir scenarios
     """
-    given = ("--seed", seed, "--count", str(count), "--scenarios-dir", str(scenarios_dir))
-    raise typer.Exit(run_assessor_command("days", given))
+    arguments = ("--seed", seed, "--count", str(count), "--scenarios-dir", str(scenarios_dir))
+    raise typer.Exit(run_assessor_command("days", arguments))
 
 
 @assess.command("keep")
@@ -291,32 +294,32 @@ def show_schema() -> None:
 
 
 async def _run_repeatedly(
-    wanted: RunParameters, count: int, url: str, scenarios: Path | None, agent_key: str, *, quiet: bool
+    parameters: RunParameters, count: int, url: str, scenarios: Path | None, agent_key: str, *, is_quiet: bool
 ) -> tuple[tuple[Run, ...], CommandError | None]:
     """Run an assessment ``count`` times; returns the completed runs, and the error that stopped them, if any.
 
     Raises the ``CommandError`` if no run was completed.
     """
     stop_on_signals()
-    done: list[Run] = []
+    finished_runs: list[Run] = []
     async with connect_assessor(url, scenarios, agent_key) as (assessor, http):
         for number in range(1, count + 1):
-            progress = AssessProgress(err, f"run {number} of {count}: " if count > 1 else "", quiet)
+            progress = AssessProgress(err, f"run {number} of {count}: " if count > 1 else "", is_quiet)
             try:
-                results = await run_assessment(assessor, http, wanted, progress)
+                results = await run_assessment(assessor, http, parameters, progress)
             except CommandError as complaint:
-                if not done:
+                if not finished_runs:
                     raise
-                return tuple(done), complaint
-            done.append(Run(results=results, updates=tuple(update.to_json() for update in progress.updates)))
-    return tuple(done), None
+                return tuple(finished_runs), complaint
+            finished_runs.append(Run(results=results, updates=tuple(update.to_json() for update in progress.updates)))
+    return tuple(finished_runs), None
 
 
 def _print_assessment(assessment: Assessment, path: Path, page: str, as_json: bool) -> None:
     if as_json:
-        intervals = {"pass_interval": assessment.pass_interval, "points_interval": assessment.points_interval}
-        told = {"pass_hat": assessment.pass_hat, **intervals, "kept_in": str(path), **({"page": page} if page else {})}
-        print_json(json.dumps({**assessment.model_dump(mode="json"), **told}))
+        figures = {name: getattr(assessment, name) for name in ("pass_hat", "pass_interval", "points_interval")}
+        places = {"kept_in": str(path), **({"page": page} if page else {})}
+        print_json(json.dumps({**assessment.model_dump(mode="json"), **figures, **places}))
         return
     out.print(assessment_table(assessment))
     for sentence in summary_sentences(assessment):
@@ -342,7 +345,7 @@ async def upload_assessment(url: str, assessment: Assessment) -> str:
 
 
 _SCENARIO_NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
-_STARTER = "starter"
+_STARTER_FOLDER = "starter"
 _TEMPLATE_SUFFIX = ".txt"  # so that a template of Python is not taken for a module of ours
 
 
@@ -350,18 +353,18 @@ def create_scenario(folder: Path, name: str) -> Path:
     """Copy the starter scenario into ``folder`` under that name; returns its path. Raises ``CommandError``."""
     if not _SCENARIO_NAME.fullmatch(name):
         raise CommandError(f"{name!r} is no scenario's name: small letters, digits and _, a letter first.")
-    made = folder / name
-    if made.exists():
-        raise CommandError(f"There is {made} already.")
+    scenario_folder = folder / name
+    if scenario_folder.exists():
+        raise CommandError(f"There is {scenario_folder} already.")
     try:
-        with as_file(files("cli.assess") / _STARTER) as starter:
+        with as_file(files("cli.assess") / _STARTER_FOLDER) as starter:
             for source in sorted(path for path in starter.rglob("*") if path.is_file()):
-                target = made / str(source.relative_to(starter)).removesuffix(_TEMPLATE_SUFFIX)
+                target = scenario_folder / str(source.relative_to(starter)).removesuffix(_TEMPLATE_SUFFIX)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_text(source.read_text(encoding="utf-8").replace('"NAME"', f'"{name}"'), encoding="utf-8")
     except OSError as error:
-        raise CommandError(f"The scenario cannot be written to {made}: {error.strerror}.") from error
-    return made
+        raise CommandError(f"The scenario cannot be written to {scenario_folder}: {error.strerror}.") from error
+    return scenario_folder
 
 
 def run_assessor_command(command: str, arguments: Sequence[str]) -> int:

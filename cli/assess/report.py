@@ -16,18 +16,19 @@ from shared.domain.estimates import Interval, difference_interval
 
 def assessment_table(assessment: Assessment) -> Table:
     table = Table("dimension", "criterion", "points", "of", "reason", title=_build_title(assessment))
-    listed = criterion_points(assessment)
-    for dimension in dict.fromkeys(line.dimension for line in listed):
-        within = [line for line in listed if line.dimension == dimension]
-        mean, most = sum(line.mean for line in within), sum(line.most for line in within)
-        table.add_row(dimension.replace("_", " "), "", _format_number(mean), _format_number(most), "", style="bold")
-        for line in within:
+    all_points = criterion_points(assessment)
+    for dimension in dict.fromkeys(points.dimension for points in all_points):
+        dimension_points = [points for points in all_points if points.dimension == dimension]
+        mean = _format_number(sum(points.mean for points in dimension_points))
+        most = _format_number(sum(points.most for points in dimension_points))
+        table.add_row(dimension.replace("_", " "), "", mean, most, "", style="bold")
+        for points in dimension_points:
             table.add_row(
                 "",
-                strip_control_characters(line.name),
-                _points_text(line),
-                _format_number(line.most),
-                strip_control_characters(line.reason),
+                strip_control_characters(points.name),
+                _points_text(points),
+                _format_number(points.most),
+                strip_control_characters(points.reason),
             )
         table.add_section()
     return table
@@ -35,21 +36,22 @@ def assessment_table(assessment: Assessment) -> Table:
 
 def summary_sentences(assessment: Assessment) -> list[str]:
     """Sentences about each run (its end, its failed turns) and about how often the agent passes."""
-    said = []
+    sentences = []
     for number, run in enumerate(assessment.runs, 1):
         results, points = run.results, run.points
         share = f"{_format_number(points.score)} of {_format_number(points.max_score)} points"
         took = f"{results.turns_taken} turns, {results.actions_taken} actions, {results.duration_seconds:.1f} s"
-        said.append(f"Run {number}: {results.status}, {share}, {took}.")
-        said.extend(f"  Failed: {_describe_failure(turn)}" for turn in results.failed_turns)
+        sentences.append(f"Run {number}: {results.status}, {share}, {took}.")
+        sentences.extend(f"  Failed: {_describe_failure(turn)}" for turn in results.failed_turns)
     unjudged = assessment.runs[0].results.unjudged
     if unjudged:
-        said.append(f"Nobody was there to judge {', '.join(unjudged)}: left out of the points of a run.")
+        sentences.append(f"Nobody was there to judge {', '.join(unjudged)}: left out of the points of a run.")
     chances = ", ".join(f"pass^{k} {chance:.2f}" for k, chance in assessment.pass_hat.items())
     passing, earned = assessment.pass_interval, assessment.points_interval
-    said.append(f"Passing is {PASSES_AT:.0%} of the points: {chances}.")
-    said.append(f"With 95 % confidence a run passes with a chance of {_interval_text(passing)}{_mean_text(earned)}.")
-    return [str(strip_control_characters(sentence)) for sentence in said]
+    sentences.append(f"Passing is {PASSES_AT:.0%} of the points: {chances}.")
+    confidence = f"a run passes with a chance of {_interval_text(passing)}{_mean_text(earned)}"
+    sentences.append(f"With 95 % confidence {confidence}.")
+    return [str(strip_control_characters(sentence)) for sentence in sentences]
 
 
 def compare_points(before: Assessment, after: Assessment) -> JsonObject:
@@ -59,19 +61,20 @@ def compare_points(before: Assessment, after: Assessment) -> JsonObject:
     """
     if before.scenario != after.scenario:
         raise CommandError(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
-    first, second = criterion_points(before), criterion_points(after)
-    criteria = {line.criterion: line.dimension for line in (*first, *second)}
+    points_before, points_after = criterion_points(before), criterion_points(after)
+    criteria = {points.criterion: points.dimension for points in (*points_before, *points_after)}
+    pairs = {name: (_run_points(points_before, name), _run_points(points_after, name)) for name in criteria}
     return {
         "scenario": before.scenario,
         "agents": [before.agent, after.agent],
         "runs": [len(before.runs), len(after.runs)],
         "passed": [before.passed, after.passed],
         "dimensions": {
-            name: _describe_change(_run_totals(first, name), _run_totals(second, name))
+            name: _describe_change(_run_totals(points_before, name), _run_totals(points_after, name))
             for name in dict.fromkeys(criteria.values())
         },
-        "criteria": {name: _describe_change(_run_points(first, name), _run_points(second, name)) for name in criteria},
-        "overall": _describe_change(_run_totals(first), _run_totals(second)),
+        "criteria": {name: _describe_change(*pair) for name, pair in pairs.items()},
+        "overall": _describe_change(_run_totals(points_before), _run_totals(points_after)),
     }
 
 
@@ -99,17 +102,17 @@ def _build_title(assessment: Assessment) -> Text:
     return strip_control_characters(f"{assessment.scenario}: {assessment.agent}{runs}")
 
 
-def _points_text(line: CriterionPoints) -> str:
-    if line.unjudged:
+def _points_text(points: CriterionPoints) -> str:
+    if points.unjudged:
         return "unjudged"
-    each = f" ({' '.join(map(_format_number, line.points))})" if len(set(line.points)) > 1 else ""
-    return f"{_format_number(line.mean)}{each}"
+    points_by_run = f" ({' '.join(map(_format_number, points.points))})" if len(set(points.points)) > 1 else ""
+    return f"{_format_number(points.mean)}{points_by_run}"
 
 
 def _describe_failure(turn: JsonObject) -> str:
     number, kind = turn.get("turn_number", "?"), str(turn.get("error_type", "error")).replace("_", " ")
-    which = _format_number(number) if isinstance(number, float) else number
-    return f"turn {which}, {kind}: {turn.get('error', '')}"
+    number_text = _format_number(number) if isinstance(number, float) else number
+    return f"turn {number_text}, {kind}: {turn.get('error', '')}"
 
 
 def _interval_text(interval: Interval) -> str:
@@ -120,15 +123,15 @@ def _mean_text(interval: Interval | None) -> str:
     return "" if interval is None else f" and earns a share of {_interval_text(interval)} of the points"
 
 
-def _run_totals(listed: Sequence[CriterionPoints], dimension: str = "") -> list[float]:
+def _run_totals(all_points: Sequence[CriterionPoints], dimension: str = "") -> list[float]:
     """The total points of each run, in one dimension or in all."""
-    columns = [line.points for line in listed if dimension in ("", line.dimension)]
+    columns = [points.points for points in all_points if dimension in ("", points.dimension)]
     return [sum(points) for points in zip_longest(*columns, fillvalue=0.0)] or [0.0]
 
 
-def _run_points(listed: Sequence[CriterionPoints], criterion: str) -> tuple[float, ...]:
+def _run_points(all_points: Sequence[CriterionPoints], criterion: str) -> tuple[float, ...]:
     """The points of a criterion in each run; empty if there is no such criterion."""
-    return next((line.points for line in listed if line.criterion == criterion), ())
+    return next((points.points for points in all_points if points.criterion == criterion), ())
 
 
 def _describe_change(before: Sequence[float], after: Sequence[float]) -> JsonObject:
@@ -141,16 +144,16 @@ def _describe_change(before: Sequence[float], after: Sequence[float]) -> JsonObj
     change = means[1] - means[0] if means[0] is not None and means[1] is not None else None
     interval = difference_interval(before, after)
     clear = interval is not None and not interval.low <= 0 <= interval.high
-    told: JsonObject = {"before": means[0], "after": means[1], "change": change}
-    return {**told, "interval": [*interval] if interval else None, "clear": clear}
+    means_json: JsonObject = {"before": means[0], "after": means[1], "change": change}
+    return {**means_json, "interval": [*interval] if interval else None, "clear": clear}
 
 
 def _change_cells(change: object) -> list[str]:
     values = [change.get(name) for name in ("before", "after", "change")] if isinstance(change, dict) else []
-    shown = ["-" if value is None else _format_number(value) for value in values]
+    texts = ["-" if value is None else _format_number(value) for value in values]
     interval = change.get("interval") if isinstance(change, dict) else None
     scatter = f"{_format_number(interval[0])} to {_format_number(interval[1])}" if isinstance(interval, list) else "-"
-    return [*shown[:2], f"+{shown[2]}" if shown[2][0] not in "-0" else shown[2], scatter]
+    return [*texts[:2], f"+{texts[2]}" if texts[2][0] not in "-0" else texts[2], scatter]
 
 
 def _format_number(value: float) -> str:

@@ -20,11 +20,11 @@ from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_o
 from shared.domain.words import Role
 from shared.infra.tls import trusted_certificates
 
-TIMEOUT = httpx.Timeout(30.0, connect=5.0)
-API_KEY = "PURPLE_API_KEY"
-_KEY_NEEDED = "{url} lets nobody in without a good API key in PURPLE_API_KEY: {problem}"
-SILENCE = httpx.Timeout(60.0, connect=5.0)  # the gateway sends a comment every 15 seconds
-RECONNECTS = 10  # in a row, before a person is told
+REQUEST_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+API_KEY_VARIABLE = "PURPLE_API_KEY"
+_KEY_NEEDED_SENTENCE = "{url} lets nobody in without a good API key in PURPLE_API_KEY: {problem}"
+STREAM_TIMEOUT = httpx.Timeout(60.0, connect=5.0)  # the gateway sends a comment every 15 seconds
+MOST_RECONNECTS = 10  # in a row, before a person is told
 RECONNECT_SECONDS = 0.5
 
 
@@ -35,11 +35,11 @@ class GatewayUnreachable(CommandError):
 class GatewayClient:
     """Sends requests to one gateway. Raises ``CommandError`` for whatever a person should be told."""
 
-    def __init__(self, url: str, http: httpx.AsyncClient, *, keyed: bool = False) -> None:
-        """``keyed``: ``http`` sends an API key that identifies the caller, so bodies claim no name."""
+    def __init__(self, url: str, http: httpx.AsyncClient, *, has_key: bool = False) -> None:
+        """``has_key``: ``http`` sends an API key that identifies the caller, so bodies claim no name."""
         self.url = url.rstrip("/")
         self._http = http
-        self._keyed = keyed
+        self._has_key = has_key
 
     async def send_message(self, message: OutgoingMessage) -> TaskView:
         """Send a message; returns the task as soon as it is durably accepted."""
@@ -54,37 +54,37 @@ class GatewayClient:
 
     async def request_json(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """Send a request to one of the gateway's own paths, and return its JSON answer; ``path_of`` builds paths."""
-        answer, said = await self._request(verb, path, body, verb)
+        answer, reply = await self._request(verb, path, body, verb)
         if answer.is_success:
-            return said
-        raise _build_refusal(f"{verb} {path}", answer, said.get("error"))
+            return reply
+        raise _build_refusal(f"{verb} {path}", answer, reply.get("error"))
 
     async def stream_events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
         """Yields the task's events after the event id ``after``, until the task has ended or waits for a person.
 
         If the stream breaks, or its replica stops, it is resumed after the last event.
         """
-        tries, leaves = RECONNECTS, True
-        while leaves and tries:
-            leaves = False
+        tries_left, is_interrupted = MOST_RECONNECTS, True
+        while is_interrupted and tries_left:
+            is_interrupted = False
             try:
                 async with aclosing(self._sse_lines(task_id, after)) as lines:
                     async for line in lines:
-                        leaves = leaves or line.retry is not None  # the replica's last words
+                        is_interrupted = is_interrupted or line.retry is not None  # the replica's last words
                         if line.data and line.event != "snapshot":  # in place of events that are kept no longer
                             yield _read_event(line.id, line.event, loads_object(line.data))
-                            after, tries = line.id or after, RECONNECTS
+                            after, tries_left = line.id or after, MOST_RECONNECTS
             except httpx.TransportError as error:
-                if tries == 1 or not after:
+                if tries_left == 1 or not after:
                     raise self._translate_error(error) from error
-                leaves = True
-            tries -= 1
-            await asyncio.sleep(RECONNECT_SECONDS if leaves else 0)
+                is_interrupted = True
+            tries_left -= 1
+            await asyncio.sleep(RECONNECT_SECONDS if is_interrupted else 0)
 
     async def _sse_lines(self, task_id: str, after: str) -> AsyncGenerator[ServerSentEvent]:
         headers = {"Last-Event-ID": after} if after else {}
         url = f"{self.url}/tasks/{task_id}/events"
-        async with aconnect_sse(self._http, "GET", url, headers=headers, timeout=SILENCE) as source:
+        async with aconnect_sse(self._http, "GET", url, headers=headers, timeout=STREAM_TIMEOUT) as source:
             if not source.response.is_success:
                 raise CommandError(f"{self.url} shows no events of task {task_id} ({source.response.status_code}).")
             async for line in source.aiter_sse():
@@ -92,25 +92,26 @@ class GatewayClient:
 
     async def _call_rpc(self, method: str, params: JsonObject) -> JsonObject:
         call: JsonObject = {"jsonrpc": "2.0", "id": "cli", "method": method, "params": params}
-        answer, said = await self._request("POST", "/", call, method)
-        result, problem = said.get("result"), said.get("error")
+        answer, reply = await self._request("POST", "/", call, method)
+        result, problem = reply.get("result"), reply.get("error")
         if isinstance(result, dict):
             return result
         raise _build_refusal(method, answer, problem.get("message") if isinstance(problem, dict) else problem)
 
     async def _request(
-        self, verb: str, path: str, body: JsonObject | None, what: str
+        self, verb: str, path: str, body: JsonObject | None, request_name: str
     ) -> tuple[httpx.Response, JsonObject]:
-        """Send a request; returns the response and its JSON object. ``what``: names the request in errors."""
-        content = None if body is None else dumps(_remove_principal_claims(body) if self._keyed else body)
+        """Send a request; returns the response and its JSON object. ``request_name`` is for errors."""
+        content = None if body is None else dumps(_remove_principal_claims(body) if self._has_key else body)
         headers, url = {"Content-Type": "application/json"}, f"{self.url}{path}"
         try:
-            answer = await self._http.request(verb, url, content=content, headers=headers, timeout=TIMEOUT)
+            answer = await self._http.request(verb, url, content=content, headers=headers, timeout=REQUEST_TIMEOUT)
             return answer, loads_object(answer.text)
         except httpx.TransportError as error:
             raise self._translate_error(error) from error
         except ValueError as error:
-            raise CommandError(f"{answer.url} answered {what} with {answer.status_code} and no JSON.") from error
+            sentence = f"{answer.url} answered {request_name} with {answer.status_code} and no JSON."
+            raise CommandError(sentence) from error
 
     def _translate_error(self, error: httpx.TransportError) -> CommandError:
         if isinstance(error, httpx.UnsupportedProtocol):
@@ -139,36 +140,36 @@ def path_of(*words: str) -> str:
 @asynccontextmanager
 async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
     """Yields a client that sends the API key in ``PURPLE_API_KEY``, if set. Without ``url``: of the local stack."""
-    key = read_key(API_KEY)
+    key = read_key(API_KEY_VARIABLE)
     headers, tls = {"Authorization": f"Bearer {key}"} if key else None, trusted_certificates()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
-        yield GatewayClient(url or url_of_running_gateway(), http, keyed=bool(key))
+        yield GatewayClient(url or url_of_running_gateway(), http, has_key=bool(key))
 
 
 def _remove_principal_claims(value: Json) -> Json:
     """The JSON value with ``principal`` removed from every ``metadata`` object in it."""
     match value:
         case dict():
-            kept = {name: _remove_principal_claims(part) for name, part in value.items()}
-            metadata = kept.get("metadata")
+            fields = {name: _remove_principal_claims(part) for name, part in value.items()}
+            metadata = fields.get("metadata")
             if isinstance(metadata, dict):
-                kept["metadata"] = {name: part for name, part in metadata.items() if name != "principal"}
-            return kept
+                fields["metadata"] = {name: part for name, part in metadata.items() if name != "principal"}
+            return fields
         case list():
             return [_remove_principal_claims(part) for part in value]
         case _:
             return value
 
 
-def _build_refusal(what: str, answer: httpx.Response, problem: Json) -> CommandError:
+def _build_refusal(request_name: str, answer: httpx.Response, problem: Json) -> CommandError:
     if answer.status_code == 401:
-        return CommandError(_KEY_NEEDED.format(url=answer.url, problem=problem))
-    return CommandError(f"The gateway refused {what}: {problem or f'HTTP {answer.status_code}'}")
+        return CommandError(_KEY_NEEDED_SENTENCE.format(url=answer.url, problem=problem))
+    return CommandError(f"The gateway refused {request_name}: {problem or f'HTTP {answer.status_code}'}")
 
 
 def _read_event(event_id: str, kind: str, body: JsonObject) -> Event:
-    at = datetime.fromisoformat(str(body["at"])) if "at" in body else datetime.now().astimezone()
-    return Event(event_id, str(body.get("kind", kind)), at, as_object(body.get("data")))
+    moment = datetime.fromisoformat(str(body["at"])) if "at" in body else datetime.now().astimezone()
+    return Event(event_id, str(body.get("kind", kind)), moment, as_object(body.get("data")))
 
 
 T = TypeVar("T")
@@ -215,8 +216,8 @@ def build_speaker_claim(name: str, role: Role = Role.OPERATOR, levels: tuple[str
 
 
 def print_rows(
-    found: JsonObject, name: str, table: Callable[[list[JsonObject]], Table], nothing: str, *, as_json: bool
+    answer: JsonObject, name: str, build_table: Callable[[list[JsonObject]], Table], empty_text: str, *, as_json: bool
 ) -> None:
-    """Print ``found`` as JSON, or its rows under ``name`` as a table; without rows, the sentence ``nothing``."""
-    rows = objects_in(found.get(name))
-    print_answer(found, lambda _: out.print(table(rows) if rows else nothing), as_json=as_json)
+    """Print ``answer`` as JSON, or its rows under ``name`` as a table; without rows, ``empty_text``."""
+    rows = objects_in(answer.get(name))
+    print_answer(answer, lambda _: out.print(build_table(rows) if rows else empty_text), as_json=as_json)

@@ -14,7 +14,7 @@ from cli.gateway.messages import Event, OutgoingMessage, TaskView, list_or_empty
 from shared.domain.exact_json import Json
 from shared.domain.words import who_decides
 
-_STYLES = {
+_EVENT_STYLES = {
     "submitted": "dim",
     "phase": "bold magenta",
     "state": "bold cyan",
@@ -32,19 +32,27 @@ _LONGEST_VALUE = 160
 
 
 def detailed_line(event: Event) -> str | None:
-    """A line with all data of an event; None for kinds that are not shown."""
-    return None if event.kind in _HIDDEN_EVENTS else _detailed_text(event.data)
+    """A line with all data of an event: its state, tool or other name, then the rest as ``key=value``.
+
+    None for kinds that are not shown.
+    """
+    if event.kind in _HIDDEN_EVENTS:
+        return None
+    lead = next((key for key in _NAMING_FIELDS if isinstance(event.data.get(key), str)), None)
+    rest = {key: value for key, value in event.data.items() if key != lead and value not in (None, "", [], {})}
+    pairs = [f"{key}={_shorten(value)}" for key, value in rest.items()]
+    return "  ".join([str(event.data[lead]), *pairs] if lead else pairs)
 
 
 def plain_line(event: Event) -> str | None:
     """A line in plain words for an event that people care about (reads, plans, decisions, writes); else None."""
-    say = _PLAIN.get(event.kind)
-    return (say(event.data) if say else "") or None
+    line_of = _PLAIN_LINES.get(event.kind)
+    return (line_of(event.data) if line_of else "") or None
 
 
 def _state_line(data: Mapping[str, Json]) -> str:
     state = str(data.get("state", ""))
-    return "  ".join(filter(None, (state, _STATES.get(state, ""))))
+    return "  ".join(filter(None, (state, _STATE_SENTENCES.get(state, ""))))
 
 
 def _read_line(data: Mapping[str, Json]) -> str:
@@ -59,8 +67,8 @@ def _plan_line(data: Mapping[str, Json]) -> str:
 
 
 def _verdict_line(data: Mapping[str, Json]) -> str:
-    if why := list_or_empty(data.get("why")):
-        return "; ".join(str(reason).rstrip(".") for reason in why)
+    if reasons := list_or_empty(data.get("why")):
+        return "; ".join(str(reason).rstrip(".") for reason in reasons)
     return "the rules allow it" if data.get("passed") else "the rules do not allow it"
 
 
@@ -81,7 +89,7 @@ def _write_line(data: Mapping[str, Json]) -> str:
     return f"{data.get('tool')}: {data.get('status')}{note}"
 
 
-_STATES = {
+_STATE_SENTENCES = {
     "DECOMPOSE": "understands the task",
     "ASSESS": "reads what it needs",
     "COMPUTE": "calculates",
@@ -93,7 +101,7 @@ _STATES = {
     "ESCALATE": "hands the task to a person",
     "FAILED": "gives up",
 }
-_PLAIN: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
+_PLAIN_LINES: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
     "state": _state_line,
     "tool": _read_line,
     "plan": _plan_line,
@@ -103,16 +111,6 @@ _PLAIN: Mapping[str, Callable[[Mapping[str, Json]], str]] = {
     "note": lambda data: str(data.get("problem") or ""),
     "status": lambda data: str(data.get("status", "")),
 }
-
-
-def _detailed_text(data: Mapping[str, Json]) -> str:
-    """An event's data as text: first its state, tool or other name, then the rest as ``key=value``."""
-    lead = next((key for key in _NAMING_FIELDS if isinstance(data.get(key), str)), None)
-    first = [str(data[lead])] if lead else []
-    rest = [
-        f"{key}={_shorten(value)}" for key, value in data.items() if key != lead and value not in (None, "", [], {})
-    ]
-    return "  ".join([*first, *rest])
 
 
 def _shorten(value: Json) -> str:
@@ -148,7 +146,7 @@ class LiveEventPrinter:
         if (line := self._line_of(event)) is not None:
             seconds = (event.at - self._began).total_seconds()
             text = Text(f"{self._indent}{seconds:7.2f}s  {event.kind:<9} ", style="dim")
-            self._console.print(text.append(line, style=_STYLES.get(event.kind, "none")), soft_wrap=True)
+            self._console.print(text.append(line, style=_EVENT_STYLES.get(event.kind, "none")), soft_wrap=True)
 
 
 class AcceptedTurn(NamedTuple):
@@ -185,9 +183,9 @@ async def follow_turn(
 
 async def _find_last_event_of_waiting(client: GatewayClient, task_id: str) -> str:
     """The id of a waiting task's last event, so that only the events of the next turn are shown; empty if it runs."""
-    last = ""
     if (await client.get_task(task_id)).is_open:
-        return last
+        return ""
+    event_id = ""
     async for event in client.stream_events(task_id):
-        last = event.id
-    return last
+        event_id = event.id
+    return event_id

@@ -51,10 +51,10 @@ class OutgoingMessage:
         return {"message": message, "configuration": {"blocking": False}, "metadata": self._build_metadata()}
 
     def _build_metadata(self) -> JsonObject:
-        said: dict[str, Json] = {"principal": self.speaker.as_json()}
+        metadata: dict[str, Json] = {"principal": self.speaker.as_json()}
         optional: dict[str, Json] = {"policy_doc": self.policy_doc, "tools_endpoint": self.tools_endpoint}
         optional |= {"session_id": self.session, "dry_run": self.dry_run}
-        return said | {key: value for key, value in optional.items() if value}
+        return metadata | {key: value for key, value in optional.items() if value}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from cli.stack.plan import ProcessSpec
 from shared.infra.tls import trusted_certificates
 
 TERM_SECONDS = 10.0
-LOG_TAIL = 15
+LOG_TAIL_LINES = 15
 
 
 class Child:
@@ -52,15 +52,15 @@ class Child:
         """The last lines that the present process, not an earlier one, has written to the log."""
         with self.log.open(encoding="utf-8", errors="replace") as lines:
             lines.seek(self._log_began)
-            return "".join(deque(lines, maxlen=LOG_TAIL)).rstrip()
+            return "".join(deque(lines, maxlen=LOG_TAIL_LINES)).rstrip()
 
     async def wait(self) -> None:
         """Wait until the process has ended."""
-        ended, loop = asyncio.Event(), asyncio.get_running_loop()
+        has_ended, loop = asyncio.Event(), asyncio.get_running_loop()
         sentinel = os.dup(self._process.sentinel)  # several may wait for the same process
-        loop.add_reader(sentinel, ended.set)
+        loop.add_reader(sentinel, has_ended.set)
         try:
-            await ended.wait()
+            await has_ended.wait()
         finally:
             loop.remove_reader(sentinel)
             os.close(sentinel)
@@ -79,8 +79,8 @@ class Child:
 
 Tell = Callable[[Sequence[str]], None]
 
-ASK_EVERY = 0.05
-ASK_TIMEOUT = 2.0
+PROBE_PAUSE_SECONDS = 0.05
+PROBE_TIMEOUT = 2.0
 
 
 def ignore_progress(_: Sequence[str]) -> None:
@@ -101,24 +101,24 @@ async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Te
             tell(tuple(awaited))
         return problem
 
-    async with httpx.AsyncClient(timeout=ASK_TIMEOUT, trust_env=False, verify=trusted_certificates()) as client:
+    async with httpx.AsyncClient(timeout=PROBE_TIMEOUT, trust_env=False, verify=trusted_certificates()) as client:
         for problem in await asyncio.gather(*(wait(child) for child in children)):
             if problem is not None:
                 raise problem
 
 
 async def _wait_for_child(client: httpx.AsyncClient, child: Child, seconds: float) -> CommandError | None:
-    said = "it never answered"
+    last_answer = "it never answered"
     try:
         async with asyncio.timeout(seconds):
             while child.exit_code is None:
-                ready, said = await _probe_readiness(client, child)
+                ready, last_answer = await _probe_readiness(client, child)
                 if ready:
                     return None
-                await asyncio.sleep(ASK_EVERY)
+                await asyncio.sleep(PROBE_PAUSE_SECONDS)
             sentence = f"{child.spec.name} ended with exit code {child.exit_code}."
     except TimeoutError:
-        sentence = f"{child.spec.name} was not ready within {seconds:.0f} seconds: {said}."
+        sentence = f"{child.spec.name} was not ready within {seconds:.0f} seconds: {last_answer}."
     return CommandError(sentence, f"{child.log}:\n{child.last_lines()}")
 
 

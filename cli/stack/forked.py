@@ -18,15 +18,15 @@ from setproctitle import setproctitle
 
 from shared.infra.process import make_death_signal
 
-_CONTEXT = multiprocessing.get_context("forkserver")
+_FORK_CONTEXT = multiprocessing.get_context("forkserver")
 _PRELOADED_MODULE = "cli.stack.imported"
 # What an interpreter heeds at its start alone.
-_OF_INTERPRETERS = ("LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS")
+_INTERPRETER_VARIABLES = ("LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS")
 
 
 def start_fork_server() -> None:
     """Start the fork server if it does not run yet; does not wait for its imports."""
-    _CONTEXT.set_forkserver_preload([_PRELOADED_MODULE])
+    _FORK_CONTEXT.set_forkserver_preload([_PRELOADED_MODULE])
     forkserver.ensure_running()
 
 
@@ -36,7 +36,7 @@ def start_process(arguments: Sequence[str], environ: Mapping[str, str], log: Pat
     Its output goes to ``log`` and its input is empty. When this process ends for any reason, it gets SIGTERM.
     """
     start_fork_server()
-    process = _CONTEXT.Process(target=_run_module, args=(tuple(arguments), dict(environ), str(log)), daemon=True)
+    process = _FORK_CONTEXT.Process(target=_run_module, args=(tuple(arguments), dict(environ), str(log)), daemon=True)
     process.start()
     return process
 
@@ -63,7 +63,7 @@ def _run_module(arguments: tuple[str, ...], environ: Mapping[str, str], log: str
 
 def _has_same_interpreter_settings(environ: Mapping[str, str]) -> bool:
     """Whether the variables that Python reads at its start have the same values in ``environ`` and in this process."""
-    return all(os.environ.get(name) == environ.get(name) for name in _OF_INTERPRETERS)
+    return all(os.environ.get(name) == environ.get(name) for name in _INTERPRETER_VARIABLES)
 
 
 def _imported_packages() -> Collection[str]:
@@ -80,8 +80,8 @@ def _die_with_launcher() -> None:
 
 
 def _redirect_output(log: str) -> None:
-    nothing, sink = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_APPEND)
-    for source, target in ((nothing, 0), (sink, 1), (sink, 2)):
+    empty_input, log_output = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_APPEND)
+    for source, target in ((empty_input, 0), (log_output, 1), (log_output, 2)):
         os.dup2(source, target)
-    os.close(nothing)
-    os.close(sink)
+    os.close(empty_input)
+    os.close(log_output)

@@ -15,9 +15,9 @@ PLANNER_MODEL = "offline-planner-1"
 PLANNER_NOTICE = "rule-based planner, not an LLM"
 # Only the executor talks to a model, so only the executor is handed what opens one.
 _GRACE_SECONDS = "5"  # for turns under way: less than the launcher waits before it kills
-_MODEL_SECRETS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+_MODEL_SECRET_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _BRAINOS_KEY = "BRAINOS_API_KEY"  # of the other orchestrator
-_SECRETS = (*_MODEL_SECRETS, "ARCHIVE_KEY", _BRAINOS_KEY, "WEBHOOK_SECRET", "ASSESSMENT_KEY")
+_SECRET_VARIABLES = (*_MODEL_SECRET_VARIABLES, "ARCHIVE_KEY", _BRAINOS_KEY, "WEBHOOK_SECRET", "ASSESSMENT_KEY")
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class StackOptions:
     host: str = HOST
     executors: int = 1
     profile: str = "embedded"
-    company_faults: bool = False  # whether the company can be told to misbehave
+    allows_company_faults: bool = False  # the company can be told to misbehave
     assessor_port: int = 0  # where an assessor listens, if there shall be one
     archive_key: str = field(default="", repr=False)  # of the launcher's own archive; empty for none
     webhook_secret: str = field(default="", repr=False)  # of the launcher's own; empty for none
@@ -68,8 +68,8 @@ class StackPorts:
         return 4 + executors
 
     @classmethod
-    def assign(cls, free: tuple[int, ...]) -> "StackPorts":
-        return cls(planner=free[0], company=free[1], policy=free[2], learner=free[3], executors=free[4:])
+    def assign(cls, ports: tuple[int, ...]) -> "StackPorts":
+        return cls(planner=ports[0], company=ports[1], policy=ports[2], learner=ports[3], executors=ports[4:])
 
 
 @dataclass(frozen=True)
@@ -121,27 +121,24 @@ def url_of(port: int) -> str:
 
 
 def _common_environ(options: StackOptions, redis_url: str) -> dict[str, str]:
-    own = {
-        name: value
-        for name, value in options.environ.items()
-        if name not in _SECRETS and not name.startswith(ENV_PREFIX)
-    }
-    own |= {"PYTHONUNBUFFERED": "1", "PROFILE": options.profile, "REDIS_URL": redis_url}
+    open_names = [name for name in options.environ if name not in _SECRET_VARIABLES and not name.startswith(ENV_PREFIX)]
+    environ = _copy_variables(options, *open_names)
+    environ |= {"PYTHONUNBUFFERED": "1", "PROFILE": options.profile, "REDIS_URL": redis_url}
     if notice := model_notice(options):
-        own["MODEL_NOTICE"] = notice
-    return own
+        environ["MODEL_NOTICE"] = notice
+    return environ
 
 
-def _environ_with_address(base: Mapping[str, str], port: int, **more: str) -> dict[str, str]:
-    return {**base, "HOST": HOST, "PORT": str(port), **more}
+def _environ_with_address(base: Mapping[str, str], port: int, **variables: str) -> dict[str, str]:
+    return {**base, "HOST": HOST, "PORT": str(port), **variables}
 
 
 def _plan_learner(options: StackOptions, ports: StackPorts, base: Mapping[str, str]) -> ProcessSpec:
     """The learner's process. It has the stack's model, which extracts facts, unless LEARN_KNOWLEDGE is off."""
     environ = _environ_with_address({"LEARN_KNOWLEDGE": "on", **base}, ports.learner)
-    environ |= _archive_variables(options) | (
-        {} if environ["LEARN_KNOWLEDGE"] == "off" else _model_variables(options, ports)
-    )
+    environ |= _archive_variables(options)
+    if environ["LEARN_KNOWLEDGE"] != "off":
+        environ |= _model_variables(options, ports)
     return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stops=3, environ=environ)
 
 
@@ -151,7 +148,7 @@ def _plan_plain_service(name: str, port: int, base: Mapping[str, str]) -> Proces
 
 
 def _plan_company(options: StackOptions, port: int, base: Mapping[str, str]) -> ProcessSpec:
-    faults = {"ALLOW_FAULTS": "true"} if options.company_faults else {}
+    faults = {"ALLOW_FAULTS": "true"} if options.allows_company_faults else {}
     environ = _environ_with_address(base, port, DATABASE=str(options.company_database), SEED_DATA="true", **faults)
     return ProcessSpec("company", ("examples.company",), url_of(port), stops=4, ready_path="/health", environ=environ)
 
@@ -159,15 +156,11 @@ def _plan_company(options: StackOptions, port: int, base: Mapping[str, str]) -> 
 def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     card_url = options.environ.get("PURPLE_AGENT_CARD_URL") or f"{url_of(options.port)}/"
     arguments = ("services.gateway", "--host", options.host, "--port", str(options.port), "--card-url", card_url)
-    stops = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": _GRACE_SECONDS}  # nobody chooses among replicas here
-    own = {"WEBHOOK_SECRET": options.webhook_secret, "ASSESSMENT_KEY": options.assessment_key}
-    secrets = {name: options.environ.get(name) or secret for name, secret in own.items()}
-    environ = {
-        **stops,
-        **base,
-        **{name: value for name, value in secrets.items() if value},
-        **_archive_variables(options),
-    }
+    stop_settings = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": _GRACE_SECONDS}  # nobody chooses among replicas here
+    own_secrets = {"WEBHOOK_SECRET": options.webhook_secret, "ASSESSMENT_KEY": options.assessment_key}
+    secrets = {name: options.environ.get(name) or secret for name, secret in own_secrets.items()}
+    environ = {**stop_settings, **base, **{name: value for name, value in secrets.items() if value}}
+    environ |= _archive_variables(options)
     return ProcessSpec("gateway", arguments, url_of(options.port), stops=1, environ=environ)
 
 
@@ -190,13 +183,14 @@ def _plan_executor(options: StackOptions, ports: StackPorts, number: int, base: 
 def _plan_assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
     """The assessor's process. It asks for no key, since only this machine reaches it, and uses a real model."""
     port = options.assessor_port
-    environ = {**_environ_with_address(base, port, AUTHENTICATION="off"), **_copy_variables(options, *_MODEL_SECRETS)}
+    environ = _environ_with_address(base, port, AUTHENTICATION="off")
+    environ |= _copy_variables(options, *_MODEL_SECRET_VARIABLES)
     return ProcessSpec("assessor", ("services.assessor",), url_of(port), stops=0, environ=environ)
 
 
 def _model_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     if not options.uses_planner:
-        return _copy_variables(options, *_MODEL_SECRETS)
+        return _copy_variables(options, *_MODEL_SECRET_VARIABLES)
     tiers = dict.fromkeys(("HAIKU_MODEL", "SONNET_MODEL", "FALLBACK_MODEL"), PLANNER_MODEL)
     planner = {"ANTHROPIC_BASE_URL": url_of(ports.planner), "ANTHROPIC_API_KEY": "none-needed"}
     return {**planner, **tiers, "TRACEPARENT_TO_MODEL": "true"}  # it is a process of ours
@@ -209,8 +203,8 @@ def _copy_variables(options: StackOptions, *names: str) -> dict[str, str]:
 
 def _tool_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
     """The variables for the tool server, and for the tenant record whose policy is about its tools."""
-    told = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(default_tenant_file(options))}
-    return {**told, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_company else told
+    tenant = {} if options.environ.get("TENANT_FILE") else {"TENANT_FILE": str(default_tenant_file(options))}
+    return {**tenant, "GREEN_AGENT_MCP_URL": url_of(ports.company)} if options.uses_company else tenant
 
 
 def _archive_variables(options: StackOptions) -> dict[str, str]:
@@ -221,13 +215,13 @@ def _archive_variables(options: StackOptions) -> dict[str, str]:
 
 
 # Below what systems give to outgoing connections (from 32,768 on): none of these takes a port between choice and use.
-_OWN_PORTS = range(10_240, 32_000)
+_LISTENING_PORTS = range(10_240, 32_000)
 
 
 def free_ports(count: int) -> tuple[int, ...]:
     """``count`` free ports, searched upwards from a random one, so that two callers at once seldom get the same."""
-    first = random.randrange(len(_OWN_PORTS))  # noqa: S311  # no secret
-    rotated = (*_OWN_PORTS[first:], *_OWN_PORTS[:first])
+    start = random.randrange(len(_LISTENING_PORTS))  # noqa: S311  # no secret
+    rotated = (*_LISTENING_PORTS[start:], *_LISTENING_PORTS[:start])
     return tuple(islice(filter(is_port_free, rotated), count))
 
 

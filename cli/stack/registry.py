@@ -11,8 +11,8 @@ from typing import NamedTuple
 from cli.console import CommandError, err
 from shared.domain.exact_json import dumps, loads_object
 
-USUAL_URL = "http://127.0.0.1:9010"
-_OWNERS_FOLDER = 0o700
+DEFAULT_URL = "http://127.0.0.1:9010"
+_OWNER_ONLY_MODE = 0o700
 
 
 class RunningStack(NamedTuple):
@@ -58,8 +58,8 @@ def url_of_running_gateway() -> str:
     """
     stack = choose_stack(running_stacks(), Path.cwd())
     if stack is None:
-        return USUAL_URL
-    if stack.url != USUAL_URL:
+        return DEFAULT_URL
+    if stack.url != DEFAULT_URL:
         err.print(f"(the stack at {stack.url})", style="dim", markup=False)
     return stack.url
 
@@ -67,37 +67,36 @@ def url_of_running_gateway() -> str:
 def data_folder(url: str = "") -> Path | None:
     """The data folder of the stack at ``url``, else of the stack that runs here; None if there is none."""
     stacks = running_stacks()
-    named = [stack for stack in stacks if stack.url == url.rstrip("/")]
-    found = named[0] if named else choose_stack(stacks, Path.cwd())
-    return found.folder if found else None
+    stacks_at_url = [stack for stack in stacks if stack.url == url.rstrip("/")]
+    stack = stacks_at_url[0] if stacks_at_url else choose_stack(stacks, Path.cwd())
+    return stack.folder if stack else None
 
 
-def choose_stack(stacks: tuple[RunningStack, ...], here: Path) -> RunningStack | None:
-    """The stack that a command run in folder ``here`` is meant for; None if no stack runs.
+def choose_stack(stacks: tuple[RunningStack, ...], folder: Path) -> RunningStack | None:
+    """The stack that a command run in ``folder`` is meant for; None if no stack runs.
 
-    If several run: the one whose data folder is in ``here`` or in the nearest folder above, else the one at the default
-    URL. Raises ``CommandError`` if that does not single out one.
+    If several run: the one whose data folder is in ``folder`` or in the nearest folder above, else the one at the
+    default URL. Raises ``CommandError`` if that does not single out one.
     """
-    above = [stack for stack in stacks if stack.folder.parent in (here, *here.parents)]
-    depth = max((len(stack.folder.parts) for stack in above), default=0)
-    near = [stack for stack in above if len(stack.folder.parts) == depth]
-    for chosen in (stacks, near, [stack for stack in near or stacks if stack.url == USUAL_URL]):
-        if len(chosen) == 1:
-            return chosen[0]
+    stacks_above = [stack for stack in stacks if stack.folder.parent in (folder, *folder.parents)]
+    depth = max((len(stack.folder.parts) for stack in stacks_above), default=0)
+    nearest = [stack for stack in stacks_above if len(stack.folder.parts) == depth]
+    for candidates in (stacks, nearest, [stack for stack in nearest or stacks if stack.url == DEFAULT_URL]):
+        if len(candidates) == 1:
+            return candidates[0]
     if not stacks:
         return None
-    raise CommandError(
-        f"{len(stacks)} stacks run here: say which one, with --url.", "\n".join(one.url for one in stacks)
-    )
+    urls = "\n".join(stack.url for stack in stacks)
+    raise CommandError(f"{len(stacks)} stacks run here: say which one, with --url.", urls)
 
 
 def _open_registry() -> Path:
     """The registry's folder, which only this user can write. Raises ``OSError`` if somebody else made it."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     folder = Path(runtime) / "purple-agent" if runtime else Path(tempfile.gettempdir()) / f"purple-agent-{os.getuid()}"
-    folder.mkdir(mode=_OWNERS_FOLDER, exist_ok=True)
-    found = folder.lstat()
-    if found.st_uid != os.getuid() or found.st_mode & 0o077:
+    folder.mkdir(mode=_OWNER_ONLY_MODE, exist_ok=True)
+    status = folder.lstat()
+    if status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise PermissionError(f"{folder} is not this user's alone")
     return folder
 
@@ -107,8 +106,8 @@ def _read_running_stack(file: Path) -> RunningStack | None:
         with file.open(encoding="utf-8") as opened:
             if _is_unlocked(opened.fileno()):
                 return None
-            said = loads_object(opened.read())
-        return RunningStack(str(said["url"]), Path(str(said["folder"])))
+            entry = loads_object(opened.read())
+        return RunningStack(str(entry["url"]), Path(str(entry["folder"])))
     except (OSError, ValueError, KeyError):  # it is going away, or being written
         return None
 

@@ -187,7 +187,7 @@ def demo(
 async def _demo(tasks: tuple[DemoTask, ...], environ: Mapping[str, str], quiet: bool) -> tuple[list[DemoResult], str]:
     stop_on_signals()
     folder = Path(mkdtemp(prefix="purple-demo-"))
-    options = StackOptions(folder, environ, port=free_ports(1)[0], company_faults=True)
+    options = StackOptions(folder, environ, port=free_ports(1)[0], allows_company_faults=True)
     explained = False  # whether nothing is left for which one would look into the logs
     try:
         with StartupProgress(err, quiet) as starting:

@@ -37,7 +37,7 @@ from services.executor.ports.sessions import TurnRunner
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection, TenantRecord
-from shared.domain.model_price import NANO
+from shared.domain.model_price import NANOS_A_DOLLAR
 from shared.domain.outgoing import AllowedAddresses
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.guard import Guard
@@ -176,7 +176,7 @@ def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
         Tier.LARGE: (settings.sonnet_model, settings.fallback_model),
     }
     tariff = Tariff(read_prices(settings.model_prices), tiers)
-    return Ceilings(settings.task_tokens, int(settings.task_money * NANO), tariff)
+    return Ceilings(settings.task_tokens, int(settings.task_money * NANOS_A_DOLLAR), tariff)
 
 
 def fallback_models(settings: ExecutorSettings) -> dict[Tier, str]:

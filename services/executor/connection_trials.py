@@ -131,7 +131,7 @@ async def _try_connections(
     hosts = settings.tools_allowed_hosts
     async with (
         open_credentials(settings.credentials_dir, Guard(addresses_for_operators(hosts))) as credentials,
-        open_servers(addresses_for_tools(hosts, loopback=False), credentials) as servers,
+        open_servers(addresses_for_tools(hosts, permits_loopback=False), credentials) as servers,
     ):
         places = asyncio.Semaphore(AT_ONCE)
         async with asyncio.TaskGroup() as group:

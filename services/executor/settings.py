@@ -185,14 +185,14 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         """The addresses that a request may name as its tools endpoint; the gateway applies the same rule, and it is
         checked again when connecting.
         """
-        return addresses_for_tools(self.tools_allowed_hosts, loopback=self.profile == "embedded")
+        return addresses_for_tools(self.tools_allowed_hosts, permits_loopback=self.profile == "embedded")
 
     @property
     def addresses_for_files(self) -> AllowedAddresses:
         """The addresses that a message's file may be fetched from; the gateway applies the same rule, and it is checked
         again when connecting.
         """
-        return addresses_for_files(self.files_allowed_hosts, loopback=self.profile == "embedded")
+        return addresses_for_files(self.files_allowed_hosts, permits_loopback=self.profile == "embedded")
 
     @property
     def addresses_for_operators(self) -> AllowedAddresses:

@@ -265,7 +265,7 @@ def _take_time_and_id() -> TimeAndFreshId:
 def _message_rules(settings: GatewaySettings, opened: _Connections) -> MessageRules:
     return MessageRules(
         limits=settings.message_limits,
-        endpoints=addresses_for_tools(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"),
+        endpoints=addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"),
         records=RedisTenantRecords(opened.state),
         files=message_files(settings),
         webhooks=opened.webhooks.registrar,

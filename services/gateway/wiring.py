@@ -102,7 +102,7 @@ class WebhookWiring:
         self, settings: PushSettings, state: Redis, live: ChannelListener, *, is_embedded: bool, meter: Meter = NO_METER
     ) -> None:
         self._settings, self._live, self._meter = settings, live, meter
-        self.reach = addresses_for_webhooks(settings.webhook_allowed_hosts, loopback=is_embedded)
+        self.reach = addresses_for_webhooks(settings.webhook_allowed_hosts, permits_loopback=is_embedded)
         self.registrar: WebhookRegistrar | None = None
         self.posts: RedisDeliveryQueue | None = None
         if settings.push_offered:
@@ -159,7 +159,7 @@ def run_notifier(
 def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> ReadAssessment:
     if not (keys := settings.world_sealing_keys):
         return refuse_assessments
-    reach = addresses_for_tools(settings.tools_allowed_hosts, loopback=settings.profile == "embedded")
+    reach = addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")
     service = ParticipationService(
         participations=Participations(state, keys),
         tasks=tasks,
@@ -174,5 +174,5 @@ def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> 
 
 
 def message_files(settings: GatewaySettings) -> MessageFiles:
-    reach = addresses_for_files(settings.files_allowed_hosts, loopback=settings.profile == "embedded")
+    reach = addresses_for_files(settings.files_allowed_hosts, permits_loopback=settings.profile == "embedded")
     return MessageFiles(settings.open_file_archive(), reach, settings.files_per_message, settings.file_bytes)

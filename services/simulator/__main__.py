@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     configure_logging("simulator", settings.log_level, settings.log_format)
     with open_tracer(settings, "simulator") as tracer:
         serve_until_stopped(
-            trace_requests(count_requests(app, "simulator"), tracer), settings.host, settings.port, websockets=True
+            trace_requests(count_requests(app, "simulator"), tracer), settings.host, settings.port, has_websockets=True
         )
     return 0
 

@@ -24,7 +24,7 @@ def build(settings: SimulatorSettings) -> FastAPI:
     surroundings = RealSurroundings()
     given = settings.ues_admin_key.get_secret_value() if settings.ues_admin_key else None
     admin = admin_key(given, settings.ues_admin_key_file, surroundings)
-    reach = addresses_for_webhooks(settings.webhook_allowed_hosts, loopback=settings.on_loopback)
+    reach = addresses_for_webhooks(settings.webhook_allowed_hosts, permits_loopback=settings.on_loopback)
 
     @asynccontextmanager
     async def background(registry: WorldRegistry) -> AsyncIterator[None]:

@@ -29,9 +29,7 @@ class Prohibition(policy.PolicyContract):
 
 
 class CallLimit(Prohibition):
-    """How many more times the tool may be called in this turn. ``successes_only``: calls that certainly failed do not
-    count.
-    """
+    """How many more times the tool may be called in this turn. ``successes_only``: certain failures do not count."""
 
     remaining: int
     successes_only: bool = False
@@ -52,25 +50,23 @@ class ToolAllowance(policy.PolicyContract):
     preconditions: tuple[Precondition, ...] = ()
     ask: bool = False
 
-    def find_prohibition(self, since: Sequence[policy.PastCall]) -> Prohibition | None:
-        """What forbids the next call, given the calls made ``since`` this answer; None if nothing does.
+    def find_prohibition(self, later_calls: Sequence[policy.PastCall]) -> Prohibition | None:
+        """What forbids the next call, given the calls made since this answer (``later_calls``); None if nothing does.
 
         With ``ask`` the call's own verdict may still forbid it.
         """
         if self.bars:
             return self.bars[0]
-        own = [call.outcome for call in since if call.tool == self.tool]
+        outcomes = [call.outcome for call in later_calls if call.tool == self.tool]
         for limit in self.limits:
-            if sum(counts_against_limit(outcome, limit.successes_only) for outcome in own) >= limit.remaining:
+            if sum(counts_against_limit(outcome, limit.successes_only) for outcome in outcomes) >= limit.remaining:
                 return limit
-        succeeded = {call.tool for call in since if call.outcome is policy.CallOutcome.SUCCEEDED}
+        succeeded = {call.tool for call in later_calls if call.outcome is policy.CallOutcome.SUCCEEDED}
         return next((needed for needed in self.preconditions if succeeded.isdisjoint(needed.any_of)), None)
 
 
 class Allowances(policy.PolicyContract):
-    """The allowances of the tools under any rule; other tools may be called freely. With ``problems`` the policies are
-    invalid, and the rest must be ignored.
-    """
+    """The allowances of the tools that a rule is about; others may be called freely. Void if it has ``problems``."""
 
     tools: tuple[ToolAllowance, ...] = ()
     problems: tuple[policy.PolicyProblem, ...] = ()

@@ -39,9 +39,7 @@ class NoticeTarget(Contract):
 
 
 class LadderRung(Contract):
-    """One level of an approval ladder: its hours (None: the tenant's ``approval_hours``), and how many people must
-    approve.
-    """
+    """A level of an approval ladder: its hours (None: ``approval_hours``), and how many people must approve."""
 
     level: str
     hours: float | None = Field(default=None, gt=0, le=MOST_HOURS)
@@ -64,7 +62,7 @@ class Escalation(Contract):
 def is_ladder_rising(ladder: tuple[LadderRung, ...]) -> bool:
     """Whether each rung of a ladder is of a higher level than the one before it; True for an empty ladder."""
     ranks = [Level.parse(rung.level) for rung in ladder]
-    return all(before < after for before, after in pairwise(ranks))
+    return all(lower < higher for lower, higher in pairwise(ranks))
 
 
 def rungs_above(ladder: tuple[LadderRung, ...], level: str | None) -> tuple[LadderRung, ...]:
@@ -143,9 +141,7 @@ class Approval(Contract):
         return f"{self.approval_id}+{len(self.escalations)}" if self.escalations else self.approval_id
 
     def find_objection(self, who: Principal, now: datetime) -> str | None:
-        """Why this person's decision would not count now; None if it would. Levels are not ranked here: the person must
-        have the asked level itself.
-        """
+        """Why this person's decision would not count now; None if it would. A higher level than asked does not."""
         if self.status is not ApprovalStatus.WAITING or now >= self.deadline:
             return f"the approval is no longer waiting (deadline {self.deadline:%Y-%m-%d %H:%M} UTC)"
         if who.id == self.requester_id:

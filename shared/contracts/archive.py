@@ -5,7 +5,7 @@ from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
 
-VERSION = 1
+ARCHIVE_VERSION = 1
 
 
 class ArchivedStep(Contract):
@@ -24,7 +24,7 @@ class ArchivedStep(Contract):
 class ArchivedTask(Contract):
     """An ended task with all its data. ``ledger``: by write key; ``events``: those that had not expired."""
 
-    v: int = VERSION
+    v: int = ARCHIVE_VERSION
     record: TaskRecord
     journal: tuple[ArchivedStep, ...] = ()
     ledger: dict[str, LedgerEntry] = {}
@@ -39,6 +39,7 @@ class UnknownVersion(ValueError):
 def read_archived(content: bytes) -> ArchivedTask:
     """Parses an archived task. Raises ``UnknownVersion``, or ``ValueError`` for anything else."""
     task = ArchivedTask.model_validate_json(content)
-    if task.v > VERSION:
-        raise UnknownVersion(f"the archived task has version {task.v}; this release reads up to version {VERSION}")
+    if task.v > ARCHIVE_VERSION:
+        limit = f"this release reads up to version {ARCHIVE_VERSION}"
+        raise UnknownVersion(f"the archived task has version {task.v}; {limit}")
     return task

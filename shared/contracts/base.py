@@ -53,10 +53,10 @@ class Contract(BaseModel):
         return self.model_dump_json(exclude_defaults=True)
 
 
-def first_fault(error: ValidationError, whole: str = "the whole") -> str:
-    """The first validation fault with its place, without the value. ``whole``: the name for the whole document."""
-    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return f"{'.'.join(map(str, first['loc'])) or whole}: {first['msg']}"
+def first_fault(error: ValidationError, document_name: str = "the whole") -> str:
+    """The first fault with its place, without the value. ``document_name``: the place of a fault of the whole."""
+    fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(map(str, fault['loc'])) or document_name}: {fault['msg']}"
 
 
 class NullableModel(BaseModel):

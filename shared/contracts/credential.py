@@ -8,18 +8,18 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from shared.contracts.base import Contract
 
-_ENV = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_AWS = re.compile(r"[A-Za-z0-9/_+=.@:-]{1,2048}")
-_ARN = re.compile(r"arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:\d{12}:secret:(?P<name>.+)")
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-_URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s#@\\]*)?")
+_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_AWS_NAME = re.compile(r"[A-Za-z0-9/_+=.@:-]{1,2048}")
+_AWS_ARN = re.compile(r"arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:\d{12}:secret:(?P<name>.+)")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_TOKEN_URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s#@\\]*)?")
 _PLAIN_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_OURS = frozenset(  # headers that are part of how a request is made, and no place for a credential
+_RESERVED_HEADERS = frozenset(  # headers that are part of how a request is made, and no place for a credential
     "accept accept-encoding connection content-encoding content-length content-type cookie expect forwarded host "
     "keep-alive last-event-id mcp-protocol-version mcp-session-id proxy-authorization te trailer transfer-encoding "
     "upgrade".split()
 )
-_SHAPES = "env:NAME, file:PATH or aws-sm:NAME-OR-ARN[#KEY]"
+_REFERENCE_FORMS = "env:NAME, file:PATH or aws-sm:NAME-OR-ARN[#KEY]"
 ENV_PREFIX = "TOOL_CREDENTIAL__"
 AWS_PREFIX = "purple/"
 
@@ -49,15 +49,15 @@ class Reference(NamedTuple):
 
 def parse_reference(text: str) -> Reference:
     """Parses a reference to a secret. Its ``ValueError`` does not repeat the text, which may be a secret itself."""
-    word, _, rest = text.partition(":")
-    name, _, key = rest.partition("#") if word == Scheme.AWS else (rest, "", "")
-    fits = {
-        Scheme.ENV: bool(_ENV.fullmatch(name)),
+    word, _, location = text.partition(":")
+    name, _, key = location.partition("#") if word == Scheme.AWS else (location, "", "")
+    has_valid_name = {
+        Scheme.ENV: bool(_VARIABLE_NAME.fullmatch(name)),
         Scheme.FILE: name.isprintable() and bool(name.strip("/")) and ".." not in name.split("/"),
-        Scheme.AWS: bool(_AWS.fullmatch(name)) and key.isprintable(),
+        Scheme.AWS: bool(_AWS_NAME.fullmatch(name)) and key.isprintable(),
     }
-    if not any(word == scheme and fit for scheme, fit in fits.items()):
-        raise ValueError(f"must be {_SHAPES}: where the secret lies, and never the secret itself")
+    if not any(word == scheme and is_valid for scheme, is_valid in has_valid_name.items()):
+        raise ValueError(f"must be {_REFERENCE_FORMS}: where the secret lies, and never the secret itself")
     return Reference(Scheme(word), name, key)
 
 
@@ -89,14 +89,14 @@ class Credential(Contract):
     @field_validator("header")
     @classmethod
     def _check_header_name(cls, name: str) -> str:
-        if name and (not _HEADER.fullmatch(name) or name.lower() in _OURS):
+        if name and (not _HEADER_NAME.fullmatch(name) or name.lower() in _RESERVED_HEADERS):
             raise ValueError("is no name of a header that may carry a credential, such as X-Api-Key")
         return name
 
     @field_validator("token_url")
     @classmethod
     def _check_token_url(cls, url: str) -> str:
-        if url and not _URL.fullmatch(url):
+        if url and not _TOKEN_URL.fullmatch(url):
             raise ValueError("must be an http or https URL without user or fragment")
         return url
 
@@ -109,13 +109,13 @@ class Credential(Contract):
 
     @model_validator(mode="after")
     def _check_complete(self) -> Self:
-        needed = {CredentialType.HEADER: ("header",), CredentialType.OAUTH: ("token_url", "client_id")}
-        missing = [name for name in needed.get(self.type, ()) if not getattr(self, name)]
+        required_fields = {CredentialType.HEADER: ("header",), CredentialType.OAUTH: ("token_url", "client_id")}
+        missing = [name for name in required_fields.get(self.type, ()) if not getattr(self, name)]
         if missing:
             raise ValueError(f"a credential of type {self.type} needs {' and '.join(missing)}")
         allowed = {CredentialType.HEADER: {"header"}, CredentialType.OAUTH: _OAUTH_FIELDS}.get(self.type, set())
-        if strange := sorted((self.model_fields_set - {"v", "type", "source"}) - allowed):
-            raise ValueError(f"a credential of type {self.type} has no {' and no '.join(strange)}")
+        if unexpected := sorted((self.model_fields_set - {"v", "type", "source"}) - allowed):
+            raise ValueError(f"a credential of type {self.type} has no {' and no '.join(unexpected)}")
         return self
 
     @property
@@ -133,28 +133,28 @@ def folder_of(tenant: str) -> str:
 
 def env_prefix_of(tenant: str) -> str:
     """The prefix of the environment variables with a tenant's secrets; unique to the tenant."""
-    plain = _PLAIN_ID.fullmatch(tenant)
-    return f"{ENV_PREFIX}{tenant.upper().replace('-', '_') if plain else f'x{tenant.encode().hex()}'}__"
+    is_plain = _PLAIN_ID.fullmatch(tenant)
+    return f"{ENV_PREFIX}{tenant.upper().replace('-', '_') if is_plain else f'x{tenant.encode().hex()}'}__"
 
 
 def aws_prefix_of(tenant: str) -> str:
     return f"{AWS_PREFIX}{folder_of(tenant)}/"
 
 
-def why_not_own_secret(given: Reference, tenant: str) -> str | None:
+def why_not_own_secret(reference: Reference, tenant: str) -> str | None:
     """Why a tenant's record must not refer to this secret; None if it may.
 
     A tenant's operators write the record, while the secrets of all tenants are stored with the executor.
     """
-    if given.scheme is Scheme.ENV and not given.name.startswith(env_prefix_of(tenant)):
+    if reference.scheme is Scheme.ENV and not reference.name.startswith(env_prefix_of(tenant)):
         return f"a variable of this tenant begins with {env_prefix_of(tenant)}"
-    if given.scheme is Scheme.FILE and given.name.startswith("/"):
+    if reference.scheme is Scheme.FILE and reference.name.startswith("/"):
         return "must be the name of a file in the tenant's own folder of CREDENTIALS_DIR, without a leading slash"
-    if given.scheme is Scheme.AWS and not _aws_name(given.name).startswith(aws_prefix_of(tenant)):
+    if reference.scheme is Scheme.AWS and not _aws_name(reference.name).startswith(aws_prefix_of(tenant)):
         return f"the name of a secret of this tenant begins with {aws_prefix_of(tenant)}"
     return None
 
 
 def _aws_name(name: str) -> str:
-    found = _ARN.fullmatch(name)
-    return found["name"] if found else name
+    arn = _AWS_ARN.fullmatch(name)
+    return arn["name"] if arn else name

@@ -20,7 +20,7 @@ from shared.domain.words import Strategy, WriteStatus
 NO_PULL = "-"
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _FORMULAS = frozenset(Formula)
-_PART = re.compile(r"[a-z_]{1,30}")
+_PART_NAME = re.compile(r"[a-z_]{1,30}")
 _MOST_PARTS = 20
 _LONGEST_SUMMARY = 200  # characters
 _MOST_NOTES = 10  # entries each of what worked and what failed
@@ -59,9 +59,9 @@ def digest_of(outcome: TaskOutcome) -> Digest:
     """The digest of one outcome; ``NO_DIGEST`` if the outcome has a fault, or is of practice, which is not counted."""
     if outcome.practice or why_not_learnable(outcome):
         return NO_DIGEST
-    case, at = case_of(outcome), outcome.ended_at.astimezone(UTC)
-    counted = f"{reward_units(outcome.quality)} {case.outcome} {round(at.timestamp() * 1000)} {at.date()}"
-    header = f"{_quote_name(outcome.tenant)} {_write_pull(outcome)} {counted} {outcome.event_id}"
+    case, ended_at = case_of(outcome), outcome.ended_at.astimezone(UTC)
+    figures = f"{reward_units(outcome.quality)} {case.outcome} {round(ended_at.timestamp() * 1000)} {ended_at.date()}"
+    header = f"{_quote_name(outcome.tenant)} {_write_pull(outcome)} {figures} {outcome.event_id}"
     return Digest(header, "" if outcome.dry_run else case.stored_json())
 
 
@@ -97,16 +97,16 @@ def _quote_name(name: str) -> str:
 
 
 def _read_formula_name(outcome: TaskOutcome) -> str:
-    said = outcome.details.get("quality_parts")
-    name = said.get("formula") if isinstance(said, dict) else None
+    score = outcome.details.get("quality_parts")
+    name = score.get("formula") if isinstance(score, dict) else None
     return name if isinstance(name, str) and name in _FORMULAS else ""
 
 
 def _numeric_score_parts(outcome: TaskOutcome) -> dict[str, float]:
     """The named parts of the score, at most ``_MOST_PARTS``; entries that are not numbers are left out."""
-    said = outcome.details.get("quality_parts")
+    score = outcome.details.get("quality_parts")
     parts: dict[str, float] = {}
-    for name, part in said.items() if isinstance(said, dict) else ():
+    for name, part in score.items() if isinstance(score, dict) else ():
         if isinstance(part, int | float) and abs(part) <= 1 and _is_part_name(name) and len(parts) < _MOST_PARTS:
             parts[name] = float(part)
     return parts
@@ -148,4 +148,4 @@ def _shorten_note(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _is_part_name(name: str) -> bool:
-    return _PART.fullmatch(name) is not None
+    return _PART_NAME.fullmatch(name) is not None

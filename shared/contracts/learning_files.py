@@ -9,9 +9,7 @@ from shared.contracts.base import Contract
 
 
 class LearningFile(StrEnum):
-    """The files of a tenant's memory. Four have the formats of the seed; ``entities`` and ``statistics`` hold
-    the rest.
-    """
+    """The files of a tenant's memory. Four have the seed's formats; the rest is in ``entities`` and ``statistics``."""
 
     CASE_LOG = "case_log.json"
     STRATEGY_BANDIT = "strategy_bandit.json"

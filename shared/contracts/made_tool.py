@@ -44,13 +44,13 @@ class MadeTool(Contract):
     removed_by: str = ""
 
     @field_serializer("made_at", "removed_at", when_used="unless-none")
-    def _time_as_text(self, at: datetime) -> str:
+    def _time_as_text(self, moment: datetime) -> str:
         """The time as text, since checkpoints hold only JSON values."""
-        return at.isoformat()
+        return moment.isoformat()
 
     @property
     def ref(self) -> MadeToolReference:
         return MadeToolReference(name=self.name, version=self.version, code_sha256=self.code_sha256)
 
-    def copy_as_removed(self, at: datetime, by: str) -> "MadeTool":
-        return self.model_copy(update={"code": "", "cases": (), "removed_at": at, "removed_by": by})
+    def copy_as_removed(self, removed_at: datetime, removed_by: str) -> "MadeTool":
+        return self.model_copy(update={"code": "", "cases": (), "removed_at": removed_at, "removed_by": removed_by})

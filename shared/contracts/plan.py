@@ -110,7 +110,9 @@ def _hashed_fields(call: PlannedCall) -> Json:
         "tool": call.tool,
         "class": call.tool_class.value,
         "arguments": call.arguments,
-        "read_back": [value for one in read_back.reads for value in (one.tool, loads_object(one.arguments_json))]
+        "read_back": [
+            value for row_read in read_back.reads for value in (row_read.tool, loads_object(row_read.arguments_json))
+        ]
         if read_back
         else None,
         "on_failure": call.on_failure,

@@ -318,10 +318,8 @@ class Verdict(PolicyContract):
 
 
 def strictest_result(verdict: Verdict) -> str:
-    """The strictest result in the verdict: blocked, refused, broken, escalate, approval, indeterminate,
-    passed or not_passed.
-    """
-    said = {
+    """The verdict's strictest result, a word of the table below; else ``passed`` or ``not_passed``."""
+    results = {
         "blocked": verdict.blocked,
         "refused": bool(verdict.refusals),
         "broken": bool(verdict.problems),
@@ -329,4 +327,4 @@ def strictest_result(verdict: Verdict) -> str:
         "approval": verdict.requires_approval,
         "indeterminate": bool(verdict.indeterminate) and verdict.passed,
     }
-    return next((word for word, is_so in said.items() if is_so), "passed" if verdict.passed else "not_passed")
+    return next((word for word, holds in results.items() if holds), "passed" if verdict.passed else "not_passed")

@@ -9,23 +9,23 @@ from pydantic import ValidationError
 from shared.contracts.policy import Policy, PolicyContract, Rule, TextRule, ToolRule
 from shared.domain.exact_json import Json, JsonObject, loads
 
-_RULES: Mapping[str, type[PolicyContract]] = {
+_RULE_MODELS: Mapping[str, type[PolicyContract]] = {
     "rules": Rule,
     "tool_rules": ToolRule,
     "toolRules": ToolRule,
     "text_rules": TextRule,
     "textRules": TextRule,
 }
-_PLACES = {"kind": "tool_rules", "type": "text_rules"}
+_RULE_LIST_BY_FIELD = {"kind": "tool_rules", "type": "text_rules"}
 # What people write beside rules to describe them; it changes nothing, so nobody has to read it.
 _DESCRIPTIVE_FIELDS = frozenset(
     """name title description summary comment comments note notes rationale author owner tags source url created_at
     updated_at effective_date metadata $schema""".split()
 )
-_EMPTY: tuple[Json, ...] = (None, False, "", [], {})
-_FENCED = re.compile(r"\A```\w*[ \t]*\n(?P<inside>.*?)\n?[ \t]*```\Z", re.S)
-_EMBEDDED = re.compile(r"[\"'](?:rules|(?:tool|text)_?rules)[\"']\s*:\s*[\[{]", re.I)
-_YAML = re.compile(
+_EMPTY_VALUES: tuple[Json, ...] = (None, False, "", [], {})
+_CODE_FENCE = re.compile(r"\A```\w*[ \t]*\n(?P<inside>.*?)\n?[ \t]*```\Z", re.S)
+_EMBEDDED_RULES = re.compile(r"[\"'](?:rules|(?:tool|text)_?rules)[\"']\s*:\s*[\[{]", re.I)
+_YAML_RULES = re.compile(
     r"^(?:rules|(?:tool|text)_?rules|policies)[ \t]*:[ \t]*(?:\[|\n\s*-[ \t]+[\w\"']+[ \t]*:)", re.I | re.M
 )
 
@@ -51,10 +51,10 @@ def parse_rules_in_text(text: str) -> Json:
 
     Raises ``BadPolicyDocument`` for invalid JSON, and for rules in the middle of a text.
     """
-    fenced = _FENCED.match(text.strip())
+    fenced = _CODE_FENCE.match(text.strip())
     inside = fenced["inside"].strip() if fenced else text.strip()
     if not inside.startswith(("{", "[")):
-        if _EMBEDDED.search(inside) or _YAML.search(inside):
+        if _EMBEDDED_RULES.search(inside) or _YAML_RULES.search(inside):
             raise BadPolicyDocument("", "it has rules inside of another text; they must be a JSON object of their own")
         return None
     try:
@@ -67,21 +67,19 @@ def parse_rules_in_text(text: str) -> Json:
 
 
 def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRules:
-    """Parses the rules of a document. Raises ``BadPolicyDocument`` for a field that would silently have no effect,
-    among others.
-    """
-    whole: JsonObject = {"rules": document} if isinstance(document, list) else document
-    if not {*_RULES} & {*whole}:
+    """Parses the rules of a document. Raises ``BadPolicyDocument``, also for a field that would have no effect."""
+    rule_document: JsonObject = {"rules": document} if isinstance(document, list) else document
+    if not {*_RULE_MODELS} & {*rule_document}:
         raise BadPolicyDocument("", 'it has no "rules"')
-    written = sort_rules_by_kind(whole)
+    sorted_document = sort_rules_by_kind(rule_document)
     try:
-        policy = Policy.model_validate({"id": policy_id, **written})
+        policy = Policy.model_validate({"id": policy_id, **sorted_document})
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise BadPolicyDocument(".".join(map(str, first["loc"])), first["msg"]) from error
-    unread = unknown_fields_of(written)
-    if holding := [name for name in unread if not _is_descriptive(name)]:
-        raise BadPolicyDocument(holding[0], "nobody reads this field, and what it says would not hold")
+        first_error = error.errors(include_url=False, include_input=False)[0]
+        raise BadPolicyDocument(".".join(map(str, first_error["loc"])), first_error["msg"]) from error
+    unread = unknown_fields_of(sorted_document)
+    if ignored_fields := [name for name in unread if not _is_descriptive(name)]:
+        raise BadPolicyDocument(ignored_fields[0], "nobody reads this field, and what it says would not hold")
     return WrittenRules(policy.model_copy(update={"id": policy_id}), unread)
 
 
@@ -92,15 +90,17 @@ def first_unknown_field(document: Json) -> str | None:
     """
     if not isinstance(document, dict):
         return None
-    said = {name: value for name, value in document.items() if value not in _EMPTY}
-    for name in _RULES:
-        if isinstance(rules := said.get(name), list):
-            said[name] = [_drop_empty_fields(rule) for rule in rules]
-    return next((name for name in unknown_fields_of(said) if not _is_descriptive(name)), None)
+    filled_fields = {name: value for name, value in document.items() if value not in _EMPTY_VALUES}
+    for name in _RULE_MODELS:
+        if isinstance(rules := filled_fields.get(name), list):
+            filled_fields[name] = [_drop_empty_fields(rule) for rule in rules]
+    return next((name for name in unknown_fields_of(filled_fields) if not _is_descriptive(name)), None)
 
 
 def _drop_empty_fields(rule: Json) -> Json:
-    return {name: value for name, value in rule.items() if value not in _EMPTY} if isinstance(rule, dict) else rule
+    if not isinstance(rule, dict):
+        return rule
+    return {name: value for name, value in rule.items() if value not in _EMPTY_VALUES}
 
 
 def _is_descriptive(field: str) -> bool:
@@ -117,9 +117,10 @@ def sort_rules_by_kind(document: JsonObject) -> JsonObject:
     if not isinstance(rules, list):
         return document
     sorted_ = {**document, "rules": [rule for rule in rules if _rule_list_key(rule) == "rules"]}
-    for place, camel in (("tool_rules", "toolRules"), ("text_rules", "textRules")):
-        if found := [rule for rule in rules if _rule_list_key(rule) == place]:
-            sorted_[place] = [*_items_of_list(sorted_.pop(camel, None)), *_items_of_list(sorted_.get(place)), *found]
+    for list_name, camel in (("tool_rules", "toolRules"), ("text_rules", "textRules")):
+        if rules_of_kind := [rule for rule in rules if _rule_list_key(rule) == list_name]:
+            earlier = [*_items_of_list(sorted_.pop(camel, None)), *_items_of_list(sorted_.get(list_name))]
+            sorted_[list_name] = [*earlier, *rules_of_kind]
     for name in ("default_action", "defaultAction"):
         if name in document and "text_default" not in document and "textDefault" not in document:
             sorted_["text_default"] = sorted_.pop(name)
@@ -128,28 +129,26 @@ def sort_rules_by_kind(document: JsonObject) -> JsonObject:
 
 def unknown_fields_of(document: JsonObject) -> tuple[str, ...]:
     """The fields of a policy that no reader knows, such as misspelt ones."""
-    written = sort_rules_by_kind(document)
-    found = [*_find_unknown_fields(written, Policy, str(document.get("id", "policy")))]
-    for name, shape in _RULES.items():
-        rules = written.get(name)
+    sorted_document = sort_rules_by_kind(document)
+    unknown_fields = [*_find_unknown_fields(sorted_document, Policy, str(document.get("id", "policy")))]
+    for name, model in _RULE_MODELS.items():
+        rules = sorted_document.get(name)
         for rule in rules if isinstance(rules, list) else ():
             if isinstance(rule, dict):
-                found += _find_unknown_fields(rule, shape, str(rule.get("id", name)))
-    return tuple(found)
+                unknown_fields += _find_unknown_fields(rule, model, str(rule.get("id", name)))
+    return tuple(unknown_fields)
 
 
-def _find_unknown_fields(written: JsonObject, shape: type[PolicyContract], where: str) -> Iterator[str]:
-    known = {name for field, info in shape.model_fields.items() for name in (field, info.alias)}
-    return (f"{where}.{name}" for name in written if name not in known)
+def _find_unknown_fields(document: JsonObject, model: type[PolicyContract], prefix: str) -> Iterator[str]:
+    known_names = {name for field, info in model.model_fields.items() for name in (field, info.alias)}
+    return (f"{prefix}.{name}" for name in document if name not in known_names)
 
 
 def _rule_list_key(rule: Json) -> str:
-    return (
-        next((place for field, place in _PLACES.items() if field in rule), "rules")
-        if isinstance(rule, dict)
-        else "rules"
-    )
+    fields = rule if isinstance(rule, dict) else {}
+    return next((list_name for field, list_name in _RULE_LIST_BY_FIELD.items() if field in fields), "rules")
 
 
 def _items_of_list(value: Json) -> Iterator[Json]:
-    yield from value if isinstance(value, list) else [] if value is None else [value]
+    if value is not None:
+        yield from value if isinstance(value, list) else [value]

@@ -26,10 +26,10 @@ def context_hash(request: EvaluateRequest) -> str:
 
 def _call_as_json(call: CallContext) -> Json:
     unproven: list[Json] = [to_exact(call.unproven)] if call.unproven else []
-    recorded: list[Json] = [{"recorded": [to_exact(one) for one in call.recorded]}] if call.recorded else []
+    recorded: list[Json] = [{"recorded": [to_exact(row) for row in call.recorded]}] if call.recorded else []
     summed: list[Json] = [{"summed": to_exact(call.summed)}] if call.summed else []
     unknown: list[Json] = [] if call.unknown_fields is None else [{"unknown": to_exact(call.unknown_fields)}]
-    rows: list[Json] = [{"rows": [to_exact(one) for one in call.rows]}] if call.rows else []
+    rows: list[Json] = [{"rows": [to_exact(row) for row in call.rows]}] if call.rows else []
     return [call.call_id, call.tool, to_exact(call.fields), *unproven, *recorded, *summed, *unknown, *rows]
 
 

@@ -19,9 +19,7 @@ class Candidate(PolicyContract):
 
 
 class ProseRequest(PolicyContract):
-    """Asks whether the candidates are supported by the source. ``fields``: fields that every call has, such as
-    figures.
-    """
+    """Asks whether the source supports the candidates. ``fields``: those that every call has, such as figures."""
 
     source: str
     candidates: tuple[Candidate, ...] = ()

@@ -154,9 +154,7 @@ class HistoryMessage(Contract):
 
 
 class TaskRecord(Contract):
-    """The task as all processes see it. Only the state store's scripts change it, after checking its version or that it
-    has not ended.
-    """
+    """The task as all processes see it. Only the store's scripts change it, by its version or unless it has ended."""
 
     tenant: str
     task_id: str

@@ -48,9 +48,7 @@ class Connection(Contract):
 
     @property
     def server_key(self) -> str:
-        """The key under which one client connection to the server may be shared: its URL, with owner and credential if
-        it has one.
-        """
+        """The key under which calls may share a client of the server: its URL, and a credential with its owner."""
         if self.credential is None:
             return self.url
         return f"{self.url} {self.owner} {self.credential.model_dump_json()}"
@@ -69,21 +67,22 @@ class RecordKind(Contract):
     @property
     def keys_by_name(self) -> dict[str, str]:
         """Each name of a key with the key's first name, both in normal form."""
-        groups = ((one,) if isinstance(one, str) else one for one in self.keys)
+        groups = ((entry,) if isinstance(entry, str) else entry for entry in self.keys)
         return {normalized_key_name(name): normalized_key_name(group[0]) for group in groups for name in group}
 
     @field_validator("keys", "reads")
     @classmethod
-    def _check_names(cls, given: tuple[str | tuple[str, ...], ...]) -> tuple[str | tuple[str, ...], ...]:
-        names = [name for one in given for name in ([one] if isinstance(one, str) else one or [""])]
+    def _check_names(cls, entries: tuple[str | tuple[str, ...], ...]) -> tuple[str | tuple[str, ...], ...]:
+        groups = [(entry,) if isinstance(entry, str) else entry or ("",) for entry in entries]
+        names = [name for group in groups for name in group]
         if not all(map(normalized_key_name, names)):
             raise ValueError("a name is empty")
-        if bare := _EVERY_RECORDS_KEY.intersection(map(normalized_key_name, names)):
+        if bare := _KEYS_OF_EVERY_RECORD.intersection(map(normalized_key_name, names)):
             raise ValueError(f"every kind of record has an {min(bare)!r}: name a field that only this kind's key has")
-        return given
+        return entries
 
 
-_EVERY_RECORDS_KEY = frozenset({"id", "uuid", "guid"})
+_KEYS_OF_EVERY_RECORD = frozenset({"id", "uuid", "guid"})
 
 
 @lru_cache(maxsize=4_096)  # the same few names of fields, over and over
@@ -115,20 +114,20 @@ class QuietHours(Contract):
 
     def end_of(self, now: datetime, zone: ZoneInfo) -> datetime | None:
         """When the quiet hours that ``now`` falls into are over, in UTC; None outside of them."""
-        local = now.astimezone(zone)
-        if not self._contains_time(local.time()):
+        local_now = now.astimezone(zone)
+        if not self._contains_time(local_now.time()):
             return None
-        ends = (
-            datetime.combine(local.date() + timedelta(days=days), self.end, zone).replace(fold=fold).astimezone(UTC)
+        possible_ends = (
+            datetime.combine(local_now.date() + timedelta(days=days), self.end, zone).replace(fold=fold).astimezone(UTC)
             for days in (0, 1)
             for fold in (0, 1)  # where clocks are put back, the end comes twice
         )
-        return min(end for end in ends if end > now and not self._contains_time(end.astimezone(zone).time()))
+        return min(end for end in possible_ends if end > now and not self._contains_time(end.astimezone(zone).time()))
 
-    def _contains_time(self, at: time) -> bool:
+    def _contains_time(self, local_time: time) -> bool:
         if self.start < self.end:
-            return self.start <= at < self.end
-        return at >= self.start or at < self.end
+            return self.start <= local_time < self.end
+        return local_time >= self.start or local_time < self.end
 
 
 class TenantRecord(Contract):
@@ -166,14 +165,12 @@ class TenantRecord(Contract):
     def _check_unique_keys(cls, records: dict[str, RecordKind]) -> dict[str, RecordKind]:
         if nameless := [kind for kind in records if not normalized_key_name(kind)]:
             raise ValueError(f"{nameless[0]!r} is no name of a kind of record")
-        told: dict[str, str] = {}
-        for kind, one in records.items():
-            for name, meaning in (
-                *((key, f"keys: {key}") for key in one.keys_by_name),
-                *((tool, tool) for tool in one.reads),
-            ):
-                if (before := told.setdefault(meaning, kind)) != kind:
-                    raise ValueError(f"{kind} and {before} both have {name}: it can mean one of them")
+        kind_by_meaning: dict[str, str] = {}
+        for kind, record_kind in records.items():
+            keys = [(key, f"keys: {key}") for key in record_kind.keys_by_name]
+            for name, meaning in (*keys, *((tool, tool) for tool in record_kind.reads)):
+                if (other_kind := kind_by_meaning.setdefault(meaning, kind)) != kind:
+                    raise ValueError(f"{kind} and {other_kind} both have {name}: it can mean one of them")
         return records
 
     @field_validator("approval_ladder")

@@ -15,7 +15,7 @@ from shared.contracts.policy_document import sort_rules_by_kind, unknown_fields_
 from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
-_URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")
+_SERVER_URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")
 _FOR_THE_READER: dict[type[BaseModel], set[str]] = {
     CatalogueEntry: {"found"}
 }  # what `purple tools --write-catalogue` notes beside an entry
@@ -50,11 +50,11 @@ def read_record(document: JsonObject) -> TenantRecord:
 
 def readable_policies(document: JsonObject) -> tuple[Policy, ...]:
     """The policies of a record that can be parsed, so that their rules are checked even if the record is invalid."""
-    found: list[Policy] = []
-    for one in _objects_in(_sort_policy_rules(document), "policies"):
+    policies: list[Policy] = []
+    for policy_json in _objects_in(_sort_policy_rules(document), "policies"):
         with suppress(ValidationError):  # ``read_record`` names what is wrong with it
-            found.append(Policy.model_validate(one))
-    return tuple(found)
+            policies.append(Policy.model_validate(policy_json))
+    return tuple(policies)
 
 
 def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
@@ -62,53 +62,54 @@ def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
     record = read_record(document)
     problems = [] if record.id == tenant else [FieldProblem("id", f"must be {tenant!r}, whose record this is")]
     for place, connection in enumerate(record.connections):
-        wall = why_not_own_secret(connection.credential.reference, tenant) if connection.credential else None
-        if wall:
-            problems.append(FieldProblem(f"connections.{place}.credential.from", wall))
+        reason = why_not_own_secret(connection.credential.reference, tenant) if connection.credential else None
+        if reason:
+            problems.append(FieldProblem(f"connections.{place}.credential.from", reason))
     if problems := [*problems, *_foreign_notice_secrets(record, tenant)]:
         raise BadRecord(problems)
-    owned = (one.model_copy(update={"owner": tenant}) for one in record.connections)
+    owned = (connection.model_copy(update={"owner": tenant}) for connection in record.connections)
     return record.model_copy(update={"connections": tuple(owned)})
 
 
 def _foreign_notice_secrets(record: TenantRecord, tenant: str) -> Iterator[FieldProblem]:
     for place, target in enumerate(record.notices):
         for name, text in (("url", target.url), ("secret", target.secret)):
-            if text.startswith("env:") and (wall := why_not_own_secret(parse_reference(text), tenant)):
-                yield FieldProblem(f"notices.{place}.{name}", wall)
+            if text.startswith("env:") and (reason := why_not_own_secret(parse_reference(text), tenant)):
+                yield FieldProblem(f"notices.{place}.{name}", reason)
 
 
 def _sort_policy_rules(document: JsonObject) -> JsonObject:
     policies = document.get("policies")
     if not isinstance(policies, list):
         return document
-    return {**document, "policies": [sort_rules_by_kind(one) if isinstance(one, dict) else one for one in policies]}
+    sorted_ = [sort_rules_by_kind(policy) if isinstance(policy, dict) else policy for policy in policies]
+    return {**document, "policies": sorted_}
 
 
 def _field_problems(error: ValidationError) -> Iterator[FieldProblem]:
-    for one in error.errors(include_url=False, include_input=False):
-        where = ".".join(str(part) for part in one["loc"]) or "the document"
-        yield FieldProblem(where, one["msg"].removeprefix("Value error, "))
+    for detail in error.errors(include_url=False, include_input=False):
+        path = ".".join(str(part) for part in detail["loc"]) or "the document"
+        yield FieldProblem(path, detail["msg"].removeprefix("Value error, "))
 
 
-def _unread_fields(document: Json, shape: type[BaseModel], where: str) -> Iterator[FieldProblem]:
+def _unread_fields(document: Json, model: type[BaseModel], prefix: str) -> Iterator[FieldProblem]:
     """Yields the fields that no reader knows, at any depth."""
     if not isinstance(document, dict):
         return
-    if shape is Policy:
+    if model is Policy:
         yield from (
-            FieldProblem(where.rstrip("."), f"no policy has a field {name}") for name in unknown_fields_of(document)
+            FieldProblem(prefix.rstrip("."), f"no policy has a field {name}") for name in unknown_fields_of(document)
         )
         return
-    known = {name: info for field, info in shape.model_fields.items() for name in {field, info.alias or field}}
-    ignored = _FOR_THE_READER.get(shape, set())
+    known_fields = {name: info for field, info in model.model_fields.items() for name in {field, info.alias or field}}
+    ignored = _FOR_THE_READER.get(model, set())
     for name, value in document.items():
-        if name not in known or known[name].exclude:
-            yield from () if name in ignored else (FieldProblem(f"{where}{name}", "nobody reads this field"),)
-            continue
-        if inner := _model_in(known[name].annotation):
-            for step, part in _inner_fields(value, inner, f"{where}{name}"):
-                yield from _unread_fields(part, inner, f"{step}.")
+        if name not in known_fields or known_fields[name].exclude:
+            if name not in ignored:
+                yield FieldProblem(f"{prefix}{name}", "nobody reads this field")
+        elif part_model := _model_in(known_fields[name].annotation):
+            for part_path, part in _inner_fields(value, part_model, f"{prefix}{name}"):
+                yield from _unread_fields(part, part_model, f"{part_path}.")
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
@@ -118,13 +119,13 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
     return next(filter(None, map(_model_in, get_args(annotation))), None)
 
 
-def _inner_fields(value: Json, shape: type[BaseModel], where: str) -> Iterator[tuple[str, Json]]:
+def _inner_fields(value: Json, model: type[BaseModel], path: str) -> Iterator[tuple[str, Json]]:
     if isinstance(value, list):
-        yield from ((f"{where}.{place}", part) for place, part in enumerate(value))
-    elif isinstance(value, dict) and shape in (CatalogueEntry, RecordKind):
-        yield from ((f"{where}.{name}", part) for name, part in value.items())
+        yield from ((f"{path}.{place}", part) for place, part in enumerate(value))
+    elif isinstance(value, dict) and model in (CatalogueEntry, RecordKind):
+        yield from ((f"{path}.{name}", part) for name, part in value.items())
     else:
-        yield where, value
+        yield path, value
 
 
 def _objects_in(document: JsonObject, name: str) -> list[JsonObject]:
@@ -136,16 +137,16 @@ def _objects_in(document: JsonObject, name: str) -> list[JsonObject]:
 def _repeated_ids(document: JsonObject) -> Iterator[FieldProblem]:
     """Yields the entries whose id an earlier entry of the same list has."""
     for name in ("connections", "policies", "prose_policies"):
-        ids = [one.get("id") for one in _objects_in(document, name)]
-        for place, one in enumerate(ids):
-            if one is not None and one in ids[:place]:
-                yield FieldProblem(f"{name}.{place}.id", f"{one!r} is another's already")
+        ids = [entry.get("id") for entry in _objects_in(document, name)]
+        for place, entry_id in enumerate(ids):
+            if entry_id is not None and entry_id in ids[:place]:
+                yield FieldProblem(f"{name}.{place}.id", f"{entry_id!r} is another's already")
 
 
 def _bad_urls(document: JsonObject) -> Iterator[FieldProblem]:
-    for place, one in enumerate(_objects_in(document, "connections")):
-        url = one.get("url")
-        if isinstance(url, str) and url and not _URL.fullmatch(url):
+    for place, connection in enumerate(_objects_in(document, "connections")):
+        url = connection.get("url")
+        if isinstance(url, str) and url and not _SERVER_URL.fullmatch(url):
             problem = "must be an http or https URL without user, query or fragment"
             yield FieldProblem(f"connections.{place}.url", problem)
 
@@ -157,8 +158,10 @@ def with_default_url(connections: tuple[Connection, ...], tool_server: str) -> t
     """
     if tool_server and not connections:
         return (Connection(id="default", url=tool_server),)
-    filled = (one if one.url else one.model_copy(update={"url": tool_server}) for one in connections)
-    return tuple(one for one in filled if one.url)
+    if tool_server:
+        default = {"url": tool_server}
+        connections = tuple(entry if entry.url else entry.model_copy(update=default) for entry in connections)
+    return tuple(connection for connection in connections if connection.url)
 
 
 class TenantVersion(Contract):

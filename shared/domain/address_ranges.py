@@ -23,10 +23,10 @@ class AddressRange(StrEnum):
 
 def range_of(address: Address) -> AddressRange:
     """The range of an address. One that embeds an IPv4 address has that address's range, unless that is public."""
-    inner = _embedded_ipv4(address) if isinstance(address, IPv6Address) else None
-    inside = range_of(inner) if inner else AddressRange.PUBLIC
-    if inside is not AddressRange.PUBLIC:
-        return inside
+    embedded = _embedded_ipv4(address) if isinstance(address, IPv6Address) else None
+    embedded_range = range_of(embedded) if embedded else AddressRange.PUBLIC
+    if embedded_range is not AddressRange.PUBLIC:
+        return embedded_range
     return next((kind for network, kind in _RANGES if address in network), _registered_range(address))
 
 
@@ -41,19 +41,17 @@ def is_loopback_host(host: str) -> bool:
 
 
 def _registered_range(address: Address) -> AddressRange:
-    """The range of an address that is in none of our tables: reserved if the standard library's registry says so, else
-    public.
-    """
-    if isinstance(address, IPv6Address):
-        public = any(address in network for network in (_MAPPED, _NAT64)) or (address in _UNICAST and address.is_global)
-    else:
-        public = address.is_global
-    return AddressRange.PUBLIC if public else AddressRange.RESERVED
+    """The range of an address in none of our tables: what the standard library's registry says, public or reserved."""
+    if isinstance(address, IPv6Address) and (address in _MAPPED_IPV4 or address in _NAT64):
+        return AddressRange.PUBLIC
+    is_unassigned = isinstance(address, IPv6Address) and address not in _GLOBAL_UNICAST
+    is_public = address.is_global and not is_unassigned
+    return AddressRange.PUBLIC if is_public else AddressRange.RESERVED
 
 
 def _embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
     """The IPv4 address in an IPv6 address that networks translate or tunnel to it; None if there is none."""
-    if address in _MAPPED or address in _NAT64 or _is_isatap(address):
+    if address in _MAPPED_IPV4 or address in _NAT64 or _is_isatap(address):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return None
 
@@ -62,10 +60,10 @@ def _is_isatap(address: IPv6Address) -> bool:
     return (int(address) >> 32) & 0xFDFFFFFF == 0x00005EFE
 
 
-_MAPPED = IPv6Network("::ffff:0:0/96")
-_UNICAST = IPv6Network("2000::/3")
+_MAPPED_IPV4 = IPv6Network("::ffff:0:0/96")
+_GLOBAL_UNICAST = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
-_TABLE = {
+_NETWORKS_BY_RANGE = {
     AddressRange.LOOPBACK: "127.0.0.0/8 ::1/128",
     AddressRange.PRIVATE: "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7 fec0::/10",
     AddressRange.SHARED: "100.64.0.0/10",
@@ -77,12 +75,12 @@ _TABLE = {
 }
 # The narrowest network decides: the clouds have their metadata services in link-local, private and public ranges.
 _RANGES = sorted(
-    ((ip_network(written), kind) for kind, written_all in _TABLE.items() for written in written_all.split()),
+    ((ip_network(text), kind) for kind, texts in _NETWORKS_BY_RANGE.items() for text in texts.split()),
     key=lambda pair: pair[0].max_prefixlen - pair[0].prefixlen,
 )
 
 
-_NOBODY_ASKED = frozenset({"", "off"})
+_NO_AUTHENTICATION = frozenset({"", "off"})
 
 
 def why_not_open(host: str, authentication: str, *, allow_open: bool) -> str | None:
@@ -90,7 +88,7 @@ def why_not_open(host: str, authentication: str, *, allow_open: bool) -> str | N
 
     ``authentication`` and ``allow_open`` are the values of the settings of these names.
     """
-    if allow_open or authentication not in _NOBODY_ASKED or is_loopback_host(host):
+    if allow_open or authentication not in _NO_AUTHENTICATION or is_loopback_host(host):
         return None
     return (
         f"At {host} others can reach the gateway, which asks nobody for a key: set AUTHENTICATION to keys or jwt, or "

@@ -1,6 +1,4 @@
-"""Recognises answers that are one list: JSON, JSON in a code fence, or bulleted or numbered lines, which it turns into
-JSON.
-"""
+"""Recognises answers that are one list (JSON, fenced JSON, bulleted or numbered lines), and turns them into JSON."""
 
 import json
 import re
@@ -27,9 +25,9 @@ def parse_list_answer(text: str) -> str | None:
     """
     if is_json_list(text):
         return text
-    fenced = _FENCE.match(text)
-    if fenced:
-        inside = fenced["inside"].strip()
+    fence = _FENCE.match(text)
+    if fence:
+        inside = fence["inside"].strip()
         return inside if is_json_list(inside) else None
     items = [_ITEM.match(line) for line in text.splitlines() if line.strip()]
     if not items or None in items:

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from heapq import nlargest
 from math import ceil
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, TypeAlias, TypeVar, cast
 
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import TaskState
@@ -46,13 +45,15 @@ class Case(Protocol):
 
 
 C = TypeVar("C", bound=Case)
+_Words: TypeAlias = frozenset[str]
 
 
 def judge_outcome(state: TaskState, quality: float) -> CaseOutcome:
     """Whether an ended task counts as a success, a partial success or a failure."""
     if state is TaskState.FAILED or quality < _POOR_QUALITY:
         return CaseOutcome.FAILURE
-    return CaseOutcome.PARTIAL if quality < _GOOD_QUALITY or state is TaskState.CANCELED else CaseOutcome.SUCCESS
+    is_partial = quality < _GOOD_QUALITY or state is TaskState.CANCELED
+    return CaseOutcome.PARTIAL if is_partial else CaseOutcome.SUCCESS
 
 
 def prune_cases(log: Sequence[C], now: datetime) -> list[C]:
@@ -62,31 +63,31 @@ def prune_cases(log: Sequence[C], now: datetime) -> list[C]:
     """
     since = now - _OLD_AFTER
     teaching = cast("list[C]", _teaching(log)) if isinstance(log, tuple) else _drop_uninstructive(log)
-    kept = [case for case in teaching if case.at >= since]
-    if len(log) - len(kept) <= _MOST_PRUNED * len(log):
-        return kept
+    recent = [case for case in teaching if case.at >= since]
+    if len(log) - len(recent) <= _MOST_PRUNED * len(log):
+        return recent
     return sorted(log, key=lambda case: -case.quality)[: max(_FEWEST_LEFT, ceil(len(log) / 2))]
 
 
 def relevant_cases(log: Iterable[C], words: Iterable[str]) -> list[C]:
     """The cases that share the most keywords with a task; ties go to quality, then to the newer one."""
-    wanted, near = frozenset(words), dict[int, list[C]]()
+    task_words, cases_by_overlap = frozenset(words), dict[int, list[C]]()
     for case in log:
-        near.setdefault(len(wanted.intersection(case.keywords)), []).append(case)
-    found: list[C] = []
-    for overlap in sorted(near.keys() - {0}, reverse=True):
-        found += nlargest(CASES_SHOWN - len(found), near[overlap], key=lambda case: (case.quality, case.at))
-        if len(found) == CASES_SHOWN:
+        cases_by_overlap.setdefault(len(task_words.intersection(case.keywords)), []).append(case)
+    best_cases: list[C] = []
+    for overlap in sorted(cases_by_overlap.keys() - {0}, reverse=True):
+        best_cases += sorted(cases_by_overlap[overlap], key=lambda case: (case.quality, case.at), reverse=True)
+        if len(best_cases) >= CASES_SHOWN:
             break
-    return found
+    return best_cases[:CASES_SHOWN]
 
 
 def _drop_uninstructive(log: Sequence[C]) -> list[C]:
     """The cases that are neither poor failures nor repeated failures, of any age."""
     return [
         case
-        for case, again in zip(log, _repeated_failures(log), strict=True)
-        if not again and (case.quality >= _POOR_QUALITY or case.outcome is not CaseOutcome.FAILURE)
+        for case, is_repeated in zip(log, _repeated_failures(log), strict=True)
+        if not is_repeated and (case.quality >= _POOR_QUALITY or case.outcome is not CaseOutcome.FAILURE)
     ]
 
 
@@ -95,17 +96,17 @@ _teaching = IdentityCache[tuple[Case, ...], list[Case]](_drop_uninstructive, 64)
 
 def _repeated_failures(log: Sequence[Case]) -> list[bool]:
     """For each case, whether it is one of three or more failures with similar keywords."""
-    words = [frozenset(case.keywords) if case.outcome is CaseOutcome.FAILURE else frozenset() for case in log]
-    times = Counter(own for own in words if own)
-    about: dict[str, list[frozenset[str]]] = {}  # which sets have a word: only those that share one are compared
-    for own in times:
-        for word in own:
-            about.setdefault(word, []).append(own)
-    alike = {own: sum(times[other] for other in _find_overlapping(own, about)) for own in times}
-    return [bool(own) and alike[own] >= _FAILURES_OF_A_PATTERN for own in words]
+    words_by_case = [frozenset(case.keywords) if case.outcome is CaseOutcome.FAILURE else frozenset() for case in log]
+    times = Counter(words for words in words_by_case if words)
+    sets_by_word: dict[str, list[_Words]] = {}  # only sets that share a word are compared
+    for words in times:
+        for word in words:
+            sets_by_word.setdefault(word, []).append(words)
+    alike = {words: sum(times[other] for other in _find_overlapping(words, sets_by_word)) for words in times}
+    return [bool(words) and alike[words] >= _FAILURES_OF_A_PATTERN for words in words_by_case]
 
 
-def _find_overlapping(own: frozenset[str], about: Mapping[str, Sequence[frozenset[str]]]) -> list[frozenset[str]]:
-    """The keyword sets that overlap with ``own`` in at least half of their union, including itself."""
-    shared = Counter(other for word in own for other in about[word])
-    return [other for other, common in shared.items() if common >= _LEAST_OVERLAP * (len(own) + len(other) - common)]
+def _find_overlapping(words: _Words, sets_by_word: Mapping[str, Sequence[_Words]]) -> list[_Words]:
+    """The keyword sets that overlap with ``words`` in at least half of their union, including itself."""
+    shared = Counter(other for word in words for other in sets_by_word[word])
+    return [other for other, common in shared.items() if common >= _LEAST_OVERLAP * (len(words) + len(other) - common)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-KEPT = 6  # the newest turns, which stay as they were said
+TURNS_KEPT_VERBATIM = 6  # the newest turns, which stay as they were said
 SUMMARY_WORDS = 200
 _LONG_CHARACTERS = 4 * 8_000  # 8,000 tokens
 _FEWEST_WORDS = 5
@@ -16,9 +16,9 @@ class SpokenTurn(NamedTuple):
     text: str
 
 
-def is_too_long(turns: Sequence[SpokenTurn], most: int) -> bool:
-    """Whether there are more than ``most`` turns, or more text than 8,000 tokens of 4 characters."""
-    return len(turns) > most or sum(len(turn.text) for turn in turns) > _LONG_CHARACTERS
+def is_too_long(turns: Sequence[SpokenTurn], most_turns: int) -> bool:
+    """Whether there are more than ``most_turns`` turns, or more text than 8,000 tokens of 4 characters."""
+    return len(turns) > most_turns or sum(len(turn.text) for turn in turns) > _LONG_CHARACTERS
 
 
 def excerpt_turns(turns: Sequence[SpokenTurn]) -> str:
@@ -29,11 +29,11 @@ def excerpt_turns(turns: Sequence[SpokenTurn]) -> str:
     """
     summaries = [turn.text for turn in turns if turn.role == "summary"]
     spoken = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_WORDS) :]
-    before = _first_words(" ".join(summaries), SUMMARY_WORDS // 2).split()
-    share = (SUMMARY_WORDS - len(before)) // len(spoken) if spoken else 0
-    return " ".join([*before, *(_first_words(f"{turn.role}: {turn.text}", share) for turn in spoken)])
+    summary_words = _first_words(" ".join(summaries), SUMMARY_WORDS // 2).split()
+    share = (SUMMARY_WORDS - len(summary_words)) // len(spoken) if spoken else 0
+    return " ".join([*summary_words, *(_first_words(f"{turn.role}: {turn.text}", share) for turn in spoken)])
 
 
-def _first_words(text: str, most: int) -> str:
+def _first_words(text: str, most_words: int) -> str:
     words = text.split()
-    return " ".join(words if len(words) <= most else [*words[: most - 1], "..."])
+    return " ".join(words if len(words) <= most_words else [*words[: most_words - 1], "..."])

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from shared.domain.bandit import REWARD_UNITS
 
-_Z = 1.959964
+_NORMAL_QUANTILE = 1.959964
 # Quantiles of Student's t for 97.5 %, by degrees of freedom; between two of them the wider one holds.
-_DEGREES = (*range(1, 31), 40, 60, 120)
-_QUANTILES = (
+_T_DEGREES = (*range(1, 31), 40, 60, 120)
+_T_QUANTILES = (
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, 2.021, 2.000,
     1.980,
@@ -30,7 +30,7 @@ def chance_interval(passed: int, runs: int) -> Interval:
 
     ``runs``: at least one.
     """
-    share, weight = passed / runs, _Z**2 / runs
+    share, weight = passed / runs, _NORMAL_QUANTILE**2 / runs
     middle = (share + weight / 2) / (1 + weight)
     half = sqrt(share * (1 - share) * weight + weight**2 / 4) / (1 + weight)
     return Interval(max(0.0, middle - half), min(1.0, middle + half))
@@ -51,28 +51,27 @@ def difference_interval(before: Sequence[float], after: Sequence[float]) -> Inte
     """
     if len(before) < 2 or len(after) < 2:
         return None
-    first, second = variance(before) / len(before), variance(after) / len(after)
+    error_before, error_after = variance(before) / len(before), variance(after) / len(after)
     change = fmean(after) - fmean(before)
-    total = first + second
-    if total == 0:
+    error_sum = error_before + error_after
+    if error_sum == 0:
         return Interval(change, change)
-    degrees = 1 / ((first / total) ** 2 / (len(before) - 1) + (second / total) ** 2 / (len(after) - 1))
-    half = _t_quantile(degrees) * sqrt(total)
+    share_before, share_after = error_before / error_sum, error_after / error_sum
+    degrees = 1 / (share_before**2 / (len(before) - 1) + share_after**2 / (len(after) - 1))
+    half = _t_quantile(degrees) * sqrt(error_sum)
     return Interval(change - half, change + half)
 
 
 def _t_quantile(degrees: float) -> float:
-    return _QUANTILES[max(bisect_right(_DEGREES, degrees), 1) - 1]
+    return _T_QUANTILES[max(bisect_right(_T_DEGREES, degrees), 1) - 1]
 
 
-POINTS_KEPT = 64
-DAYS_KEPT = 400
+TREND_POINTS_KEPT = 64
+TREND_DAYS_KEPT = 400
 
 
 class TrendTotal(NamedTuple):
-    """One stored point of a trend: after ``n`` cases, the sum of their rewards in units, and when the last one ended
-    (ms).
-    """
+    """A stored point of a trend: after ``n`` cases, the sum of their rewards in units, and the end of the last (ms)."""
 
     n: int
     units: int
@@ -98,24 +97,24 @@ def parse_trend(text: str) -> tuple[TrendTotal, ...]:
 
 
 def _parse_point(text: str) -> TrendTotal:
-    n, units, at = map(int, text.split(":"))
-    return TrendTotal(n, units, at)
+    n, units, at_ms = map(int, text.split(":"))
+    return TrendTotal(n, units, at_ms)
 
 
 def trend_points(points: Sequence[TrendTotal]) -> tuple[TrendPoint, ...]:
     """The points to draw, in the order of cases. Times never decrease, although cases may end out of order."""
-    found: list[TrendPoint] = []
-    before = TrendTotal(0, 0, 0)
+    drawn: list[TrendPoint] = []
+    previous = TrendTotal(0, 0, 0)
     for point in sorted(points):
-        recent = (point.units - before.units) / (REWARD_UNITS * max(1, point.n - before.n))
-        at = max(point.at_ms, before.at_ms)
-        found.append(TrendPoint(point.n, at, point.units / (REWARD_UNITS * max(1, point.n)), recent))
-        before = point._replace(at_ms=at)
-    return tuple(found)
+        recent = (point.units - previous.units) / (REWARD_UNITS * max(1, point.n - previous.n))
+        at_ms = max(point.at_ms, previous.at_ms)
+        drawn.append(TrendPoint(point.n, at_ms, point.units / (REWARD_UNITS * max(1, point.n)), recent))
+        previous = point._replace(at_ms=at_ms)
+    return tuple(drawn)
 
 
-WINDOW_KEPT = 10
-_LOOKED_AT = 5
+PREDICTIONS_KEPT = 10
+_NEWEST_PREDICTIONS = 5
 _DRIFT_PERCENT = 40  # percent: with fewer of the last ones right, a prediction misleads
 _FEWEST_SAMPLES = 3  # samples before anything is said of them
 _UNKNOWN_CONFIDENCE = 0.75
@@ -138,8 +137,8 @@ def prediction_confidence(attempts: int, matches: int) -> float:
 
 def is_drifting(window: Sequence[bool]) -> bool:
     """Whether fewer than 40 % of the last five predictions came true; False while there are fewer than five."""
-    last = window[-_LOOKED_AT:]
-    return len(last) == _LOOKED_AT and 100 * sum(last) < _DRIFT_PERCENT * len(last)
+    newest = window[-_NEWEST_PREDICTIONS:]
+    return len(newest) == _NEWEST_PREDICTIONS and 100 * sum(newest) < _DRIFT_PERCENT * len(newest)
 
 
 def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
@@ -153,8 +152,8 @@ def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:
 
 def count_recent_matches(window: Sequence[bool]) -> tuple[int, int]:
     """How many of the last five predictions came true, and how many of these five exist."""
-    last = window[-_LOOKED_AT:]
-    return sum(last), len(last)
+    newest = window[-_NEWEST_PREDICTIONS:]
+    return sum(newest), len(newest)
 
 
 def pass_hat(passed: int, runs: int) -> dict[int, float]:

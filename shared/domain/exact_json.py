@@ -86,7 +86,8 @@ def _is_too_deep(value: Json) -> bool:
     for _ in range(MAX_DEPTH - 1):
         if not level:
             return False
-        level = [found for item in level for found in _containers(item.values() if isinstance(item, dict) else item)]
+        contents = (item.values() if isinstance(item, dict) else item for item in level)
+        level = [inner for values in contents for inner in _containers(values)]
     return any(level)
 
 
@@ -154,9 +155,7 @@ _WRITERS = _Writers(
 
 
 def dumps_inexact(value: object) -> str:
-    """The canonical text of a library's JSON-like value, which may hold floats and tuples: ``dumps(to_exact(value))``,
-    but faster where all of it is exact already.
-    """
+    """``dumps(to_exact(value))`` for a library's JSON-like value, but faster where all of it is exact already."""
     try:
         return _WRITERS[type(value)](value)
     except TypeError:  # it has floats, or keys and values that are no JSON as they are
@@ -238,4 +237,4 @@ def as_object(value: object) -> JsonObject:
 
 def objects_in(value: object) -> list[JsonObject]:
     """The objects in a list; empty for any other value."""
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -7,7 +7,7 @@ import snowballstemmer
 
 KEYWORDS_KEPT = 15
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_STOP = frozenset(
+_STOP_WORDS = frozenset(
     """
     about above after again against also answer because been before being below between both cannot could does doing
     done down during each else ensure every following from further given have having here hers herself himself into
@@ -19,10 +19,10 @@ _STOP = frozenset(
 )
 
 
-def keywords(text: str, most: int = KEYWORDS_KEPT) -> tuple[str, ...]:
+def keywords(text: str, most_keywords: int = KEYWORDS_KEPT) -> tuple[str, ...]:
     """The first distinct words of more than three letters that are not stop-words, stemmed, in lower case."""
-    words = (word for word in _WORD.findall(text.lower()) if word not in _STOP)
-    return tuple(dict.fromkeys(map(stem, words)))[:most]
+    words = (word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS)
+    return tuple(dict.fromkeys(map(stem, words)))[:most_keywords]
 
 
 @lru_cache(maxsize=16_384)

@@ -12,10 +12,10 @@ ENTITY_LASTS = timedelta(days=7)  # what no task has named for so long is forgot
 FACTS_SHOWN = 4
 _NAMED_SHOWN = 6
 _FREQUENT_SHOWN = 3
-_NAMED_SEEN = 2
-_FREQUENT_SEEN = 3  # not fewer than those that are named
+_NAMED_FEWEST_SEEN = 2
+_FREQUENT_FEWEST_SEEN = 3  # not fewer than those that are named
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
-_WORDS, _ENTITIES, _DOMAIN, _QUALITY = 40, 80, 30, 20  # hundredths
+_WORDS_WEIGHT, _ENTITIES_WEIGHT, _DOMAIN_WEIGHT, _QUALITY_WEIGHT = 40, 80, 30, 20  # hundredths
 _LEAST_SCORE = 40
 
 
@@ -60,49 +60,49 @@ def select_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: st
     Ties keep their order, newest first. Contradicted facts are left out. Selecting from the result again returns the
     same.
     """
-    wanted, text = frozenset(words), task.lower()
-    scored = [(_score_relevance(fact, wanted, text, domain), fact) for fact in facts if fact.is_current]
-    near = sorted((pair for pair in scored if pair[0] >= _LEAST_SCORE), key=lambda pair: -pair[0])
-    return [fact for _, fact in near[:FACTS_SHOWN]]
+    task_words, lowered_task = frozenset(words), task.lower()
+    scored = [(_score_relevance(fact, task_words, lowered_task, domain), fact) for fact in facts if fact.is_current]
+    relevant = sorted((pair for pair in scored if pair[0] >= _LEAST_SCORE), key=lambda pair: -pair[0])
+    return [fact for _, fact in relevant[:FACTS_SHOWN]]
 
 
 def select_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
     """The entities that the task names, then the few seen most often; without those last seen long ago."""
-    text = task.lower()
-    spelled = _spell(entities) if isinstance(entities, tuple) else _spell_names(entities)
+    lowered_task = task.lower()
+    spelled = _cached_spellings(entities) if isinstance(entities, tuple) else _spell_names(entities)
     since = _FIRST_MOMENT if now is None else now - ENTITY_LASTS
-    known = [place for place, one in enumerate(entities) if one.seen >= _NAMED_SEEN and one.last_seen >= since]
-    named = [place for place in known if any(_occurs_in(name, text) for name in spelled[place])]
-    named = sorted(named, key=lambda place: -entities[place].seen)[:_NAMED_SHOWN]
-    others = [place for place in known if entities[place].seen >= _FREQUENT_SEEN and place not in named]
-    frequent = sorted(others, key=lambda place: -entities[place].seen)[:_FREQUENT_SHOWN]
-    return [entities[place] for place in (*named, *frequent)]
+    recent = [place for place, entity in enumerate(entities) if entity.last_seen >= since]
+    by_count = sorted(recent, key=lambda place: -entities[place].seen)
+    known = [place for place in by_count if entities[place].seen >= _NAMED_FEWEST_SEEN]
+    named = [place for place in known if any(_occurs_in(name, lowered_task) for name in spelled[place])][:_NAMED_SHOWN]
+    frequent = [place for place in known if entities[place].seen >= _FREQUENT_FEWEST_SEEN and place not in named]
+    return [entities[place] for place in (*named, *frequent[:_FREQUENT_SHOWN])]
 
 
 def _spell_names(entities: Sequence[Entity]) -> list[tuple[str, ...]]:
     """For each entity, its value and other names in lower case."""
-    return [tuple(name.lower() for name in (one.value, *one.names)) for one in entities]
+    return [tuple(name.lower() for name in (entity.value, *entity.names)) for entity in entities]
 
 
-_spell = IdentityCache[tuple[Entity, ...], list[tuple[str, ...]]](_spell_names, 64)  # a tenant's come with each task
+# A tenant's entities come with each of its tasks.
+_cached_spellings = IdentityCache[tuple[Entity, ...], list[tuple[str, ...]]](_spell_names, 64)
 
 
-def _score_relevance(fact: RankedFact, wanted: frozenset[str], text: str, domain: str) -> float:
-    shared = len(wanted.intersection(fact.keywords)) / max(1, min(len(wanted), len(fact.keywords)))
-    named = any(_occurs_in(entity.lower(), text) for entity in fact.entities)
-    about = _WORDS * shared + _ENTITIES * named
-    return about + _DOMAIN * (fact.domain == domain) + _QUALITY * fact.quality if about else 0.0
+def _score_relevance(fact: RankedFact, task_words: frozenset[str], lowered_task: str, domain: str) -> float:
+    shared = len(task_words.intersection(fact.keywords)) / max(1, min(len(task_words), len(fact.keywords)))
+    is_named = any(_occurs_in(entity.lower(), lowered_task) for entity in fact.entities)
+    score = _WORDS_WEIGHT * shared + _ENTITIES_WEIGHT * is_named
+    return score + _DOMAIN_WEIGHT * (fact.domain == domain) + _QUALITY_WEIGHT * fact.quality if score else 0.0
 
 
-def _occurs_in(wanted: str, text: str) -> bool:
+def _occurs_in(name: str, text: str) -> bool:
     """Whether a name occurs in the text as whole words."""
-    at = text.find(wanted) if wanted else -1
-    while at >= 0:
-        if not (
-            _is_word_character(text[at - 1 : at]) or _is_word_character(text[at + len(wanted) : at + len(wanted) + 1])
-        ):
+    start = text.find(name) if name else -1
+    while start >= 0:
+        end = start + len(name)
+        if not (_is_word_character(text[start - 1 : start]) or _is_word_character(text[end : end + 1])):
             return True
-        at = text.find(wanted, at + 1)
+        start = text.find(name, start + 1)
     return False
 
 

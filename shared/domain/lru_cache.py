@@ -8,11 +8,11 @@ V = TypeVar("V")
 
 
 class LruCache(OrderedDict[K, V]):
-    """Keeps the ``most`` values that were used last, and drops the one used longest ago."""
+    """Keeps the ``capacity`` values that were used last, and drops the one used longest ago."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, capacity: int) -> None:
         super().__init__()
-        self._most = most
+        self._capacity = capacity
 
     def look_up(self, key: K) -> V | None:
         """The value, which now counts as used last; None if there is none."""
@@ -25,35 +25,35 @@ class LruCache(OrderedDict[K, V]):
         """Stores the value as used last, and returns it."""
         self[key] = value
         self.move_to_end(key)
-        if len(self) > self._most:
+        if len(self) > self._capacity:
             self.popitem(last=False)
         return value
 
 
 class WeightedCache(Generic[K, V]):
-    """Keeps the values used last; once their weights together exceed ``most``, drops those used longest ago."""
+    """Keeps the values used last; once their weights together exceed ``max_weight``, drops those used longest ago."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[K, tuple[V, int]] = OrderedDict()
+    def __init__(self, max_weight: int) -> None:
+        self._max_weight = max_weight
+        self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._weight = 0
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._entries)
 
     def look_up(self, key: K) -> V | None:
         """The value, which now counts as used last; None if there is none."""
-        if key not in self._held:
+        if key not in self._entries:
             return None
-        self._held.move_to_end(key)
-        return self._held[key][0]
+        self._entries.move_to_end(key)
+        return self._entries[key][0]
 
     def put(self, key: K, value: V, weight: int) -> None:
-        self._weight += weight - self._held.pop(key, (value, 0))[1]
-        self._held[key] = value, weight
-        while self._weight > self._most:
-            self._weight -= self._held.popitem(last=False)[1][1]
+        self._weight += weight - self._entries.pop(key, (value, 0))[1]
+        self._entries[key] = value, weight
+        while self._weight > self._max_weight:
+            self._weight -= self._entries.popitem(last=False)[1][1]
 
     def clear(self) -> None:
-        self._held.clear()
+        self._entries.clear()
         self._weight = 0

@@ -49,11 +49,11 @@ _CARD_NUMBER_RANGES = re.compile(
     r"4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
     r"|6(?:011|4[4-9]\d|5\d\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
 )
-_LETTER = "A-Za-z\u0130\u0131\u017f\u212a"  # what ``[A-Z]`` is with ``re.I``, which takes twice the time
-_IBAN = re.compile(
-    rf"[{_LETTER}]{{2}}\d{{2}}(?<!\w....)(?: ?[{_LETTER}0-9]{{4}}){{2,7}}(?: ?[{_LETTER}0-9]{{1,4}})?(?!\w)"
+_LETTERS = "A-Za-z\u0130\u0131\u017f\u212a"  # what ``[A-Z]`` is with ``re.I``, which takes twice the time
+_IBAN_NUMBER = re.compile(
+    rf"[{_LETTERS}]{{2}}\d{{2}}(?<!\w....)(?: ?[{_LETTERS}0-9]{{4}}){{2,7}}(?: ?[{_LETTERS}0-9]{{1,4}})?(?!\w)"
 )
-_SSN = re.compile(r"\d(?<![\w-]\d)\d{2}-\d{2}-\d{4}(?![\w-])")
+_DASHED_SSN = re.compile(r"\d(?<![\w-]\d)\d{2}-\d{2}-\d{4}(?![\w-])")
 _NAMED_SSN = re.compile(
     r"(?:\bssn|_ssn|social[ _]security(?:[ _](?:number|no\.?))?)[\\\"'\s:=#]*(?:\bis\b\s*)?[\\\"']*"
     r"(?P<v>\d{9}|\d{3}[- ]\d{2}[- ]\d{4})(?!\w)",
@@ -71,7 +71,7 @@ _SECRET_PREFIXES = (
     *(f"gh{kind}_" for kind in "pousr"),
 )
 _BEARER = re.compile(r"\bbearer\s+(?P<v>[\w.~+/-]{16,}=*)", re.I)
-_IN_URL = re.compile(r"://[^\s/:@\"']{1,80}:(?P<v>[^\s/@\"']{4,200})@")
+_URL_PASSWORD = re.compile(r"://[^\s/:@\"']{1,80}:(?P<v>[^\s/@\"']{4,200})@")
 _LABEL = (
     r"(?:password|passwd|passphrase|passcode|pwd|(?:api|access|private|secret)[ _-]?key|secret"
     r"|(?:access|auth|api|refresh|session)[ _-]?token|client[ _-]?secret)"
@@ -82,12 +82,12 @@ _LABELLED_PASSWORD = re.compile(
     r"(?:\\*[\"'“](?P<q>[^\"'”\\\n]{4,200})\\*[\"'”]|(?P<v>[^\s\"'“”,;<>{}\[\]\\()]{4,200}))",
     re.I,
 )
-_AT_END = re.compile(r"\s*(?:$|[,;\n\"'}\\)]|[.?!](?:\s|$)|and\b)")
-_NO_VALUE = frozenset(
+_VALUE_END = re.compile(r"\s*(?:$|[,;\n\"'}\\)]|[.?!](?:\s|$)|and\b)")
+_NO_PASSWORD_WORDS = frozenset(
     "string required optional null none true false reset expired invalid changed missing unknown empty".split()
 )
 # "reset_password: USR-12" and "Rotate the API key: INT-5" name the record that is worked on, and give no value.
-_WORKED_ON = re.compile(
+_ACTION_BEFORE = re.compile(
     r"\b(?:re-?set|rotate|revoke|expire|unlock|get|list|verify|delete|remove|disable|check)"
     r"(?:[_ ](?:the|a|user|this))?[_ ]\Z",
     re.I,
@@ -97,7 +97,7 @@ _SHORTEST_PASSWORD = 4  # characters of a password that is taken for one
 _SHORTEST_MARKED_TEXT = 8  # characters of the shortest text that marks anything: ``pwd`` with a sign and a password
 _SHORTEST_WORD = 20  # of letters alone: the shortest of the keys that a provider gives out
 _LONGEST_REMEMBERED = 100  # characters of a text that may come again in other tasks
-_LEAST_NUMBER = 10**13  # the shortest card has 14 digits
+_LEAST_PROTECTED_NUMBER = 10**13  # the shortest card has 14 digits
 
 
 def find_protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
@@ -108,11 +108,11 @@ def find_protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
 
 
 def _find_separate_spans(text: str) -> tuple[ProtectedSpan, ...]:
-    found: list[ProtectedSpan] = []
+    spans: list[ProtectedSpan] = []
     for mark in sorted(_find_spans(text), key=lambda mark: (mark.start, -mark.end)):
-        if not found or mark.start >= found[-1].end:
-            found.append(mark)
-    return tuple(found)
+        if not spans or mark.start >= spans[-1].end:
+            spans.append(mark)
+    return tuple(spans)
 
 
 _marks_of_short = lru_cache(maxsize=2_048)(
@@ -130,7 +130,7 @@ def protected_values(text: str) -> dict[str, ProtectedKind]:
 
 def is_long_enough_to_mark(number: int) -> bool:
     """Whether a number has enough digits to be marked without a word beside it."""
-    return abs(number) >= _LEAST_NUMBER
+    return abs(number) >= _LEAST_PROTECTED_NUMBER
 
 
 def _find_spans(text: str) -> Iterator[ProtectedSpan]:
@@ -144,7 +144,7 @@ def _find_spans(text: str) -> Iterator[ProtectedSpan]:
     if "bearer" in lowered:
         yield from (_build_span(match, "v", ProtectedKind.SECRET) for match in _BEARER.finditer(text))
     if "://" in text:
-        yield from (_build_span(match, "v", ProtectedKind.SECRET) for match in _IN_URL.finditer(text))
+        yield from (_build_span(match, "v", ProtectedKind.SECRET) for match in _URL_PASSWORD.finditer(text))
     if _contains_any(lowered, _LABEL_WORDS):
         for match in _LABELLED_PASSWORD.finditer(text):
             yield from _find_password(match, text)
@@ -163,27 +163,23 @@ def _find_numbers(text: str) -> Iterator[ProtectedSpan]:
     for match in _CARD_NUMBER.finditer(text):
         if _is_card(match.group()):
             yield _build_span(match, 0, ProtectedKind.CARD)
-    for match in _IBAN.finditer(text):
+    for match in _IBAN_NUMBER.finditer(text):
         length = _iban_length(match.group())
         if length:
             yield ProtectedSpan(match.start(), match.start() + length, ProtectedKind.IBAN, match.group()[:length])
-    for match in _SSN.finditer(text):
+    for match in _DASHED_SSN.finditer(text):
         if ssn.is_valid(match.group()):
             yield _build_span(match, 0, ProtectedKind.SSN)
 
 
 def _is_card(text: str) -> bool:
-    """Whether digits are a card number by issuer and check digit; the check digit alone fits a tenth of all long
-    numbers.
-    """
+    """Whether digits are a card number, by issuer and check digit, which alone fits a tenth of all long numbers."""
     digits = text.replace(" ", "").replace("-", "")
     return bool(_CARD_NUMBER_RANGES.fullmatch(digits)) and luhn.is_valid(digits)
 
 
 def _iban_length(text: str) -> int:
-    """The length of the IBAN at the beginning of a candidate, since words after it may look like further groups; 0 if
-    none.
-    """
+    """The length of the IBAN at the beginning of a candidate, after which words may look like groups; else 0."""
     while text:
         if iban.is_valid(text, check_country=False):
             return len(text)
@@ -193,25 +189,27 @@ def _iban_length(text: str) -> int:
 
 def _find_password(match: re.Match[str], text: str) -> Iterator[ProtectedSpan]:
     """Yields the value after a label, unless it is part of the sentence, as in "the password is wrong"."""
-    quoted, plain, by = match["q"], match["v"], match["by"]
-    named = quoted if quoted is not None else plain.rstrip(".?:")
+    quoted, unquoted, separator = match["q"], match["v"], match["by"]
+    value = quoted if quoted is not None else unquoted.rstrip(".?:")
     start = match.start("q" if quoted is not None else "v")
-    if len(named) < _SHORTEST_PASSWORD or named.casefold() in _NO_VALUE or not re.search(r"\w", named):
+    if len(value) < _SHORTEST_PASSWORD or value.casefold() in _NO_PASSWORD_WORDS or not re.search(r"\w", value):
         return
-    if quoted is None and not _looks_like_password(named, by, _AT_END.match(text, start + len(named)) is not None):
+    if quoted is None:
+        is_at_end = _VALUE_END.match(text, start + len(value)) is not None
+        if not _looks_like_password(value, separator, is_at_end):
+            return
+    elif not separator.strip():
         return
-    if quoted is not None and not by.strip():
+    if _RECORD_ID.fullmatch(value) and _ACTION_BEFORE.search(text, max(0, match.start() - 20), match.start()):
         return
-    if _RECORD_ID.fullmatch(named) and _WORKED_ON.search(text, max(0, match.start() - 20), match.start()):
-        return
-    yield ProtectedSpan(start, start + len(named), ProtectedKind.PASSWORD, named)
+    yield ProtectedSpan(start, start + len(value), ProtectedKind.PASSWORD, value)
 
 
-def _looks_like_password(value: str, by: str, at_end: bool) -> bool:
-    mixed = bool(re.search(r"\d", value) and re.search(r"[^\W\d]", value))
-    if ":" in by or "=" in by:
-        return at_end or mixed or not value.isalpha()
-    return mixed and (bool(by.strip()) or bool(re.search(r"[!@#$%^&*?+]", value)))
+def _looks_like_password(value: str, separator: str, is_at_end: bool) -> bool:
+    is_mixed = bool(re.search(r"\d", value) and re.search(r"[^\W\d]", value))
+    if ":" in separator or "=" in separator:
+        return is_at_end or is_mixed or not value.isalpha()
+    return is_mixed and (bool(separator.strip()) or bool(re.search(r"[!@#$%^&*?+]", value)))
 
 
 def _build_span(match: re.Match[str], group: str | int, kind: ProtectedKind) -> ProtectedSpan:

@@ -7,8 +7,8 @@ Labels are words of fixed sets, or names that an operator has configured, never 
 from enum import StrEnum
 from typing import NamedTuple
 
-MOST_SERIES = 200  # of one metric in one process; what goes beyond is counted under ``OTHER``
-OTHER = "other"
+MOST_SERIES = 200  # of one metric in one process; what goes beyond is counted under ``OTHER_SERIES``
+OTHER_SERIES = "other"
 
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 90.0)  # seconds
 _CALL_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -289,4 +289,6 @@ _BEGINNINGS: dict[str, tuple[tuple[str, ...], ...]] = {
     OUTCOMES_APPLIED.name: (("learned",), ("known",), ("dead",)),
 }
 _ALL_METRICS = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
-METRICS: tuple[Metric, ...] = tuple(one._replace(begins_with=_BEGINNINGS.get(one.name, ())) for one in _ALL_METRICS)
+METRICS: tuple[Metric, ...] = tuple(
+    metric._replace(begins_with=_BEGINNINGS.get(metric.name, ())) for metric in _ALL_METRICS
+)

@@ -6,7 +6,7 @@ Money is a whole number of nano-dollars (billionths of a dollar): 1 dollar for a
 from collections.abc import Iterable
 from typing import NamedTuple
 
-NANO = 1_000_000_000
+NANOS_A_DOLLAR = 1_000_000_000
 
 
 class Price(NamedTuple):
@@ -23,11 +23,11 @@ class Price(NamedTuple):
         return max(self.input, self.cache_write)
 
     def cost_of(self, tokens: tuple[int, int, int, int]) -> int:
-        """The cost of token counts, given in the order of the prices."""
+        """The cost in nano-dollars of so many tokens of input, output, cache reads and cache writes."""
         return sum(price * count for price, count in zip(self, tokens, strict=True))
 
 
 def highest_prices(prices: Iterable[Price]) -> Price:
     """The highest price of each kind of token, which a model without a price is charged."""
-    known = tuple(prices)
-    return Price(*(max(column) for column in zip(*known, strict=True))) if known else Price()
+    all_prices = tuple(prices)
+    return Price(*(max(column) for column in zip(*all_prices, strict=True))) if all_prices else Price()

@@ -13,16 +13,16 @@ from shared.domain.address_ranges import Address, AddressRange, Network, range_o
 
 MAX_URL = 2048
 WEB_PORTS = frozenset({80, 443, 8080, 8443})
-_PORT_OF = {"http": 80, "https": 443}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 # Whatever this does not match, two parsers might read in two ways.
-_URL = re.compile(
+_URL_PATTERN = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?(?P<rest>[/?#].*)?",
     re.IGNORECASE,
 )
-_DOTS = frozenset({".", ".."})
-_ENCODED = re.compile(r"%([0-9a-f]{2})", re.IGNORECASE)
-_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_DOT_SEGMENTS = frozenset({".", ".."})
+_PERCENT_CODE = re.compile(r"%([0-9a-f]{2})", re.IGNORECASE)
+_HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_NUMBER_PATTERN = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class OutgoingRule(StrEnum):
@@ -50,17 +50,17 @@ class AllowedAddresses(NamedTuple):
 
     ``listed``: the operator's list of hosts, hosts with a port, addresses and networks. A listed name may resolve to
     private networks; other special ranges must be listed as addresses or networks. ``setting``: the list's name for
-    messages. ``public`` permits all public addresses at web ports, ``loopback`` this machine's own addresses,
-    ``inside`` any host and port as if its name were listed.
+    messages. ``permits_public``: all public addresses at web ports; ``permits_loopback``: this machine's own addresses;
+    ``permits_any_name``: any host and port as if its name were listed; ``permits_queries``: URLs with a query.
     """
 
     listed: frozenset[str] = frozenset()
     setting: str = ""
-    public: bool = False
-    loopback: bool = False
-    inside: bool = False
-    queries: bool = False
-    schemes: frozenset[str] = frozenset(_PORT_OF)
+    permits_public: bool = False
+    permits_loopback: bool = False
+    permits_any_name: bool = False
+    permits_queries: bool = False
+    schemes: frozenset[str] = frozenset(_DEFAULT_PORTS)
 
 
 class Target(NamedTuple):
@@ -71,126 +71,129 @@ class Target(NamedTuple):
     port: int
 
 
-def normalize_host_list(written: Collection[str]) -> frozenset[str]:
+def normalize_host_list(entries: Collection[str]) -> frozenset[str]:
     """Normalises the entries of an operator's list; raises ``ValueError`` for the first invalid one."""
-    return frozenset(_parse_entry(one.strip().lower()) for one in written if one.strip())
+    return frozenset(_parse_entry(entry.strip().lower()) for entry in entries if entry.strip())
 
 
-def addresses_for_tools(allowed_hosts: Collection[str], *, loopback: bool) -> AllowedAddresses:
+def addresses_for_tools(allowed_hosts: Collection[str], *, permits_loopback: bool) -> AllowedAddresses:
     """The addresses that a request may name as its tools endpoint, for gateway and executor."""
-    return AllowedAddresses(listed=normalize_host_list(allowed_hosts), setting="TOOLS_ALLOWED_HOSTS", loopback=loopback)
+    host_list = normalize_host_list(allowed_hosts)
+    return AllowedAddresses(host_list, "TOOLS_ALLOWED_HOSTS", permits_loopback=permits_loopback)
 
 
-def addresses_for_webhooks(allowed_hosts: Collection[str], *, loopback: bool) -> AllowedAddresses:
+def addresses_for_webhooks(allowed_hosts: Collection[str], *, permits_loopback: bool) -> AllowedAddresses:
     """The addresses of webhooks: all public ones, and those that the operator lists."""
-    listed = normalize_host_list(allowed_hosts)
-    return AllowedAddresses(
-        listed=listed, setting="WEBHOOK_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True
-    )
+    return _public_addresses(allowed_hosts, "WEBHOOK_ALLOWED_HOSTS", permits_loopback)
 
 
-def addresses_for_files(allowed_hosts: Collection[str], *, loopback: bool) -> AllowedAddresses:
+def addresses_for_files(allowed_hosts: Collection[str], *, permits_loopback: bool) -> AllowedAddresses:
     """The addresses that files of messages may be fetched from: all public ones, and those that the operator lists."""
-    listed = normalize_host_list(allowed_hosts)
-    return AllowedAddresses(listed=listed, setting="FILES_ALLOWED_HOSTS", public=True, loopback=loopback, queries=True)
+    return _public_addresses(allowed_hosts, "FILES_ALLOWED_HOSTS", permits_loopback)
+
+
+def _public_addresses(allowed_hosts: Collection[str], setting: str, permits_loopback: bool) -> AllowedAddresses:
+    host_list = normalize_host_list(allowed_hosts)
+    return AllowedAddresses(
+        host_list, setting, permits_public=True, permits_loopback=permits_loopback, permits_queries=True
+    )
 
 
 def addresses_for_operators(allowed_hosts: Collection[str]) -> AllowedAddresses:
     """The addresses that a tenant's operators may name in connections: public and private, others only if listed."""
-    return AllowedAddresses(normalize_host_list(allowed_hosts), "TOOLS_ALLOWED_HOSTS", inside=True, queries=True)
+    host_list = normalize_host_list(allowed_hosts)
+    return AllowedAddresses(host_list, "TOOLS_ALLOWED_HOSTS", permits_any_name=True, permits_queries=True)
 
 
-def check_url(url: str, reach: AllowedAddresses) -> Target:
+def check_url(url: str, allowed: AllowedAddresses) -> Target:
     """The target of the URL, if its text permits calling it; raises ``Refused``."""
-    found = _match_url(url)
-    target = _read_target(found["scheme"].lower(), found["host"].lower(), found["port"])
-    if target.scheme not in reach.schemes:
-        raise Refused(OutgoingRule.SCHEME, f"must be an {' or '.join(sorted(reach.schemes))} URL")
-    rest = found["rest"] or ""
-    if "#" in rest or ("?" in rest and not reach.queries):
-        raise Refused(OutgoingRule.QUERY, f"must have no {'' if reach.queries else 'query or '}fragment")
-    check_target(target, reach)
+    parts = _match_url(url)
+    target = _read_target(parts["scheme"].lower(), parts["host"].lower(), parts["port"])
+    if target.scheme not in allowed.schemes:
+        raise Refused(OutgoingRule.SCHEME, f"must be an {' or '.join(sorted(allowed.schemes))} URL")
+    path_and_query = parts["rest"] or ""
+    if "#" in path_and_query or ("?" in path_and_query and not allowed.permits_queries):
+        raise Refused(OutgoingRule.QUERY, f"must have no {'' if allowed.permits_queries else 'query or '}fragment")
+    check_target(target, allowed)
     return target
 
 
-def why_refused(url: str, reach: AllowedAddresses) -> str | None:
+def why_refused(url: str, allowed: AllowedAddresses) -> str | None:
     """Why a URL must not be called, as the end of a sentence about it; None if its text permits it."""
     try:
-        check_url(url, reach)
+        check_url(url, allowed)
     except Refused as refused:
         return refused.message
     return None
 
 
-def check_target(target: Target, reach: AllowedAddresses) -> None:
+def check_target(target: Target, allowed: AllowedAddresses) -> None:
     """Raises ``Refused`` for a host and port that are refused whatever the host's address is."""
     literal = _parse_literal(target.host)
     if literal is not None:
-        check_address(literal, target, reach)
-    elif not _is_permitted_by_name(target, reach):
-        _check_name(target, reach)
-    if not (target.port in WEB_PORTS or _is_permitted_by_name(target, reach) or _list_networks(reach)):
-        raise Refused(OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_setting_hint(reach)}")
+        check_address(literal, target, allowed)
+    elif not _is_permitted_by_name(target, allowed):
+        _check_name(target, allowed)
+    if not (target.port in WEB_PORTS or _is_permitted_by_name(target, allowed) or _list_networks(allowed)):
+        raise Refused(OutgoingRule.PORT, f"has port {target.port}, which is none of the web's{_setting_hint(allowed)}")
 
 
-def check_address(address: Address, target: Target, reach: AllowedAddresses) -> None:
-    """Raises ``Refused`` for an address that must not be connected to. The message names its range only if the URL had
-    the address itself.
-    """
+def check_address(address: Address, target: Target, allowed: AllowedAddresses) -> None:
+    """Raises ``Refused`` for an address that must not be connected to; names its range only if the URL had it."""
     kind = range_of(address)
-    if _is_permitted(address, kind, target, reach):
+    if _is_permitted(address, kind, target, allowed):
         return
     if _parse_literal(target.host) is None:
-        raise unreachable_error(target, reach)
+        raise unreachable_error(target, allowed)
     if kind is AddressRange.PUBLIC:
-        raise _not_listed_error(target, reach)
-    raise Refused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_setting_hint(reach)}")
+        raise _not_listed_error(target, allowed)
+    raise Refused(OutgoingRule.ADDRESS, f"leads to a {kind.value} address{_setting_hint(allowed)}")
 
 
-def unreachable_error(target: Target, reach: AllowedAddresses) -> Refused:
+def unreachable_error(target: Target, allowed: AllowedAddresses) -> Refused:
     """The error for a name that does not exist or resolves to a private network; the caller must not learn which."""
-    hint = "" if _is_listed(target, reach) else _setting_hint(reach)
+    hint = "" if _is_listed(target, allowed) else _setting_hint(allowed)
     return Refused(OutgoingRule.ADDRESS, f"host {target.host!r} has no address that may be called from here{hint}")
 
 
-def _is_permitted(address: Address, kind: AddressRange, target: Target, reach: AllowedAddresses) -> bool:
-    if any(address in network for network in _list_networks(reach)):
+def _is_permitted(address: Address, kind: AddressRange, target: Target, allowed: AllowedAddresses) -> bool:
+    if any(address in network for network in _list_networks(allowed)):
         return True
-    if reach.inside and kind in _INSIDE:
+    if allowed.permits_any_name and kind in _RANGES_OF_LISTED_NAMES:
         return True
-    if _is_listed(target, reach):
-        return _parse_literal(target.host) is not None or kind in _INSIDE
+    if _is_listed(target, allowed):
+        return _parse_literal(target.host) is not None or kind in _RANGES_OF_LISTED_NAMES
     if kind is AddressRange.LOOPBACK:
-        return _is_allowed_loopback(target.host, reach)
-    return kind is AddressRange.PUBLIC and reach.public and target.port in WEB_PORTS
+        return _is_allowed_loopback(target.host, allowed)
+    return kind is AddressRange.PUBLIC and allowed.permits_public and target.port in WEB_PORTS
 
 
-_INSIDE = (AddressRange.PUBLIC, AddressRange.PRIVATE, AddressRange.SHARED, AddressRange.LOOPBACK)
+_RANGES_OF_LISTED_NAMES = (AddressRange.PUBLIC, AddressRange.PRIVATE, AddressRange.SHARED, AddressRange.LOOPBACK)
 
 
-def _is_permitted_by_name(target: Target, reach: AllowedAddresses) -> bool:
+def _is_permitted_by_name(target: Target, allowed: AllowedAddresses) -> bool:
     """Whether the host is permitted at this port by its name, whatever its address."""
-    return reach.inside or _is_listed(target, reach) or _is_allowed_loopback(target.host, reach)
+    return allowed.permits_any_name or _is_listed(target, allowed) or _is_allowed_loopback(target.host, allowed)
 
 
-def _check_name(target: Target, reach: AllowedAddresses) -> None:
+def _check_name(target: Target, allowed: AllowedAddresses) -> None:
     if target.host == "localhost" or target.host.endswith(".localhost"):
-        raise Refused(OutgoingRule.ADDRESS, f"leads to a loopback address{_setting_hint(reach)}")
-    if not (reach.public or _list_networks(reach)):
-        raise _not_listed_error(target, reach)
+        raise Refused(OutgoingRule.ADDRESS, f"leads to a loopback address{_setting_hint(allowed)}")
+    if not (allowed.permits_public or _list_networks(allowed)):
+        raise _not_listed_error(target, allowed)
 
 
-def _is_listed(target: Target, reach: AllowedAddresses) -> bool:
+def _is_listed(target: Target, allowed: AllowedAddresses) -> bool:
     """Whether the operator's list has this host, at any port or at this one."""
-    return bool({target.host, _with_port(target.host, target.port)} & reach.listed)
+    return bool({target.host, _with_port(target.host, target.port)} & allowed.listed)
 
 
-def _list_networks(reach: AllowedAddresses) -> list[Network]:
-    return [ip_network(entry) for entry in reach.listed if "/" in entry]
+def _list_networks(allowed: AllowedAddresses) -> list[Network]:
+    return [ip_network(entry) for entry in allowed.listed if "/" in entry]
 
 
-def _is_allowed_loopback(host: str, reach: AllowedAddresses) -> bool:
-    if not reach.loopback:
+def _is_allowed_loopback(host: str, allowed: AllowedAddresses) -> bool:
+    if not allowed.permits_loopback:
         return False
     literal = _parse_literal(host)
     return host == "localhost" if literal is None else range_of(literal) is AddressRange.LOOPBACK
@@ -201,34 +204,34 @@ def _match_url(url: str) -> re.Match[str]:
         raise Refused(OutgoingRule.SPELLING, f"must have at most {MAX_URL} characters")
     if not url.isprintable() or not url.isascii() or " " in url or "\\" in url:
         raise Refused(OutgoingRule.SPELLING, "must be a plain URL without spaces, backslashes or control characters")
-    found = _URL.fullmatch(url)
-    if found is None:
+    match = _URL_PATTERN.fullmatch(url)
+    if match is None:
         raise Refused(OutgoingRule.SPELLING, "must be a URL of scheme, host and perhaps port and path, without a user")
-    if _may_leave_path(found["rest"] or ""):
+    if _may_leave_path(match["rest"] or ""):
         raise Refused(OutgoingRule.SPELLING, "must have no '.' or '..' as a part of its path, in whatever spelling")
-    return found
+    return match
 
 
 def is_below_any_server(url: str, servers: Collection[str]) -> bool:
     """Whether the URL has the origin of one of the servers, and a path at or below that server's path."""
-    rest = url.partition("://")[2].partition("/")[2]
+    path_and_query = url.partition("://")[2].partition("/")[2]
     bases = [server.rstrip("/") for server in servers]
-    return not _may_leave_path(rest) and any(url == base or url.startswith(f"{base}/") for base in bases)
+    return not _may_leave_path(path_and_query) and any(url == base or url.startswith(f"{base}/") for base in bases)
 
 
-def _may_leave_path(rest: str) -> bool:
+def _may_leave_path(path_and_query: str) -> bool:
     """Whether some client, proxy or server may read part of the path as ``.`` or ``..``.
 
     Some decode ``%2e`` and ``%2f`` once or twice, and some cut off what follows ``;`` in a part.
     """
-    path = re.split(r"[?#]", rest, maxsplit=1)[0]
+    path = re.split(r"[?#]", path_and_query, maxsplit=1)[0]
     for _ in range(2):
-        path = _ENCODED.sub(lambda found: chr(int(found[1], 16)), path)
-    return any(part.partition(";")[0] in _DOTS for part in re.split(r"[/\\]", path))
+        path = _PERCENT_CODE.sub(lambda code: chr(int(code[1], 16)), path)
+    return any(part.partition(";")[0] in _DOT_SEGMENTS for part in re.split(r"[/\\]", path))
 
 
 def _read_target(scheme: str, host: str, port: str | None) -> Target:
-    number = int(port) if port is not None else _PORT_OF.get(scheme, 1)
+    number = int(port) if port is not None else _DEFAULT_PORTS.get(scheme, 1)
     if not 0 < number < 65536:
         raise Refused(OutgoingRule.PORT, "must have a port from 1 to 65535")
     return Target(scheme, _check_host(host), number)
@@ -237,21 +240,21 @@ def _read_target(scheme: str, host: str, port: str | None) -> Target:
 def _check_host(host: str) -> str:
     """The host, if it can be read in one way only; raises ``Refused``."""
     bare = host.removeprefix("[").removesuffix("]")
-    if bare != host or _NUMBER.fullmatch(bare.rpartition(".")[2]):
-        return _normalize_address(bare, six=bare != host)
-    if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in host.split(".")):
-        raise Refused(
-            OutgoingRule.HOST, "must have a host name of letters, digits and hyphens, without a dot at its end"
-        )
+    if bare != host or _NUMBER_PATTERN.fullmatch(bare.rpartition(".")[2]):
+        return _normalize_address(bare, is_ipv6=bare != host)
+    if len(host) > 253 or not all(_HOST_LABEL.fullmatch(label) for label in host.split(".")):
+        problem = "must have a host name of letters, digits and hyphens, without a dot at its end"
+        raise Refused(OutgoingRule.HOST, problem)
     return host
 
 
-def _normalize_address(written: str, *, six: bool) -> str:
+def _normalize_address(text: str, *, is_ipv6: bool) -> str:
     try:
-        address = ip_address(written)
+        address = ip_address(text)
     except ValueError:
         address = None
-    if address is None or (address.version == 6) is not six or (not six and str(address) != written):
+    is_as_written = is_ipv6 or str(address) == text
+    if address is None or (address.version == 6) is not is_ipv6 or not is_as_written:
         raise Refused(OutgoingRule.HOST, "must spell an address as four decimal numbers, or as IPv6 in brackets")
     return str(address)
 
@@ -270,23 +273,23 @@ def _parse_literal(host: str) -> Address | None:
 def _parse_entry(entry: str) -> str:
     if "/" in entry:
         return str(ip_network(entry))
-    found = _URL.fullmatch(f"http://{entry}") or _URL.fullmatch(f"http://[{entry}]")
-    if found is None or found["rest"]:
+    match = _URL_PATTERN.fullmatch(f"http://{entry}") or _URL_PATTERN.fullmatch(f"http://[{entry}]")
+    if match is None or match["rest"]:
         raise ValueError(f"{entry!r} is no host, host with a port, address or network")
     try:
-        target = _read_target("http", found["host"], found["port"])
+        target = _read_target("http", match["host"], match["port"])
     except Refused as error:
         raise ValueError(f"{entry!r} {error.message}") from error
-    return target.host if found["port"] is None else _with_port(target.host, target.port)
+    return target.host if match["port"] is None else _with_port(target.host, target.port)
 
 
 def _with_port(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _not_listed_error(target: Target, reach: AllowedAddresses) -> Refused:
-    return Refused(OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_setting_hint(reach)}")
+def _not_listed_error(target: Target, allowed: AllowedAddresses) -> Refused:
+    return Refused(OutgoingRule.NOT_LISTED, f"host {target.host!r} is not allowed here{_setting_hint(allowed)}")
 
 
-def _setting_hint(reach: AllowedAddresses) -> str:
-    return f"; the operator may add it to {reach.setting}" if reach.setting else ""
+def _setting_hint(allowed: AllowedAddresses) -> str:
+    return f"; the operator may add it to {allowed.setting}" if allowed.setting else ""

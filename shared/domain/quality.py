@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from shared.domain.words import TaskState
 
-WEAK = 0.65
+WEAK_SCORE = 0.65
 _BASELINE = 0.5
 _ENOUGH_WORDS = 12  # the least that the weighted formula takes for a whole answer
 _MOST_CALLS = 18  # tool calls of a task, at which the weighted formula gives nothing for tools
@@ -25,27 +25,27 @@ class Evidence(NamedTuple):
 
     ``policy_kept``: a plan with calls followed its rules. ``audit_clean``: its figures were correct (outcomes
     store the part of a score by this name). ``needs_met``: reads succeeded and found something. ``outputs_there``: the
-    outputs that the process requires. ``grounded``: the answer states something that was found, and no figure that was
-    not. ``provable``: each write of a dry run has a read that would prove it. ``idle``: something was to be done and
-    nothing was planned. ``repeated_calls``: identical calls beyond the first.
+    outputs that the process requires. ``is_grounded``: the answer states something that was found, and no figure that
+    was not. ``is_provable``: each write of a dry run has a read that would prove it. ``is_idle``: something was to be
+    done and nothing was planned. ``repeated_calls``: identical calls beyond the first.
     """
 
     state: TaskState
-    exact_match: bool
+    is_exact_match: bool
     policy_kept: bool | None
     writes_planned: int
     writes_verified: int
     writes_doubtful: int
     audit_clean: bool | None
     needs_met: bool
-    answer_empty: bool
+    is_answer_empty: bool
     repeated_calls: int = 0
     outputs_there: bool | None = None
-    grounded: bool = False
-    provable: bool = False
-    empty_data: bool = False
-    error_phrase: bool = False
-    idle: bool = False
+    is_grounded: bool = False
+    is_provable: bool = False
+    has_empty_data: bool = False
+    has_error_phrase: bool = False
+    is_idle: bool = False
     tool_calls: int = 0
     answer_words: int = 0
     task_words: int = 0
@@ -61,11 +61,11 @@ class Score(NamedTuple):
 
 def score_quality(evidence: Evidence, formula: Formula = Formula.SIGNALS) -> Score:
     """The score of a run. A completed task with a JSON-list answer scores 1.0 with any formula."""
-    if evidence.exact_match and evidence.state is TaskState.COMPLETED:
+    if evidence.is_exact_match and evidence.state is TaskState.COMPLETED:
         return Score(1.0, formula, {"exact_match": 1.0})
     parts = _weigh_signals(evidence) if formula is Formula.SIGNALS else _weigh_parts(evidence)
-    told = {name: round(part, 4) for name, part in parts.items() if part}
-    return Score(round(min(1.0, max(0.0, sum(told.values()))), 4), formula, told)
+    rounded = {name: round(part, 4) for name, part in parts.items() if part}
+    return Score(round(min(1.0, max(0.0, sum(rounded.values()))), 4), formula, rounded)
 
 
 def _weigh_signals(evidence: Evidence) -> dict[str, float]:
@@ -73,17 +73,17 @@ def _weigh_signals(evidence: Evidence) -> dict[str, float]:
     return {
         "baseline": _BASELINE,
         "policy_kept": 0.15 * (evidence.policy_kept is True),
-        "writes_verified": 0.15 * (all_verified or evidence.provable),
+        "writes_verified": 0.15 * (all_verified or evidence.is_provable),
         "audit_clean": 0.10 * (evidence.audit_clean is True),
         "needs_met": 0.10 * evidence.needs_met,
         "outputs_there": 0.10 * (evidence.outputs_there is True),
-        "grounded": 0.10 * evidence.grounded,
+        "grounded": 0.10 * evidence.is_grounded,
         "failed": -0.40 * (evidence.state is TaskState.FAILED),
-        "answer_empty": -0.20 * evidence.answer_empty,
-        "error_phrase": -0.20 * evidence.error_phrase,
+        "answer_empty": -0.20 * evidence.is_answer_empty,
+        "error_phrase": -0.20 * evidence.has_error_phrase,
         "writes_doubtful": -0.25 * (evidence.writes_doubtful > 0),
-        "idle": -0.05 * evidence.idle,
-        "empty_data": -0.10 * evidence.empty_data,
+        "idle": -0.05 * evidence.is_idle,
+        "empty_data": -0.10 * evidence.has_empty_data,
         "repeated_calls": -0.05 * min(evidence.repeated_calls, 3),
     }
 

@@ -10,21 +10,22 @@ from typing import TypeVar, cast
 from shared.domain.marks import ProtectedKind, find_protected_spans, is_long_enough_to_mark, protected_values
 
 T = TypeVar("T")
-NOTHING: Mapping[str, ProtectedKind] = MappingProxyType({})
+NO_PROTECTED_VALUES: Mapping[str, ProtectedKind] = MappingProxyType({})
 # What the task that is being worked on holds: a log line of its course, too, may quote a password without its label.
-HIDDEN: ContextVar[Mapping[str, ProtectedKind]] = ContextVar("hidden", default=NOTHING)
-_WHOLE_WORD = 6  # shorter values are replaced only where they stand alone
-_LABELLED = re.compile(
+HIDDEN_VALUES: ContextVar[Mapping[str, ProtectedKind]] = ContextVar("hidden", default=NO_PROTECTED_VALUES)
+_SHORTEST_EMBEDDED_VALUE = 6  # shorter values are replaced only where they stand alone
+_PASSWORD_FIELD = re.compile(
     r"(?:pass(?:word|wd|phrase|code)|pwd|secret|(?:api|access|private|secret)[ _-]?key|token)$", re.I
 )
 
 
-def redact_text(text: str, known: Mapping[str, ProtectedKind] = NOTHING) -> str:
-    """The text with a word such as ``[card]`` in place of each protected value, and of the ``known`` values."""
-    if not (find_protected_spans(text) or known):
+def redact_text(text: str, known_values: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES) -> str:
+    """The text with a word such as ``[card]`` in place of each protected value, and of the ``known_values``."""
+    if not (find_protected_spans(text) or known_values):
         return text
-    found = {value: kind for value, kind in {**protected_values(text), **known}.items() if value in text}
-    return literals_pattern(found).sub(lambda match: f"[{found[match.group()]}]", text) if found else text
+    values = {**protected_values(text), **known_values}
+    kinds = {value: kind for value, kind in values.items() if value in text}
+    return literals_pattern(kinds).sub(lambda match: f"[{kinds[match.group()]}]", text) if kinds else text
 
 
 def literals_pattern(values: Iterable[str]) -> re.Pattern[str]:
@@ -33,63 +34,63 @@ def literals_pattern(values: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(_escape_literal(value) for value in longest_first))
 
 
-def redact_json(value: T, known: Mapping[str, ProtectedKind] = NOTHING) -> T:
+def redact_json(value: T, known_values: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES) -> T:
     """JSON-like data with protected values redacted, including passwords that only their field's name reveals."""
-    return cast(T, _redact_value(value, known))
+    return cast(T, _redact_value(value, known_values))
 
 
-def _redact_value(value: object, known: Mapping[str, ProtectedKind]) -> object:
+def _redact_value(value: object, known_values: Mapping[str, ProtectedKind]) -> object:
     match value:
         case str():
-            return redact_text(value, known)
+            return redact_text(value, known_values)
         case bool() | None | float():
             return value
         case int():
             return redact_text(str(value)) if is_long_enough_to_mark(value) and protected_values(str(value)) else value
         case dict():  # before what has to be asked of a class by its registry
-            return _redact_fields(value, known)
+            return _redact_fields(value, known_values)
         case list():
-            return [_redact_value(inner, known) for inner in value]
+            return [_redact_value(inner, known_values) for inner in value]
         case Mapping():
-            return _redact_fields(value, known)
+            return _redact_fields(value, known_values)
         case tuple() if type(value) is tuple:
-            return tuple(_redact_value(inner, known) for inner in value)
+            return tuple(_redact_value(inner, known_values) for inner in value)
         case _:
             return value
 
 
-def _redact_fields(fields: Mapping[object, object], known: Mapping[str, ProtectedKind]) -> dict[object, object]:
+def _redact_fields(fields: Mapping[object, object], known_values: Mapping[str, ProtectedKind]) -> dict[object, object]:
     """The fields with names redacted like values; names that became equal are numbered."""
     redacted: dict[object, object] = {}
     for key, inner in fields.items():
-        name = written = redact_text(key, known) if isinstance(key, str) else key
+        name = redacted_name = redact_text(key, known_values) if isinstance(key, str) else key
         number = 1
         while name in redacted:
             number += 1
-            name = f"{written} ({number})"
-        redacted[name] = _redact_field(str(key), inner, known)
+            name = f"{redacted_name} ({number})"
+        redacted[name] = _redact_field(str(key), inner, known_values)
     return redacted
 
 
-def _redact_field(name: str, value: object, known: Mapping[str, ProtectedKind]) -> object:
+def _redact_field(name: str, value: object, known_values: Mapping[str, ProtectedKind]) -> object:
     if isinstance(value, str) and value and _is_password_field(name):
         return f"[{ProtectedKind.PASSWORD}]"
-    return _redact_value(value, known)
+    return _redact_value(value, known_values)
 
 
 @lru_cache(maxsize=2_048)  # the same few names of fields, over and over
 def _is_password_field(name: str) -> bool:
-    return _LABELLED.search(name) is not None
+    return _PASSWORD_FIELD.search(name) is not None
 
 
 def _escape_literal(value: str) -> str:
     escaped = re.escape(value)
-    return escaped if len(value) >= _WHOLE_WORD else rf"(?<!\w){escaped}(?!\w)"
+    return escaped if len(value) >= _SHORTEST_EMBEDDED_VALUE else rf"(?<!\w){escaped}(?!\w)"
 
 
-_REPLACEMENT = "[secret]"
-_PARTS = ("://", "bearer", "basic", "sk-", "pa_", "eyj")  # one of them is in each of the shapes
-_SHAPES = re.compile(
+_CREDENTIAL_REPLACEMENT = "[secret]"
+_CREDENTIAL_HINTS = ("://", "bearer", "basic", "sk-", "pa_", "eyj")  # one of them is in each of the shapes
+_CREDENTIALS = re.compile(
     r"""
     (?<=://)[^\s/@:"']*:[^\s/@"']+(?=@)         # the user and password of an address
     | \b(?:bearer|basic)\s+[a-z0-9._~+/=-]{8,}  # what stands in Authorization
@@ -104,6 +105,6 @@ _SHAPES = re.compile(
 def redact_credentials(text: str) -> str:
     """The text with a word in place of each credential, recognised by its shape."""
     lowered = text.lower()
-    if text.isascii() and not any(part in lowered for part in _PARTS):
+    if text.isascii() and not any(part in lowered for part in _CREDENTIAL_HINTS):
         return text
-    return _SHAPES.sub(_REPLACEMENT, text)
+    return _CREDENTIALS.sub(_CREDENTIAL_REPLACEMENT, text)

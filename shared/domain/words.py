@@ -126,8 +126,8 @@ class Level(IntEnum):
         try:
             return cls[word.strip().upper()]
         except KeyError:
-            known = ", ".join(level.word for level in cls)
-            raise ValueError(f"unknown level {word!r}; known levels: {known}") from None
+            level_words = ", ".join(level.word for level in cls)
+            raise ValueError(f"unknown level {word!r}; known levels: {level_words}") from None
 
 
 _DECIDERS = {

@@ -31,12 +31,12 @@ UNLIMITED, FULL = 0, -1  # what the accepting script is told in place of a numbe
 class Admission:
     """Decides whether one more session may wait for an executor.
 
-    ``most``: how many may wait, 0 for any number. ``waiting``: how many waited at the last count.
+    ``most_waiting``: how many may wait, 0 for any number. ``waiting``: how many waited at the last count.
     """
 
-    def __init__(self, redis: Redis, scripts: Scripts, most: int) -> None:
-        self._redis, self._scripts, self._most = redis, scripts, most
-        self.waiting, self._counted_at = most, 0.0
+    def __init__(self, redis: Redis, scripts: Scripts, most_waiting: int) -> None:
+        self._redis, self._scripts, self._most_waiting = redis, scripts, most_waiting
+        self.waiting, self._counted_at = most_waiting, 0.0
         self._one_at_a_time = asyncio.Lock()
 
     def record_waiting(self, waiting: int) -> None:
@@ -49,37 +49,36 @@ class Admission:
         The message must be stored inside the context, because on a cluster the place in the queue is kept only that
         long.
         """
-        is_far_off = monotonic() - self._counted_at < _COUNT_HOLDS_SECONDS and (
-            self.waiting + _MOST_ACCEPTED_MEANWHILE < self._most
-        )
-        if not self._most or is_far_off:
+        is_recent = monotonic() - self._counted_at < _COUNT_HOLDS_SECONDS
+        is_far_off = is_recent and self.waiting + _MOST_ACCEPTED_MEANWHILE < self._most_waiting
+        if not self._most_waiting or is_far_off:
             yield UNLIMITED
         elif not isinstance(self._redis, ClusterRedis):
-            yield self._most
+            yield self._most_waiting
         else:
-            came = monotonic()
+            start = monotonic()
             async with self._one_at_a_time:  # so that few stand in the line
-                if self._counted_at > came and self.waiting >= self._most:  # who stood before has counted for all
+                if self._counted_at > start and self.waiting >= self._most_waiting:  # the one before counted for all
                     yield FULL
                     return
                 name = uuid4().hex
-                yield UNLIMITED if await self._wait_for_place(self._redis, name, came + _WAIT_SECONDS) else FULL
+                yield UNLIMITED if await self._wait_for_place(self._redis, name, start + _WAIT_SECONDS) else FULL
                 await self._free_place(name)  # not where it is unknown what was stored
 
     async def _wait_for_place(self, cluster: ClusterRedis, name: str, until: float) -> bool:
         while True:
-            place = await self._scripts.run("take_place", [keys.ADMITTING], [name, _PLACE_LASTS_MS])
+            place = await self._scripts.run("take_place", [keys.ADMISSION_KEY], [name, _PLACE_LASTS_MS])
             ahead, now_ms = cast("tuple[int, str]", place)
             self.record_waiting(await _count_waiting(cluster, int(now_ms)))
-            if self.waiting + ahead < self._most:
+            if self.waiting + ahead < self._most_waiting:
                 return True
-            if self.waiting >= self._most or monotonic() > until:
+            if self.waiting >= self._most_waiting or monotonic() > until:
                 return False
             await asyncio.sleep(_PAUSE_SECONDS)
 
     async def _free_place(self, name: str) -> None:
         with suppress(StoreUnavailable):  # the message is stored or refused, and the place ends by itself
-            await self._scripts.execute("ZREM", keys.ADMITTING, name)
+            await self._scripts.execute("ZREM", keys.ADMISSION_KEY, name)
 
 
 async def _count_waiting(cluster: ClusterRedis, now_ms: int) -> int:

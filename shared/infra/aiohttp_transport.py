@@ -19,14 +19,13 @@ from typing_extensions import override
 from yarl import URL
 
 from shared.domain.outgoing import Refused, Target
-from shared.infra.guard import Guard
+from shared.infra.guard import ASSUMED_SCHEME, Guard
 from shared.infra.tls import trusted_certificates
 
 _MOST_HEAD_BYTES = 64 * 1024  # of each line of an answer's head
-_MOST_AT_ONCE = 1024 * 1024  # of a body: a longer one is written in parts
-_ADDED_UNASKED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
-_SCHEME = "https"  # a connection knows no scheme, and none of the rules at this place asks for it
-_NO_TIMES: dict[str, float | None] = {}
+_MOST_BYTES_AT_ONCE = 1024 * 1024  # of a body: a longer one is written in parts
+_SKIPPED_AUTO_HEADERS = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_NO_TIMEOUTS: dict[str, float | None] = {}
 
 
 class PoolLimits(NamedTuple):
@@ -58,8 +57,8 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         body = await request.aread()
-        times = request.extensions.get("timeout", _NO_TIMES)
-        connect, pool, write, read = (times.get(name) for name in ("connect", "pool", "write", "read"))
+        timeouts = request.extensions.get("timeout", _NO_TIMEOUTS)
+        connect, pool, write, read = (timeouts.get(name) for name in ("connect", "pool", "write", "read"))
         timeout = aiohttp.ClientTimeout(connect=_sum_if_all_known(pool, connect), sock_connect=connect, sock_read=read)
         session = self._session = self._session or self._open_session()
         for _ in range(2):  # so that the loop hears of kept connections which their servers have ended
@@ -72,7 +71,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                     request.method,
                     URL(str(request.url), encoded=True),
                     headers=_headers_of(request),
-                    data=io.BytesIO(body) if len(body) > _MOST_AT_ONCE else body or None,
+                    data=io.BytesIO(body) if len(body) > _MOST_BYTES_AT_ONCE else body or None,
                     allow_redirects=False,
                     timeout=timeout,
                     server_hostname=request.extensions.get("sni_hostname"),
@@ -101,7 +100,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             cookie_jar=aiohttp.DummyCookieJar(),
             max_field_size=_MOST_HEAD_BYTES,
             max_line_size=_MOST_HEAD_BYTES,
-            skip_auto_headers=_ADDED_UNASKED,
+            skip_auto_headers=_SKIPPED_AUTO_HEADERS,
         )
 
 
@@ -138,7 +137,7 @@ class _GuardedResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
-        found = await self._guard.permitted_addresses(Target(_SCHEME, host, port))
+        addresses = await self._guard.permitted_addresses(Target(ASSUMED_SCHEME, host, port))
         return [
             ResolveResult(
                 hostname=host,
@@ -148,7 +147,7 @@ class _GuardedResolver(AbstractResolver):
                 proto=socket.IPPROTO_TCP,
                 flags=socket.AI_NUMERICHOST,
             )
-            for address in found
+            for address in addresses
         ]
 
     @override
@@ -163,11 +162,11 @@ def _raise_httpx2_errors(request: httpx2.Request) -> Iterator[None]:
     except Refused as refused:
         raise httpx2.ConnectError(f"the URL {refused.message}", request=request) from refused
     except (aiohttp.ClientError, HttpProcessingError, TimeoutError) as error:
-        kind = next(kind for caught, kind in _KINDS if isinstance(error, caught))
+        kind = next(kind for caught, kind in _ERROR_TYPES if isinstance(error, caught))
         raise kind(str(error) or type(error).__name__, request=request) from error
 
 
-_KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[httpx2.TransportError]], ...] = (
+_ERROR_TYPES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[httpx2.TransportError]], ...] = (
     (aiohttp.ConnectionTimeoutError, httpx2.ConnectTimeout),
     (TimeoutError, httpx2.ReadTimeout),
     (aiohttp.ClientConnectorError, httpx2.ConnectError),
@@ -178,5 +177,5 @@ _KINDS: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[httpx2.T
 
 
 def _sum_if_all_known(*seconds: float | None) -> float | None:
-    known = [one for one in seconds if one is not None]
-    return sum(known) if len(known) == len(seconds) else None
+    known_seconds = [value for value in seconds if value is not None]
+    return sum(known_seconds) if len(known_seconds) == len(seconds) else None

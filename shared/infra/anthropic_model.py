@@ -20,7 +20,7 @@ import structlog
 from yarl import URL
 
 from shared.domain import span_names as names
-from shared.infra.anthropic_request import MOST_CHARACTERS, Feature, encode_request, read_reply
+from shared.infra.anthropic_request import MOST_REPLY_CHARACTERS, Feature, encode_request, read_reply
 from shared.infra.patiently import retry_with_pauses
 from shared.infra.tls import trusted_certificates
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
@@ -30,8 +30,8 @@ log = structlog.get_logger()
 _OVERLOADED_STATUSES = frozenset({408, 409, 429, 529})
 _GATEWAY_STATUSES = frozenset({502, 503})
 _INVALID_STATUSES = frozenset({400, 422})
-_MOST_BYTES = 4 * MOST_CHARACTERS  # a character takes at most four
-_NAMES = {
+_MOST_BYTES = 4 * MOST_REPLY_CHARACTERS  # a character takes at most four
+_FEATURE_NAMES = {
     Feature.EFFORT: re.compile(r"\beffort\b"),
     Feature.STRICT: re.compile(r"\bstrict\b"),
     Feature.CACHE_CONTROL: re.compile(r"\bcache_control\b"),
@@ -54,22 +54,22 @@ class ModelAbsent(ModelUnavailable):
 
 
 class InvalidModelRequest(ModelUnavailable):
-    """The endpoint refuses the request as invalid. ``said``: its message, which may name the field."""
+    """The endpoint refuses the request as invalid. ``endpoint_message`` may name the field."""
 
-    def __init__(self, message: str, said: str) -> None:
+    def __init__(self, message: str, endpoint_message: str) -> None:
         super().__init__(message)
-        self.said = said
+        self.endpoint_message = endpoint_message
 
 
-def status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
+def _status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> ModelUnavailable:
     """The error for a response that is not 2xx. Its message is ours; the endpoint's own is logged."""
-    said, status = _error_message(body), answer.status
-    log.warning("model_endpoint_refused", model=model, status=status, said=said)
+    endpoint_message, status = _error_message(body), answer.status
+    log.warning("model_endpoint_refused", model=model, status=status, said=endpoint_message)
     if status == 404:
         return ModelAbsent(f"the endpoint has no model {model}")
     if status in _OVERLOADED_STATUSES:
-        why = f"the model {model} is overloaded or its rate limit is reached ({status})"
-        return ModelBusy(why, _retry_after(answer))
+        message = f"the model {model} is overloaded or its rate limit is reached ({status})"
+        return ModelBusy(message, _retry_after(answer))
     if status in _GATEWAY_STATUSES:
         return EndpointUnreached(f"the model endpoint is away ({status})", _retry_after(answer))
     if status >= 500:
@@ -78,29 +78,28 @@ def status_error(model: str, answer: aiohttp.ClientResponse, body: bytes) -> Mod
         return ModelUnavailable(f"the model endpoint refused the API key ({status}); its words are in the log")
     if status // 100 == 3:
         return ModelUnavailable(f"the model endpoint redirects ({status}), which is not followed")
-    why = f"the model endpoint refused the request ({status}); its words are in the log"
-    return InvalidModelRequest(why, said) if status in _INVALID_STATUSES else ModelUnavailable(why)
+    message = f"the model endpoint refused the request ({status}); its words are in the log"
+    return InvalidModelRequest(message, endpoint_message) if status in _INVALID_STATUSES else ModelUnavailable(message)
 
 
-def connection_error(error: BaseException) -> EndpointUnreached:
+def _connection_error(error: BaseException) -> EndpointUnreached:
     return EndpointUnreached(f"the model endpoint could not be reached: {str(error)[:200] or type(error).__name__}")
 
 
-def both_failed_error(first: ModelAbsent | ModelBusy, second: ModelAbsent | ModelBusy) -> ModelUnavailable:
+def _both_failed_error(first: ModelAbsent | ModelBusy, second: ModelAbsent | ModelBusy) -> ModelUnavailable:
     """The error if a model and its fallback have failed; ``ModelAway`` if one of them may be back soon."""
     message = f"{first}; its fallback: {second}"
     busy = [failure for failure in (first, second) if isinstance(failure, ModelBusy)]
     if not busy:
         return ModelUnavailable(message)
-    told = [failure.retry_after for failure in busy if failure.retry_after is not None]
-    return ModelAway(message, min(told, default=None))
+    retry_delays = [failure.retry_after for failure in busy if failure.retry_after is not None]
+    return ModelAway(message, min(retry_delays, default=None))
 
 
 def find_refused_feature(message: str, without: Set[Feature]) -> Feature | None:
-    """The feature that an endpoint's refusal names, unless it is in ``without`` (left out already); None if there is
-    none.
-    """
-    return next((feature for feature, name in _NAMES.items() if feature not in without and name.search(message)), None)
+    """The feature that an endpoint's refusal names; None if it names none, or only one that is left out already."""
+    named_features = (feature for feature, name in _FEATURE_NAMES.items() if name.search(message))
+    return next((feature for feature in named_features if feature not in without), None)
 
 
 async def _read_bounded(answer: aiohttp.ClientResponse) -> bytes:
@@ -119,10 +118,10 @@ def _error_message(body: bytes) -> str:
     Only the body is read, since headers may contain a key.
     """
     try:
-        said = _read_message(json.loads(body))
+        message = _read_message(json.loads(body))
     except (ValueError, RecursionError):
-        said = ""
-    return (said or "no reason given")[:300]
+        message = ""
+    return (message or "no reason given")[:300]
 
 
 def _read_message(body: object) -> str:
@@ -132,8 +131,8 @@ def _read_message(body: object) -> str:
             return message
         case {"detail": str(message)}:
             return message
-        case {"detail": [{"loc": list(where), "msg": str(message)}, *_]}:
-            return f"{'.'.join(map(str, where))}: {message}"
+        case {"detail": [{"loc": list(path), "msg": str(message)}, *_]}:
+            return f"{'.'.join(map(str, path))}: {message}"
         case _:
             return ""
 
@@ -156,15 +155,16 @@ def _find_proxy(url: URL) -> str | None:
     """The proxy from the environment variables for this endpoint."""
     if proxy_bypass(url.host or ""):
         return None
-    named = getproxies()
-    proxy = named.get(url.scheme) or named.get("all")
+    proxies = getproxies()
+    proxy = proxies.get(url.scheme) or proxies.get("all")
     return f"http://{proxy}" if proxy and "://" not in proxy else proxy
 
 
 _PATH = "/v1/messages"
-_MOST_CONNECTIONS, _KEPT_SECONDS = 1000, 5.0
+_MOST_CONNECTIONS, _KEEP_ALIVE_SECONDS = 1000, 5.0
 _PATIENCE_SECONDS = 8.0  # an endpoint that is being restarted is back by then
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 5.0  # an overloaded model that wants a longer pause is left to the caller
+_FIRST_PAUSE_SECONDS = 0.5
+_LONGEST_PAUSE_SECONDS = 5.0  # an overloaded model that wants a longer pause is left to the caller
 
 
 class ModelLimits(NamedTuple):
@@ -197,13 +197,10 @@ class AnthropicModel(Model):
         tracer: Tracer = NO_TRACER,
         sends_trace: bool = False,
     ) -> None:
-        """``tracer``: gives the caller's current span.
-
-        ``sends_trace``: whether its trace id is sent to the endpoint.
-        """
+        """``tracer`` gives the caller's current span; ``sends_trace``: its trace id is sent to the endpoint."""
         self._limits = limits or ModelLimits()
         self._tracer = tracer
-        self._tells_trace = sends_trace
+        self._sends_trace = sends_trace
         self._tiers = dict(tiers)
         self._fallbacks = dict(fallbacks or {})
         self._without: dict[str, frozenset[Feature]] = {}
@@ -215,7 +212,7 @@ class AnthropicModel(Model):
         self._url = URL(f"{str(self._client.base_url).rstrip('/')}{_PATH}", encoded=True)
         self._proxy = _find_proxy(self._url)
         self._session: aiohttp.ClientSession | None = None
-        self._shown: dict[str, str] = {}  # with every request, once there was one
+        self._headers: dict[str, str] = {}  # of every request; empty before the first
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         return await retry_with_pauses(
@@ -229,17 +226,17 @@ class AnthropicModel(Model):
 
     async def _complete(self, request: ModelRequest) -> ModelReply:
         model = self._tiers[request.tier]
-        other = self._fallbacks.get(request.tier)
+        fallback = self._fallbacks.get(request.tier)
         try:
             return await self._ask(model, request)
         except (ModelAbsent, ModelBusy) as failure:
-            if other is None or other == model:
+            if fallback is None or fallback == model:
                 raise
-            first = failure
+            first_failure = failure
         try:
-            return await self._ask(other, request)
+            return await self._ask(fallback, request)
         except (ModelAbsent, ModelBusy) as second:
-            raise both_failed_error(first, second) from second
+            raise _both_failed_error(first_failure, second) from second
 
     async def _ask(self, model: str, request: ModelRequest) -> ModelReply:
         self._annotate_span(model, request)
@@ -247,8 +244,8 @@ class AnthropicModel(Model):
             try:
                 return await self._ask_once(model, request)
             except ModelBusy as busy:
-                pause = busy.retry_after if busy.retry_after is not None else _FIRST_PAUSE * 2**attempt
-                if pause > _LONGEST_PAUSE:
+                pause = busy.retry_after if busy.retry_after is not None else _FIRST_PAUSE_SECONDS * 2**attempt
+                if pause > _LONGEST_PAUSE_SECONDS:
                     raise
             await asyncio.sleep(pause)
         return await self._ask_once(model, request)
@@ -261,10 +258,10 @@ class AnthropicModel(Model):
             try:
                 text = await self._send(model, body)
             except InvalidModelRequest as invalid:
-                refused = find_refused_feature(invalid.said, without)
+                refused = find_refused_feature(invalid.endpoint_message, without)
                 plainer = without if refused is None else without | {refused}
-                before, body = body, encode_request(model, request, plainer)
-                if body == before:
+                body_before, body = body, encode_request(model, request, plainer)
+                if body == body_before:
                     raise
                 without = plainer
             else:
@@ -272,27 +269,27 @@ class AnthropicModel(Model):
                 reply = read_reply(model, text, is_json=request.schema is not None)
                 return reply._replace(saw_images=Feature.IMAGES not in without)
 
-    async def _send(self, model: str, body: bytes) -> str:
+    async def _send(self, model: str, request_body: bytes) -> str:
         session = self._session = self._session or self._open_session()
-        asked = session.post(
-            self._url, data=body, headers=self._build_headers(), proxy=self._proxy, allow_redirects=False
+        response_context = session.post(
+            self._url, data=request_body, headers=self._build_headers(), proxy=self._proxy, allow_redirects=False
         )
         try:
-            async with asyncio.timeout(self._limits.seconds), asked as answer:
-                said = await _read_bounded(answer)
+            async with asyncio.timeout(self._limits.seconds), response_context as answer:
+                body = await _read_bounded(answer)
         except TimeoutError as error:
             raise ModelAway(f"the model {model} did not answer in time") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise connection_error(error) from error
+            raise _connection_error(error) from error
         if answer.status // 100 != 2:
-            raise status_error(model, answer, said)
-        return said.decode(errors="replace")
+            raise _status_error(model, answer, body)
+        return body.decode(errors="replace")
 
     def _open_session(self) -> aiohttp.ClientSession:
         seconds, connect = self._limits.seconds, self._limits.connect_seconds
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=_MOST_CONNECTIONS, keepalive_timeout=_KEPT_SECONDS, ssl=trusted_certificates()
+                limit=_MOST_CONNECTIONS, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=trusted_certificates()
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(connect=seconds, sock_connect=connect, sock_read=seconds),
@@ -306,9 +303,9 @@ class AnthropicModel(Model):
             span.annotate({names.MAX_TOKENS: request.max_tokens})
 
     def _build_headers(self) -> dict[str, str]:
-        if not self._shown:
-            named = self._client.default_headers
-            self._shown = {name: value for name, value in named.items() if isinstance(value, str)}
-        if self._tells_trace and (here := self._tracer.traceparent()):
-            return {**self._shown, "traceparent": here}
-        return self._shown
+        if not self._headers:
+            defaults = self._client.default_headers
+            self._headers = {name: value for name, value in defaults.items() if isinstance(value, str)}
+        if self._sends_trace and (traceparent := self._tracer.traceparent()):
+            return {**self._headers, "traceparent": traceparent}
+        return self._headers

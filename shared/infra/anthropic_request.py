@@ -17,12 +17,12 @@ from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_o
 from shared.domain.identity_cache import IdentityCache
 from shared.ports import models
 
-SCHEMA_TOLD = "Answer with one JSON object of this schema: "
-_MAX_STRICT = 20  # the API's limit of strict tools in one request
-_MAX_MARKS = 4  # and of cache breakpoints
-_STRICT_WORDS = frozenset({"type", "properties", "required", "additionalProperties", "description", "enum", "items"})
+SCHEMA_INSTRUCTION = "Answer with one JSON object of this schema: "
+_MAX_STRICT_TOOLS = 20  # the API's limit of strict tools in one request
+_MAX_CACHE_MARKS = 4  # and of cache breakpoints
+_STRICT_KEYWORDS = frozenset({"type", "properties", "required", "additionalProperties", "description", "enum", "items"})
 _CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
-_Place: TypeAlias = tuple[int, int]
+_Place: TypeAlias = tuple[int, int]  # a block: the index of its message, and its own in the message
 
 
 class Feature(StrEnum):
@@ -38,24 +38,25 @@ class Feature(StrEnum):
 
 def encode_request(model: str, request: models.ModelRequest, without: Set[Feature] = frozenset()) -> bytes:
     """The JSON body of a request to ``model``, without the features that its endpoint refuses."""
-    marks = Feature.CACHE_CONTROL not in without
-    opaque, images = Feature.THINKING not in without, Feature.IMAGES not in without
-    messages = _drop_unsendable(model, _replace_hidden_images(request.messages, images), opaque=opaque)
+    has_cache_marks = Feature.CACHE_CONTROL not in without
+    sends_opaque, sends_images = Feature.THINKING not in without, Feature.IMAGES not in without
+    messages = _replace_hidden_images(request.messages, sends_images)
+    messages = _drop_unsendable(model, messages, sends_opaque=sends_opaque)
     fields = {"model": _encode(model), "max_tokens": _encode(request.max_tokens)}
     system = _build_system(request)
     if request.tools:
-        strict = Feature.STRICT not in without
-        mark = marks and not system
-        known = _tools_known(request.tools)
-        if (strict, mark) not in known:
-            known[strict, mark] = _join_array(_encode_tools(request.tools, strict=strict, mark=mark))
-        fields["tools"] = known[strict, mark]
+        is_strict = Feature.STRICT not in without
+        has_mark = has_cache_marks and not system
+        encoded_tools = _encoded_tools(request.tools)
+        if (is_strict, has_mark) not in encoded_tools:
+            texts = _encode_tools(request.tools, is_strict=is_strict, has_mark=has_mark)
+            encoded_tools[is_strict, has_mark] = _join_array(texts)
+        fields["tools"] = encoded_tools[is_strict, has_mark]
         fields["tool_choice"] = _encode({"type": "auto"})
     if system:
-        fields["system"] = _encode([*system[:-1], {**system[-1], **(_CACHE_MARK if marks else {})}])
-    fields["messages"] = _join_array(
-        _encode_messages(messages, _cache_breakpoints(messages, request.grows) if marks else set())
-    )
+        fields["system"] = _encode([*system[:-1], {**system[-1], **(_CACHE_MARK if has_cache_marks else {})}])
+    marked_places = _cache_breakpoints(messages, request.will_be_extended) if has_cache_marks else set[_Place]()
+    fields["messages"] = _join_array(_encode_messages(messages, marked_places))
     if output := _output_config(model, request, without):
         fields["output_config"] = _encode(output)
     return ("{" + ",".join(f"{_encode(name)}:{text}" for name, text in fields.items()) + "}").encode()
@@ -63,8 +64,8 @@ def encode_request(model: str, request: models.ModelRequest, without: Set[Featur
 
 def _build_system(request: models.ModelRequest) -> list[dict[str, object]]:
     """The system text, with the reply's schema in words, since not every model supports structured output."""
-    told = () if request.schema is None else (SCHEMA_TOLD + _encode(dict(request.schema)),)
-    return [{"type": "text", "text": text} for text in (*request.system, *told) if text.strip()]
+    schema_texts = () if request.schema is None else (SCHEMA_INSTRUCTION + _encode(dict(request.schema)),)
+    return [{"type": "text", "text": text} for text in (*request.system, *schema_texts) if text.strip()]
 
 
 def _output_config(model: str, request: models.ModelRequest, without: Set[Feature]) -> dict[str, object]:
@@ -85,16 +86,16 @@ class _ToolText(NamedTuple):
     can_be_strict: bool
 
 
-def _encode_tools(tools: Sequence[models.ToolDefinition], *, strict: bool, mark: bool) -> list[str]:
+def _encode_tools(tools: Sequence[models.ToolDefinition], *, is_strict: bool, has_mark: bool) -> list[str]:
     texts: list[str] = []
-    left = _MAX_STRICT if strict else 0
+    strict_left = _MAX_STRICT_TOOLS if is_strict else 0
     for tool in tools:
         text, can_be_strict = _tool_text(tool)
-        if left and can_be_strict:
+        if strict_left and can_be_strict:
             text = f'{text[:-1]},"strict":true}}'
-            left -= 1
+            strict_left -= 1
         texts.append(text)
-    if mark:
+    if has_mark:
         texts[-1] = f"{texts[-1][:-1]},{_encode(_CACHE_MARK)[1:]}"
     return texts
 
@@ -105,28 +106,28 @@ def _encode_tool(tool: models.ToolDefinition) -> _ToolText:
 
 
 _tool_text = IdentityCache(_encode_tool, 8_192)  # the tools of a catalogue come with each request
-_tools_known = IdentityCache[Sequence[models.ToolDefinition], dict[tuple[bool, bool], str]](
+_encoded_tools = IdentityCache[Sequence[models.ToolDefinition], dict[tuple[bool, bool], str]](
     lambda _: {}, 32
-)  # all, as JSON
+)  # all tools of a request as a JSON array, by whether they are strict and whether the last has a cache mark
 
 
 def _can_be_strict(schema: Mapping[str, JsonValue]) -> bool:
     """Whether a schema is closed, requires all properties, and uses only keywords that strict tools support."""
-    if not set(schema) <= _STRICT_WORDS:
+    if not set(schema) <= _STRICT_KEYWORDS:
         return False
-    inner: list[JsonValue] = []
+    inner_schemas: list[JsonValue] = []
     if schema.get("type") == "object":
         properties, required = schema.get("properties"), schema.get("required")
-        named = list(properties) if isinstance(properties, dict) else []
-        if schema.get("additionalProperties") is not False or required != named:
+        property_names = list(properties) if isinstance(properties, dict) else []
+        if schema.get("additionalProperties") is not False or required != property_names:
             return False
-        inner += properties.values() if isinstance(properties, dict) else ()
+        inner_schemas += properties.values() if isinstance(properties, dict) else ()
     if "items" in schema:
-        inner.append(schema["items"])
-    return all(isinstance(part, dict) and _can_be_strict(part) for part in inner)
+        inner_schemas.append(schema["items"])
+    return all(isinstance(inner, dict) and _can_be_strict(inner) for inner in inner_schemas)
 
 
-def _drop_unsendable(model: str, messages: Sequence[models.Message], *, opaque: bool) -> list[models.Message]:
+def _drop_unsendable(model: str, messages: Sequence[models.Message], *, sends_opaque: bool) -> list[models.Message]:
     """The messages without what the API refuses: empty texts, empty messages, and opaque blocks of other models."""
 
     def is_sent(block: models.Block) -> bool:
@@ -134,74 +135,75 @@ def _drop_unsendable(model: str, messages: Sequence[models.Message], *, opaque: 
             case models.TextBlock(text):
                 return bool(text.strip())
             case models.OpaqueBlock(_, made_by):
-                return opaque and made_by == model
+                return sends_opaque and made_by == model
             case _:
                 return True
 
-    kept = [message._replace(blocks=tuple(filter(is_sent, message.blocks))) for message in messages]
-    return [message for message in kept if message.blocks]
+    filtered_messages = [message._replace(blocks=tuple(filter(is_sent, message.blocks))) for message in messages]
+    return [message for message in filtered_messages if message.blocks]
 
 
-def _replace_hidden_images(messages: Sequence[models.Message], images: bool) -> Sequence[models.Message]:
+def _replace_hidden_images(messages: Sequence[models.Message], sends_images: bool) -> Sequence[models.Message]:
     """The messages with a sentence in place of each image that is not sent."""
 
     def replace_if_hidden(block: models.Block) -> models.Block:
-        if isinstance(block, models.ImageBlock) and not (images and block.data):
+        if isinstance(block, models.ImageBlock) and not (sends_images and block.data):
             return models.TextBlock(f"(The image {block.name!r} is not shown to you.)")
         return block
 
     return [message._replace(blocks=tuple(map(replace_if_hidden, message.blocks))) for message in messages]
 
 
-def _cache_breakpoints(messages: Sequence[models.Message], grows: bool) -> set[_Place]:
+def _cache_breakpoints(messages: Sequence[models.Message], will_be_extended: bool) -> set[_Place]:
     """The places of blocks with a cache breakpoint, besides that of the static prefix.
 
-    In a growing history: the ends of the first and last messages, and where the previous request ended, because the API
-    looks back only 20 blocks from a breakpoint.
+    If a later request will extend the messages: the ends of the first and last messages, and where the previous request
+    ended, because the API looks back only 20 blocks from a breakpoint.
     """
     stable = [
-        (at, place)
-        for at, message in enumerate(messages)
-        for place, block in enumerate(message.blocks)
+        (message_index, block_index)
+        for message_index, message in enumerate(messages)
+        for block_index, block in enumerate(message.blocks)
         if isinstance(block, models.StableText)
     ]
-    if not grows or not messages:
-        return set(stable[: _MAX_MARKS - 1])
-    last = len(messages) - 1
-    ends = [_last_cacheable_block(messages, at) for at in (last, 0, last - 2) if at >= 0]
-    wanted = [place for place in (*ends[:2], *stable, *ends[2:]) if place is not None]
-    return set(list(dict.fromkeys(wanted))[: _MAX_MARKS - 1])
+    if not will_be_extended or not messages:
+        return set(stable[: _MAX_CACHE_MARKS - 1])
+    last_index = len(messages) - 1
+    ends = [_last_cacheable_block(messages, index) for index in (last_index, 0, last_index - 2) if index >= 0]
+    places = [place for place in (*ends[:2], *stable, *ends[2:]) if place is not None]
+    return set(list(dict.fromkeys(places))[: _MAX_CACHE_MARKS - 1])
 
 
-def _last_cacheable_block(messages: Sequence[models.Message], at: int) -> _Place | None:
-    blocks = messages[at].blocks
-    places = (
-        place
-        for place in reversed(range(len(blocks)))
-        if not isinstance(blocks[place], models.OpaqueBlock | models.PassingText)
-    )
-    return next(((at, place) for place in places), None)
+def _last_cacheable_block(messages: Sequence[models.Message], message_index: int) -> _Place | None:
+    blocks = messages[message_index].blocks
+    for block_index in reversed(range(len(blocks))):
+        if not isinstance(blocks[block_index], models.OpaqueBlock | models.PassingText):
+            return message_index, block_index
+    return None
 
 
-def _encode_messages(messages: Sequence[models.Message], marked: Set[_Place]) -> list[str]:
+def _encode_messages(messages: Sequence[models.Message], marked_places: Set[_Place]) -> list[str]:
     texts = []
-    for at, message in enumerate(messages):
-        blocks = [_encode_block(block, (at, place) in marked) for place, block in enumerate(message.blocks)]
+    for message_index, message in enumerate(messages):
+        blocks = [
+            _encode_block(block, (message_index, block_index) in marked_places)
+            for block_index, block in enumerate(message.blocks)
+        ]
         texts.append(f'{{"role":{_encode(message.role)},"content":{_join_array(blocks)}}}')
     return texts
 
 
-def _encode_block(block: models.Block, marked: bool) -> str:
-    mark = _CACHE_MARK if marked else {}
+def _encode_block(block: models.Block, is_marked: bool) -> str:
+    mark = _CACHE_MARK if is_marked else {}
     match block:
         case models.TextBlock(text):
             return _encode({"type": "text", "text": text, **mark})
         case models.ToolResult(use_id, content, is_error):
-            given = {"tool_use_id": use_id, "content": content, "is_error": is_error}
-            return _encode({"type": "tool_result", **given, **mark})
-        case models.ToolUse(use_id, name, given):
+            fields = {"tool_use_id": use_id, "content": content, "is_error": is_error}
+            return _encode({"type": "tool_result", **fields, **mark})
+        case models.ToolUse(use_id, name, arguments):
             head = _encode({"type": "tool_use", "id": use_id, "name": name, **mark})
-            return f'{head[:-1]},"input":{dumps(given)}}}'
+            return f'{head[:-1]},"input":{dumps(arguments)}}}'
         case models.OpaqueBlock(text):
             return text
         case models.ImageBlock(data=data):
@@ -226,26 +228,28 @@ def _convert_value(value: object) -> object:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_convert_value).encode  # made once
 
 
-_NAME = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?(?![\d])")
-_SINCE = {"opus": (4, 5), "sonnet": (4, 6)}
-_ALL_SINCE = (5, 0)
+_MODEL_NAME = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?(?![\d])")
+_EFFORT_SINCE = {"opus": (4, 5), "sonnet": (4, 6)}
+_EFFORT_SINCE_FOR_OTHERS = (5, 0)
 
 
 def takes_effort(model: str) -> bool:
     """Whether the model accepts the ``effort`` field, judged by its name; False for an unknown name."""
-    named = _NAME.search(model)
-    if named is None:
+    version = _MODEL_NAME.search(model)
+    if version is None:
         return False
-    return (int(named["major"]), int(named["minor"] or 0)) >= _SINCE.get(named["family"], _ALL_SINCE)
+    return (int(version["major"]), int(version["minor"] or 0)) >= _EFFORT_SINCE.get(
+        version["family"], _EFFORT_SINCE_FOR_OTHERS
+    )
 
 
-MOST_CHARACTERS = 4 * 1024 * 1024  # of one message: reading more would hold up all that runs beside it
-MOST_CALLS = 200  # that one message may ask for
+MOST_REPLY_CHARACTERS = 4 * 1024 * 1024  # of one message: reading more would hold up all that runs beside it
+MOST_REPLY_CALLS = 200  # that one message may ask for
 _STOP_REASONS = frozenset(get_args(models.StopReason))
 _READ_BLOCK_TYPES = frozenset({"text", "tool_use"})
 log = structlog.get_logger()
-_FENCED = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
-_BETWEEN = re.compile(r"[\s:,]*")
+_CODE_FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
+_SEPARATORS = re.compile(r"[\s:,]*")
 _scan = json.JSONDecoder().raw_decode
 
 
@@ -254,9 +258,9 @@ def read_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelR
 
     Raises ``ModelRefused`` for a refusal, and ``ModelUnavailable`` for an incomplete or too large message.
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MOST_REPLY_CHARACTERS:
         raise models.ModelUnavailable(
-            f"the answer of the model {model} is over the limit of {MOST_CHARACTERS:,} characters"
+            f"the answer of the model {model} is over the limit of {MOST_REPLY_CHARACTERS:,} characters"
         )
     try:
         body = loads_object(text)
@@ -269,11 +273,13 @@ def read_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelR
         raise models.ModelRefused(f"the model {model} refused to answer")
     if reason not in _STOP_REASONS:
         raise models.ModelUnavailable(f"the answer of the model {model} broke off ({reason or 'no stop reason'})")
-    if (calls := sum(isinstance(block, models.ToolUse) for block in blocks)) > MOST_CALLS:
-        raise models.ModelUnavailable(f"the model {model} asks for {calls:,} calls at once; {MOST_CALLS} are the most")
+    if (calls := sum(isinstance(block, models.ToolUse) for block in blocks)) > MOST_REPLY_CALLS:
+        sentence = f"the model {model} asks for {calls:,} calls at once; {MOST_REPLY_CALLS} are the most"
+        raise models.ModelUnavailable(sentence)
     if is_json:
         blocks = tuple(
-            models.TextBlock(_strip_fence(one.text)) if isinstance(one, models.TextBlock) else one for one in blocks
+            models.TextBlock(_strip_fence(block.text)) if isinstance(block, models.TextBlock) else block
+            for block in blocks
         )
     return models.ModelReply(blocks, cast(models.StopReason, reason), usage, name, model)
 
@@ -282,11 +288,15 @@ def _read_blocks(model: str, body: JsonObject, text: str) -> tuple[models.ReplyB
     content = body["content"]
     if body.get("type") != "message" or not isinstance(content, list):
         raise ValueError("not a message")
-    found = [block for block in content if isinstance(block, dict)]
-    if len(found) < len(content):
+    objects = [block for block in content if isinstance(block, dict)]
+    if len(objects) < len(content):
         raise ValueError("a block that is no object")
-    raw = _raw_blocks(text) if any(block.get("type") not in _READ_BLOCK_TYPES for block in found) else [""] * len(found)
-    return tuple(_read_block(model, block, as_sent) for block, as_sent in zip(found, raw, strict=True))
+    raw_texts = (
+        _raw_blocks(text)
+        if any(block.get("type") not in _READ_BLOCK_TYPES for block in objects)
+        else [""] * len(objects)
+    )
+    return tuple(_read_block(model, block, raw) for block, raw in zip(objects, raw_texts, strict=True))
 
 
 def _read_block(model: str, block: JsonObject, raw: str) -> models.ReplyBlock:
@@ -294,44 +304,44 @@ def _read_block(model: str, block: JsonObject, raw: str) -> models.ReplyBlock:
         return models.TextBlock(str(block["text"]))
     if block.get("type") != "tool_use":
         return models.OpaqueBlock(raw, model)
-    given = block["input"]
-    if not isinstance(given, dict):
+    arguments = block["input"]
+    if not isinstance(arguments, dict):
         raise ValueError("a tool_use without an input object")
-    return models.ToolUse(str(block["id"]), str(block["name"]), given)
+    return models.ToolUse(str(block["id"]), str(block["name"]), arguments)
 
 
 def _raw_blocks(text: str) -> Sequence[str]:
     """The JSON text of each item of ``content``. ``text`` must be known to be a JSON object."""
-    at, blocks = text.index("{") + 1, []
+    position, blocks = text.index("{") + 1, []
     while True:
-        name, at = _scan(text, _skip_separators(text, at))
-        at = _skip_separators(text, at)
+        name, position = _scan(text, _skip_separators(text, position))
+        position = _skip_separators(text, position)
         if name == "content":
             break
-        _, at = _scan(text, at)
-    at = _skip_separators(text, at + 1)
-    while text[at] != "]":
-        _, end = _scan(text, at)
-        blocks.append(text[at:end])
-        at = _skip_separators(text, end)
+        _, position = _scan(text, position)
+    position = _skip_separators(text, position + 1)
+    while text[position] != "]":
+        _, end = _scan(text, position)
+        blocks.append(text[position:end])
+        position = _skip_separators(text, end)
     return blocks
 
 
-def _skip_separators(text: str, at: int) -> int:
-    between = _BETWEEN.match(text, at)
-    return between.end() if between else at
+def _skip_separators(text: str, position: int) -> int:
+    separators = _SEPARATORS.match(text, position)
+    return separators.end() if separators else position
 
 
 def _strip_fence(text: str) -> str:
     """The JSON inside code fences, if there are any."""
     if text.lstrip()[:1] in ("{", "["):
         return text
-    fenced = _FENCED.search(text)
-    return fenced[1] if fenced else text
+    fence = _CODE_FENCE.search(text)
+    return fence[1] if fence else text
 
 
-def _read_usage(told: Json) -> models.Usage:
-    usage = as_object(told)
+def _read_usage(value: Json) -> models.Usage:
+    usage = as_object(value)
     return models.Usage(
         input=_token_count(usage.get("input_tokens")),
         output=_token_count(usage.get("output_tokens")),

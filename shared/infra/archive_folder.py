@@ -1,6 +1,4 @@
-"""An archive in a folder, with one file for each task. File names are also safe in a bucket, whatever ids clients
-choose.
-"""
+"""An archive in a folder, one file for each task. File names are safe in a bucket, too, whatever ids clients choose."""
 
 import asyncio
 import hashlib
@@ -14,8 +12,8 @@ from uuid import uuid4
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 _LONGEST_NAME = 180  # a folder's names are limited to 255 bytes, a bucket's to 1024
-_SUFFIX = ".task"
-_HASHED = re.compile(r"~[0-9a-f]{64}")
+_FILE_SUFFIX = ".task"
+_HASHED_NAME = re.compile(r"~[0-9a-f]{64}")
 
 
 def tenant_folder_name(tenant: str) -> str:
@@ -23,15 +21,15 @@ def tenant_folder_name(tenant: str) -> str:
 
 
 def task_file_name(task_id: str) -> str:
-    return (task_id if _HASHED.fullmatch(task_id) else _shorten(task_id)) + _SUFFIX
+    return (task_id if _HASHED_NAME.fullmatch(task_id) else _shorten(task_id)) + _FILE_SUFFIX
 
 
 def task_id_of(name: str) -> str | None:
     """The task id in a file name, or its hash if the id was too long; None for a foreign file."""
-    stem = name.removesuffix(_SUFFIX)
+    stem = name.removesuffix(_FILE_SUFFIX)
     if stem == name:
         return None
-    return stem if _HASHED.fullmatch(stem) else unquote(stem)
+    return stem if _HASHED_NAME.fullmatch(stem) else unquote(stem)
 
 
 def _shorten(text: str) -> str:
@@ -40,9 +38,7 @@ def _shorten(text: str) -> str:
 
 
 class FolderArchive(Archive):
-    """An archive in a folder. A file is written under another name, synced and renamed, so that no reader sees half of
-    it.
-    """
+    """An archive in a folder. A file is written under another name, synced and renamed: no reader sees half of it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -63,18 +59,18 @@ class FolderArchive(Archive):
         return self._folder / tenant_folder_name(tenant) / task_file_name(task_id)
 
     def _put(self, path: Path, content: bytes) -> None:
-        beside = path.with_name(f"{uuid4().hex}.part")
+        part_path = path.with_name(f"{uuid4().hex}.part")
         try:
             try:
-                write_synced(beside, content)
+                write_synced(part_path, content)
             except FileNotFoundError:  # the tenant's first
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                write_synced(beside, content)
-            beside.replace(path)
+                write_synced(part_path, content)
+            part_path.replace(path)
             _sync_folder(path.parent)
         except OSError as error:
             with suppress(OSError):
-                beside.unlink()
+                part_path.unlink()
             raise _translate_error(error) from error
 
     def _get(self, path: Path) -> bytes | None:

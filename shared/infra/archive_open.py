@@ -29,13 +29,13 @@ class EncryptedArchive(Archive):
         self._box = MultiFernet([Fernet(key) for key in keys])
 
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
-        small = len(content) <= _SMALL_BYTES
-        closed = self._encrypt(content) if small else await asyncio.to_thread(self._encrypt, content)
-        await self._inner.put(tenant, task_id, closed)
+        is_small = len(content) <= _SMALL_BYTES
+        encrypted = self._encrypt(content) if is_small else await asyncio.to_thread(self._encrypt, content)
+        await self._inner.put(tenant, task_id, encrypted)
 
     async def get(self, tenant: str, task_id: str) -> bytes | None:
-        closed = await self._inner.get(tenant, task_id)
-        return None if closed is None else await asyncio.to_thread(self._decrypt, closed)
+        encrypted = await self._inner.get(tenant, task_id)
+        return None if encrypted is None else await asyncio.to_thread(self._decrypt, encrypted)
 
     async def list(self, tenant: str) -> tuple[str, ...]:
         return await self._inner.list(tenant)
@@ -46,9 +46,9 @@ class EncryptedArchive(Archive):
     def _encrypt(self, content: bytes) -> bytes:
         return self._box.encrypt(zlib.compress(content, _COMPRESSION_LEVEL))
 
-    def _decrypt(self, closed: bytes) -> bytes:
+    def _decrypt(self, encrypted: bytes) -> bytes:
         try:
-            return zlib.decompress(self._box.decrypt(closed))
+            return zlib.decompress(self._box.decrypt(encrypted))
         except (InvalidToken, zlib.error) as error:
             raise ArchiveUnavailable("no key of ARCHIVE_KEY opens this archived task, or it was damaged") from error
 

@@ -40,14 +40,14 @@ class S3Archive(Archive):
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=stem)
             return [str(item["Key"]).removeprefix(stem) for page in pages for item in page.get("Contents", ())]
 
-        found = await _call_bucket(read)
-        return tuple(sorted(task_id for name in found if (task_id := task_id_of(name)) is not None))
+        names = await _call_bucket(read)
+        return tuple(sorted(task_id for name in names if (task_id := task_id_of(name)) is not None))
 
     async def delete(self, tenant: str, task_id: str) -> bool:
-        at = self._object_address(tenant, task_id)
-        if await _call_or_miss(lambda: bool(self._client.head_object(**at))) is None:
+        address = self._object_address(tenant, task_id)
+        if await _call_or_miss(lambda: bool(self._client.head_object(**address))) is None:
             return False
-        await _call_bucket(lambda: self._client.delete_object(**at))
+        await _call_bucket(lambda: self._client.delete_object(**address))
         return True
 
     def _object_address(self, tenant: str, task_id: str) -> dict[str, str]:

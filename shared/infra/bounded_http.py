@@ -9,7 +9,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD_BYTES = 64 * 1024
-_REFUSALS = {
+_RESPONSES_BY_STATUS = {
     431: b"HTTP/1.1 431 Request Header Fields Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
     408: b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n",
 }
@@ -25,7 +25,7 @@ class BoundedHttp(HttpToolsProtocol):
     silent_seconds = 75.0
     _silence: asyncio.TimerHandle | None = None
     _head_bytes = 0
-    _in_head = True
+    _is_in_head = True
     _deadline: asyncio.TimerHandle | None = None
 
     @override
@@ -39,7 +39,7 @@ class BoundedHttp(HttpToolsProtocol):
             self._silence.cancel()
             self._silence = None
         super().data_received(data)
-        if self._in_head:
+        if self._is_in_head:
             self._head_bytes += len(data)
             if self._deadline is None and not self.transport.is_closing():
                 self._deadline = self.loop.call_later(self.head_seconds, self._refuse, 408)
@@ -48,16 +48,16 @@ class BoundedHttp(HttpToolsProtocol):
 
     @override
     def on_message_begin(self) -> None:
-        self._in_head, self._head_bytes = True, 0
+        self._is_in_head, self._head_bytes = True, 0
         super().on_message_begin()
 
     @override
     def on_headers_complete(self) -> None:
-        self._in_head, self._head_bytes = False, 0
+        self._is_in_head, self._head_bytes = False, 0
         self._cancel_deadline()
-        before = self.cycle
+        cycle_before = self.cycle
         super().on_headers_complete()
-        if self.cycle is not before:  # a connection that becomes a websocket has no answer
+        if self.cycle is not cycle_before:  # a connection that becomes a websocket has no answer
             self.cycle.transport = _AnswerTransport(self.transport, self.loop)
 
     @override
@@ -81,7 +81,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete:
-            self.transport.write(_REFUSALS[status])
+            self.transport.write(_RESPONSES_BY_STATUS[status])
         self.transport.close()
 
 

@@ -13,11 +13,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import STRUCTLOG_KEY_PREFIX
 
 from shared.domain import metric_names as names
-from shared.infra.metrics import PATH, Metrics, MetricsPage
+from shared.infra.metrics import METRICS_PATH, Metrics, MetricsPage
 from shared.ports.meter import Meter
 
-_PROBES = frozenset({"/health", "/ready", PATH})
-_KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
+PROBE_PATHS = frozenset({"/health", "/ready", METRICS_PATH})
+KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 _NO_ROUTE = "none"  # what was refused before a route was found, and what there is not
 
 
@@ -33,9 +33,9 @@ class CountedApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        if scope["path"] == PATH and self._page is not None:
+        if scope["path"] == METRICS_PATH and self._page is not None:
             return await (await self._page.answer(Request(scope)))(scope, receive, send)
-        if scope["path"] in _PROBES:
+        if scope["path"] in PROBE_PATHS:
             return await self._app(scope, receive, send)
         return await _TimedRequest(self._meter, self._counts, scope).run(self._app, receive, send)
 
@@ -47,9 +47,7 @@ def count_requests(app: ASGIApp, service: str) -> CountedApp:
 
 
 class _TimedRequest:
-    """One request, timed until its response ends; a stream only until its first byte, since its client decides when it
-    ends.
-    """
+    """One request, timed until its response ends; a stream until its first byte, since its client ends it."""
 
     def __init__(self, meter: Meter, counts: "AnswerCounts", scope: Scope) -> None:
         self._meter, self._counts, self._scope = meter, counts, scope
@@ -92,7 +90,7 @@ class AnswerCounts:
 
     def count_answer(self, method: str, route: str, status: int, took: float) -> None:
         """Counts one response. ``took``: seconds to its end, or to a stream's first byte."""
-        name = (method if method in _KNOWN_METHODS else "OTHER", route, status)
+        name = (method if method in KNOWN_METHODS else "OTHER", route, status)
         count, observe = self._series.get(name) or self._add_series(*name)
         count(1)
         observe(took)
@@ -101,8 +99,8 @@ class AnswerCounts:
         self, method: str, route: str, status: int
     ) -> tuple[Callable[[float], None], Callable[[float], None]]:
         count = self._meter.recorder(names.HTTP_REQUESTS, route=route, method=method, code=str(status))
-        found = self._series[method, route, status] = count, self._meter.recorder(names.HTTP_SECONDS, route=route)
-        return found
+        recorders = self._series[method, route, status] = count, self._meter.recorder(names.HTTP_SECONDS, route=route)
+        return recorders
 
 
 def route_of(scope: Scope) -> str:
@@ -112,15 +110,15 @@ def route_of(scope: Scope) -> str:
 
 
 def _is_stream(start: Message) -> bool:
-    given = (value for name, value in start.get("headers", ()) if bytes(name).lower() == b"content-type")
-    return bytes(next(given, b"")).startswith(b"text/event-stream")
+    content_types = (value for name, value in start.get("headers", ()) if bytes(name).lower() == b"content-type")
+    return bytes(next(content_types, b"")).startswith(b"text/event-stream")
 
 
 _REQUEST_ID_HEADER = b"x-request-id"
 _USABLE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
-_UNLOGGED = frozenset({"/health", "/ready"})
+_UNLOGGED_PATHS = frozenset({"/health", "/ready"})
 
-_REQUEST: ContextVar[str] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}request")  # as ``bind_contextvars`` would name it
+_REQUEST_ID: ContextVar[str] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}request")  # as ``bind_contextvars`` would name it
 
 log = structlog.get_logger()
 
@@ -136,10 +134,10 @@ class LoggedApp:
         self._app, self._tells_all = app, log.is_enabled_for(logging.DEBUG)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _UNLOGGED:
+        if scope["type"] != "http" or scope["path"] in _UNLOGGED_PATHS:
             return await self._app(scope, receive, send)
         request_id, began, status = _request_id(scope), perf_counter(), [500]
-        bound = _REQUEST.set(request_id)
+        bound = _REQUEST_ID.set(request_id)
         try:
             await self._app(scope, receive, _send_with_request_id(send, request_id, status))
         finally:
@@ -147,7 +145,7 @@ class LoggedApp:
                 say = log.warning if status[0] >= 500 else log.debug
                 took = round((perf_counter() - began) * 1000, 1)
                 say("request", method=scope["method"], route=route_of(scope), status=status[0], ms=took)
-            _REQUEST.reset(bound)
+            _REQUEST_ID.reset(bound)
         return None
 
 

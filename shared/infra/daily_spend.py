@@ -6,7 +6,7 @@ from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, Scripts
 from shared.ports.daily_spend import Charge, DailySpend, DayCaps
 
-_NO_CAP = -1  # no cap
+_NO_CAP = -1  # what the script takes for a cap of None
 
 
 class RedisSpend(ScriptedStore, DailySpend):
@@ -14,15 +14,15 @@ class RedisSpend(ScriptedStore, DailySpend):
         self, tenant: str, day: str, charge: Charge, caps: DayCaps, settled: Sequence[Charge] = ()
     ) -> bool:
         limits = [_NO_CAP if cap is None else cap for cap in (caps.tokens, caps.nanos)]
-        wanted: list[Argument] = [*limits, charge.name, charge.tokens, charge.nanos]
-        return await _run_spend(self._scripts, tenant, day, [*wanted, *charge_arguments(settled)]) == 1
+        arguments: list[Argument] = [*limits, charge.name, charge.tokens, charge.nanos]
+        return await _run_spend(self._scripts, tenant, day, [*arguments, *charge_arguments(settled)]) == 1
 
     async def settle_charges(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         await settle_day_charges(self._scripts, tenant, day, charges)
 
 
 async def settle_day_charges(scripts: Scripts, tenant: str, day: str, charges: Sequence[Charge]) -> None:
-    """Counts the cost of calls in one of the tenant's days."""
+    """Counts what calls cost on a day (YYYY-MM-DD) of the tenant. Raises ``StoreUnavailable``; may be repeated."""
     await _run_spend(scripts, tenant, day, [_NO_CAP, _NO_CAP, "", 0, 0, *charge_arguments(charges)])
 
 
@@ -32,4 +32,4 @@ async def _run_spend(scripts: Scripts, tenant: str, day: str, arguments: Sequenc
 
 def charge_arguments(charges: Sequence[Charge]) -> list[Argument]:
     """The charges as arguments of the spending scripts."""
-    return [part for charge in charges for part in (*charge[:3], int(charge.reserved))]
+    return [part for charge in charges for part in (*charge[:3], int(charge.is_reserved))]

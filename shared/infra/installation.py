@@ -16,23 +16,23 @@ from shared.ports.store import StoreUnavailable
 _TIMEOUT_SECONDS = 2.0
 _OVERDUE_MS = 30_000
 _MOST_SESSIONS_ASKED = 10  # sessions of each partition whose age is asked for
-_LIVES_MS = 60_000
-_LIMITS: tuple[Argument, ...] = (_OVERDUE_MS, _MOST_SESSIONS_ASKED)
+_LEARNER_LIVES_MS = 60_000
+_GAUGE_LIMITS: tuple[Argument, ...] = (_OVERDUE_MS, _MOST_SESSIONS_ASKED)
 
 
 class InstallationGauges(NamedTuple):
     """The installation's gauges, in the order in which ``gauge.lua`` returns them."""
 
-    due: int = 0
-    put_off: int = 0
+    sessions_due: int = 0
+    sessions_put_off: int = 0
     oldest_waiting_us: int = 0
-    leased: int = 0
-    asked: int = 0
-    oldest_asked_ms: int = 0
-    overdue: int = 0
-    deliveries: int = 0
-    unarchived: int = 0
-    behind: int = 0
+    sessions_leased: int = 0
+    approvals_waiting: int = 0
+    oldest_approval_ms: int = 0
+    deadlines_overdue: int = 0
+    deliveries_waiting: int = 0
+    tasks_unarchived: int = 0
+    outcomes_behind: int = 0
     dead_outcomes: int = 0
     dead_turns: int = 0
     in_doubt: int = 0
@@ -44,7 +44,7 @@ class InstallationReading(GaugeReading):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._scripts = Scripts(redis, patience=0)
-        self._calls = [_build_gauge_call(one) for one in keys.all_partitions()]
+        self._calls = [_build_gauge_call(partition) for partition in keys.all_partitions()]
 
     async def set_gauges(self, metrics: Metrics) -> None:
         try:
@@ -56,7 +56,7 @@ class InstallationReading(GaugeReading):
                 learners = await self._count_learners()
         except StoreUnavailable:
             metrics.set_gauge(names.STORE_UP, 0)
-            for metric in (*_READ, names.STORE_ROUND_TRIP):
+            for metric in (*_READ_METRICS, names.STORE_ROUND_TRIP):
                 metrics.clear(metric)
             return
         metrics.set_gauge(names.STORE_UP, 1)
@@ -67,42 +67,45 @@ class InstallationReading(GaugeReading):
         """The gauges over all partitions: counts summed, of ages the largest. Raises ``StoreUnavailable``."""
         rows = [_read_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
         summed = InstallationGauges(*map(sum, zip(*rows, strict=True)))
-        oldest, asked = max(row.oldest_waiting_us for row in rows), max(row.oldest_asked_ms for row in rows)
-        return summed._replace(oldest_waiting_us=oldest, oldest_asked_ms=asked)
+        waiting_us, approval_ms = (
+            max(row.oldest_waiting_us for row in rows),
+            max(row.oldest_approval_ms for row in rows),
+        )
+        return summed._replace(oldest_waiting_us=waiting_us, oldest_approval_ms=approval_ms)
 
     async def _count_learners(self) -> int:
-        since = int(time() * 1000) - _LIVES_MS
-        return int(cast(int, await self._scripts.execute("ZCOUNT", keys.LEARNERS, since, "+inf")))
+        since = int(time() * 1000) - _LEARNER_LIVES_MS
+        return int(cast(int, await self._scripts.execute("ZCOUNT", keys.LIVE_LEARNERS_KEY, since, "+inf")))
 
 
-def _build_gauge_call(one: keys.PartitionKeys) -> Call:
-    return keys_for("gauge", one), _LIMITS
+def _build_gauge_call(partition: keys.PartitionKeys) -> Call:
+    return keys_for("gauge", partition), _GAUGE_LIMITS
 
 
 def _read_row(reply: Reply) -> InstallationGauges:
     """One partition's gauges. The newest applied outcome stays in its stream, and does not count as unapplied."""
     row = InstallationGauges(*map(int, cast("list[str | int]", reply)))
-    return row._replace(behind=max(0, row.behind - 1))
+    return row._replace(outcomes_behind=max(0, row.outcomes_behind - 1))
 
 
-def _put_gauges(metrics: Metrics, now: InstallationGauges) -> None:
+def _put_gauges(metrics: Metrics, gauges: InstallationGauges) -> None:
     for metric, value in _GAUGES.items():
-        metrics.set_gauge(metric, value(now))
-    metrics.set_gauge(names.DEAD_LETTERS, now.dead_outcomes, kind="outcome")
-    metrics.set_gauge(names.DEAD_LETTERS, now.dead_turns, kind="turn")
+        metrics.set_gauge(metric, value(gauges))
+    metrics.set_gauge(names.DEAD_LETTERS, gauges.dead_outcomes, kind="outcome")
+    metrics.set_gauge(names.DEAD_LETTERS, gauges.dead_turns, kind="turn")
 
 
 _GAUGES: Mapping[names.Metric, Callable[[InstallationGauges], float]] = {
-    names.SESSIONS_WAITING: lambda now: now.due,
-    names.SESSIONS_PUT_OFF: lambda now: now.put_off,
-    names.OLDEST_WAITING: lambda now: now.oldest_waiting_us / 1_000_000,
-    names.SESSIONS_HELD: lambda now: now.leased,
-    names.APPROVALS_WAITING: lambda now: now.asked,
-    names.OLDEST_APPROVAL: lambda now: now.oldest_asked_ms / 1000,
-    names.TASKS_IN_DOUBT: lambda now: now.in_doubt,
-    names.DEADLINES_OVERDUE: lambda now: now.overdue,
-    names.DELIVERIES_WAITING: lambda now: now.deliveries,
-    names.UNARCHIVED_TASKS: lambda now: now.unarchived,
-    names.OUTCOMES_BEHIND: lambda now: now.behind,
+    names.SESSIONS_WAITING: lambda gauges: gauges.sessions_due,
+    names.SESSIONS_PUT_OFF: lambda gauges: gauges.sessions_put_off,
+    names.OLDEST_WAITING: lambda gauges: gauges.oldest_waiting_us / 1_000_000,
+    names.SESSIONS_HELD: lambda gauges: gauges.sessions_leased,
+    names.APPROVALS_WAITING: lambda gauges: gauges.approvals_waiting,
+    names.OLDEST_APPROVAL: lambda gauges: gauges.oldest_approval_ms / 1000,
+    names.TASKS_IN_DOUBT: lambda gauges: gauges.in_doubt,
+    names.DEADLINES_OVERDUE: lambda gauges: gauges.deadlines_overdue,
+    names.DELIVERIES_WAITING: lambda gauges: gauges.deliveries_waiting,
+    names.UNARCHIVED_TASKS: lambda gauges: gauges.tasks_unarchived,
+    names.OUTCOMES_BEHIND: lambda gauges: gauges.outcomes_behind,
 }
-_READ = (*_GAUGES, names.DEAD_LETTERS, names.LEARNERS_ALIVE)
+_READ_METRICS = (*_GAUGES, names.DEAD_LETTERS, names.LEARNERS_ALIVE)

@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias, cast
 
 from shared.infra.packed import CompressionShapes
 
-ROW = "y"  # the field of a row; of an earlier revision's, which has one step, they are ``key``, ``kind``, ``data``
-OWN_TEXT = "text"  # kind of a step that holds a text which others name: its key is the name
+ROW_FIELD = "y"  # of a packed row; an earlier revision's row is one step in the fields ``key``, ``kind``, ``data``
+TEXT_KIND = "text"  # kind of a step that holds a text which others name: its key is the name
 _NAME_CHARACTERS = 32
 _SHAPES = CompressionShapes("journal_shapes.txt")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: making it costs as much
@@ -44,18 +44,18 @@ def digest_name_of(text: str) -> str:
 
 
 def split_shared_texts(data: str, names: Mapping[str, str]) -> tuple[Part, ...]:
-    """Splits ``data`` into parts. ``names``: from text to its name; each such text becomes a part with only the
-    name.
-    """
+    """Splits ``data`` into parts. Each text that ``names`` has a name for becomes a part with only that name."""
     parts: list[Part] = [data]
     for text, name in names.items():
-        parts = [new for part in parts for new in ([part] if isinstance(part, list) else _split_at(part, text, name))]
+        parts = [
+            piece for part in parts for piece in ([part] if isinstance(part, list) else _split_at(part, text, name))
+        ]
     return tuple(parts)
 
 
 def _split_at(part: str, text: str, name: str) -> list[Part]:
-    before, found, after = part.partition(text)
-    return [piece for piece in (before, [name], after) if piece] if found else [part]
+    head, match, tail = part.partition(text)
+    return [piece for piece in (head, [name], tail) if piece] if match else [part]
 
 
 def pack_row(steps: Sequence[StoredStep]) -> bytes:
@@ -71,11 +71,11 @@ def parse_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
 
 
 def _read_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
-    if ROW not in fields:
+    if ROW_FIELD not in fields:
         return [StoredStep(fields["key"], fields["kind"], (fields["data"],), at_ms)]
     try:
-        found = json.loads(_SHAPES.unpack(fields[ROW]))
+        steps_json = json.loads(_SHAPES.unpack(fields[ROW_FIELD]))
     except ValueError as error:
         raise ValueError(f"a row of the journal cannot be read: {error}") from error
-    steps = cast("list[tuple[str, str, *tuple[Part, ...]]]", found)
+    steps = cast("list[tuple[str, str, *tuple[Part, ...]]]", steps_json)
     return [StoredStep(key, kind, tuple(parts), at_ms) for key, kind, *parts in steps]

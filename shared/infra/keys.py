@@ -13,25 +13,25 @@ from urllib.parse import quote, unquote
 
 from shared.domain.partition import PARTITIONS, partition_of
 
-DAY = 24 * 3600
+ONE_DAY = 24 * 3600
 
-DEDUPE_SECONDS = DAY  # how long a resent message still finds its first task
-LIFTED_SECONDS = DAY  # how long it is remembered that a tenant's stop was lifted, against a late echo of the stop
-SPEND_SECONDS = 62 * DAY  # how long a day's spending stays in Redis
-TASK_RETENTION_SECONDS = 7 * DAY  # how long an ended task's record stays in Redis once the task is archived
+DEDUPE_SECONDS = ONE_DAY  # how long a resent message still finds its first task
+LIFTED_SECONDS = ONE_DAY  # how long it is remembered that a tenant's stop was lifted, against a late echo of the stop
+SPEND_SECONDS = 62 * ONE_DAY  # how long a day's spending stays in Redis
+TASK_RETENTION_SECONDS = 7 * ONE_DAY  # how long an ended task's record stays in Redis once the task is archived
 DETAIL_SECONDS = 3600  # how long its ledger, approvals and events stay then; its journal leaves at once
-SESSION_RETENTION_SECONDS = 30 * DAY  # how long a session without an open task stays in Redis
-SHARED_SECONDS = 30 * DAY  # how long a text that journals name is kept after a process last stored it
-THREAD_SECONDS = 30 * DAY  # how long a client's own task id leads to its newest task after its last use
-APPLIED_SECONDS = TASK_RETENTION_SECONDS + DAY  # how long an applied outcome is known; its task has left by then
-TRANSLATED_SECONDS = 30 * DAY  # how long a translated policy is kept after its last use
-FAILING_SECONDS = 30 * DAY  # how long it is shown that a tenant's webhook failed, after its last failure
+SESSION_RETENTION_SECONDS = 30 * ONE_DAY  # how long a session without an open task stays in Redis
+SHARED_SECONDS = 30 * ONE_DAY  # how long a text that journals name is kept after a process last stored it
+THREAD_SECONDS = 30 * ONE_DAY  # how long a client's own task id leads to its newest task after its last use
+APPLIED_SECONDS = TASK_RETENTION_SECONDS + ONE_DAY  # how long an applied outcome is known; its task has left by then
+TRANSLATED_SECONDS = 30 * ONE_DAY  # how long a translated policy is kept after its last use
+FAILING_SECONDS = 30 * ONE_DAY  # how long it is shown that a tenant's webhook failed, after its last failure
 RPC_REPLY_SECONDS = 300  # how long the answer to a request between services is kept for whoever asked
 CONSOLE_SECONDS = 12 * 3600  # how long somebody stays signed in to the console
-ASSESSMENT_SECONDS = 90 * DAY  # how long an assessment is kept for the console
+ASSESSMENT_SECONDS = 90 * ONE_DAY  # how long an assessment is kept for the console
 REFUSED_SECONDS = 300  # how long refused sign-ins of an address are counted
-DEAD_KEY_SECONDS = 90 * DAY  # how long a revoked or expired API key is still shown to operators
-PARTICIPATION_SECONDS = DAY  # how long an assessment that we take part in is kept after its last turn
+DEAD_KEY_SECONDS = 90 * ONE_DAY  # how long a revoked or expired API key is still shown to operators
+PARTICIPATION_SECONDS = ONE_DAY  # how long an assessment that we take part in is kept after its last turn
 EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost
 
 OUTCOME_GROUP = "learner"  # the consumer group on every partition's outcomes
@@ -44,17 +44,17 @@ MADE_TOOLS_SWITCH = "made_tools"  # its field in a tenant's switches
 KEEP_OPEN_CHANNEL = "pa:live"  # keeps the shared subscription open; nothing is published to it
 NOTICES_CHANNEL = "pa:notices"  # something was published here: somebody is to be told of an approval
 DELIVERIES_CHANNEL = "pa:deliveries"  # something was published here: some webhook is to be called
-QUEUE = "pa:queue:wakes"
-PLACES = "pa:queue:places"
-TAKEN = "pa:queue:taken"
-BELL = "pa:queue:bell"
-HEALTH = "pa:queue:health"
-LEARNERS = "pa:learners:alive"
-MENDED = "pa:upkeep:mended"
-SERVER = "pa:server:line"
-PROBE = "pa:probe:write"
-ADMITTING = "pa:admitting:line"
-STOPS = "pa:tenants:stops"
+QUEUE_KEY = "pa:queue:wakes"
+QUEUE_PLACES_KEY = "pa:queue:places"
+TAKEN_WAKES_KEY = "pa:queue:taken"
+DOORBELL_KEY = "pa:queue:bell"
+QUEUE_HEALTH_KEY = "pa:queue:health"
+LIVE_LEARNERS_KEY = "pa:learners:alive"
+UPKEEP_FAULTS_KEY = "pa:upkeep:mended"
+SERVER_LINEAGE_KEY = "pa:server:line"
+PROBE_KEY = "pa:probe:write"
+ADMISSION_KEY = "pa:admitting:line"
+TENANT_STOPS_KEY = "pa:tenants:stops"
 OPEN_FORGET_REQUESTS = "pa:forgetting:open"
 OPEN_FACT_SEARCHES = "pa:fact_finding:open"
 
@@ -144,9 +144,7 @@ def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
 
 
 class TaskListPrefixes(NamedTuple):
-    """The beginnings of the keys of a task's lists (the owner's, the tenant's and the session's); a state's name is
-    appended.
-    """
+    """How the keys of a task's lists begin: its owner's, its tenant's and its session's. A state's name is appended."""
 
     owner: str
     tenant: str

@@ -28,24 +28,22 @@ async def read_learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile,
 
     Unreadable entries are left out. Raises ``StoreUnavailable``.
     """
-    names = keys.learned_keys(tenant)
+    learned = keys.learned_keys(tenant)
     async with bounded_redis_calls(_TIMEOUT_SECONDS), redis.pipeline(transaction=False) as pipe:
-        pipe.lrange(names.cases, 0, -1)
-        pipe.lrange(names.knowledge, 0, -1)
-        for name in (names.arms, names.trends, names.counts, names.days, names.accuracy, names.entities):
+        pipe.lrange(learned.cases, 0, -1)
+        pipe.lrange(learned.knowledge, 0, -1)
+        for name in (learned.arms, learned.trends, learned.counts, learned.days, learned.accuracy, learned.entities):
             pipe.hgetall(name)
-        pipe.hgetall(names.entity_links)
-        pipe.hgetall(names.synthesized)
-        found = await pipe.execute()
-    cases, facts = cast("tuple[list[str], list[str]]", found[:2])
-    arms, trends, counts, days, accuracy, entities, links, processes = cast("list[dict[str, str]]", found[2:])
+        pipe.hgetall(learned.entity_links)
+        pipe.hgetall(learned.synthesized)
+        replies = await pipe.execute()
+    cases, facts = cast("tuple[list[str], list[str]]", replies[:2])
+    arms, trends, counts, days, accuracy, entities, links, processes = cast("list[dict[str, str]]", replies[2:])
     try:
         return {
             LearningFile.CASE_LOG: _read_cases(cases),
             LearningFile.STRATEGY_BANDIT: _read_bandit(arms, trends),
-            LearningFile.KNOWLEDGE_BASE: {
-                "facts": [_drop_version_and_rename(fact, "text", "fact") for fact in map(_read_object, facts) if fact]
-            },
+            LearningFile.KNOWLEDGE_BASE: {"facts": [_fact_as_json(fact) for fact in map(_read_object, facts) if fact]},
             LearningFile.SYNTHESIZED: {
                 name: _process_as_json(_read_object(row)) for name, row in sorted(processes.items())
             },
@@ -58,13 +56,13 @@ async def read_learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile,
 
 def parse_rows(kind: type[Row], rows: Iterable[tuple[Key, str | None]]) -> dict[Key, Row]:
     """The parsed rows; one that this version cannot read is logged and left out."""
-    found: dict[Key, Row] = {}
+    parsed: dict[Key, Row] = {}
     for key, text in rows:
         if row := kind.read_row(text):
-            found[key] = row
+            parsed[key] = row
         elif text is not None:
             log.warning("lesson_unreadable", kind=kind.__name__)
-    return found
+    return parsed
 
 
 def _read_cases(rows: list[str]) -> JsonValue:
@@ -76,14 +74,14 @@ def _read_case(row: str) -> dict[str, JsonValue]:
     case = CaseEntry.read_row(row)
     if case is None:
         return {}
-    told = case.model_dump(mode="json", exclude={"v", "summary", "worked", "failed"})
-    own: dict[str, JsonValue] = {
-        "case_id": told.pop("case_id"),
+    fields = case.model_dump(mode="json", exclude={"v", "summary", "worked", "failed"})
+    renamed: dict[str, JsonValue] = {
+        "case_id": fields.pop("case_id"),
         "task_summary": case.summary,
         "what_worked": [*case.worked],
         "what_failed": [*case.failed],
     }
-    return {**own, **told, "timestamp": case.at.timestamp()}
+    return {**renamed, **fields, "timestamp": case.at.timestamp()}
 
 
 def parse_arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
@@ -91,15 +89,18 @@ def parse_arms(numbers: Mapping[str, str]) -> Mapping[str, Mapping[str, Arm]]:
     arms: dict[str, dict[str, Arm]] = {}
     for field, value in numbers.items():
         kind, strategy, number = keys.unpack_arm_field(field)
-        own = arms.setdefault(kind, {})
-        own[strategy] = own.get(strategy, Arm())._replace(**{number: int(value)})
+        arms_of_kind = arms.setdefault(kind, {})
+        arms_of_kind[strategy] = arms_of_kind.get(strategy, Arm())._replace(**{number: int(value)})
     return arms
 
 
 def _read_bandit(arms: Mapping[str, str], trends: Mapping[str, str]) -> JsonValue:
     return {
-        kind: {name: _arm_json(arm, trends.get(keys.trend_field(kind, name), "")) for name, arm in sorted(own.items())}
-        for kind, own in sorted(parse_arms(arms).items())
+        kind: {
+            name: _arm_json(arm, trends.get(keys.trend_field(kind, name), ""))
+            for name, arm in sorted(arms_of_kind.items())
+        }
+        for kind, arms_of_kind in sorted(parse_arms(arms).items())
     }
 
 
@@ -132,24 +133,25 @@ def _read_statistics(
 def _process_as_json(template: dict[str, JsonValue]) -> JsonValue:
     """A synthesized process with the field names of a seed file, and the whole template in addition."""
     states = template.get("states")
-    gated = isinstance(states, list) and "APPROVAL_GATE" in states
+    is_gated = isinstance(states, list) and "APPROVAL_GATE" in states
     return {
         "states": states,
-        "hitl_required": gated,
+        "hitl_required": is_gated,
         "risk_level": template.get("risk", "low"),
         "state_instructions": template.get("instructions", {}),
         "template": template,
     }
 
 
-def _drop_version_and_rename(row: dict[str, JsonValue], name: str, instead: str) -> JsonValue:
-    return {instead if key == name else key: value for key, value in row.items() if key != "v"}
+def _fact_as_json(fact: dict[str, JsonValue]) -> JsonValue:
+    """A fact with the field names of a seed file."""
+    return {"fact" if key == "text" else key: value for key, value in fact.items() if key != "v"}
 
 
 def _read_object(row: str) -> dict[str, JsonValue]:
     """The JSON object in a row; empty if it is not one."""
     try:
-        found: JsonValue = json.loads(row)
+        value: JsonValue = json.loads(row)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

@@ -1,6 +1,4 @@
-"""Tracks whether state Redis was replaced by a server that may lack acknowledged writes: a promoted replica or a
-restored backup.
-"""
+"""Tracks whether a server that may lack acknowledged writes (a promoted replica, a backup) replaced state Redis."""
 
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
@@ -24,7 +22,7 @@ class RedisLineage:
         self._failed_over_us = 0
         self._restored_us = 0
         self._crashed_us = 0
-        self._excused = False
+        self._accepts_risk = False
 
     @property
     def failed_over_at(self) -> datetime | None:
@@ -54,7 +52,7 @@ class RedisLineage:
 
     def accept_failover_risk(self) -> None:
         """Notes that the operator accepts unnoticed failovers (``ALLOW_VOLATILE_REDIS``)."""
-        self._excused = True
+        self._accepts_risk = True
 
     @property
     def failover_risk(self) -> "LineageProblem | None":
@@ -62,7 +60,7 @@ class RedisLineage:
 
         While there is a reason, no write may rely on the ledger alone (I3).
         """
-        return None if self._excused or self.confirm_replicas else self.problem
+        return None if self._accepts_risk or self.confirm_replicas else self.problem
 
 
 class LineageProblem(NamedTuple):
@@ -84,5 +82,5 @@ def _read_moment(microseconds: int) -> datetime | None:
 
 def lineage_of(redis: Redis) -> RedisLineage:
     """The lineage of a client made by ``connect``; an empty one for any other client."""
-    found = getattr(getattr(redis, "connection_pool", None), "lineage", None)
-    return found if isinstance(found, RedisLineage) else RedisLineage()
+    lineage = getattr(getattr(redis, "connection_pool", None), "lineage", None)
+    return lineage if isinstance(lineage, RedisLineage) else RedisLineage()

@@ -17,10 +17,10 @@ from shared.ports.store import StoreUnavailable
 
 _QUIET_SECONDS = 5.0  # after so long without news the server is asked for a sign of life
 _CONFIRM_SECONDS = 5.0
-_AGAIN_SECONDS = 0.2
+_RECONNECT_SECONDS = 0.2
 LOOK_SECONDS = 30.0  # a look without news: should a message of the server be lost, or a replica die
-_LEAST_SECONDS = 0.02  # between two looks: what comes in a burst is looked at together
-_LOOK_AGAIN_SECONDS = 1.0
+_SHORTEST_PAUSE_SECONDS = 0.02  # between two looks: what comes in a burst is looked at together
+_AFTER_FAILURE_SECONDS = 1.0
 
 OnMessage = Callable[[str | None], None]
 Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
@@ -70,9 +70,7 @@ class ChannelListener:
 
     @asynccontextmanager
     async def call_on_message(self, channel: str, on_message: OnMessage) -> AsyncIterator[None]:
-        """While the context lasts, calls ``on_message`` with each message on the channel, or None if some may have been
-        missed.
-        """
+        """In the context, calls ``on_message`` with each message on the channel; with None if some may be missed."""
         self._listeners.setdefault(channel, set()).add(on_message)
         try:
             await self._subscribe(channel)
@@ -119,7 +117,7 @@ class ChannelListener:
                 await self._pass_messages_on()
             except (RedisError, OSError) as error:
                 log.warning("live_connection_lost", error=str(error))
-                await asyncio.sleep(_AGAIN_SECONDS)
+                await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def _connect(self) -> None:
         """Subscribes to all channels on a new connection, under a lock."""
@@ -130,12 +128,12 @@ class ChannelListener:
 
     async def _pass_messages_on(self) -> None:
         """Passes messages on until the connection is lost, or a silent server does not answer a ping."""
-        asked = False
+        awaits_ping = False
         while True:
             message = await self._pubsub.get_message(timeout=self._quiet_seconds)
-            if message is None and asked:
+            if message is None and awaits_ping:
                 raise ConnectionError(f"nothing was heard for {2 * self._quiet_seconds} seconds")
-            asked = message is None
+            awaits_ping = message is None
             if message is None:
                 await self._pubsub.ping()
             elif message["type"] in ("subscribe", "message"):
@@ -160,7 +158,7 @@ async def poll_when_due(listen: Listen, look: Callable[[asyncio.Event], Awaitabl
                 while True:
                     news.clear()
                     pause = await look(news)
-                    await asyncio.sleep(_LEAST_SECONDS)
+                    await asyncio.sleep(_SHORTEST_PAUSE_SECONDS)
                     with suppress(TimeoutError):
                         async with asyncio.timeout(pause):
                             await news.wait()
@@ -168,4 +166,4 @@ async def poll_when_due(listen: Listen, look: Callable[[asyncio.Event], Awaitabl
             log.warning(f"{name}_wait", error=str(error))
         except Exception:  # the outermost edge: what looks for news must not end the process
             log.exception(f"{name}_failed")
-        await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+        await asyncio.sleep(_AFTER_FAILURE_SECONDS)

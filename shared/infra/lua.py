@@ -41,22 +41,22 @@ ANSWER_SECONDS = 5.0
 PATIENCE_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon that Redis is away
 CONFIRM_MS = 1000  # how long replicas may take to have what was written
 _PAUSE_SECONDS, _PAUSE_SECONDS_MOST = 0.05, 0.5
-_FOLDER = Path(__file__).parent / "scripts"
-_COMMENT = re.compile(r"--.*")
-_MAY_PASS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownError, TryAgainError)
+_SCRIPTS_FOLDER = Path(__file__).parent / "scripts"
+_LUA_COMMENT = re.compile(r"--.*")
+_TRANSIENT_ERRORS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownError, TryAgainError)
 
 
 def read_pairs(flat: object) -> dict[str, str]:
     """The mapping in a reply that is a flat list of names and values."""
-    listed = cast("list[str]", flat)
-    return dict(zip(listed[::2], listed[1::2], strict=True))
+    items = cast("list[str]", flat)
+    return dict(zip(items[::2], items[1::2], strict=True))
 
 
 @cache
-def script_source(name: str, *, again: bool = False) -> str:
-    """The text of a script with the prelude's functions that it uses. ``again``: for a call whose reply was lost."""
+def script_source(name: str, *, is_repeated: bool = False) -> str:
+    """The text of a script with the prelude's functions that it uses. ``is_repeated``: for a call without a reply."""
     text = script_text(name)
-    return f"local again = {'true' if again else 'false'}\n{_used_prelude(text)}\n{text}"
+    return f"local again = {'true' if is_repeated else 'false'}\n{_used_prelude(text)}\n{text}"
 
 
 def _used_prelude(script: str) -> str:
@@ -65,22 +65,22 @@ def _used_prelude(script: str) -> str:
     A function uses only functions defined above it.
     """
     head, *functions = re.split(r"^(?=local function )", script_text("prelude"), flags=re.MULTILINE)
-    used, kept = _COMMENT.sub("", script), list[str]()
+    used_text, functions_used = _LUA_COMMENT.sub("", script), list[str]()
     for function in reversed(functions):
         name = function.removeprefix("local function ").partition("(")[0]
-        if re.search(rf"\b{name}\b", used):
-            used += _COMMENT.sub("", function)
-            kept.append(function)
-    return head + "".join(reversed(kept))
+        if re.search(rf"\b{name}\b", used_text):
+            used_text += _LUA_COMMENT.sub("", function)
+            functions_used.append(function)
+    return head + "".join(reversed(functions_used))
 
 
 def script_text(name: str) -> str:
     """The text of a script alone."""
-    return (_FOLDER / f"{name}.lua").read_text()
+    return (_SCRIPTS_FOLDER / f"{name}.lua").read_text()
 
 
 @cache
-def digest_of(text: str) -> str:
+def script_digest(text: str) -> str:
     """The SHA-1 by which a server knows a script."""
     return sha1(text.encode(), usedforsecurity=False).hexdigest()
 
@@ -104,7 +104,7 @@ class _SharedRoundTrip:
         self._joining: list[tuple[Sequence[Command], asyncio.Future[list[object]]]] | None = None
         pool = getattr(redis, "connection_pool", None)  # a cluster has one for each node
         self._pool = pool if isinstance(pool, ExchangingPool) else None
-        self._readers = dict(getattr(redis, "response_callbacks", {})) if self._pool else {}
+        self._reply_parsers = dict(getattr(redis, "response_callbacks", {})) if self._pool else {}
 
     async def execute(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
         """The reply to each command, or the server's error."""
@@ -118,16 +118,17 @@ class _SharedRoundTrip:
                 await asyncio.sleep(0)
             finally:
                 self._joining = None
-            every = [*rows, *(row for more, _ in joined for row in more)]
-            replies = await self._send(redis, every)
+            all_rows = [*rows, *(row for other_rows, _ in joined for row in other_rows)]
+            replies = await self._send(redis, all_rows)
         except BaseException as error:
             cut = error if isinstance(error, RedisError | OSError) else ConnectionError("whoever asked gave up")
             _set_results((waiting for _, waiting in joined), [cut] * len(joined))
             raise
-        left = iter(replies)
-        own = list(islice(left, len(rows)))
-        _set_results((waiting for _, waiting in joined), [list(islice(left, len(more))) for more, _ in joined])
-        return own
+        remaining = iter(replies)
+        own_replies = list(islice(remaining, len(rows)))
+        others_replies = [list(islice(remaining, len(other_rows))) for other_rows, _ in joined]
+        _set_results((waiting for _, waiting in joined), others_replies)
+        return own_replies
 
     async def _send(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
         if self._pool is None:
@@ -135,22 +136,22 @@ class _SharedRoundTrip:
                 return await _send_pipeline(redis, rows) if len(rows) > 1 else [await _send_command(redis, rows[0])]
         replies = await self._pool.exchange(rows, ANSWER_SECONDS)
         for place, (words, reply) in enumerate(zip(rows, replies, strict=True)):
-            read = self._readers.get(words[0])
-            if read is not None and not isinstance(reply, Exception):
-                replies[place] = read(reply)
+            parse_reply = self._reply_parsers.get(words[0])
+            if parse_reply is not None and not isinstance(reply, Exception):
+                replies[place] = parse_reply(reply)
         return replies
 
 
 def _set_results(
     waiting: "Iterable[asyncio.Future[list[object]]]", replies: "Sequence[list[object] | Exception]"
 ) -> None:
-    for one, reply in zip(waiting, replies, strict=True):
-        if one.done():
+    for future, reply in zip(waiting, replies, strict=True):
+        if future.done():
             continue
         if isinstance(reply, Exception):
-            one.set_exception(reply)
+            future.set_exception(reply)
         else:
-            one.set_result(reply)
+            future.set_result(reply)
 
 
 async def _send_command(redis: Redis, words: Command) -> object:
@@ -167,14 +168,14 @@ async def _send_pipeline(redis: Redis, rows: Iterable[Command]) -> list[object]:
         return cast("list[object]", await pipe.execute(raise_on_error=False))
 
 
-_TRIPS: "WeakKeyDictionary[Redis, _SharedRoundTrip]" = WeakKeyDictionary()
+_ROUND_TRIPS: "WeakKeyDictionary[Redis, _SharedRoundTrip]" = WeakKeyDictionary()
 
 
 def _round_trip_of(redis: Redis) -> _SharedRoundTrip:
     """The shared round trip of a client, for all scripts on it."""
-    if (known := _TRIPS.get(redis)) is None:
-        known = _TRIPS[redis] = _SharedRoundTrip(redis)
-    return known
+    if (trip := _ROUND_TRIPS.get(redis)) is None:
+        trip = _ROUND_TRIPS[redis] = _SharedRoundTrip(redis)
+    return trip
 
 
 class Scripts:
@@ -189,10 +190,10 @@ class Scripts:
     async def run(self, name: str, keys: Sequence[str], arguments: Iterable[Argument]) -> Reply:
         parts = [len(keys), *keys, *arguments]
 
-        async def evaluate(again: bool) -> Reply:
-            text = script_source(name, again=again)
+        async def evaluate(is_repeated: bool) -> Reply:
+            text = script_source(name, is_repeated=is_repeated)
             try:
-                return cast(Reply, await self._send_words("EVALSHA", digest_of(text), *parts))
+                return cast(Reply, await self._send_words("EVALSHA", script_digest(text), *parts))
             except NoScriptError:  # the server was restarted, or its scripts were flushed
                 return cast(Reply, await self._send_words("EVAL", text, *parts))
 
@@ -204,14 +205,14 @@ class Scripts:
         """The script's reply, and whether ``replicas`` replicas confirmed its writes in time."""
         parts = [len(keys), *keys, *arguments]
 
-        async def evaluate(again: bool) -> tuple[Reply, bool]:
-            text = script_source(name, again=again)
-            reply, had = await self._send_and_wait(["EVALSHA", digest_of(text), *parts], replicas)
+        async def evaluate(is_repeated: bool) -> tuple[Reply, bool]:
+            text = script_source(name, is_repeated=is_repeated)
+            reply, replica_count = await self._send_confirmed(["EVALSHA", script_digest(text), *parts], replicas)
             if isinstance(reply, NoScriptError):
-                reply, had = await self._send_and_wait(["EVAL", text, *parts], replicas)
+                reply, replica_count = await self._send_confirmed(["EVAL", text, *parts], replicas)
             if isinstance(reply, ResponseError):
                 raise reply
-            return reply, isinstance(had, int) and had >= replicas
+            return reply, isinstance(replica_count, int) and replica_count >= replicas
 
         return await self._retry(evaluate)
 
@@ -227,15 +228,14 @@ class Scripts:
         self, calls: "Iterable[tuple[str, Sequence[str], Sequence[Argument]]]"
     ) -> "list[Reply | ResponseError]":
         """Runs several scripts in one round trip; returns each one's reply or error."""
-        rows: list[tuple[str, list[Argument]]] = [(name, [len(keys), *keys, *rest]) for name, keys, rest in calls]
+        rows = [(name, list[Argument]([len(keys), *keys, *arguments])) for name, keys, arguments in calls]
 
-        async def evaluate(again: bool) -> "list[Reply | ResponseError]":
-            texts = {name: script_source(name, again=again) for name, _ in rows}
-            replies = await self._send_commands([["EVALSHA", digest_of(texts[name]), *row] for name, row in rows])
-            missed = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
-            words: list[list[Argument]] = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in missed]
-            mended = await self._send_commands(words) if missed else []
-            for place, reply in zip(missed, mended, strict=True):
+        async def evaluate(is_repeated: bool) -> "list[Reply | ResponseError]":
+            texts = {name: script_source(name, is_repeated=is_repeated) for name, _ in rows}
+            replies = await self._send_commands([["EVALSHA", script_digest(texts[name]), *row] for name, row in rows])
+            unloaded = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+            commands = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in unloaded]
+            for place, reply in zip(unloaded, await self._send_commands(commands) if unloaded else [], strict=True):
                 replies[place] = reply
             return replies
 
@@ -270,7 +270,7 @@ class Scripts:
     async def _send_commands(self, rows: Sequence[Command]) -> "list[Reply | ResponseError]":
         return cast("list[Reply | ResponseError]", await self._trip.execute(self._redis, rows))
 
-    async def _send_and_wait(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
+    async def _send_confirmed(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
         rows: list[Command] = [words, ["WAIT", replicas, CONFIRM_MS]]
         async with asyncio.timeout(ANSWER_SECONDS):
             return cast("list[Reply | ResponseError]", await _send_pipeline(self._redis, rows))
@@ -281,20 +281,20 @@ class Scripts:
         ``act`` gets whether this is a repeated call.
         """
         until = asyncio.get_running_loop().time() + self._patience
-        pause, again = _PAUSE_SECONDS, False
+        pause, is_repeated = _PAUSE_SECONDS, False
         while True:
             try:
-                return await act(again)
+                return await act(is_repeated)
             except (RedisError, OSError) as error:
                 if not _is_transient(error) or asyncio.get_running_loop().time() + pause > until:
                     raise store_unavailable(error) from error
-            again = True
+            is_repeated = True
             await asyncio.sleep(pause)
             pause = min(2 * pause, _PAUSE_SECONDS_MOST)
 
 
 def _is_transient(error: Exception) -> bool:
-    return isinstance(error, _MAY_PASS) and not isinstance(error, AuthenticationError)
+    return isinstance(error, _TRANSIENT_ERRORS) and not isinstance(error, AuthenticationError)
 
 
 @asynccontextmanager
@@ -316,13 +316,13 @@ _HOST = rf"(?<![\w.-])(?!{_CLOCK_TIME})[\w.-]+|\[[\da-fA-F:]+\]"  # a name is tr
 _ADDRESS = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST}):\d{{2,5}}\b|\('[^']+', \d+\)")
 
 
-_SCRIPT = re.compile(r"\s*script: [0-9a-f]{40}.*", re.DOTALL)
+_SCRIPT_NOTE = re.compile(r"\s*script: [0-9a-f]{40}.*", re.DOTALL)
 
 
 def store_unavailable(error: Exception) -> StoreUnavailable:
     """The error for callers, without our server's address or script; its cause has the details."""
-    said = _ADDRESS.sub("its address", _SCRIPT.sub("", str(error)))
-    return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}{said and f': {said}'}")
+    message = _ADDRESS.sub("its address", _SCRIPT_NOTE.sub("", str(error)))
+    return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}{message and f': {message}'}")
 
 
 class ScriptedStore:

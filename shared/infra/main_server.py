@@ -18,7 +18,7 @@ GRACE_SECONDS = 10
 # A balancer keeps its connections for a minute and may send a request just as we close one, which it then answers 502:
 # so they are closed by the balancer, and not by us.
 KEEP_ALIVE_SECONDS = 75
-_MOST_SAID = 64 * 1024  # bytes of one message that comes in over a websocket
+_MOST_WEBSOCKET_BYTES = 64 * 1024  # bytes of one message that comes in over a websocket
 _MARGIN_SECONDS = 2.0  # before the grace is over: enough to send answers that are hurried
 
 
@@ -42,14 +42,14 @@ class ShutdownHooks(Protocol):
 
 
 def serve_until_stopped(
-    app: ASGIApp, host: str, port: int, hooks: ShutdownHooks | None = None, websockets: bool = False
+    app: ASGIApp, host: str, port: int, hooks: ShutdownHooks | None = None, has_websockets: bool = False
 ) -> None:
     """Serves until SIGTERM or SIGINT; returns when the requests in progress are answered or the grace time is over.
 
-    A second signal ends the lingering. WebSockets are off unless ``websockets`` is set.
+    A second signal ends the lingering. WebSockets are off unless ``has_websockets`` is set.
     """
     grace = GRACE_SECONDS if hooks is None else math.ceil(hooks.grace_seconds)
-    stoppable_server(uvicorn_config(app, host, port, grace, websockets), hooks).run()
+    stoppable_server(uvicorn_config(app, host, port, grace, has_websockets), hooks).run()
 
 
 def stoppable_server(config: uvicorn.Config, hooks: ShutdownHooks | None = None) -> uvicorn.Server:
@@ -64,17 +64,17 @@ def stoppable_server(config: uvicorn.Config, hooks: ShutdownHooks | None = None)
     return server
 
 
-def uvicorn_config(app: ASGIApp, host: str, port: int, grace_seconds: int, websockets: bool = False) -> uvicorn.Config:
-    """uvicorn's configuration for an application. uvicorn evaluates ``X-Forwarded-*``, since it knows the trusted
-    proxies.
-    """
+def uvicorn_config(
+    app: ASGIApp, host: str, port: int, grace_seconds: int, has_websockets: bool = False
+) -> uvicorn.Config:
+    """uvicorn's configuration for an application, with ``X-Forwarded-*`` left to whoever knows the trusted proxies."""
     return uvicorn.Config(
         app,
         host=host,
         port=port,
         http=BoundedHttp,
-        ws="websockets-sansio" if websockets else "none",
-        ws_max_size=_MOST_SAID,
+        ws="websockets-sansio" if has_websockets else "none",
+        ws_max_size=_MOST_WEBSOCKET_BYTES,
         log_config=None,
         access_log=False,
         proxy_headers=False,
@@ -89,7 +89,7 @@ class _LingeringServer(uvicorn.Server):
         super().__init__(config)
         self._hooks = hooks
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._announced = False
+        self._is_announced = False
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -98,9 +98,9 @@ class _LingeringServer(uvicorn.Server):
 
     @override
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        if self._loop is None or self._loop.is_closed() or self._announced:
+        if self._loop is None or self._loop.is_closed() or self._is_announced:
             return super().handle_exit(sig, frame)
-        self._announced = True
+        self._is_announced = True
         self._loop.call_soon_threadsafe(self._linger, self._loop, sig)
         return None
 
@@ -111,6 +111,6 @@ class _LingeringServer(uvicorn.Server):
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._hooks.close()
-        left = max(0.0, self._hooks.grace_seconds - _MARGIN_SECONDS)
-        asyncio.get_running_loop().call_later(left, self._hooks.end_waits)
+        seconds_left = max(0.0, self._hooks.grace_seconds - _MARGIN_SECONDS)
+        asyncio.get_running_loop().call_later(seconds_left, self._hooks.end_waits)
         await super().shutdown(sockets)

@@ -16,12 +16,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from typing_extensions import override
 
-from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER, Metric, MetricKind
+from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER_SERIES, Metric, MetricKind
 from shared.domain.version import VERSION
 from shared.ports.meter import Meter
 
 _Collector: TypeAlias = Counter | Gauge | Histogram
-_KINDS: Mapping[MetricKind, type[Counter | Gauge]] = {MetricKind.COUNTER: Counter, MetricKind.GAUGE: Gauge}
+_COLLECTOR_TYPES: Mapping[MetricKind, type[Counter | Gauge]] = {MetricKind.COUNTER: Counter, MetricKind.GAUGE: Gauge}
 
 
 class Metrics(Meter):
@@ -32,8 +32,8 @@ class Metrics(Meter):
         self.registry = CollectorRegistry(auto_describe=True)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
-        shown = (metric for metric in METRICS if metric.scope.includes_service(service))
-        self._collectors = {metric.name: _make_collector(metric, self.registry) for metric in shown}
+        exposed = (metric for metric in METRICS if metric.scope.includes_service(service))
+        self._collectors = {metric.name: _make_collector(metric, self.registry) for metric in exposed}
         self._series: dict[str, dict[tuple[str, ...], _Collector]] = {name: {} for name in self._collectors}
         for metric in METRICS:
             for values in metric.begins_with:
@@ -41,27 +41,27 @@ class Metrics(Meter):
         self.set_gauge(BUILD, 1, version=VERSION, service=service)
 
     def add(self, metric: Metric, amount: float = 1, **labels: str) -> None:
-        found = self._find_series(metric, labels)
-        if type(found) is Counter or type(found) is Gauge:  # isinstance asks their abstract base each time
-            found.inc(amount)
+        series = self._find_series(metric, labels)
+        if type(series) is Counter or type(series) is Gauge:  # isinstance asks their abstract base each time
+            series.inc(amount)
 
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
-        found = self._find_series(metric, labels)
-        if type(found) is Histogram:
-            found.observe(value)
+        series = self._find_series(metric, labels)
+        if type(series) is Histogram:
+            series.observe(value)
 
     def set_gauge(self, metric: Metric, value: float, **labels: str) -> None:
-        found = self._find_series(metric, labels)
-        if type(found) is Gauge:
-            found.set(value)
+        series = self._find_series(metric, labels)
+        if type(series) is Gauge:
+            series.set(value)
 
     @override
     def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
         """A function that records to one series, looked up once. Not for a metric that is cleared."""
-        found = self._find_series(metric, labels)
-        if isinstance(found, Histogram):
-            return found.observe
-        return _ignore_value if found is None else found.inc
+        series = self._find_series(metric, labels)
+        if isinstance(series, Histogram):
+            return series.observe
+        return _ignore_value if series is None else series.inc
 
     def clear(self, metric: Metric) -> None:
         """Makes the metric unknown until it is set again: without samples, or NaN for a gauge without labels."""
@@ -74,7 +74,7 @@ class Metrics(Meter):
         self._series[metric.name].clear()
 
     def _find_series(self, metric: Metric, labels: Mapping[str, str]) -> _Collector | None:
-        """The series with these labels, or the series ``OTHER`` once the metric has ``MOST_SERIES``.
+        """The series with these labels, or the series ``OTHER_SERIES`` once the metric has ``MOST_SERIES``.
 
         None if the metric is not exposed.
         """
@@ -82,13 +82,13 @@ class Metrics(Meter):
         if collector is None or not metric.labels:
             return collector
         values = tuple([labels[name] for name in metric.labels])
-        series = self._series[metric.name]
-        found = series.get(values)
-        if found is None:
-            if len(series) >= MOST_SERIES:
-                return collector.labels(*(OTHER,) * len(values))
-            found = series[values] = collector.labels(*values)
-        return found
+        series_by_values = self._series[metric.name]
+        series = series_by_values.get(values)
+        if series is None:
+            if len(series_by_values) >= MOST_SERIES:
+                return collector.labels(*(OTHER_SERIES,) * len(values))
+            series = series_by_values[values] = collector.labels(*values)
+        return series
 
 
 def _ignore_value(_: float) -> None:
@@ -98,10 +98,10 @@ def _ignore_value(_: float) -> None:
 def _make_collector(metric: Metric, registry: CollectorRegistry) -> _Collector:
     if metric.kind is MetricKind.HISTOGRAM:
         return Histogram(metric.name, metric.help, metric.labels, buckets=metric.buckets, registry=registry)
-    return _KINDS[metric.kind](metric.name, metric.help, metric.labels, registry=registry)
+    return _COLLECTOR_TYPES[metric.kind](metric.name, metric.help, metric.labels, registry=registry)
 
 
-PATH = "/metrics"
+METRICS_PATH = "/metrics"
 _TIMEOUT_SECONDS = 3.0  # for all that is read: less than a scrape's time-out
 
 log = structlog.get_logger()
@@ -135,7 +135,7 @@ class MetricsPage:
 
 
 def metrics_route(page: MetricsPage) -> Route:
-    return Route(PATH, page.answer)
+    return Route(METRICS_PATH, page.answer)
 
 
 def metrics_app(page: MetricsPage) -> Starlette:

@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.contracts.base import first_fault
-from shared.domain.model_price import NANO, Price
+from shared.domain.model_price import NANOS_A_DOLLAR, Price
 from shared.infra.starting import CannotStart
 
 _OWN_PRICES = Path(__file__).with_name("model_prices.json")
@@ -39,18 +39,18 @@ class _PriceFile(BaseModel):
 
 def read_prices(path: Path | None = None) -> Mapping[str, Price]:
     """The price of each model; prices in the file at ``path`` override ours. Raises ``BadPriceFile``."""
-    own = {} if path is None else _read_file(path)
-    return {**_read_file(_OWN_PRICES), **own}
+    overriding = {} if path is None else _read_file(path)
+    return {**_read_file(_OWN_PRICES), **overriding}
 
 
 def _read_file(path: Path) -> dict[str, Price]:
     try:
-        read = _PriceFile.model_validate_json(path.read_bytes())
+        price_file = _PriceFile.model_validate_json(path.read_bytes())
     except OSError as error:
         raise BadPriceFile(f"MODEL_PRICES cannot be read: {error}") from error
     except ValidationError as error:
         raise BadPriceFile(f"MODEL_PRICES {path} cannot be used: {first_fault(error)}") from error
-    return {name: _read_price(model) for name, model in read.models.items()}
+    return {name: _read_price(model) for name, model in price_file.models.items()}
 
 
 def _read_price(model: _ModelPrices) -> Price:
@@ -64,4 +64,4 @@ def _read_price(model: _ModelPrices) -> Price:
 
 def _round_nanos(dollars: Decimal) -> int:
     """The price of one token in nano-dollars, rounded up. ``dollars``: for a million tokens."""
-    return -int(-(dollars * NANO) // _MILLION)
+    return -int(-(dollars * NANOS_A_DOLLAR) // _MILLION)

@@ -18,12 +18,12 @@ from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 from structlog.contextvars import bound_contextvars
 from typing_extensions import override
 
-from shared.domain.redaction import HIDDEN, redact_text
+from shared.domain.redaction import HIDDEN_VALUES, redact_text
 from shared.domain.span_names import ERROR_TYPE
 from shared.domain.version import VERSION
 from shared.ports.tracing import Attribute, Span, SpanKind, Tracer
 
-_KINDS: Mapping[SpanKind, otel.SpanKind] = {kind: otel.SpanKind[kind.name] for kind in SpanKind}
+_OTEL_KINDS: Mapping[SpanKind, otel.SpanKind] = {kind: otel.SpanKind[kind.name] for kind in SpanKind}
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _NOT_ERRORS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 _current: ContextVar[otel.Span] = ContextVar("current_span", default=otel.INVALID_SPAN)
@@ -65,32 +65,36 @@ class OtelTracer(Tracer):
     def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[OtelSpan]:
-        linked = _read_parent(link).get_span_context()
-        links = (otel.Link(linked),) if linked.is_valid else ()
+        link_context = _read_parent(link).get_span_context()
+        links = (otel.Link(link_context),) if link_context.is_valid else ()
         return self._open(name, kind, _read_parent(parent), links)
 
     def current_span(self) -> OtelSpan:
         return OtelSpan(_current.get())
 
     def traceparent(self) -> str | None:
-        said = _current.get().get_span_context()
-        if not said.is_valid:
+        context = _current.get().get_span_context()
+        if not context.is_valid:
             return None
-        return f"00-{otel.format_trace_id(said.trace_id)}-{otel.format_span_id(said.span_id)}-{said.trace_flags:02x}"
+        trace_id, span_id = otel.format_trace_id(context.trace_id), otel.format_span_id(context.span_id)
+        return f"00-{trace_id}-{span_id}-{context.trace_flags:02x}"
 
     @contextmanager
     def _open(self, name: str, kind: SpanKind, parent: otel.Span, links: tuple[otel.Link, ...]) -> Iterator[OtelSpan]:
-        within = otel.set_span_in_context(parent, Context())
-        span = self._tracer.start_span(_redact_attribute(name), within, _KINDS[kind], links=links)
-        said, ours, token = span.get_span_context(), OtelSpan(span), _current.set(span)
-        ids = {"trace_id": otel.format_trace_id(said.trace_id), "span_id": otel.format_span_id(said.span_id)}
+        parent_context = otel.set_span_in_context(parent, Context())
+        span = self._tracer.start_span(_redact_attribute(name), parent_context, _OTEL_KINDS[kind], links=links)
+        span_context, own_span, token = span.get_span_context(), OtelSpan(span), _current.set(span)
+        ids = {
+            "trace_id": otel.format_trace_id(span_context.trace_id),
+            "span_id": otel.format_span_id(span_context.span_id),
+        }
         try:
             with bound_contextvars(**ids):
-                yield ours
+                yield own_span
         except _NOT_ERRORS:
             raise
         except BaseException as error:
-            ours.record_failure(type(error).__name__)
+            own_span.record_failure(type(error).__name__)
             raise
         finally:
             _current.reset(token)
@@ -101,11 +105,11 @@ def _redact_value(value: Attribute) -> Attribute:
     """The value as it may appear in a trace, with protected values removed from texts (I12)."""
     if isinstance(value, str):
         return _redact_attribute(value)
-    return value if isinstance(value, bool | int | float) else tuple(_redact_attribute(one) for one in value)
+    return value if isinstance(value, bool | int | float) else tuple(_redact_attribute(text) for text in value)
 
 
 def _redact_attribute(text: str) -> str:
-    return redact_text(text, hidden) if (hidden := HIDDEN.get()) else _without_marks(text)
+    return redact_text(text, hidden) if (hidden := HIDDEN_VALUES.get()) else _without_marks(text)
 
 
 _without_marks = lru_cache(maxsize=4_096)(redact_text)  # the same few names, over and over
@@ -113,12 +117,12 @@ _without_marks = lru_cache(maxsize=4_096)(redact_text)  # the same few names, ov
 
 def _read_parent(traceparent: str | None) -> otel.Span:
     """The span that a ``traceparent`` names; an invalid span if it is malformed (W3C Trace Context, section 3.2)."""
-    found = _TRACEPARENT.fullmatch(traceparent or "")
-    if found is None or found[1] == "ff" or (found[1] == "00" and found[5]):
+    match = _TRACEPARENT.fullmatch(traceparent or "")
+    if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
         return otel.INVALID_SPAN
-    flags = otel.TraceFlags(int(found[4], 16) & otel.TraceFlags.SAMPLED)
+    flags = otel.TraceFlags(int(match[4], 16) & otel.TraceFlags.SAMPLED)
     return otel.NonRecordingSpan(
-        otel.SpanContext(int(found[2], 16), int(found[3], 16), is_remote=True, trace_flags=flags)
+        otel.SpanContext(int(match[2], 16), int(match[3], 16), is_remote=True, trace_flags=flags)
     )
 
 

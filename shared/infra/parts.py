@@ -33,13 +33,13 @@ def load_part(service: str, name: str) -> object:
 def _find_entry(service: str, name: str) -> EntryPoint:
     """The entry point of a part. Ours are searched first: searching all distributions takes tens of milliseconds."""
     group = f"purple_agent.{service}"
-    own = _own_entries().get(group, {})
-    if name in own:
-        return EntryPoint(name, own[name], group)
-    known = {entry.name: entry for entry in entry_points(group=group)}
-    if name not in known:
-        raise ValueError(f"there is no part {name!r}; there are {', '.join(sorted({*own, *known})) or 'none'}")
-    return known[name]
+    own_values = _own_entries().get(group, {})
+    if name in own_values:
+        return EntryPoint(name, own_values[name], group)
+    entries = {entry.name: entry for entry in entry_points(group=group)}
+    if name not in entries:
+        raise ValueError(f"there is no part {name!r}; there are {', '.join(sorted({*own_values, *entries})) or 'none'}")
+    return entries[name]
 
 
 @cache

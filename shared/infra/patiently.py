@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-PAUSES = (0.3, 0.8, 1.5, 3.0)  # seconds between attempts: who was killed is back by then, on a busy machine too
-PATIENCE = 5.0  # seconds of attempts after which nothing is asked again: who answers slowly is not asked five times
+RETRY_PAUSES = (0.3, 0.8, 1.5, 3.0)  # seconds between attempts: who was killed is back by then, on a busy machine too
+RETRY_PATIENCE_SECONDS = 5.0  # of attempts; then nothing is asked again: who answers slowly is not asked five times
+
 
 T = TypeVar("T")
 
@@ -13,8 +14,8 @@ T = TypeVar("T")
 async def retry_with_pauses(
     ask: Callable[[], Awaitable[T]],
     retry_on: tuple[type[Exception], ...],
-    pauses: tuple[float, ...] = PAUSES,
-    patience: float = PATIENCE,
+    pauses: tuple[float, ...] = RETRY_PAUSES,
+    patience: float = RETRY_PATIENCE_SECONDS,
     never: tuple[type[Exception], ...] = (),
 ) -> T:
     """The answer of ``ask``, which is repeated after each of ``pauses`` while it raises one of ``retry_on``.

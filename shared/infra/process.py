@@ -12,15 +12,13 @@ from typing import Literal
 
 import structlog
 
-from shared.domain.redaction import HIDDEN, redact_credentials, redact_json, redact_text
+from shared.domain.redaction import HIDDEN_VALUES, redact_credentials, redact_json, redact_text
 
 _PR_SET_PDEATHSIG = 1
 
 
 def tune_gc() -> None:
-    """Excludes everything allocated at start-up from garbage collection, whose full passes cause the slowest
-    responses.
-    """
+    """Excludes what start-up allocated from garbage collection, whose full passes cause the slowest responses."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 50, 1000)
@@ -65,26 +63,26 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
 
     Protected values and credentials are removed from every line.
     """
-    least = logging.getLevelNamesMapping()[level.upper()] if isinstance(level, str) else level
-    shared: list[structlog.typing.Processor] = [
+    least_level = logging.getLevelNamesMapping()[level.upper()] if isinstance(level, str) else level
+    common: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    last: list[structlog.typing.Processor] = [_redact_event, _service_adder(service), _redacting_renderer(form)]
+    final: list[structlog.typing.Processor] = [_redact_event, _service_adder(service), _redacting_renderer(form)]
     structlog.configure(
-        processors=[*shared, *last],
-        wrapper_class=structlog.make_filtering_bound_logger(least),
+        processors=[*common, *final],
+        wrapper_class=structlog.make_filtering_bound_logger(least_level),
         logger_factory=structlog.WriteLoggerFactory(file=sys.stderr),
         cache_logger_on_first_use=True,
     )
     formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last]
+        foreign_pre_chain=common, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final]
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
-    logging.basicConfig(handlers=[handler], level=max(least, logging.WARNING), force=True)
+    logging.basicConfig(handlers=[handler], level=max(least_level, logging.WARNING), force=True)
 
 
 def _redacting_renderer(form: Literal["json", "text"]) -> structlog.typing.Processor:
@@ -105,12 +103,12 @@ def _redact_event(
     _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
     """The event without protected values, even in error messages."""
-    return redact_json(event, HIDDEN.get())
+    return redact_json(event, HIDDEN_VALUES.get())
 
 
 def _represent_value(value: object) -> str:
     """A value that is not JSON, as redacted text."""
-    return redact_text(repr(value), HIDDEN.get())
+    return redact_text(repr(value), HIDDEN_VALUES.get())
 
 
 def _service_adder(service: str) -> structlog.typing.Processor:

@@ -14,13 +14,13 @@ from redis.asyncio.connection import parse_url
 from typing_extensions import override
 
 from shared.infra.lua import ANSWER_SECONDS, Scripts, store_unavailable
-from shared.infra.packed import ESCAPES
+from shared.infra.packed import DECODING_ERRORS
 from shared.infra.redis_address import read_address
 from shared.infra.redis_pools import CONNECT_SECONDS
 
 ReadReply = str | int | None | list["ReadReply"]
-_LIVES_SECONDS = 1.0  # a name that leads to another server by then is followed there
-_AGAIN_SECONDS = 0.5  # between two attempts to connect
+_CONNECTION_LIVES_SECONDS = 1.0  # a name that leads to another server by then is followed there
+_RECONNECT_SECONDS = 0.5  # between two attempts to connect
 
 
 class PackedReads(NamedTuple):
@@ -43,7 +43,7 @@ class ReadPipeline:
     def __init__(self, redis: Redis, url: str) -> None:
         self._scripts, self._address = Scripts(redis), _single_server_options(url)
         self._connection: _ReadConnection | None = None
-        self._connecting = False
+        self._is_connecting = False
         self._next_attempt = 0.0
 
     async def fetch(self, reads: PackedReads) -> Sequence[ReadReply]:
@@ -72,22 +72,22 @@ class ReadPipeline:
         now, current = asyncio.get_running_loop().time(), self._connection
         if current is not None and not current.is_closed and now < current.until:
             return current
-        if self._connecting or now < self._next_attempt:
+        if self._is_connecting or now < self._next_attempt:
             return current if current is not None and not current.is_closed else None
-        self._connecting, self._next_attempt = True, now + _AGAIN_SECONDS
+        self._is_connecting, self._next_attempt = True, now + _RECONNECT_SECONDS
         try:
-            fresh = await _connect(cast("dict[str, object]", self._address))
+            new_connection = await _connect(cast("dict[str, object]", self._address))
         except OSError:
             return None
         finally:
-            self._connecting = False
+            self._is_connecting = False
         if current is not None:
             current.close_when_answered()
         if self._next_attempt == float("inf"):
-            fresh.close()
+            new_connection.close()
             return None
-        self._connection = fresh
-        return fresh
+        self._connection = new_connection
+        return new_connection
 
 
 class _PendingRead(NamedTuple):
@@ -101,15 +101,15 @@ class _ReadConnection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._reader = hiredis.Reader(encoding="utf-8", errors=ESCAPES)
-        self._asked: deque[_PendingRead] = deque()
+        self._reader = hiredis.Reader(encoding="utf-8", errors=DECODING_ERRORS)
+        self._pending: deque[_PendingRead] = deque()
         self._replies: list[ReadReply] = []
         self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
         self._watch: asyncio.TimerHandle | None = None
-        self._retired = False
+        self._is_retired = False
         self._reason: OSError = ConnectionError("the connection to Redis was lost")
-        self.until = self._loop.time() + _LIVES_SECONDS
+        self.until = self._loop.time() + _CONNECTION_LIVES_SECONDS
 
     @property
     def is_closed(self) -> bool:
@@ -124,29 +124,29 @@ class _ReadConnection(asyncio.Protocol):
         self._transport = None
         if self._watch is not None:
             self._watch.cancel()
-        while self._asked:
-            waiting = self._asked.popleft().waiting
+        while self._pending:
+            waiting = self._pending.popleft().waiting
             if not waiting.done():
                 waiting.set_exception(self._reason)
 
     @override
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
-        while self._asked and (reply := self._reader.gets()) is not False:
+        while self._pending and (reply := self._reader.gets()) is not False:
             self._replies.append(cast(ReadReply, reply))
-            if len(self._replies) == self._asked[0].commands:
-                waiting, replies = self._asked.popleft().waiting, self._replies
+            if len(self._replies) == self._pending[0].commands:
+                waiting, replies = self._pending.popleft().waiting, self._replies
                 self._replies = []
                 if not waiting.done():
                     waiting.set_result(replies)
-        if self._retired and not self._asked:
+        if self._is_retired and not self._pending:
             self.close()
 
     async def fetch(self, reads: PackedReads) -> "list[ReadReply]":
         if self._transport is None:
             raise self._reason
         waiting: asyncio.Future[list[ReadReply]] = self._loop.create_future()
-        self._asked.append(_PendingRead(waiting, len(reads.commands), self._loop.time() + ANSWER_SECONDS))
+        self._pending.append(_PendingRead(waiting, len(reads.commands), self._loop.time() + ANSWER_SECONDS))
         if self._watch is None:
             self._watch = self._loop.call_later(ANSWER_SECONDS, self._abort_if_late)
         if not self._unsent:
@@ -161,8 +161,8 @@ class _ReadConnection(asyncio.Protocol):
 
     def close_when_answered(self) -> None:
         """Closes the connection as soon as everything asked has been answered."""
-        self._retired = True
-        if not self._asked:
+        self._is_retired = True
+        if not self._pending:
             self.close()
 
     def close(self) -> None:
@@ -171,14 +171,14 @@ class _ReadConnection(asyncio.Protocol):
 
     def _abort_if_late(self) -> None:
         self._watch = None
-        if not self._asked or self._transport is None:
+        if not self._pending or self._transport is None:
             return
-        left = self._asked[0].until - self._loop.time()
-        if left <= 0:
+        seconds_left = self._pending[0].until - self._loop.time()
+        if seconds_left <= 0:
             self._reason = TimeoutError("Redis took too long")
             self._transport.abort()
         else:
-            self._watch = self._loop.call_later(left, self._abort_if_late)
+            self._watch = self._loop.call_later(seconds_left, self._abort_if_late)
 
 
 async def _connect(address: "dict[str, object]") -> _ReadConnection:

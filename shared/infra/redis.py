@@ -11,13 +11,13 @@ from shared.infra import keys
 from shared.infra.lineage import RedisLineage, lineage_of
 from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.infra.redis_address import read_address
-from shared.infra.redis_cluster import cluster_client
+from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.redis_pools import FollowingPool
 from shared.infra.service_settings import Settings
 from shared.ports.store import StoreUnavailable
 
 START_SECONDS = 4.0  # a server that is just being restarted
-_START_PAUSE = 0.1
+_START_PAUSE_SECONDS = 0.1
 _DURABLE_SETTINGS = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
 
 
@@ -81,13 +81,13 @@ def connect(url: str) -> Redis:
     """
     address = read_address(url)
     if address.kind == "cluster":
-        return cast(Redis, cluster_client(address))
+        return cast(Redis, ClusterRedis(address))  # type: ignore[abstract]  # a cluster lacks a pool that redis-py declares
     return Redis.from_pool(FollowingPool(address, RedisLineage(address.confirm_replicas)))
 
 
 def make_queue_pool(url: str) -> FollowingPool:
     """A connection pool for arq, without decoding of replies."""
-    return FollowingPool(read_address(url), decode=False)
+    return FollowingPool(read_address(url), decodes=False)
 
 
 async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
@@ -99,15 +99,15 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
     if allow_volatile:
         lineage_of(redis).accept_failover_risk()
         return
-    found = await _read_configuration(redis)
-    wrong = [
-        f"{name} is {found.get(name)!r}, not {value!r}"
+    configuration = await _read_configuration(redis)
+    problems = [
+        f"{name} is {configuration.get(name)!r}, not {value!r}"
         for name, value in _DURABLE_SETTINGS.items()
-        if found.get(name) != value
+        if configuration.get(name) != value
     ]
-    if wrong:
+    if problems:
         raise VolatileRedis(
-            f"REDIS_URL must name a server that forgets nothing: {', '.join(wrong)}; "
+            f"REDIS_URL must name a server that forgets nothing: {', '.join(problems)}; "
             "set ALLOW_VOLATILE_REDIS=true to allow it."
         )
     check_lineage(redis)
@@ -115,7 +115,7 @@ async def check_durable(redis: Redis, *, allow_volatile: bool = False) -> None:
 
 async def check_writable(redis: Redis) -> None:
     """Raises ``StoreUnavailable`` if the server refuses writes, as when its memory is full (``noeviction``)."""
-    await Scripts(redis, patience=0).run("probe", [keys.PROBE], [])
+    await Scripts(redis, patience=0).run("probe", [keys.PROBE_KEY], [])
 
 
 def check_lineage(redis: Redis) -> None:
@@ -141,16 +141,16 @@ async def check_durable_at_start(redis: Redis, *, allow_volatile: bool = False, 
         except StoreUnavailable:
             if clock() >= until:
                 raise
-        await asyncio.sleep(_START_PAUSE)
+        await asyncio.sleep(_START_PAUSE_SECONDS)
 
 
 async def _read_configuration(redis: Redis) -> dict[str, str]:
     async with bounded_redis_calls():
         try:
-            found = await redis.config_get(*_DURABLE_SETTINGS)  # type: ignore[arg-type]  # redis-py means one name each
+            configuration = await redis.config_get(*_DURABLE_SETTINGS)  # type: ignore[arg-type]  # redis-py means one name each
         except ResponseError as error:
             raise VolatileRedis(
                 f"REDIS_URL names a server that does not show its configuration ({error}); "
                 "set ALLOW_VOLATILE_REDIS=true if you know that it is durable."
             ) from error
-    return cast(dict[str, str], found)
+    return cast(dict[str, str], configuration)

@@ -6,15 +6,12 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
 from redis.asyncio.connection import parse_url
 
-_SENTINEL, _SENTINEL_TLS, _CLUSTER, _CLUSTER_TLS = (
-    "redis+sentinel",
-    "rediss+sentinel",
-    "redis+cluster",
-    "rediss+cluster",
-)
-_SENTINEL_PORT, _PORT = 26379, 6379
+# The scheme of each server by the scheme of the URL.
+_SENTINEL_SCHEMES = {"redis+sentinel": "redis", "rediss+sentinel": "rediss"}
+_CLUSTER_SCHEMES = {"redis+cluster": "redis", "rediss+cluster": "rediss"}
+_SENTINEL_PORT, _REDIS_PORT = 26379, 6379
 _MOST_REPLICAS = 8
-LIKE = (
+ACCEPTED_FORMS = (
     "it must be like redis://host:6379/0, rediss://host:6379/0, unix:///path, "
     "redis+sentinel://user:password@host:26379,host:26379/service/0 or redis+cluster://host:6379"
 )
@@ -47,45 +44,45 @@ def read_address(url: str) -> RedisAddress:
     try:
         return _parse_url(url)
     except (ValueError, UnicodeError):
-        raise ValueError(LIKE) from None
+        raise ValueError(ACCEPTED_FORMS) from None
 
 
 def _parse_url(url: str) -> RedisAddress:
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
-    confirm = int(query.pop("confirm_replicas", "0"))
-    if not 0 <= confirm <= _MOST_REPLICAS:
+    replica_count = int(query.pop("confirm_replicas", "0"))
+    if not 0 <= replica_count <= _MOST_REPLICAS:
         raise ValueError
-    if parts.scheme in (_SENTINEL, _SENTINEL_TLS):
-        return _read_sentinel(parts, query, confirm)
-    if parts.scheme in (_CLUSTER, _CLUSTER_TLS):
-        return _read_cluster_address(parts, query, confirm)
-    plain = parts._replace(query=urlencode(query)).geturl() if confirm else url
-    parse_url(plain)
-    return RedisAddress("server", plain, confirm_replicas=confirm)
+    if parts.scheme in _SENTINEL_SCHEMES:
+        return _read_sentinel(parts, query, replica_count)
+    if parts.scheme in _CLUSTER_SCHEMES:
+        return _read_cluster_address(parts, query, replica_count)
+    server_url = parts._replace(query=urlencode(query)).geturl() if replica_count else url
+    parse_url(server_url)
+    return RedisAddress("server", server_url, confirm_replicas=replica_count)
 
 
-def _read_sentinel(parts: SplitResult, query: dict[str, str], confirm: int) -> RedisAddress:
+def _read_sentinel(parts: SplitResult, query: dict[str, str], replica_count: int) -> RedisAddress:
     credentials, _, hosts = parts.netloc.rpartition("@")
     service, _, database = parts.path.strip("/").partition("/")
     username, password = query.pop("sentinel_username", None), query.pop("sentinel_password", None)
-    scheme = "rediss" if parts.scheme == _SENTINEL_TLS else "redis"
-    plain = f"{scheme}://{credentials + '@' if credentials else ''}/{int(database or 0)}?{urlencode(query)}"
-    parse_url(plain)
+    login = f"{credentials}@" if credentials else ""
+    server_url = f"{_SENTINEL_SCHEMES[parts.scheme]}://{login}/{int(database or 0)}?{urlencode(query)}"
+    parse_url(server_url)
     if not service:
         raise ValueError
     nodes = _parse_nodes(hosts, _SENTINEL_PORT)
-    return RedisAddress("sentinel", plain, nodes, unquote(service), username, password, confirm)
+    return RedisAddress("sentinel", server_url, nodes, unquote(service), username, password, replica_count)
 
 
-def _read_cluster_address(parts: SplitResult, query: dict[str, str], confirm: int) -> RedisAddress:
+def _read_cluster_address(parts: SplitResult, query: dict[str, str], replica_count: int) -> RedisAddress:
     credentials, _, hosts = parts.netloc.rpartition("@")
-    if confirm or parts.path.strip("/0"):  # a cluster has one database, and WAIT has no way through it
+    if replica_count or parts.path.strip("/0"):  # a cluster has one database, and WAIT has no way through it
         raise ValueError
-    scheme = "rediss" if parts.scheme == _CLUSTER_TLS else "redis"
-    plain = f"{scheme}://{credentials + '@' if credentials else ''}?{urlencode(query)}"
-    parse_url(plain)
-    return RedisAddress("cluster", plain, _parse_nodes(hosts, _PORT))
+    login = f"{credentials}@" if credentials else ""
+    server_url = f"{_CLUSTER_SCHEMES[parts.scheme]}://{login}?{urlencode(query)}"
+    parse_url(server_url)
+    return RedisAddress("cluster", server_url, _parse_nodes(hosts, _REDIS_PORT))
 
 
 def _parse_nodes(hosts: str, port: int) -> tuple[tuple[str, int], ...]:
@@ -93,7 +90,7 @@ def _parse_nodes(hosts: str, port: int) -> tuple[tuple[str, int], ...]:
 
 
 def _parse_node(text: str, port: int) -> tuple[str, int]:
-    found = urlsplit(f"//{text}")
-    if not found.hostname:
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname:
         raise ValueError
-    return found.hostname, found.port or port
+    return parts.hostname, parts.port or port

@@ -10,7 +10,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, RedisClusterException
 
-from shared.infra.packed import ESCAPES
+from shared.infra.packed import DECODING_ERRORS
 from shared.infra.redis_address import RedisAddress
 
 _CONNECT_SECONDS = 2.0
@@ -32,7 +32,7 @@ class ClusterRedis(RedisCluster):
             cluster_error_retry_attempts=1,
             connection_error_retry_attempts=1,
             decode_responses=True,
-            encoding_errors=ESCAPES,
+            encoding_errors=DECODING_ERRORS,
             socket_connect_timeout=_CONNECT_SECONDS,
             retry=Retry(NoBackoff(), 0),
             ssl=self._tls,
@@ -58,7 +58,7 @@ class ClusterRedis(RedisCluster):
             port=int(node.port),
             ssl=self._tls,
             decode_responses=True,
-            encoding_errors=ESCAPES,
+            encoding_errors=DECODING_ERRORS,
             socket_connect_timeout=_CONNECT_SECONDS,
             **self._listener,  # type: ignore[arg-type]  # a name and a password
         )
@@ -72,8 +72,3 @@ class ClusterRedis(RedisCluster):
 
     def _first_node(self) -> ClusterNode:
         return next(iter(self.nodes_manager.startup_nodes.values()))
-
-
-def cluster_client(address: RedisAddress) -> ClusterRedis:
-    """A client of a cluster, which connects when it is first used."""
-    return ClusterRedis(address)  # type: ignore[abstract]  # redis-py declares a pool that a cluster's client has not

@@ -1,6 +1,4 @@
-"""Connections that follow the primary: one to a server that turns out to be a replica is dropped, and the primary is
-looked up again.
-"""
+"""Connections that follow the primary: if a server turns out to be a replica, the primary is looked up again."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -22,14 +20,14 @@ from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import ConnectionError, DataError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
 from redis.typing import EncodableT
 
-from shared.infra.keys import SERVER
+from shared.infra.keys import SERVER_LINEAGE_KEY
 from shared.infra.lineage import LineageProblem, RedisLineage
 from shared.infra.lua import script_source
-from shared.infra.packed import ESCAPES
+from shared.infra.packed import DECODING_ERRORS
 from shared.infra.redis_address import RedisAddress
 
 CONNECT_SECONDS = 2.0
-CONNECTIONS = 64  # of one client; whoever needs another waits for a free one, within the bound of its command
+MOST_CONNECTIONS = 64  # of one client; whoever needs another waits for a free one, within the bound of its command
 _SENTINEL_SECONDS = 1.0
 _PASSING_ERRORS = ("MISCONF", "NOREPLICAS", "BUSY ")  # words of a server that takes no writes just now
 Locate: TypeAlias = Callable[[], Awaitable[tuple[str, int]]]
@@ -45,14 +43,12 @@ class _FollowingConnection(AbstractConnection):
 
     def __init__(self, *, lineage: RedisLineage | None = None, locate: Locate | None = None, **options: object) -> None:
         self._lineage, self._locate = lineage, locate
-        self._expired = False
+        self._is_expired = False
         super().__init__(**options)  # type: ignore[arg-type]  # redis-py's own options
 
     async def connect(self) -> None:
-        """Connects; closes the connection if that fails half-way, because the next command would read the greeting's
-        replies.
-        """
-        self._expired = False
+        """Connects. A connection that fails half-way is closed: the next command would read the greeting's replies."""
+        self._is_expired = False
         try:
             await super().connect()  # type: ignore[no-untyped-call]  # redis-py
         except BaseException:
@@ -69,10 +65,10 @@ class _FollowingConnection(AbstractConnection):
         """Asks the server whether it is a promoted replica. A refusal is recorded in ``lineage``, not raised."""
         if self._lineage is None:
             return
-        await self.send_command("EVAL", script_source("lineage"), 1, SERVER)
+        await self.send_command("EVAL", script_source("lineage"), 1, SERVER_LINEAGE_KEY)
         try:
-            said = cast("str | bytes", await self.read_response())
-            self._lineage.record_answer(*map(int, said.split()))
+            answer = cast("str | bytes", await self.read_response())
+            self._lineage.record_answer(*map(int, answer.split()))
         except ResponseError as error:
             if self._lineage.problem is None:  # said once: it is asked again with every command
                 log.warning("lineage_unknown", error=str(error))
@@ -110,7 +106,7 @@ class _FollowingConnection(AbstractConnection):
             return [await self._read_reply() for _ in commands]
         except BaseException as error:
             await self.disconnect(nowait=True)
-            if self._expired and isinstance(error, Exception):
+            if self._is_expired and isinstance(error, Exception):
                 raise TimeoutError(f"Redis did not answer within {seconds:g} seconds") from error
             raise
         finally:
@@ -124,18 +120,18 @@ class _FollowingConnection(AbstractConnection):
 
     def _abort_as_late(self) -> None:
         """Aborts the connection when its replies are late, at a tenth of the cost of ``asyncio.timeout``."""
-        self._expired = True
+        self._is_expired = True
         if self._writer is not None:
             self._writer.transport.abort()
 
     def pack_command(self, *args: EncodableT) -> list[bytes]:
         """The command's bytes, packed by hiredis in C."""
-        first = args[0].decode() if isinstance(args[0], bytes) else str(args[0])
-        words = args if " " not in first else (*first.split(), *args[1:])
+        command_name = args[0].decode() if isinstance(args[0], bytes) else str(args[0])
+        words = args if " " not in command_name else (*command_name.split(), *args[1:])
         try:
             return [hiredis.pack_command(words)]  # type: ignore[arg-type]  # of any length and kind: its stub says one
         except TypeError as error:
-            raise DataError(f"a value that Redis does not take in {first}: {error}") from error
+            raise DataError(f"a value that Redis does not take in {command_name}: {error}") from error
 
     @property
     def is_quiet(self) -> bool:
@@ -182,7 +178,7 @@ class _Unix(_FollowingConnection, UnixDomainSocketConnection):
     pass
 
 
-_KINDS: Mapping[type[AbstractConnection], type[_FollowingConnection]] = {
+_FOLLOWING_TYPES: Mapping[type[AbstractConnection], type[_FollowingConnection]] = {
     Connection: _Tcp,
     SSLConnection: _Tls,
     UnixDomainSocketConnection: _Unix,
@@ -190,24 +186,24 @@ _KINDS: Mapping[type[AbstractConnection], type[_FollowingConnection]] = {
 
 
 class FollowingPool(ConnectionPool):
-    """A pool of at most ``CONNECTIONS`` connections to the primary at one address.
+    """A pool of at most ``MOST_CONNECTIONS`` connections to the primary at one address.
 
     While one connection is being opened, others can be taken.
     """
 
-    def __init__(self, address: RedisAddress, lineage: RedisLineage | None = None, *, decode: bool = True) -> None:
+    def __init__(self, address: RedisAddress, lineage: RedisLineage | None = None, *, decodes: bool = True) -> None:
         options = cast("dict[str, object]", parse_url(address.url))
         kind = cast("type[AbstractConnection]", options.pop("connection_class", Connection))
         if kind is not UnixDomainSocketConnection:
             options |= {"socket_keepalive": True}
-        options |= {"decode_responses": decode, "encoding_errors": ESCAPES}
+        options |= {"decode_responses": decodes, "encoding_errors": DECODING_ERRORS}
         options |= {"socket_connect_timeout": CONNECT_SECONDS, "retry": _make_retry()}
         self.lineage = lineage
-        self._slots = asyncio.Semaphore(CONNECTIONS)
+        self._slots = asyncio.Semaphore(MOST_CONNECTIONS)
         self._sentinels = _open_sentinels(address)
         self._service = address.service
         locate = self._find_primary if address.kind == "sentinel" else None
-        super().__init__(connection_class=_KINDS[kind], **options, lineage=lineage, locate=locate)  # type: ignore[arg-type]  # redis-py
+        super().__init__(connection_class=_FOLLOWING_TYPES[kind], **options, lineage=lineage, locate=locate)  # type: ignore[arg-type]  # redis-py
 
     async def exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         """The reply to each command, or the server's error, in one round trip."""
@@ -239,10 +235,10 @@ class FollowingPool(ConnectionPool):
             self._slots.release()
             raise
         try:
-            fresh = not connection.is_connected
-            if fresh or not connection.is_quiet:
+            is_new = not connection.is_connected
+            if is_new or not connection.is_quiet:
                 await self.ensure_connection(connection)
-            if not fresh and self.lineage is not None and self.lineage.failover_risk:
+            if not is_new and self.lineage is not None and self.lineage.failover_risk:
                 await connection.update_lineage()
         except BaseException:
             await self.release(connection)
@@ -265,12 +261,12 @@ class FollowingPool(ConnectionPool):
         for sentinel in self._sentinels:
             try:
                 async with asyncio.timeout(_SENTINEL_SECONDS):
-                    found = await sentinel.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service)  # type: ignore[no-untyped-call]  # redis-py
+                    host_and_port = await sentinel.execute_command("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self._service)  # type: ignore[no-untyped-call]  # redis-py
             except (RedisError, OSError) as error:
                 problems.append(f"{type(error).__name__}: {error}")
                 continue
-            if found:
-                return str(found[0]), int(found[1])
+            if host_and_port:
+                return str(host_and_port[0]), int(host_and_port[1])
             problems.append("it knows no such service")
         raise ConnectionError(f"no sentinel knows the primary of {self._service!r} ({'; '.join(problems)})")
 

@@ -19,8 +19,8 @@ from shared.ports.store import StoreUnavailable
 
 _WAIT_SECONDS = 5
 _MARGIN_SECONDS = 5.0
-_LOOK_SECONDS = 0.05
-_AGAIN_SECONDS = 0.5
+_POLL_SECONDS = 0.05
+_RETRY_SECONDS = 0.5
 
 log = structlog.get_logger()
 
@@ -46,18 +46,18 @@ class RpcQueue:
             answer = await self._scripts.execute("GET", keys.rpc_reply_key(request_id))
             if answer is not None:
                 return str(answer)
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         return None
 
     async def post_request(self, text: str, expires_after: float) -> str:
         """Leaves a request that expires unless it is taken within about ``expires_after`` seconds; returns its id."""
         request = RpcRequest(uuid4().hex, text)
-        row, lives = "\n".join(request), max(1, round(expires_after))
+        row, lives_seconds = "\n".join(request), max(1, round(expires_after))
         await self._scripts.execute_many(
             ("LREM", self._queue, 0, row),  # where this is repeated
             ("RPUSH", self._queue, row),
-            ("EXPIRE", self._queue, lives, "NX"),  # the list does not outlive those who wait for an answer
-            ("EXPIRE", self._queue, lives, "GT"),
+            ("EXPIRE", self._queue, lives_seconds, "NX"),  # the list does not outlive those who wait for an answer
+            ("EXPIRE", self._queue, lives_seconds, "GT"),
         )
         return request.request_id
 
@@ -73,15 +73,15 @@ class RpcQueue:
                     await self._send_reply(request, await do(request.text))
             except StoreUnavailable as error:
                 log.warning("rpc_not_answered", error=str(error))
-                await asyncio.sleep(_AGAIN_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
 
     async def _take_next(self) -> RpcRequest | None:
         async with bounded_redis_calls(_WAIT_SECONDS + _MARGIN_SECONDS):
             popped = self._redis.blpop([self._queue], _WAIT_SECONDS)
-            found = await cast("Awaitable[tuple[str, str] | None]", popped)
-        if found is None:
+            queue_and_row = await cast("Awaitable[tuple[str, str] | None]", popped)
+        if queue_and_row is None:
             return None
-        request_id, _, text = found[1].partition("\n")
+        request_id, _, text = queue_and_row[1].partition("\n")
         return RpcRequest(request_id, text)
 
     async def _send_reply(self, request: RpcRequest, text: str) -> None:

@@ -9,8 +9,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from shared.domain.outgoing import normalize_host_list
 
 
-def _split_at_commas(given: object) -> object:
-    return tuple(filter(None, map(str.strip, given.split(",")))) if isinstance(given, str) else given
+def _split_at_commas(value: object) -> object:
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
 def _check_host_entries(entries: tuple[str, ...]) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ class LogSettings(Settings):
         return value.lower() if isinstance(value, str) else value
 
 
-_ADDRESS = re.compile(r"(https?://[^/?#@\s]+(/[^\s]*)?)?")
+_HTTP_ADDRESS = re.compile(r"(https?://[^/?#@\s]+(/[^\s]*)?)?")
 Sampler = Literal[
     "always_on",
     "always_off",
@@ -66,7 +66,7 @@ Sampler = Literal[
 
 
 def _check_address(text: str) -> str:
-    if not _ADDRESS.fullmatch(text):
+    if not _HTTP_ADDRESS.fullmatch(text):
         raise ValueError("it is no http(s) address")
     return text
 
@@ -100,20 +100,20 @@ class TracingSettings(Settings):
 
     @field_validator("otel_traces_sampler_arg")
     @classmethod
-    def _check_ratio(cls, given: str, info: ValidationInfo) -> str:
+    def _check_ratio(cls, ratio: str, info: ValidationInfo) -> str:
         """The sampler's argument, which must be between 0 and 1 if the sampler uses a ratio."""
         is_ratio = str(info.data.get("otel_traces_sampler")).endswith("traceidratio")
-        if given and is_ratio and not 0 <= float(given) <= 1:
+        if ratio and is_ratio and not 0 <= float(ratio) <= 1:
             raise ValueError("it is no number from 0 to 1")
-        return given
+        return ratio
 
     @model_validator(mode="before")
     @classmethod
-    def _drop_empty_variables(cls, given: object) -> object:
+    def _drop_empty_variables(cls, values: object) -> object:
         """The settings without empty OpenTelemetry variables, which count as unset."""
-        if not isinstance(given, dict):
-            return given
-        return {name: value for name, value in given.items() if value != "" or not str(name).startswith("otel_")}
+        if not isinstance(values, dict):
+            return values
+        return {name: value for name, value in values.items() if value != "" or not str(name).startswith("otel_")}
 
     @property
     def traces_endpoint(self) -> str:

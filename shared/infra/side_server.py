@@ -48,7 +48,7 @@ def health_app(
     describe: Callable[[], Mapping[str, JsonValue]],
     why_not_ready: Callable[[], str],
     ping_store: Callable[[], Awaitable[None]],
-    more: Sequence[Route] = (),
+    extra_routes: Sequence[Route] = (),
 ) -> Starlette:
     """``/health`` says that the process runs, and what ``describe`` returns; ``/ready`` that it can work.
 
@@ -65,7 +65,7 @@ def health_app(
         return JSONResponse({"status": "ready"})
 
     # nobody reads a description of these: FastAPI alone would take a twentieth of a start
-    return Starlette(routes=[Route("/health", health), Route("/ready", ready), *more])
+    return Starlette(routes=[Route("/health", health), Route("/ready", ready), *extra_routes])
 
 
 async def _why_store_unusable(ping_store: Callable[[], Awaitable[None]]) -> str:

@@ -10,27 +10,27 @@ from shared.infra.lua import Argument, script_text
 T = TypeVar("T")
 
 
-def keys_for(script: str, *groups: object, **others: str) -> list[str]:
-    """The keys of a script in its order, each from ``others``, or from the group with an attribute of its name.
+def keys_for(script: str, *groups: object, **extra_keys: str) -> list[str]:
+    """The keys of a script in its order, each from ``extra_keys``, or from the group with an attribute of its name.
 
     The script's last names may be left out. Raises ``TypeError`` for any other missing name, and for an unknown one.
     """
-    wanted = _list_names(script, "KEYS")
-    found = {name: getattr(group, name) for group in reversed(groups) for name in wanted if hasattr(group, name)}
-    return _order_arguments(script, wanted, {**found, **others})
+    names = _list_names(script, "KEYS")
+    group_keys = {name: getattr(group, name) for group in reversed(groups) for name in names if hasattr(group, name)}
+    return _order_arguments(script, names, {**group_keys, **extra_keys})
 
 
-def arguments_for(script: str, **given: Argument) -> list[Argument]:
+def arguments_for(script: str, **arguments: Argument) -> list[Argument]:
     """The arguments of a script in its order, given by name as in ``keys_for``."""
-    return _order_arguments(script, _list_names(script, "ARGV"), given)
+    return _order_arguments(script, _list_names(script, "ARGV"), arguments)
 
 
-def _order_arguments(script: str, wanted: Sequence[str], given: dict[str, T]) -> list[T]:
-    names = wanted[: len(given)]
-    if given.keys() != set(names):
-        differing = ", ".join(sorted(given.keys() ^ set(names)))
+def _order_arguments(script: str, declared_names: Sequence[str], values_by_name: dict[str, T]) -> list[T]:
+    names = declared_names[: len(values_by_name)]
+    if values_by_name.keys() != set(names):
+        differing = ", ".join(sorted(values_by_name.keys() ^ set(names)))
         raise TypeError(f"{script}.lua is given other names than it has: {differing}")
-    return [given[name] for name in names]
+    return [values_by_name[name] for name in names]
 
 
 @cache

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings
 
-CANNOT_START = 2
+EXIT_CANNOT_START = 2
 S = TypeVar("S", bound=BaseSettings)
 
 
@@ -15,10 +15,10 @@ class CannotStart(Exception):
     """The service does not start; the message is for whoever started it."""
 
 
-def read_settings(kind: type[S], **given: object) -> S:
-    """The settings from the environment, overridden by ``given``; ``CannotStart`` names each bad variable."""
+def read_settings(kind: type[S], **overrides: object) -> S:
+    """The settings from the environment, overridden by ``overrides``; ``CannotStart`` names each bad variable."""
     try:
-        return kind.model_validate(given) if given else kind()
+        return kind.model_validate(overrides) if overrides else kind()
     except ValidationError as error:
         raise CannotStart(_describe_problem(error)) from error
 
@@ -26,7 +26,7 @@ def read_settings(kind: type[S], **given: object) -> S:
 def print_problem(problem: Exception) -> int:
     """Writes to stderr why the service does not start; returns the exit code."""
     sys.stderr.write(f"{problem}\n")
-    return CANNOT_START
+    return EXIT_CANNOT_START
 
 
 def _describe_problem(error: ValidationError) -> str:
@@ -35,9 +35,9 @@ def _describe_problem(error: ValidationError) -> str:
     return "\n".join(dict.fromkeys(_describe_fault(fault) for fault in faults))
 
 
-def _describe_fault(wrong: ErrorDetails) -> str:
-    what = wrong["msg"].removeprefix("Value error, ").rstrip(".")
-    if not wrong["loc"]:
-        return f"{what}."
-    name = str(wrong["loc"][0]).upper()
-    return f"{name} is not set." if wrong["type"] == "missing" else f"{name} cannot be used: {what}."
+def _describe_fault(fault: ErrorDetails) -> str:
+    problem = fault["msg"].removeprefix("Value error, ").rstrip(".")
+    if not fault["loc"]:
+        return f"{problem}."
+    name = str(fault["loc"][0]).upper()
+    return f"{name} is not set." if fault["type"] == "missing" else f"{name} cannot be used: {problem}."

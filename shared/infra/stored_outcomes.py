@@ -16,12 +16,12 @@ def pack_with_digest(digest: Digest, event: str) -> bytes:
     return _SHAPES.pack("\n".join((*digest, event)))
 
 
-def unpack_outcome(stored: str) -> tuple[Digest | None, str]:
+def unpack_outcome(packed: str) -> tuple[Digest | None, str]:
     """The digest (None if there is none) and the outcome's JSON."""
     try:
-        text = _SHAPES.unpack(stored)
+        text = _SHAPES.unpack(packed)
     except ValueError:  # whoever reads the outcome says what is wrong with it
-        return None, stored
+        return None, packed
     if text.startswith("{"):  # of an earlier revision
         return None, text
     header, case, event = text.split("\n", 2)

@@ -12,7 +12,7 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.infra.packed import CompressionShapes
 
 _RECORDS, _EVENTS = CompressionShapes("record_shapes.txt"), CompressionShapes("event_shapes.txt")
-_SEVERAL = TypeAdapter(list[TaskEvent])
+_EVENT_LIST = TypeAdapter(list[TaskEvent])
 
 
 def pack_record(record: TaskRecord) -> bytes:
@@ -36,13 +36,13 @@ def pack_events(events: Sequence[TaskEvent]) -> bytes:
 
 def events_json(entry: str) -> str:
     """The events of an entry as a JSON list. Raises ``ValueError`` if it cannot be read."""
-    found = _EVENTS.unpack(entry)
-    return found if found.startswith("[") else f"[{found}]"
+    text = _EVENTS.unpack(entry)
+    return text if text.startswith("[") else f"[{text}]"
 
 
 def read_events(last_id: str, entry: str) -> Iterator[tuple[str, TaskEvent]]:
     """The events of an entry of a task's stream, each with its id. Raises ``ValueError`` if it cannot be read."""
-    events = _SEVERAL.validate_json(events_json(entry))
-    moment, _, last = last_id.partition("-")
-    first = int(last) - len(events) + 1
-    return ((f"{moment}-{first + place}", event) for place, event in enumerate(events))
+    events = _EVENT_LIST.validate_json(events_json(entry))
+    moment, _, last_number = last_id.partition("-")
+    first_number = int(last_number) - len(events) + 1
+    return ((f"{moment}-{first_number + place}", event) for place, event in enumerate(events))

@@ -21,14 +21,14 @@ class EventRow(NamedTuple):
 class EventPage(NamedTuple):
     """A page of a task's events, with both ends of the stream and the task's record.
 
-    ``whole``: no event of the stream was ever dropped. ``record``: packed; empty if there is none, or it was not asked
-    for.
+    ``has_all_events``: no event of the stream was ever dropped. ``record``: packed; empty if there is none, or none was
+    asked for.
     """
 
     record: str
     oldest: str
     newest: str
-    whole: bool
+    has_all_events: bool
     rows: list[EventRow]
 
 
@@ -38,17 +38,18 @@ def parse_stream_id(stream_id: str) -> tuple[int, int]:
 
 
 async def read_event_page(
-    scripts: Scripts, events: str, record: str = "", *, after: str = "0", most: int = 0
+    scripts: Scripts, events: str, record: str = "", *, after: str = "0", most_entries: int = 0
 ) -> EventPage:
-    """Reads a task's events after an id, from at most ``most`` entries of the stream.
+    """Reads a task's events after an id, from at most ``most_entries`` entries of the stream.
 
     ``events`` and ``record`` are Redis keys of the task.
     """
-    names = [events, record] if record else [events]
-    stored, oldest, newest, whole, *fields = cast("list[str]", await scripts.run("read_story", names, [after, most]))
+    key_names = [events, record] if record else [events]
+    reply = cast("list[str]", await scripts.run("read_story", key_names, [after, most_entries]))
+    record_row, oldest, newest, has_all_events, *fields = reply
     entries = tuple(zip(fields[::2], fields[1::2], strict=True))
     rows = [EventRow(*row) for entry in entries for row in read_events(*entry)]
     if entries and entries[0][0] == oldest:
         oldest = rows[0].stream_id
     start = parse_stream_id(after)
-    return EventPage(stored, oldest, newest, whole == "1", [row for row in rows if row.position > start])
+    return EventPage(record_row, oldest, newest, has_all_events == "1", [row for row in rows if row.position > start])

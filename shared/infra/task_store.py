@@ -57,7 +57,7 @@ class TaskStore(Tasks):
         message = dedupe or turn.turn_id
         if prepare is not None:
             reply = await self._run_accept_script(record, turn, message, is_asked=True)
-            if (await self._read_acceptance(record, turn, reply)).fresh:
+            if (await self._read_acceptance(record, turn, reply)).is_new:
                 await prepare()
         if isinstance(self._redis, ClusterRedis):
             return await self._accept_in_two_steps(record, turn, message)
@@ -68,9 +68,7 @@ class TaskStore(Tasks):
         return await self._read_acceptance(record, turn, reply)
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        """Puts a decision, cancel or deadline ahead of the session's messages; False if the task is unknown or has
-        ended.
-        """
+        """Puts a decision, cancel or deadline ahead of the session's messages; False if it is unknown or ended."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         record = keys.task_keys(tenant, session_id, turn.task_id).record
         arguments = arguments_for(
@@ -80,25 +78,25 @@ class TaskStore(Tasks):
             member=keys.pack_session(tenant, session_id),
             waits=int(turn.kind is not TurnKind.CANCEL),
         )
-        names = keys_for("signal", session, partition, record=record)
-        return await self._scripts.run("signal", names, arguments) == 1
+        key_names = keys_for("signal", session, partition, record=record)
+        return await self._scripts.run("signal", key_names, arguments) == 1
 
     async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         """The record of the task with that id, or without ``session_id`` of the newest with that alias; else None."""
-        found = await self._resolve_alias(tenant, task_id, session_id)
-        return await self._read_record(tenant, *found) if found else None
+        task_and_session = await self._resolve_alias(tenant, task_id, session_id)
+        return await self._read_record(tenant, *task_and_session) if task_and_session else None
 
     async def get_snapshot(self, tenant: str, task_id: str, session_id: str = "") -> TaskSnapshot | None:
         """The task's record and the ends of its event stream, read in one step; None if there is no such task."""
-        found = await self._resolve_alias(tenant, task_id, session_id)
-        if found is None:
+        task_and_session = await self._resolve_alias(tenant, task_id, session_id)
+        if task_and_session is None:
             return None
-        task = keys.task_keys(tenant, found[1], found[0])
-        story = await read_event_page(self._scripts, task.events, task.record)
-        if not story.record:
+        found_id, session_id = task_and_session
+        task = keys.task_keys(tenant, session_id, found_id)
+        page = await read_event_page(self._scripts, task.events, task.record)
+        if not page.record:
             return None
-        record = read_record(story.record)
-        return TaskSnapshot(record, story.oldest or None, story.newest or None, story.whole)
+        return TaskSnapshot(read_record(page.record), page.oldest or None, page.newest or None, page.has_all_events)
 
     async def watch(
         self, tenant: str, task_id: str, after: str = "0", session_id: str = ""
@@ -107,10 +105,11 @@ class TaskStore(Tasks):
 
         No event is skipped or repeated. Raises ``UnknownTask`` and ``EventsLost``; close it with ``aclosing``.
         """
-        found = await self._resolve_alias(tenant, task_id, session_id)
-        if found is None:
+        task_and_session = await self._resolve_alias(tenant, task_id, session_id)
+        if task_and_session is None:
             raise UnknownTask(task_id)
-        async with self._feeds.open_feed(keys.task_keys(tenant, found[1], found[0]).events) as feed:
+        found_id, session_id = task_and_session
+        async with self._feeds.open_feed(keys.task_keys(tenant, session_id, found_id).events) as feed:
             while True:
                 for row in await feed.events_after(after):
                     after = row.stream_id
@@ -133,8 +132,9 @@ class TaskStore(Tasks):
     async def _run_accept_script(
         self, record: TaskRecord, turn: Turn, message: str, *, names_task: bool = False, is_asked: bool = False
     ) -> list[str]:
-        """The reply of the accepting script. ``names_task``: it also stores the task's alias. ``is_asked``: it stores
-        nothing, and replies as if it did.
+        """The reply of the accepting script, which with ``names_task`` also stores the task's alias.
+
+        With ``is_asked`` it stores nothing, and replies as if it did.
         """
         tenant, session_id = record.tenant, record.session_id
         session, task = keys.session_keys(tenant, session_id), keys.task_keys(tenant, session_id, record.task_id)
@@ -142,7 +142,7 @@ class TaskStore(Tasks):
         dedupe = keys.dedupe_key(tenant, session_id, turn.principal.id, message)
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
         alias = {"alias": keys.alias_key(tenant, record.task_id)} if names_task else {}
-        async with self._admission.waiting_limit() as most:
+        async with self._admission.waiting_limit() as most_waiting:
             arguments = arguments_for(
                 "accept",
                 turn_id=turn.turn_id,
@@ -156,29 +156,29 @@ class TaskStore(Tasks):
                 dedupe_seconds=self._resend_window,
                 event=event.stored_json(),
                 listed=keys.task_lists_argument(tenant, record.requester.id, session_id, record.task_id),
-                most=most,
+                most=most_waiting,
                 partitions=PARTITIONS,
                 place=_alias_value(record),
                 is_asked=int(is_asked),
             )
-            stopped = keys.tenant_stop_key(tenant, session_id)
-            names = keys_for("accept", session, task, partition, dedupe=dedupe, stopped=stopped, **alias)
-            reply = cast(list[str], await self._scripts.run("accept", names, arguments))
+            stop_key = keys.tenant_stop_key(tenant, session_id)
+            key_names = keys_for("accept", session, task, partition, dedupe=dedupe, stopped=stop_key, **alias)
+            reply = cast(list[str], await self._scripts.run("accept", key_names, arguments))
         if reply[0] in ("ok", "full") and reply[-1] != "":
             self._admission.record_waiting(int(reply[-1]))
         return reply
 
     async def _read_acceptance(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Accepted:
         match reply:
-            case ["ok", stored, _]:
-                return Accepted(read_record(stored) if stored else record, turn.turn_id, True)
-            case ["seen", first]:
-                task_id, turn_id = first.split("\n")
+            case ["ok", record_json, _]:
+                return Accepted(read_record(record_json) if record_json else record, turn.turn_id, True)
+            case ["seen", task_and_turn]:
+                task_id, turn_id = task_and_turn.split("\n")
                 return await self._find_acceptance(record, task_id, turn_id)
-            case ["waits", known]:
-                return await self._find_acceptance(record, Turn.model_validate_json(known).task_id, turn.turn_id)
-            case ["full", waiting]:
-                raise TooManyWaiting(int(waiting or self._admission.waiting))
+            case ["waits", waiting_turn]:
+                return await self._find_acceptance(record, Turn.model_validate_json(waiting_turn).task_id, turn.turn_id)
+            case ["full", waiting_count]:
+                raise TooManyWaiting(int(waiting_count or self._admission.waiting))
             case ["ended"]:
                 raise TaskEnded(record.task_id)
             case ["stopped", reason]:
@@ -187,23 +187,23 @@ class TaskStore(Tasks):
                 raise SessionBelongsToOther(record.session_id)
 
     async def _find_acceptance(self, record: TaskRecord, task_id: str, turn_id: str) -> Accepted:
-        stored = await self._read_record(record.tenant, task_id, record.session_id)
-        return Accepted(stored or record, turn_id, False)
+        known_record = await self._read_record(record.tenant, task_id, record.session_id)
+        return Accepted(known_record or record, turn_id, False)
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
         """Reserves a task id before the task exists; True if it was free, or left over from a failed accept."""
-        name, place = keys.alias_key(record.tenant, record.task_id), _alias_value(record)
-        if await self._scripts.execute("SETNX", name, place):
+        alias_key, place = keys.alias_key(record.tenant, record.task_id), _alias_value(record)
+        if await self._scripts.execute("SETNX", alias_key, place):
             return True
-        before = await self._scripts.execute("GET", name)
-        if before is None or before == place:
+        alias_before = await self._scripts.execute("GET", alias_key)
+        if alias_before is None or alias_before == place:
             return False
-        await self._take_over_alias(record, str(before))
+        await self._take_over_alias(record, str(alias_before))
         return True
 
-    async def _take_over_alias(self, record: TaskRecord, before: str) -> None:
+    async def _take_over_alias(self, record: TaskRecord, alias_value: str) -> None:
         """Points the task id at this task; raises ``SessionBelongsToOther`` if a task of another session has it."""
-        task_id, session_id = before.split("\n")
+        task_id, session_id = alias_value.split("\n")
         if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)
         await self._scripts.execute("SET", keys.alias_key(record.tenant, record.task_id), _alias_value(record))
@@ -214,12 +214,12 @@ class TaskStore(Tasks):
         value = await self._scripts.execute("GET", keys.alias_key(tenant, task_id))
         if value is None:
             return None
-        found, session_id = str(value).split("\n")
-        return found, session_id
+        task_id, session_id = str(value).split("\n")
+        return task_id, session_id
 
     async def _read_record(self, tenant: str, task_id: str, session_id: str) -> TaskRecord | None:
-        stored = await self._scripts.execute("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
-        return None if stored is None else read_record(str(stored))
+        row = await self._scripts.execute("HGET", keys.task_keys(tenant, session_id, task_id).record, "json")
+        return None if row is None else read_record(str(row))
 
 
 def _alias_value(record: TaskRecord) -> str:

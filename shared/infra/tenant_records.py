@@ -15,18 +15,18 @@ from shared.infra import keys
 from shared.infra.lua import Argument, ScriptedStore, Scripts
 from shared.ports.tenant_records import VERSIONS_KEPT, TenantRecords, VersionConflict
 
-_LATEST = "latest"
+_LATEST_FIELD = "latest"
 
 
 class RedisTenantRecords(ScriptedStore, TenantRecords):
     async def add_version(self, tenant: str, version: TenantVersion) -> None:
         arguments = (version.version, version.model_dump_json(), VERSIONS_KEPT)
-        now = cast(int, await self._scripts.run("put_tenant_record", [keys.tenant_record_key(tenant)], arguments))
-        if now != version.version:
-            raise VersionConflict(abs(now))
+        newest = cast(int, await self._scripts.run("put_tenant_record", [keys.tenant_record_key(tenant)], arguments))
+        if newest != version.version:
+            raise VersionConflict(abs(newest))
 
     async def latest_number(self, tenant: str) -> int:
-        return int(cast("str | None", await self._read_field(tenant, _LATEST)) or 0)
+        return int(cast("str | None", await self._read_field(tenant, _LATEST_FIELD)) or 0)
 
     async def get_version(self, tenant: str, number: int) -> TenantVersion | None:
         text = await self._read_field(tenant, str(number))
@@ -34,8 +34,8 @@ class RedisTenantRecords(ScriptedStore, TenantRecords):
 
     async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.tenant_record_key(tenant)))
-        found = [TenantVersion.model_validate_json(text) for field, text in rows.items() if field != _LATEST]
-        return sorted(found, key=lambda version: version.version, reverse=True)
+        versions = (TenantVersion.model_validate_json(text) for field, text in rows.items() if field != _LATEST_FIELD)
+        return sorted(versions, key=lambda version: version.version, reverse=True)
 
     async def _read_field(self, tenant: str, name: str) -> object:
         return await self._scripts.execute("HGET", keys.tenant_record_key(tenant), name)
@@ -58,22 +58,25 @@ class TenantStops:
 
     async def get_reason(self, tenant: str) -> str | None:
         """Why the tenant is stopped; None if it is not."""
-        row = await self._scripts.execute("HGET", keys.STOPS, tenant)
+        row = await self._scripts.execute("HGET", keys.TENANT_STOPS_KEY, tenant)
         return None if row is None else str(row).partition("\n")[2] or None
 
     async def spread_missing_stops(self) -> int:
         """Copies the stops that this process has not copied yet to all partitions; returns of how many tenants."""
-        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.STOPS))
+        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.TENANT_STOPS_KEY))
         news = {tenant: row for tenant, row in rows.items() if self._spread.get(tenant) != row}
         for tenant, row in news.items():
             await self._copy_stop(tenant, row)
         return len(news)
 
     async def _set_stop(self, tenant: str, reason: str) -> None:
-        await self._copy_stop(tenant, str(await self._scripts.run("set_stop", [keys.STOPS], [tenant, reason])))
+        row = await self._scripts.run("set_stop", [keys.TENANT_STOPS_KEY], [tenant, reason])
+        await self._copy_stop(tenant, str(row))
 
     async def _copy_stop(self, tenant: str, row: str) -> None:
         arguments: list[Argument] = [row, keys.member_prefix(tenant), keys.LIFTED_SECONDS]
-        names = ((keys.tenant_stop_key_in(number, tenant), keys.partition_keys(number)) for number in range(PARTITIONS))
-        await self._scripts.run_many("spread_stop", [([stopped, one.waiting], arguments) for stopped, one in names])
+        stop_keys = (keys.tenant_stop_key_in(number, tenant) for number in range(PARTITIONS))
+        pairs = zip(stop_keys, keys.all_partitions(), strict=True)
+        calls = [([stop_key, partition.waiting], arguments) for stop_key, partition in pairs]
+        await self._scripts.run_many("spread_stop", calls)
         self._spread[tenant] = row

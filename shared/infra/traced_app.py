@@ -5,10 +5,8 @@ from collections.abc import MutableMapping
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shared.domain import span_names as names
+from shared.infra.counted_app import KNOWN_METHODS, PROBE_PATHS
 from shared.ports.tracing import Span, SpanKind, Tracer
-
-_PROBES = frozenset({"/health", "/ready", "/metrics"})
-_KNOWN_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"})
 
 
 def trace_requests(app: ASGIApp, tracer: Tracer) -> ASGIApp:
@@ -27,9 +25,9 @@ class TracedApp:
         self._tracer = tracer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"] in _PROBES:
+        if scope["type"] != "http" or scope["path"] in PROBE_PATHS:
             return await self._app(scope, receive, send)
-        method = str(scope["method"]) if scope["method"] in _KNOWN_METHODS else "HTTP"  # not one that a caller made up
+        method = str(scope["method"]) if scope["method"] in KNOWN_METHODS else "HTTP"  # not one that a caller made up
         with self._tracer.continue_trace(method, SpanKind.SERVER, _read_traceparent(scope)) as span:
             span.annotate({names.HTTP_METHOD: method, names.URL_SCHEME: str(scope.get("scheme", "http"))})
 
@@ -49,8 +47,8 @@ class TracedApp:
 
 def _read_traceparent(scope: Scope) -> str | None:
     """The caller's ``traceparent`` header; None if there is none or more than one (W3C Trace Context, section 3.2)."""
-    given = [value for name, value in scope["headers"] if name == b"traceparent"]
-    return given[0].decode("latin-1").strip() if len(given) == 1 else None
+    headers = [value for name, value in scope["headers"] if name == b"traceparent"]
+    return headers[0].decode("latin-1").strip() if len(headers) == 1 else None
 
 
 def _put_route_on_span(span: Span, method: str, scope: MutableMapping[str, object]) -> None:

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
 
 FLUSH_SECONDS = 2.0  # at the end of a process, for what was not handed over yet
-_CUT_SECONDS = 0.2
-_SILENT_SECONDS = 600.0
-_SPEAKERS = (
+_SHUTDOWN_SECONDS = 0.2
+_REPEAT_AFTER_SECONDS = 600.0
+_EXPORT_LOGGERS = (
     "opentelemetry.exporter.otlp.proto.http.trace_exporter",
     "opentelemetry.exporter.otlp.common.http",
     "opentelemetry.sdk._shared_internal",
@@ -72,28 +72,26 @@ def _flush(provider: "TracerProvider", exporter: "SpanExporter", seconds: float)
     leaving.join(seconds)
     if leaving.is_alive():
         exporter.shutdown()  # it tries no further
-        leaving.join(_CUT_SECONDS)
+        leaving.join(_SHUTDOWN_SECONDS)
 
 
 def _limit_export_errors() -> None:
-    once = _OncePerPeriod()
-    for name in _SPEAKERS:
-        logging.getLogger(name).addFilter(once)
+    once_per_period = _OncePerPeriod()
+    for name in _EXPORT_LOGGERS:
+        logging.getLogger(name).addFilter(once_per_period)
 
 
 class _OncePerPeriod(logging.Filter):
-    """A log filter that passes each message once in ten minutes, since each batch fails while the collector is
-    unavailable.
-    """
+    """A log filter that passes a message once in ten minutes, since each batch fails while the collector is away."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._said: dict[str, float] = {}
+        self._said_at: dict[str, float] = {}
 
     @override
     def filter(self, record: logging.LogRecord) -> bool:
-        last = self._said.get(str(record.msg))
-        if last is not None and record.created - last < _SILENT_SECONDS:
+        last_said = self._said_at.get(str(record.msg))
+        if last_said is not None and record.created - last_said < _REPEAT_AFTER_SECONDS:
             return False
-        self._said[str(record.msg)] = record.created
+        self._said_at[str(record.msg)] = record.created
         return True

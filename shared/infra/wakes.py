@@ -13,9 +13,9 @@ from shared.infra.lua import Argument, ScriptedStore, bounded_redis_calls
 from shared.ports.tasks import Wakes
 
 WAKE_JOB = "wake"
-_WAKE_LIVES_MS = keys.DAY * 1000  # an older one leaves the queue, and the reaper makes another
-_PLACES_LIVE_MS = keys.DAY * 1000
-_TAKEN_MS = 3000  # for which whoever took a session may claim it before others are told of it
+_WAKE_LIVES_MS = keys.ONE_DAY * 1000  # an older one leaves the queue, and the reaper makes another
+_PLACES_LIVE_MS = keys.ONE_DAY * 1000
+_CLAIM_MS = 3000  # for which whoever took a session may claim it before others are told of it
 _RINGS_KEPT = 64
 
 
@@ -39,13 +39,13 @@ class ArqWakes(ScriptedStore, Wakes):
 
     async def wake_ahead(self, tenant: str, session_id: str) -> None:
         """Queues a session whose work was begun ahead of all others."""
-        await self._queue_wakes([(tenant, session_id)], begun=True)
+        await self._queue_wakes([(tenant, session_id)], has_begun=True)
 
     async def wake_unless_queued(
-        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+        self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """Queues those sessions that are neither queued nor just taken; returns them."""
-        return await self._queue_wakes(sessions, unattended=True, begun=begun)
+        return await self._queue_wakes(sessions, skips_queued=True, has_begun=has_begun)
 
     async def end_wake(self, job_id: str, place: int) -> None:
         """Removes a handled wake from the queue, unless its session was woken again meanwhile.
@@ -53,8 +53,8 @@ class ArqWakes(ScriptedStore, Wakes):
         ``place``: the job's score when it was taken.
         """
         prefixes = (job_key_prefix, in_progress_key_prefix, retry_key_prefix)
-        names = (keys.QUEUE, keys.TAKEN, *(prefix + job_id for prefix in prefixes))
-        await self._scripts.run("end_wake", names, [job_id, place, _TAKEN_MS])
+        key_names = (keys.QUEUE_KEY, keys.TAKEN_WAKES_KEY, *(prefix + job_id for prefix in prefixes))
+        await self._scripts.run("end_wake", key_names, [job_id, place, _CLAIM_MS])
 
     async def ping(self) -> None:
         """Raises ``StoreUnavailable`` unless the queue's server answers."""
@@ -62,15 +62,16 @@ class ArqWakes(ScriptedStore, Wakes):
             await self._redis.ping()
 
     async def _queue_wakes(
-        self, sessions: Iterable[tuple[str, str]], *, unattended: bool = False, begun: bool = False
+        self, sessions: Iterable[tuple[str, str]], *, skips_queued: bool = False, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         jobs = [part for session in sessions for part in (keys.pack_session(*session), _pack_job(*session))]
         if not jobs:
             return ()
-        arguments: list[Argument] = [int(unattended), int(begun), _RINGS_KEPT, _WAKE_LIVES_MS, _PLACES_LIVE_MS]
-        names = (keys.QUEUE, keys.PLACES, keys.TAKEN, keys.BELL)
-        put = await self._scripts.run("queue_wakes", names, [*arguments, job_key_prefix, in_progress_key_prefix, *jobs])
-        return [keys.unpack_member(keys.SessionMember, job_id) for job_id in cast("list[str]", put)]
+        arguments: list[Argument] = [int(skips_queued), int(has_begun), _RINGS_KEPT, _WAKE_LIVES_MS, _PLACES_LIVE_MS]
+        key_names = (keys.QUEUE_KEY, keys.QUEUE_PLACES_KEY, keys.TAKEN_WAKES_KEY, keys.DOORBELL_KEY)
+        arguments += [job_key_prefix, in_progress_key_prefix, *jobs]
+        queued_ids = await self._scripts.run("queue_wakes", key_names, arguments)
+        return [keys.unpack_member(keys.SessionMember, job_id) for job_id in cast("list[str]", queued_ids)]
 
 
 def _pack_job(tenant: str, session_id: str) -> str:

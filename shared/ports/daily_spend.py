@@ -6,18 +6,19 @@ from typing import NamedTuple, Protocol
 from typing_extensions import override
 
 from shared.contracts.tenant import TenantRecord
-from shared.domain.model_price import NANO
+from shared.domain.model_price import NANOS_A_DOLLAR
 
 
 class Charge(NamedTuple):
-    """The cost of one call in fresh tokens and nano-dollars. ``name`` is unique in the tenant. ``reserved``: whether
-    its highest cost was reserved before the call.
+    """The cost of one call in fresh tokens and nano-dollars. ``name`` is unique in the tenant.
+
+    ``is_reserved``: the highest cost of the call was reserved before it.
     """
 
     name: str
     tokens: int
     nanos: int
-    reserved: bool = False
+    is_reserved: bool = False
 
 
 class DayCaps(NamedTuple):
@@ -32,7 +33,7 @@ def daily_caps_of(tenant: TenantRecord) -> DayCaps | None:
     if tenant.tokens_per_day is None and tenant.dollars_per_day is None:
         return None
     money = tenant.dollars_per_day
-    return DayCaps(tenant.tokens_per_day, None if money is None else int(money * NANO))
+    return DayCaps(tenant.tokens_per_day, None if money is None else int(money * NANOS_A_DOLLAR))
 
 
 class DailySpend(Protocol):
@@ -47,9 +48,7 @@ class DailySpend(Protocol):
         """
 
     async def settle_charges(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
-        """Counts what calls cost. A charge that was reserved replaces its reservation, and counts only if that still
-        exists.
-        """
+        """Counts what calls cost. A reserved charge replaces its reservation, and counts only if that still exists."""
 
 
 class UnlimitedSpend(DailySpend):

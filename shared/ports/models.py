@@ -102,7 +102,7 @@ class ModelRequest(NamedTuple):
     """One request to a model. Stable ``system`` blocks come first, for prompt caching.
 
     ``schema`` asks for structured output. ``effort``: how thoroughly to think; ignored by models without that feature.
-    ``grows``: a later request will begin with these messages, so the API may cache them.
+    ``will_be_extended``: a later request will begin with these messages, so the API may cache them.
     """
 
     tier: Tier
@@ -112,7 +112,7 @@ class ModelRequest(NamedTuple):
     schema: Mapping[str, JsonValue] | None = None
     max_tokens: int = 1024
     effort: Effort | None = None
-    grows: bool = False
+    will_be_extended: bool = False
 
 
 class Usage(NamedTuple):
@@ -162,9 +162,7 @@ class ModelReply(NamedTuple):
 
 
 class ModelUnavailable(Exception):
-    """No usable reply: the endpoint is down, slow or refuses, or its reply was cut off or malformed. The message says
-    which.
-    """
+    """No usable reply: the message says whether the endpoint failed or refused, or its reply was cut or malformed."""
 
 
 class ModelAway(ModelUnavailable):

@@ -2,6 +2,4 @@
 
 
 class StoreUnavailable(Exception):
-    """The store is down, slow or refuses. Whether the last request was carried out is unknown. The message names the
-    cause.
-    """
+    """The store is down, slow or refuses; the message says which. The last request may have been carried out."""

@@ -7,23 +7,24 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn
 
 
 class Accepted(NamedTuple):
-    """An accepted turn. ``fresh``: false if the same message had been accepted before."""
+    """An accepted turn. ``is_new``: false if the same message had been accepted before."""
 
     record: TaskRecord
     turn_id: str
-    fresh: bool
+    is_new: bool
 
 
 class TaskSnapshot(NamedTuple):
     """A task's record and the ends of its event stream, at one moment.
 
-    ``oldest`` and ``newest``: stream ids of the kept events, None if there are none; ``whole``: none was ever dropped.
+    ``oldest`` and ``newest``: stream ids of the kept events, None if there are none; ``has_all_events``: none was
+    ever dropped.
     """
 
     record: TaskRecord
     oldest: str | None
     newest: str | None
-    whole: bool
+    has_all_events: bool
 
 
 class SessionBelongsToOther(Exception):

@@ -10,11 +10,13 @@ VERSIONS_KEPT = 50
 
 
 class VersionConflict(Exception):
-    """The record has a newer version than the one that the change was based on. ``now``: its version; 0 for none."""
+    """The record has another version than the change was based on. ``current_version``: that one; 0 for none."""
 
-    def __init__(self, now: int) -> None:
-        super().__init__(f"the record is of version {now} by now" if now else "there is no record yet")
-        self.now = now
+    def __init__(self, current_version: int) -> None:
+        super().__init__(
+            f"the record is of version {current_version} by now" if current_version else "there is no record yet"
+        )
+        self.current_version = current_version
 
 
 class TenantRecords(Protocol):
@@ -32,8 +34,8 @@ class TenantRecords(Protocol):
     async def get_current_record(self, tenant: str) -> TenantRecord | None:
         """The current record; None if none is stored. Raises ``BadRecord`` if this release cannot read it."""
         number = await self.latest_number(tenant)
-        found = await self.get_version(tenant, number) if number else None
-        return None if found is None or found.withdrawn else found.record(tenant)
+        version = await self.get_version(tenant, number) if number else None
+        return None if version is None or version.withdrawn else version.record(tenant)
 
     async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
         """The versions that are kept, the newest first."""

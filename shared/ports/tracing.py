@@ -89,7 +89,7 @@ class NoSpan(Span):
 
 
 _NO_SPAN = NoSpan()
-_NOTHING = nullcontext(_NO_SPAN)
+_NO_SPAN_CONTEXT = nullcontext(_NO_SPAN)
 
 
 class NoTracer(Tracer):
@@ -101,13 +101,13 @@ class NoTracer(Tracer):
 
     @override
     def open_span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[NoSpan]:
-        return _NOTHING
+        return _NO_SPAN_CONTEXT
 
     @override
     def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
     ) -> AbstractContextManager[NoSpan]:
-        return _NOTHING
+        return _NO_SPAN_CONTEXT
 
     def current_span(self) -> NoSpan:
         return _NO_SPAN

@@ -227,7 +227,7 @@ def test_the_documented_assessment_reaches_the_worlds_that_it_is_told_of() -> No
     addresses = (f"http://{told[0]}:8080/", f"{told[1]}/worlds/w1", OURS["executor"].environment["PRACTICE_SERVERS"])
 
     assert len(listed) == 1
-    reach = addresses_for_tools(tuple(listed[0].split(",")), loopback=False)
+    reach = addresses_for_tools(tuple(listed[0].split(",")), permits_loopback=False)
     assert [why for address in addresses if (why := why_refused(address, reach))] == []
 
 

@@ -9,7 +9,7 @@ from services.executor.core.session.journal import latest_progress
 from services.executor.core.turn.replay_cursor import CannotReplay, attempts_of
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.approval import ApprovalStatus
-from shared.contracts.archive import VERSION, ArchivedTask, UnknownVersion, read_archived
+from shared.contracts.archive import ARCHIVE_VERSION, ArchivedTask, UnknownVersion, read_archived
 from shared.domain.words import FsmState, TaskState, WriteStatus
 
 pytestmark = pytest.mark.promise("archive.versions")
@@ -21,7 +21,7 @@ V1 = (GOLDEN / "archived_task_v1.json").read_bytes()
 def test_every_version_that_was_ever_written_has_a_golden_file() -> None:
     """Whoever raises the version adds the next one, written by that release."""
     assert {path.name for path in GOLDEN.glob("archived_task_v*.json")} == {
-        f"archived_task_v{number}.json" for number in range(1, VERSION + 1)
+        f"archived_task_v{number}.json" for number in range(1, ARCHIVE_VERSION + 1)
     }
 
 
@@ -59,8 +59,8 @@ def test_a_journal_from_before_turns_were_noted_is_read_and_said_not_to_be_repla
 def test_what_a_later_release_added_is_ignored_and_its_next_version_refused() -> None:
     said = json.loads(V1)
     assert read_archived(json.dumps({**said, "colour": "purple"}).encode()) == read_archived(V1)
-    with pytest.raises(UnknownVersion, match=f"up to version {VERSION}"):
-        read_archived(json.dumps({**said, "v": VERSION + 1}).encode())
+    with pytest.raises(UnknownVersion, match=f"up to version {ARCHIVE_VERSION}"):
+        read_archived(json.dumps({**said, "v": ARCHIVE_VERSION + 1}).encode())
 
 
 def _entries(task: ArchivedTask) -> list[JournalEntry]:

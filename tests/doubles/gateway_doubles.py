@@ -75,7 +75,7 @@ class MemoryTasks(Tasks):
             return None
         dropped = self._dropped[tenant, task_id]
         oldest, newest = (f"{dropped + 1}-0", f"{count}-0") if count else (None, None)
-        return TaskSnapshot(record, oldest, newest, whole=not dropped)
+        return TaskSnapshot(record, oldest, newest, has_all_events=not dropped)
 
     def drop(self, record: TaskRecord, count: int) -> None:
         """What the cap of a task's events does: that many of the oldest are gone."""

@@ -16,7 +16,7 @@ class HeardWakes(SessionWakes):
         self.heard.append((tenant, session_id))
 
     async def wake_unless_queued(
-        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+        self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         fresh = [(tenant, session_id) for tenant, session_id in sessions if (tenant, session_id) not in self.queued]
         self.heard += fresh

@@ -109,7 +109,7 @@ async def _restore(backup: Path, folder: Path) -> None:
     for name in _KEPT:
         _copy(backup / name, folder / name)
     _copy(backup / "dump.rdb", folder / "redis" / "dump.rdb")
-    with EmbeddedRedis(folder / "redis", durable=False) as server:
+    with EmbeddedRedis(folder / "redis", is_durable=False) as server:
         redis = connect(server.url)
         await record_restore(server.url)
         await redis.config_set("appendonly", "yes")

@@ -8,7 +8,7 @@ from services.executor.core.session.journal import KINDS_WITHOUT_STEP
 from shared.domain.exact_json import loads_object
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.journal_rows import OWN_TEXT, parse_rows
+from shared.infra.journal_rows import TEXT_KIND, parse_rows
 from shared.infra.ledger_rows import read_entry
 from shared.infra.stored_outcomes import unpack_outcome
 from tests.e2e.whole_stack import TENANT, WholeStack
@@ -99,7 +99,7 @@ async def _writes(whole: WholeStack, asked: Asked) -> dict[str, str]:
 async def _journal(whole: WholeStack, asked: Asked) -> tuple[tuple[str, str, str], ...]:
     name = keys.task_keys(TENANT, asked.session, asked.session).journal
     rows = cast("list[tuple[str, dict[str, str]]]", await whole.redis.xrange(name))
-    steps = (step for step in parse_rows(rows) if step.kind not in {*KINDS_WITHOUT_STEP, OWN_TEXT})
+    steps = (step for step in parse_rows(rows) if step.kind not in {*KINDS_WITHOUT_STEP, TEXT_KIND})
     names = ((step, {name: name for name in step.names}) for step in steps)  # of texts that other tasks have as well
     return tuple(
         sorted((_nameless(one.key, asked), one.kind, _nameless(one.join_data(texts), asked)) for one, texts in names)

@@ -14,7 +14,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.packed import ESCAPES
+from shared.infra.packed import DECODING_ERRORS
 from shared.infra.redis import connect
 
 _FEW = 500
@@ -82,7 +82,7 @@ def _as_stored(value: object) -> object:
     """Texts as the bytes that they were read from: packed ones are no UTF-8."""
     match value:
         case str():
-            return value.encode(errors=ESCAPES)
+            return value.encode(errors=DECODING_ERRORS)
         case list():
             return [_as_stored(one) for one in value]
         case dict():

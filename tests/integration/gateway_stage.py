@@ -30,7 +30,7 @@ from shared.contracts.policy import TriggeredRule, Verdict
 from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import RuleAction, TaskState, ToolClass
-from shared.infra.keys import BELL, QUEUE
+from shared.infra.keys import DOORBELL_KEY, QUEUE_KEY
 from shared.infra.redis import connect
 from shared.infra.wakes import job_from_bytes
 from tests.http_client import open_http, rpc_body
@@ -68,8 +68,8 @@ class ScriptedWorker:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._reap(group))
             while True:
-                await cast(Awaitable[object], self._bell.blpop([BELL]))
-                names = [str(name) for name, _ in await self._bell.zpopmin(QUEUE, 100)]
+                await cast(Awaitable[object], self._bell.blpop([DOORBELL_KEY]))
+                names = [str(name) for name, _ in await self._bell.zpopmin(QUEUE_KEY, 100)]
                 jobs = await self._bell.mget([job_key_prefix + name for name in names]) if names else []
                 for job in jobs:
                     group.create_task(self._claim(str(job)))

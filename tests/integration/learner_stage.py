@@ -15,7 +15,7 @@ from services.learner.core.memory.lesson import lesson_of
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CaseOutcome
-from shared.domain.estimates import POINTS_KEPT, parse_trend
+from shared.domain.estimates import TREND_POINTS_KEPT, parse_trend
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
@@ -95,7 +95,7 @@ def expected_days(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
 
 def spacing(cases: int) -> int:
     """After how many cases a point stands, once there are so many."""
-    return next(1 << power for power in range(64) if cases <= POINTS_KEPT << power)
+    return next(1 << power for power in range(64) if cases <= TREND_POINTS_KEPT << power)
 
 
 async def assert_trends(redis: Redis, tenant: str) -> None:

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.anthropic_model import AnthropicModel, ModelLimits
-from shared.infra.anthropic_request import MOST_CHARACTERS, SCHEMA_TOLD
+from shared.infra.anthropic_request import MOST_REPLY_CHARACTERS, SCHEMA_INSTRUCTION
 from shared.ports.models import (
     Message,
     ModelAway,
@@ -91,7 +91,7 @@ async def test_every_failure_is_a_sentence_that_names_its_cause(play: Play, said
 @pytest.mark.promise("model.failures")
 async def test_an_answer_over_the_limit_is_not_read_to_its_end() -> None:
     """A body that never ends would fill the executor's memory; here the rest never comes, and nobody waits for it."""
-    endless = Play(200, "x" * (4 * MOST_CHARACTERS + 2), sent=4 * MOST_CHARACTERS + 1)
+    endless = Play(200, "x" * (4 * MOST_REPLY_CHARACTERS + 2), sent=4 * MOST_REPLY_CHARACTERS + 1)
     failed, asked = await _failure(endless, limits=_ONCE)
     assert "over the limit" in str(failed)
     assert asked == 1
@@ -272,7 +272,7 @@ async def test_the_request_is_what_the_api_takes_now() -> None:
         {"type": "text", "text": "state"},
         {
             "type": "text",
-            "text": SCHEMA_TOLD + json.dumps(schema, separators=(",", ":")),
+            "text": SCHEMA_INSTRUCTION + json.dumps(schema, separators=(",", ":")),
             "cache_control": {"type": "ephemeral"},
         },
     ]
@@ -319,7 +319,7 @@ async def test_why_a_reply_ends_is_told_apart(reason: StopReason) -> None:
 @pytest.mark.promise("model.request")
 async def test_a_history_that_grows_is_cached_where_it_ended() -> None:
     """Marks: after the static prefix, the first message, the request before and this one; never more than four."""
-    asked = ModelRequest(Tier.LARGE, ("rules",), (Message("user", (TextBlock("task"),)),), grows=True)
+    asked = ModelRequest(Tier.LARGE, ("rules",), (Message("user", (TextBlock("task"),)),), will_be_extended=True)
     bodies = []
     async with mock_anthropic() as mock, model_at(mock.url) as model:
         for step in range(4):

@@ -153,7 +153,7 @@ async def test_of_500_callers_as_many_are_let_in_as_may_wait(
 
     number = next(number for number, reply in enumerate(replies) if isinstance(reply, Accepted))
     again = await _send(gateways[(number + 1) % 2], f"s{number}")
-    assert (again.fresh, await _waiting(redis)) == (False, MOST_WAITING)
+    assert (again.is_new, await _waiting(redis)) == (False, MOST_WAITING)
     assert len([name async for name in redis.scan_iter("pa:alias:*", count=1000)]) == MOST_WAITING
 
 
@@ -168,7 +168,7 @@ async def test_as_many_are_let_in_as_were_begun_or_put_off(gateways: tuple[TaskS
     member = keys.pack_member(keys.SessionMember("acme", "s2"))
     await redis.zadd(keys.partition_keys_of("acme", "s2").waiting, {member: 4_000_000_000_000})
 
-    assert [(await _send(gateways[1], name)).fresh for name in ("late", "later")] == [True, True]
+    assert [(await _send(gateways[1], name)).is_new for name in ("late", "later")] == [True, True]
     with pytest.raises(TooManyWaiting):
         await _send(gateways[0], "too late")
 

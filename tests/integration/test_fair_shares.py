@@ -268,9 +268,9 @@ async def _taken(redis: Redis, url: str, slots: int, of: dict[str, int] | None =
     """What a process takes that has so many slots, once so many wakes are left in the queue."""
     runner = Slots(slots, of)
     async with _looking(url, ArqWakes(redis), runner):
-        while await redis.zcard(keys.QUEUE) > left:
+        while await redis.zcard(keys.QUEUE_KEY) > left:
             await asyncio.sleep(0.01)
-    assert await redis.zcard(keys.QUEUE) == left
+    assert await redis.zcard(keys.QUEUE_KEY) == left
     return sorted(runner.offered)
 
 
@@ -298,7 +298,7 @@ async def test_what_was_just_taken_is_not_queued_by_a_reaper_but_by_a_new_messag
     await queued(wakes, one)
     await _taken(redis, redis_url, 10, left=0)
     assert await wakes.wake_unless_queued([one]) == []
-    await redis.delete(keys.TAKEN)
+    await redis.delete(keys.TAKEN_WAKES_KEY)
     assert await wakes.wake_unless_queued([one]) == [one]
     await _taken(redis, redis_url, 10, left=0)
     await queued(wakes, one)
@@ -313,7 +313,7 @@ async def test_who_is_woken_while_its_wake_is_looked_at_is_looked_at_once_more(r
     runner.wakes, runner.meanwhile = wakes, [one, one, one]
     await queued(wakes, one)
     async with _looking(redis_url, wakes, runner):
-        while await redis.zcard(keys.QUEUE) or len(runner.offered) < 2:
+        while await redis.zcard(keys.QUEUE_KEY) or len(runner.offered) < 2:
             await asyncio.sleep(0.01)
     assert runner.offered == [one, one]
 
@@ -349,7 +349,7 @@ async def test_who_was_begun_before_goes_first_though_it_is_queued_already(redis
     """Its executor died, and meanwhile it was told of more work."""
     wakes = ArqWakes(redis)
     await queued(wakes, *sessions("acme", 4))
-    assert await wakes.wake_unless_queued([("acme", "s003")], begun=True) == []
+    assert await wakes.wake_unless_queued([("acme", "s003")], has_begun=True) == []
     assert await _taken(redis, redis_url, 2, left=2) == [("acme", "s000"), ("acme", "s003")]
 
 
@@ -357,8 +357,8 @@ async def test_an_empty_queue_leaves_nothing_behind_for_good(redis: Redis, redis
     await queued(ArqWakes(redis), *sessions("a:b", 2), *sessions("c", 1))
     await _taken(redis, redis_url, 10, left=0)
     left = {name: await redis.pttl(name) for name in await _names(redis)}
-    assert set(left) <= {keys.TAKEN, keys.PLACES, keys.BELL, keys.HEALTH}
-    assert all(left[name] > 0 for name in left if name != keys.BELL)
+    assert set(left) <= {keys.TAKEN_WAKES_KEY, keys.QUEUE_PLACES_KEY, keys.DOORBELL_KEY, keys.QUEUE_HEALTH_KEY}
+    assert all(left[name] > 0 for name in left if name != keys.DOORBELL_KEY)
 
 
 async def _names(redis: Redis) -> list[str]:
@@ -377,7 +377,7 @@ async def test_the_reaper_leaves_alone_who_waits_in_the_queue(redis: Redis, task
         await redis.zadd(partition.waiting, {f"acme:{name}": 1}, xx=True)
     assert await Reaper(RedisUpkeep(redis), wakes, mended).repair_once() == 1
     assert sum(mended.counts.values()) == 1
-    assert await redis.zcard(keys.QUEUE) == 20
+    assert await redis.zcard(keys.QUEUE_KEY) == 20
 
 
 @pytest.mark.promise("queue.one_wake")
@@ -388,5 +388,5 @@ async def test_a_further_try_whose_time_has_come_is_woken_and_is_no_fault(redis:
     assert lease is not None
     await one.abandon(lease, retry_in=-10.0)
     assert await Reaper(RedisUpkeep(redis), wakes, mended).repair_once() == 1
-    assert await redis.zrange(keys.QUEUE, 0, -1) == ["acme:s1"]
+    assert await redis.zrange(keys.QUEUE_KEY, 0, -1) == ["acme:s1"]
     assert sum(mended.counts.values()) == 0

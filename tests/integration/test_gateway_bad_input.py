@@ -116,7 +116,7 @@ async def test_a_field_of_the_wrong_type_is_named(
     reply = loads_object(response.text)
     assert (response.status_code, at(reply, "error.code"), reply["id"]) == (400, -32602, 7)
     assert str(at(reply, "error.message")).startswith(f"{field}: ")
-    assert await redis.keys() in ([], [keys.SERVER])
+    assert await redis.keys() in ([], [keys.SERVER_LINEAGE_KEY])
 
 
 @pytest.mark.parametrize("method", ["tasks/get", "tasks/cancel", "GetTask", "CancelTask"])
@@ -153,7 +153,7 @@ async def test_a_bad_message_of_the_later_protocols_is_named(
     assert response.status_code == 200
     assert at(loads_object(response.text), "error.code") == -32602
     assert field in str(at(loads_object(response.text), "error.message"))
-    assert await redis.keys() in ([], [keys.SERVER])
+    assert await redis.keys() in ([], [keys.SERVER_LINEAGE_KEY])
 
 
 async def test_files_are_refused_by_their_own_code(client: httpx.AsyncClient) -> None:

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.keys import QUEUE
+from shared.infra.keys import QUEUE_KEY
 from tests.http_client import rpc_body
 from tests.integration.gateway_process import GatewayProcess, gateway_process
 from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway_client, stage
@@ -157,5 +157,5 @@ async def test_a_queue_that_is_down_loses_no_task(redis: Redis, redis_url: str, 
 
 async def _accepted(redis: Redis) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not await redis.zcard(QUEUE):
+        while not await redis.zcard(QUEUE_KEY):
             await asyncio.sleep(0.01)

@@ -32,7 +32,7 @@ def archive(tmp_path: Path) -> FolderArchive:
 
 
 def kept(archive: Archive, *, loopback: bool = True, seconds: float = 20) -> KeptFiles:
-    return KeptFiles(archive, Guard(addresses_for_files((), loopback=loopback)), FileBounds(_SIZE, seconds))
+    return KeptFiles(archive, Guard(addresses_for_files((), permits_loopback=loopback)), FileBounds(_SIZE, seconds))
 
 
 async def read(archive: Archive, content: bytes, name: str = "a.bin") -> ReadFile:

@@ -28,7 +28,7 @@ from shared.contracts.learning_files import FileReport, FileRequest, ForgetReque
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.words import Strategy
 from shared.infra import keys
-from shared.infra.packed import ESCAPES
+from shared.infra.packed import DECODING_ERRORS
 from shared.infra.rpc import RpcQueue, serve_imports
 from shared.infra.stored_outcomes import pack_outcome, pack_with_digest
 from shared.ports.tracing import NO_TRACER, Tracer
@@ -110,8 +110,8 @@ async def test_where_a_digest_is_none_the_outcome_is_read_in_its_order(redis: Re
 
 @pytest.mark.promise("learner.digest")
 async def test_where_neither_can_be_read_the_entry_goes_whole_to_the_dead_letters(redis: Redis) -> None:
-    fields = {"id": "bad:1", "o": pack_with_digest(Digest("odd", "{}"), "poison").decode(errors=ESCAPES)}
-    await redis.xadd(STREAM, {"id": "bad:1", "o": fields["o"].encode(errors=ESCAPES)})
+    fields = {"id": "bad:1", "o": pack_with_digest(Digest("odd", "{}"), "poison").decode(errors=DECODING_ERRORS)}
+    await redis.xadd(STREAM, {"id": "bad:1", "o": fields["o"].encode(errors=DECODING_ERRORS)})
     await _leave_with_digest(redis, [an_outcome(1)])
     learner = await _learned(redis)
     rows = cast("list[tuple[str, dict[str, str]]]", await redis.xrange(keys.partition_keys(PARTITION).dead))

@@ -17,7 +17,7 @@ from services.learner.core.memory.lesson import lesson_of
 from services.learner.ports.outcomes import AbandonedOutcome, Delivery
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CASES_KEPT
-from shared.domain.estimates import DAYS_KEPT
+from shared.domain.estimates import TREND_DAYS_KEPT
 from shared.domain.words import Strategy, TaskState
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -79,7 +79,7 @@ async def _dead(redis: Redis) -> list[dict[str, str]]:
 
 async def _free(redis: Redis, partitions: Collection[int] = range(64)) -> None:
     """As if the leases of a dead learner had run out."""
-    await redis.delete(keys.LEARNERS, *(keys.partition_keys(number).reader for number in partitions))
+    await redis.delete(keys.LIVE_LEARNERS_KEY, *(keys.partition_keys(number).reader for number in partitions))
 
 
 @pytest.mark.promise("learner.counted_once")
@@ -217,7 +217,11 @@ async def test_the_case_log_keeps_the_last_200(redis: Redis) -> None:
 @pytest.mark.promise("learner.days")
 async def test_counts_are_kept_by_day_and_leave_when_a_day_is_too_old(redis: Redis) -> None:
     """The last 400 days; an event that comes late finds its own day."""
-    days = {"old": NOON - timedelta(days=DAYS_KEPT + 1), "kept": NOON - timedelta(days=DAYS_KEPT), "new": NOON}
+    days = {
+        "old": NOON - timedelta(days=TREND_DAYS_KEPT + 1),
+        "kept": NOON - timedelta(days=TREND_DAYS_KEPT),
+        "new": NOON,
+    }
     outcomes = [an_outcome(number, ended_at=at) for number, at in enumerate(days.values())]
     memory, fields = RedisLessons(redis), keys.learned_keys("acme").days
     await memory.store_all([lesson_of(outcomes[0]), lesson_of(outcomes[1])])

@@ -35,8 +35,8 @@ from tests.company_stage import company
 from tests.each_row import each_row
 from tests.unit.outgoing.ssrf_tricks import NAMES, TRICKS
 
-TOOLS = addresses_for_tools(("public.test:80",), loopback=False)
-HOOKS = addresses_for_webhooks((), loopback=False)
+TOOLS = addresses_for_tools(("public.test:80",), permits_loopback=False)
+HOOKS = addresses_for_webhooks((), permits_loopback=False)
 GOOD = "127.0.0.2"  # stands for a server outside; 127.0.0.1 for one inside
 PATIENCE = httpx.Timeout(5.0, connect=0.5)
 
@@ -128,7 +128,7 @@ PLAIN = ssl.create_default_context()
 
 def outside(*more: str) -> AllowedAddresses:
     """Lets through the address that stands for a server outside."""
-    return AllowedAddresses(listed=normalize_host_list((f"{GOOD}/32", *more)), queries=True)
+    return AllowedAddresses(listed=normalize_host_list((f"{GOOD}/32", *more)), permits_queries=True)
 
 
 @pytest.mark.promise("ssrf.rules")
@@ -160,7 +160,7 @@ def test_only_what_a_name_leads_to_is_left_to_the_connection(reach: AllowedAddre
             continue
         passed.add(name)
 
-    assert passed <= (with_names if reach.public else set())
+    assert passed <= (with_names if reach.permits_public else set())
 
 
 @pytest.mark.promise("ssrf.pinned")
@@ -270,7 +270,7 @@ async def test_a_permitted_server_that_a_request_names_is_worked_with(spoken: To
     """A whole tool server under guard, by either protocol: listed, and called."""
     async with (
         company(tmp_path, protocol=spoken) as running,
-        open_servers(addresses_for_tools((), loopback=True)) as servers,
+        open_servers(addresses_for_tools((), permits_loopback=True)) as servers,
     ):
         named = Connection(id="request", url=running.url, from_request=True)
         tools = await servers.discover(named)
@@ -322,7 +322,7 @@ async def test_names_that_nobody_answers_for_hold_up_neither_others_nor_what_els
             over.wait(60)
         return (GOOD,)
 
-    guard = Guard(AllowedAddresses(public=True), ThreadedResolver(look_up))
+    guard = Guard(AllowedAddresses(permits_public=True), ThreadedResolver(look_up))
     try:
         async with asyncio.timeout(20), asyncio.TaskGroup() as group:
             for _ in range(hung):

@@ -97,9 +97,11 @@ async def _reads(redis: Redis) -> int:
 async def test_what_is_asked_at_once_takes_one_round_trip(redis: Redis) -> None:
     """By whichever adapter of the client: scripts and plain commands alike."""
     one, other = Scripts(redis), Scripts(redis)
-    await one.run("probe", [keys.PROBE], [])
+    await one.run("probe", [keys.PROBE_KEY], [])
     before = await _reads(redis)
-    await asyncio.gather(one.execute("SET", "a", "1"), other.run("probe", [keys.PROBE], []), one.execute("GET", "a"))
+    await asyncio.gather(
+        one.execute("SET", "a", "1"), other.run("probe", [keys.PROBE_KEY], []), one.execute("GET", "a")
+    )
     assert await _reads(redis) - before <= 2  # this question is one of them
 
 
@@ -107,7 +109,9 @@ async def test_what_is_asked_at_once_takes_one_round_trip(redis: Redis) -> None:
 async def test_what_one_is_refused_the_others_are_not(redis: Redis) -> None:
     scripts = Scripts(redis)
     wrong, right = await asyncio.gather(
-        scripts.execute("LPUSH", keys.PROBE, "1"), scripts.execute("HGET", keys.PROBE, "f"), return_exceptions=True
+        scripts.execute("LPUSH", keys.PROBE_KEY, "1"),
+        scripts.execute("HGET", keys.PROBE_KEY, "f"),
+        return_exceptions=True,
     )
     assert wrong == 1
     assert isinstance(right, StoreUnavailable)

@@ -227,7 +227,7 @@ async def test_of_callers_of_one_moment_as_many_are_let_in_as_may_wait(cluster: 
         told = await asyncio.gather(*callers, return_exceptions=True)
         assert sum(isinstance(one, TooManyWaiting) for one in told) == 70
         assert sum(isinstance(one, TaskRecord) for one in told) == 20
-        assert not await cluster.exists(keys.ADMITTING)
+        assert not await cluster.exists(keys.ADMISSION_KEY)
         begun = await begin(
             sessions_of(cluster, "one"), next(one for one in told if isinstance(one, TaskRecord)).session_id
         )
@@ -241,12 +241,12 @@ async def test_of_callers_of_one_moment_as_many_are_let_in_as_may_wait(cluster: 
 async def test_a_gateway_that_died_before_it_stored_a_message_keeps_nobody_out_for_long(cluster: Redis) -> None:
     async with ChannelListener(cluster) as live:
         store = TaskStore(cluster, live, most_waiting=1)
-        await Scripts(cluster).run("take_place", [keys.ADMITTING], ["dead", 60_000])
+        await Scripts(cluster).run("take_place", [keys.ADMISSION_KEY], ["dead", 60_000])
         async with asyncio.timeout(5):  # all of them wait together for who died
             early = (accepted(store, f"early{number}") for number in range(20))
             told = await asyncio.gather(*early, return_exceptions=True)
         assert {type(one) for one in told} == {TooManyWaiting}
-        await cluster.zadd(keys.ADMITTING, {"dead": 1})  # as when its time is over
+        await cluster.zadd(keys.ADMISSION_KEY, {"dead": 1})  # as when its time is over
         await accepted(store, "late")
 
 

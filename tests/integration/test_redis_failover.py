@@ -488,7 +488,7 @@ def address() -> Iterator[str]:
     """A server of these tests' own: they change its users and its memory."""
     port = free_ports(1)[0]
     more = ["--port", str(port), "--bind", "127.0.0.1"]
-    with short_folder() as folder, EmbeddedRedis(Path(folder), more=more):
+    with short_folder() as folder, EmbeddedRedis(Path(folder), extra_flags=more):
         yield f"127.0.0.1:{port}/0"
 
 
@@ -540,7 +540,7 @@ async def test_no_write_leaves_while_nobody_knows_of_failovers(admin: Redis, add
 @pytest.mark.promise("redis.failover_unknown")
 async def test_what_could_not_be_said_for_want_of_memory_is_asked_again(admin: Redis, address: str) -> None:
     """On the connection that is there: nobody may come to make another."""
-    await admin.execute_command("HSET", keys.SERVER, "id", "another")  # type: ignore[no-untyped-call]  # redis-py
+    await admin.execute_command("HSET", keys.SERVER_LINEAGE_KEY, "id", "another")  # type: ignore[no-untyped-call]  # redis-py
     await admin.config_set("maxmemory", "1")
     client = connect(f"redis://{address}")
     with pytest.raises(StoreUnavailable, match="cannot say whether it has failed over"):
@@ -548,6 +548,6 @@ async def test_what_could_not_be_said_for_want_of_memory_is_asked_again(admin: R
     await admin.config_set("maxmemory", "0")
     await check_durable(client)
     assert isinstance(client.connection_pool, FollowingPool)
-    noted = await admin.execute_command("HGET", keys.SERVER, "id")  # type: ignore[no-untyped-call]  # redis-py
+    noted = await admin.execute_command("HGET", keys.SERVER_LINEAGE_KEY, "id")  # type: ignore[no-untyped-call]  # redis-py
     assert noted != "another"
     await client.aclose()

@@ -343,7 +343,7 @@ async def test_what_a_turn_did_cost_counts_once_in_the_tenants_day(far: Far, tas
     """With its end, in one step: what was set aside for a call, and what was not."""
     begun = await begun_turn(far.redis, task_store)
     await RedisSpend(far.near).reserve("acme", _DAY, Charge("a", 60, 600), DayCaps(tokens=1_000))
-    charges = (Charge("a", 7, 70, reserved=True), Charge("b", 3, 30))
+    charges = (Charge("a", 7, 70, is_reserved=True), Charge("b", 3, 30))
     await far.lose(what)
     await begun.store.finish(an_end(begun.work)._replace(charges=(DayCharges(_DAY, charges),)))
     found = await far.near.hgetall(keys.spend_key("acme", _DAY))  # type: ignore[misc]  # redis-py's union
@@ -383,7 +383,7 @@ async def test_a_message_is_accepted_once(far: Far, what: str) -> None:
         await far.lose(what)
         taken = await store.accept(record, turn, dedupe="m1")
     session = keys.session_keys("acme", "s1")
-    assert (taken.turn_id, taken.fresh) == (turn.turn_id, True)
+    assert (taken.turn_id, taken.is_new) == (turn.turn_id, True)
     assert await far.near.lrange(session.inbox, 0, -1) == [turn.turn_id]  # type: ignore[misc]  # redis-py's union
     assert await far.near.xlen(keys.task_keys("acme", "s1", record.task_id).events) == 1
 
@@ -430,7 +430,7 @@ async def test_a_fault_is_counted_once_for_all(far: Far) -> None:
     with pytest.raises(StoreUnavailable):
         await reaper.repair_once()
     await reaper.repair_once()
-    counted = await far.near.hgetall(keys.MENDED)  # type: ignore[misc]  # redis-py's union
+    counted = await far.near.hgetall(keys.UPKEEP_FAULTS_KEY)  # type: ignore[misc]  # redis-py's union
     assert counted == {Fault.NOT_WOKEN.value: "2"}
 
 
@@ -540,6 +540,6 @@ async def _accept_and_open(server: EmbeddedRedis) -> tuple[bool, WriteStatus]:
             begun = await begin(sessions_of(redis, "one"))
             await begun.store.open_write(an_entry(), 1.0)
             (entry,) = (await begun.store.read_ledger()).values()
-            return accepted.fresh, entry.status
+            return accepted.is_new, entry.status
     finally:
         await redis.aclose()

@@ -103,7 +103,7 @@ async def test_the_embedded_server_counts_as_durable(redis: Redis) -> None:
 
 @pytest.mark.promise("state.refuses_volatile")
 async def test_a_server_that_may_forget_is_refused_by_name(folder: Path) -> None:
-    with EmbeddedRedis(folder, durable=False) as server:
+    with EmbeddedRedis(folder, is_durable=False) as server:
         client = connect(server.url)
         with pytest.raises(VolatileRedis, match=r"REDIS_URL .* appendonly is 'no'"):
             await check_durable(client)

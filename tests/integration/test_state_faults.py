@@ -19,7 +19,7 @@ from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.words import TaskState
-from shared.infra.keys import MENDED, executors_key, partition_keys_of, task_keys
+from shared.infra.keys import UPKEEP_FAULTS_KEY, executors_key, partition_keys_of, task_keys
 from shared.infra.lua import Scripts
 from shared.infra.stored_outcomes import unpack_outcome
 from shared.infra.task_store import TaskStore
@@ -150,7 +150,7 @@ async def test_an_overdue_timer_is_fired_and_counted_for_all(redis: Redis, task_
     reaper = Reaper(RedisUpkeep(redis), HeardWakes(), FaultCounts())
     for _ in range(2):
         await reaper.repair_once()
-    assert await _raw(redis, "HGETALL", MENDED) == {Fault.TIMER_OVERDUE.value: "1"}
+    assert await _raw(redis, "HGETALL", UPKEEP_FAULTS_KEY) == {Fault.TIMER_OVERDUE.value: "1"}
 
 
 async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_store: TaskStore) -> None:

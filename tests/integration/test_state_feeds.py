@@ -12,7 +12,7 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.live import ChannelListener
-from shared.infra.redis_pools import CONNECTIONS
+from shared.infra.redis_pools import MOST_CONNECTIONS
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import EventsLost
 from tests.doubles.redis_tasks import NOON
@@ -112,7 +112,7 @@ async def test_many_watchers_need_few_connections(redis: Redis, task_store: Task
             await stack.enter_async_context(aclosing(events))
         await asyncio.gather(*(anext(events) for events in streams))
         clients = await redis.client_list()
-    assert len(clients) <= CONNECTIONS + _OTHERS
+    assert len(clients) <= MOST_CONNECTIONS + _OTHERS
 
 
 @pytest.mark.promise("state.watch_gapless")

@@ -49,7 +49,7 @@ async def test_a_message_resent_after_a_day_has_one_place_in_the_queue(redis: Re
     await redis.delete(dedupe_key("acme", "s1", turn.principal.id, "m1"))  # as it expires
     other = a_record(task_id="made-up-by-the-resend")
     again = await task_store.accept(other, turn.model_copy(update={"task_id": other.task_id}), dedupe="m1")
-    assert (again.fresh, again.record.task_id) == (False, record.task_id)
+    assert (again.is_new, again.record.task_id) == (False, record.task_id)
     assert await redis.exists(alias_key("acme", other.task_id)) == 0
     assert await redis.llen(session_keys("acme", "s1").inbox) == 1  # type: ignore[misc]  # redis-py's union
 

@@ -120,7 +120,7 @@ def sessions(redis: Redis) -> RedisSessions:
 async def test_twenty_resends_at_once_make_one_task(task_store: TaskStore, sessions: RedisSessions) -> None:
     records = [a_record() for _ in range(20)]
     replies = await asyncio.gather(*(task_store.accept(one, a_turn(one), dedupe="m-1") for one in records))
-    assert sum(reply.fresh for reply in replies) == 1
+    assert sum(reply.is_new for reply in replies) == 1
     assert len({(reply.record.task_id, reply.turn_id) for reply in replies}) == 1
     await _end(sessions)
     assert await sessions.claim("acme", "s1") is None
@@ -133,7 +133,7 @@ async def test_a_repeated_accept_without_a_message_id_queues_once(
     turn = a_turn(record)
     await task_store.accept(record, turn, dedupe=None)
     again = await task_store.accept(record, turn, dedupe=None)
-    assert not again.fresh
+    assert not again.is_new
     await _end(sessions)
     assert await sessions.claim("acme", "s1") is None
 

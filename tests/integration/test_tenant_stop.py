@@ -58,7 +58,7 @@ async def test_a_stopped_tenant_takes_no_message_and_says_why(redis: Redis, task
         await task_store.accept(record, a_turn(record), dedupe=None)
     assert await task_store.get_record("acme", record.task_id) is None
     other = a_record("s1").model_copy(update={"tenant": "globex"})
-    assert (await task_store.accept(other, a_turn(other), dedupe=None)).fresh
+    assert (await task_store.accept(other, a_turn(other), dedupe=None)).is_new
 
 
 @pytest.mark.promise("tenant.stop")
@@ -68,7 +68,7 @@ async def test_a_message_accepted_before_the_stop_is_found_when_resent(redis: Re
     turn = a_turn(record)
     await task_store.accept(record, turn, "m1")
     await TenantStops(redis).stop("acme", "repairs")
-    assert not (await task_store.accept(record, turn, "m1")).fresh
+    assert not (await task_store.accept(record, turn, "m1")).is_new
 
 
 @pytest.mark.promise("tenant.stop")

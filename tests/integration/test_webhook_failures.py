@@ -142,8 +142,8 @@ async def test_a_name_that_leads_inside_by_now_is_not_called() -> None:
     async def inside(_: str, __: int) -> list[str]:
         return ["10.0.0.1"]
 
-    async with aclosing(WebhookHttpClient(Guard(AllowedAddresses(public=True), inside), 5, 1)) as post:
-        assert why_refused("https://hooks.example/a", AllowedAddresses(public=True)) is None
+    async with aclosing(WebhookHttpClient(Guard(AllowedAddresses(permits_public=True), inside), 5, 1)) as post:
+        assert why_refused("https://hooks.example/a", AllowedAddresses(permits_public=True)) is None
         with pytest.raises(NoReceiverAnswer, match="the URL"):
             await post.post("https://hooks.example/a", {}, b"{}")
 

@@ -40,7 +40,7 @@ async def test_what_is_told_twice_counts_once(redis: Redis) -> None:
     for _ in range(2):
         assert await spend.reserve("acme", DAY, Charge("a", 60, 600), CAPS)
     for _ in range(2):
-        await spend.settle_charges("acme", DAY, [Charge("a", 7, 70, reserved=True)])
+        await spend.settle_charges("acme", DAY, [Charge("a", 7, 70, is_reserved=True)])
     assert await _counted(redis) == (7, 70)
 
 
@@ -60,7 +60,7 @@ async def test_the_caps_hold_whatever_is_asked_and_answered(redis: Redis, seed: 
     for _ in range(200):
         charge = Charge(f"call-{chance.randrange(40)}", chance.randrange(30), chance.randrange(300))
         if await spend.reserve("acme", DAY, charge, CAPS) and chance.random() < 0.9:
-            await spend.settle_charges("acme", DAY, [charge._replace(tokens=0, nanos=0, reserved=True)])
+            await spend.settle_charges("acme", DAY, [charge._replace(tokens=0, nanos=0, is_reserved=True)])
         counted = await _counted(redis)
         assert counted[0] <= (CAPS.tokens or 0)
         assert counted[1] <= (CAPS.nanos or 0)

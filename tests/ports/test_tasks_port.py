@@ -30,7 +30,7 @@ async def test_a_turn_of_a_new_task_is_accepted_and_found(tasks: Tasks) -> None:
     record = a_record()
     turn = a_turn(record)
     accepted = await tasks.accept(record, turn, "m1")
-    assert (accepted.record, accepted.turn_id, accepted.fresh) == (record, turn.turn_id, True)
+    assert (accepted.record, accepted.turn_id, accepted.is_new) == (record, turn.turn_id, True)
     assert await tasks.get_record(record.tenant, record.task_id) == record
 
 
@@ -45,7 +45,7 @@ async def test_the_same_message_gives_the_first_acceptance_again(tasks: Tasks) -
     first = await tasks.accept(record, a_turn(record), "m1")
     again_record = a_record()
     again = await tasks.accept(again_record, a_turn(again_record), "m1")
-    assert (again.record.task_id, again.turn_id, again.fresh) == (record.task_id, first.turn_id, False)
+    assert (again.record.task_id, again.turn_id, again.is_new) == (record.task_id, first.turn_id, False)
 
 
 async def test_a_session_belongs_to_who_began_it(tasks: Tasks) -> None:

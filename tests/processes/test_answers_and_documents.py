@@ -4,7 +4,7 @@ import pytest
 
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord
-from shared.domain.quality import WEAK
+from shared.domain.quality import WEAK_SCORE
 from shared.domain.words import TaskState
 from shared.infra import keys
 from shared.infra.redis import connect
@@ -41,7 +41,7 @@ async def test_a_right_answer_in_prose_is_not_weak(stage: Stage) -> None:
     assert "EMP-118" in (task.answer or "")
     quality = task.metadata["quality"]
     assert isinstance(quality, float)
-    assert quality >= WEAK
+    assert quality >= WEAK_SCORE
 
 
 @pytest.mark.promise("reflect.improvement")

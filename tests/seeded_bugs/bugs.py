@@ -59,8 +59,8 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
 
     original = lua.script_source
 
-    def source(name: str, *, again: bool = False) -> str:
-        text = original(name, again=again)
+    def source(name: str, *, is_repeated: bool = False) -> str:
+        text = original(name, is_repeated=is_repeated)
         for before, after in {**changes.get("", {}), **changes.get(name, {})}.items():
             if before not in text:
                 raise NoSuchCode(f"{name}.lua has no {before!r}")

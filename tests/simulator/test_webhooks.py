@@ -138,7 +138,7 @@ async def test_what_is_sent_can_be_verified_by_its_receiver() -> None:
 
     app, reach = (
         Starlette(routes=[Route("/hook", receive, methods=["POST"])]),
-        addresses_for_webhooks((), loopback=True),
+        addresses_for_webhooks((), permits_loopback=True),
     )
     async with serving(app) as url, http_sender(reach) as sender:
         sent = await sender.send(f"{url}/hook", secret, "id-1", '{"type": "webhook.test"}')
@@ -150,7 +150,7 @@ async def test_what_is_sent_can_be_verified_by_its_receiver() -> None:
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/hook", "http://169.254.169.254/latest", "http://nowhere.invalid"])
 async def test_a_webhook_does_not_reach_into_the_network_it_stands_in(url: str) -> None:
-    async with http_sender(addresses_for_webhooks((), loopback=False)) as sender:
+    async with http_sender(addresses_for_webhooks((), permits_loopback=False)) as sender:
         sent = await sender.send(url, "whsec_" + "A" * 32, "id-1", "{}")
 
     assert (sent.status_code, bool(sent.error), sent.is_final) == (None, True, True)

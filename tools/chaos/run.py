@@ -118,7 +118,7 @@ async def running_stack(
         state = StateServer(folder / "redis")
         held.callback(state.stop)
         state.server.start()
-        queue = EmbeddedRedis(folder / "queue", durable=False)
+        queue = EmbeddedRedis(folder / "queue", is_durable=False)
         held.callback(queue.stop)
         queue.start()
         ends = {**wiring.lines(state.server.url, queue.url), _SIGHT: state.server.url}

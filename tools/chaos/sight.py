@@ -10,7 +10,7 @@ from redis.asyncio.client import Pipeline
 from shared.domain.exact_json import dumps, loads, loads_object
 from shared.domain.words import WriteStatus
 from shared.infra import keys
-from shared.infra.journal_rows import OWN_TEXT, ROW, Row, StoredStep, pack_row, parse_rows
+from shared.infra.journal_rows import ROW_FIELD, TEXT_KIND, Row, StoredStep, pack_row, parse_rows
 from shared.infra.lua import bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 from tools.chaos.gateway_caller import AcceptedTask
@@ -114,14 +114,14 @@ class Sight:
         (rows,) = await self._run_pipeline(lambda pipe: _queue(pipe.xrange, ((journal,),)))
         found = parse_rows(cast("list[Row]", rows))
         texts = {
-            step.key: step.join_data({}) for step in found if step.kind == OWN_TEXT
+            step.key: step.join_data({}) for step in found if step.kind == TEXT_KIND
         }  # it has its own while it waits
         steps = [loads_object(step.join_data(texts)) for step in found if step.kind == _CHECKPOINT]
         plan = [step["dossier.plan"] for step in steps if step.get("dossier.plan")][-1]
         altered = dumps({"dossier.plan": loads(dumps(plan).replace(before, after))})
 
         def ask(pipe: Pipeline) -> None:
-            pipe.xadd(journal, {ROW: pack_row([StoredStep("altered", _CHECKPOINT, (altered,))])})
+            pipe.xadd(journal, {ROW_FIELD: pack_row([StoredStep("altered", _CHECKPOINT, (altered,))])})
 
         await self._run_pipeline(ask)
 

@@ -127,7 +127,9 @@ class StateServer:
     def _make(self) -> ServerNode:
         folder = self._folder / str(next(self._numbers))
         (port,) = free_ports(1)
-        return ServerNode(EmbeddedRedis(folder, more=("--port", str(port), "--bind", _HOST, *_QUICK)), port, folder)
+        return ServerNode(
+            EmbeddedRedis(folder, extra_flags=("--port", str(port), "--bind", _HOST, *_QUICK)), port, folder
+        )
 
 
 def _remove(node: ServerNode) -> None:

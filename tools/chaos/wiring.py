@@ -48,7 +48,7 @@ class Wiring:
         slower = {name: environ[name] for name in _OPEN_SETTINGS if name in environ}
         told = {**environ, **_SETTINGS, **slower}
         options = StackOptions(
-            folder, told, port=gateway, executors=executors, company_faults=True, archive_key=archive_key
+            folder, told, port=gateway, executors=executors, allows_company_faults=True, archive_key=archive_key
         )
         return cls(options, StackPorts.assign(tuple(rest)), second_gateway, second_company)
 

@@ -17,7 +17,7 @@ from shared.domain import metric_names, span_names as names
 from shared.domain.identity_cache import IdentityCache, InternedTuples
 from shared.domain.lru_cache import LruCache
 from shared.infra.aiohttp_transport import AiohttpTransport
-from shared.infra.patiently import PAUSES, retry_with_pauses
+from shared.infra.patiently import RETRY_PAUSES, retry_with_pauses
 from shared.ports.meter import Meter
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 
@@ -157,7 +157,7 @@ class RetryingPolicy(PolicyService):
     A provisional verdict on policies that do not judge texts is asked for only once.
     """
 
-    def __init__(self, service: PolicyService, meter: Meter, pauses: tuple[float, ...] = PAUSES) -> None:
+    def __init__(self, service: PolicyService, meter: Meter, pauses: tuple[float, ...] = RETRY_PAUSES) -> None:
         self._service, self._meter, self._pauses = service, meter, pauses
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:

@@ -10,9 +10,9 @@ from redis.exceptions import ResponseError
 
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.ports.upkeep import ClaimedTasks, EndedContent, EndedTask, EndedTasks
-from shared.contracts.archive import VERSION
+from shared.contracts.archive import ARCHIVE_VERSION
 from shared.infra import keys
-from shared.infra.journal_rows import OWN_TEXT, StoredStep, parse_rows
+from shared.infra.journal_rows import TEXT_KIND, StoredStep, parse_rows
 from shared.infra.ledger_rows import entry_json
 from shared.infra.lua import Argument, Scripts, read_pairs
 from shared.infra.redis_cluster import ClusterRedis
@@ -82,13 +82,13 @@ class RedisEndedTasks(EndedTasks):
         """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
         record, journal, ledger, approvals, events = found
         read = parse_rows((row_id, read_pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
-        own = {step.key: step.join_data({}) for step in read if step.kind == OWN_TEXT}
+        own = {step.key: step.join_data({}) for step in read if step.kind == TEXT_KIND}
         texts = {**await self._shared.read(tenant, {name for step in read for name in step.names} - own.keys()), **own}
-        steps = _encode([_fill_step(step, texts) for step in read if step.kind != OWN_TEXT])
+        steps = _encode([_fill_step(step, texts) for step in read if step.kind != TEXT_KIND])
         writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in read_pairs(ledger).items()]
         asked = [row for key, row in read_pairs(approvals).items() if key != "latest"]
         told = [events_json(read_pairs(flat)["e"])[1:-1] for _, flat in cast("list[_Row]", events)]
-        parts = [f'"v":{VERSION}', f'"record":{record_json(str(record))}', f'"journal":{steps}']
+        parts = [f'"v":{ARCHIVE_VERSION}', f'"record":{record_json(str(record))}', f'"journal":{steps}']
         parts += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(asked)}]']
         return ("{" + ",".join((*parts, f'"events":[{",".join(told)}]')) + "}").encode()
 

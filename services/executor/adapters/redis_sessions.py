@@ -243,7 +243,7 @@ def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
 
 
 _PUT_OFF_MS = 30_000  # until the reaper asks again for a session that waits for a slot
-_QUEUE_SECONDS = keys.DAY
+_QUEUE_SECONDS = keys.ONE_DAY
 
 
 class RedisSlots(ScriptedStore, SlotStore):

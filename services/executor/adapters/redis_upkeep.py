@@ -122,7 +122,7 @@ class RedisUpkeep(Upkeep):
         key = keys.executors_key(self._machine)
         owners = cast("set[str]", await self._scripts.execute("SMEMBERS", key))
         if self._owner not in owners:
-            await self._scripts.execute_many(("SADD", key, self._owner), ("EXPIRE", key, keys.DAY))
+            await self._scripts.execute_many(("SADD", key, self._owner), ("EXPIRE", key, keys.ONE_DAY))
         dead = [owner for owner in owners if is_owner_dead(owner, self._owner)]
         if not dead:
             return 0
@@ -178,7 +178,7 @@ class RedisUpkeep(Upkeep):
     async def add_fault_counts(self, counts: Mapping[Fault, int]) -> None:
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for fault, number in counts.items():
-                pipe.hincrby(keys.MENDED, fault.value, number)
+                pipe.hincrby(keys.UPKEEP_FAULTS_KEY, fault.value, number)
             await pipe.execute()
 
 

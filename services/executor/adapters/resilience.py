@@ -15,7 +15,7 @@ from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolSilent,
 from shared.contracts.tenant import Connection
 from shared.domain import metric_names as names
 from shared.domain.lru_cache import LruCache
-from shared.infra.patiently import PAUSES, retry_with_pauses
+from shared.infra.patiently import RETRY_PAUSES, retry_with_pauses
 from shared.ports.meter import Meter, NoMeter
 
 log = structlog.get_logger()
@@ -126,7 +126,7 @@ class Resilience:
     def __init__(
         self,
         meter: Meter | None = None,
-        pauses: tuple[float, ...] = PAUSES,
+        pauses: tuple[float, ...] = RETRY_PAUSES,
         limits: BreakerLimits = USUAL,
         clock: Callable[[], float] = monotonic,
     ) -> None:

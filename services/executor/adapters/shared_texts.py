@@ -12,7 +12,7 @@ from services.executor.ports.turns import JournalEntry
 from shared.domain.lru_cache import WeightedCache
 from shared.infra import keys
 from shared.infra.journal_rows import (
-    OWN_TEXT,
+    TEXT_KIND,
     Row,
     StoredStep,
     digest_name_of,
@@ -24,7 +24,7 @@ from shared.infra.lua import Scripts
 
 _PATIENCE_SECONDS = 10.0  # as long as a turn has
 SHORTEST = 256  # characters; anything shorter stands in each journal
-_STORED_AGAIN_SECONDS = keys.DAY  # by the process's clock; far less than a text is kept
+_STORED_AGAIN_SECONDS = keys.ONE_DAY  # by the process's clock; far less than a text is kept
 _NEW_MOST = (
     64  # texts of one tenant that this process stores in that time; what a server lists may change with each task
 )
@@ -119,7 +119,7 @@ class TaskJournal:
         steps: dict[str, JournalEntry] = {}
         try:
             for step in found:
-                if step.kind != OWN_TEXT:
+                if step.kind != TEXT_KIND:
                     steps.setdefault(step.key, JournalEntry(step.key, step.kind, step.join_data(self._named)))
         except KeyError as missing:
             raise LostText(f"the journal names the text {missing}, which is not stored any more") from missing
@@ -138,11 +138,11 @@ class TaskJournal:
         longer than shared texts are kept.
         """
         new = {text: name for name, text in self._named.items() if name not in self._own}
-        texts = [StoredStep(name, OWN_TEXT, (text,)) for text, name in new.items()]
+        texts = [StoredStep(name, TEXT_KIND, (text,)) for text, name in new.items()]
         return pack_row([*(_build_step(entry, {}) for entry in entries), *texts])
 
     async def _collect_texts(self, steps: Sequence[StoredStep]) -> None:
-        own = {step.key: step.join_data({}) for step in steps if step.kind == OWN_TEXT}
+        own = {step.key: step.join_data({}) for step in steps if step.kind == TEXT_KIND}
         self._own.update(own)
         names = {name for step in steps for name in step.names}
         self._named.update(own)

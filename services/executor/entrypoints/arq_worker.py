@@ -25,7 +25,7 @@ from typing_extensions import override
 
 from services.executor.core.turn.runner import Runner
 from services.executor.ports.sessions import FreeSlotsByTenant
-from shared.infra.keys import BELL, HEALTH, QUEUE, tenant_of
+from shared.infra.keys import DOORBELL_KEY, QUEUE_HEALTH_KEY, QUEUE_KEY, tenant_of
 from shared.infra.lua import bounded_redis_calls
 from shared.infra.redis import make_queue_pool
 from shared.infra.wakes import WAKE_JOB, ArqWakes, job_from_bytes, job_to_bytes
@@ -54,7 +54,7 @@ class WakeWorker(Worker):
     def __init__(self, pool: ArqRedis, runner: Runner, wakes: ArqWakes) -> None:
         super().__init__(
             [func(self._wake, name=WAKE_JOB)],  # type: ignore[arg-type]  # arq types the context as dict[Any, Any]
-            queue_name=QUEUE,
+            queue_name=QUEUE_KEY,
             redis_pool=pool,
             on_job_start=self._remember_queue_score,
             handle_signals=False,
@@ -62,7 +62,7 @@ class WakeWorker(Worker):
             job_timeout=_CLAIM_SECONDS,
             max_tries=sys.maxsize,  # a wake for which there was no room after all keeps its place
             keep_result=0,
-            health_check_key=HEALTH,
+            health_check_key=QUEUE_HEALTH_KEY,
             health_check_interval=30,
             job_serializer=job_to_bytes,
             job_deserializer=job_from_bytes,
@@ -88,7 +88,7 @@ class WakeWorker(Worker):
         """Starts the jobs for which there is capacity; if there are none, waits for a change."""
         self._runner.changed.clear()
         async with bounded_redis_calls():
-            waiting = await self.pool.zrangebyscore(QUEUE, "-inf", timestamp_ms(), start=0, num=_MOST_WAKES_READ)
+            waiting = await self.pool.zrangebyscore(QUEUE_KEY, "-inf", timestamp_ms(), start=0, num=_MOST_WAKES_READ)
             await self.start_jobs(list(_select_startable_jobs(waiting, self._runner.free_slots)))
             await self.heart_beat()
         if self.tasks:
@@ -115,7 +115,7 @@ class WakeWorker(Worker):
             await self._runner.has_free_slot.wait()
             try:
                 async with bounded_redis_calls(_BELL_SECONDS + 5.0):
-                    if await cast("Awaitable[object]", self.pool.blpop([BELL], _BELL_SECONDS)):
+                    if await cast("Awaitable[object]", self.pool.blpop([DOORBELL_KEY], _BELL_SECONDS)):
                         self._runner.changed.set()
             except StoreUnavailable as error:
                 await self._log_and_pause(error)
@@ -168,5 +168,5 @@ def open_queue_pool(url: str) -> ArqRedis:
     """arq's connections to the queue's Redis. arq's log of each job is silenced."""
     logging.getLogger("arq").setLevel(logging.WARNING)
     return ArqRedis(
-        make_queue_pool(url), job_serializer=job_to_bytes, job_deserializer=job_from_bytes, default_queue_name=QUEUE
+        make_queue_pool(url), job_serializer=job_to_bytes, job_deserializer=job_from_bytes, default_queue_name=QUEUE_KEY
     )

@@ -198,7 +198,7 @@ class SessionWakes(Protocol):
         """Queues a session, unless it is queued, ahead of all others, because its work was begun before."""
 
     async def wake_unless_queued(
-        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+        self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """Queues those sessions that are neither queued nor just taken from the queue; returns them."""
 

@@ -26,7 +26,7 @@ async def find_world(
 def build_worlds(host: PartHost) -> GatewayPart:
     settings = host.settings
     keys = settings.world_sealing_keys
-    guard = Guard(addresses_for_tools(settings.tools_allowed_hosts, loopback=settings.profile == "embedded"))
+    guard = Guard(addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"))
     participations = Participations(host.state, keys) if keys else None
     endpoint = WorldsEndpoint(partial(find_world, participations), WorldToolCaller(guard))
     return GatewayPart(endpoint.routes, endpoint.open)

@@ -11,7 +11,7 @@ from redis.exceptions import ResponseError
 from services.learner.adapters.redis_knowledge import SPOILED_DATA_ERRORS
 from services.learner.ports.outcomes import Lesson, LessonRefused, Lessons, StrategyUse
 from shared.domain.cases import CASES_KEPT
-from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT
+from shared.domain.estimates import TREND_DAYS_KEPT, TREND_POINTS_KEPT
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptedStore, store_unavailable
 
@@ -44,10 +44,10 @@ def _batch_by_tenant(lessons: Sequence[Lesson]) -> Iterator[Sequence[int]]:
 def _learn_call(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
     """The keys and arguments with which lessons of one tenant are stored."""
     names, newest = keys.learned_keys(lessons[0].tenant), max(lesson.day for lesson in lessons)
-    days = (newest.isoformat(), (newest - timedelta(days=DAYS_KEPT)).isoformat())
+    days = (newest.isoformat(), (newest - timedelta(days=TREND_DAYS_KEPT)).isoformat())
     pulls = dict.fromkeys(lesson.pull for lesson in lessons if lesson.pull)
     arms = {pull: number for number, pull in enumerate(pulls, 1)}
-    arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT, POINTS_KEPT, *days, len(arms)]
+    arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT, TREND_POINTS_KEPT, *days, len(arms)]
     for pull in arms:
         arguments += _arm_names(pull)
     text = ""  # one long argument is packed and read much quicker than many; no line break stands in what it is made of

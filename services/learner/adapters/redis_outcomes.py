@@ -53,7 +53,7 @@ class RedisOutcomes(Outcomes):
         await check_writable(self._redis)
 
     async def roster(self) -> Roster:
-        alive = await self._scripts.run("register_learner", [keys.LEARNERS], [self._owner, self._lease_ms])
+        alive = await self._scripts.run("register_learner", [keys.LIVE_LEARNERS_KEY], [self._owner, self._lease_ms])
         return Roster(self._owner, cast("list[str]", alive))
 
     async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
@@ -125,7 +125,7 @@ class RedisOutcomes(Outcomes):
 
     async def leave_roster(self) -> None:
         """Removes this learner from the roster, so that others take over its partitions."""
-        await self._scripts.execute("ZREM", keys.LEARNERS, self._owner)
+        await self._scripts.execute("ZREM", keys.LIVE_LEARNERS_KEY, self._owner)
 
     def _name_reader(self, number: int) -> str:
         return self._group.reader_of(self._partitions[number])

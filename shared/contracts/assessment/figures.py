@@ -25,25 +25,25 @@ class CriterionPoints(NamedTuple):
 
 def criterion_points(assessment: Assessment) -> list[CriterionPoints]:
     """The assessment's criteria with their points, grouped by dimension in the order of the scenario."""
-    found: dict[str, list[CriterionResult]] = {}
+    results_by_criterion: dict[str, list[CriterionResult]] = {}
     for run in assessment.runs:
         for result in run.results.criteria_results:
-            found.setdefault(result.criterion_id, []).append(result)
-    listed = [_points_of_criterion(results) for results in found.values()]
-    order = list(dict.fromkeys(line.dimension for line in listed))
-    return sorted(listed, key=lambda line: order.index(line.dimension))
+            results_by_criterion.setdefault(result.criterion_id, []).append(result)
+    criteria = [_points_of_criterion(results) for results in results_by_criterion.values()]
+    order = list(dict.fromkeys(criterion.dimension for criterion in criteria))
+    return sorted(criteria, key=lambda criterion: order.index(criterion.dimension))
 
 
 def _points_of_criterion(results: Sequence[CriterionResult]) -> CriterionPoints:
     worst = min(results, key=lambda result: result.score)
     points = tuple(result.score for result in results)
-    first = results[0]
+    any_result = results[0]
     return CriterionPoints(
-        first.dimension.value,
-        first.criterion_id,
-        first.name,
+        any_result.dimension.value,
+        any_result.criterion_id,
+        any_result.name,
         points,
-        first.max_score,
+        any_result.max_score,
         worst.explanation,
         worst.unjudged,
     )

@@ -19,8 +19,8 @@ class AssessmentMessage(BaseModel):
 
     def to_json(self) -> JsonObject:
         """The message as the JSON that is sent."""
-        written: JsonObject = self.model_dump(mode="json")
-        return written
+        message_json: JsonObject = self.model_dump(mode="json")
+        return message_json
 
 
 DEFAULT_ASSESSMENT_INSTRUCTIONS = (
@@ -93,9 +93,7 @@ class TurnStart(AssessmentMessage):
 
 
 class TurnComplete(AssessmentMessage):
-    """The participant has finished its turn. ``time_step``: how far the world's clock should advance before the next
-    turn.
-    """
+    """The participant has finished its turn. ``time_step``: how far the world's clock is to advance before the next."""
 
     message_type: Literal["turn_complete"] = "turn_complete"
     notes: str | None = None

@@ -1,6 +1,7 @@
 """The results of an assessment."""
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from statistics import fmean
@@ -160,8 +161,8 @@ class Run(BaseModel):
     @property
     def passed(self) -> bool:
         """Whether the run completed with enough of its points."""
-        enough = self.points.score >= PASSES_AT * self.points.max_score
-        return self.results.status == "completed" and self.points.max_score > 0 and enough
+        has_enough = self.points.score >= PASSES_AT * self.points.max_score
+        return self.results.status == "completed" and self.points.max_score > 0 and has_enough
 
 
 class Assessment(BaseModel):
@@ -190,8 +191,8 @@ class Assessment(BaseModel):
     def points_interval(self) -> Interval | None:
         """The 95 % confidence interval of the mean share of points; ``None`` after a single run."""
         shares = [run.points.score / run.points.max_score if run.points.max_score else 0.0 for run in self.runs]
-        found = mean_interval(shares)
-        return None if found is None else Interval(max(0.0, found.low), min(1.0, found.high))
+        interval = mean_interval(shares)
+        return None if interval is None else Interval(max(0.0, interval.low), min(1.0, interval.high))
 
     @property
     def pass_hat(self) -> dict[int, float]:
@@ -236,9 +237,12 @@ class AssessmentCard(Contract):
 
 
 def card_of(assessment_id: str, owner: str, assessment: Assessment) -> AssessmentCard:
+    """The card of an assessment that ``owner`` stores under this id, without the time at which it is stored."""
     results = [run.results for run in assessment.runs]
-    names = dict.fromkeys(name for one in results for name in one.scores.dimensions)
-    found = {name: [one.scores.dimensions[name] for one in results if name in one.scores.dimensions] for name in names}
+    dimensions: dict[str, list[DimensionScore]] = {}
+    for result in results:
+        for name, score in result.scores.dimensions.items():
+            dimensions.setdefault(name, []).append(score)
     return AssessmentCard(
         assessment_id=assessment_id,
         owner=owner,
@@ -248,12 +252,14 @@ def card_of(assessment_id: str, owner: str, assessment: Assessment) -> Assessmen
         began=assessment.began,
         runs=len(assessment.runs),
         passed=assessment.passed,
-        score=_mean_score([(one.scores.overall.score, one.scores.overall.max_score) for one in results]),
-        judged=_mean_score([(run.points.score, run.points.max_score) for run in assessment.runs]),
-        unjudged=max(len(one.unjudged) for one in results),
-        dimensions={name: _mean_score([(one.score, one.max_score) for one in rows]) for name, rows in found.items()},
+        score=_mean_score([result.scores.overall for result in results]),
+        judged=_mean_score([run.points for run in assessment.runs]),
+        unjudged=max(len(result.unjudged) for result in results),
+        dimensions={name: _mean_score(scores) for name, scores in dimensions.items()},
     )
 
 
-def _mean_score(points: list[tuple[float, float]]) -> OverallScore:
-    return OverallScore(score=fmean(score for score, _ in points), max_score=fmean(most for _, most in points))
+def _mean_score(scores: Sequence[OverallScore | DimensionScore]) -> OverallScore:
+    return OverallScore(
+        score=fmean(score.score for score in scores), max_score=fmean(score.max_score for score in scores)
+    )

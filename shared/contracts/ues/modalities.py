@@ -176,8 +176,8 @@ class EmailState(UesAnswer):
 
     def count_in_folder(self, name: str) -> int:
         """The number of mails in a folder."""
-        held = self.folders.get(name, 0)
-        return held if isinstance(held, int) else len(held)
+        mails = self.folders.get(name, 0)
+        return mails if isinstance(mails, int) else len(mails)
 
 
 class EmailsFound(UesAnswer):

@@ -10,9 +10,8 @@ from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound, TimeState
 from shared.infra.tls import trusted_certificates
-from shared.infra.ues.email import EmailEndpoints
 from shared.infra.ues.line import PageQueryFields, Value, WorldConnection, WorldEndpoints, without_none
-from shared.infra.ues.sms import SmsEndpoints
+from shared.infra.ues.messages import EmailEndpoints, SmsEndpoints
 
 
 class TimeEndpoints(WorldEndpoints):
@@ -35,8 +34,8 @@ class CalendarEndpoints(WorldEndpoints):
     async def get_state(self) -> CalendarState:
         return await self._line.get(CalendarState, "/calendar/state")
 
-    async def query(self, **asked: Unpack[EventQueryFields]) -> EventsFound:
-        return await self._line.post_read(EventsFound, "/calendar/query", without_none(**asked))
+    async def query(self, **filters: Unpack[EventQueryFields]) -> EventsFound:
+        return await self._line.post_read(EventsFound, "/calendar/query", without_none(**filters))
 
     async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
         """Creates an appointment. ``fields``: further fields (attendees, location, ...) as the server names them."""
@@ -48,8 +47,9 @@ class CalendarEndpoints(WorldEndpoints):
     async def delete(
         self, event_id: str, recurrence_scope: str | None = None, recurrence_id: str | None = None
     ) -> ActionDone:
-        which = {"recurrence_scope": recurrence_scope, "recurrence_id": recurrence_id}
-        return await self.post_action("delete", event_id=event_id, **which)
+        return await self.post_action(
+            "delete", event_id=event_id, recurrence_scope=recurrence_scope, recurrence_id=recurrence_id
+        )
 
     async def respond_to_event(
         self, event_id: str, attendee_email: str, response: str, comment: str | None = None
@@ -73,8 +73,8 @@ class ChatEndpoints(WorldEndpoints):
     async def get_state(self) -> ChatState:
         return await self._line.get(ChatState, "/chat/state")
 
-    async def query(self, **asked: Unpack[ChatQueryFields]) -> ChatFound:
-        return await self._line.post_read(ChatFound, "/chat/query", without_none(**asked))
+    async def query(self, **filters: Unpack[ChatQueryFields]) -> ChatFound:
+        return await self._line.post_read(ChatFound, "/chat/query", without_none(**filters))
 
     async def send(
         self,

@@ -57,28 +57,26 @@ class ServerError(APIError):
 M = TypeVar("M", bound=BaseModel)
 Value = JsonValue | datetime | Sequence[str] | Mapping[str, JsonValue] | Sequence[Mapping[str, JsonValue]]
 _RETRIED_STATUSES = frozenset({502, 503, 504})
-_PAUSES = (0.2, 0.5, 1.0, 2.0)
-_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
-_BY_STATUS: Mapping[int, type[APIError]] = {404: NotFoundError, 409: ConflictError, 422: ValidationError}
+_RETRY_PAUSES = (0.2, 0.5, 1.0, 2.0)
+_ERRORS_BEFORE_SENDING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+_ERROR_TYPES_BY_STATUS: Mapping[int, type[APIError]] = {404: NotFoundError, 409: ConflictError, 422: ValidationError}
 _LONGEST_ERROR = 500
 
 
 class WorldConnection:
-    """Sends requests to one world, each at most ``attempts`` times. A request that may have been carried out is not
-    repeated.
-    """
+    """Sends requests to one world, at most ``attempts`` times each; once only what may have been carried out."""
 
     def __init__(self, http: httpx.AsyncClient, attempts: int = 1) -> None:
         self._http = http
         self._attempts = max(1, attempts)
 
-    async def get(self, kind: type[M], path: str, **asked: Value | None) -> M:
-        params = {name: _format_value(value) for name, value in without_none(**asked).items()}
-        return _parse_answer(kind, await self._send_request("GET", path, params=params, repeatable=True))
+    async def get(self, kind: type[M], path: str, **query: Value | None) -> M:
+        params = {name: _format_value(value) for name, value in without_none(**query).items()}
+        return _parse_answer(kind, await self._send_request("GET", path, params=params, may_repeat=True))
 
     async def post_read(self, kind: type[M], path: str, body: Mapping[str, JsonValue]) -> M:
         """The typed answer to a POST that changes nothing, and so may be repeated."""
-        return _parse_answer(kind, await self._send_request("POST", path, body=body, repeatable=True))
+        return _parse_answer(kind, await self._send_request("POST", path, body=body, may_repeat=True))
 
     async def post(self, kind: type[M], path: str, body: Mapping[str, JsonValue] | None = None) -> M:
         return _parse_answer(kind, await self._send_request("POST", path, body=body))
@@ -87,13 +85,13 @@ class WorldConnection:
         """The JSON answer to a POST; None for an empty one."""
         return _parse_json(await self._send_request("POST", path, body=body))
 
-    async def get_json(self, path: str, **asked: Value | None) -> JsonValue:
+    async def get_json(self, path: str, **query: Value | None) -> JsonValue:
         """The JSON answer to a GET."""
-        params = {name: _format_value(value) for name, value in without_none(**asked).items()}
-        return _parse_json(await self._send_request("GET", path, params=params, repeatable=True))
+        params = {name: _format_value(value) for name, value in without_none(**query).items()}
+        return _parse_json(await self._send_request("GET", path, params=params, may_repeat=True))
 
     async def delete(self, path: str) -> JsonValue:
-        return _parse_json(await self._send_request("DELETE", path, repeatable=True))
+        return _parse_json(await self._send_request("DELETE", path, may_repeat=True))
 
     async def _send_request(
         self,
@@ -102,32 +100,32 @@ class WorldConnection:
         *,
         params: Mapping[str, str] | None = None,
         body: Mapping[str, JsonValue] | None = None,
-        repeatable: bool = False,
+        may_repeat: bool = False,
     ) -> httpx.Response:
         for attempt in range(1, self._attempts):
             try:
                 answer = await self._send_once(method, path, params, body)
             except (UESConnectionError, UESTimeoutError) as error:
-                if not (repeatable or isinstance(error.__cause__, _NEVER_SENT)):
+                if not (may_repeat or isinstance(error.__cause__, _ERRORS_BEFORE_SENDING)):
                     raise
             else:
-                if answer.status_code not in _RETRIED_STATUSES or not repeatable:
+                if answer.status_code not in _RETRIED_STATUSES or not may_repeat:
                     return _check_answer(answer)
-            await asyncio.sleep(_PAUSES[min(attempt, len(_PAUSES)) - 1])
+            await asyncio.sleep(_RETRY_PAUSES[min(attempt, len(_RETRY_PAUSES)) - 1])
         return _check_answer(await self._send_once(method, path, params, body))
 
     async def _send_once(
         self, method: str, path: str, params: Mapping[str, str] | None, body: Mapping[str, JsonValue] | None
     ) -> httpx.Response:
-        where = f"{method} {path}"
+        request_name = f"{method} {path}"
         try:
             return await self._http.request(method, path, params=params, json=None if body is None else dict(body))
         except httpx.TimeoutException as error:
-            raise UESTimeoutError(f"the simulator did not answer {where} in time") from error
+            raise UESTimeoutError(f"the simulator did not answer {request_name} in time") from error
         except httpx.TransportError as error:
-            raise UESConnectionError(f"the simulator could not be reached for {where}: {error}") from error
+            raise UESConnectionError(f"the simulator could not be reached for {request_name}: {error}") from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise UESError(f"{where} could not be asked: {error}") from error
+            raise UESError(f"{request_name} could not be asked: {error}") from error
 
 
 class PageQueryFields(TypedDict, total=False):
@@ -178,7 +176,7 @@ def _check_answer(answer: httpx.Response) -> httpx.Response:
     if answer.is_success:
         return answer
     status = answer.status_code
-    kind = ServerError if status >= 500 else _BY_STATUS.get(status, APIError)
+    kind = ServerError if status >= 500 else _ERROR_TYPES_BY_STATUS.get(status, APIError)
     body = _read_body(answer)
     raise kind(_read_message(body) or f"the simulator answered {status}", status, body)
 
@@ -205,9 +203,9 @@ def _read_message(body: JsonValue) -> str:
 def _describe_error_part(part: JsonValue) -> str:
     if not isinstance(part, dict):
         return str(part)
-    where = part.get("loc")
-    place = ".".join(str(name) for name in where) if isinstance(where, list) else ""
-    return f"{place}: {part.get('msg', '')}".strip(": ")
+    location = part.get("loc")
+    path = ".".join(str(name) for name in location) if isinstance(location, list) else ""
+    return f"{path}: {part.get('msg', '')}".strip(": ")
 
 
 def _parse_json(answer: httpx.Response) -> JsonValue:

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from cli.console import CommandError, format_local_time, out
-from cli.gateway.client import API_KEY, GatewayClient, read_key
+from cli.gateway.client import API_KEY_VARIABLE, GatewayClient, read_key
 from cli.gateway.live import LiveEventPrinter, detailed_line, plain_line
 from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, task_view
 from cli.learn import split_for_requests
@@ -231,14 +231,14 @@ WAITS = TaskView("t1", "input-required", "", {"approval_id": "a1", "verdict": {"
 @pytest.mark.promise("cli.send")
 def test_a_name_approves_where_names_do_and_a_key_where_keys_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the command reaches another gateway than the usual one."""
-    for name in (API_KEY, "PURPLE_URL"):
+    for name in (API_KEY_VARIABLE, "PURPLE_URL"):
         monkeypatch.delenv(name, raising=False)
     assert approve_command(WAITS, "") == "purple approvals approve a1 --as NAME --level manager"
     assert approve_command(WAITS, "http://127.0.0.1:9110").endswith(" --url http://127.0.0.1:9110")
     monkeypatch.setenv("PURPLE_URL", "http://127.0.0.1:9110")
     assert "--url" not in approve_command(WAITS, "http://127.0.0.1:9110")
     monkeypatch.delenv("PURPLE_URL")
-    monkeypatch.setenv(API_KEY, "pa_1_2")
+    monkeypatch.setenv(API_KEY_VARIABLE, "pa_1_2")
     by_key = "purple approvals approve a1, with an approver's key of level manager in PURPLE_API_KEY"
     assert approve_command(WAITS, "") == by_key
 
@@ -246,15 +246,15 @@ def test_a_name_approves_where_names_do_and_a_key_where_keys_are_asked_for(monke
 @each_row(("held", "key"), ("pa_1_2\n", "pa_1_2"), (" pa_1_2 ", "pa_1_2"), ("", ""))
 def test_a_key_is_read_without_the_white_space_around_it(monkeypatch: pytest.MonkeyPatch, held: str, key: str) -> None:
     """A file that an environment is made of may end with a line break."""
-    monkeypatch.setenv(API_KEY, held)
-    assert read_key(API_KEY) == key
+    monkeypatch.setenv(API_KEY_VARIABLE, held)
+    assert read_key(API_KEY_VARIABLE) == key
 
 
 @each_row("held", ["pa_1\nX-Evil: 1", "pa_1_\u00fc", "pa 1"])
 def test_a_key_that_no_header_can_carry_is_refused_by_its_variable_and_not_shown(
     monkeypatch: pytest.MonkeyPatch, held: str
 ) -> None:
-    monkeypatch.setenv(API_KEY, held)
+    monkeypatch.setenv(API_KEY_VARIABLE, held)
     with pytest.raises(CommandError, match="PURPLE_API_KEY holds") as refused:
-        read_key(API_KEY)
+        read_key(API_KEY_VARIABLE)
     assert "pa" not in str(refused.value)

@@ -32,7 +32,7 @@ def test_a_stack_is_found_while_it_runs_and_not_after(tmp_path: Path) -> None:
         assert registry.data_folder() == stack.folder
     assert (registry.running_stacks(), registry.url_of_running_gateway(), registry.data_folder()) == (
         (),
-        registry.USUAL_URL,
+        registry.DEFAULT_URL,
         None,
     )
 
@@ -51,7 +51,7 @@ def test_of_several_the_one_whose_data_lie_here_is_meant(tmp_path: Path) -> None
 
 
 def test_of_several_here_the_one_at_the_usual_address_is_meant_and_else_one_has_to_say(tmp_path: Path) -> None:
-    usual = registry.RunningStack(registry.USUAL_URL, tmp_path / ".purple")
+    usual = registry.RunningStack(registry.DEFAULT_URL, tmp_path / ".purple")
     assert registry.choose_stack((usual, _stack(tmp_path / ".purple-2")), tmp_path) == usual
     with pytest.raises(CommandError, match="2 stacks run here: say which one, with --url"):
         registry.choose_stack((_stack(tmp_path / ".a", 1), _stack(tmp_path / ".b", 2)), tmp_path)

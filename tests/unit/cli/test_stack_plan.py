@@ -8,7 +8,7 @@ import pytest
 
 from cli.console import CommandError
 from cli.launcher import (
-    LONGEST_PAUSE,
+    LONGEST_PAUSE_SECONDS,
     STEADY_SECONDS,
     RestartBackoff,
     are_unruled_writes_undecided,
@@ -93,7 +93,7 @@ def test_who_accepts_work_stops_before_who_does_it_and_the_tools_last() -> None:
 
 
 def test_only_a_stack_that_asks_for_it_has_a_company_that_can_be_told_to_misbehave() -> None:
-    options = StackOptions(Path("/data"), {}, company_faults=True)
+    options = StackOptions(Path("/data"), {}, allows_company_faults=True)
     able = {spec.name for spec in plan_stack(options, PORTS, "unix:///r") if "ALLOW_FAULTS" in spec.environ}
     assert able == {"company"}
     assert "ALLOW_FAULTS" not in _plan({})["company"].environ
@@ -125,7 +125,7 @@ def test_the_pause_grows_with_each_early_end_up_to_a_bound_and_begins_anew_after
     pauses = [restarts.pause_after(lived=1.0) for _ in range(9)]
     assert pauses[:3] == [0.5, 1.0, 2.0]
     assert pauses == sorted(pauses)
-    assert pauses[-1] == LONGEST_PAUSE
+    assert pauses[-1] == LONGEST_PAUSE_SECONDS
     assert restarts.pause_after(lived=STEADY_SECONDS) == 0.5
 
 

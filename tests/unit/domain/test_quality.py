@@ -3,39 +3,39 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from shared.domain.quality import WEAK, Evidence, Formula, score_quality as scored
+from shared.domain.quality import WEAK_SCORE, Evidence, Formula, score_quality as scored
 from shared.domain.words import TaskState
 from tests.each_row import each_row
 
 NOTHING = Evidence(
     state=TaskState.COMPLETED,
-    exact_match=False,
+    is_exact_match=False,
     policy_kept=None,
     writes_planned=0,
     writes_verified=0,
     writes_doubtful=0,
     audit_clean=None,
     needs_met=False,
-    answer_empty=False,
+    is_answer_empty=False,
 )
 MAYBE = st.sampled_from([None, True, False])
 EVIDENCE = st.builds(
     Evidence,
     state=st.sampled_from(list(TaskState)),
-    exact_match=st.booleans(),
+    is_exact_match=st.booleans(),
     policy_kept=MAYBE,
     writes_planned=st.integers(0, 3),
     writes_verified=st.integers(0, 3),
     writes_doubtful=st.integers(0, 3),
     audit_clean=MAYBE,
     needs_met=st.booleans(),
-    answer_empty=st.booleans(),
+    is_answer_empty=st.booleans(),
     repeated_calls=st.integers(0, 10),
     outputs_there=MAYBE,
-    grounded=st.booleans(),
-    empty_data=st.booleans(),
-    error_phrase=st.booleans(),
-    idle=st.booleans(),
+    is_grounded=st.booleans(),
+    has_empty_data=st.booleans(),
+    has_error_phrase=st.booleans(),
+    is_idle=st.booleans(),
     tool_calls=st.integers(0, 40),
     answer_words=st.integers(0, 400),
     task_words=st.integers(0, 100),
@@ -49,7 +49,7 @@ def quality(evidence: Evidence) -> float:
 @pytest.mark.promise("reflect.quality")
 def test_quality_stands_at_its_baseline_until_everything_is_verified() -> None:
     assert quality(NOTHING) == 0.5
-    assert quality(NOTHING) < WEAK
+    assert quality(NOTHING) < WEAK_SCORE
     assert quality(NOTHING._replace(writes_planned=2, writes_verified=1)) == quality(NOTHING)
     best = NOTHING._replace(policy_kept=True, writes_planned=2, writes_verified=2, audit_clean=True, needs_met=True)
     assert quality(best) == 1.0
@@ -66,7 +66,9 @@ def test_a_score_is_between_nothing_and_one(evidence: Evidence) -> None:
 def test_penalties_never_raise_a_score(evidence: Evidence) -> None:
     score = quality(evidence)
 
-    assert quality(evidence._replace(answer_empty=True)) <= max(score, quality(evidence._replace(answer_empty=False)))
+    assert quality(evidence._replace(is_answer_empty=True)) <= max(
+        score, quality(evidence._replace(is_answer_empty=False))
+    )
     assert quality(evidence._replace(repeated_calls=evidence.repeated_calls + 1)) <= score
     assert quality(evidence._replace(writes_doubtful=evidence.writes_doubtful + 1)) <= score
     assert quality(evidence._replace(state=TaskState.FAILED)) <= score
@@ -87,9 +89,9 @@ def test_verified_facts_never_lower_a_score(evidence: Evidence) -> None:
 
 @pytest.mark.promise("reflect.quality", "reflect.weighted_formula")
 def test_an_exact_match_counts_on_a_completed_task_alone_and_by_either_formula() -> None:
-    assert quality(NOTHING._replace(exact_match=True)) == 1.0
-    assert quality(NOTHING._replace(exact_match=True, state=TaskState.FAILED)) < WEAK
-    exact = NOTHING._replace(exact_match=True)
+    assert quality(NOTHING._replace(is_exact_match=True)) == 1.0
+    assert quality(NOTHING._replace(is_exact_match=True, state=TaskState.FAILED)) < WEAK_SCORE
+    exact = NOTHING._replace(is_exact_match=True)
     assert [scored(exact, formula).value for formula in Formula] == [1.0, 1.0]
 
 
@@ -103,9 +105,9 @@ def test_length_and_more_calls_earn_nothing(evidence: Evidence, more: int) -> No
 @pytest.mark.promise("reflect.idle_runs")
 def test_a_run_that_planned_nothing_is_no_example_and_a_right_answer_to_a_question_is_not_weak() -> None:
     """What it read earns; nothing that it did was proved."""
-    idle = NOTHING._replace(idle=True, needs_met=True)
+    idle = NOTHING._replace(is_idle=True, needs_met=True)
     assert quality(idle) < 0.6
-    assert quality(NOTHING._replace(needs_met=True, grounded=True)) >= WEAK
+    assert quality(NOTHING._replace(needs_met=True, is_grounded=True)) >= WEAK_SCORE
 
 
 @pytest.mark.promise("reflect.quality")

@@ -164,7 +164,7 @@ class MemorySpend(DailySpend):
 
     async def settle_charges(self, tenant: str, day: str, charges: Sequence[Charge]) -> None:
         for charge in charges:
-            if charge.reserved and self.aside.pop(charge.name, None) is None:
+            if charge.is_reserved and self.aside.pop(charge.name, None) is None:
                 continue
             self.spent += charge.tokens
             self.calls += 1

@@ -17,7 +17,7 @@ from services.executor.core.tools.record_tree import is_empty_result
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.exact_json import Json
-from shared.domain.quality import WEAK, score_quality
+from shared.domain.quality import WEAK_SCORE, score_quality
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, entry, fact, from_task, plan, value, verdict
@@ -57,7 +57,7 @@ def test_a_reconciliation_of_what_does_not_exist_earns_nothing_for_an_empty_plan
 
     assert score(idle) < 0.35
     seen = collect_evidence(idle)
-    assert (seen.policy_kept, seen.audit_clean, seen.needs_met, seen.grounded) == (None, None, False, False)
+    assert (seen.policy_kept, seen.audit_clean, seen.needs_met, seen.is_grounded) == (None, None, False, False)
 
 
 @pytest.mark.promise("reflect.idle_runs")
@@ -68,7 +68,7 @@ def test_a_reconciliation_of_what_does_not_exist_earns_nothing_for_an_empty_plan
 def test_a_right_answer_in_prose_is_not_weak_and_a_figure_that_nobody_found_is(
     answer: str, task: str, is_weak: bool
 ) -> None:
-    assert (score(run(answer, Dossier(facts=(CLAIM,)), read_only=True, task=task)) < WEAK) is is_weak
+    assert (score(run(answer, Dossier(facts=(CLAIM,)), read_only=True, task=task)) < WEAK_SCORE) is is_weak
 
 
 @pytest.mark.promise("reflect.idle_runs")

@@ -19,8 +19,8 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.marks import ProtectedKind
-from shared.domain.quality import WEAK, score_quality
-from shared.domain.redaction import NOTHING
+from shared.domain.quality import WEAK_SCORE, score_quality
+from shared.domain.redaction import NO_PROTECTED_VALUES
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.doubles.memory_turns import MemoryTurns
 from tests.each_row import each_row
@@ -48,7 +48,7 @@ def work(kind: TurnKind = TurnKind.MESSAGE, text: str = "Pay it") -> TurnWork:
     return TurnWork(Turn.model_validate({**_TURN, "kind": kind, "text": text}), record, 1)
 
 
-def end_of(work: TurnWork, run: RunEnd, hidden: Mapping[str, ProtectedKind] = NOTHING) -> TurnEnd:
+def end_of(work: TurnWork, run: RunEnd, hidden: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES) -> TurnEnd:
     journal = Journal(MemoryTurns(work.record), (), NOON, 0.0)
     journal.hidden.update(hidden)
     return build_turn_end(work, run, SessionState(), journal)
@@ -90,7 +90,7 @@ def test_a_doubtful_write_costs_a_failed_read_earns_nothing_and_a_notice_needs_n
     planned = DONE.model_copy(update={"plan": plan(call({}))})
     verified, doubtful = (ended(entry(s), dossier=planned) for s in (WriteStatus.VERIFIED, WriteStatus.UNVERIFIED))
     unread = ended(dossier=DONE.model_copy(update={"facts": (fact("no", ok=False),)}))
-    assert score(verified) > WEAK > score(doubtful)
+    assert score(verified) > WEAK_SCORE > score(doubtful)
     assert score(unread) < score(ended())
     with_notice = DONE.model_copy(update={"plan": plan(call({}), call({}, "c2", ToolClass.NOTIFY))})
     written = (entry(WriteStatus.VERIFIED), entry(WriteStatus.SENT, ToolClass.NOTIFY, "c2"))

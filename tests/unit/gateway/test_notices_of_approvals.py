@@ -99,7 +99,7 @@ def _notifier(
     notices: DueNotices, approvals: Approvals, posts: DeliverySink, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Notifier:
     webhooks, references = (
-        NoticeDelivery(posts, AllowedAddresses(public=True, schemes=frozenset({"https"}))),
+        NoticeDelivery(posts, AllowedAddresses(permits_public=True, schemes=frozenset({"https"}))),
         partial(resolve_env_reference, environ=environ),
     )
     return Notifier(notices, approvals, webhooks, references, "https://purple.example/", lambda: _NOW)

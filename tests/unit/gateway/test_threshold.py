@@ -299,11 +299,11 @@ HOSTS = ("tools.acme.example", "ported.acme.example:9009")
 @pytest.mark.promise("gateway.tools_endpoint")
 @each_row("url", GOOD)
 def test_loopback_and_named_hosts_are_permitted(url: str) -> None:
-    assert why_refused(url, addresses_for_tools(HOSTS, loopback=True)) is None
+    assert why_refused(url, addresses_for_tools(HOSTS, permits_loopback=True)) is None
 
 
 @pytest.mark.promise("gateway.tools_endpoint")
 @each_row("url", BAD)
 def test_everything_else_is_refused_and_loopback_too_outside_the_embedded_profile(url: str) -> None:
-    assert why_refused(url, addresses_for_tools(HOSTS, loopback=True))
-    assert why_refused("http://127.0.0.1:9009/", addresses_for_tools(HOSTS, loopback=False))
+    assert why_refused(url, addresses_for_tools(HOSTS, permits_loopback=True))
+    assert why_refused("http://127.0.0.1:9009/", addresses_for_tools(HOSTS, permits_loopback=False))

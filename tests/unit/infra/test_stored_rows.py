@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.words import ToolClass, WriteStatus
-from shared.infra.journal_rows import ROW, StoredStep, digest_name_of, pack_row, parse_rows, split_shared_texts
+from shared.infra.journal_rows import ROW_FIELD, StoredStep, digest_name_of, pack_row, parse_rows, split_shared_texts
 from shared.infra.ledger_rows import pack_entry, read_entry
-from shared.infra.packed import ESCAPES
+from shared.infra.packed import DECODING_ERRORS
 from tests.each_row import each_row
 
 _ENTRY = LedgerEntry(
@@ -33,13 +33,13 @@ _ENTRY = LedgerEntry(
 
 def _as_read(base_64: str) -> str:
     """Bytes as a client reads them, of what stands here in base 64."""
-    return b64decode(base_64).decode(errors=ESCAPES)
+    return b64decode(base_64).decode(errors=DECODING_ERRORS)
 
 
 @pytest.mark.promise("upgrade.opened")
 def test_what_is_packed_is_read_equal_entries_are_packed_alike_and_those_of_an_older_revision_are_read() -> None:
     """A step whose reply was lost is told from another's by what stands there."""
-    assert read_entry(f"sending\n{pack_entry(_ENTRY).decode(errors=ESCAPES)}") == _ENTRY
+    assert read_entry(f"sending\n{pack_entry(_ENTRY).decode(errors=DECODING_ERRORS)}") == _ENTRY
     assert pack_entry(_ENTRY.model_copy()) == pack_entry(_ENTRY)
     assert read_entry(f"sending\n{_ENTRY.stored_json()}") == _ENTRY
 
@@ -58,7 +58,7 @@ def test_a_row_that_is_none_is_said_and_no_steps_are_no_row() -> None:
     with pytest.raises(ValueError, match="cannot be read"):
         read_entry("sending\nspoilt==")
     with pytest.raises(ValueError, match="cannot be read"):
-        parse_rows([("7-1", {ROW: "spoilt"})])
+        parse_rows([("7-1", {ROW_FIELD: "spoilt"})])
     assert pack_row([]) == b""
 
 
@@ -71,7 +71,7 @@ def test_what_is_packed_is_read_of_journal_rows(steps: list[tuple[str, str, str]
     """Also where the texts overlap, stand in the data more than once, or not at all."""
     names = {text: digest_name_of(text) for text in shared}
     packed = [StoredStep(key, kind, split_shared_texts(data + "".join(shared), names)) for key, kind, data in steps]
-    read = parse_rows([("7-1", {ROW: pack_row(packed).decode(errors=ESCAPES)})] if packed else [])
+    read = parse_rows([("7-1", {ROW_FIELD: pack_row(packed).decode(errors=DECODING_ERRORS)})] if packed else [])
     texts = {name: text for text, name in names.items()}
     assert [(one.key, one.kind, one.join_data(texts), one.at_ms) for one in read] == [
         (key, kind, data + "".join(shared), 7) for key, kind, data in steps

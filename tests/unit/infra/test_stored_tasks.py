@@ -5,21 +5,21 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.contracts.task import TaskEvent
-from shared.infra.packed import ESCAPES
+from shared.infra.packed import DECODING_ERRORS
 from shared.infra.stored_tasks import events_json, pack_events, pack_record, read_events, read_record
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 
 _AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _EVENTS = [TaskEvent(kind="note", at=_AT, data={"said": f"Müller {number}"}) for number in range(3)]
-_ENTRY = pack_events(_EVENTS).decode(errors=ESCAPES)
+_ENTRY = pack_events(_EVENTS).decode(errors=DECODING_ERRORS)
 
 
 @pytest.mark.promise("upgrade.opened")
 def test_a_record_is_read_as_it_was_packed_also_one_of_an_older_revision() -> None:
     record = a_record("s1")
     assert read_record(pack_record(record)) == record
-    assert read_record(pack_record(record).decode(errors=ESCAPES)) == record
+    assert read_record(pack_record(record).decode(errors=DECODING_ERRORS)) == record
     record = a_record("s1")
     assert read_record(record.stored_json()) == record
 
@@ -40,7 +40,7 @@ def test_what_was_packed_before_is_read() -> None:
     packed = bytes.fromhex(
         "68bfe9bccbe08bc691c38dcc740d0c750d8c420c8cad0c4cac0c4c519c9a0836d3f7f09e9c1c609bca004fe5408a39865432c708e4310028d83e7c"
     )
-    assert [*read_events("7-2", packed.decode(errors=ESCAPES))] == [
+    assert [*read_events("7-2", packed.decode(errors=DECODING_ERRORS))] == [
         (f"7-{place}", event) for place, event in enumerate(_EVENTS)
     ]
 

@@ -13,7 +13,7 @@ from shared.domain import outgoing
 from shared.domain.address_ranges import AddressRange, range_of
 from tests.each_row import each_row
 
-OPEN = outgoing.AllowedAddresses(public=True, setting="WEBHOOK_ALLOWED_HOSTS")
+OPEN = outgoing.AllowedAddresses(permits_public=True, setting="WEBHOOK_ALLOWED_HOSTS")
 LISTED = ("erp.corp.test", "ported.corp.test:9009", "10.2.0.0/16", "192.168.7.7", "[fd00::7]:8443")
 LIST = outgoing.AllowedAddresses(listed=outgoing.normalize_host_list(LISTED), setting="TOOLS_ALLOWED_HOSTS")
 
@@ -76,7 +76,7 @@ def test_a_refusal_says_which_rule_refused(url: str, rule: outgoing.OutgoingRule
 
 @pytest.mark.promise("ssrf.rules")
 def test_a_query_is_permitted_where_the_caller_appends_nothing_to_the_path() -> None:
-    reach = OPEN._replace(queries=True)
+    reach = OPEN._replace(permits_queries=True)
 
     assert outgoing.check_url("https://hooks.test/?token=a", reach).host == "hooks.test"
     assert refused("https://hooks.test/#a", reach).rule is outgoing.OutgoingRule.QUERY
@@ -107,7 +107,7 @@ def test_the_operators_list_opens_what_it_names_and_nothing_else(
 
 @pytest.mark.promise("ssrf.allowed")
 def test_loopback_is_opened_by_its_own_names_alone() -> None:
-    reach = outgoing.AllowedAddresses(loopback=True)
+    reach = outgoing.AllowedAddresses(permits_loopback=True)
 
     assert permits("localhost", "127.0.0.1", reach, 9009)
     assert permits("::1", "::1", reach, 9009)
@@ -186,13 +186,13 @@ def executor_reach(monkeypatch: pytest.MonkeyPatch, **environ: str) -> outgoing.
 def test_a_list_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     reach = executor_reach(monkeypatch, TOOLS_ALLOWED_HOSTS=WRITTEN)
 
-    assert (reach.listed, reach.loopback, reach.public) == (READ, False, False)
+    assert (reach.listed, reach.permits_loopback, reach.permits_public) == (READ, False, False)
     assert GatewaySettings(profile="embedded").tools_allowed_hosts == tuple(map(str.strip, WRITTEN.split(",")))[:-1]
 
 
 @pytest.mark.promise("ssrf.allowed")
 def test_the_embedded_profile_opens_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert executor_reach(monkeypatch, PROFILE="embedded").loopback
+    assert executor_reach(monkeypatch, PROFILE="embedded").permits_loopback
 
 
 @pytest.mark.promise("ssrf.allowed")

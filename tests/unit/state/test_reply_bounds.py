@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shared.infra.anthropic_request import MOST_CALLS, MOST_CHARACTERS, read_reply
+from shared.infra.anthropic_request import MOST_REPLY_CALLS, MOST_REPLY_CHARACTERS, read_reply
 from shared.ports.models import ModelUnavailable, ToolUse
 from tests.each_row import each_row
 
@@ -21,12 +21,12 @@ def calls(count: int) -> list[dict[str, object]]:
 
 
 def test_a_reply_may_ask_for_so_many_calls_and_be_so_long_and_no_more() -> None:
-    reply = read_reply("m", message(*calls(MOST_CALLS)))
-    assert sum(isinstance(block, ToolUse) for block in reply.blocks) == MOST_CALLS
+    reply = read_reply("m", message(*calls(MOST_REPLY_CALLS)))
+    assert sum(isinstance(block, ToolUse) for block in reply.blocks) == MOST_REPLY_CALLS
     with pytest.raises(ModelUnavailable, match="calls at once"):
-        read_reply("m", message(*calls(MOST_CALLS + 1)))
+        read_reply("m", message(*calls(MOST_REPLY_CALLS + 1)))
     with pytest.raises(ModelUnavailable, match="over the limit"):
-        read_reply("m", message({"type": "text", "text": "x" * MOST_CHARACTERS}))
+        read_reply("m", message({"type": "text", "text": "x" * MOST_REPLY_CHARACTERS}))
 
 
 @each_row("told", ["12", 1.5, None, True, {"n": 1}, [7]])

@@ -107,7 +107,7 @@ ONE = ("acme", "s1")
 class _Down(HeardWakes):
     @override
     async def wake_unless_queued(
-        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+        self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         if list(sessions):
             raise StoreUnavailable("the queue is down")
@@ -115,10 +115,10 @@ class _Down(HeardWakes):
 
 
 @pytest.mark.promise("reaper.near_first")
-@each_row("begun", [True, False])
-async def test_a_find_is_taken_here_although_the_queue_is_down(begun: bool) -> None:
+@each_row("has_begun", [True, False])
+async def test_a_find_is_taken_here_although_the_queue_is_down(has_begun: bool) -> None:
     runner = IdleRunner(running=0)
-    assert await LocalFirstWakes(runner, _Down()).wake_unless_queued([ONE], begun=begun) == [ONE]
+    assert await LocalFirstWakes(runner, _Down()).wake_unless_queued([ONE], has_begun=has_begun) == [ONE]
     assert runner.offered == [ONE]
 
 
@@ -126,7 +126,7 @@ async def test_a_find_is_taken_here_although_the_queue_is_down(begun: bool) -> N
 async def test_what_is_not_taken_here_goes_to_the_queue(runner: IdleRunner) -> None:
     """A busy process spreads the work; a session that it could not claim may be free in a moment."""
     queue = HeardWakes()
-    await LocalFirstWakes(runner, queue).wake_unless_queued([ONE], begun=True)
+    await LocalFirstWakes(runner, queue).wake_unless_queued([ONE], has_begun=True)
     assert queue.heard == [ONE]
 
 
@@ -141,7 +141,7 @@ async def test_what_others_are_to_take_is_queued_before_anything_is_taken_here()
 
     runner, queue = Slow(running=0), HeardWakes()
     found = [("acme", f"s{number}") for number in range(FEW_SESSIONS + 3)]
-    assert sorted(await LocalFirstWakes(runner, queue).wake_unless_queued(found, begun=True)) == sorted(found)
+    assert sorted(await LocalFirstWakes(runner, queue).wake_unless_queued(found, has_begun=True)) == sorted(found)
     assert (len(runner.offered), queue.heard) == (FEW_SESSIONS, found[FEW_SESSIONS:])
 
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from shared.domain.marks import ProtectedKind
-from shared.domain.redaction import HIDDEN
+from shared.domain.redaction import HIDDEN_VALUES
 from shared.infra.traced_app import trace_requests
 from shared.ports.tracing import SpanKind
 from tests.doubles.kept_spans import KeptSpan, KeptSpans
@@ -112,13 +112,13 @@ async def test_what_is_cancelled_has_not_failed() -> None:
 def test_names_and_attributes_hold_nothing_that_the_privacy_guard_marks() -> None:
     kept = KeptSpans()
     card, word = "4111 1111 1111 1111", "swordfish-9"
-    hidden = HIDDEN.set({word: ProtectedKind.PASSWORD})
+    hidden = HIDDEN_VALUES.set({word: ProtectedKind.PASSWORD})
     try:
         with kept.tracer.open_span(f"tool {card}") as span:
             span.annotate({"purple.session": f"of {card}", "purple.list": (word,), "purple.count": 3})
             span.rename(f"tool {word}")
     finally:
-        HIDDEN.reset(hidden)
+        HIDDEN_VALUES.reset(hidden)
     assert card not in kept.said()
     assert word not in kept.said()
     assert kept.all[0].attributes["purple.count"] == 3

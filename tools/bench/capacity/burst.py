@@ -147,8 +147,8 @@ class _Burst:
         asking: httpx.AsyncClient,
     ) -> None:
         self._stack, self._queue, self._plan = stack, queue, plan
-        self._flood = GatewayClient(stack.url("gateway"), flooding, keyed=True)
-        self._quiet = GatewayClient(stack.url("gateway"), asking, keyed=True)
+        self._flood = GatewayClient(stack.url("gateway"), flooding, has_key=True)
+        self._quiet = GatewayClient(stack.url("gateway"), asking, has_key=True)
         self._installation = InstallationReading(state)
         self._drained = asyncio.Event()
         self._used: list[float] = []
@@ -222,11 +222,11 @@ class _Burst:
         async with asyncio.timeout(_DRAIN_SECONDS):
             while True:
                 now = await self._installation.read_gauges()
-                waiting = now.due + now.put_off
+                waiting = now.sessions_due + now.sessions_put_off
                 self._most_waiting = max(self._most_waiting, waiting)
                 if waiting:
-                    self._used.append(now.leased / slots)
-                elif not now.leased:
+                    self._used.append(now.sessions_leased / slots)
+                elif not now.sessions_leased:
                     return
                 await asyncio.sleep(_LOOK_SECONDS)
 

@@ -144,7 +144,7 @@ def _start_servers(*, one: bool) -> Iterator[RedisUrls]:
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="pa-bench-")))
         state = held.enter_context(EmbeddedRedis(folder / "redis"))
-        queue = state if one else held.enter_context(EmbeddedRedis(folder / "queue", durable=False))
+        queue = state if one else held.enter_context(EmbeddedRedis(folder / "queue", is_durable=False))
         yield RedisUrls(state.url, queue.url)
 
 

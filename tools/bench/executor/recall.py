@@ -89,7 +89,7 @@ async def measure_recall(tenants: int, reads: int = READS) -> RecallFigures:
     """On a Redis of its own."""
     with (
         tempfile.TemporaryDirectory(prefix="pa-bench-") as folder,
-        EmbeddedRedis(Path(folder), durable=False) as server,
+        EmbeddedRedis(Path(folder), is_durable=False) as server,
     ):
         redis = connect(server.url)
         try:

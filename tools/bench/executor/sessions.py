@@ -86,7 +86,7 @@ async def measure_sessions(finished: int, turns: int) -> SessionFigures:
         with EmbeddedRedis(folder / "long") as redis:
             async with installation(redis.url) as place:
                 first, last = await _long_session(place, turns)
-        with EmbeddedRedis(folder / "many", durable=False) as redis:  # its memory is the same
+        with EmbeddedRedis(folder / "many", is_durable=False) as redis:  # its memory is the same
             async with installation(redis.url) as place:
                 found = await _many_sessions(place, finished)
     return SessionFigures(finished, _bytes_left(found, finished), _by_kind(found, finished), turns, first, last)

@@ -119,7 +119,7 @@ def _filled_archive(folder: Path, tasks: int) -> FolderArchive:
 async def _redis() -> AsyncIterator[Redis]:
     with (
         tempfile.TemporaryDirectory(prefix="pa-bench-") as folder,
-        EmbeddedRedis(Path(folder), durable=False) as server,
+        EmbeddedRedis(Path(folder), is_durable=False) as server,
     ):
         redis = connect(server.url)
         try:
@@ -132,7 +132,7 @@ async def _redis() -> AsyncIterator[Redis]:
 async def _installation() -> AsyncIterator[BenchInstallation]:
     with (
         tempfile.TemporaryDirectory(prefix="pa-bench-") as folder,
-        EmbeddedRedis(Path(folder), durable=False) as server,
+        EmbeddedRedis(Path(folder), is_durable=False) as server,
     ):
         async with installation(server.url) as place:
             yield place

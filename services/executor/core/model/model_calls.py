@@ -110,7 +110,7 @@ class Payment:
         except (EarlyEnd, TenantStopped, HandedOver):  # the call is not made
             self._journal.release_reservation(self._reserved)
             if self._caps:
-                no_charge = self._build_charge()._replace(tokens=0, nanos=0, reserved=True)
+                no_charge = self._build_charge()._replace(tokens=0, nanos=0, is_reserved=True)
                 await self._daily.settle_charges(*self._day, [no_charge])
             raise
 

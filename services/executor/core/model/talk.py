@@ -183,7 +183,7 @@ class MessageHistory:
             tools=self.tools,
             max_tokens=_LONGEST_REPLY,
             effort=effort,
-            grows=True,
+            will_be_extended=True,
         )
 
     def add_reply(self, reply: ModelReply) -> None:

@@ -29,7 +29,7 @@ from shared.contracts.policy import Policy, Rule
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.bandit import Arm, Arms, StrategyChoice, choose_arm
 from shared.domain.cases import CaseOutcome, prune_cases, relevant_cases
-from shared.domain.conversation import KEPT, SUMMARY_WORDS, SpokenTurn, excerpt_turns, is_too_long
+from shared.domain.conversation import SUMMARY_WORDS, TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns, is_too_long
 from shared.domain.estimates import Trust, count_recent_matches, judge_trust
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_exact
 from shared.domain.identity_cache import IdentityCache, cached_by_identity
@@ -318,7 +318,7 @@ def _split_conversation(
     turns: Sequence[SpokenTurn], limit: int = _MOST_SOLVER_TURNS
 ) -> tuple[Sequence[SpokenTurn], Sequence[SpokenTurn]]:
     """Splits the turns of a long conversation into older ones, to summarise, and recent ones, to keep word for word."""
-    cut = max(0, len(turns) - KEPT) if is_too_long(turns, limit) else 0
+    cut = max(0, len(turns) - TURNS_KEPT_VERBATIM) if is_too_long(turns, limit) else 0
     return turns[:cut], turns[cut:]
 
 

@@ -19,7 +19,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import loads_object, walk_json
 from shared.domain.marks import ProtectedKind
 from shared.domain.quality import Score
-from shared.domain.redaction import NOTHING, redact_json, redact_text
+from shared.domain.redaction import NO_PROTECTED_VALUES, redact_json, redact_text
 from shared.domain.words import Strategy, TaskState, WriteStatus
 
 _MOST_TOOLS = 10
@@ -58,7 +58,7 @@ def outcome_of_record(
 
 
 def outcome_of_run(
-    record: TaskRecord, run_end: RunEnd, score: Score, hidden: Mapping[str, ProtectedKind] = NOTHING
+    record: TaskRecord, run_end: RunEnd, score: Score, hidden: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES
 ) -> TaskOutcome:
     """The outcome of a task at the end of its run, with what the run read, predicted and answered. ``record``: in its
     final state.

@@ -48,7 +48,7 @@ from services.executor.core.tools.shorten import shorten_to_first_rows
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
-from shared.domain.quality import WEAK, Formula, score_quality
+from shared.domain.quality import WEAK_SCORE, Formula, score_quality
 from shared.domain.words import FsmState, TaskState, WriteStatus
 from shared.ports.models import ModelReply, ModelRequest
 
@@ -68,7 +68,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
     """What a better text must correct; None if the answer is good enough, or must not be changed."""
     if is_json_list(run.answer) or run.is_dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
         return None
-    if score_quality(collect_evidence(run), formula).value >= WEAK:
+    if score_quality(collect_evidence(run), formula).value >= WEAK_SCORE:
         return None
     outputs = () if run.planned_nothing else answerable_outputs(run.unmentioned_outputs, run.sources)
     faults = _find_faults(run)
@@ -108,11 +108,11 @@ def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
 def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
     evidence = collect_evidence(run)
     untraced = untraced_tokens(run.answer, run.sources)
-    says_nothing = evidence.needs_met and not evidence.grounded and not evidence.idle
+    says_nothing = evidence.needs_met and not evidence.is_grounded and not evidence.is_idle
     return tuple(
         fault
         for fault, applies in (
-            ("give an answer: there is none", evidence.answer_empty),
+            ("give an answer: there is none", evidence.is_answer_empty),
             ("these stand neither in the task nor in what was found: " + ", ".join(untraced), bool(untraced)),
             ("say what was found, with its figures", says_nothing and not untraced and not run.are_all_parts_left),
         )

@@ -19,7 +19,7 @@ from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import QUESTION_ROLE, SessionState, Timer, TurnEnd
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Artifact, HistoryMessage, TaskRecord, Turn, TurnKind
-from shared.domain.conversation import KEPT, SpokenTurn, excerpt_turns
+from shared.domain.conversation import TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns
 from shared.domain.exact_json import loads, to_builtins, to_i_json
 from shared.domain.quality import Score, score_quality
 from shared.domain.words import TaskState
@@ -189,7 +189,7 @@ def _limit_turns(session: SessionState) -> SessionState:
     """The session within its bound of turns. If no model summarised the older ones, excerpts become the summary."""
     if len(session.turns) <= _MOST_TURNS:
         return session
-    older, recent = session.turns[:-KEPT], session.turns[-KEPT:]
+    older, recent = session.turns[:-TURNS_KEPT_VERBATIM], session.turns[-TURNS_KEPT_VERBATIM:]
     summary = (SpokenTurn("summary", session.summary),) if session.summary else ()
     return session._replace(summary=excerpt_turns((*summary, *(SpokenTurn(*turn) for turn in older))), turns=recent)
 

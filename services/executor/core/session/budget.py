@@ -20,7 +20,7 @@ from services.executor.core.states.machine import EarlyEnd
 from services.executor.ports.turns import JournalEntry
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.model_price import NANO, Price, highest_prices
+from shared.domain.model_price import NANOS_A_DOLLAR, Price, highest_prices
 from shared.domain.words import TaskState
 from shared.ports.daily_spend import Charge
 from shared.ports.models import (
@@ -344,7 +344,7 @@ def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterat
 
 def as_dollars(nanos: int) -> str:
     """An exact amount in US dollars, as text."""
-    return format((Decimal(nanos) / NANO).normalize(), "f")
+    return format((Decimal(nanos) / NANOS_A_DOLLAR).normalize(), "f")
 
 
 _NO_CEILING = 2**53  # tokens, where no ceiling limits them

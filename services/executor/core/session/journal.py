@@ -30,8 +30,8 @@ from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain import metric_names as names
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.marks import ProtectedKind
-from shared.domain.model_price import NANO
-from shared.domain.redaction import HIDDEN, redact_json
+from shared.domain.model_price import NANOS_A_DOLLAR
+from shared.domain.redaction import HIDDEN_VALUES, redact_json
 from shared.domain.words import DOUBTS, FsmState, Phase, TaskState, ToolClass, WriteStatus
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tracing import Span
@@ -87,7 +87,7 @@ class TurnCounts:
         data = event.data
         if event.kind == "model":
             nanos = data.get("nanos")
-            price = nanos / NANO if isinstance(nanos, int) else 0.0
+            price = nanos / NANOS_A_DOLLAR if isinstance(nanos, int) else 0.0
             self._meter.add(names.MODEL_MONEY, price, tier=str(data["tier"]), model=str(data["model"]))
         elif event.kind == "note" and "bandit" in data:
             self._meter.add(names.STRATEGIES_CHOSEN, strategy=str(data["strategy"]))
@@ -245,7 +245,7 @@ class Journal:
     def redact_from_now_on(self, values: Mapping[str, ProtectedKind]) -> None:
         """Redacts these values in all later events and log lines of this run."""
         self.hidden.update(values)
-        HIDDEN.set(self.hidden)
+        HIDDEN_VALUES.set(self.hidden)
 
     def pop_unstored(self) -> JournalBatch:
         """Returns everything that waits to be stored; it counts as stored from now on."""

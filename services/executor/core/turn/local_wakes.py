@@ -26,18 +26,20 @@ class LocalFirstWakes(SessionWakes):
 
     @override
     async def wake_ahead(self, tenant: str, session_id: str) -> None:
-        await self.wake_unless_queued([(tenant, session_id)], begun=True)
+        await self.wake_unless_queued([(tenant, session_id)], has_begun=True)
 
     @override
     async def wake_unless_queued(
-        self, sessions: Iterable[tuple[str, str]], *, begun: bool = False
+        self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
         """The sessions that were taken here or queued. Those for other executors are queued first."""
         all_sessions = list(sessions)
         free_slots = max(0, FEW_SESSIONS - self._runner.running_count)
-        for_here, for_queue = (all_sessions[:free_slots], all_sessions[free_slots:]) if begun else ([], all_sessions)
+        for_here, for_queue = (
+            (all_sessions[:free_slots], all_sessions[free_slots:]) if has_begun else ([], all_sessions)
+        )
         try:
-            queued = [*await self._wakes.wake_unless_queued(for_queue, begun=begun)]
+            queued = [*await self._wakes.wake_unless_queued(for_queue, has_begun=has_begun)]
         except StoreUnavailable:
             taken_here = await self._offer_sessions(all_sessions[:free_slots])
             if len(taken_here) < len(all_sessions):
@@ -45,7 +47,7 @@ class LocalFirstWakes(SessionWakes):
             return taken_here
         taken_here = await self._offer_sessions(for_here)
         refused = [session for session in for_here if session not in taken_here]
-        return [*taken_here, *queued, *await self._wakes.wake_unless_queued(refused, begun=begun)]
+        return [*taken_here, *queued, *await self._wakes.wake_unless_queued(refused, has_begun=has_begun)]
 
     async def _offer_sessions(self, sessions: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
         """Offers the sessions to this process's runner in parallel; returns those that it took."""

@@ -67,7 +67,7 @@ class Reaper:
         self.seconds_until_due = overdue.seconds_until_due
         fired = [timer.session for timer in overdue.timers if await self._fire_timer(timer)]
         sessions = sorted({*overdue.orphaned, *overdue.due, *fired})
-        woken = len(await self._wakes.wake_unless_queued(sessions, begun=True)) if sessions else 0
+        woken = len(await self._wakes.wake_unless_queued(sessions, has_begun=True)) if sessions else 0
         if overdue.unwoken:
             woken += await self._wake_unqueued(overdue.unwoken)
         if unreported := self._fault_counts.take_unreported():

@@ -140,7 +140,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         if row is None:
             return None
         story = await read_event_page(
-            self._scripts, place.events, place.record, after=row.progress.cursor, most=_MOST_EVENTS
+            self._scripts, place.events, place.record, after=row.progress.cursor, most_entries=_MOST_EVENTS
         )
         if not story.record:
             return None

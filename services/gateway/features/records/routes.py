@@ -69,7 +69,9 @@ async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Respo
         return JSONResponse({"error": error, "fields": records.problems_view(bad_record.problems)}, status_code=400)
     except VersionConflict as conflict:
         error = f"{conflict}: read it again and change that"
-        return JSONResponse({"error": error, "version": conflict.now}, 412, _build_etag(conflict.now))
+        return JSONResponse(
+            {"error": error, "version": conflict.current_version}, 412, _build_etag(conflict.current_version)
+        )
 
 
 def _version_reply(tenant: str, version: TenantVersion) -> Response:

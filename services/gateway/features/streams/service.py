@@ -160,7 +160,7 @@ def _start_of_new_task(record: TaskRecord, task_snapshot: TaskSnapshot, resumpti
     """The start of a new task's stream, which begins with the task as accepted; None for a task that is not new."""
     is_new = record.state is TaskState.SUBMITTED and not record.turns_done
     resumes = resumption.seen is not None or resumption.lost_after is not None
-    if resumes or not is_new or not task_snapshot.whole or task_snapshot.oldest is None:
+    if resumes or not is_new or not task_snapshot.has_all_events or task_snapshot.oldest is None:
         return None
     return StreamStart(
         NumberedUpdate(task_snapshot.oldest, Snapshot(record)), SeenEvents(EventPosition.parse(task_snapshot.oldest))

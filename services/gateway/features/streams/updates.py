@@ -115,7 +115,7 @@ def find_resumption(seen: SeenEvents | None, task_snapshot: TaskSnapshot) -> Res
         return Resumption(None, seen.event_id)
     if seen.place >= EventPosition.parse(task_snapshot.oldest):
         return Resumption(seen)
-    return Resumption(None, None if task_snapshot.whole else seen.event_id)
+    return Resumption(None, None if task_snapshot.has_all_events else seen.event_id)
 
 
 _NO_METADATA: Mapping[str, JsonValue] = MappingProxyType({})

@@ -59,9 +59,9 @@ class GuardedTasks(ports.Tasks):
                     raise StoppedTenant(record.tenant, reason) from error
                 case _:
                     raise
-        freshness = "yes" if accepted.fresh else "no"
+        freshness = "yes" if accepted.is_new else "no"
         self._meter.add(names.TURNS_ACCEPTED, dialect=record.dialect.value, fresh=freshness)
-        if accepted.fresh:
+        if accepted.is_new:
             await self._wakes.wake(accepted.record.tenant, accepted.record.session_id)
         return accepted
 
@@ -104,7 +104,7 @@ class GuardedTasks(ports.Tasks):
             task = accepted.record
             span.annotate({spans.TENANT: task.tenant, spans.SESSION: task.session_id, spans.TASK: task.task_id})
             span.annotate({spans.DIALECT: task.dialect.value, spans.TURN_KIND: turn.kind.value})
-            span.annotate({spans.FRESH: accepted.fresh})
+            span.annotate({spans.FRESH: accepted.is_new})
             return accepted
 
     def _log_shedding(self, waiting: int) -> None:

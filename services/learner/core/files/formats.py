@@ -21,7 +21,7 @@ from shared.contracts.base import first_fault
 from shared.contracts.knowledge import Accuracy, CaseEntry
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.cases import CaseOutcome
-from shared.domain.estimates import DAYS_KEPT, POINTS_KEPT, WINDOW_KEPT, parse_trend
+from shared.domain.estimates import PREDICTIONS_KEPT, TREND_DAYS_KEPT, TREND_POINTS_KEPT, parse_trend
 from shared.domain.exact_json import digest
 from shared.domain.keywords import keywords
 from shared.domain.redaction import redact_text
@@ -122,8 +122,8 @@ def check_trend(text: str) -> str:
         points = parse_trend(text)
     except ValueError as error:
         raise BadEntry("trend: its points are not n:units:at") from error
-    if len(points) > POINTS_KEPT:
-        raise BadEntry(f"trend: it has more than {POINTS_KEPT} points")
+    if len(points) > TREND_POINTS_KEPT:
+        raise BadEntry(f"trend: it has more than {TREND_POINTS_KEPT} points")
     return text
 
 
@@ -242,8 +242,8 @@ def read_statistics(content: JsonValue) -> FileStatistics:
         problems.append("counts: more outcomes than events")
     if counts.get("quality_units", 0) > REWARD_UNITS * counts.get("events", 0):
         problems.append("counts quality_units: more than its events could have earned")
-    if len({name.partition(":")[0] for name in days}) > DAYS_KEPT:
-        problems.append(f"days: more than {DAYS_KEPT} days")
+    if len({name.partition(":")[0] for name in days}) > TREND_DAYS_KEPT:
+        problems.append(f"days: more than {TREND_DAYS_KEPT} days")
     if problems:
         raise BadFile(problems)
     trend = parse_entries([("quality_trend", parts.get("quality_trend", ""))], _check_trend)[0]
@@ -275,6 +275,6 @@ def _check_trend(entry: JsonValue) -> str:
 
 def _read_accuracy(entry: JsonValue) -> Accuracy:
     accuracy = Accuracy.model_validate(entry)
-    if not 0 <= accuracy.matches <= accuracy.attempts <= _LARGEST_NUMBER or len(accuracy.window) > WINDOW_KEPT:
+    if not 0 <= accuracy.matches <= accuracy.attempts <= _LARGEST_NUMBER or len(accuracy.window) > PREDICTIONS_KEPT:
         raise BadEntry("its numbers do not fit together")
     return accuracy

@@ -138,7 +138,7 @@ class TenantBudgets:
 
     async def settle(self, todo: memory.FactTodo, cost: memory.FactCost, day: BudgetDay) -> None:
         """Counts the actual cost in place of the reservation."""
-        charge = _charge_of(todo, cost)._replace(reserved=day.caps is not None)
+        charge = _charge_of(todo, cost)._replace(is_reserved=day.caps is not None)
         await self._spend.settle_charges(todo.tenant, day.date, [charge])
 
 

@@ -14,7 +14,7 @@ from services.learner.ports import memory
 from services.learner.ports.outcomes import Delivery
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, TaskSource
 from shared.contracts.outcome import OutcomeTexts, TaskOutcome, ThresholdKind
-from shared.domain.estimates import WINDOW_KEPT, is_drifting
+from shared.domain.estimates import PREDICTIONS_KEPT, is_drifting
 from shared.domain.redaction import redact_text
 from shared.ports.store import StoreUnavailable
 
@@ -232,7 +232,7 @@ def _add_link(links: EntityLinks, field: str, fields: Sequence[str], source: Tas
 
 
 def _add_prediction(stored_accuracy: Accuracy, was_right: bool, at: datetime) -> Accuracy:
-    window = (*stored_accuracy.window, was_right)[-WINDOW_KEPT:]
+    window = (*stored_accuracy.window, was_right)[-PREDICTIONS_KEPT:]
     begins_to_drift = is_drifting(window) and not is_drifting(stored_accuracy.window)
     return Accuracy(
         attempts=stored_accuracy.attempts + 1,
