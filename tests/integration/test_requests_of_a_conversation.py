@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 
 import pytest
 
-from services.executor.core.states.prompts import ORDER, load_prompts
+from services.executor.core.states.prompts import SECTION_ORDER, load_prompts
 from services.executor.ports.turns import SessionState
 from shared.contracts.knowledge import KnownEntity, KnownFact
 from shared.contracts.policy import Policy, TextFinding
@@ -177,7 +177,7 @@ async def test_only_a_tool_that_writes_has_the_argument_that_names_its_part(clai
 async def test_sections_stand_in_one_order_and_the_budget_last(claim: list[Asked]) -> None:
     for one in claim:
         names = re.findall(r"^<([a-z_]+)>$", one.opening, re.MULTILINE)
-        assert names == [name for name in ORDER if name in names]
+        assert names == [name for name in SECTION_ORDER if name in names]
         assert str(_blocks(one.messages[-1]["content"])[-1]["text"]).startswith("<efficiency>")
 
 

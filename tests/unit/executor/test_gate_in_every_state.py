@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from services.executor.core.states.machine import PERMITTED
+from services.executor.core.states.machine import PERMITTED_CLASSES
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, ToolClass
 from shared.ports.models import ModelReply, ModelRequest, ToolDefinition, ToolUse
@@ -56,7 +56,7 @@ async def test_a_call_reaches_its_server_only_in_a_state_that_permits_it(
     stage.servers.add("probe_claim", arrive, tool_class)
     _asks_in(number, "probe_claim", stage)
     await stage.run()
-    assert all(state is not None and tool_class in PERMITTED[FsmState(state)] for state in states)
+    assert all(state is not None and tool_class in PERMITTED_CLASSES[FsmState(state)] for state in states)
     writes = tool_class in (ToolClass.CHANGE, ToolClass.NOTIFY)
     if writes and (kind == "find out" or number == 1):
         assert states == []

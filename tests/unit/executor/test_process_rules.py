@@ -204,8 +204,8 @@ async def test_a_rule_that_lacks_a_field_another_process_or_a_rule_that_asks_wai
 
 def test_only_the_end_of_a_path_changes() -> None:
     states = TEMPLATES["sla_breach"].states
-    assert with_end_state(states, escalated=True) == (*states[:-1], FsmState.ESCALATE)
-    assert with_end_state(with_end_state(states, escalated=True), escalated=False) == states
+    assert with_end_state(states, is_escalated=True) == (*states[:-1], FsmState.ESCALATE)
+    assert with_end_state(with_end_state(states, is_escalated=True), is_escalated=False) == states
 
 
 _CLAIMS: dict[str, Json] = {

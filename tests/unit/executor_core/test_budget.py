@@ -192,7 +192,7 @@ def test_a_task_is_partial_only_if_no_planned_write_is_undone_or_open(
     progress = Progress(path=(), visited=(FsmState.COMPLETE,), dossier=Dossier(plan=frozen))
     writes = {"c1": entry(status, of=pay).model_copy(update={"plan_hash": frozen.hash})} if status else {}
     end = end_of_budget(BudgetSpent("the budget is spent"), progress, writes)
-    assert (end.state, end.partial) == (state, state is TaskState.COMPLETED)
+    assert (end.state, end.is_partial) == (state, state is TaskState.COMPLETED)
     assert ("planned and not done: pay" in end.reason) is (state is TaskState.FAILED)
 
 
@@ -203,7 +203,7 @@ def test_a_task_is_partial_only_if_it_has_something_to_tell_and_no_part_is_left_
     values = (NamedValue(name="total", operation="sum", operands=(), value=figure),) if figure else ()
     progress = Progress(path=(), visited=(FsmState.COMPUTE,), dossier=Dossier(parts=(part,), values=values))
     end = end_of_budget(BudgetSpent("the budget is spent"), progress, {})
-    assert end.partial is (bool(figure) and not left)
+    assert end.is_partial is (bool(figure) and not left)
     assert ("not done: the open claims" in end.reason) is left
 
 

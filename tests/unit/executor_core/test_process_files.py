@@ -253,9 +253,9 @@ def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: machi
 
 @pytest.mark.promise("fsm.read_only")
 def test_the_read_only_path_reads_and_answers() -> None:
-    assert machine.READ_ONLY == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
+    assert machine.READ_ONLY_STATES == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
     with pytest.raises(machine.NoSuchStep, match="nothing is written"):
-        machine.first_plan_state(machine.READ_ONLY)
+        machine.first_plan_state(machine.READ_ONLY_STATES)
 
 
 @each_row("state", [S.COMPLETE, S.APPROVAL_GATE, S.FAILED])
@@ -277,7 +277,7 @@ _OPEN = {
 @each_row("tool_class", list(ToolClass))
 def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_class: ToolClass) -> None:
     asked = tool("some_tool", tool_class)
-    assert set(machine.PERMITTED) == set(FsmState)
+    assert set(machine.PERMITTED_CLASSES) == set(FsmState)
     if tool_class in _OPEN.get(state, set()):
         require_permitted(state, asked)
     else:

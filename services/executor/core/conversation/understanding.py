@@ -29,7 +29,7 @@ from services.executor.core.process.synthesis import (
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, normalize_quote, parts_to_do
-from services.executor.core.states.machine import GENERAL, READ_ONLY, BadTemplate, ProcessTemplate, process_name
+from services.executor.core.states.machine import GENERAL, READ_ONLY_STATES, BadTemplate, ProcessTemplate, process_name
 from services.executor.core.states.prompts import PROCESS_SCHEMA
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
@@ -297,7 +297,7 @@ async def choose_process(
     if progress.process_type != ctx.template.process_type:  # else PRIME has recalled it
         experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task)
         ctx = replace(ctx, experience=experience)
-    path = progress.template.states if has_part_to_do else READ_ONLY
+    path = progress.template.states if has_part_to_do else READ_ONLY_STATES
     limits = ctx.thresholds  # those of its process among them
     if progress.template is not ctx.template:
         limits = with_thresholds(with_process(ctx, progress)).thresholds

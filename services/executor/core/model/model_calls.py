@@ -29,7 +29,7 @@ from services.executor.core.session.budget import (
 )
 from services.executor.core.session.context import TurnContext, run_with_companion
 from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, TenantStopped
-from services.executor.core.states.prompts import STABLE, render_in_order
+from services.executor.core.states.prompts import STABLE_SECTIONS, render_in_order
 from services.executor.ports.turns import HandedOver
 from shared.contracts.base import first_fault
 from shared.domain import span_names as names
@@ -263,8 +263,8 @@ def user_message(text: str) -> Message:
 
 def sections_message(sections: Mapping[str, Json]) -> Message:
     """The sections as a user message. Sections that many tasks share come first, as a block of their own."""
-    stable = render_in_order({name: sections[name] for name in STABLE if name in sections})
-    text = TextBlock(render_in_order({name: value for name, value in sections.items() if name not in STABLE}))
+    stable = render_in_order({name: sections[name] for name in STABLE_SECTIONS if name in sections})
+    text = TextBlock(render_in_order({name: value for name, value in sections.items() if name not in STABLE_SECTIONS}))
     return Message("user", (StableText(stable), text) if stable else (text,))
 
 

@@ -173,7 +173,7 @@ def _compute_values(
 ) -> list[NamedValue]:
     patterns = [_find_earlier_figure(text, computed, subject_id) or parse_pattern(text) for text in figure.operands]
     sources = [
-        choose_rows(pattern, inputs) if isinstance(pattern, OperandPattern) and pattern.rows else pattern
+        choose_rows(pattern, inputs) if isinstance(pattern, OperandPattern) and pattern.takes_rows else pattern
         for pattern in patterns
     ]
     values = []

@@ -11,7 +11,7 @@ from services.executor.core.figures.vocabulary import is_currency
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.records.seen_records import SeenRecord, are_same_kind, occurs_in, singular_words
 from services.executor.core.session.values import Operand
-from services.executor.core.states.machine import OWN, Figure, OperandPattern, RowChoice
+from services.executor.core.states.machine import OWN_VALUE_MARK, Figure, OperandPattern, RowChoice
 from services.executor.core.tools.record_tree import format_condition, is_id_name
 from shared.domain.exact_json import Json, as_text, dumps
 
@@ -302,7 +302,7 @@ def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs:
     field = next((name for record in records if (name := record.find_field(choice.fields)) is not None), None)
     if choice.sign == "~":
         return _conditions_from_task(field, records, inputs.task)
-    is_own = choice.values == (OWN,)
+    is_own = choice.values == (OWN_VALUE_MARK,)
     own_value = _anchor_value(choice, inputs) if is_own else None
     if field is None:
         if choice.sign == "!=" and not is_own:
@@ -348,7 +348,7 @@ def _list_owner_conditions(
     pattern: OperandPattern, records: Sequence[SeenRecord], inputs: FigureInputs
 ) -> list[tuple[str, ...]]:
     """The conditions that keep only the rows of the records that the figure is about."""
-    if any(OWN in choice.values for choice in pattern.choices):
+    if any(OWN_VALUE_MARK in choice.values for choice in pattern.choices):
         return [()]
     anchors = {anchor.identity for anchor in inputs.anchors}
     anchor_rows = [record for record in records if record.identity in anchors and record.id_field]

@@ -9,7 +9,7 @@ from services.executor.core.session.context import DispatchRefused, TurnContext,
 from services.executor.core.session.ledger import outcome_of_read, past_calls_of_session, rule_fields
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
-from services.executor.core.states.machine import PERMITTED, Failed
+from services.executor.core.states.machine import PERMITTED_CLASSES, Failed
 from services.executor.core.tools.schema_drift import NameCorrections
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.policy import PolicyUnavailable
@@ -94,7 +94,7 @@ async def _ask_allowances(ctx: TurnContext) -> Allowances:
     offered = tuple(
         OfferedTool(tool=tool.name, tool_class=tool.tool_class)
         for tool in ctx.toolbox.tools.values()
-        if tool.tool_class in PERMITTED[FsmState.ASSESS]
+        if tool.tool_class in PERMITTED_CLASSES[FsmState.ASSESS]
     )
     earlier = past_calls_of_session(ctx.session.calls, ctx.record.task_id)
     request = AllowanceRequest(policies=ctx.policies, tools=offered, history=earlier)

@@ -207,7 +207,7 @@ class Partial(EarlyEnd):
 
     state = TaskState.COMPLETED
     fsm_state = None
-    partial = True
+    is_partial = True
 
 
 class TaskSpending:

@@ -14,7 +14,14 @@ from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal, JournalLimits
 from services.executor.core.session.values import Fact
-from services.executor.core.states.machine import GENERAL, PERMITTED, TEMPLATES, Processes, ProcessTemplate, Rejected
+from services.executor.core.states.machine import (
+    GENERAL,
+    PERMITTED_CLASSES,
+    TEMPLATES,
+    Processes,
+    ProcessTemplate,
+    Rejected,
+)
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools.listing import ListBounds
 from services.executor.core.tools.toolbox import Toolbox
@@ -310,9 +317,9 @@ class DispatchRefused(Exception):
 
 def require_permitted(state: FsmState, tool: Tool) -> None:
     """Raises ``DispatchRefused`` if ``state`` does not permit tools of this class."""
-    if tool.tool_class in PERMITTED[state]:
+    if tool.tool_class in PERMITTED_CLASSES[state]:
         return
-    permitted = ", ".join(sorted(PERMITTED[state])) or "no server's tools"
+    permitted = ", ".join(sorted(PERMITTED_CLASSES[state])) or "no server's tools"
     raise DispatchRefused(
         f"{tool.name} is a tool of class {tool.tool_class} ({tool.why_class}); {state} permits {permitted}. "
         "It was not called."

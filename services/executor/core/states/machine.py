@@ -19,11 +19,11 @@ class BadTemplate(ValueError):
     """The template is invalid or not permitted; the message says why."""
 
 
-_SHAPE = re.compile(r"([a-z_|]+)((?:\[[^\[\]]*\])*)(?:\.([a-z_|]+))?")
-_BRACKET = re.compile(r"\[([^\[\]]*)\]")
+_OPERAND_PATTERN = re.compile(r"([a-z_|]+)((?:\[[^\[\]]*\])*)(?:\.([a-z_|]+))?")
+_BRACKET_CONTENT = re.compile(r"\[([^\[\]]*)\]")
 _KINDS_AND_FIELD = re.compile(r"(?:([a-z_|]+)\.)?([a-z_]+)")
-_CONDITION = re.compile(r"([a-z_|]+)\s*(!=|=|~)\s*(.*)")
-OWN = "@"
+_CHOICE_PATTERN = re.compile(r"([a-z_|]+)\s*(!=|=|~)\s*(.*)")
+OWN_VALUE_MARK = "@"  # in a pattern: the value of the record that the figure is about
 POLICY_MARK = "process:"  # begins the id of the policy that a process brings with it
 
 
@@ -39,9 +39,7 @@ class GovernedArgument(NamedTuple):
 
 
 class RowChoice(NamedTuple):
-    """A condition on rows: the possible names of its field, the operator (``=``, ``!=`` or ``~``), and values of which
-    one must match.
-    """
+    """A condition on rows: possible names of its field, operator (``=``, ``!=``, ``~``), and possible values."""
 
     fields: tuple[str, ...]
     sign: str
@@ -53,7 +51,7 @@ class OperandPattern(NamedTuple):
 
     kinds: tuple[str, ...]
     fields: tuple[str, ...]
-    rows: bool = False
+    takes_rows: bool = False
     choices: tuple[RowChoice, ...] = ()
 
 
@@ -64,13 +62,13 @@ def is_figure_name(text: str) -> bool:
 
 def parse_pattern(text: str) -> OperandPattern:
     """Parses an operand such as ``kind.field``; raises ``BadPattern``."""
-    match = _SHAPE.fullmatch(text)
+    match = _OPERAND_PATTERN.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no operand such as kind.field, kind[].field or kind[][field=value]")
-    kinds, brackets, fields = match[1], _BRACKET.findall(match[2]), match[3]
+    kinds, brackets, fields = match[1], _BRACKET_CONTENT.findall(match[2]), match[3]
     if brackets and brackets[0]:
         raise BadPattern(f"{text!r}: [] comes before what chooses among the rows")
-    choices = tuple(_parse_choice(inner, text) for inner in brackets[1:])
+    choices = tuple(_parse_choice(condition, text) for condition in brackets[1:])
     if not _split_names(kinds) or not (fields or brackets):
         raise BadPattern(f"{text!r} names no kind of record, or nothing of it")
     return OperandPattern(_split_names(kinds), _split_names(fields or ""), bool(brackets), choices)
@@ -84,10 +82,10 @@ def parse_governed(text: str) -> GovernedArgument:
     return GovernedArgument(_split_names(match[1] or ""), match[2])
 
 
-def _parse_choice(inner: str, text: str) -> RowChoice:
-    match = _CONDITION.fullmatch(inner)
+def _parse_choice(condition: str, text: str) -> RowChoice:
+    match = _CHOICE_PATTERN.fullmatch(condition)
     if match is None:
-        raise BadPattern(f"{text!r}: [{inner}] is no condition such as [status=open|held]")
+        raise BadPattern(f"{text!r}: [{condition}] is no condition such as [status=open|held]")
     return RowChoice(_split_names(match[1]), match[2], _split_names(match[3]))
 
 
@@ -179,26 +177,26 @@ def process_name(text: str) -> str:
     return name if _PROCESS_NAME.fullmatch(name) and name not in _NO_PROCESS_NAMES else ""
 
 
-_FOLDER = files(__package__) / "processes"
-READ_ONLY = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
+_TEMPLATE_FOLDER = files(__package__) / "processes"
+READ_ONLY_STATES = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.COMPLETE)
 
 
 def read_template(text: str) -> ProcessTemplate:
     """Parses a template file; raises ``BadTemplate``. ``refuse_bad_template`` checks the result."""
     try:
-        given = tomllib.loads(text)
-        template = ProcessTemplate.model_validate(given)
+        fields = tomllib.loads(text)
+        template = ProcessTemplate.model_validate(fields)
     except ValueError as error:
         raise BadTemplate(f"no process can be read from this file: {error}") from error
-    unknown = sorted(set(given) - set(ProcessTemplate.model_fields))
-    if unknown:  # a misspelt name would silently switch off what it was to say
-        raise BadTemplate(f"nobody reads {', '.join(unknown)}")
+    unknown_fields = sorted(set(fields) - set(ProcessTemplate.model_fields))
+    if unknown_fields:  # a misspelt name would silently switch off what it was to say
+        raise BadTemplate(f"nobody reads {', '.join(unknown_fields)}")
     return template
 
 
 def _read_built_in_templates() -> dict[str, ProcessTemplate]:
     """The built-in templates by process type."""
-    texts = (entry.read_text("utf-8") for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
+    texts = (entry.read_text("utf-8") for entry in _TEMPLATE_FOLDER.iterdir() if entry.name.endswith(".toml"))
     templates = sorted(map(read_template, texts), key=lambda template: template.process_type)
     return {template.process_type: template for template in templates}
 
@@ -212,7 +210,7 @@ _READING_CLASSES = frozenset({ToolClass.READ, ToolClass.COMPUTE})
 _NOTIFYING_CLASSES = _READING_CLASSES | {ToolClass.NOTIFY}
 _CHANGING_CLASSES = _NOTIFYING_CLASSES | {ToolClass.CHANGE}
 # The classes of server tools that each state may dispatch.
-PERMITTED: Mapping[FsmState, frozenset[ToolClass]] = {
+PERMITTED_CLASSES: Mapping[FsmState, frozenset[ToolClass]] = {
     FsmState.DECOMPOSE: _NO_CLASSES,
     FsmState.ASSESS: _READING_CLASSES,
     FsmState.COMPUTE: _NO_CLASSES,
@@ -241,7 +239,7 @@ class NoSuchStep(Exception):
 
 
 def state_after(path: Sequence[FsmState], state: FsmState) -> FsmState:
-    """The state that follows ``state`` on ``path``."""
+    """The state that follows ``state`` on ``path``; raises ``NoSuchStep`` if none does."""
     try:
         return path[path.index(state) + 1]
     except (ValueError, IndexError):
@@ -250,23 +248,23 @@ def state_after(path: Sequence[FsmState], state: FsmState) -> FsmState:
 
 def first_plan_state(path: Sequence[FsmState]) -> FsmState:
     """The state in which a plan begins to be carried out; raises ``NoSuchStep`` if the path has no writes."""
-    found = next((state for state in path if state in PLAN_STATES), None)
-    if found is None:
+    first_state = next((state for state in path if state in PLAN_STATES), None)
+    if first_state is None:
         raise NoSuchStep(f"nothing is written on the path {', '.join(path)}")
-    return found
+    return first_state
 
 
 def with_approval_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
     """The path with APPROVAL_GATE, inserted before MUTATE if the template has none."""
     if FsmState.APPROVAL_GATE in path:
         return tuple(path)
-    at = path.index(FsmState.MUTATE)
-    return (*path[:at], FsmState.APPROVAL_GATE, *path[at:])
+    place = path.index(FsmState.MUTATE)
+    return (*path[:place], FsmState.APPROVAL_GATE, *path[place:])
 
 
-def with_end_state(path: Sequence[FsmState], escalated: bool) -> tuple[FsmState, ...]:
-    """The path, ending in ESCALATE or COMPLETE."""
-    return (*path[:-1], FsmState.ESCALATE if escalated else FsmState.COMPLETE)
+def with_end_state(path: Sequence[FsmState], is_escalated: bool) -> tuple[FsmState, ...]:
+    """The path with ESCALATE or else COMPLETE as its last state."""
+    return (*path[:-1], FsmState.ESCALATE if is_escalated else FsmState.COMPLETE)
 
 
 def is_end_state(state: FsmState) -> bool:
@@ -277,6 +275,7 @@ def is_end_state(state: FsmState) -> bool:
 REST_SUBJECT = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for
 FailedPart = Literal["model", "tool_server", "policy_service"]  # of the installation: what did not work
 NOTHING_WRITTEN = "Nothing was written or sent."
+_SENTENCE_OF_NOTHING = re.compile(r"\b([Nn])othing was written\b")
 
 
 class EarlyEnd(Exception):
@@ -284,8 +283,8 @@ class EarlyEnd(Exception):
 
     state = TaskState.FAILED
     fsm_state: FsmState | None = FsmState.FAILED
-    escalated = False
-    partial = False
+    is_escalated = False
+    is_partial = False
 
     def __init__(self, reason: str, part: FailedPart | None = None) -> None:
         """``part``: the part of the installation that failed, if the cause is not in the task."""
@@ -296,10 +295,7 @@ class EarlyEnd(Exception):
     def correct_reason(self, ledger: Iterable[LedgerEntry]) -> None:
         """Corrects a reason that says that nothing was written, if earlier plans of the task have written."""
         if any(entry.status in (*DONE, *UNDECIDED) for entry in ledger):
-            self.reason = _NOTHING_WRITTEN.sub(r"\1othing more was written", self.reason)
-
-
-_NOTHING_WRITTEN = re.compile(r"\b([Nn])othing was written\b")
+            self.reason = _SENTENCE_OF_NOTHING.sub(r"\1othing more was written", self.reason)
 
 
 class TenantStopped(Exception):
@@ -311,9 +307,7 @@ class Failed(EarlyEnd):
 
 
 class ModelRests(Failed):
-    """The model is unavailable but may be back in minutes. ``retry_after``: in how many seconds, if the endpoint says
-    so.
-    """
+    """The model is unavailable but may be back in minutes. ``retry_after``: in how many seconds; None if unknown."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason, "model")
@@ -331,7 +325,7 @@ class Escalated(EarlyEnd):
     """A person must look at the task, for example because of a write in doubt."""
 
     fsm_state = FsmState.ESCALATE
-    escalated = True
+    is_escalated = True
 
 
 class Canceled(EarlyEnd):

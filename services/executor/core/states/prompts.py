@@ -11,14 +11,14 @@ from shared.domain.exact_json import Json
 from shared.domain.sections import render_sections
 from shared.domain.words import Level, RuleAction
 
-_FOLDER = files(__package__) / "texts"
+_TEXT_FOLDER = files(__package__) / "texts"
 
 
 class Prompts(NamedTuple):
     """The system texts, each from the file of its name in ``texts/``.
 
-    ``rules`` is the system text of a conversation; every other request's begins with ``role``, and one of the others
-    follows it.
+    ``rules`` is the system text of a conversation. The system text of any other request is ``role`` and one of the
+    others.
     """
 
     role: str
@@ -43,12 +43,12 @@ class Prompts(NamedTuple):
 
 @cache
 def load_prompts() -> Prompts:
-    return Prompts(*((_FOLDER / f"{name}.md").read_text("utf-8").strip() for name in Prompts._fields))
+    return Prompts(*((_TEXT_FOLDER / f"{name}.md").read_text("utf-8").strip() for name in Prompts._fields))
 
 
-STABLE = ("read_tools",)  # the same for many tasks, and the longest there is
-ORDER = (
-    *STABLE,
+STABLE_SECTIONS = ("read_tools",)  # the same for many tasks, and the longest there is
+SECTION_ORDER = (
+    *STABLE_SECTIONS,
     *"""
     source tools process_type process_types task files now history primer knowledge entities policy_advice constraints
     thresholds documents answer_format parts calls calculators tool_spec facts values drafts writes document answer
@@ -59,7 +59,7 @@ ORDER = (
 
 def render_in_order(sections: Mapping[str, Json]) -> str:
     """The sections in their order, as ``render_sections`` writes them."""
-    return render_sections({name: sections[name] for name in ORDER if name in sections})
+    return render_sections({name: sections[name] for name in SECTION_ORDER if name in sections})
 
 
 Schema = dict[str, JsonValue]
@@ -77,46 +77,55 @@ def _nullable(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def _enum(*words: str) -> Schema:
-    return {"type": "string", "enum": list(words)}
+def _enum(*choices: str) -> Schema:
+    return {"type": "string", "enum": list(choices)}
 
 
-TEXT: Schema = {"type": "string"}
-STAND_IN_SCHEMA = _object_schema(tool=_nullable(TEXT), arguments_json=TEXT, why=TEXT)
+_TEXT: Schema = {"type": "string"}
+STAND_IN_SCHEMA = _object_schema(tool=_nullable(_TEXT), arguments_json=_TEXT, why=_TEXT)
 COVERAGE_SCHEMA = _object_schema(
-    agrees={"type": "boolean"}, problems=_array_schema(_object_schema(part={"type": "integer"}, why=TEXT))
+    agrees={"type": "boolean"}, problems=_array_schema(_object_schema(part={"type": "integer"}, why=_TEXT))
 )
 TOOL_GAP_SCHEMA = _object_schema(
     gaps=_array_schema(
-        _object_schema(name=TEXT, purpose=TEXT, arguments=_array_schema(TEXT), result=_enum("money", "ratio"))
+        _object_schema(name=_TEXT, purpose=_TEXT, arguments=_array_schema(_TEXT), result=_enum("money", "ratio"))
     ),
 )
-MADE_FUNCTION_SCHEMA = _object_schema(code=TEXT, cannot=TEXT)
+MADE_FUNCTION_SCHEMA = _object_schema(code=_TEXT, cannot=_TEXT)
 MADE_CASES_SCHEMA = _object_schema(
-    cases=_array_schema(_object_schema(inputs=_array_schema(TEXT), expected=TEXT)), cannot=TEXT
+    cases=_array_schema(_object_schema(inputs=_array_schema(_TEXT), expected=_TEXT)), cannot=_TEXT
 )
-LEVELS = tuple(level.word for level in Level)
+_LEVEL_NAMES = tuple(level.word for level in Level)
 TRANSLATION_SCHEMA = _object_schema(
     rules=_array_schema(
         _object_schema(
-            quote=TEXT,
+            quote=_TEXT,
             kind=_enum("condition", "never", "at_most", "only_after", "only_when", "only_after_confirmation"),
-            tool=TEXT,
+            tool=_TEXT,
             limit=_nullable({"type": "integer"}),
-            after=_array_schema(TEXT),
-            condition=TEXT,
+            after=_array_schema(_TEXT),
+            condition=_TEXT,
             action=_enum("", *RuleAction),
-            level=_enum("", *LEVELS),
-            reason=TEXT,
+            level=_enum("", *_LEVEL_NAMES),
+            reason=_TEXT,
         )
     )
 )
-STATES = ("DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK", "APPROVAL_GATE", "MUTATE", "SCHEDULE_NOTIFY", "COMPLETE")
+_STATE_NAMES = (
+    "DECOMPOSE",
+    "ASSESS",
+    "COMPUTE",
+    "POLICY_CHECK",
+    "APPROVAL_GATE",
+    "MUTATE",
+    "SCHEDULE_NOTIFY",
+    "COMPLETE",
+)
 PROCESS_SCHEMA = _object_schema(
-    states=_array_schema(_enum(*STATES)),
+    states=_array_schema(_enum(*_STATE_NAMES)),
     risk=_enum("low", "medium", "high"),
     approval_wanted={"type": "boolean"},
-    instructions=_array_schema(_object_schema(state=_enum(*STATES), text=TEXT)),
-    outputs=_array_schema(TEXT),
+    instructions=_array_schema(_object_schema(state=_enum(*_STATE_NAMES), text=_TEXT)),
+    outputs=_array_schema(_TEXT),
 )
-DOCUMENT_SCHEMA = _object_schema(sections=_array_schema(_object_schema(name=TEXT, text=TEXT)))
+DOCUMENT_SCHEMA = _object_schema(sections=_array_schema(_object_schema(name=_TEXT, text=_TEXT)))

@@ -53,9 +53,7 @@ AMBIGUOUS_VERBS = frozenset(
     fire append deduct lift""".split()
 )
 EDIT_VERBS = frozenset("update edit modify change set amend correct patch adjust".split())  # verbs that set fields
-ASKING_VERBS = frozenset(
-    "quote estimate preview check simulate calculate compute validate lookup inquire".split()
-)  # these change nothing
+ASKING_VERBS = frozenset("quote estimate preview check simulate calculate compute validate lookup inquire".split())
 MESSAGE_NOUNS = frozenset(
     """message messages email emails mail sms text texts notification notifications notice notices alert alerts reminder
     reminders letter letters newsletter announcement announcements memo invitation invitations chat slack dm digest
@@ -101,17 +99,10 @@ def classify_tool(
     claims, by_name = annotations or ToolAnnotations(), classify_by_name(name)
     only_reads = claims.read_only and not claims.destructive
     words = set(_split_words(name))
-    if (
-        is_own
-        and by_name is _UNKNOWN_VERB
-        and only_reads
-        and name.isascii()
-        and words
-        and words.isdisjoint(CHANGE_VERBS)
-    ):
-        return ToolClassification(
-            ToolClass.READ, "its name says nothing, and the tenant's own server that it only reads"
-        )
+    says_nothing = by_name is _UNKNOWN_VERB and name.isascii() and words and words.isdisjoint(CHANGE_VERBS)
+    if is_own and says_nothing and only_reads:
+        reason = "its name says nothing, and the tenant's own server that it only reads"
+        return ToolClassification(ToolClass.READ, reason)
     if by_name.tool_class is ToolClass.CHANGE:
         return by_name
     if claims.destructive:
@@ -204,9 +195,7 @@ def _tells_somebody(verb: str, other_words: frozenset[str]) -> bool:
     return verb in DELIVERY_VERBS and bool(MESSAGE_NOUNS & (other_words | {verb}))
 
 
-_FILLER_WORDS = frozenset(
-    "a an the all one single full current detail details info information record records data".split()
-)
+_FILLERS = frozenset("a an the all one single full current detail details info information record records data".split())
 _PREPOSITIONS = frozenset("by for of from to in into on at with".split())  # what follows is not what the tool is about
 _ID_WORDS = frozenset("id ids uuid guid number num nr no reference ref code key sku isbn vin".split())
 _WORDS_BEFORE_NO_ID = frozenset(  # before one of these: ``currency_code``, ``phone_number``
@@ -229,14 +218,7 @@ _VERBS_THAT_ALTER = REMOVAL_VERBS | frozenset(
 
 
 STATE_WORDS = frozenset("status state stage phase".split())  # words of a field that tells what became of its record
-_IRREGULAR_PARTICIPLES = {
-    "hold": "held",
-    "pay": "paid",
-    "send": "sent",
-    "set": "set",
-    "split": "split",
-    "withdraw": "withdrawn",
-}
+_PARTICIPLES = {"hold": "held", "pay": "paid", "send": "sent", "set": "set", "split": "split", "withdraw": "withdrawn"}
 
 
 class ToolWords(NamedTuple):
@@ -287,7 +269,7 @@ def words_of_tool(name: str) -> ToolWords:
     object_words = next(
         (other_words[:place] for place, word in enumerate(other_words) if place and word in _PREPOSITIONS), other_words
     )
-    nouns = [normalize_noun(word) for word in object_words if word not in _FILLER_WORDS | _PREPOSITIONS]
+    nouns = [normalize_noun(word) for word in object_words if word not in _FILLERS | _PREPOSITIONS]
     return ToolWords(verb, frozenset(nouns), nouns[-1] if nouns else "")
 
 
@@ -301,7 +283,7 @@ def participles_of_verb(tool: str) -> frozenset[str]:
     """The past participles of a tool's verb in every possible spelling: ``canceled`` and ``cancelled``."""
     verb = words_of_tool(tool).verb
     regular = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed", f"{verb[:-1]}ied"}
-    return frozenset(regular | {_IRREGULAR_PARTICIPLES.get(verb, verb + "ed")})
+    return frozenset(regular | {_PARTICIPLES.get(verb, verb + "ed")})
 
 
 def is_identifying_name(name: str) -> bool:

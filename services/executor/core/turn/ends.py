@@ -73,7 +73,7 @@ async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
     answer = early.reason
     if isinstance(early, BudgetSpent):
         early = end_of_budget(early, progress or NO_PROGRESS, await opened.store.read_ledger())
-        answer = _write_partial_answer(early.reason, progress or NO_PROGRESS) if early.partial else early.reason
+        answer = _write_partial_answer(early.reason, progress or NO_PROGRESS) if early.is_partial else early.reason
     elif isinstance(early, Canceled):
         answer = _write_cancel_answer(early.reason, progress or NO_PROGRESS, writes)
     return RunEnd(
@@ -83,9 +83,9 @@ async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
         answer,
         progress,
         writes,
-        is_escalated=early.escalated,
+        is_escalated=early.is_escalated,
         failed_part=early.part,
-        is_partial=early.partial,
+        is_partial=early.is_partial,
     )
 
 
