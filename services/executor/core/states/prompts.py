@@ -111,16 +111,7 @@ TRANSLATION_SCHEMA = _object_schema(
         )
     )
 )
-_STATE_NAMES = (
-    "DECOMPOSE",
-    "ASSESS",
-    "COMPUTE",
-    "POLICY_CHECK",
-    "APPROVAL_GATE",
-    "MUTATE",
-    "SCHEDULE_NOTIFY",
-    "COMPLETE",
-)
+_STATE_NAMES = "DECOMPOSE ASSESS COMPUTE POLICY_CHECK APPROVAL_GATE MUTATE SCHEDULE_NOTIFY COMPLETE".split()
 PROCESS_SCHEMA = _object_schema(
     states=_array_schema(_enum(*_STATE_NAMES)),
     risk=_enum("low", "medium", "high"),

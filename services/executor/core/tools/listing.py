@@ -36,6 +36,7 @@ class ListBounds(NamedTuple):
 
 _USUAL_ID_NAMES = ("id", "_id", "uuid", "guid")
 _MOST_BARREN_PAGES = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
+_ROLES_OF_POSITION = (PagingRole.NEXT, PagingRole.CURSOR, PagingRole.PAGE, PagingRole.OFFSET)  # tell pages apart
 _ROLES_OF_ONE_PAGE = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.AFTER, PagingRole.SIZE)
 
 
@@ -123,13 +124,6 @@ def _read_value(row: Json, key: str | None) -> Json:
     return row.get(key) if isinstance(row, dict) and key else None
 
 
-def _page_position(page: ListPage) -> Json:
-    """The hints by which an answer tells its place in the list, to tell pages with equal rows apart."""
-    return [
-        hint.value for hint in page.hints_of(PagingRole.NEXT, PagingRole.CURSOR, PagingRole.PAGE, PagingRole.OFFSET)
-    ]
-
-
 class PagedListing:
     """A list read page by page. ``following``: the next call's arguments; ``why_partial``: why rows are missing."""
 
@@ -167,7 +161,8 @@ class PagedListing:
         self._page = page
         self._stated_totals += [page.total] if page.total is not None else []
         expected_repeats = self._rows.left_out + self._is_probing
-        new_rows = self._rows.add(page.rows, _page_position(page), is_requested=self._is_requested_page())
+        position: Json = [hint.value for hint in page.hints_of(*_ROLES_OF_POSITION)]
+        new_rows = self._rows.add(page.rows, position, is_requested=self._is_requested_page())
         self._is_in_doubt = self._rows.left_out > expected_repeats
         self.pages += 1
         self.following = self._plan_next_page(new_rows)

@@ -52,9 +52,8 @@ class Toolbox(NamedTuple):
 
     def find_tool(self, connection_id: str, name: str) -> Tool | None:
         """The tool of that connection; without a connection, the only tool of that name. None if there is none."""
-        matches = [
-            tool for tool in self.tools.values() if tool.name == name and connection_id in ("", tool.connection_id)
-        ]
+        tools = (tool for tool in self.tools.values() if tool.name == name)
+        matches = [tool for tool in tools if connection_id in ("", tool.connection_id)]
         return matches[0] if len(matches) == 1 else None
 
     def connection_of(self, tool: Tool) -> Connection:
@@ -85,13 +84,10 @@ def build_record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Too
     )
 
 
-def _reads_by_a_key(tool: Tool) -> bool:
-    """Whether a read tool needs at most one argument: one that needs more may be no read at all."""
-    return tool.tool_class is ToolClass.READ and len(tool.required) <= 1
-
-
+# A read tool that needs more than one argument may be no read at all.
 _names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
-    lambda tools: frozenset(tool.name for tool in tools.values() if _reads_by_a_key(tool)), 64
+    lambda tools: frozenset(t.name for t in tools.values() if t.tool_class is ToolClass.READ and len(t.required) <= 1),
+    64,
 )
 
 

@@ -54,15 +54,17 @@ def attempts_of(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
     start_indexes = [index for index, entry in enumerate(entries) if entry.kind == ATTEMPT_KIND]
     if not start_indexes:
         raise CannotReplay("its journal does not say what its turns were given: nothing was done, or it is too old")
-    starts = [_read_beginning(entries[index]) for index in start_indexes]
+    try:
+        starts = [parse_attempt_start(entries[index].data_json) for index in start_indexes]
+    except (ValueError, KeyError) as error:
+        raise CannotReplay(f"the note of a turn cannot be read: {error}") from error
     ends = [*start_indexes[1:], len(entries)]
     ledgers = [*(start.ledger for start in starts[1:]), task.ledger]
     next_turn_ids = [*(start.turn.turn_id for start in starts[1:]), ""]
+    rows = zip(starts, start_indexes, ends, ledgers, next_turn_ids, strict=True)
     return tuple(
         _build_attempt(start, entries[:index], entries[index:end], ledger, next_turn_id != start.turn.turn_id)
-        for start, index, end, ledger, next_turn_id in zip(
-            starts, start_indexes, ends, ledgers, next_turn_ids, strict=True
-        )
+        for start, index, end, ledger, next_turn_id in rows
     )
 
 
@@ -82,13 +84,6 @@ def _build_attempt(
             steps.setdefault(entry.key, entry)
     inputs = {entry.key.rpartition("#")[0]: entry.data_json for entry in entries_to_end if entry.kind == INPUT_KIND}
     return ArchivedAttempt(start, tuple(entries_before), steps, tuple(dict.fromkeys(keys)), inputs, ledger, is_last)
-
-
-def _read_beginning(entry: JournalEntry) -> AttemptStart:
-    try:
-        return parse_attempt_start(entry.data_json)
-    except (ValueError, KeyError) as error:
-        raise CannotReplay(f"the note of a turn cannot be read: {error}") from error
 
 
 _FIELDS_NOT_COMPARED = ("worked_ms", "dossier.audit_clean")  # how long it took; what an earlier release stored
@@ -240,7 +235,8 @@ class ReplayCursor:
         """The exception to raise if the archived attempt has nothing under ``key``."""
         ended = self.attempt.end
         if ended is not None and (ended.step is None or _could_have_ended_at(ended.step, key)):
-            return self._early_end_or_difference(ended.early)
+            untaken = self.first_untaken_step()
+            return ended.early if untaken is None else ReplayDifference(untaken, "this step would not be taken")
         return AttemptStopped() if self.stops else ReplayDifference(key, difference)
 
     def journal_so_far(self) -> tuple[JournalEntry, ...]:
@@ -254,17 +250,11 @@ class ReplayCursor:
         return next((key for key in untaken if _REREAD_STEP not in key), None)
 
     def _inner_keys(self, key: str) -> list[str]:
-        """The keys of this attempt's steps inside that step, which begin with its key; those stored before it, if it
-        was stored.
-        """
+        """The keys of this attempt's steps inside that step, which begin with its key and were stored before it."""
         keys = self.attempt.own_keys
         if key in self.attempt.steps:
             keys = keys[: keys.index(key)] if key in keys else ()
         return [inner_key for inner_key in keys if inner_key.startswith(f"{key}:")]
-
-    def _early_end_or_difference(self, early: EarlyEnd) -> Exception:
-        untaken = self.first_untaken_step()
-        return early if untaken is None else ReplayDifference(untaken, "this step would not be taken")
 
     def _count_as_taken(self, entry: JournalEntry) -> None:
         if entry.key in self._replayed_keys:

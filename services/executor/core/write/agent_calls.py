@@ -50,8 +50,7 @@ def is_with_agent(entry: LedgerEntry) -> bool:
 
 
 async def settle_by_agent(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry | None:
-    """Settles an open call of an agent's skill by what the agent says of it; None if it says nothing, or the call is
-    not open.
+    """Settles a call of an agent's skill by what the agent says of it; None if it says nothing, or none is open.
 
     Without ``may_resend`` nothing more is sent, and an agent that has not finished is told to stop. Raises
     ``AgentAtWork``.
@@ -76,19 +75,14 @@ async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> Ledger
     turn brings none: only the requester may answer, and not in the turn in which the agent asked, nor in its retries.
     """
     turn, agent = ctx.turn, entry.agent
-    brings_text = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
-    if (
-        agent is None
-        or not brings_text
-        or turn.turn_id == agent.asked_in
-        or turn.principal.id != ctx.record.requester.id
-    ):
+    is_text = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
+    if agent is None or not is_text or turn.turn_id == agent.asked_in or turn.principal.id != ctx.record.requester.id:
         raise AgentNeedsAnswer(entry)
-    agent_with_reply = agent.model_copy(
-        update={"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1}
-    )
+    reply = {"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1}
     note = f"{turn.principal.id} answered what the agent asks"
-    await store_status(ctx, entry.model_copy(update={"agent": agent_with_reply}), WriteStatus.RESEND, note)
+    await store_status(
+        ctx, entry.model_copy(update={"agent": agent.model_copy(update=reply)}), WriteStatus.RESEND, note
+    )
     return (await ctx.store.read_ledger())[entry.key]  # a replay knows already what came of it
 
 

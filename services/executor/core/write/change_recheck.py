@@ -1,6 +1,7 @@
 """Judges a change again, if earlier changes of its own plan may have changed what rules look at (I2)."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from services.executor.core.authorize.persons import count_persons_needed, reasons_to_ask_a_person
 from services.executor.core.authorize.policy import request_verdict
@@ -43,9 +44,8 @@ async def why_barred_by_changes(
     async def decide() -> str:
         tools = ", ".join(dict.fromkeys(earlier.tool for earlier in begun_calls))
         try:
-            new_facts = await run_in_parallel(
-                read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in old_facts
-            )
+            reads = (read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in old_facts)
+            new_facts = await run_in_parallel(reads)
             alone = _isolate_call(ctx, progress, call, new_facts)
             verdict = await request_verdict(ctx, alone.template, alone.dossier, plan)
         except Failed as failed:
@@ -79,11 +79,8 @@ def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, new_f
     plan_of_others = plan.model_copy(update={"calls": tuple(other for other in plan.calls if other != call)})
     by_name = {value.name: value for value in dossier.values}
     old_by_ref = {fact.ref: fact for fact in dossier.facts}
-    unchanged = [
-        value
-        for value in dossier.values
-        if all(_is_unchanged(operand, by_name, old_by_ref, new_by_ref) for operand in value.operands)
-    ]
+    is_unchanged = partial(_is_unchanged, values=by_name, old_by_ref=old_by_ref, new_by_ref=new_by_ref)
+    unchanged = [value for value in dossier.values if all(map(is_unchanged, value.operands))]
     return progress.update_dossier(
         facts=facts,
         values=with_figures(unchanged, compute_figures(progress.template, facts, ctx.task, ctx.toolbox.keys)),

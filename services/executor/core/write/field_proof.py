@@ -136,12 +136,11 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
     as_read = evidence._replace(result=None, after=evidence.before)
     if any(finding.shown_before for _, finding in prove_rows(as_read)):
         return True
-    return any(
-        verb_states.has_participle(leaf, reads.participles) or verb_states.is_switched(leaf, reads.words)
-        for reads in map(_ComparedReads, as_read.split_rows())
-        for node in reads.after.direct
-        for leaf in reads.relevant_leaves(node)
-    )
+    for reads in map(_ComparedReads, as_read.split_rows()):
+        for leaf in (leaf for node in reads.after.direct for leaf in reads.relevant_leaves(node)):
+            if verb_states.has_participle(leaf, reads.participles) or verb_states.is_switched(leaf, reads.words):
+                return True
+    return False
 
 
 class _ComparedReads:
@@ -164,9 +163,8 @@ class _ComparedReads:
         leaves_by_name = claimed_fields.fields_set_by_name(evidence.arguments)
         leaves = [*find_leaves(evidence.arguments), *find_leaves(evidence.expect)]
         self.claims = [*(leaf for leaf in leaves if leaf.value is not None), *leaves_by_name]
-        self.exact_names = frozenset(
-            (*(leaf.name for leaf in leaves_by_name), *(claimed_fields.NAMES_FOR_A_VALUE if leaves_by_name else ()))
-        )
+        value_names = claimed_fields.NAMES_FOR_A_VALUE if leaves_by_name else ()
+        self.exact_names = frozenset((*value_names, *(leaf.name for leaf in leaves_by_name)))
         is_echo = echoes_call(evidence.tool, evidence.result)
         first_record = [] if is_echo else find_record_nodes(evidence.result)[:1]
         answer_leaves = (leaf for node in first_record for leaf in find_leaves(node.record))
@@ -203,11 +201,8 @@ class _ComparedReads:
     def is_beside_named_item(self, node: RecordNode) -> bool:
         """Whether the call names another record of the same list by a field that this one has, too: ``line=2``."""
         earlier = self.earlier.find_earlier(node)
-        neighbours = [
-            other
-            for other in self.before.direct
-            if other.place == node.place and (earlier is None or other.record is not earlier.record)
-        ]
+        others = (other for other in self.before.direct if earlier is None or other.record is not earlier.record)
+        neighbours = [other for other in others if other.place == node.place]
         claims = (claim for claim in self.claims if claim.name in node.record and not has_value_of(node, claim))
         return any(sum(has_value_of(other, claim) for other in neighbours) == 1 for claim in claims)
 
@@ -217,12 +212,12 @@ class _ComparedReads:
         """
         if self.evidence.row_field_names.isdisjoint(names):
             return 1
-        values = {claim.name: claim.value for claim in self.claims}
-        return 1 + sum(
-            all((name, values[name]) in [(claim.name, claim.value) for claim in row.claims] for name in names)
-            for row in self.other_rows
-            if any(subject.record is node.record for subject in (*row.after.direct, *row.after.within))
-        )
+        values, count = {claim.name: claim.value for claim in self.claims}, 1
+        for row in self.other_rows:
+            row_values = [(claim.name, claim.value) for claim in row.claims]
+            is_about = any(subject.record is node.record for subject in (*row.after.direct, *row.after.within))
+            count += is_about and all((name, values[name]) in row_values for name in names)
+        return count
 
     def repeats_question(self, node: RecordNode) -> bool:
         """Whether a record has only the arguments of the read, which a server may repeat without knowing the record."""
