@@ -85,28 +85,28 @@ def _build_period(start: date, length: relativedelta) -> Period:
     return Period(start, start + length - timedelta(days=1))
 
 
-def _read_month_day(group: _DateWords) -> Sequence[Period]:
-    month, day, year = group.values["M"], group.values["N"], group.values.get("Y")
-    return _list_single_days([(year, month, day)]) if year else _nearest_days([(month, day)], group.today)
+def _read_month_day(words: _DateWords) -> Sequence[Period]:
+    month, day, year = words.values["M"], words.values["N"], words.values.get("Y")
+    return _list_single_days([(year, month, day)]) if year else _nearest_days([(month, day)], words.today)
 
 
-def _read_day_range(group: _DateWords) -> Sequence[Period]:
-    month, year, today = group.values["M"], group.values.get("Y"), group.today
+def _read_day_range(words: _DateWords) -> Sequence[Period]:
+    month, year, today = words.values["M"], words.values.get("Y"), words.today
     if year:
-        starts, ends = (_list_single_days([(year, month, group.values[name])]) for name in "AB")
+        starts, ends = (_list_single_days([(year, month, words.values[name])]) for name in "AB")
     else:
-        starts, ends = (_nearest_days([(month, group.values[name])], today) for name in "AB")
+        starts, ends = (_nearest_days([(month, words.values[name])], today) for name in "AB")
     return [Period(start.first, end.last) for start, end in zip(starts, ends, strict=False) if start <= end]
 
 
-def _read_month(group: _DateWords) -> Sequence[Period]:
-    month, today = group.values["M"], group.today
-    if year := group.values.get("Y"):
+def _read_month(words: _DateWords) -> Sequence[Period]:
+    month, today = words.values["M"], words.today
+    if year := words.values.get("Y"):
         return _list_months([(year, month)])
-    if "n" in group.signs:
+    if "n" in words.signs:
         periods = _list_months([(year, month) for year in (today.year, today.year + 1)])
         return [period for period in periods if period.first > today][:1]
-    if "l" in group.signs:
+    if "l" in words.signs:
         periods = _list_months([(year, month) for year in (today.year, today.year - 1)])
         return [period for period in periods if period.first <= today][:1]
     periods = _select_periods_near(_list_months([(year, month) for year in _years_around(today)]), today)
@@ -139,49 +139,48 @@ def move_day(
         return None
 
 
-def _read_distance_from_today(group: _DateWords) -> Sequence[Period]:
+def _read_distance_from_today(words: _DateWords) -> Sequence[Period]:
     """The day of ``in 30 days``, ``two weeks ago``, ``vor drei Tagen``, ``within ten working days``."""
-    sign = next(mark for mark in group.signs if mark in "DKHJQ")
-    is_past = any(mark in group.signs for mark in "avy")
-    count = -group.values["N"] if is_past else group.values["N"]
-    day = move_day(group.today, count, sign, is_working="w" in group.signs)
+    sign = next(mark for mark in words.signs if mark in "DKHJQ")
+    is_past = any(mark in words.signs for mark in "avy")
+    count = -words.values["N"] if is_past else words.values["N"]
+    day = move_day(words.today, count, sign, is_working="w" in words.signs)
     return _build_day_periods(day) if day is not None else []
 
 
-def _read_weekday(group: _DateWords) -> Sequence[Period]:
+def _read_weekday(words: _DateWords) -> Sequence[Period]:
     """``Friday`` is the coming one; on a Friday, today or in a week. ``next Friday`` is the coming one after today or
     that of next week, as people differ; ``last Friday`` is the one before today.
     """
-    ahead = (group.values["W"] - group.today.weekday()) % 7
-    if "K" in group.signs:
-        week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1)
-        return _build_day_periods(week + timedelta(days=group.values["W"]))
-    if "l" in group.signs:
-        return _build_day_periods(group.today - timedelta(days=(7 - ahead) % 7 or 7))
-    first = group.today + timedelta(days=ahead)
-    if "n" in group.signs:
-        first = first if ahead else first + timedelta(weeks=1)
-        week = group.today - timedelta(days=group.today.weekday()) + timedelta(weeks=1, days=group.values["W"])
-        return _build_day_periods(first, week)
-    if ahead or "t" in group.signs:
-        return _build_day_periods(first)
-    return _build_day_periods(first, first + timedelta(weeks=1))
+    today, weekday = words.today, words.values["W"]
+    ahead = (weekday - today.weekday()) % 7
+    day_of_next_week = today + timedelta(weeks=1, days=weekday - today.weekday())
+    if "K" in words.signs:
+        return _build_day_periods(day_of_next_week)
+    if "l" in words.signs:
+        return _build_day_periods(today - timedelta(days=(7 - ahead) % 7 or 7))
+    if "n" in words.signs:
+        return _build_day_periods(today + timedelta(days=ahead or 7), day_of_next_week)
+    coming_day = today + timedelta(days=ahead)
+    if ahead or "t" in words.signs:
+        return _build_day_periods(coming_day)
+    return _build_day_periods(coming_day, coming_day + timedelta(weeks=1))
 
 
-def _read_weekday_after_next(group: _DateWords) -> Sequence[Period]:
+def _read_weekday_after_next(words: _DateWords) -> Sequence[Period]:
     """``Tuesday week`` is a week after the coming Tuesday."""
-    return _build_day_periods(group.today + timedelta(days=(group.values["W"] - group.today.weekday()) % 7 + 7))
+    return _build_day_periods(words.today + timedelta(days=(words.values["W"] - words.today.weekday()) % 7 + 7))
 
 
 def _build_day_periods(*days: date) -> Sequence[Period]:
     return [Period(day, day) for day in dict.fromkeys(days)]
 
 
-def _read_calendar_unit(group: _DateWords) -> Sequence[Period]:
+def _read_calendar_unit(words: _DateWords) -> Sequence[Period]:
     """The period of ``next week``, ``this month``, ``last quarter``, ``le mois prochain``."""
-    sign = next(mark for mark in group.signs if mark in "KHJQ")
-    shift = 1 if "n" in group.signs else -1 if "l" in group.signs else 0
-    return [_calendar_period_around(group.today, sign, shift)]
+    sign = next(mark for mark in words.signs if mark in "KHJQ")
+    shift = 1 if "n" in words.signs else -1 if "l" in words.signs else 0
+    return [_calendar_period_around(words.today, sign, shift)]
 
 
 def _calendar_period_around(day: date, sign: str, shift: int) -> Period:
@@ -195,12 +194,12 @@ def _calendar_period_around(day: date, sign: str, shift: int) -> Period:
     return _build_period(start + _LENGTHS_BY_SIGN[sign] * shift, _LENGTHS_BY_SIGN[sign])
 
 
-def _read_year_quarter(group: _DateWords) -> Sequence[Period]:
-    year = group.values.get("Y")
+def _read_year_quarter(words: _DateWords) -> Sequence[Period]:
+    year = words.values.get("Y")
     if year:
-        return [_build_quarter(year, group.values["q"])]
-    today = group.today
-    quarters = [_build_quarter(today.year + shift, group.values["q"]) for shift in (0, 1, -1)]
+        return [_build_quarter(year, words.values["q"])]
+    today = words.today
+    quarters = [_build_quarter(today.year + shift, words.values["q"]) for shift in (0, 1, -1)]
     return [
         quarter
         for quarter in quarters
@@ -208,16 +207,16 @@ def _read_year_quarter(group: _DateWords) -> Sequence[Period]:
     ]
 
 
-def _read_year(group: _DateWords) -> Sequence[Period]:
-    return [_build_period(date(group.values["Y"], 1, 1), relativedelta(years=1))]
+def _read_year(words: _DateWords) -> Sequence[Period]:
+    return [_build_period(date(words.values["Y"], 1, 1), relativedelta(years=1))]
 
 
-def _read_period_edges(group: _DateWords) -> Sequence[Period]:
+def _read_period_edges(words: _DateWords) -> Sequence[Period]:
     """The days at the edge of a period: ``end of March`` is its last day or its last working day."""
-    words = _DateWords(group.signs[1:], group.values, group.today)
+    period_words = _DateWords(words.signs[1:], words.values, words.today)
     readers = {"M": _read_month, "q": _read_year_quarter, "Y": _read_year}
-    read_period = next((readers[sign] for sign in readers if sign in group.signs), _read_calendar_unit)
-    return [edge for period in read_period(words) for edge in _list_edge_days(group.signs[0], period)]
+    read_period = next((readers[sign] for sign in readers if sign in words.signs), _read_calendar_unit)
+    return [edge for period in read_period(period_words) for edge in _list_edge_days(words.signs[0], period)]
 
 
 def _list_edge_days(sign: str, period: Period) -> Sequence[Period]:
@@ -235,18 +234,18 @@ def _move_to_workday(day: date, step: int) -> date:
     return day
 
 
-def _read_day_of_month(group: _DateWords) -> Sequence[Period]:
+def _read_day_of_month(words: _DateWords) -> Sequence[Period]:
     """The day of ``the first of next month``, ``the 15th of the month``, ``le premier du mois prochain``."""
-    first = _read_calendar_unit(group)[0].first
-    return _list_single_days([(first.year, first.month, group.values["N"])])
+    month_start = _read_calendar_unit(words)[0].first
+    return _list_single_days([(month_start.year, month_start.month, words.values["N"])])
 
 
-def _read_weekday_of_month(group: _DateWords) -> Sequence[Period]:
+def _read_weekday_of_month(words: _DateWords) -> Sequence[Period]:
     """The day of ``the second Tuesday of December``, ``the last Friday of next month``."""
-    signs = group.signs[group.signs.index("W") + 1 :]
-    words = _DateWords(signs, group.values, group.today)
-    months = _read_month(words) if "M" in signs else _read_calendar_unit(words)
-    count, weekday = group.values.get("N", 0), group.values["W"]
+    signs = words.signs[words.signs.index("W") + 1 :]
+    period_words = _DateWords(signs, words.values, words.today)
+    months = _read_month(period_words) if "M" in signs else _read_calendar_unit(period_words)
+    count, weekday = words.values.get("N", 0), words.values["W"]
     if not count:
         ends = (month.last for month in months)
         return _build_day_periods(*(end - timedelta(days=(end.weekday() - weekday) % 7) for end in ends))
@@ -255,10 +254,10 @@ def _read_weekday_of_month(group: _DateWords) -> Sequence[Period]:
     return _build_day_periods(*(day for first, day in days if day.month == first.month))
 
 
-def _read_last_day(group: _DateWords) -> Sequence[Period]:
-    signs = group.signs[group.signs.index("D") + 1 :]
-    words = _DateWords(signs, group.values, group.today)
-    periods = _read_month(words) if "M" in signs else _read_calendar_unit(words)
+def _read_last_day(words: _DateWords) -> Sequence[Period]:
+    signs = words.signs[words.signs.index("D") + 1 :]
+    period_words = _DateWords(signs, words.values, words.today)
+    periods = _read_month(period_words) if "M" in signs else _read_calendar_unit(period_words)
     return _build_day_periods(*(period.last for period in periods))
 
 
@@ -285,7 +284,7 @@ _GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
         (r"(?P<W>W)K(?![N#Y])", _read_weekday_after_next, True),
         (r"(?<![iof])[iof]*i[of]*(?:t|n)?(?P<N>N)w?[DKHJ]w?", _read_distance_from_today, True),
         (r"vo*(?P<N>N)w?[DKHJ]|(?P<L>N)w?[DKHJ]w?a|y(?:N|r)?(?P<K>N)[DKHJ]w?", _read_distance_from_today, True),
-        (r"(?P<T>T)", lambda group: _build_day_periods(group.today + timedelta(days=group.values["T"])), True),
+        (r"(?P<T>T)", lambda words: _build_day_periods(words.today + timedelta(days=words.values["T"])), True),
         (r"[nlt]o*(?P<W>W)|(?P<V>W)[nl]", _read_weekday, True),
         (r"(?P<W>W)", _read_weekday, True),
         (r"[nlt]o*[KHJQ]|[KHJQ](?:o*[nlt])", _read_calendar_unit, True),

@@ -95,9 +95,8 @@ def joint_remainders(
     remainders: dict[str, dict[str, Decimal]] = {}
     for figure in (figure for figure in template.figures if figure.remainder and results.shared):
         ids = ids_of_figure_kind(figure, find_records(facts, keys))
-        ids_by_call = [
-            _named_record_ids(figure, call.arguments, ids) for call in _changes_needing_figure(figure, calls)
-        ]
+        changes = _changes_needing_figure(figure, calls)
+        ids_by_call = [_named_record_ids(figure, call.arguments, ids) for call in changes]
         for shared, record_ids in _find_shared_amounts(figure, ids_by_call, results):
             if (remainder := _joint_remainder(figure, record_ids, shared, results)) is not None:
                 remainders.setdefault(figure.name, {}).update(dict.fromkeys(record_ids, remainder))
