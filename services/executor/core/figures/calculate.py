@@ -9,12 +9,12 @@ from pydantic import JsonValue
 
 from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults
 from services.executor.core.figures.columns import (
+    CONDITION_SIGNS,
     IS_EMPTY,
     IS_NOT_EMPTY,
     ONE_OF,
     ORDERINGS,
     OVERDUE,
-    SIGNS,
     Cell,
     find_field_around,
     name_as_words,
@@ -34,10 +34,10 @@ from services.executor.core.figures.operands import (
     unwrap_list,
 )
 from services.executor.core.figures.operations import (
-    FREE_LIMITS,
     OPERATIONS,
-    OPERATIONS_TOLD,
-    WORDS_ALLOWED,
+    OPERATIONS_DESCRIPTION,
+    OPERATIONS_ON_WORDS,
+    SOURCELESS_LIMITS,
     sourceless_numbers,
     takes_percent,
 )
@@ -77,7 +77,7 @@ _WHERE_SCHEMA: Mapping[str, JsonValue] = {
         "type": "object",
         "properties": {
             "field": {**_TEXT_SCHEMA},
-            "is": {"type": "string", "enum": [*SIGNS]},
+            "is": {"type": "string", "enum": [*CONDITION_SIGNS]},
             "value": {**_TEXT_SCHEMA, "description": "a word, an operand, or another field of the row"},
         },
         "required": ["field", "is"],
@@ -90,7 +90,7 @@ def define_calculate_tool(made_tools: MadeToolResults = NO_MADE_TOOLS) -> ToolDe
     """The definition of the tool ``calculate``, with the built-in operations and those made at run time."""
     tools = made_tools.tools.values()
     made_operations = "; ".join(f"{tool.name}({', '.join(tool.arguments)}): {tool.purpose}" for tool in tools)
-    operations = f"Operands in this order. {OPERATIONS_TOLD}"
+    operations = f"Operands in this order. {OPERATIONS_DESCRIPTION}"
     operations += f"; made for this: {made_operations}" if made_operations else ""
     properties: dict[str, JsonValue] = {
         "name": {**_TEXT_SCHEMA, "description": "of the value, to use it later: total_due"},
@@ -161,7 +161,7 @@ def _read_operands(argument: Json, operation: str, finder: OperandFinder) -> tup
         raise CannotCalculate(
             f"{operation} has no operands: give a path such as r1.items[*].amount, a name or a figure"
         )
-    may_be_word = operation in WORDS_ALLOWED
+    may_be_word = operation in OPERATIONS_ON_WORDS
     operands = []
     for place, text in enumerate(texts):
         sourceless, is_percent = sourceless_numbers(operation, place), takes_percent(operation, place)
@@ -195,8 +195,8 @@ def _read_conditions(argument: Json) -> Iterator[tuple[str, str, str]]:
         else:
             field, sign, literal = parse_condition(_text_of_argument(condition))
             text = literal or ""
-        if not field or sign not in SIGNS:
-            raise CannotCalculate(f"a condition has a field, a sign ({', '.join(SIGNS)}) and a value")
+        if not field or sign not in CONDITION_SIGNS:
+            raise CannotCalculate(f"a condition has a field, a sign ({', '.join(CONDITION_SIGNS)}) and a value")
         yield field, sign, text
 
 
@@ -208,7 +208,7 @@ def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand],
         operand = finder.find_referenced_operand(value)
         if operand is None and _is_row_field(value, operands, finder):
             return Operand(source="row", path=value)
-        return operand or finder.find_operand(value, FREE_LIMITS)
+        return operand or finder.find_operand(value, SOURCELESS_LIMITS)
     operand = finder.find_referenced_operand(value) if sign in ("=", "!=") else None
     return operand or Operand(source="constant", literal=value)
 

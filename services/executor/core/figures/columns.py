@@ -314,13 +314,13 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
     return shown.strip().casefold() == claimed.strip().casefold()
 
 
-_SIGNS = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
-CONDITION = rf"[^\[\]'=!<>]+?\s*(?:{_SIGNS})\s*(?:'(?:[^']|'')*'|[^\[\]']*)"
-_CONDITION_PARTS = re.compile(rf"([^=!<>]+?)\s*({_SIGNS})\s*(.*)", re.DOTALL)
+_SIGN_PATTERN = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
+CONDITION_PATTERN = rf"[^\[\]'=!<>]+?\s*(?:{_SIGN_PATTERN})\s*(?:'(?:[^']|'')*'|[^\[\]']*)"
+_CONDITION_PARTS = re.compile(rf"([^=!<>]+?)\s*({_SIGN_PATTERN})\s*(.*)", re.DOTALL)
 ORDERINGS: Mapping[str, Callable[..., bool]] = {">": gt, ">=": ge, "<": lt, "<=": le}  # of two amounts of one kind
 CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
 OVERDUE = "overdue"
-SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE)
+CONDITION_SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE)
 
 
 def parse_condition(text: str) -> tuple[str, str, str | None]:

@@ -32,9 +32,9 @@ from services.executor.core.figures.operands import (
 from services.executor.core.figures.operations import (
     AGGREGATES,
     EXTREMES,
-    FREE_LIMITS,
     OPERATIONS,
-    WORDS_ALLOWED,
+    OPERATIONS_ON_WORDS,
+    SOURCELESS_LIMITS,
     CalculationCall,
     OperationResult,
     count_decimal_places,
@@ -181,7 +181,7 @@ def _read_value_column(operand: Operand, sources: OperandSources) -> ListColumn:
 def _check_constant(literal: str, place: int, value: NamedValue) -> None:
     """Raises ``CannotCalculate`` unless the constant needs no source here, or is a word to compare with."""
     amount = read_amount(literal)
-    is_word = amount is None and not read_possible_dates(literal) and value.operation in WORDS_ALLOWED
+    is_word = amount is None and not read_possible_dates(literal) and value.operation in OPERATIONS_ON_WORDS
     if not is_word and (amount is None or amount.number not in sourceless_numbers(value.operation, place)):
         raise CannotCalculate(f"nothing states the figure {literal!r}")
 
@@ -199,7 +199,7 @@ def _select_cells(cells: list[Cell], condition: RowCondition, order: DateOrder, 
     order = order or find_date_order((*values, *against))
     if condition.sign in ORDERINGS:
         amount = read_amount(condition.against.literal)
-        if condition.against.source == "constant" and (amount is None or amount.number not in FREE_LIMITS):
+        if condition.against.source == "constant" and (amount is None or amount.number not in SOURCELESS_LIMITS):
             raise CannotCalculate(f"nothing states the figure {condition.against.literal!r}")
         _check_comparable(values, against, condition, order)
     return select_rows_by_condition(cells, values, condition.sign, against, order, finder.sources.today)

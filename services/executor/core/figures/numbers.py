@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from services.executor.core.figures.vocabulary import (
     CURRENCIES,
     CURRENCY_SIGNS,
-    MONEY,
+    MONEY_BY_WORD,
     PERCENT,
     UNITS,
     Money,
@@ -294,7 +294,7 @@ def _read_number_match(text: str, match: re.Match[str], language: str, m_is_mill
     if _continues_token(text, suffix.end):
         return None
     sign = -1 if match["minus"] or match["later"] else 1
-    money = MONEY[match["before"]] if match["before"] else suffix.money
+    money = MONEY_BY_WORD[match["before"]] if match["before"] else suffix.money
     start, end = match.start(), suffix.end
     scaled = tuple(_shift_decimal_point(value, suffix.shift, sign) for value in values)
     return NumberMention(start, end, text[start:end], scaled, money, suffix.unit)
@@ -349,8 +349,8 @@ def _read_scale(word: str, is_attached: bool, m_is_million: bool) -> int | None:
 
 def _read_money(word: str) -> Money | None:
     if word in CURRENCIES or not word.isalpha():
-        return MONEY.get(word)
-    return MONEY.get(fold_word(word)) if fold_word(word) != "p" or word == "p" else None
+        return MONEY_BY_WORD.get(word)
+    return MONEY_BY_WORD.get(fold_word(word)) if fold_word(word) != "p" or word == "p" else None
 
 
 def _next_word(text: str, end: int) -> tuple[str, int]:

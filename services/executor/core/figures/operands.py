@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.columns import (
-    CONDITION,
+    CONDITION_PATTERN,
     OVERDUE,
     Cell,
     ListColumn,
@@ -36,7 +36,7 @@ from services.executor.core.tools.record_tree import (
 )
 from shared.domain.exact_json import Json, as_text, dumps
 
-_PATH_STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION})\]|\[\]")
+_PATH_STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION_PATTERN})\]|\[\]")
 
 
 _Step = str | int | tuple[str, str, str | None]  # a key or, empty, a list's items; a place; a condition

@@ -124,8 +124,8 @@ def _register_operation(
 
 AGGREGATES = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
 EXTREMES = ("which_has_most", "which_has_least")
-WORDS_ALLOWED = frozenset({"is_equal", "is_not_equal"})
-FREE_LIMITS = frozenset({0, 1})
+OPERATIONS_ON_WORDS = frozenset({"is_equal", "is_not_equal"})
+SOURCELESS_LIMITS = frozenset({0, 1})
 _SIGNS_BY_OPERATION = {"is_less": "<", "is_at_most": "<=", "is_more": ">", "is_at_least": ">="}
 _UNIT_CONVERSIONS = (
     "seconds_to_minutes minutes_to_hours hours_to_minutes hours_to_days days_to_hours days_to_weeks weeks_to_days "
@@ -185,8 +185,8 @@ def _describe_arguments(arguments: str, figures: Sequence[Decimal]) -> str:
 _SOURCELESS: Mapping[str, frozenset[int]] = {
     **dict.fromkeys(("product", "quotient"), frozenset({0, 1, 2, 4, 7, 12, 24, 52, 60, 100, 365})),
     "difference": frozenset({0, 1, 100}),
-    **dict.fromkeys((*_SIGNS_BY_OPERATION, "is_equal", "is_not_equal"), FREE_LIMITS),
-    **{f"{verb}_{unit}": FREE_LIMITS for verb in ("add", "subtract")
+    **dict.fromkeys((*_SIGNS_BY_OPERATION, "is_equal", "is_not_equal"), SOURCELESS_LIMITS),
+    **{f"{verb}_{unit}": SOURCELESS_LIMITS for verb in ("add", "subtract")
        for unit in ("days", "weeks", "months", "years", "working_days")},
 }  # fmt: skip
 _PERIODS_A_YEAR = frozenset({1, 2, 4, 12, 52, 365})
@@ -200,7 +200,7 @@ def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
     name = _argument_name_at(operation, place)
     if name in _CHOSEN_ARGUMENTS:
         return frozenset(range(1, 1201))
-    return _PERIODS_A_YEAR if name.endswith("a year") else FREE_LIMITS
+    return _PERIODS_A_YEAR if name.endswith("a year") else SOURCELESS_LIMITS
 
 
 def takes_percent(operation: str, place: int) -> bool:
@@ -487,7 +487,7 @@ def _compare_cells(call: CalculationCall) -> OperationResult:
     if read_amount(value) and read_amount(other):  # amounts of two currencies or units are never compared
         call.currency()
         require_one_unit(call.single_amounts(), call.operation)
-    if call.operation in WORDS_ALLOWED:
+    if call.operation in OPERATIONS_ON_WORDS:
         return OperationResult(are_equal_values(value, other, call.order) is (call.operation == "is_equal"))
     order = compare_values(value, other, call.order)
     if order is not None:
@@ -583,5 +583,5 @@ def _list_names_by_arguments(
     return [f"{separator.join(names)}{separator[1:]}({arguments})" for arguments, names in names_by_arguments.items()]
 
 
-CALCULATORS_TOLD = "; ".join(_list_names_by_arguments(CALCULATORS, "/"))  # for a model: npv(rate %, flow...)
-OPERATIONS_TOLD = "; ".join([*_list_names_by_arguments(OPERATIONS, ", "), CALCULATORS_TOLD])
+CALCULATORS_DESCRIPTION = "; ".join(_list_names_by_arguments(CALCULATORS, "/"))  # for a model: npv(rate %, flow...)
+OPERATIONS_DESCRIPTION = "; ".join([*_list_names_by_arguments(OPERATIONS, ", "), CALCULATORS_DESCRIPTION])

@@ -302,7 +302,7 @@ def _index_money_words(table: Mapping[str, str], *, is_minor: bool = False) -> d
 
 
 # Signs as they stand, folded words, and codes in capitals.
-MONEY: Mapping[str, Money] = {
+MONEY_BY_WORD: Mapping[str, Money] = {
     **_index_money_words(_CODES_BY_SIGN),
     **_index_money_words(_CODES_BY_WORD),
     **_index_money_words(_CODES_BY_MINOR_WORD, is_minor=True),
@@ -342,8 +342,8 @@ def _possible_currencies(text: str) -> frozenset[str]:
     if codes := frozenset(_CURRENCY_CODE.findall(text)) & CURRENCIES:
         return codes
     if sign := next((sign for sign in CURRENCY_SIGNS if sign in text), None):
-        return MONEY[sign].codes
-    words = (MONEY.get(fold_word(word)) for word in _CURRENCY_WORD.findall(text))
+        return MONEY_BY_WORD[sign].codes
+    words = (MONEY_BY_WORD.get(fold_word(word)) for word in _CURRENCY_WORD.findall(text))
     return next((money.codes for money in words if money and not money.is_minor), CURRENCIES)
 
 

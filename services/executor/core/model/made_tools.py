@@ -16,7 +16,7 @@ from services.executor.core.figures.calculator import (
 )
 from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.identifiers import find_case_details
-from services.executor.core.figures.operations import CALCULATORS_TOLD, OPERATIONS
+from services.executor.core.figures.operations import CALCULATORS_DESCRIPTION, OPERATIONS
 from services.executor.core.model.made_code import (
     BadSpec,
     CalculatorSpec,
@@ -166,7 +166,7 @@ class _ToolMaker:
             for tool in newest.values()
         ]
         try:
-            return await ask_missing_calculators(self._ctx, f"{self._key}:gap", CALCULATORS_TOLD, descriptions)
+            return await ask_missing_calculators(self._ctx, f"{self._key}:gap", CALCULATORS_DESCRIPTION, descriptions)
         except NoToolMade as error:
             self._gaps.append(
                 _CalculatorNotMade(name="?", why=f"whether a calculator is missing is not known: {error}")
