@@ -276,7 +276,7 @@ def _rules(template: ProcessTemplate, planned: PlannedCall, partial: bool = True
     known = dossier(*([_PARTLY] if partial else [])).model_copy(update={"plan": plan(planned)})
     return [
         rule
-        for policy in build_process_policy(template, known, _figures(template, known), NO_KEYS, strict=strict)
+        for policy in build_process_policy(template, known, _figures(template, known), NO_KEYS, strict)
         for rule in policy.rules
     ]
 
@@ -302,7 +302,7 @@ def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
         payroll, known, _figures(payroll, known), NO_KEYS
     )
     twice = known.model_copy(update={"plan": plan(_CHANGE, _CHANGE.model_copy(update={"call_id": "c2"}))})
-    [policy] = build_process_policy(payroll, twice, _figures(payroll, twice), NO_KEYS)
+    [policy] = build_process_policy(payroll, twice, _figures(payroll, twice), NO_KEYS, False)
     assert "same-call-twice" in {rule.id for rule in policy.rules}
 
 

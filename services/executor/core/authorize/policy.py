@@ -125,7 +125,7 @@ def build_verdict_request(
     found = compute_figures(template, dossier.facts, ctx.task, ctx.toolbox.keys)
     policies = (
         *ctx.policies,
-        *build_process_policy(template, dossier, found, strict=ctx.tenant.strict_processes, keys=ctx.toolbox.keys),
+        *build_process_policy(template, dossier, found, ctx.toolbox.keys, ctx.tenant.strict_processes),
     )
     around = _VerdictInputs(
         facts=dossier.facts,

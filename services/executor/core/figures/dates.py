@@ -513,6 +513,7 @@ _REPETITION = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
 
 
 def _match_date_patterns(words: Sequence[_GrammarWord], signs: str, today: date) -> Iterator[DateMention]:
+    """Yields the dates that the patterns find. A word belongs to the first pattern that matches it."""
     is_taken = bytearray(len(signs))
     for pattern, read_periods, is_relative in _GRAMMAR:
         for match in pattern.finditer(signs):

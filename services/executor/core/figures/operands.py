@@ -59,6 +59,7 @@ def unwrap_list(selection: ListColumn) -> ListColumn:
 
 
 def _parse_steps(path: str) -> Iterator[_Step]:
+    """Yields the steps of a path such as ``items[*].amount``; raises ``NoSuchPath`` if the text is no path."""
     place = 0
     for match in _PATH_STEP.finditer(path):
         if match.start() != place:

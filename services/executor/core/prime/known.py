@@ -125,9 +125,7 @@ def _describe_case(case: CaseEntry) -> Json:
 
 
 def learned_sections(experience: Experience, journal: Journal, cases_shown: Json = None) -> dict[str, Json]:
-    """The prompt sections of cases, facts and entities. The cases are noted as an event, unless an earlier
-    prompt has shown the same ones (``cases_shown``).
-    """
+    """The prompt sections of cases, facts and entities. Cases other than ``cases_shown`` are noted as an event."""
     cases: list[Json] = [_describe_case(case) for case in experience.cases]
     if cases and cases != cases_shown:
         primer = [{"case": case.case_id, "use": _USE_BY_OUTCOME[case.outcome]} for case in experience.cases]

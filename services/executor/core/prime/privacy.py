@@ -141,9 +141,7 @@ class _Sentence:
 
     @cached_property
     def place_after_first_receiver(self) -> int:
-        """The place after the first receiver that may get one record's data: "Tell the courier the home address". The
-        number of words if there is none.
-        """
+        """The place after the first receiver that may get one record's data; the number of words if there is none."""
         for place, word in enumerate(self.words[1:], 2):
             if word in words.RECEIVERS and self.word(place) in words.WORDS_AFTER_RECEIVERS:
                 return place
@@ -226,6 +224,7 @@ def _find_mention_at(sentence: Sequence[str], start: int) -> _ProtectedDataMenti
 
 
 def _is_asked_for(sentence: _Sentence, mention: _ProtectedDataMention) -> bool:
+    """Whether the sentence asks to be given the data that it mentions."""
     words_before = sentence.words[max(0, mention.start - _WORDS_BEFORE) : mention.start]
     end = mention.end
     while end < len(sentence.words) and sentence.words[end] in words.WORDS_FOR_SAME_THING:

@@ -228,9 +228,7 @@ def _to_snake_case(text: str) -> str:
 
 
 def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with the process's figures, computed from its present facts; they take precedence over the model's
-    own values of the same names.
-    """
+    """The progress with the process's figures from its present facts, in place of the model's values of their names."""
     results = compute_figures(progress.template, progress.dossier.facts, ctx.task, ctx.toolbox.keys)
     return progress.update_dossier(values=with_figures(progress.dossier.values, results))
 

@@ -55,6 +55,7 @@ class RecordLinks:
         is_wanted: Callable[[SeenRecord], bool],
         find_linked_ids: Callable[[Sequence[GraphNode]], set[int]],
     ) -> list[SeenRecord]:
+        """The wanted records that a walk along the links, from these nodes, meets first."""
         for _ in range(_MOST_LINKS + 1):
             if records := [node.seen for node in nodes if is_wanted(node.seen)]:
                 return records
@@ -222,6 +223,7 @@ def build_row_operands(rows: ChosenRows, operation: str, group: RowGroup | None)
 
 
 def _find_single_match(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenRecord, str]:
+    """The record, with its field, that the pattern describes. Raises ``OperandNotFound`` or ``AmbiguousOperand``."""
     of_kind = _build_kind_test(inputs.links.records, pattern.kinds)
 
     def is_wanted(record: SeenRecord) -> bool:
@@ -331,6 +333,7 @@ def _anchor_value(choice: RowChoice, inputs: FigureInputs) -> Json:
 
 
 def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task: str) -> list[tuple[str, ...]]:
+    """Conditions for the values that the task names; raises ``AmbiguousOperand`` if it names none of several."""
     if field is None:
         return [()]
     present = {_fold_case(record.record.get(field)): record.record.get(field) for record in records}

@@ -244,10 +244,10 @@ def find_deviations(
 
 
 def build_process_policy(
-    template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys, strict: bool = False
+    template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys, asks_about_unknown: bool
 ) -> tuple[Policy, ...]:
-    """The process's policy for a plan; empty without rules. ``strict``: a person is asked about unknown inputs."""
-    rules_for_unknown = _rules_for_unknown(template, dossier, results, keys) if strict else ()
+    """The process's policy for a plan; empty without rules. ``asks_about_unknown``: unknown inputs need an approval."""
+    rules_for_unknown = _rules_for_unknown(template, dossier, results, keys) if asks_about_unknown else ()
     rules = (*template.rules, *rules_for_unknown, *_rules_for_deviations(template, dossier.plan, results))
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
