@@ -25,7 +25,7 @@ from services.executor.core.tools.toolbox import build_record_keys
 from services.executor.entrypoints.tools import (
     CatalogueExists,
     ServerListing,
-    WantedTools,
+    ToolsOptions,
     format_report,
     parse_arguments,
     refuse_overwriting,
@@ -53,10 +53,10 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 _SDK_AFTER_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does
 
-MakesWorker: TypeAlias = Callable[[Ports, Limits, Prompts], TurnRunner]
+WorkerFactory: TypeAlias = Callable[[Ports, Limits, Prompts], TurnRunner]
 
 
-async def run_executor(settings: ExecutorSettings, worker: MakesWorker, tracer: Tracer = NO_TRACER) -> None:
+async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer: Tracer = NO_TRACER) -> None:
     """Runs the service until SIGTERM or SIGINT. Raises ``BadTenantFile`` among others.
 
     ``worker``: the ``Worker`` class of ``core/turn/worker.py``, passed in by ``__main__`` (decision 81).
@@ -94,18 +94,18 @@ async def run_executor(settings: ExecutorSettings, worker: MakesWorker, tracer: 
             ) as tools,
             AsyncExitStack() as parts,
         ):
-            stored = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
+            make_tenants = partial(StoredTenants, RedisTenantRecords(redis), tenants, settings.green_agent_mcp_url)
             learned, daily = RedisLearned(redis), RedisSpend(redis)
-            counted = CountedModel(model, _build_tiers(settings), metrics)
-            ports = Ports(counted, tools, RetryingPolicy(policy, metrics), stored(0.0), learned, daily)
+            counted_model = CountedModel(model, _build_tiers(settings), metrics)
+            ports = Ports(counted_model, tools, RetryingPolicy(policy, metrics), make_tenants(0.0), learned, daily)
             ports = ports._replace(tracer=tracer, meter=metrics)
             for name in settings.part_names:
                 build_part = cast(BuildPart, load_part("executor", name))
                 equip_ports = await parts.enter_async_context(build_part(ExecutorPartHost(settings, redis)))
                 ports = equip_ports(ports)
             archive, session_archive = settings.open_task_archive(), settings.open_session_archive()
-            carrying_out = worker(ports, limits, load_prompts())
-            sessions = run_sessions(settings, carrying_out, stored(1.0), archive, session_archive, tools, metrics)
+            runner = worker(ports, limits, load_prompts())
+            sessions = run_sessions(settings, runner, make_tenants(1.0), archive, session_archive, tools, metrics)
             await run_with_companion(sessions, _load_sdk_ahead())
     finally:
         await redis.aclose()
@@ -114,26 +114,22 @@ async def run_executor(settings: ExecutorSettings, worker: MakesWorker, tracer: 
 
 
 async def _load_sdk_ahead() -> None:
-    """Imports the model's SDK after a pause, so that the first task does not wait for the import, and other processes
-    can start first.
-    """
+    """Imports the model's SDK after a pause: the first task does not wait for it, and other processes start first."""
     await asyncio.sleep(_SDK_AFTER_SECONDS)
     await asyncio.to_thread(import_module, "shared.infra.anthropic_model")
 
 
 def show_tools(arguments: Sequence[str]) -> int:
-    """Prints the tools of an endpoint as the worker sees them; returns the exit code. Needs no Redis, no model and no
-    settings.
-    """
-    wanted = parse_arguments(arguments)
+    """Prints an endpoint's tools as the worker sees them; returns the exit code. Needs no Redis, model or settings."""
+    options = parse_arguments(arguments)
     configure_logging("executor-tools", logging.CRITICAL)  # what went wrong is said in one sentence
-    file = wanted.write_catalogue
+    file = options.write_catalogue
     try:
         if file:
-            refuse_overwriting(file, wanted.force)
-        found = asyncio.run(_discover_tools(wanted))
+            refuse_overwriting(file, options.force)
+        listing = asyncio.run(_discover_tools(options))
         if file:
-            write_catalogue_file(file, found, wanted.force)
+            write_catalogue_file(file, listing, options.force)
     except (BadTenantFile, CatalogueExists) as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -141,15 +137,15 @@ def show_tools(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"The catalogue cannot be written to {file}: {error}\n")
         return 2
     except (ToolUnreachable, ToolSilent) as error:
-        sys.stderr.write(f"No tools could be listed at {wanted.endpoint}: {error}\n")
+        sys.stderr.write(f"No tools could be listed at {options.endpoint}: {error}\n")
         return 1
-    sys.stdout.write(format_report(wanted, found) + "\n")
+    sys.stdout.write(format_report(options, listing) + "\n")
     return 0
 
 
-async def _discover_tools(wanted: WantedTools) -> ServerListing:
-    tenant = FileTenants.read(wanted.tenant_file).record if wanted.tenant_file else TenantRecord(id="default")
-    connection = _find_connection(wanted, tenant)
+async def _discover_tools(options: ToolsOptions) -> ServerListing:
+    tenant = FileTenants.read(options.tenant_file).record if options.tenant_file else TenantRecord(id="default")
+    connection = _find_connection(options, tenant)
     async with (
         open_credentials(CredentialSettings().credentials_dir) as credentials,
         open_servers(AllowedAddresses(), credentials) as servers,
@@ -160,13 +156,12 @@ async def _discover_tools(wanted: WantedTools) -> ServerListing:
         return ServerListing(protocol, is_open, tools, connection, keys, tenant.policies)
 
 
-def _find_connection(wanted: WantedTools, tenant: TenantRecord) -> Connection:
-    """The connection to the endpoint from a tenant's record, with its catalogue; without one, a bare connection to the
-    endpoint.
-    """
-    plain = Connection.model_validate({"id": "default", "url": wanted.endpoint, "protocol": wanted.protocol})
-    known = (found for found in tenant.connections if found.url.rstrip("/") == wanted.endpoint.rstrip("/"))
-    return next(known, plain)
+def _find_connection(options: ToolsOptions, tenant: TenantRecord) -> Connection:
+    """The connection to the endpoint from a tenant's record, with its catalogue; else a bare one to the endpoint."""
+    fallback = Connection.model_validate({"id": "default", "url": options.endpoint, "protocol": options.protocol})
+    endpoint = options.endpoint.rstrip("/")
+    known_connections = (connection for connection in tenant.connections if connection.url.rstrip("/") == endpoint)
+    return next(known_connections, fallback)
 
 
 def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
@@ -181,8 +176,8 @@ def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
 
 def fallback_models(settings: ExecutorSettings) -> dict[Tier, str]:
     """The fallback model of each tier's model. The smaller model is never the fallback of one that plans writes."""
-    lower = settings.fallback_model == settings.haiku_model
-    return {tier: settings.fallback_model for tier in Tier if not (lower and tier is Tier.LARGE)}
+    is_small = settings.fallback_model == settings.haiku_model
+    return {tier: settings.fallback_model for tier in Tier if not (is_small and tier is Tier.LARGE)}
 
 
 def _build_tiers(settings: ExecutorSettings) -> dict[Tier, str]:

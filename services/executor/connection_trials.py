@@ -28,7 +28,7 @@ from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable
 
 
-class WantedConnections(NamedTuple):
+class ConnectionsOptions(NamedTuple):
     """The command's arguments. ``tenant_file``: used in place of the stored record and TENANT_FILE; ``only``: the id of
     a single connection.
     """
@@ -53,48 +53,48 @@ class ConnectionTrial(NamedTuple):
         return self.credential is None and self.listing is None
 
 
-def parse_arguments(arguments: Sequence[str]) -> WantedConnections:
+def parse_arguments(arguments: Sequence[str]) -> ConnectionsOptions:
     """The command line's arguments; ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor connections", description=__doc__, allow_abbrev=False)
     parser.add_argument("--tenant", default="default")
     parser.add_argument("--tenant-file", type=Path, help="a record to be tried before it is stored")
     parser.add_argument("--only", default="", help="the id of one connection")
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    given = parser.parse_args(arguments)
-    return WantedConnections(given.tenant, given.tenant_file, given.only, given.json)
+    namespace = parser.parse_args(arguments)
+    return ConnectionsOptions(namespace.tenant, namespace.tenant_file, namespace.only, namespace.json)
 
 
-def format_report(wanted: WantedConnections, source: str, tried: Sequence[ConnectionTrial]) -> str:
+def format_report(options: ConnectionsOptions, source: str, trials: Sequence[ConnectionTrial]) -> str:
     """The trials as text or JSON. ``source``: where the record was found."""
-    if not wanted.as_json:
-        return "\n".join([f"tenant {wanted.tenant}, {source}: {len(tried)} connections", *map(_format_trial, tried)])
-    return dumps({"tenant": wanted.tenant, "source": source, "connections": [_trial_as_json(one) for one in tried]})
+    if not options.as_json:
+        return "\n".join([f"tenant {options.tenant}, {source}: {len(trials)} connections", *map(_format_trial, trials)])
+    return dumps({"tenant": options.tenant, "source": source, "connections": [*map(_trial_as_json, trials)]})
 
 
-def _trial_as_json(one: ConnectionTrial) -> Json:
-    counted = Counter(tool.tool_class.value for tool in one.tools)
-    classes: JsonObject = {kind.value: counted[kind.value] for kind in ToolClass if counted[kind.value]}
-    credential = one.connection.credential
+def _trial_as_json(trial: ConnectionTrial) -> Json:
+    counts = Counter(tool.tool_class.value for tool in trial.tools)
+    classes: JsonObject = {kind.value: counts[kind.value] for kind in ToolClass if counts[kind.value]}
+    credential = trial.connection.credential
     return {
-        "id": one.connection.id,
-        "url": one.connection.url,
-        "good": one.is_good,
+        "id": trial.connection.id,
+        "url": trial.connection.url,
+        "good": trial.is_good,
         "credential": f"{credential.type.value} {credential.reference}" if credential else None,
-        "credential_problem": one.credential,
-        "problem": one.listing,
-        "protocol": one.protocol,
-        "tools": len(one.tools),
+        "credential_problem": trial.credential,
+        "problem": trial.listing,
+        "protocol": trial.protocol,
+        "tools": len(trial.tools),
         "classes": classes,
     }
 
 
-def _format_trial(one: ConnectionTrial) -> str:
-    said = one.credential or one.listing or f"speaks {one.protocol}, {len(one.tools)} tools"
-    return f"{'good' if one.is_good else 'BAD ':<4} {one.connection.id} {one.connection.url}: {said}"
+def _format_trial(trial: ConnectionTrial) -> str:
+    result = trial.credential or trial.listing or f"speaks {trial.protocol}, {len(trial.tools)} tools"
+    return f"{'good' if trial.is_good else 'BAD ':<4} {trial.connection.id} {trial.connection.url}: {result}"
 
 
-GOOD, NOT_GOOD, CANNOT = 0, 1, 2
-AT_ONCE = 8
+EXIT_ALL_GOOD, EXIT_SOME_BAD, EXIT_NO_RECORD = 0, 1, 2
+TRIALS_AT_ONCE = 8
 
 
 class ConnectionTrialSettings(CredentialSettings):
@@ -108,41 +108,42 @@ class ConnectionTrialSettings(CredentialSettings):
 
 def try_connections(arguments: Sequence[str]) -> int:
     """Prints the result for each connection; returns 0 if all work, 1 if one does not, 2 without a record to try."""
-    wanted = parse_arguments(arguments)
+    options = parse_arguments(arguments)
     configure_logging("executor-connections", logging.CRITICAL)  # what went wrong is said in one sentence
     try:
-        source, tried = asyncio.run(_try_connections(wanted, read_settings(ConnectionTrialSettings)))
+        source, trials = asyncio.run(_try_connections(options, read_settings(ConnectionTrialSettings)))
     except (CannotStart, BadTenantFile) as problem:
         return print_problem(problem)
     except (StoreUnavailable, BadRecord, OSError, ValueError) as error:
-        sys.stderr.write(f"The record of tenant {wanted.tenant} cannot be read: {error}\n")
-        return CANNOT
-    sys.stdout.write(format_report(wanted, source, tried) + "\n")
-    return GOOD if all(one.is_good for one in tried) else NOT_GOOD
+        sys.stderr.write(f"The record of tenant {options.tenant} cannot be read: {error}\n")
+        return EXIT_NO_RECORD
+    sys.stdout.write(format_report(options, source, trials) + "\n")
+    return EXIT_ALL_GOOD if all(trial.is_good for trial in trials) else EXIT_SOME_BAD
 
 
 async def _try_connections(
-    wanted: WantedConnections, settings: ConnectionTrialSettings
+    options: ConnectionsOptions, settings: ConnectionTrialSettings
 ) -> tuple[str, Sequence[ConnectionTrial]]:
-    source, record = await _read_record(wanted, settings)
-    chosen = [one for one in record.connections if wanted.only in ("", one.id)]
-    if wanted.only and not chosen:
-        raise CannotStart(f"Tenant {wanted.tenant} has no connection {wanted.only!r} ({source}).")
+    source, record = await _read_record(options, settings)
+    connections = [connection for connection in record.connections if options.only in ("", connection.id)]
+    if options.only and not connections:
+        raise CannotStart(f"Tenant {options.tenant} has no connection {options.only!r} ({source}).")
     hosts = settings.tools_allowed_hosts
     async with (
         open_credentials(settings.credentials_dir, Guard(addresses_for_operators(hosts))) as credentials,
         open_servers(addresses_for_tools(hosts, permits_loopback=False), credentials) as servers,
     ):
-        places = asyncio.Semaphore(AT_ONCE)
+        slots = asyncio.Semaphore(TRIALS_AT_ONCE)
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_try_connection(one, servers, credentials, places)) for one in chosen]
+            trials = [_try_connection(connection, servers, credentials, slots) for connection in connections]
+            tasks = [group.create_task(trial) for trial in trials]
     return source, [task.result() for task in tasks]
 
 
 async def _try_connection(
-    connection: Connection, servers: ConnectedServers, credentials: Credentials, places: asyncio.Semaphore
+    connection: Connection, servers: ConnectedServers, credentials: Credentials, slots: asyncio.Semaphore
 ) -> ConnectionTrial:
-    async with places:
+    async with slots:
         try:
             await credentials.header_for(connection)
         except CredentialUnavailable as error:
@@ -154,19 +155,19 @@ async def _try_connection(
         return ConnectionTrial(connection, None, None, servers.protocol_of(connection), tools)
 
 
-async def _read_record(wanted: WantedConnections, settings: ConnectionTrialSettings) -> tuple[str, TenantRecord]:
-    if wanted.tenant_file:
-        document = loads_object(wanted.tenant_file.read_text("utf-8"))
-        record = read_owned_record(document, wanted.tenant)
-        own = with_default_url(record.connections, settings.green_agent_mcp_url)
-        return str(wanted.tenant_file), record.model_copy(update={"connections": own})
-    stored = await _read_stored_record(wanted.tenant, settings)
-    if stored is not None:
-        return stored
+async def _read_record(options: ConnectionsOptions, settings: ConnectionTrialSettings) -> tuple[str, TenantRecord]:
+    if options.tenant_file:
+        document = loads_object(options.tenant_file.read_text("utf-8"))
+        record = read_owned_record(document, options.tenant)
+        connections = with_default_url(record.connections, settings.green_agent_mcp_url)
+        return str(options.tenant_file), record.model_copy(update={"connections": connections})
+    stored_record = await _read_stored_record(options.tenant, settings)
+    if stored_record is not None:
+        return stored_record
     if settings.tenant_file is None:
         raise CannotStart("Neither REDIS_URL leads to a stored record, nor TENANT_FILE to a file, nor --tenant-file.")
     record = FileTenants.read(settings.tenant_file, settings.green_agent_mcp_url).record
-    if record.id != wanted.tenant:
+    if record.id != options.tenant:
         raise CannotStart(f"{settings.tenant_file} is the record of tenant {record.id!r}, and none other is stored.")
     return str(settings.tenant_file), record
 
@@ -178,14 +179,14 @@ async def _read_stored_record(tenant: str, settings: ConnectionTrialSettings) ->
     try:
         records = RedisTenantRecords(redis)
         number = await records.latest_number(tenant)
-        found = await records.get_version(tenant, number) if number else None
+        version = await records.get_version(tenant, number) if number else None
     finally:
         await redis.aclose()
-    if found is None or found.withdrawn:
+    if version is None or version.withdrawn:
         return None
-    record = found.record(tenant)
-    own = with_default_url(record.connections, _own_tool_server_url(tenant, settings))
-    return f"version {number} of its record", record.model_copy(update={"connections": own})
+    record = version.record(tenant)
+    connections = with_default_url(record.connections, _own_tool_server_url(tenant, settings))
+    return f"version {number} of its record", record.model_copy(update={"connections": connections})
 
 
 def _own_tool_server_url(tenant: str, settings: ConnectionTrialSettings) -> str:

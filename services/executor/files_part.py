@@ -13,7 +13,7 @@ from shared.infra.guard import Guard
 async def build_files(host: ExecutorPartHost) -> AsyncIterator[EquipPorts]:
     """The port for files; ``NoFiles`` without an archive."""
     settings = host.settings
-    kept = settings.open_file_archive()
+    archive = settings.open_file_archive()
     bounds = FileBounds(settings.file_bytes, settings.file_seconds)
-    files = NoFiles() if kept is None else KeptFiles(kept, Guard(settings.addresses_for_files), bounds)
+    files = NoFiles() if archive is None else KeptFiles(archive, Guard(settings.addresses_for_files), bounds)
     yield lambda ports: ports._replace(files=files)

@@ -60,7 +60,7 @@ async def run_sessions(
         await check_durable_at_start(
             state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
         )
-        shared, wakes, mended, owner = SharedTexts(state), ArqWakes(queue), FaultCounts(), make_owner_name()
+        shared, wakes, fault_counts, owner = SharedTexts(state), ArqWakes(queue), FaultCounts(), make_owner_name()
         sessions = RedisSessions(state, owner, settings.lease_seconds, session_archive, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
@@ -68,30 +68,30 @@ async def run_sessions(
         news = upkeep_loop.PartitionsToArchive()
         plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
         limits = _build_limits(settings)
-        attempt = TurnAttempt(worker, limits.attempts, mended, metrics)
-        parts = SessionRunDependencies(
-            sessions, wakes, attempt, limits, mended, (news.add_partition_of, plan.watch_partition_of)
+        attempt = TurnAttempt(worker, limits.attempts, fault_counts, metrics)
+        dependencies = SessionRunDependencies(
+            sessions, wakes, attempt, limits, fault_counts, (news.add_partition_of, plan.watch_partition_of)
         )
-        runner = Runner(parts, slots, heartbeat)
-        reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), mended)
-        page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, mended, servers)))
-        app = health_app(sessions.ping, runner, mended, lambda: reaper.outcomes_behind, servers, page)
+        runner = Runner(dependencies, slots, heartbeat)
+        reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), fault_counts)
+        page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, fault_counts, servers)))
+        app = health_app(sessions.ping, runner, fault_counts, lambda: reaper.outcomes_behind, servers, page)
         server = make_side_server(app, settings.host, settings.port)
-        taking = WakeWorker(open_queue_pool(settings.queue_url), runner, wakes)
+        wake_worker = WakeWorker(open_queue_pool(settings.queue_url), runner, wakes)
         archiver = Archiver(RedisEndedTasks(state, shared), archive)
         evictor = Evictor(RedisIdleSessions(state), session_archive, settings.session_idle_seconds)
-        looked_once = asyncio.Event()
-        beside = (
-            upkeep_loop.keep_reaping(reaper, plan, looked_once),
+        has_looked = asyncio.Event()
+        loops = (
+            upkeep_loop.keep_reaping(reaper, plan, has_looked),
             upkeep_loop.keep_spreading_stops(TenantStops(state)),
-            _serve_queue(taking, looked_once),
+            _serve_queue(wake_worker, has_looked),
             upkeep_loop.keep_archiving(archiver, news),
             upkeep_loop.keep_evicting(evictor, settings.session_idle_seconds),
             serve_imports(
                 RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(state))
             ),
         )
-        await _serve(settings, runner, taking, server, beside)
+        await _serve(settings, runner, wake_worker, server, loops)
     finally:
         await state.aclose()
         await queue.aclose()
@@ -121,22 +121,22 @@ async def _serve(
     runner: Runner,
     queue: WakeWorker,
     server: QuietServer,
-    beside: Iterable[Coroutine[object, Never, None]],
+    loops: Iterable[Coroutine[object, Never, None]],
 ) -> None:
-    """Runs the sessions, the health port and the loops ``beside`` them until a signal; then stops them in order."""
+    """Runs the sessions, the health port and the ``loops`` beside them until a signal; then stops them in order."""
     stop = make_stop_event()
     tune_gc()
     async with asyncio.TaskGroup() as group:
         group.create_task(runner.serve())
         group.create_task(server.serve())
-        running = [group.create_task(loop) for loop in beside]
+        tasks = [group.create_task(loop) for loop in loops]
         await stop.wait()
-        await _stop_in_order(settings, runner, queue, server, running)
+        await _stop_in_order(settings, runner, queue, server, tasks)
 
 
-async def _serve_queue(queue: WakeWorker, looked_once: asyncio.Event) -> None:
+async def _serve_queue(queue: WakeWorker, has_looked: asyncio.Event) -> None:
     """Takes wakes from the queue, once the reaper has looked for sessions of dead executors."""
-    await looked_once.wait()
+    await has_looked.wait()
     await queue.main()
 
 
@@ -147,11 +147,11 @@ async def _stop_in_order(
 
     A second signal changes nothing.
     """
-    ends = asyncio.get_running_loop().time() + settings.grace_seconds
+    deadline = asyncio.get_running_loop().time() + settings.grace_seconds
     runner.refuse_new_sessions()
     log.info("stopping", sessions=runner.running_count)
     for loop in loops:
         loop.cancel()
     await queue.close_quietly()
-    await runner.stop(max(0.0, ends - asyncio.get_running_loop().time()))
+    await runner.stop(max(0.0, deadline - asyncio.get_running_loop().time()))
     server.should_exit = True

@@ -18,10 +18,10 @@ from shared.infra.process import configure_logging
 from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.ports.archive import ArchiveUnavailable
 
-SAME, DIFFERS, CANNOT = 0, 1, 2
+EXIT_SAME, EXIT_DIFFERS, EXIT_CANNOT_REPLAY = 0, 1, 2
 
 
-class WantedTask(NamedTuple):
+class ReplayOptions(NamedTuple):
     """The command's arguments: the task to replay, and the form of the report."""
 
     task_id: str
@@ -29,40 +29,40 @@ class WantedTask(NamedTuple):
     as_json: bool
 
 
-def parse_arguments(arguments: Sequence[str]) -> WantedTask:
+def parse_arguments(arguments: Sequence[str]) -> ReplayOptions:
     """The command line's arguments; ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor replay", description=__doc__, allow_abbrev=False)
     parser.add_argument("task", help="the task's id")
     parser.add_argument("--tenant", default="default")
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    given = parser.parse_args(arguments)
-    return WantedTask(given.task, given.tenant, given.json)
+    namespace = parser.parse_args(arguments)
+    return ReplayOptions(namespace.task, namespace.tenant, namespace.json)
 
 
-def format_report(wanted: WantedTask, done: ReplayResult) -> str:
-    return dumps(_report_as_json(wanted, done)) if wanted.as_json else _report_as_text(wanted, done)
+def format_report(options: ReplayOptions, result: ReplayResult) -> str:
+    return dumps(_report_as_json(options, result)) if options.as_json else _report_as_text(options, result)
 
 
-def _report_as_json(wanted: WantedTask, done: ReplayResult) -> JsonObject:
+def _report_as_json(options: ReplayOptions, result: ReplayResult) -> JsonObject:
     steps: list[Json] = [
-        {"turn": step.turn_id, "step": step.key, "kind": step.kind, "characters": step.size} for step in done.steps
+        {"turn": step.turn_id, "step": step.key, "kind": step.kind, "characters": step.size} for step in result.steps
     ]
-    difference: Json = None if done.is_same else {"at": done.at, "how": done.difference}
+    difference: Json = None if result.is_same else {"at": result.at, "how": result.difference}
     return {
-        "task": wanted.task_id,
-        "tenant": wanted.tenant,
-        "same": done.is_same,
-        "state": done.state.value if done.state else None,
+        "task": options.task_id,
+        "tenant": options.tenant,
+        "same": result.is_same,
+        "state": result.state.value if result.state else None,
         "difference": difference,
-        "answer": done.answer,
+        "answer": result.answer,
         "steps": steps,
     }
 
 
-def _report_as_text(wanted: WantedTask, done: ReplayResult) -> str:
-    lines = [f"{step.kind:<10} {step.key}" for step in done.steps]
-    end = f"ends the same: {done.state}" if done.is_same else f"differs at {done.at}: {done.difference}"
-    return "\n".join([*lines, f"{wanted.task_id}: {len(done.steps)} steps, {end}"])
+def _report_as_text(options: ReplayOptions, result: ReplayResult) -> str:
+    lines = [f"{step.kind:<10} {step.key}" for step in result.steps]
+    end = f"ends the same: {result.state}" if result.is_same else f"differs at {result.at}: {result.difference}"
+    return "\n".join([*lines, f"{options.task_id}: {len(result.steps)} steps, {end}"])
 
 
 def show_replay(arguments: Sequence[str], worker: ReplaysWith) -> int:
@@ -71,27 +71,27 @@ def show_replay(arguments: Sequence[str], worker: ReplaysWith) -> int:
 
     Needs only ``ARCHIVE_URL`` and ``ARCHIVE_KEY``.
     """
-    wanted = parse_arguments(arguments)
+    options = parse_arguments(arguments)
     configure_logging("executor-replay", logging.CRITICAL)  # what went wrong is said in one sentence
     try:
-        done = asyncio.run(_replay_task(wanted, worker))
+        result = asyncio.run(_replay_task(options, worker))
     except CannotStart as problem:
         return print_problem(problem)
     except (CannotReplay, ArchiveUnavailable, ValueError) as error:
-        sys.stderr.write(f"{wanted.task_id} cannot be replayed: {error}\n")
-        return CANNOT
-    sys.stdout.write(format_report(wanted, done) + "\n")
-    return SAME if done.is_same else DIFFERS
+        sys.stderr.write(f"{options.task_id} cannot be replayed: {error}\n")
+        return EXIT_CANNOT_REPLAY
+    sys.stdout.write(format_report(options, result) + "\n")
+    return EXIT_SAME if result.is_same else EXIT_DIFFERS
 
 
-async def _replay_task(wanted: WantedTask, worker: ReplaysWith) -> ReplayResult:
+async def _replay_task(options: ReplayOptions, worker: ReplaysWith) -> ReplayResult:
     archive = read_settings(ArchiveSettings).open_task_archive()
     if archive is None:
         raise CannotStart("ARCHIVE_URL is not set: it names the archive to read.")
-    content = await archive.get(wanted.tenant, wanted.task_id)
+    content = await archive.get(options.tenant, options.task_id)
     if content is None:
-        raise CannotReplay(f"the archive of tenant {wanted.tenant} has no such task; an open task is not in it yet")
+        raise CannotReplay(f"the archive of tenant {options.tenant} has no such task; an open task is not in it yet")
     task = read_archived(content)
-    if (task.record.tenant, task.record.task_id) != (wanted.tenant, wanted.task_id):
+    if (task.record.tenant, task.record.task_id) != (options.tenant, options.task_id):
         raise CannotReplay("what lies in its place in the archive is another task")
     return await replay(task, Limits(), load_prompts(), worker)

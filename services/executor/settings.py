@@ -177,8 +177,8 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     @property
     def part_names(self) -> tuple[str, ...]:
         """The names of the optional parts to load, each once."""
-        outside = (one.value for one in self.orchestrators if one is not OrchestratorName.LOCAL)
-        return tuple(dict.fromkeys((*self.executor_parts, *outside)))
+        names = (*self.executor_parts, *(orchestrator.value for orchestrator in self.orchestrators))
+        return tuple(dict.fromkeys(name for name in names if name != OrchestratorName.LOCAL))
 
     @property
     def addresses_for_tools(self) -> AllowedAddresses:
@@ -201,13 +201,13 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
 
     @field_validator("executor_parts")
     @classmethod
-    def _check_parts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return check_parts("executor", value)
+    def _check_parts(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        return check_parts("executor", names)
 
     @field_validator("strategies", "orchestrators", mode="before")
     @classmethod
-    def _split_names(cls, given: object, info: ValidationInfo) -> object:
-        names = [name.strip() for name in given.split(",")] if isinstance(given, str) else given
+    def _split_names(cls, setting: object, info: ValidationInfo) -> object:
+        names = [name.strip() for name in setting.split(",")] if isinstance(setting, str) else setting
         if isinstance(names, list) and (not all(names) or len(set(names)) < len(names)):
             kinds = Strategy if info.field_name == "strategies" else OrchestratorName
             raise ValueError(f"name each of {', '.join(kinds)} at most once, separated by commas")
@@ -217,10 +217,13 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     def _check_brainos(self) -> Self:
         if OrchestratorName.BRAINOS not in self.orchestrators:
             return self
-        named = {"URL": self.brainos_api_url, "KEY": self.brainos_api_key}
-        given = {"BRAINOS_ORG_ID": self.brainos_org_id, **{f"BRAINOS_API_{name}": said for name, said in named.items()}}
-        for name, said in given.items():
-            if not said.strip() or not said.isascii() or not said.isprintable() or " " in said:
+        settings = {
+            "BRAINOS_ORG_ID": self.brainos_org_id,
+            "BRAINOS_API_URL": self.brainos_api_url,
+            "BRAINOS_API_KEY": self.brainos_api_key,
+        }
+        for name, value in settings.items():
+            if not value.strip() or not value.isascii() or not value.isprintable() or " " in value:
                 raise ValueError(f"{name} is missing or cannot be sent, and ORCHESTRATORS names brainos")
         if not _ADDRESS.fullmatch(self.brainos_api_url):
             raise ValueError("BRAINOS_API_URL is no http(s) address, and ORCHESTRATORS names brainos")
@@ -228,10 +231,10 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
 
     @field_validator("practice_servers")
     @classmethod
-    def _check_addresses(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        if not all(_ADDRESS.fullmatch(one) for one in given):
+    def _check_addresses(cls, addresses: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(_ADDRESS.fullmatch(address) for address in addresses):
             raise ValueError("one of them is no http(s) address")
-        return given
+        return addresses
 
     @model_validator(mode="after")
     def _check_archive(self) -> Self:

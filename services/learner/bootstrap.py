@@ -38,7 +38,7 @@ async def run_learner(settings: LearnerSettings, tracer: Tracer = NO_TRACER) -> 
 
 
 async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> None:
-    owner = _name_owner()
+    owner = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"  # unique to this process
     outcomes = RedisOutcomes(redis, owner, settings.lease_seconds)
     learner = Learner(outcomes, RedisLessons(redis), tracer)
     metrics = Metrics("learner")
@@ -75,8 +75,3 @@ async def _release_partitions(learner: Learner, outcomes: RedisOutcomes) -> None
         await outcomes.leave_roster()
     except StoreUnavailable as error:
         log.warning("left_without_a_word", error=str(error))
-
-
-def _name_owner() -> str:
-    """A unique name for this process."""
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"

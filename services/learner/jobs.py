@@ -66,9 +66,9 @@ class MemoryJobs:
 
     def status(self) -> dict[str, JsonValue]:
         """What this process has remembered, found and forgotten since its start."""
-        remembered = asdict(self.rememberer.counts)
+        memory_counts = asdict(self.rememberer.counts)
         facts: JsonValue = asdict(self.worker.counts) if self.worker else "off"
-        return {**remembered, "facts": facts, "forgotten": self.forgetter.done}
+        return {**memory_counts, "facts": facts, "forgotten": self.forgetter.done}
 
     async def _find_facts(self, stop: asyncio.Event) -> None:
         if self.worker is None or self.close is None:

@@ -47,13 +47,13 @@ def report_command(arguments: Sequence[str]) -> int:
         return _print_error(str(problem))
     if not reports.reports:
         return _print_error("There is no report. " + " ".join(reports.unread[:3]))
-    newest = reports.reports[: options.most]
-    sys.stdout.write(json.dumps(_as_json(newest, reports, prepare_training_rows(newest))) + "\n")
+    newest_reports = reports.reports[: options.most]
+    sys.stdout.write(json.dumps(_as_json(newest_reports, reports, prepare_training_rows(newest_reports))) + "\n")
     return 0
 
 
-def _as_json(newest: Sequence[Report], reports: FoundReports, training: PreparedRows) -> dict[str, JsonValue]:
-    tables: list[JsonValue] = [report_as_json(report) for report in newest]
+def _as_json(newest_reports: Sequence[Report], reports: FoundReports, training: PreparedRows) -> dict[str, JsonValue]:
+    tables: list[JsonValue] = [report_as_json(report) for report in newest_reports]
     rows: list[JsonValue] = [*training.rows]
     return {
         "reports": tables,
@@ -65,10 +65,7 @@ def _as_json(newest: Sequence[Report], reports: FoundReports, training: Prepared
 
 
 async def _read_from_bucket(bucket: str, most_reports: int) -> FoundReports:
-    """The newest reports of the bucket.
-
-    More than ``most`` are read, since their own dates may differ from the objects' order.
-    """
+    """The newest reports of the bucket; twice ``most_reports``, since their own dates may differ from the objects'."""
     settings = read_settings(TrainingSettings, **({"s3_training_bucket": bucket} if bucket else {}))
     if not settings.s3_training_bucket:
         raise CannotStart("S3_TRAINING_BUCKET is not set, and no file was named.")
@@ -76,9 +73,9 @@ async def _read_from_bucket(bucket: str, most_reports: int) -> FoundReports:
 
     store = S3Training(settings.s3_training_bucket, settings.s3_reports_prefix)
     contents: list[tuple[str, bytes]] = []
-    for listed in list(reversed(await store.list_objects()))[: 2 * most_reports]:
+    for listed_object in list(reversed(await store.list_objects()))[: 2 * most_reports]:
         try:
-            contents.append((listed.name, await store.read(listed)))
+            contents.append((listed_object.name, await store.read(listed_object)))
         except ObjectChanged:
             continue  # it was replaced just now: the next call reads it
     return _read_reports(contents)

@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from services.executor.adapters.server_http import (
     CONNECT_SECONDS,
+    DISCOVERY_SECONDS,
     TRANSPORT_ERRORS,
     HttpToolServers,
     ServerHttp,
@@ -39,11 +40,11 @@ class AgentTransport(httpx.AsyncBaseTransport):
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         if origin_of(str(request.url)) != origin_of(self._connection.url):
-            where = urlsplit(str(request.url)).netloc
-            raise tools.ToolUnreachable(f"its card names another origin ({where}) than the connection")
-        if self._connection.traceparent and (here := self._tracer.traceparent()):
-            request.headers["traceparent"] = here
-        sent = httpx2.Request(
+            host = urlsplit(str(request.url)).netloc
+            raise tools.ToolUnreachable(f"its card names another origin ({host}) than the connection")
+        if self._connection.traceparent and (traceparent := self._tracer.traceparent()):
+            request.headers["traceparent"] = traceparent
+        forwarded_request = httpx2.Request(
             request.method,
             str(request.url),
             headers=request.headers.raw,
@@ -51,22 +52,23 @@ class AgentTransport(httpx.AsyncBaseTransport):
             extensions={"timeout": request.extensions.get("timeout", {})},
         )
         try:
-            response = await self._http.send(self._connection, sent)
+            response = await self._http.send(self._connection, forwarded_request)
             try:
-                body = b"".join([part async for part in bounded_parts(response)])
+                body = b"".join([chunk async for chunk in bounded_parts(response)])
             finally:
                 await response.aclose()
         except TRANSPORT_ERRORS as error:
             raise to_port_error(error) from error
-        kind = response.headers.get("content-type", "application/json")
-        return httpx.Response(response.status_code, headers={"content-type": kind}, content=body, request=request)
+        content_type = response.headers.get("content-type", "application/json")
+        return httpx.Response(
+            response.status_code, headers={"content-type": content_type}, content=body, request=request
+        )
 
 
 if TYPE_CHECKING:
     from services.executor.adapters.a2a_client import A2aAgent
 
-DISCOVERY_SECONDS = 15.0
-MAX_REMEMBERED = 128
+MOST_AGENTS_CACHED = 128
 # Each call has its own, shorter limit above this one.
 _TIMEOUT = httpx.Timeout(120.0, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
 _HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
@@ -79,7 +81,7 @@ class A2aAgents(HttpToolServers):
         self, guard: Guard | None = None, credentials: tools.Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
         super().__init__(guard, credentials, tracer)
-        self._agents = LruCache[str, "A2aAgent"](MAX_REMEMBERED)
+        self._agents = LruCache[str, "A2aAgent"](MOST_AGENTS_CACHED)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[tools.Tool, ...]:
@@ -137,9 +139,9 @@ class A2aAgents(HttpToolServers):
         """The agent of the connection, from the cache or by fetching its card. Every error raised here means that the
         message was not sent.
         """
-        opened = self._agents.get(connection.server_key)
-        if opened is not None:
-            return opened
+        agent = self._agents.get(connection.server_key)
+        if agent is not None:
+            return agent
         try:
             async with asyncio.timeout_at(deadline):
                 return await self._fetch_agent(connection)

@@ -25,14 +25,14 @@ from shared.domain.words import ToolClass
 log = structlog.get_logger()
 
 MAX_SKILLS = 64
-MAX_NAME = 64
-_DESCRIPTION_MOST = 1_000
-_TEXT_MOST = 200_000
+LONGEST_NAME = 64
+_LONGEST_DESCRIPTION = 1_000
+_LONGEST_TEXT = 200_000
 _LONGEST_QUESTION = 4_000
 _NO_ENTRY = CatalogueEntry()
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
-_AT_WORK = (types.TaskState.TASK_STATE_SUBMITTED, types.TaskState.TASK_STATE_WORKING)
-_NO_RESULT = {
+_FORBIDDEN_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
+_WORKING_STATES = (types.TaskState.TASK_STATE_SUBMITTED, types.TaskState.TASK_STATE_WORKING)
+_FAILURES_BY_STATE = {
     types.TaskState.TASK_STATE_FAILED: "failed",
     types.TaskState.TASK_STATE_REJECTED: "was rejected",
     types.TaskState.TASK_STATE_CANCELED: "was canceled",
@@ -40,21 +40,19 @@ _NO_RESULT = {
 }
 
 # Ends that say that the agent did not do what it was asked. A canceled task may have done a part of it.
-_DID_NOTHING = frozenset(_NO_RESULT) - {types.TaskState.TASK_STATE_CANCELED}
+_STATES_WITHOUT_WORK = frozenset(_FAILURES_BY_STATE) - {types.TaskState.TASK_STATE_CANCELED}
 
 
 def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool, ...]:
-    """One tool for each skill of the card, sorted by name. A skill that cannot be used is logged with the reason and
-    left out.
-    """
+    """One tool for each usable skill of the card, sorted by name; the others are logged with the reason."""
     skills = list(card.skills)[:MAX_SKILLS]
-    named = [(_NOT_IN_NAMES.sub("_", skill.id).strip("_")[:MAX_NAME], skill) for skill in skills]
-    times = Counter(name for name, _ in named)
+    named_skills = [(_FORBIDDEN_CHARACTERS.sub("_", skill.id).strip("_")[:LONGEST_NAME], skill) for skill in skills]
+    counts = Counter(name for name, _ in named_skills)
     if len(card.skills) > MAX_SKILLS:
         log.warning("skills_dropped", connection=connection.id, listed=len(card.skills), kept=MAX_SKILLS)
     usable = []
-    for name, skill in sorted(named, key=lambda pair: pair[0]):
-        if not name or times[name] > 1:
+    for name, skill in sorted(named_skills, key=lambda pair: pair[0]):
+        if not name or counts[name] > 1:
             log.warning("tool_dropped", connection=connection.id, tool=name, reason="its name is empty or not its own")
         else:
             usable.append(_build_tool(connection, name, skill, card.name))
@@ -62,21 +60,19 @@ def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool,
 
 
 def to_tool_answer(reply: types.Task | types.Message) -> ports.ToolAnswer:
-    """The tool answer for the present state of an agent's task, or for the message that the agent sent in place of a
-    task.
-    """
+    """The tool answer for an agent's task as it stands, or for the message that the agent sent in its place."""
     if isinstance(reply, types.Message):
         return ports.ToolAnswer(_read_content(reply.parts))
     state, words = reply.status.state, _join_texts(reply.status.message.parts)
-    if state in _AT_WORK:
+    if state in _WORKING_STATES:
         return ports.ToolAnswer("the agent is at work", unfinished=ports.Unfinished(reply.id))
     if state == types.TaskState.TASK_STATE_INPUT_REQUIRED:
         question = words or "the agent asks for further input, without saying what"
         return ports.ToolAnswer(question, unfinished=ports.Unfinished(reply.id, question[:_LONGEST_QUESTION]))
     if state != types.TaskState.TASK_STATE_COMPLETED:
-        how = _NO_RESULT.get(state, "ended in a state that nobody knows")
-        told = f"the agent's task {how}{f': {words}' if words else ''}"
-        return ports.ToolAnswer(told, is_error=True, not_begun=state in _DID_NOTHING)
+        end = _FAILURES_BY_STATE.get(state, "ended in a state that nobody knows")
+        sentence = f"the agent's task {end}{f': {words}' if words else ''}"
+        return ports.ToolAnswer(sentence, is_error=True, not_begun=state in _STATES_WITHOUT_WORK)
     parts = [part for artifact in reply.artifacts for part in artifact.parts]
     return ports.ToolAnswer(_read_content(parts or reply.status.message.parts))
 
@@ -89,17 +85,17 @@ def _read_content(parts: Iterable[types.Part]) -> Json:
     """The parts' text if they have nothing else; otherwise their texts, data and file names. Files are not fetched."""
     parts = list(parts)
     text = _join_texts(parts)
-    told = (MessageToDict(part)["data"] for part in parts if part.WhichOneof("content") == "data")
-    data: list[Json] = [map_leaves(to_exact(one), _restore_integer) for one in told]
-    sent = (part for part in parts if part.WhichOneof("content") in ("raw", "url"))
-    files: list[Json] = [part.filename or part.url or "a file" for part in sent]
+    data_parts = (MessageToDict(part)["data"] for part in parts if part.WhichOneof("content") == "data")
+    data: list[Json] = [map_leaves(to_exact(document), _restore_integer) for document in data_parts]
+    file_parts = (part for part in parts if part.WhichOneof("content") in ("raw", "url"))
+    files: list[Json] = [part.filename or part.url or "a file" for part in file_parts]
     if not data and not files:
         return text
     return {"text": text, **({"data": data} if data else {}), **({"files": files} if files else {})}
 
 
 def _join_texts(parts: Iterable[types.Part]) -> str:
-    return "\n".join(part.text for part in parts if part.WhichOneof("content") == "text")[:_TEXT_MOST]
+    return "\n".join(part.text for part in parts if part.WhichOneof("content") == "text")[:_LONGEST_TEXT]
 
 
 def _restore_integer(value: Json) -> Json:
@@ -108,18 +104,16 @@ def _restore_integer(value: Json) -> Json:
 
 
 def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str) -> ports.Tool:
-    """The tool for a skill. It is of class CHANGE unless the catalogue calls it a read, since an agent decides by
-    itself what it does.
-    """
+    """The tool for a skill; of class CHANGE unless the catalogue says otherwise, since an agent may do anything."""
     entry = connection.catalogue.get(name, _NO_ENTRY)
-    by_catalogue = entry.tool_class is not None
+    has_class = entry.tool_class is not None
     return ports.Tool(
         connection_id=connection.id,
         name=name,
         description=_describe_skill(skill, agent),
         input_schema=_build_input_schema(entry),
         tool_class=entry.tool_class or ToolClass.CHANGE,
-        why_class="the operator's catalogue says so" if by_catalogue else "an agent decides itself what it does",
+        why_class="the operator's catalogue says so" if has_class else "an agent decides itself what it does",
         catalogue=entry,
         is_skill=True,
     )
@@ -127,27 +121,27 @@ def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agen
 
 def _describe_skill(skill: types.AgentSkill, agent: str) -> str:
     """The card's description of a skill, cut to a bound and marked as text that another party wrote."""
-    said = f"{skill.name}: {skill.description}".replace('"', "'")[:_DESCRIPTION_MOST]
-    return f'A remote agent ({agent[:80]!r}) does this, told in plain words. Its card says: "{said}"'
+    description = f"{skill.name}: {skill.description}".replace('"', "'")[:_LONGEST_DESCRIPTION]
+    return f'A remote agent ({agent[:80]!r}) does this, told in plain words. Its card says: "{description}"'
 
 
 def _build_input_schema(entry: CatalogueEntry) -> JsonObject:
-    told: JsonObject = {"type": "string", "minLength": 1, "description": "what the agent is to do, with all it needs"}
+    text: JsonObject = {"type": "string", "minLength": 1, "description": "what the agent is to do, with all it needs"}
     data: JsonObject = {"type": "object", "description": "values that belong to it, exactly as they are"}
-    own: JsonObject = {entry.idempotency_field: {"type": "string"}} if entry.idempotency_field else {}
-    properties: JsonObject = {ports.MESSAGE: told, "data": data, **own}
+    key_field: JsonObject = {entry.idempotency_field: {"type": "string"}} if entry.idempotency_field else {}
+    properties: JsonObject = {ports.MESSAGE: text, "data": data, **key_field}
     return {"type": "object", "properties": properties, "required": [ports.MESSAGE], "additionalProperties": False}
 
 
-DATA = "data"
+DATA_ARGUMENT = "data"
 _CARD_PATHS = (".well-known/agent-card.json", ".well-known/agent.json")
 _BINDINGS = [TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON]
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks at a task
-_MOST_HISTORY = 100  # messages of a task, and tasks of a context, among which a message of ours is looked for
+_MOST_LISTED = 100  # messages of a task, and tasks of a context, among which a message of ours is looked for
 _NO_ANSWER_ERRORS = (ports.ToolUnreachable, ports.ToolSilent)
 _UNUSABLE_ANSWER_ERRORS = (ParseError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
 # With these the agent says that it did not begin; any other error of the protocol leaves that open.
-_NOT_BEGUN = (
+_NOT_BEGUN_ERRORS = (
     rpc.InvalidParamsError,
     rpc.InvalidRequestError,
     rpc.MethodNotFoundError,
@@ -175,7 +169,7 @@ async def fetch_agent(connection: Connection, http: httpx.AsyncClient) -> "A2aAg
 
 async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.AgentCard:
     """The agent's card, from the first of the two standard paths that has one."""
-    base, missing = connection.url.rstrip("/"), ""
+    base, cause = connection.url.rstrip("/"), ""
     for path in _CARD_PATHS:
         try:
             return await A2ACardResolver(http, base, path).get_agent_card()
@@ -184,21 +178,19 @@ async def _fetch_card(connection: Connection, http: httpx.AsyncClient) -> types.
         except AgentCardResolutionError as error:
             if error.status_code != httpx.codes.NOT_FOUND:
                 raise _to_tool_silent(f"{connection.id}: the agent's card", error) from error
-            missing = str(error)
+            cause = str(error)
         except _UNUSABLE_ANSWER_ERRORS as error:
             raise ports.ToolSilent(
                 f"{connection.id}: the agent's card cannot be read: {type(error).__name__}"
             ) from error
-    raise ports.ToolSilent(f"{connection.id}: no agent's card is there: {missing}")
+    raise ports.ToolSilent(f"{connection.id}: no agent's card is there: {cause}")
 
 
 class _FoundTask(NamedTuple):
-    """The result of looking for the agent's task that holds our message. ``certain``: with no task found, whether it is
-    certain that the agent has none.
-    """
+    """The agent's task that holds our message, if one was found; else ``is_certain`` says that it surely has none."""
 
     task: types.Task | None
-    certain: bool
+    is_certain: bool
 
 
 class A2aAgent:
@@ -214,39 +206,39 @@ class A2aAgent:
         Raises ``ToolSilent`` if the agent has not even taken the message by then.
         """
         if to_exact(to_builtins(arguments)) != arguments:
-            said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
-            return ports.ToolAnswer(said, is_error=True, not_begun=True)
+            refusal = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
+            return ports.ToolAnswer(refusal, is_error=True, not_begun=True)
         request = _build_request(tool, arguments, context)
         try:
             async with asyncio.timeout_at(deadline):
-                first = await _await_answer(tool, self._send_once(request))
+                reply = await _await_answer(tool, self._send_once(request))
         except TimeoutError:
             raise ports.ToolSilent(f"{tool}: the agent did not take the message in time") from None
-        if isinstance(first, ports.ToolAnswer):
-            return first
-        if isinstance(first, types.Message):
-            return to_tool_answer(first)
-        return await self._poll_task(first, deadline)
+        if isinstance(reply, ports.ToolAnswer):
+            return reply
+        if isinstance(reply, types.Message):
+            return to_tool_answer(reply)
+        return await self._poll_task(reply, deadline)
 
     async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ports.ToolAnswer | None:
         """See ``ToolServers.ask_outcome``. Returns ``NEVER_TAKEN`` only if the agent listed all its tasks, each with
         its messages, and none has the call.
         """
         task_id, call_id = str(arguments.get(ports.AGENT_TASK, "")), str(arguments.get(ports.CALL_ID, ""))
-        wanted = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
-        found = await _await_answer("the call", self._find_task(wanted, task_id, context))
-        if isinstance(found, ports.ToolAnswer):
+        wanted_call = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
+        search = await _await_answer("the call", self._find_task(wanted_call, task_id, context))
+        if isinstance(search, ports.ToolAnswer):
             return None
-        if found.task is None:
-            return ports.NEVER_TAKEN if found.certain else None
-        if stop_agent and not has_ended(found.task):
-            return await self.stop(found.task.id) or to_tool_answer(found.task)
-        return to_tool_answer(found.task)
+        if search.task is None:
+            return ports.NEVER_TAKEN if search.is_certain else None
+        if stop_agent and not has_ended(search.task):
+            return await self.stop(search.task.id) or to_tool_answer(search.task)
+        return to_tool_answer(search.task)
 
     async def stop(self, task_id: str) -> ports.ToolAnswer | None:
         """Asks the agent to cancel the task; returns the task's answer then, or None if the agent refuses to say."""
-        stopped = await _await_answer("the cancellation", self._cancel_task(task_id))
-        return None if isinstance(stopped, ports.ToolAnswer) else to_tool_answer(stopped)
+        reply = await _await_answer("the cancellation", self._cancel_task(task_id))
+        return None if isinstance(reply, ports.ToolAnswer) else to_tool_answer(reply)
 
     async def _cancel_task(self, task_id: str) -> types.Task:
         try:
@@ -258,7 +250,7 @@ class A2aAgent:
         """Sends the message unless one of the agent's tasks already has it; returns the agent's task or message."""
         message = request.message
         if message.task_id:
-            task = await self._client.get_task(types.GetTaskRequest(id=message.task_id, history_length=_MOST_HISTORY))
+            task = await self._client.get_task(types.GetTaskRequest(id=message.task_id, history_length=_MOST_LISTED))
             if _has_message_of_call(task, message.message_id):
                 return task
             message.context_id = task.context_id  # without it, the SDK's server takes the task into a new one
@@ -282,22 +274,21 @@ class A2aAgent:
 
     async def _find_task(self, call_id: str, task_id: str, context: str) -> _FoundTask:
         if task_id:
-            task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_MOST_HISTORY))
-            return _FoundTask(task if _has_message_of_call(task, call_id) or not task.history else None, certain=True)
+            task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_MOST_LISTED))
+            may_be_it = _has_message_of_call(task, call_id) or not task.history
+            return _FoundTask(task if may_be_it else None, is_certain=True)
         certain = True
-        for within in (context, ""):  # an agent need not keep the context that we name
+        for context_id in (context, ""):  # an agent need not keep the context that we name
             try:
-                listed = await self._client.list_tasks(
-                    types.ListTasksRequest(
-                        context_id=within, page_size=_MOST_HISTORY, history_length=_MOST_HISTORY, include_artifacts=True
-                    )
-                )
+                query = types.ListTasksRequest(context_id=context_id, include_artifacts=True)
+                query.page_size = query.history_length = _MOST_LISTED
+                page = await self._client.list_tasks(query)
             except NotImplementedError:  # the SDK's word for a generation without such a method
-                return _FoundTask(None, certain=False)
-            taken = next((task for task in listed.tasks if _has_message_of_call(task, call_id)), None)
-            if taken is not None:
-                return _FoundTask(taken, certain=True)
-            certain = not listed.next_page_token and all(task.history for task in listed.tasks)
+                return _FoundTask(None, is_certain=False)
+            taken_task = next((task for task in page.tasks if _has_message_of_call(task, call_id)), None)
+            if taken_task is not None:
+                return _FoundTask(taken_task, is_certain=True)
+            certain = not page.next_page_token and all(task.history for task in page.tasks)
         return _FoundTask(None, certain)
 
 
@@ -306,39 +297,39 @@ def _has_message_of_call(task: types.Task, call_id: str) -> bool:
 
 
 def _build_request(tool: str, arguments: JsonObject, context: str) -> types.SendMessageRequest:
-    said = arguments.get(ports.PARTS) or [{"text": str(arguments.get(ports.MESSAGE, ""))}]
-    message = ParseDict({"parts": to_builtins(said)}, types.Message(), ignore_unknown_fields=True)
+    parts = arguments.get(ports.PARTS) or [{"text": str(arguments.get(ports.MESSAGE, ""))}]
+    message = ParseDict({"parts": to_builtins(parts)}, types.Message(), ignore_unknown_fields=True)
     message.message_id, message.role = str(arguments.get(ports.CALL_ID) or uuid4()), types.Role.ROLE_USER
     message.metadata.update({"skill": tool})
     if task_id := arguments.get(ports.AGENT_TASK):
         message.task_id = str(task_id)
     else:
         message.context_id = context
-    if data := arguments.get(DATA):
+    if data := arguments.get(DATA_ARGUMENT):
         message.parts.append(ParseDict({"data": to_builtins(data)}, types.Part()))
     return types.SendMessageRequest(
         message=message, configuration=types.SendMessageConfiguration(return_immediately=True)
     )
 
 
-async def _await_answer(what: str, request: Awaitable[T]) -> T | ports.ToolAnswer:
+async def _await_answer(question: str, request: Awaitable[T]) -> T | ports.ToolAnswer:
     """The agent's answer. A refusal from before the work began becomes an error answer; every other failure is raised
     as an error of the port.
     """
     try:
         return await request
-    except _NOT_BEGUN as error:
+    except _NOT_BEGUN_ERRORS as error:
         return ports.ToolAnswer(str(error), is_error=True, not_begun=True)
     except _NO_ANSWER_ERRORS as error:
-        raise type(error)(f"{what}: {error}") from error
+        raise type(error)(f"{question}: {error}") from error
     except (rpc.A2AError, httpx.HTTPError) as error:
-        raise _to_tool_silent(what, error) from error
+        raise _to_tool_silent(question, error) from error
     except _UNUSABLE_ANSWER_ERRORS as error:
-        raise ports.ToolSilent(f"{what}: the answer cannot be used: {type(error).__name__}") from error
+        raise ports.ToolSilent(f"{question}: the answer cannot be used: {type(error).__name__}") from error
 
 
-def _to_tool_silent(what: str, error: Exception) -> ports.ToolSilent:
+def _to_tool_silent(question: str, error: Exception) -> ports.ToolSilent:
     cause = error.__cause__ if isinstance(error.__cause__, httpx.HTTPError) else error
     if isinstance(cause, httpx.HTTPStatusError):
-        return ports.ToolSilent(f"{what}: the agent answered HTTP {cause.response.status_code}")
-    return ports.ToolSilent(f"{what}: {str(cause) or type(cause).__name__}")
+        return ports.ToolSilent(f"{question}: the agent answered HTTP {cause.response.status_code}")
+    return ports.ToolSilent(f"{question}: {str(cause) or type(cause).__name__}")

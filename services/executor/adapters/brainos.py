@@ -13,8 +13,8 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.tls import trusted_certificates
 
 log = structlog.get_logger()
-_PATH = "/api/copilot/chat"
-_DONE = "[DONE]"
+_CHAT_PATH = "/api/copilot/chat"
+_END_OF_STREAM = "[DONE]"
 _MOST_CHARACTERS = 2_000_000  # characters of one reply
 
 
@@ -36,7 +36,7 @@ class BrainOS(orchestrators.Orchestrator):
 
     def __init__(self, account: BrainOSAccount, seconds: float) -> None:
         self._seconds = seconds
-        self._url = f"{account.url.rstrip('/')}{_PATH}"
+        self._url = f"{account.url.rstrip('/')}{_CHAT_PATH}"
         headers = {"Authorization": f"Bearer {account.key}", "X-Organization-Id": account.organization}
         tls = trusted_certificates()
         self._client = httpx.AsyncClient(headers=headers, timeout=seconds, follow_redirects=False, verify=tls)
@@ -68,7 +68,7 @@ def _build_body(message: orchestrators.OrchestratorMessage) -> JsonObject:
     if message.context:
         body["extraParams"] = {"systemContext": message.context}
     if message.results:
-        body["toolResults"] = [{"name": told.name, "result": told.result} for told in message.results]
+        body["toolResults"] = [{"name": outcome.name, "result": outcome.result} for outcome in message.results]
     return body
 
 
@@ -78,7 +78,7 @@ async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
     """
     text, calls, size = "", list[orchestrators.ProposedToolCall](), 0
     async for data in _read_event_data(source):
-        if data == _DONE:
+        if data == _END_OF_STREAM:
             return orchestrators.OrchestratorReply(text, tuple(calls))
         size += len(data)
         if size > _MOST_CHARACTERS:
@@ -124,7 +124,7 @@ def _parse_call(value: Json) -> orchestrators.ProposedToolCall:
     raise _log_unusable_reply("sent a tool call that is none", dumps(value))
 
 
-def _log_unusable_reply(what: str, said: str) -> orchestrators.OrchestratorUnavailable:
+def _log_unusable_reply(complaint: str, content: str) -> orchestrators.OrchestratorUnavailable:
     """Logs what BrainOS sent, for the operator, and returns an error whose message clients may see."""
-    log.warning("brainos_unusable", what=what, said=said[:300])
-    return orchestrators.OrchestratorUnavailable(f"BrainOS {what}")
+    log.warning("brainos_unusable", what=complaint, said=content[:300])
+    return orchestrators.OrchestratorUnavailable(f"BrainOS {complaint}")

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import structlog
 from typing_extensions import override
 
-from services.executor.adapters.oauth_tokens import MAX_KEPT, TokenEndpoints
+from services.executor.adapters.oauth_tokens import MOST_SECRETS_CACHED, TokenEndpoints
 from services.executor.ports.tools import CredentialHeader, Credentials, CredentialUnavailable
 from shared.contracts.credential import Credential, CredentialType, Reference, Scheme, folder_of, why_not_own_secret
 from shared.contracts.tenant import Connection
@@ -20,9 +20,9 @@ from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 
-MAX_SECRET = 16 * 1024
+MAX_SECRET_BYTES = 16 * 1024
 FILE_SECONDS, AWS_SECONDS = 5.0, 10.0
-AWS_KEPT_SECONDS = 60.0  # how long a secret of AWS is taken to be what it was; a refusal asks anew
+AWS_CACHE_SECONDS = 60.0  # how long a secret of AWS is taken to be what it was; a refusal asks anew
 _AWS_LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempts": 2, "mode": "standard"}}
 
 
@@ -40,25 +40,21 @@ class Secrets:
     """Reads secrets from all sources. A reference in a tenant's own record finds only that tenant's own secrets."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str] | None = None) -> None:
-        """``folder`` has one subfolder for each tenant. Only references from the installation's own file may name files
-        elsewhere.
-        """
+        """``folder`` has a subfolder for each tenant. Only the installation's own file may refer to files elsewhere."""
         self._environ = os.environ if environ is None else environ
         self._folder = folder
         self._files: dict[Path, _SecretFile] = {}
-        self._of_aws = LruCache[str, _CachedSecret](MAX_KEPT)
+        self._of_aws = LruCache[str, _CachedSecret](MOST_SECRETS_CACHED)
         self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
 
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
-        """The secret; raises ``CredentialUnavailable``. ``anew``: do not use a cached value, because the server refused
-        it.
-        """
-        if owner and (wall := why_not_own_secret(reference, owner)):
-            raise CredentialUnavailable(f"the credential {reference} may not be used: {wall}")
+        """The secret; raises ``CredentialUnavailable``. ``anew``: whether the server refused the cached one."""
+        if owner and (reason := why_not_own_secret(reference, owner)):
+            raise CredentialUnavailable(f"the credential {reference} may not be used: {reason}")
         secret = (await self._read_from_source(reference, owner, anew=anew)).strip()
         if not secret:
             raise CredentialUnavailable(f"the credential {reference} is empty")
-        if not (secret.isascii() and secret.isprintable()) or len(secret) > MAX_SECRET:
+        if not (secret.isascii() and secret.isprintable()) or len(secret) > MAX_SECRET_BYTES:
             raise CredentialUnavailable(f"the credential {reference} holds what no header can carry")
         return secret
 
@@ -81,28 +77,28 @@ class Secrets:
             async with asyncio.timeout(FILE_SECONDS):
                 return await asyncio.to_thread(self._read_text, path)
         except (OSError, UnicodeError, TimeoutError) as error:
-            why = getattr(error, "strerror", None) or type(error).__name__
-            raise CredentialUnavailable(f"the credential {reference} cannot be read: {why}") from None
+            cause = getattr(error, "strerror", None) or type(error).__name__
+            raise CredentialUnavailable(f"the credential {reference} cannot be read: {cause}") from None
 
     def _read_text(self, path: Path) -> str:
         with path.open("rb") as file:
-            found = os.fstat(file.fileno())
-            state = (found.st_mtime_ns, found.st_size, found.st_ino)
-            kept = self._files.get(path)
-            if kept is None or kept.state != state:
-                kept = self._files[path] = _SecretFile(state, file.read(MAX_SECRET + 1).decode())
-        return kept.text
+            stat = os.fstat(file.fileno())
+            state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            secret_file = self._files.get(path)
+            if secret_file is None or secret_file.state != state:
+                secret_file = self._files[path] = _SecretFile(state, file.read(MAX_SECRET_BYTES + 1).decode())
+        return secret_file.text
 
     async def _read_aws(self, reference: Reference, *, anew: bool) -> str:
         """A secret from AWS Secrets Manager. Region, keys and endpoint come from the ``AWS_*`` variables."""
-        asked = asyncio.get_running_loop().time()
+        asked_at = asyncio.get_running_loop().time()
         name = reference.name
         async with self._asking.setdefault(name, asyncio.Lock()):
-            kept, now = self._of_aws.look_up(name), asyncio.get_running_loop().time()
-            if kept is None or now >= kept.until or (anew and kept.until - AWS_KEPT_SECONDS < asked):
-                kept = _CachedSecret(now + AWS_KEPT_SECONDS, await _request_from_aws(reference))
-                self._of_aws.put(name, kept)
-        return _select_secret_field(reference, kept.text)
+            secret, now = self._of_aws.look_up(name), asyncio.get_running_loop().time()
+            if secret is None or now >= secret.until or (anew and secret.until - AWS_CACHE_SECONDS < asked_at):
+                secret = _CachedSecret(now + AWS_CACHE_SECONDS, await _request_from_aws(reference))
+                self._of_aws.put(name, secret)
+        return _select_secret_field(reference, secret.text)
 
 
 async def _request_from_aws(reference: Reference) -> str:
@@ -124,8 +120,8 @@ def _fetch_aws_secret(reference: Reference) -> str:
         answer = cast("Mapping[str, object]", client.get_secret_value(SecretId=reference.name))
     except (BotoCoreError, ClientError) as error:  # their sentences may hold anything
         code = error.response.get("Error", {}).get("Code") if isinstance(error, ClientError) else None
-        why = code or type(error).__name__
-        raise CredentialUnavailable(f"the credential {reference} cannot be had: {why}") from None
+        cause = code or type(error).__name__
+        raise CredentialUnavailable(f"the credential {reference} cannot be had: {cause}") from None
     return str(answer.get("SecretString", ""))
 
 
@@ -133,17 +129,17 @@ def _select_secret_field(reference: Reference, text: str) -> str:
     if not reference.key:
         return text
     try:
-        found = loads_object(text).get(reference.key)
+        field = loads_object(text).get(reference.key)
     except ValueError:
         raise CredentialUnavailable(f"the credential {reference} names a key, and the secret is no JSON") from None
-    if not isinstance(found, str):
+    if not isinstance(field, str):
         raise CredentialUnavailable(f"the credential {reference} names a key that the secret has not as a text")
-    return found
+    return field
 
 
 log = structlog.get_logger()
 
-_SECRETS_REMEMBERED = 3  # secrets of one connection: the present one, and those that it replaced
+_MOST_SECRETS_SHOWN = 3  # secrets of one connection: the present one, and those that it replaced
 
 
 @asynccontextmanager
@@ -159,7 +155,7 @@ class ResolvedCredentials(Credentials):
     def __init__(self, secrets: Secrets, tokens: TokenEndpoints) -> None:
         self._secrets, self._tokens = secrets, tokens
         # None is forgotten: it may yet be hidden in an answer, and there are no more than connections are set up.
-        self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_SECRETS_REMEMBERED))
+        self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_MOST_SECRETS_SHOWN))
         self._lacking: set[str] = set()
 
     @property
@@ -190,9 +186,9 @@ class ResolvedCredentials(Credentials):
             secret = await self._get_token(connection.owner, credential, refused)
         else:
             secret = await self._secrets.read(credential.reference, connection.owner, anew=refused is not None)
-        noted = self._shown[connection.server_key]
-        if secret not in noted:
-            noted.append(secret)
+        sent_secrets = self._shown[connection.server_key]
+        if secret not in sent_secrets:
+            sent_secrets.append(secret)
         if credential.type is CredentialType.HEADER:
             return CredentialHeader(credential.header.lower(), secret)
         return CredentialHeader("authorization", f"Bearer {secret}")
@@ -202,14 +198,14 @@ class ResolvedCredentials(Credentials):
 
     async def _get_token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
         """An access token. The OAuth client's secret is read only if a new token has to be requested."""
-        before = refused.value.removeprefix("Bearer ") if refused else ""
-        if kept := self._tokens.cached_token(owner, credential, before):
-            return kept
+        refused_token = refused.value.removeprefix("Bearer ") if refused else ""
+        if token := self._tokens.cached_token(owner, credential, refused_token):
+            return token
 
         async def secret(anew: bool) -> str:
             return await self._secrets.read(credential.reference, owner, anew=anew)
 
-        return await self._tokens.get_token(owner, credential, secret, before)
+        return await self._tokens.get_token(owner, credential, secret, refused_token)
 
 
 class NoCredentials(Credentials):

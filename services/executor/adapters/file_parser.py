@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 CPU_SECONDS = 10
 MEMORY_BYTES = 768 * 1024 * 1024
-MOST_TEXT = 100_000  # characters
-_MOST_UNPACKED = 100 * 1024 * 1024  # bytes that an office file says it has inside
+MOST_CHARACTERS = 100_000  # characters
+_MOST_UNPACKED_BYTES = 100 * 1024 * 1024  # bytes that an office file says it has inside
 _MOST_ENTRIES = 5_000
 _MOST_PAGES = 500
 _MOST_PIXELS = 40_000_000
 _LONGEST_EDGE = 1_568  # pixels; a model sees no more of a picture
 _PIXELS_A_TOKEN = 750
-_WORD, _SHEET, _SLIDES = (
+_DOCUMENT_TYPE, _SHEET_TYPE, _SLIDES_TYPE = (
     f"application/vnd.openxmlformats-officedocument.{kind}"
     for kind in ("wordprocessingml.document", "spreadsheetml.sheet", "presentationml.presentation")
 )
-_OPEN_SHEET, _OLD_SHEET = "application/vnd.oasis.opendocument.spreadsheet", "application/vnd.ms-excel"
-_IN_ZIP = {"word/": _WORD, "xl/": _SHEET, "ppt/": _SLIDES}
+_OPEN_SHEET_TYPE, _OLD_SHEET_TYPE = "application/vnd.oasis.opendocument.spreadsheet", "application/vnd.ms-excel"
+_TYPES_BY_FOLDER = {"word/": _DOCUMENT_TYPE, "xl/": _SHEET_TYPE, "ppt/": _SLIDES_TYPE}
 _PICTURE_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 _CONTROL_BYTES = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
 
@@ -54,71 +54,71 @@ class UnreadableFile(Exception):
 def main() -> None:
     _limit_resources()
     content = sys.stdin.buffer.read()
-    parsed: ParsedFile = {"media_type": ""}
+    parsed_file: ParsedFile = {"media_type": ""}
     try:
-        parsed["media_type"] = media_type_of(content)
-        parsed |= _parse(content, parsed["media_type"])
+        parsed_file["media_type"] = media_type_of(content)
+        parsed_file |= _parse(content, parsed_file["media_type"])
     except UnreadableFile as error:
-        parsed["problem"] = str(error)
+        parsed_file["problem"] = str(error)
     except MemoryError:
-        parsed["problem"] = "it needs more memory than a file may have"
+        parsed_file["problem"] = "it needs more memory than a file may have"
     except Exception as error:  # noqa: BLE001 - the outer edge of one file: parsers raise all there is
-        parsed["problem"] = f"it is damaged, or no such file as it seems ({type(error).__name__})"
-    sys.stdout.write(json.dumps(parsed))
+        parsed_file["problem"] = f"it is damaged, or no such file as it seems ({type(error).__name__})"
+    sys.stdout.write(json.dumps(parsed_file))
 
 
 def media_type_of(content: bytes) -> str:
     """The media type that the bytes themselves show, whatever the sender called it."""
     import filetype
 
-    found = filetype.guess_mime(content[:8192]) or ""
-    if found == "application/zip" or found in (_WORD, _SHEET, _SLIDES):
+    media_type = filetype.guess_mime(content[:8192]) or ""
+    if media_type == "application/zip" or media_type in (_DOCUMENT_TYPE, _SHEET_TYPE, _SLIDES_TYPE):
         return _type_of_zip(content)
-    return str(found) or ("text/plain" if _decode(content) is not None else "application/octet-stream")
+    return str(media_type) or ("text/plain" if _decode(content) is not None else "application/octet-stream")
 
 
 def _limit_resources() -> None:
-    for limit, most in (
+    for limit, bound in (
         (resource.RLIMIT_CPU, CPU_SECONDS),
         (resource.RLIMIT_AS, MEMORY_BYTES),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
     ):
-        resource.setrlimit(limit, (most, most))
+        resource.setrlimit(limit, (bound, bound))
 
 
 def _parse(content: bytes, media_type: str) -> ParsedFile:
     if media_type.startswith("image/"):
         return _read_picture(content)
-    read = _READERS.get(media_type)
-    if read is None:
+    reader = _READERS.get(media_type)
+    if reader is None:
         raise UnreadableFile(f"files of the type {media_type} are not read")
-    text, is_cut = _join_until_full(read(content))
+    text, is_cut = _join_until_full(reader(content))
     if not text.strip():
         raise UnreadableFile("there is no text in it")
     return {"text": text, "is_cut": is_cut}
 
 
 def _join_until_full(lines: Iterator[str]) -> tuple[str, bool]:
-    kept: list[str] = []
-    left = MOST_TEXT
+    texts: list[str] = []
+    free_characters = MOST_CHARACTERS
     for line in lines:
-        kept.append(line[:left])
-        left -= len(line) + 1
-        if left < 0:
-            return "\n".join(kept)[:MOST_TEXT], True
-    return "\n".join(kept), False
+        texts.append(line[:free_characters])
+        free_characters -= len(line) + 1
+        if free_characters < 0:
+            return "\n".join(texts)[:MOST_CHARACTERS], True
+    return "\n".join(texts), False
 
 
 def _type_of_zip(content: bytes) -> str:
-    with zipfile.ZipFile(io.BytesIO(content)) as packed:
-        entries = packed.infolist()
-        if len(entries) > _MOST_ENTRIES or sum(entry.file_size for entry in entries) > _MOST_UNPACKED:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = archive.infolist()
+        if len(entries) > _MOST_ENTRIES or sum(entry.file_size for entry in entries) > _MOST_UNPACKED_BYTES:
             raise UnreadableFile("what is packed in it is too large")
         names = [entry.filename for entry in entries]
-        if "mimetype" in names and packed.read("mimetype") == _OPEN_SHEET.encode():
-            return _OPEN_SHEET
-    kinds = (kind for folder, kind in _IN_ZIP.items() if any(name.startswith(folder) for name in names))
+        if "mimetype" in names and archive.read("mimetype") == _OPEN_SHEET_TYPE.encode():
+            return _OPEN_SHEET_TYPE
+    kinds = (kind for folder, kind in _TYPES_BY_FOLDER.items() if any(name.startswith(folder) for name in names))
     return next(kinds, "application/zip") if "[Content_Types].xml" in names else "application/zip"
 
 
@@ -217,11 +217,11 @@ _READERS: dict[str, Callable[[bytes], Iterator[str]]] = {
     "application/xml": _read_text,
     "application/rtf": _read_text,
     "application/pdf": _read_pdf,
-    _WORD: _read_document,
-    _SLIDES: _read_slides,
-    _SHEET: _read_sheets,
-    _OPEN_SHEET: _read_sheets,
-    _OLD_SHEET: _read_sheets,
+    _DOCUMENT_TYPE: _read_document,
+    _SLIDES_TYPE: _read_slides,
+    _SHEET_TYPE: _read_sheets,
+    _OPEN_SHEET_TYPE: _read_sheets,
+    _OLD_SHEET_TYPE: _read_sheets,
 }
 
 
@@ -230,19 +230,19 @@ def _read_picture(content: bytes) -> ParsedFile:
     from PIL import Image, ImageOps
 
     Image.MAX_IMAGE_PIXELS = None  # its own bound warns before it refuses
-    with Image.open(io.BytesIO(content), formats=_PICTURE_FORMATS) as opened:
-        width, height = opened.size
+    with Image.open(io.BytesIO(content), formats=_PICTURE_FORMATS) as image:
+        width, height = image.size
         if width * height > _MOST_PIXELS:
             raise UnreadableFile(f"its {width} by {height} pixels are too many")
-        opened.draft("RGB", (_LONGEST_EDGE, _LONGEST_EDGE))
-        seen = ImageOps.exif_transpose(opened).convert("RGBA")
-    seen.thumbnail((_LONGEST_EDGE, _LONGEST_EDGE))
-    paper = Image.new("RGB", seen.size, "white")
-    paper.paste(seen, mask=seen.getchannel("A"))
-    written = io.BytesIO()
-    paper.save(written, "JPEG", quality=85)
-    tokens = -(-paper.width * paper.height // _PIXELS_A_TOKEN)
-    return {"picture": base64.b64encode(written.getvalue()).decode(), "picture_tokens": tokens}
+        image.draft("RGB", (_LONGEST_EDGE, _LONGEST_EDGE))
+        picture = ImageOps.exif_transpose(image).convert("RGBA")
+    picture.thumbnail((_LONGEST_EDGE, _LONGEST_EDGE))
+    page = Image.new("RGB", picture.size, "white")
+    page.paste(picture, mask=picture.getchannel("A"))
+    jpeg = io.BytesIO()
+    page.save(jpeg, "JPEG", quality=85)
+    tokens = -(-page.width * page.height // _PIXELS_A_TOKEN)
+    return {"picture": base64.b64encode(jpeg.getvalue()).decode(), "picture_tokens": tokens}
 
 
 if __name__ == "__main__":

@@ -19,14 +19,14 @@ from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from shared.ports.archive import Archive, ArchiveUnavailable
 
-_PARSED = TypeAdapter(ParsedFile)
-_PARSER = (sys.executable, "-m", "services.executor.adapters.file_parser")
+_PARSED_FILE = TypeAdapter(ParsedFile)
+_PARSER_COMMAND = (sys.executable, "-m", "services.executor.adapters.file_parser")
 _PARSE_SECONDS = 20.0
-_AT_ONCE = 2  # parsers
+_PARSERS_AT_ONCE = 2  # parsers
 _MOST_REDIRECTS = 3
 _CONNECT_SECONDS = 5.0
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")  # the parser is given no secret
-_KILLED_BY: dict[int, str] = {
+_CAUSES_BY_SIGNAL: dict[int, str] = {
     signal.SIGXCPU: "it takes too much computing",
     signal.SIGKILL: "it takes too much computing",
     signal.SIGABRT: "it needs more memory than a file may have",
@@ -51,20 +51,20 @@ class KeptFiles(TaskFiles):
 
     def __init__(self, archive: Archive, guard: Guard, bounds: FileBounds | None = None) -> None:
         self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
-        self._at_once = asyncio.Semaphore(_AT_ONCE)
+        self._parser_slots = asyncio.Semaphore(_PARSERS_AT_ONCE)
 
     async def fetch_and_parse(self, tenant: str, file: SentFile) -> ReadFile:
-        about = ReadFile(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
+        description = ReadFile(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
         try:
             content = await self._fetch_or_load(tenant, file)
-            about = about.model_copy(update={"size": len(content), "file_id": content_id(content)})
-            async with self._at_once:
-                parsed = await parse_in_subprocess(content)
-            return await self._archive_picture(tenant, about, parsed)
+            description = description.model_copy(update={"size": len(content), "file_id": content_id(content)})
+            async with self._parser_slots:
+                parsed_file = await parse_in_subprocess(content)
+            return await self._archive_picture(tenant, description, parsed_file)
         except FileFailed as failure:
-            return about.model_copy(update={"problem": str(failure)})
+            return description.model_copy(update={"problem": str(failure)})
         except ArchiveUnavailable:
-            return about.model_copy(update={"problem": "the archive of files cannot be reached"})
+            return description.model_copy(update={"problem": "the archive of files cannot be reached"})
 
     async def get_content(self, tenant: str, name: str) -> bytes | None:
         try:
@@ -77,17 +77,17 @@ class KeptFiles(TaskFiles):
             content = await self._fetch(file.url or "")
             await self._archive.put(tenant, content_id(content), content)
             return content
-        kept = await self._archive.get(tenant, file.file_id)
-        if kept is None:
+        archived_content = await self._archive.get(tenant, file.file_id)
+        if archived_content is None:
             raise FileFailed("it is no longer in the archive")
-        return kept
+        return archived_content
 
-    async def _archive_picture(self, tenant: str, about: ReadFile, parsed: ParsedFile) -> ReadFile:
-        seen = base64.b64decode(parsed.get("picture", ""))
-        if seen:
-            await self._archive.put(tenant, content_id(seen), seen)
-        said = {name: value for name, value in parsed.items() if name != "picture"}
-        return about.model_copy(update={**said, "picture_id": content_id(seen) if seen else ""})
+    async def _archive_picture(self, tenant: str, description: ReadFile, parsed_file: ParsedFile) -> ReadFile:
+        picture = base64.b64decode(parsed_file.get("picture", ""))
+        if picture:
+            await self._archive.put(tenant, content_id(picture), picture)
+        fields = {name: value for name, value in parsed_file.items() if name != "picture"}
+        return description.model_copy(update={**fields, "picture_id": content_id(picture) if picture else ""})
 
     async def _fetch(self, url: str) -> bytes:
         """Fetches the content at an address, without credentials. The address of each redirect is checked like the
@@ -132,11 +132,11 @@ async def parse_in_subprocess(content: bytes, seconds: float = _PARSE_SECONDS) -
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(
-        *_PARSER, stdin=pipe, stdout=pipe, stderr=null, env=environment, start_new_session=True
+        *_PARSER_COMMAND, stdin=pipe, stdout=pipe, stderr=null, env=environment, start_new_session=True
     )
     try:
         async with asyncio.timeout(seconds):
-            said, _ = await process.communicate(content)
+            output, _ = await process.communicate(content)
     except TimeoutError as error:
         raise FileFailed("it takes too long") from error
     finally:
@@ -144,8 +144,8 @@ async def parse_in_subprocess(content: bytes, seconds: float = _PARSE_SECONDS) -
             process.kill()
             await process.wait()
     if process.returncode:
-        raise FileFailed(_KILLED_BY.get(-process.returncode, "its parser failed"))
+        raise FileFailed(_CAUSES_BY_SIGNAL.get(-process.returncode, "its parser failed"))
     try:
-        return _PARSED.validate_json(said)
+        return _PARSED_FILE.validate_json(output)
     except (ValidationError, binascii.Error) as error:
         raise FileFailed("its parser failed") from error

@@ -129,18 +129,18 @@ class RedisMadeTools(MadeTools):
         """
         key = keys.learned_keys(tenant).made
         while True:
-            every = await self.list_versions(tenant)
-            versions = [one for one in every if one.name == tool.name]
+            tools = await self.list_versions(tenant)
+            versions = [stored_tool for stored_tool in tools if stored_tool.name == tool.name]
             if versions and versions[-1].code_sha256 == tool.code_sha256 and versions[-1].removed_at is None:
                 return versions[-1]
-            kept = tool.model_copy(update={"version": versions[-1].version + 1 if versions else 1})
-            if len(every) >= _MOST_VERSIONS:
-                return kept
+            new_version = tool.model_copy(update={"version": versions[-1].version + 1 if versions else 1})
+            if len(tools) >= _MOST_VERSIONS:
+                return new_version
             async with bounded_redis_calls(_TIMEOUT_SECONDS):
-                field = keys.made_tool_field(kept.name, kept.version)
-                added = await cast("Awaitable[int]", self._redis.hsetnx(key, field, kept.model_dump_json()))
-            if added:
-                return kept
+                field = keys.made_tool_field(new_version.name, new_version.version)
+                is_added = await cast("Awaitable[int]", self._redis.hsetnx(key, field, new_version.model_dump_json()))
+            if is_added:
+                return new_version
 
 
 class TenantsWithSwitches(Tenants):
@@ -163,11 +163,11 @@ class TenantsWithSwitches(Tenants):
         key = keys.learned_keys(tenant).switches
         try:
             async with bounded_redis_calls(_TIMEOUT_SECONDS):
-                said = await self._scripts.execute("HGET", key, keys.MADE_TOOLS_SWITCH)
+                switch = await self._scripts.execute("HGET", key, keys.MADE_TOOLS_SWITCH)
         except StoreUnavailable as error:
             log.warning("switches_unknown", tenant=tenant, error=str(error))
             return "off"
-        return None if said is None else str(said)
+        return None if switch is None else str(switch)
 
 
 def _with_tool_making_switch(record: TenantRecord, switch: str | None) -> TenantRecord:

@@ -30,10 +30,10 @@ from shared.domain.exact_json import Json, loads, loads_object
 log = structlog.get_logger()
 
 MAX_PAGES = 100
-MAX_NAME = 128
+LONGEST_NAME = 128
 _NO_ENTRY = CatalogueEntry()
-_MOST_COMPILED = 8  # of one listing: by connections that name the same server, each with its catalogue
-PROOF = "purple-agent/proof"  # in a listed tool's _meta: {"read_back": TOOL, "expect": {FIELD: VALUE}}
+_MOST_CONNECTIONS = 8  # of one listing: by connections that name the same server, each with its catalogue
+PROOF_KEY = "purple-agent/proof"  # in a listed tool's _meta: {"read_back": TOOL, "expect": {FIELD: VALUE}}
 
 
 class BadListing(Exception):
@@ -69,14 +69,14 @@ async def list_tools(session: ClientSession) -> ListedTools:
     raise BadListing(f"the tool list does not end after {MAX_PAGES} pages")
 
 
-def tools_of(connection: Connection, listed: Sequence[ListedTool]) -> tuple[Tool, ...]:
+def tools_of(connection: Connection, listed_tools: Sequence[ListedTool]) -> tuple[Tool, ...]:
     """The usable tools, sorted by name. A tool that cannot be used is logged with the reason and left out."""
-    times = Counter(tool.name for tool in listed)
+    counts = Counter(tool.name for tool in listed_tools)
     usable = []
-    for tool in sorted(listed, key=lambda tool: tool.name):
-        reason = f"published {times[tool.name]} times" if times[tool.name] > 1 else _find_tool_fault(tool)
+    for tool in sorted(listed_tools, key=lambda tool: tool.name):
+        reason = f"published {counts[tool.name]} times" if counts[tool.name] > 1 else _find_tool_fault(tool)
         if reason:
-            log.warning("tool_dropped", connection=connection.id, tool=tool.name[:MAX_NAME], reason=reason)
+            log.warning("tool_dropped", connection=connection.id, tool=tool.name[:LONGEST_NAME], reason=reason)
         else:
             usable.append(_build_tool(connection, tool))
     return tuple(usable)
@@ -85,16 +85,16 @@ def tools_of(connection: Connection, listed: Sequence[ListedTool]) -> tuple[Tool
 class CompiledListing:
     """One server's tool list, with its compiled tools by connection. Equal connections get the same tool objects."""
 
-    def __init__(self, listed: Sequence[ListedTool]) -> None:
-        self.listed = listed
+    def __init__(self, listed_tools: Sequence[ListedTool]) -> None:
+        self.listed = listed_tools
         self._compiled: list[tuple[Connection, tuple[Tool, ...]]] = []
 
     def tools_of(self, connection: Connection) -> tuple[Tool, ...]:
-        for compiled, tools in self._compiled:
-            if compiled is connection or compiled == connection:
+        for owner, tools in self._compiled:
+            if owner is connection or owner == connection:
                 return tools
         tools = tools_of(connection, self.listed)
-        self._compiled = [(connection, tools), *self._compiled[: _MOST_COMPILED - 1]]
+        self._compiled = [(connection, tools), *self._compiled[: _MOST_CONNECTIONS - 1]]
         return tools
 
 
@@ -119,9 +119,9 @@ def summarize_error(error: Exception) -> str:
 
 
 def _read_content(texts: Sequence[str], result: CallToolResult) -> Json:
-    parsed = _parse_texts(texts)
-    if parsed:
-        return parsed[0] if len(parsed) == 1 else parsed
+    documents = _parse_texts(texts)
+    if documents:
+        return documents[0] if len(documents) == 1 else documents
     if result.structured_content is not None:
         return loads(json.dumps(result.structured_content))
     return "\n".join(texts) if texts else None
@@ -145,15 +145,15 @@ def _read_text(block: object) -> str:
 
 
 def _find_tool_fault(tool: ListedTool) -> str | None:
-    if not tool.name.strip() or len(tool.name) > MAX_NAME:
-        return f"its name is empty or longer than {MAX_NAME} characters"
+    if not tool.name.strip() or len(tool.name) > LONGEST_NAME:
+        return f"its name is empty or longer than {LONGEST_NAME} characters"
     if tool.input_schema.get("type") != "object":
         return "its input schema is not that of an object"
-    return _schema_fault(json.dumps(tool.input_schema))
+    return _find_fault_in_schema(json.dumps(tool.input_schema))
 
 
 @lru_cache(maxsize=2048)  # lists come again with every task, and a check takes a millisecond
-def _schema_fault(schema_json: str) -> str | None:
+def _find_fault_in_schema(schema_json: str) -> str | None:
     schema = json.loads(schema_json)
     try:
         validator_for(schema, default=Draft202012Validator).check_schema(schema)
@@ -164,17 +164,17 @@ def _schema_fault(schema_json: str) -> str | None:
 
 def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
     entry = connection.catalogue.get(tool.name) or _declared_read_back(tool)
-    said = tool.annotations
-    annotations = ToolAnnotations(said.read_only_hint, said.destructive_hint) if said else None
+    hints = tool.annotations
+    annotations = ToolAnnotations(hints.read_only_hint, hints.destructive_hint) if hints else None
     is_own = not connection.from_request
-    classified = classify_tool(tool.name, annotations, entry, is_own=is_own)
+    classification = classify_tool(tool.name, annotations, entry, is_own=is_own)
     return Tool(
         connection_id=connection.id,
         name=tool.name,
         description=tool.description or "",
         input_schema=loads_object(json.dumps(tool.input_schema)),
-        tool_class=classified.tool_class,
-        why_class=classified.reason,
+        tool_class=classification.tool_class,
+        why_class=classification.reason,
         catalogue=entry,
     )
 
@@ -185,11 +185,11 @@ def _declared_read_back(tool: ListedTool) -> CatalogueEntry:
 
     A read's answer rests on the server's word anyway, so the choice of the read may rest on it too.
     """
-    said = (tool.meta or {}).get(PROOF)
-    if not isinstance(said, dict) or not isinstance(said.get("read_back"), str):
+    proof = (tool.meta or {}).get(PROOF_KEY)
+    if not isinstance(proof, dict) or not isinstance(proof.get("read_back"), str):
         return _NO_ENTRY
-    expect = said.get("expect")
+    expect = proof.get("expect")
     try:
-        return CatalogueEntry(read_back=said["read_back"], expect=expect if isinstance(expect, dict) else {})
+        return CatalogueEntry(read_back=proof["read_back"], expect=expect if isinstance(expect, dict) else {})
     except ValidationError:
         return _NO_ENTRY

@@ -30,20 +30,20 @@ T = TypeVar("T")
 @asynccontextmanager
 async def open_streams(url: str, transport: McpTransport) -> AsyncIterator[tuple["_Streams", "_Streams"]]:
     """Yields the two streams of an MCP session over ``transport``: one to read from, one to write to."""
-    async with transport.client() as http, streamable_http_client(url, http_client=http) as (theirs, to_them), to_them:
-        streams = _Streams(url, transport, to_them)
+    async with transport.client() as http, streamable_http_client(url, http_client=http) as (source, sink), sink:
+        streams = _Streams(url, transport, sink)
 
         async def forward_messages() -> None:
-            async for message in theirs:
+            async for message in source:
                 streams.add(message)
             streams.add(None)
 
         async with asyncio.TaskGroup() as group:
-            passing = group.create_task(forward_messages())
+            forwarding = group.create_task(forward_messages())
             try:
                 yield streams, streams
             finally:
-                passing.cancel()
+                forwarding.cancel()
 
 
 class _WriteStream(Protocol):
@@ -53,8 +53,8 @@ class _WriteStream(Protocol):
 class _Streams:
     """The server's messages in their order, and a writer for messages to it. Both end when the transport closes."""
 
-    def __init__(self, url: str, transport: McpTransport, others: _WriteStream) -> None:
-        self._url, self._transport, self._others = url, transport, others
+    def __init__(self, url: str, transport: McpTransport, outgoing: _WriteStream) -> None:
+        self._url, self._transport, self._outgoing = url, transport, outgoing
         self._received: asyncio.Queue[SessionMessage | Exception | None] = asyncio.Queue()
 
     def add(self, message: SessionMessage | Exception | None) -> None:
@@ -83,13 +83,13 @@ class _Streams:
         """
         call = item.message
         if not isinstance(call, JSONRPCRequest) or call.method != _CALL_METHOD:
-            return await self._others.send(item)
-        stamped = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
-        result = await self._transport.call(self._url, call, stamped or {})
+            return await self._outgoing.send(item)
+        headers = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
+        result = await self._transport.call(self._url, call, headers or {})
         if result is not None:
             return self.add(SessionMessage(result))
         try:
-            await self._others.send(item)
+            await self._outgoing.send(item)
         except BaseException:
             self._transport.drop_answer(call)
             raise
@@ -125,8 +125,8 @@ class McpConnection:
     @property
     def is_usable(self) -> bool:
         """Whether the session can take a call: it is open or still opening, and not closed."""
-        failed = self._opened.done() and (self._opened.cancelled() or self._opened.exception() is not None)
-        return not failed and not self._closing.is_set()
+        has_failed = self._opened.done() and (self._opened.cancelled() or self._opened.exception() is not None)
+        return not has_failed and not self._closing.is_set()
 
     @property
     def is_idle(self) -> bool:

@@ -13,6 +13,7 @@ from services.executor.adapters import mcp_content
 from services.executor.adapters.credentials import NoCredentials
 from services.executor.adapters.mcp_link import McpConnection
 from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
+from services.executor.adapters.server_http import DISCOVERY_SECONDS
 from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, to_builtins, to_exact
@@ -20,18 +21,17 @@ from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
 
-DISCOVERY_SECONDS = 15.0
 MAX_LINKS = 128
 
 # With these the server says that it did not begin the call; any other JSON-RPC error leaves that open.
-_NOT_BEGUN = frozenset({types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.HEADER_MISMATCH})
+_REFUSAL_CODES = frozenset({types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types.INVALID_PARAMS, types.HEADER_MISMATCH})
 
 
 class _ServerListing(mcp_content.CompiledListing):
     """The newest tool list of a server, the session that it came from, and until when it may be used."""
 
-    def __init__(self, link: McpConnection, listed: Sequence[types.Tool], until: float) -> None:
-        super().__init__(listed)
+    def __init__(self, link: McpConnection, tools: Sequence[types.Tool], until: float) -> None:
+        super().__init__(tools)
         self.link, self.until = link, until
 
 
@@ -88,20 +88,15 @@ class McpTools(ToolServers):
 
     @override
     async def call(
-        self,
-        connection: Connection,
-        tool: str,
-        arguments: JsonObject,
-        timeout: float,
-        session_id: str = "",
+        self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        given = to_builtins(arguments)
-        if to_exact(given) != arguments:
-            said = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
-            return ToolAnswer(said, is_error=True, not_begun=True)
-        params = types.CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", given))
-        if connection.traceparent and (here := self._tracer.traceparent()):
-            params = params.model_copy(update={"meta": {"traceparent": here}})  # SEP-414
+        plain_arguments = to_builtins(arguments)
+        if to_exact(plain_arguments) != arguments:
+            refusal = f"{tool} was not called: JSON carries fewer digits than a number in its arguments"
+            return ToolAnswer(refusal, is_error=True, not_begun=True)
+        params = types.CallToolRequestParams(name=tool, arguments=cast("dict[str, JsonValue]", plain_arguments))
+        if connection.traceparent and (traceparent := self._tracer.traceparent()):
+            params = params.model_copy(update={"meta": {"traceparent": traceparent}})  # SEP-414
         try:
             answer = await self._send(connection, types.CallToolRequest(params=params), tool, timeout)
         except (ToolSilent, ToolUnreachable):
@@ -123,8 +118,8 @@ class McpTools(ToolServers):
                     result = await link.translate_errors(session.send_request(request, types.CallToolResult))
             except (TimeoutError, ToolSilent) as error:
                 if session is None:
-                    why = str(error) or "no MCP session in time"
-                    raise ToolUnreachable(f"{tool} was not sent: {why}") from error
+                    cause = str(error) or "no MCP session in time"
+                    raise ToolUnreachable(f"{tool} was not sent: {cause}") from error
                 if isinstance(error, SessionExpired):
                     return ToolAnswer(str(error), is_error=True, not_begun=True)
                 if isinstance(error, ToolSilent):
@@ -144,35 +139,33 @@ class McpTools(ToolServers):
         return link
 
     def _close_longest_idle(self) -> None:
-        """Closes the session that was idle longest if there are too many. A server that only one task named may never
-        be asked again.
-        """
+        """Closes the session that was idle longest if there are too many: its server may never be asked again."""
         idle = [key for key, link in self._links.items() if link.is_idle]
         if len(self._links) >= self._max_links and idle:
             self._links.pop(idle[0]).close()
 
     async def _get_or_fetch_listing(self, connection: Connection) -> _ServerListing:
-        link, kept = self._get_or_open_link(connection), self._listings.get(connection.server_key)
+        link, listing = self._get_or_open_link(connection), self._listings.get(connection.server_key)
         clock = asyncio.get_running_loop().time
-        if kept is not None and kept.link is link and clock() < kept.until:
-            return kept
+        if listing is not None and listing.link is link and clock() < listing.until:
+            return listing
         try:
-            listed = await _list_tools(link)
+            tool_list = await _list_tools(link)
         except SessionExpired:  # a list may be asked for again, unlike a call
             link = self._get_or_open_link(connection)
-            listed = await _list_tools(link)
-        kept = self._listings.get(connection.server_key)  # others may have asked meanwhile, and compiled the same
-        until = clock() + min(self._list_seconds, listed.seconds)
-        if kept is not None and kept.listed == listed.tools:
-            kept.link, kept.until = link, until
+            tool_list = await _list_tools(link)
+        listing = self._listings.get(connection.server_key)  # others may have asked meanwhile, and compiled the same
+        until = clock() + min(self._list_seconds, tool_list.seconds)
+        if listing is not None and listing.listed == tool_list.tools:
+            listing.link, listing.until = link, until
         else:
-            kept = _ServerListing(link, listed.tools, until)
-        return self._listings.put(connection.server_key, kept)
+            listing = _ServerListing(link, tool_list.tools, until)
+        return self._listings.put(connection.server_key, listing)
 
     def _expire_listing(self, connection: Connection) -> None:
         """Marks the server's tool list as outdated, so that the next task fetches it again."""
-        if kept := self._listings.get(connection.server_key):
-            kept.until = 0.0
+        if listing := self._listings.get(connection.server_key):
+            listing.until = 0.0
 
 
 async def _list_tools(link: McpConnection) -> mcp_content.ListedTools:
@@ -181,6 +174,6 @@ async def _list_tools(link: McpConnection) -> mcp_content.ListedTools:
 
 
 def _refusal_as_answer(tool: str, error: MCPError) -> ToolAnswer:
-    if error.code in _NOT_BEGUN:
+    if error.code in _REFUSAL_CODES:
         return ToolAnswer(error.message, is_error=True, not_begun=True)
     raise ToolSilent(f"{tool}: the server broke off: {error.message}") from error

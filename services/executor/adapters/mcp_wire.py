@@ -41,7 +41,7 @@ _HEADERS = {
     "content-type": "application/json",
     "user-agent": USER_AGENT,
 }
-_TRANSPORT_ERROR, _MARK = -32099, "mark"
+_TRANSPORT_ERROR, _MARK_FIELD = -32099, "mark"
 _MOST_TROUBLES = 1024  # of errors that nobody asked about
 _encode_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _read_url = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called again and again
@@ -71,18 +71,14 @@ class McpTransport(httpx2.AsyncBaseTransport):
         self._troubles = LruCache[str, ToolUnreachable | ToolSilent](_MOST_TROUBLES)
 
     def client(self) -> httpx2.AsyncClient:
-        """An HTTP client over this transport. It asks for uncompressed answers, so that the bytes received bound their
-        size.
-        """
+        """An HTTP client over this transport. It asks for uncompressed answers, whose size can be bounded."""
         self._session = ""
         return httpx2.AsyncClient(transport=self, timeout=_TIMEOUT, headers={"accept-encoding": "identity"})
 
     def pop_port_error(self, error: MCPError) -> ToolUnreachable | ToolSilent | None:
-        """The port's error behind a JSON-RPC error that this transport made; None for an error that the server itself
-        sent.
-        """
+        """The port's error behind a JSON-RPC error that this transport made; None if the server itself sent it."""
         data = error.data if isinstance(error.data, dict) else {}
-        return self._troubles.pop(str(data.get(_MARK)), None)
+        return self._troubles.pop(str(data.get(_MARK_FIELD)), None)
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -145,9 +141,9 @@ class McpTransport(httpx2.AsyncBaseTransport):
     def _build_failure(self, message: Mapping[str, JsonValue], trouble: ToolUnreachable | ToolSilent) -> "_WireAnswer":
         mark = secrets.token_hex(16)
         self._troubles.put(mark, trouble)
-        error = {"code": _TRANSPORT_ERROR, "message": str(trouble), "data": {_MARK: mark}}
-        said = _encode_message({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
-        return _WireAnswer(502, {"content-type": "application/json"}, said)
+        error = {"code": _TRANSPORT_ERROR, "message": str(trouble), "data": {_MARK_FIELD: mark}}
+        body = _encode_message({"jsonrpc": "2.0", "id": message.get("id"), "error": error})
+        return _WireAnswer(502, {"content-type": "application/json"}, body)
 
 
 class _WireAnswer(NamedTuple):
@@ -174,7 +170,7 @@ async def _read_usable_answer(response: httpx2.Response, message: Mapping[str, J
         if kind == "text/event-stream":
             stream = _BoundedStream(response)
             return _WireAnswer(response.status_code, response.headers, stream=stream)
-        body = b"".join([part async for part in bounded_parts(response)])
+        body = b"".join([chunk async for chunk in bounded_parts(response)])
     except BaseException:
         await response.aclose()
         raise
@@ -226,8 +222,8 @@ class _BoundedStream(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
-            async for part in bounded_parts(self._response):
-                yield part
+            async for chunk in bounded_parts(self._response):
+                yield chunk
         except ToolSilent as error:
             raise httpx2.ReadError(str(error)) from error
 

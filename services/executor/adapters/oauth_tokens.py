@@ -19,16 +19,16 @@ from shared.infra.guarded_http import guarded_client
 from shared.infra.tls import trusted_certificates
 
 TOKEN_SECONDS = 10.0
-MAX_ANSWER = 64 * 1024
-USUAL_LIFE = 300  # seconds, where the answer does not say
-EARLY = 30.0  # so long before its end a token is no longer used, or a tenth of its life if that is less
-CALM_SECONDS = 5.0  # a server that takes no token at all does not have us ask for one with each call
-MAX_KEPT = 1024
+MAX_ANSWER_BYTES = 64 * 1024
+DEFAULT_LIFE_SECONDS = 300  # seconds, where the answer does not say
+EXPIRY_MARGIN_SECONDS = 30.0  # so long before its end a token is no longer used, or a tenth of its life if that is less
+RENEWAL_PAUSE_SECONDS = 5.0  # a server that takes no token at all does not have us ask for one with each call
+MOST_SECRETS_CACHED = 1024
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
 
 
-ReadsSecret: TypeAlias = "Callable[[bool], Awaitable[str]]"  # with True: anew, not as it was kept
+SecretReader: TypeAlias = "Callable[[bool], Awaitable[str]]"  # with True: anew, not as it was kept
 
 
 class AccessToken(NamedTuple):
@@ -56,9 +56,9 @@ class TokenEndpoints:
         tls = trusted_certificates()
         self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False, verify=tls)
         self._guarded = guarded_client(guard, limit) if guard else self._client
-        self._kept = LruCache[str, AccessToken](MAX_KEPT)
-        self._asking = WeakValueDictionary[str, _SharedRequest]()
-        self._renewed = LruCache[str, float](MAX_KEPT)  # when a refused token was last replaced
+        self._cached = LruCache[str, AccessToken](MOST_SECRETS_CACHED)
+        self._requests = WeakValueDictionary[str, _SharedRequest]()
+        self._renewed_at = LruCache[str, float](MOST_SECRETS_CACHED)  # when a refused token was last replaced
 
     async def __aenter__(self) -> Self:
         return self
@@ -69,50 +69,48 @@ class TokenEndpoints:
 
     def cached_token(self, owner: str, credential: Credential, refused: str = "") -> str | None:
         """A cached token that has not expired and is not the ``refused`` one; None if there is none."""
-        token = self._kept.get(_token_key(owner, credential))
+        token = self._cached.get(_token_key(owner, credential))
         if token is None or token.value == refused or asyncio.get_running_loop().time() >= token.until:
             return None
         return token.value
 
-    async def get_token(self, owner: str, credential: Credential, secret: ReadsSecret, refused: str = "") -> str:
+    async def get_token(self, owner: str, credential: Credential, secret: SecretReader, refused: str = "") -> str:
         """An access token. A ``refused`` one is replaced once for all callers that hold it; one that was
         replaced a moment ago is returned again. Raises ``CredentialUnavailable``.
         """
         name = _token_key(owner, credential)
-        asking = self._asking.setdefault(name, _SharedRequest())
-        before = len(asking.failures)
-        async with asking.lock:
-            if kept := self.cached_token(owner, credential, refused):
-                return kept
+        shared = self._requests.setdefault(name, _SharedRequest())
+        failure_count = len(shared.failures)
+        async with shared.lock:
+            if token_value := self.cached_token(owner, credential, refused):
+                return token_value
             now = asyncio.get_running_loop().time()
-            if refused and now < self._renewed.get(name, -CALM_SECONDS) + CALM_SECONDS:
+            if refused and now < self._renewed_at.get(name, -RENEWAL_PAUSE_SECONDS) + RENEWAL_PAUSE_SECONDS:
                 return refused
-            if meanwhile := asking.failures[before:]:
-                raise CredentialUnavailable(meanwhile[-1])
+            if new_failures := shared.failures[failure_count:]:
+                raise CredentialUnavailable(new_failures[-1])
             try:
                 client = self._guarded if owner else self._client
                 token = await self._request_with_fresh_secret(client, credential, secret)
             except CredentialUnavailable as error:
-                asking.failures.append(str(error))
+                shared.failures.append(str(error))
                 raise
             if refused:
-                self._renewed.put(name, now)
-            return self._kept.put(name, token).value
+                self._renewed_at.put(name, now)
+            return self._cached.put(name, token).value
 
     async def _request_with_fresh_secret(
-        self, client: httpx.AsyncClient, credential: Credential, secret: ReadsSecret
+        self, client: httpx.AsyncClient, credential: Credential, secret: SecretReader
     ) -> AccessToken:
-        """Requests a token. If the endpoint refuses the client's secret, the secret is read again and, if it differs,
-        tried once more.
-        """
-        given = await secret(False)
+        """Requests a token. A secret that the endpoint refuses is read again and, if it differs, tried once more."""
+        known_secret = await secret(False)
         try:
-            return await self._request_token(client, credential, given)
+            return await self._request_token(client, credential, known_secret)
         except _ClientRefused:
-            other = await secret(True)
-            if other == given:
+            fresh_secret = await secret(True)
+            if fresh_secret == known_secret:
                 raise
-            return await self._request_token(client, credential, other)
+            return await self._request_token(client, credential, fresh_secret)
 
     async def _request_token(self, client: httpx.AsyncClient, credential: Credential, secret: str) -> AccessToken:
         began = asyncio.get_running_loop().time()
@@ -120,15 +118,15 @@ class TokenEndpoints:
             async with asyncio.timeout(TOKEN_SECONDS):
                 status, body = await _read_answer(client, _build_request(client, credential, secret))
         except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
-            why = f"its token endpoint does not answer ({type(error).__name__})"
-            raise CredentialUnavailable(_describe_failure(credential, why)) from None
+            cause = f"its token endpoint does not answer ({type(error).__name__})"
+            raise CredentialUnavailable(_describe_failure(credential, cause)) from None
         answer = _object_or_empty(body)
         if status == 200 and answer:
             return _read_token(credential, answer, began)
-        said = str(answer.get("error", ""))
-        code = f", {said}" if _ERROR_CODE.fullmatch(said) else ""
+        error_code = str(answer.get("error", ""))
+        code = f", {error_code}" if _ERROR_CODE.fullmatch(error_code) else ""
         sentence = _describe_failure(credential, f"its token endpoint refused with HTTP {status}{code}")
-        raise (_ClientRefused if status == 401 or said == "invalid_client" else CredentialUnavailable)(sentence)
+        raise (_ClientRefused if status == 401 or error_code == "invalid_client" else CredentialUnavailable)(sentence)
 
 
 class _ClientRefused(CredentialUnavailable):
@@ -139,9 +137,9 @@ async def _read_answer(client: httpx.AsyncClient, request: httpx.Request) -> tup
     response = await client.send(request, stream=True)
     try:
         body = bytearray()
-        async for part in response.aiter_raw():  # none asks for a compressed answer
-            body += part
-            if len(body) > MAX_ANSWER:
+        async for chunk in response.aiter_raw():  # none asks for a compressed answer
+            body += chunk
+            if len(body) > MAX_ANSWER_BYTES:
                 return response.status_code, b""
     finally:
         await response.aclose()
@@ -156,22 +154,20 @@ def _build_request(client: httpx.AsyncClient, credential: Credential, secret: st
     else:  # both halves are form-encoded first (RFC 6749, 2.3.1)
         basic = httpx.BasicAuth(quote_plus(credential.client_id), quote_plus(secret))
         headers["authorization"] = next(basic.auth_flow(httpx.Request("POST", "http://x"))).headers["authorization"]
-    given = {name: value for name, value in form.items() if value}
-    return client.build_request("POST", credential.token_url, data=given, headers=headers)
+    fields = {name: value for name, value in form.items() if value}
+    return client.build_request("POST", credential.token_url, data=fields, headers=headers)
 
 
 def _read_token(credential: Credential, answer: JsonObject, began: float) -> AccessToken:
-    value, kind, life = answer.get("access_token"), answer.get("token_type", "bearer"), answer.get("expires_in")
-    if not isinstance(value, str) or not _TOKEN.fullmatch(value):
-        raise CredentialUnavailable(
-            _describe_failure(credential, "its token endpoint answered without a usable access_token")
-        )
-    if str(kind).lower() != "bearer":
-        raise CredentialUnavailable(
-            _describe_failure(credential, "its token endpoint gave a token that is no bearer token")
-        )
+    token, token_type, life = answer.get("access_token"), answer.get("token_type", "bearer"), answer.get("expires_in")
+    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+        cause = "its token endpoint answered without a usable access_token"
+        raise CredentialUnavailable(_describe_failure(credential, cause))
+    if str(token_type).lower() != "bearer":
+        cause = "its token endpoint gave a token that is no bearer token"
+        raise CredentialUnavailable(_describe_failure(credential, cause))
     seconds = read_lifetime(life)
-    return AccessToken(value, began + seconds - min(EARLY, seconds / 10))
+    return AccessToken(token, began + seconds - min(EXPIRY_MARGIN_SECONDS, seconds / 10))
 
 
 def read_lifetime(expires_in: object) -> float:
@@ -179,10 +175,10 @@ def read_lifetime(expires_in: object) -> float:
     unusable value gives the default.
     """
     try:
-        seconds = float(str(expires_in)) if expires_in is not None else USUAL_LIFE
+        seconds = float(str(expires_in)) if expires_in is not None else DEFAULT_LIFE_SECONDS
     except ValueError:
-        return USUAL_LIFE
-    return USUAL_LIFE if math.isnan(seconds) else min(max(seconds, 1.0), 86_400.0)
+        return DEFAULT_LIFE_SECONDS
+    return DEFAULT_LIFE_SECONDS if math.isnan(seconds) else min(max(seconds, 1.0), 86_400.0)
 
 
 def _object_or_empty(body: bytes) -> JsonObject:
@@ -193,8 +189,8 @@ def _object_or_empty(body: bytes) -> JsonObject:
         return {}
 
 
-def _describe_failure(credential: Credential, why: str) -> str:
-    return f"no token for the credential {credential.reference}: {why} ({credential.token_url})"
+def _describe_failure(credential: Credential, cause: str) -> str:
+    return f"no token for the credential {credential.reference}: {cause} ({credential.token_url})"
 
 
 def _token_key(owner: str, credential: Credential) -> str:

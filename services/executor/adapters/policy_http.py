@@ -26,7 +26,7 @@ T = TypeVar("T")
 _TIMEOUT_SECONDS = 5.0
 _HEADERS = httpx2.Headers({"content-type": "application/json"})
 _MOST_HASHES = 64
-_FORESEEN_SECONDS = 30.0  # what a service of another version would say is heard of then
+_PROVISIONAL_SECONDS = 30.0  # what a service of another version would say is heard of then
 
 
 class HttpPolicy(PolicyService):
@@ -47,7 +47,7 @@ class HttpPolicy(PolicyService):
         self._url = url
         self._tracer = tracer
         self._seconds = seconds
-        self._foreseen = LruCache[str, _CachedVerdict](_MOST_HASHES)
+        self._provisional = LruCache[str, _CachedVerdict](_MOST_HASHES)
         self._timeout = httpx2.Timeout(seconds).as_dict()
         self._read_url = lru_cache(maxsize=_MOST_HASHES)(lambda path: httpx2.URL(f"{url.rstrip('/')}{path}"))
         self._transport = transport or AiohttpTransport()
@@ -55,12 +55,12 @@ class HttpPolicy(PolicyService):
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         if not _depends_on_policies_alone(request):
             return await self._ask_service("evaluate", request, Verdict)
-        named, now = _hash_of(_same_policies(request.policies)), asyncio.get_running_loop().time()
-        kept = self._foreseen.look_up(named)
-        if kept is None or kept.until < now:
+        policy_key, now = _hash_of(_same_policies(request.policies)), asyncio.get_running_loop().time()
+        cached_verdict = self._provisional.look_up(policy_key)
+        if cached_verdict is None or cached_verdict.until < now:
             verdict = await self._ask_service("evaluate", request, Verdict)
-            kept = self._foreseen.put(named, _CachedVerdict(verdict, now + _FORESEEN_SECONDS))
-        return kept.verdict.model_copy(update={"context_hash": context_hash(request)})
+            cached_verdict = self._provisional.put(policy_key, _CachedVerdict(verdict, now + _PROVISIONAL_SECONDS))
+        return cached_verdict.verdict.model_copy(update={"context_hash": context_hash(request)})
 
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
         return await self._ask_service("allowances", request, Allowances)
@@ -82,22 +82,22 @@ class HttpPolicy(PolicyService):
 
     async def _fetch_answer(self, question: str, request: PolicyContract, shape: type[Answer]) -> Answer:
         if isinstance(request, EvaluateRequest | AllowanceRequest) and request.policies:
-            named = _hash_of(_same_policies(request.policies))
-            short = request.model_copy(update={"policies": ()})
-            response = await self._post(f"/v1/policies/{named}/{question}", short)
+            known_hash = _hash_of(_same_policies(request.policies))
+            named_request = request.model_copy(update={"policies": ()})
+            response = await self._post(f"/v1/policies/{known_hash}/{question}", named_request)
             if response.status_code != httpx2.codes.NOT_FOUND:  # neither forgotten, nor a service of the version before
-                return _require_hash(named, _parse_answer(response, shape))
+                return _require_hash(known_hash, _parse_answer(response, shape))
         return _parse_answer(await self._post(f"/v1/{question}", request), shape)
 
     async def _post(self, path: str, request: PolicyContract) -> httpx2.Response:
-        sent = httpx2.Request("POST", self._read_url(path), content=request.to_json(), headers=_HEADERS)
-        if here := self._tracer.traceparent():
-            sent.headers["traceparent"] = here
-        sent.extensions["timeout"] = self._timeout
+        http_request = httpx2.Request("POST", self._read_url(path), content=request.to_json(), headers=_HEADERS)
+        if traceparent := self._tracer.traceparent():
+            http_request.headers["traceparent"] = traceparent
+        http_request.extensions["timeout"] = self._timeout
         try:
-            response = await self._transport.handle_async_request(sent)
+            response = await self._transport.handle_async_request(http_request)
         except httpx2.ConnectError:
-            response = await self._transport.handle_async_request(sent)
+            response = await self._transport.handle_async_request(http_request)
         try:
             await response.aread()
         finally:
@@ -116,11 +116,9 @@ class _CachedVerdict(NamedTuple):
 
 
 def _depends_on_policies_alone(request: EvaluateRequest) -> bool:
-    """Whether every such request under the same policies gets the same verdict: it has only a task's text, and no rule
-    judges texts.
-    """
-    asked = (request.binding, request.calls, request.context, request.history, request.confirmations, request.plan_hash)
-    return not any(asked) and not any(policy.judges_texts for policy in request.policies)
+    """Whether every such request gets the same verdict: it has only a task's text, and no rule judges texts."""
+    facts = (request.binding, request.calls, request.context, request.history, request.confirmations, request.plan_hash)
+    return not any(facts) and not any(policy.judges_texts for policy in request.policies)
 
 
 _same_policies = InternedTuples[Policy](_MOST_HASHES)
@@ -161,8 +159,8 @@ class RetryingPolicy(PolicyService):
         self._service, self._meter, self._pauses = service, meter, pauses
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        decides = request.binding or any(policy.judges_texts for policy in request.policies)
-        pauses = self._pauses if decides else ()
+        may_differ = request.binding or any(policy.judges_texts for policy in request.policies)
+        pauses = self._pauses if may_differ else ()
         return await self._ask_and_count("verdict", lambda: self._service.evaluate(request), pauses, strictest_result)
 
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
@@ -178,14 +176,14 @@ class RetryingPolicy(PolicyService):
         pauses: tuple[float, ...],
         word: Callable[[T], str] = lambda _: "answered",
     ) -> T:
-        began, answer = perf_counter(), "given_up"
+        began, result = perf_counter(), "given_up"
         try:
-            found = await retry_with_pauses(ask, (PolicyUnavailable,), pauses)
-            answer = word(found)
+            answer = await retry_with_pauses(ask, (PolicyUnavailable,), pauses)
+            result = word(answer)
         except PolicyUnavailable:
-            answer = "unavailable"
+            result = "unavailable"
             raise
         finally:
             self._meter.observe(metric_names.POLICY_SECONDS, perf_counter() - began, question=question)
-            self._meter.add(metric_names.POLICY_ASKED, question=question, answer=answer)
-        return found
+            self._meter.add(metric_names.POLICY_ASKED, question=question, answer=result)
+        return answer

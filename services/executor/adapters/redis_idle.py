@@ -41,18 +41,18 @@ class ArchivedSession(Contract):
     idle_since: datetime
 
 
-_AGAIN_MS = 30_000
-SESSION: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
+_RETRY_MS = 30_000
+SESSION_STATE: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
 
 
 class RedisIdleSessions(ScriptedStore, IdleSessions):
-    async def claim(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[SessionName, ...]:
-        each = max(1, most // max(1, len(partitions)))
-        arguments = [each, _AGAIN_MS, int(idle_seconds * 1000)]
+    async def claim(self, partitions: Collection[int], idle_seconds: float, limit: int) -> tuple[SessionName, ...]:
+        share = max(1, limit // max(1, len(partitions)))
+        arguments = [share, _RETRY_MS, int(idle_seconds * 1000)]
         calls = [([keys.partition_keys(number).idle], arguments) for number in partitions]
-        found = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
+        rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return tuple(
-            SessionName(*keys.unpack_member(keys.SessionMember, member)) for members in found for member in members
+            SessionName(*keys.unpack_member(keys.SessionMember, member)) for members in rows for member in members
         )
 
     async def read(self, session: SessionName) -> PackedSession | None:
@@ -60,20 +60,20 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         whether the session has work.
         """
         name = keys.session_keys(*session).session
-        found = await self._scripts.execute("HMGET", name, "owner", "state", "last")
-        owner, state, last = (str(part or "") for part in cast("list[str | None]", found))
+        reply = await self._scripts.execute("HMGET", name, "owner", "state", "last")
+        owner, state, last_task_id = (str(field or "") for field in cast("list[str | None]", reply))
         if not state:
             await self.take_off_idle_list([session])
             return None
-        archived = ArchivedSession(
+        session_record = ArchivedSession(
             tenant=session.tenant,
             session_id=session.session_id,
             owner=owner,
             memory=json.loads(state),
-            last_task=await self._read_last_task(session, last),
+            last_task=await self._read_last_task(session, last_task_id),
             idle_since=datetime.now(UTC),
         )
-        return PackedSession(archived.model_dump_json().encode(), state)
+        return PackedSession(session_record.model_dump_json().encode(), state)
 
     async def evict(self, session: SessionName, mark: str) -> bool:
         names = keys_for("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
@@ -86,10 +86,10 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
     async def _read_last_task(self, session: SessionName, task_id: str) -> LastTask | None:
         """The session's newest task, from its record; None if the record has expired."""
         name = keys.task_keys(session.tenant, session.session_id, task_id).record
-        stored = await self._scripts.execute("HGET", name, "json") if task_id else None
-        if stored is None:
+        row = await self._scripts.execute("HGET", name, "json") if task_id else None
+        if row is None:
             return None
-        record = read_record(cast("str | bytes", stored))
+        record = read_record(cast("str | bytes", row))
         states = record.metadata.get("states")
         return LastTask(
             task_id=task_id,
@@ -110,10 +110,10 @@ async def restore_session(archive: Archive | None, session: SessionName, owner: 
         raise SessionUnavailable("what the session remembers lies in the archive, and ARCHIVE_URL names none")
     try:
         content = await archive.get(session.tenant, session.session_id)
-        found = ArchivedSession.model_validate_json(content) if content is not None else None
-        if found is None or found.owner != owner:
+        session_record = ArchivedSession.model_validate_json(content) if content is not None else None
+        if session_record is None or session_record.owner != owner:
             return SessionState()
-        return SESSION.validate_json(json.dumps(found.memory))
+        return SESSION_STATE.validate_json(json.dumps(session_record.memory))
     except ArchiveUnavailable as error:
         raise SessionUnavailable(f"what the session remembers cannot be had from the archive: {error}") from error
     except ValidationError as error:

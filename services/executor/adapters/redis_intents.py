@@ -18,9 +18,7 @@ _CLOCKS_APART = timedelta(seconds=2)  # between the gateways' and the store's
 
 
 class WriteRefusal(NamedTuple):
-    """Why a write must not be sent although its intent is stored. ``entry``: the ledger entry to settle it with;
-    ``error``: what to raise.
-    """
+    """Why a write must not be sent although its intent is stored: the entry to settle it with, and what to raise."""
 
     entry: LedgerEntry
     error: Exception
@@ -85,12 +83,12 @@ class StoredIntents:
 
     @property
     def _is_task_older_than_a_loss(self) -> bool:
-        lost = (
+        loss_times = (
             self._lineage.restored_at,
             self._lineage.crashed_at,
             None if self.replicas_to_confirm else self._lineage.failed_over_at,
         )
-        return any(moment and self._work.record.accepted_at <= moment + _CLOCKS_APART for moment in lost)
+        return any(moment and self._work.record.accepted_at <= moment + _CLOCKS_APART for moment in loss_times)
 
     def _is_turn_older_than(self, moment: datetime | None) -> bool:
         return moment is not None and self._work.turn.received_at <= moment + _CLOCKS_APART
@@ -111,5 +109,5 @@ def mark_possibly_sent(entry: LedgerEntry) -> LedgerEntry:
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 
 
-def _unsent_refusal(entry: LedgerEntry, why: str) -> WriteRefusal:
-    return WriteRefusal(entry.model_copy(update={"status": WriteStatus.UNSENT, "note": why}), StoreUnavailable(why))
+def _unsent_refusal(entry: LedgerEntry, note: str) -> WriteRefusal:
+    return WriteRefusal(entry.model_copy(update={"status": WriteStatus.UNSENT, "note": note}), StoreUnavailable(note))

@@ -24,7 +24,7 @@ from shared.ports.store import StoreUnavailable
 _TIMEOUT_SECONDS = 1.0  # a task goes on without experience rather than wait for it
 _TOOLS_KEPT = 2000
 _PROCESSES_KEPT = 500
-_MOST_ROWS = 20_000  # of all tenants that are held as they were read last: a tenant has at most 1,700
+_MOST_ROWS_CACHED = 20_000  # of all tenants that are held as they were read last: a tenant has at most 1,700
 
 log = structlog.get_logger()
 Lesson = TypeVar("Lesson", bound=Contract)
@@ -36,50 +36,50 @@ class RedisLearned(Learned):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._scripts = Scripts(redis, patience=0)
-        self._noted: dict[str, frozenset[str]] = {}
+        self._sent_names: dict[str, frozenset[str]] = {}
         self._lessons = _LessonCache()
 
     async def recall(self, tenant: str, process_type: str) -> Experience:
         fields = [field for strategy in Strategy for field in keys.arm_fields(process_type, strategy)]
-        tried = [keys.accuracy_field(process_type, kind.value) for kind in ThresholdKind]
-        mark, held = self._lessons.get_with_mark(tenant)
-        asked: list[Argument] = [mark, CASES_KEPT, FACTS_KEPT, len(fields), *fields, *tried]
+        accuracy_fields = [keys.accuracy_field(process_type, kind.value) for kind in ThresholdKind]
+        mark, lessons = self._lessons.get_with_mark(tenant)
+        arguments: list[Argument] = [mark, CASES_KEPT, FACTS_KEPT, len(fields), *fields, *accuracy_fields]
         async with bounded_redis_calls(_TIMEOUT_SECONDS):
-            found = await self._scripts.run("recall", keys_for("recall", keys.learned_keys(tenant)), asked)
-        mark, numbers, accuracy, designed, *changed = cast(
-            "tuple[str, list[str | None], list[str | None], list[str], list[list[str]]]", found
+            reply = await self._scripts.run("recall", keys_for("recall", keys.learned_keys(tenant)), arguments)
+        mark, numbers, accuracy_rows, process_types, *changed_rows = cast(
+            "tuple[str, list[str | None], list[str | None], list[str], list[list[str]]]", reply
         )
-        for rows in changed:
-            held = self._lessons.parse_and_cache(tenant, mark, (*rows[:2], rows[2][:ENTITIES_KEPT]))
-        cases, facts, entities = (one.lessons for one in held)
+        for rows in changed_rows:
+            lessons = self._lessons.parse_and_cache(tenant, mark, (*rows[:2], rows[2][:ENTITIES_KEPT]))
+        cases, facts, entities = (rows_of_kind.lessons for rows_of_kind in lessons)
+        accuracies: dict[ThresholdKind, Accuracy] = {}
+        for kind, row in zip(ThresholdKind, accuracy_rows, strict=True):
+            if row is not None and (parsed_rows := _parse_rows(Accuracy, tenant, [row])):
+                accuracies[kind] = parsed_rows[row]
         return Experience(
             _read_arms(numbers),
             cast("tuple[CaseEntry, ...]", cases),
             cast("tuple[KnownFact, ...]", facts),
             cast("tuple[KnownEntity, ...]", entities),
-            {
-                kind: read
-                for kind, row in zip(ThresholdKind, accuracy, strict=True)
-                for read in _parse_rows(Accuracy, tenant, [row] if row else []).values()
-            },
-            tuple(sorted(designed)),
+            accuracies,
+            tuple(sorted(process_types)),
         )
 
     async def add_tool_names(self, tenant: str, names: frozenset[str]) -> None:
         """Adds the names to the tenant's set of tools; names that this process has written are not sent again."""
-        new = names - self._noted.get(tenant, frozenset())
-        if not new:
+        new_names = names - self._sent_names.get(tenant, frozenset())
+        if not new_names:
             return
         key = keys.learned_keys(tenant).tools
-        free = _TOOLS_KEPT - cast(int, await self._scripts.execute("SCARD", key))
-        if free > 0:
-            await self._scripts.execute("SADD", key, *sorted(new)[:free])
-        self._noted[tenant] = self._noted.get(tenant, frozenset()) | new
+        free_places = _TOOLS_KEPT - cast(int, await self._scripts.execute("SCARD", key))
+        if free_places > 0:
+            await self._scripts.execute("SADD", key, *sorted(new_names)[:free_places])
+        self._sent_names[tenant] = self._sent_names.get(tenant, frozenset()) | new_names
 
     async def get_translation(self, tenant: str, key: str) -> str | None:
         async with bounded_redis_calls(_TIMEOUT_SECONDS):
-            kept = await self._redis.getex(keys.prose_translation_key(tenant, key), ex=keys.TRANSLATED_SECONDS)
-        return None if kept is None else str(kept)
+            text = await self._redis.getex(keys.prose_translation_key(tenant, key), ex=keys.TRANSLATED_SECONDS)
+        return None if text is None else str(text)
 
     async def store_translation(self, tenant: str, key: str, text: str) -> None:
         async with bounded_redis_calls(_TIMEOUT_SECONDS):
@@ -87,23 +87,23 @@ class RedisLearned(Learned):
 
     async def list_process_types(self, tenant: str) -> tuple[str, ...]:
         async with bounded_redis_calls(_TIMEOUT_SECONDS):
-            kept = await cast("Awaitable[list[str]]", self._redis.hkeys(keys.learned_keys(tenant).synthesized))
-        return tuple(sorted(kept))
+            names = await cast("Awaitable[list[str]]", self._redis.hkeys(keys.learned_keys(tenant).synthesized))
+        return tuple(sorted(names))
 
     async def get_process(self, tenant: str, process_type: str) -> str | None:
         async with bounded_redis_calls(_TIMEOUT_SECONDS):
-            kept = await cast(
+            text = await cast(
                 "Awaitable[str | None]", self._redis.hget(keys.learned_keys(tenant).synthesized, process_type)
             )
-        return None if kept is None else str(kept)
+        return None if text is None else str(text)
 
     async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         key = keys.learned_keys(tenant).synthesized
-        kept, count = await self._scripts.execute_many(("HGET", key, process_type), ("HLEN", key))
-        if kept is None and cast(int, count) < _PROCESSES_KEPT:
-            rows = ("HSETNX", key, process_type, text), ("HGET", key, process_type)
-            _, kept = await self._scripts.execute_many(*rows)
-        return text if kept is None else str(kept)
+        stored_text, count = await self._scripts.execute_many(("HGET", key, process_type), ("HLEN", key))
+        if stored_text is None and cast(int, count) < _PROCESSES_KEPT:
+            commands = ("HSETNX", key, process_type, text), ("HGET", key, process_type)
+            _, stored_text = await self._scripts.execute_many(*commands)
+        return text if stored_text is None else str(stored_text)
 
 
 def _read_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:
@@ -126,8 +126,8 @@ class _ParsedRows(NamedTuple):
     by_row: Mapping[str, Contract]
 
 
-_KINDS: tuple[type[Contract], ...] = (CaseEntry, KnownFact, KnownEntity)
-_NO_ROWS = tuple(_ParsedRows([], (), {}) for _ in _KINDS)
+_LESSON_TYPES: tuple[type[Contract], ...] = (CaseEntry, KnownFact, KnownEntity)
+_NOTHING_PARSED = tuple(_ParsedRows([], (), {}) for _ in _LESSON_TYPES)
 
 
 class _LessonCache:
@@ -137,27 +137,28 @@ class _LessonCache:
     """
 
     def __init__(self) -> None:
-        self._held = WeightedCache[str, tuple[str, tuple[_ParsedRows, ...]]](_MOST_ROWS)
+        self._parsed = WeightedCache[str, tuple[str, tuple[_ParsedRows, ...]]](_MOST_ROWS_CACHED)
 
     def get_with_mark(self, tenant: str) -> tuple[str, tuple[_ParsedRows, ...]]:
         """The version mark of the tenant's cached lessons, and the lessons of each kind."""
-        return self._held.look_up(tenant) or ("", _NO_ROWS)
+        return self._parsed.look_up(tenant) or ("", _NOTHING_PARSED)
 
     def parse_and_cache(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_ParsedRows, ...]:
         """Parses the rows of each kind and caches the result. An unchanged row gives the same object as before."""
-        _, before = self.get_with_mark(tenant)
-        found = tuple(
-            _parse_new_rows(kind, tenant, now, held) for kind, now, held in zip(_KINDS, rows, before, strict=True)
-        )
-        self._held.put(tenant, (mark, found), sum(len(one.rows) for one in found))
-        return found
+        _, cached_rows = self.get_with_mark(tenant)
+        pairs = zip(_LESSON_TYPES, rows, cached_rows, strict=True)
+        parsed_rows = tuple(_parse_new_rows(kind, tenant, kind_rows, old_rows) for kind, kind_rows, old_rows in pairs)
+        self._parsed.put(tenant, (mark, parsed_rows), sum(len(row.rows) for row in parsed_rows))
+        return parsed_rows
 
 
-def _parse_new_rows(kind: type[Contract], tenant: str, rows: list[str], before: _ParsedRows) -> _ParsedRows:
-    if before.rows == rows:
-        return before
-    new = _parse_rows(kind, tenant, [row for row in rows if row not in before.by_row])
-    by_row = {row: new.get(row) or before.by_row[row] for row in rows if row in new or row in before.by_row}
+def _parse_new_rows(kind: type[Contract], tenant: str, rows: list[str], cache: _ParsedRows) -> _ParsedRows:
+    if cache.rows == rows:
+        return cache
+    new_lessons = _parse_rows(kind, tenant, [row for row in rows if row not in cache.by_row])
+    by_row = {
+        row: new_lessons.get(row) or cache.by_row[row] for row in rows if row in new_lessons or row in cache.by_row
+    }
     return _ParsedRows(rows, tuple(by_row[row] for row in rows if row in by_row), by_row)
 
 

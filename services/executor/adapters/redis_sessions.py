@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_turns import RedisTurnStore
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.adapters.turn_scripts import STOPPED_MS, ClaimReply, store_time_of, stream_entry_of
+from services.executor.adapters.turn_scripts import STOPPED_RETRY_MS, ClaimReply, store_time_of, stream_entry_of
 from services.executor.ports.sessions import (
     Fault,
     HeartbeatResult,
@@ -39,7 +39,7 @@ from shared.ports.store import StoreUnavailable
 
 _PATIENCE_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
 _TASK_ID = re.compile(r'"task_id":\s*"([^"\\]+)"')
-_AT_ONCE = 500  # leases extended in one step
+_LEASES_AT_ONCE = 500  # leases extended in one step
 _LONGEST_ERROR = 1000  # characters of what broke a turn
 
 
@@ -78,9 +78,7 @@ class RedisSessions(Sessions):
         return None if reply is None else await self._parse_claimed_work(lease, reply)
 
     async def _claim(self, tenant: str, session_id: str, fence: str) -> list[Reply] | None:
-        """Begins the session's next turn and returns all that is stored of its task. Returns None, and gives the lease
-        back, if no turn waits.
-        """
+        """Begins the session's next turn; returns all that is stored of its task. None, and no lease, if none waits."""
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         names = keys_for("claim", session, partition, stopped=keys.tenant_stop_key(tenant, session_id))
         arguments = arguments_for(
@@ -90,7 +88,7 @@ class RedisSessions(Sessions):
             lease_ms=self._lease_ms,
             member=keys.pack_session(tenant, session_id),
             owner_gone=Fault.OWNER_GONE,
-            stopped_ms=STOPPED_MS,
+            stopped_ms=STOPPED_RETRY_MS,
             retention=keys.SESSION_RETENTION_SECONDS,
         )
         reply = await self._scripts.run("claim", names, arguments)
@@ -100,40 +98,41 @@ class RedisSessions(Sessions):
 
     async def _parse_claimed_work(self, lease: Lease, reply: list[Reply]) -> TurnWork:
         """Parses the claim script's reply; raises ``UnreadableTurn``."""
-        _, _, stored, attempts, waited, problem, turn_id, task, session, pulse = reply
-        claimed = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", pulse))
+        _, _, turn_text, attempts, waits, problem, turn_id, task, session, pulse = reply
+        claim_reply = ClaimReply(cast("list[Reply]", task), cast("list[str]", session), cast("list[str]", pulse))
         turn = None
         try:
-            turn = Turn.model_validate_json(str(stored))
-            packed, version, outcome = claimed.record or await self._read_packed_record(lease, turn.task_id)
-            record = read_record(packed)
+            turn = Turn.model_validate_json(str(turn_text))
+            packed_record, version, outcome = claim_reply.record or await self._read_packed_record(lease, turn.task_id)
+            record = read_record(packed_record)
         except ValueError as error:
-            task_id = turn.task_id if turn else _guess_task_id(str(stored))
-            packed, *_ = claimed.record or await self._read_packed_record(lease, task_id)
-            about = (
+            task_id = turn.task_id if turn else _guess_task_id(str(turn_text))
+            packed_record, *_ = claim_reply.record or await self._read_packed_record(lease, task_id)
+            details = (
                 str(turn_id),
                 task_id,
                 int(str(attempts)),
-                store_time_of(claimed.pulse),
+                store_time_of(claim_reply.pulse),
                 turn,
-                _unpack_record(packed),
+                _unpack_record(packed_record),
             )
-            raise UnreadableTurn(_describe_error(error), *about) from error
-        begun = (int(str(attempts)), int(str(waited)), int(version), str(problem))
-        return TurnWork(turn, record, *begun, claimed, record.state.is_terminal and not outcome)
+            raise UnreadableTurn(_describe_error(error), *details) from error
+        numbers = (int(str(attempts)), int(str(waits)), int(version), str(problem))
+        return TurnWork(turn, record, *numbers, claim_reply, record.state.is_terminal and not outcome)
 
     async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
         chunks = list(_split_leases(leases))
         calls = [self._pack_extension(partition, chunk) for partition, chunk in chunks]
         replies = await self._scripts.run_many("extend", calls) if calls else []
         pairs = tuple(zip(chunks, cast("list[list[list[int]]]", replies), strict=True))
-        lost, called = (tuple(chunk[place - 1] for (_, chunk), places in pairs for place in places[n]) for n in (0, 1))
-        return HeartbeatResult(lost, called)
+        lost_leases = tuple(chunk[place - 1] for (_, chunk), (places, _) in pairs for place in places)
+        signalled_leases = tuple(chunk[place - 1] for (_, chunk), (_, places) in pairs for place in places)
+        return HeartbeatResult(lost_leases, signalled_leases)
 
     def _pack_extension(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
         names = [partition, *(name for lease in leases for name in _heartbeat_keys(lease))]
         members = ((lease.fence, keys.pack_session(lease.tenant, lease.session_id)) for lease in leases)
-        return names, [self._owner, self._lease_ms, *(part for member in members for part in member)]
+        return names, [self._owner, self._lease_ms, *(value for member in members for value in member)]
 
     async def abandon(self, lease: Lease, retry_in: float = 0.0, *, handed_over: bool = False, error: str = "") -> None:
         self._claimed.pop(lease, None)
@@ -151,11 +150,11 @@ class RedisSessions(Sessions):
     async def fail_unreadable_turn(self, lease: Lease, end: UnreadTurnEnd) -> None:
         letter, outcome, (count, events) = end.letter, end.outcome, stream_entry_of(end.events)
         task = keys.task_keys(lease.tenant, lease.session_id, letter.task_id)
-        asked = keys.waiting_approvals_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
+        waiting_approvals = keys.waiting_approvals_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
         await self._run_fenced(
             "bury_unread",
             lease,
-            keys_for("bury_unread", *_session_and_partition_keys(lease), task, asked=asked),
+            keys_for("bury_unread", *_session_and_partition_keys(lease), task, asked=waiting_approvals),
             turn_id=letter.turn.turn_id,
             task_id=letter.task_id,
             letter=letter.stored_json(),
@@ -179,36 +178,34 @@ class RedisSessions(Sessions):
             raise StoreUnavailable(str(problem))
 
     def turn_store(self, lease: Lease, work: TurnWork, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
-        parts = (self._lease_ms, lambda: self._halted, heartbeat, self._archive)
-        on = isinstance(self._redis, ClusterRedis)
-        return RedisTurnStore(self._scripts, self._shared, lease, work, *parts, is_cluster=on)
+        turn_parts = (self._lease_ms, lambda: self._halted, heartbeat, self._archive)
+        is_cluster = isinstance(self._redis, ClusterRedis)
+        return RedisTurnStore(self._scripts, self._shared, lease, work, *turn_parts, is_cluster=is_cluster)
 
     async def _read_packed_record(self, lease: Lease, task_id: str) -> tuple[str, str, str | None]:
-        """The packed record, its version and its outcome's event id, for a turn of an older release that does not name
-        its task's keys.
-        """
+        """Packed record, version and outcome's event id, for a turn of an older release without its task's keys."""
         name = keys.task_keys(lease.tenant, lease.session_id, task_id).record
-        found = await self._scripts.execute("HMGET", name, "json", "version", "outcome")
-        return cast("tuple[str, str, str | None]", tuple(cast("list[object]", found)))
+        reply = await self._scripts.execute("HMGET", name, "json", "version", "outcome")
+        return cast("tuple[str, str, str | None]", tuple(cast("list[object]", reply)))
 
-    async def _run_fenced(self, script: str, lease: Lease, names: list[str], **given: Argument) -> list[Reply]:
-        arguments = arguments_for(script, owner=lease.owner, fence=lease.fence, **given)
+    async def _run_fenced(self, script: str, lease: Lease, names: list[str], **values: Argument) -> list[Reply]:
+        arguments = arguments_for(script, owner=lease.owner, fence=lease.fence, **values)
         reply = await self._scripts.run(script, names, arguments)
         if not isinstance(reply, list) or reply[0] == "lost":
             raise LeaseLost(lease.session_id)
         return reply
 
 
-def _guess_task_id(stored: str) -> str:
+def _guess_task_id(turn_text: str) -> str:
     """The task id in the text of a turn that cannot be parsed; empty if it has none."""
-    named = _TASK_ID.search(stored)
-    return named[1] if named else ""
+    match = _TASK_ID.search(turn_text)
+    return match[1] if match else ""
 
 
-def _unpack_record(packed: str | None) -> str:
+def _unpack_record(packed_record: str | None) -> str:
     """A stored record's JSON; empty if there is none or it cannot be unpacked."""
     try:
-        return record_json(packed or "")
+        return record_json(packed_record or "")
     except ValueError:
         return ""
 
@@ -217,8 +214,8 @@ def _describe_error(error: ValueError) -> str:
     """Which fields could not be parsed. Their values are left out, since they may be personal data."""
     if not isinstance(error, ValidationError):
         return str(error)
-    wrong = ", ".join(".".join(map(str, one["loc"])) or one["type"] for one in error.errors()[:5])
-    return f"{error.title}: {wrong}"
+    fields = ", ".join(".".join(map(str, fault["loc"])) or fault["type"] for fault in error.errors()[:5])
+    return f"{error.title}: {fields}"
 
 
 def _session_and_partition_keys(lease: Lease) -> tuple[keys.SessionKeys, keys.PartitionKeys]:
@@ -233,16 +230,16 @@ def _heartbeat_keys(lease: Lease) -> tuple[str, str, str]:
 
 def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
     """Yields the leases in chunks by the partition's ``leased`` key, each small enough for one script call."""
-    of_partition: defaultdict[str, list[Lease]] = defaultdict(list)
+    by_partition: defaultdict[str, list[Lease]] = defaultdict(list)
     for lease in leases:
-        of_partition[_session_and_partition_keys(lease)[1].leased].append(lease)
-    for leased, of_one in of_partition.items():
-        rest = iter(of_one)
-        while chunk := list(islice(rest, _AT_ONCE)):
-            yield leased, chunk
+        by_partition[_session_and_partition_keys(lease)[1].leased].append(lease)
+    for leased_key, leases_of_one in by_partition.items():
+        remaining = iter(leases_of_one)
+        while chunk := list(islice(remaining, _LEASES_AT_ONCE)):
+            yield leased_key, chunk
 
 
-_PUT_OFF_MS = 30_000  # until the reaper asks again for a session that waits for a slot
+_POSTPONE_MS = 30_000  # until the reaper asks again for a session that waits for a slot
 _QUEUE_SECONDS = keys.ONE_DAY
 
 
@@ -253,12 +250,12 @@ class RedisSlots(ScriptedStore, SlotStore):
 
     async def release(self, tenant: str, session_id: str) -> str | None:
         running, queue = keys.slot_keys(tenant)
-        _, first = await self._scripts.execute_many(("ZREM", running, session_id), ("ZRANGE", queue, 0, 0))
-        while first:
-            (following,) = cast("list[str]", first)
-            if await self._scripts.run("leave_queue", [queue], [following]) == 1:
-                return following
-            first = await self._scripts.execute("ZRANGE", queue, 0, 0)
+        _, queue_head = await self._scripts.execute_many(("ZREM", running, session_id), ("ZRANGE", queue, 0, 0))
+        while queue_head:
+            (next_session,) = cast("list[str]", queue_head)
+            if await self._scripts.run("leave_queue", [queue], [next_session]) == 1:
+                return next_session
+            queue_head = await self._scripts.execute("ZRANGE", queue, 0, 0)
         return None
 
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None:
@@ -273,6 +270,6 @@ class RedisSlots(ScriptedStore, SlotStore):
             await asyncio.gather(self._scripts.run_many("queue_due", calls), self._scripts.execute_many(*lives))
 
     async def postpone_reaping(self, tenant: str, session_id: str) -> None:
-        waiting = keys.partition_keys_of(tenant, session_id).waiting
+        waiting_key = keys.partition_keys_of(tenant, session_id).waiting
         member = keys.pack_session(tenant, session_id)
-        await self._scripts.run("queue_due", [waiting], ["XX", _PUT_OFF_MS, member])
+        await self._scripts.run("queue_due", [waiting_key], ["XX", _POSTPONE_MS, member])

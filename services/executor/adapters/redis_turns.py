@@ -8,7 +8,7 @@ from typing import cast
 
 import structlog
 
-from services.executor.adapters.redis_idle import SESSION, restore_session
+from services.executor.adapters.redis_idle import SESSION_STATE, restore_session
 from services.executor.adapters.redis_intents import StoredIntents, failover_conflict, mark_possibly_sent
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
@@ -25,7 +25,7 @@ from shared.infra.lua import Argument, Scripts
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
-_NEWS_SECONDS = 1.0  # between two questions of a turn whose lease has no heartbeat
+_SIGNAL_POLL_SECONDS = 1.0  # between two questions of a turn whose lease has no heartbeat
 _SENDABLE = f" {' '.join(SENDABLE)} "
 log = structlog.get_logger()
 
@@ -42,7 +42,7 @@ class RedisTurnStore(ports.TurnStore):
         lease: Lease,
         work: TurnWork,
         lease_ms: int,
-        halted: Callable[[], bool],
+        is_halted: Callable[[], bool],
         heartbeat: LeaseHeartbeat | None,
         archive: Archive | None,
         *,
@@ -55,7 +55,7 @@ class RedisTurnStore(ports.TurnStore):
         self._intents, self._lease_ms = StoredIntents(scripts.lineage, work), lease_ms
         self._entries: dict[str, LedgerEntry] | None = None
         self._lease = lease
-        self._halted = halted
+        self._is_halted = is_halted
         self._heartbeat = heartbeat
         self._archive = archive
         self._is_cluster = is_cluster
@@ -65,27 +65,27 @@ class RedisTurnStore(ports.TurnStore):
         self._restored: ports.SessionState | None = None
 
     async def read_journal(self) -> tuple[ports.JournalEntry, ...]:
-        claimed = self._scripts.claimed
-        rows = claimed.journal if claimed else await self._redis.execute("XRANGE", self._scripts.task.journal, "-", "+")
+        reply = self._scripts.claimed
+        rows = reply.journal if reply else await self._redis.execute("XRANGE", self._scripts.task.journal, "-", "+")
         return await self._scripts.journal.read(cast("list[Row]", rows))
 
     async def read_approval(self) -> Approval | None:
-        claimed = self._scripts.claimed
-        text = claimed.approval if claimed else await self._fetch_approval()
+        reply = self._scripts.claimed
+        text = reply.approval if reply else await self._fetch_approval()
         return Approval.model_validate_json(text) if text else None
 
     async def _fetch_approval(self) -> str:
         approvals = self._scripts.task.approvals
-        latest = await self._redis.execute("HGET", approvals, "latest")
-        return "" if latest is None else str(await self._redis.execute("HGET", approvals, str(latest)))
+        approval_id = await self._redis.execute("HGET", approvals, "latest")
+        return "" if approval_id is None else str(await self._redis.execute("HGET", approvals, str(approval_id)))
 
     async def read_session(self) -> ports.SessionState:
         name = self._scripts.session.session
-        found = self._session or await self._redis.execute("HMGET", name, "state", "evicted", "owner")
-        state, evicted, owner = (value or None for value in cast("list[str | None]", found))
+        fields = self._session or await self._redis.execute("HMGET", name, "state", "evicted", "owner")
+        state, evicted_at, owner = (value or None for value in cast("list[str | None]", fields))
         if state is not None:
-            return SESSION.validate_json(state)
-        if evicted is None:
+            return SESSION_STATE.validate_json(state)
+        if evicted_at is None:
             return ports.SessionState()
         if self._restored is None:
             session = SessionName(self._lease.tenant, self._lease.session_id)
@@ -130,13 +130,13 @@ class RedisTurnStore(ports.TurnStore):
         except ports.LedgerConflict:
             if not self._intents.may_be_lost(entry):
                 raise
-        stored = (await self._read_entries()).get(entry.key)
-        if stored is not None and stored.status not in SENDABLE:
-            return await self._store_settlement(entry, stored.status, batch)
-        sent = entry.model_copy(update={"status": WriteStatus.SENDING})
+        stored_entry = (await self._read_entries()).get(entry.key)
+        if stored_entry is not None and stored_entry.status not in SENDABLE:
+            return await self._store_settlement(entry, stored_entry.status, batch)
+        sending = entry.model_copy(update={"status": WriteStatus.SENDING})
         await self._scripts.append(
             ports.EMPTY_BATCH,
-            self._pack_ledger_arguments("open", sent, _SENDABLE, 0),
+            self._pack_ledger_arguments("open", sending, _SENDABLE, 0),
             self._intents.replicas_to_confirm,
         )
         return await self._store_settlement(entry, WriteStatus.SENDING, batch)
@@ -166,8 +166,8 @@ class RedisTurnStore(ports.TurnStore):
         return pulse
 
     async def _read_entries(self) -> dict[str, LedgerEntry]:
-        claimed = self._scripts.claimed
-        rows = claimed.ledger if claimed else await self._redis.execute("HGETALL", self._scripts.task.ledger)
+        reply = self._scripts.claimed
+        rows = reply.ledger if reply else await self._redis.execute("HGETALL", self._scripts.task.ledger)
         return _in_sending_order({key: read_entry(row) for key, row in cast("dict[str, str]", rows).items()})
 
     def _cache_entry(self, entry: LedgerEntry) -> None:
@@ -177,20 +177,20 @@ class RedisTurnStore(ports.TurnStore):
     def _pack_ledger_arguments(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
         """The ledger arguments of ``append.lua``, which the parameters are named after."""
         status, row = entry.status.value, pack_entry(entry)
-        of_entry: dict[str, Argument] = {"key": entry.key, "allowed": allowed, "status": status, "entry": row}
-        return {"write": act, **of_entry, "ms": ms, "member": self._scripts.member, "heeded": 1}
+        entry_arguments: dict[str, Argument] = {"key": entry.key, "allowed": allowed, "status": status, "entry": row}
+        return {"write": act, **entry_arguments, "ms": ms, "member": self._scripts.member, "heeded": 1}
 
     async def get_pulse(self) -> ports.Pulse:
-        if self._halted():
+        if self._is_halted():
             raise ports.HandedOver(self._lease.session_id)
         if self._scripts.last_pulse is None or self._heartbeat is None or self._heartbeat.has_signal():
             return await self.append(())
-        pulse, at = self._scripts.last_pulse
-        return pulse._replace(now=pulse.now + timedelta(seconds=monotonic() - at))
+        pulse, seen_at = self._scripts.last_pulse
+        return pulse._replace(now=pulse.now + timedelta(seconds=monotonic() - seen_at))
 
     async def await_signal(self) -> None:
         if self._heartbeat is None:
-            await asyncio.sleep(_NEWS_SECONDS)
+            await asyncio.sleep(_SIGNAL_POLL_SECONDS)
         else:
             await self._heartbeat.await_signal()
 
@@ -201,24 +201,20 @@ class RedisTurnStore(ports.TurnStore):
         return pulse
 
     async def finish(self, end: ports.TurnEnd) -> None:
-        days = end.charges
+        days_to_settle: Sequence[ports.DayCharges] = ()
         if self._is_cluster:  # the tenant's day lies in another slot, and hears of it afterwards
-            end = end._replace(charges=())
+            days_to_settle, end = end.charges, end._replace(charges=())
         if self._heartbeat is None:
             await self._scripts.finish(end, release=False)
         else:
             with self._heartbeat.allow_release():
                 self._heartbeat.released = await self._scripts.finish(end, release=True)
         self._session = None
-        if self._is_cluster:
-            await self._count_spending(end.record.task_id, days)
-
-    async def _count_spending(self, task_id: str, days: Sequence[ports.DayCharges]) -> None:
         try:
-            for day, charges in days:
+            for day, charges in days_to_settle:
                 await settle_day_charges(self._redis, self._lease.tenant, day, charges)
         except StoreUnavailable as error:  # the turn itself is stored
-            log.warning("spending_not_counted", task=task_id, error=str(error))
+            log.warning("spending_not_counted", task=end.record.task_id, error=str(error))
 
 
 def _in_sending_order(entries: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:

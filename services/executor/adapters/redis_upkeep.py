@@ -20,7 +20,7 @@ from shared.infra.lua import Argument, Call, Reply, Scripts, bounded_redis_calls
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
 
-_BOOT, _PROCESSES = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
+_BOOT_ID_FILE, _PID_NAMESPACE_FILE = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
 _ENDED_STATES = "ZX"  # states of a process that runs no more, though its parent has not asked for its end yet
 
 
@@ -43,12 +43,10 @@ def process_of(owner: str) -> OwnerProcess:
     return OwnerProcess(parts[2][8:], int(parts[1]))
 
 
-def is_owner_dead(owner: str, own: str) -> bool:
-    """Whether the owner's process has certainly ended: it ran on the same machine as ``own`` (this process), and no
-    longer runs.
-    """
+def is_owner_dead(owner: str, own_name: str) -> bool:
+    """Whether the owner's process has certainly ended: it ran on the machine of this process, and no longer runs."""
     machine, pid = process_of(owner)
-    if owner == own or not machine or machine != process_of(own).machine:
+    if owner == own_name or not machine or machine != process_of(own_name).machine:
         return False
     return pid == os.getpid() or not _is_running(pid)
 
@@ -63,20 +61,18 @@ def _is_running(pid: int) -> bool:
 
 @cache
 def _identify_machine() -> str:
-    """An id of this boot of the machine and this process-id namespace (containers have their own); empty if it cannot
-    be read.
-    """
+    """An id of the machine's boot and this process-id namespace (containers have their own); empty if unreadable."""
     try:
-        where = f"{_BOOT.read_text('utf-8')}{_PROCESSES.readlink()}"
+        identity = f"{_BOOT_ID_FILE.read_text('utf-8')}{_PID_NAMESPACE_FILE.readlink()}"
     except OSError:
         return ""
-    return sha256(where.encode()).hexdigest()[:8]
+    return sha256(identity.encode()).hexdigest()[:8]
 
 
 _LOCK_MS = 800  # less than the pause between two looks of one executor
 _OVERDUE_MS = 500
-_AGAIN_MS = 2000  # until the queue is asked about a session once more, if nobody took it
-_MOST_TAKEN = 200  # sessions and timers taken up of one partition in one look
+_RETRY_MS = 2000  # until the queue is asked about a session once more, if nobody took it
+_MOST_CLAIMED = 200  # sessions and timers taken up of one partition in one look
 _NOTHING_WAITS = -1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -87,28 +83,30 @@ class RedisUpkeep(Upkeep):
         self._redis = redis
         self._owner, self._machine = owner, process_of(owner).machine
         self._scripts = Scripts(redis)
-        self._calls = [
-            ([one.reaper, one.waiting, one.leased, one.timers], self._limits) for one in keys.all_partitions()
-        ]
-        self._work = [name for one in keys.all_partitions() for name in (one.waiting, one.leased, one.timers)]
+        self._work: list[str] = []
+        self._calls: list[Call] = []
+        for partition in keys.all_partitions():
+            work = [partition.waiting, partition.leased, partition.timers]
+            self._work += work
+            self._calls.append(([partition.reaper, *work], self._limits))
 
-    _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _AGAIN_MS, _MOST_TAKEN)
+    _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _RETRY_MS, _MOST_CLAIMED)
 
     async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         if len(partitions) == len(self._calls) and await self._has_no_work():
             return OverdueWork()
         replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
         rows = [_parse_row(reply) for reply in replies]
-        waiting = [
+        waiting_sessions = [
             (_parse_session_name(member), score % 1 > 0)
             for row in rows
             for member, score in _member_scores(row.waiting)
         ]
         return OverdueWork(
-            unwoken=tuple(session for session, meant in waiting if not meant),
-            due=tuple(session for session, meant in waiting if meant),
+            unwoken=tuple(session for session, has_due_time in waiting_sessions if not has_due_time),
+            due=tuple(session for session, has_due_time in waiting_sessions if has_due_time),
             orphaned=tuple(_parse_session_name(member) for row in rows for member in row.expired),
-            timers=tuple(timer for row in rows for timer in _parse_due_timers(row.now_ms, row.due)),
+            timers=tuple(timer for row in rows for timer in _parse_due_timers(row.now_ms, row.due_timers)),
             seconds_until_due={
                 number: row.soonest_ms / 1000
                 for number, row in zip(partitions, rows, strict=True)
@@ -123,32 +121,29 @@ class RedisUpkeep(Upkeep):
         owners = cast("set[str]", await self._scripts.execute("SMEMBERS", key))
         if self._owner not in owners:
             await self._scripts.execute_many(("SADD", key, self._owner), ("EXPIRE", key, keys.ONE_DAY))
-        dead = [owner for owner in owners if is_owner_dead(owner, self._owner)]
-        if not dead:
+        dead_owners = [owner for owner in owners if is_owner_dead(owner, self._owner)]
+        if not dead_owners:
             return 0
-        ended = await self._end_leases(set(dead))
-        await self._scripts.execute("SREM", key, *dead)
-        return ended
+        count = await self._end_leases(set(dead_owners))
+        await self._scripts.execute("SREM", key, *dead_owners)
+        return count
 
-    async def _end_leases(self, dead: Collection[str]) -> int:
-        sets = [one.leased for one in keys.all_partitions()]
-        members = await self._scripts.execute_many(*(("ZRANGE", leased, 0, -1) for leased in sets))
-        leased_members = [
-            (leased, str(one)) for leased, found in zip(sets, members, strict=True) for one in cast("list[str]", found)
-        ]
+    async def _end_leases(self, dead_owners: Collection[str]) -> int:
+        leased_keys = [partition.leased for partition in keys.all_partitions()]
+        members = await self._scripts.execute_many(*(("ZRANGE", leased_key, 0, -1) for leased_key in leased_keys))
+        rows = zip(leased_keys, cast("list[list[str]]", members), strict=True)
+        leased_members = [(leased_key, member) for leased_key, row in rows for member in row]
         names = [keys.session_keys(*keys.unpack_member(keys.SessionMember, member)) for _, member in leased_members]
-        owners = await self._scripts.execute_many(*(("HGET", one.lease, "owner") for one in names)) if names else []
+        owners = await self._scripts.execute_many(*(("HGET", name.lease, "owner") for name in names)) if names else []
         calls: list[Call] = [
-            ([name.lease, leased, name.begun], [str(owner), member])
-            for (leased, member), name, owner in zip(leased_members, names, owners, strict=True)
-            if owner in dead
+            ([name.lease, leased_key, name.begun], [str(owner), member])
+            for (leased_key, member), name, owner in zip(leased_members, names, owners, strict=True)
+            if owner in dead_owners
         ]
         return sum(reply == 1 for reply in await self._scripts.run_many("end_lease", calls))
 
     async def _has_no_work(self) -> bool:
-        """Whether no partition has a waiting session, a lease or a timer. False on a cluster, where one command cannot
-        tell.
-        """
+        """Whether no partition has a waiting session, lease or timer. A cluster cannot tell in one command: False."""
         if isinstance(self._redis, ClusterRedis):
             return False
         return await self._scripts.execute("EXISTS", *self._work) == 0
@@ -189,13 +184,13 @@ class _PartitionRow(NamedTuple):
     now_ms: int = 0
     waiting: Sequence[str] = ()
     expired: Sequence[str] = ()
-    due: Sequence[str] = ()
+    due_timers: Sequence[str] = ()
 
 
 def _parse_row(reply: Reply) -> _PartitionRow:
-    soonest, *found = cast("list[int | str]", reply)
-    now_ms, *members = cast("tuple[str, list[str], list[str], list[str]]", found or ("0", [], [], []))
-    return _PartitionRow(int(soonest), int(now_ms), *members)
+    soonest_ms, *survey = cast("list[int | str]", reply)
+    now_ms, *members = cast("tuple[str, list[str], list[str], list[str]]", survey or ("0", [], [], []))
+    return _PartitionRow(int(soonest_ms), int(now_ms), *members)
 
 
 def _parse_session_name(member: str) -> SessionName:
@@ -207,11 +202,11 @@ def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
     return zip(row[::2], map(float, row[1::2]), strict=True)
 
 
-def _parse_due_timers(now_ms: int, due: Sequence[str]) -> Iterator[DueTimer]:
+def _parse_due_timers(now_ms: int, row: Sequence[str]) -> Iterator[DueTimer]:
     now = _to_datetime(now_ms)
     return (
         DueTimer(*keys.unpack_member(keys.TimerMember, member), now, _to_datetime(score))
-        for member, score in _member_scores(due)
+        for member, score in _member_scores(row)
     )
 
 

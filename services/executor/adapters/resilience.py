@@ -3,6 +3,7 @@ breaker).
 """
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from enum import StrEnum
@@ -42,13 +43,13 @@ class BreakerLimits(NamedTuple):
     longest: float = 30.0
 
 
-USUAL = BreakerLimits()
+DEFAULT_LIMITS = BreakerLimits()
 
 
 class Breaker:
     """The circuit breaker of one server. ``now`` is in seconds on any clock that never goes back."""
 
-    def __init__(self, limits: BreakerLimits = USUAL) -> None:
+    def __init__(self, limits: BreakerLimits = DEFAULT_LIMITS) -> None:
         self._limits = limits
         self._in_a_row = 0
         self._pause = limits.first
@@ -82,28 +83,26 @@ class Breaker:
         self._in_a_row, self._pause, self._probing = 0, self._limits.first, False
 
     def record_failure(self, now: float) -> bool:
-        """Notes that no usable answer came; returns whether this opened the breaker. An open breaker's pause is not
-        extended.
-        """
-        was = self.state(now)
+        """Notes that no usable answer came; returns whether this opened the breaker."""
+        state_before = self.state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
-        opens = was is CircuitState.CLOSED and self._in_a_row == self._limits.failures
-        if opens:
+        has_opened = state_before is CircuitState.CLOSED and self._in_a_row == self._limits.failures
+        if has_opened:
             self._opened = now
         elif self._probing and now - self._opened >= self._limits.steady:
             self._pause = min(2 * self._pause, self._limits.longest)
-        if opens or self._probing:
+        if has_opened or self._probing:
             self._until = now + self._pause
         self._probing = False
-        return opens
+        return has_opened
 
     def record_abandoned(self) -> None:
         """Records that the caller gave up before the outcome: the state stays, and another trial call may be made."""
         self._probing = False
 
 
-MAX_REMEMBERED = 1024
-MOST_WAITED = 2.0  # seconds that a call waits for the one that decides
+MOST_BREAKERS = 1024
+MOST_WAITED_SECONDS = 2.0  # seconds that a call waits for the one that decides
 _NO_ANSWER_ERRORS = (ToolUnreachable, ToolSilent)
 
 
@@ -127,13 +126,13 @@ class Resilience:
         self,
         meter: Meter | None = None,
         pauses: tuple[float, ...] = RETRY_PAUSES,
-        limits: BreakerLimits = USUAL,
+        limits: BreakerLimits = DEFAULT_LIMITS,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """``pauses``: the seconds between attempts."""
         self._meter, self._pauses, self._limits, self._clock = meter or NoMeter(), pauses, limits, clock
         self._decided: asyncio.Event | None = None  # somebody waits for the call that decides about a breaker
-        self._breakers = LruCache[str, Breaker](MAX_REMEMBERED)
+        self._breakers = LruCache[str, Breaker](MOST_BREAKERS)
 
     @property
     def circuit_counts(self) -> Mapping[str, int]:
@@ -192,9 +191,7 @@ class Resilience:
         return await self._ask_once(question._replace(timeout=until - monotonic()), send)
 
     async def _ask_once(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
-        """Asks once. While another call's outcome decides about the breaker, this one waits for it, within its own
-        time-out.
-        """
+        """Asks once. While a trial call's outcome decides about the breaker, waits for it, within the time-out."""
         began, key = self._clock(), question.connection.server_key
         breaker = self._breakers.look_up(key) or self._breakers.put(key, Breaker(self._limits))
         if breaker.is_probing:
@@ -223,7 +220,7 @@ class Resilience:
 
     async def _wait_for_trial_call(self, breaker: Breaker, timeout: float | None) -> None:
         try:
-            async with asyncio.timeout(MOST_WAITED if timeout is None else min(timeout / 2, MOST_WAITED)):
+            async with asyncio.timeout(min(MOST_WAITED_SECONDS, math.inf if timeout is None else timeout / 2)):
                 while breaker.is_probing:
                     self._decided = self._decided or asyncio.Event()
                     await self._decided.wait()
@@ -232,5 +229,6 @@ class Resilience:
 
 
 def _describe_open_breaker(question: ServerQuestion, seconds_until_retry: float) -> str:
-    what = f"{question.tool} was not sent" if question.tool else "its tools were not asked for"
-    return f"{question.connection.id} failed several times in a row; {what}, and may be in {seconds_until_retry:.1f} s"
+    effect = f"{question.tool} was not sent" if question.tool else "its tools were not asked for"
+    server = question.connection.id
+    return f"{server} failed several times in a row; {effect}, and may be in {seconds_until_retry:.1f} s"

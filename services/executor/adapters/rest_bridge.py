@@ -19,7 +19,6 @@ from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
 
-DISCOVERY_SECONDS = 15.0
 MAX_LISTINGS = 128
 _HEADERS = {
     "accept": "application/json",
@@ -46,9 +45,9 @@ class RestBridge(http.HttpToolServers):
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
         request = _build_request(connection, "GET", "/mcp/tools", query={"session_id": session_id})
-        reply = await self._ask(connection, f"{connection.id}: the tool list", request, DISCOVERY_SECONDS)
-        before, listing = self._listings.look_up(connection.server_key) or (None, CompiledListing(()))
-        if before != reply:  # an equal list gives the same objects
+        reply = await self._ask(connection, f"{connection.id}: the tool list", request, http.DISCOVERY_SECONDS)
+        last_reply, listing = self._listings.look_up(connection.server_key) or (None, CompiledListing(()))
+        if last_reply != reply:  # an equal list gives the same objects
             listing = CompiledListing(parse_listing(connection, reply.status, reply.body))
             self._listings.put(connection.server_key, (reply, listing))
         return listing.tools_of(connection)
@@ -62,14 +61,14 @@ class RestBridge(http.HttpToolServers):
     ) -> ports.ToolAnswer:
         body = dumps({"tool": tool, "params": arguments, "session_id": session_id}).encode()
         request = _build_request(connection, "POST", "/mcp", body=body)
-        if connection.traceparent and (here := self._tracer.traceparent()):
-            request.headers["traceparent"] = here
+        if connection.traceparent and (traceparent := self._tracer.traceparent()):
+            request.headers["traceparent"] = traceparent
         reply = await self._ask(connection, tool, request, timeout)
         return parse_answer(tool, reply.status, reply.body)
 
     async def _ask(self, connection: Connection, what: str, request: httpx2.Request, seconds: float) -> _BridgeReply:
-        connecting = {"connect": min(http.CONNECT_SECONDS, seconds), "pool": http.CONNECT_SECONDS}
-        request.extensions["timeout"] = connecting
+        limits = {"connect": min(http.CONNECT_SECONDS, seconds), "pool": http.CONNECT_SECONDS}
+        request.extensions["timeout"] = limits
         try:
             async with asyncio.timeout(seconds):
                 return await self._fetch_reply(connection, f"{what}: ", request)
@@ -80,11 +79,11 @@ class RestBridge(http.HttpToolServers):
         except http.TRANSPORT_ERRORS as error:
             raise http.to_port_error(error, f"{what}: ") from error
 
-    async def _fetch_reply(self, connection: Connection, what: str, request: httpx2.Request) -> _BridgeReply:
+    async def _fetch_reply(self, connection: Connection, prefix: str, request: httpx2.Request) -> _BridgeReply:
         response = await self._http.send(connection, request)
         try:
-            http.refuse_compressed(response, what)
-            body = b"".join([part async for part in http.bounded_parts(response, what)])
+            http.refuse_compressed(response, prefix)
+            body = b"".join([chunk async for chunk in http.bounded_parts(response, prefix)])
         finally:
             await response.aclose()
         return _BridgeReply(response.status_code, body)
@@ -103,7 +102,7 @@ def _build_request(
 log = structlog.get_logger()
 
 _TIMED_OUT = 408
-_LEFT_OPEN = (409, 429)  # a conflict may be with an earlier sending; nobody promises what a limit stopped
+_UNCERTAIN_STATUSES = (409, 429)  # a conflict may be with an earlier sending; nobody promises what a limit stopped
 
 
 def parse_listing(connection: Connection, status: int, body: bytes) -> list[ListedTool]:
@@ -121,7 +120,8 @@ def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
     ``ToolSilent``.
     """
     if 400 <= status < 500 and status != _TIMED_OUT:
-        return ports.ToolAnswer(_error_content(status, body), is_error=True, not_begun=status not in _LEFT_OPEN)
+        not_begun = status not in _UNCERTAIN_STATUSES
+        return ports.ToolAnswer(_error_content(status, body), is_error=True, not_begun=not_begun)
     if not 200 <= status < 300:
         raise ports.ToolSilent(f"{tool}: the server answered HTTP {status}")
     try:
@@ -139,10 +139,12 @@ def _is_refusal(content: Json) -> bool:
 
 
 def _error_content(status: int, body: bytes) -> Json:
-    said = _parse_json(body)
-    if said in (None, "", [], {}):
-        said = body.decode(errors="replace") or f"HTTP {status}"
-    return f"HTTP {status}: {said if isinstance(said, str) else dumps(said)}" if status in _LEFT_OPEN else said
+    content = _parse_json(body)
+    if content in (None, "", [], {}):
+        content = body.decode(errors="replace") or f"HTTP {status}"
+    if status not in _UNCERTAIN_STATUSES:
+        return content
+    return f"HTTP {status}: {content if isinstance(content, str) else dumps(content)}"
 
 
 def _parse_json(body: bytes) -> Json:
@@ -164,13 +166,13 @@ def _read_entries(connection: Connection, listing: Sequence[Json]) -> list[Liste
 
 def _read_entry(entry: Json) -> ListedTool:
     """One listed tool. A tool without a schema takes any object."""
-    given = entry if isinstance(entry, dict) else {}
-    schema = given.get("input_schema") or {}
+    fields = entry if isinstance(entry, dict) else {}
+    schema = fields.get("input_schema") or {}
     open_schema: JsonObject = {"type": "object", **schema} if isinstance(schema, dict) else {}
     return ListedTool.model_validate(
         {
-            "name": given.get("name"),
-            "description": given.get("description"),
+            "name": fields.get("name"),
+            "description": fields.get("description"),
             "input_schema": to_builtins(open_schema),
         }
     )

@@ -23,7 +23,7 @@ from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
 
 MAX_ANSWER_BYTES = 1024 * 1024
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS, DISCOVERY_SECONDS = 5.0, 15.0
 # A server closes a quiet connection after some seconds: ours are closed before, so that no write meets a dead one.
 _POOL_LIMITS = PoolLimits(most_connections=200, kept_seconds=2.0)
 USER_AGENT = "purple-agent"
@@ -63,9 +63,9 @@ class ServerHttp:
         if response.status_code != _UNAUTHORIZED:
             return response
         await response.aclose()
-        other = await self._credentials.header_for(connection, refused=header)
-        if other is not None and other != header:
-            response = await self._send_with_header(other, connection, request)
+        new_header = await self._credentials.header_for(connection, refused=header)
+        if new_header is not None and new_header != header:
+            response = await self._send_with_header(new_header, connection, request)
             if response.status_code != _UNAUTHORIZED:
                 return response
             await response.aclose()
@@ -90,18 +90,16 @@ def _name_credential(connection: Connection) -> str:
 
 def origin_of(url: str) -> tuple[str, str, int | None]:
     """Scheme, host and port of a URL; a missing port becomes the scheme's default."""
-    parts = urlsplit(url)
-    return parts.scheme.lower(), (parts.hostname or "").lower(), parts.port or _DEFAULT_PORTS.get(parts.scheme.lower())
+    split = urlsplit(url)
+    return split.scheme.lower(), (split.hostname or "").lower(), split.port or _DEFAULT_PORTS.get(split.scheme.lower())
 
 
-def to_port_error(error: Exception, what: str = "") -> ToolUnreachable | ToolSilent:
-    """The port's error for one of ``TRANSPORT_ERRORS``. ``what``: what was asked for, as the beginning of
-    the message of a ``ToolSilent``.
-    """
+def to_port_error(error: Exception, prefix: str = "") -> ToolUnreachable | ToolSilent:
+    """The port's error for one of ``TRANSPORT_ERRORS``. ``prefix``: how the sentence of a ``ToolSilent`` begins."""
     words = str(error) or type(error).__name__
     if isinstance(error, _NEVER_CONNECTED):
         return ToolUnreachable(f"no connection: {words}")
-    return ToolSilent(f"{what}the connection failed: {words}")
+    return ToolSilent(f"{prefix}the connection failed: {words}")
 
 
 class HttpToolServers(ToolServers):
@@ -112,9 +110,7 @@ class HttpToolServers(ToolServers):
     def __init__(
         self, guard: Guard | None = None, credentials: Credentials | None = None, tracer: Tracer = NO_TRACER
     ) -> None:
-        """``guard`` decides which addresses may be connected to; None permits all. ``credentials`` are sent to the
-        servers.
-        """
+        """``guard`` decides which addresses may be connected to; None permits all."""
         self._tracer, self._http = tracer, ServerHttp(credentials or NoCredentials(), guard)
 
     async def __aenter__(self) -> Self:
@@ -124,17 +120,17 @@ class HttpToolServers(ToolServers):
         await self._http.close()
 
 
-def refuse_compressed(response: httpx2.Response, what: str = "") -> None:
+def refuse_compressed(response: httpx2.Response, prefix: str = "") -> None:
     """Raises ``ToolSilent`` for a compressed answer, whose real size the received bytes would not bound."""
     if response.headers.get("content-encoding", "identity") != "identity":
-        raise ToolSilent(f"{what}the server compressed its answer, unasked")
+        raise ToolSilent(f"{prefix}the server compressed its answer, unasked")
 
 
-async def bounded_parts(response: httpx2.Response, what: str = "") -> AsyncIterator[bytes]:
+async def bounded_parts(response: httpx2.Response, prefix: str = "") -> AsyncIterator[bytes]:
     """Yields the parts of the response body; raises ``ToolSilent`` once they exceed the size limit."""
-    received = 0
-    async for part in cast("httpx2.AsyncByteStream", response.stream):
-        received += len(part)
-        if received > MAX_ANSWER_BYTES:
-            raise ToolSilent(f"{what}the answer is larger than {MAX_ANSWER_BYTES} bytes")
-        yield part
+    size = 0
+    async for chunk in cast("httpx2.AsyncByteStream", response.stream):
+        size += len(chunk)
+        if size > MAX_ANSWER_BYTES:
+            raise ToolSilent(f"{prefix}the answer is larger than {MAX_ANSWER_BYTES} bytes")
+        yield chunk

@@ -23,19 +23,17 @@ from shared.infra.journal_rows import (
 from shared.infra.lua import Scripts
 
 _PATIENCE_SECONDS = 10.0  # as long as a turn has
-SHORTEST = 256  # characters; anything shorter stands in each journal
-_STORED_AGAIN_SECONDS = keys.ONE_DAY  # by the process's clock; far less than a text is kept
-_NEW_MOST = (
-    64  # texts of one tenant that this process stores in that time; what a server lists may change with each task
-)
-_STORED_MOST = 8_000_000  # characters of all tenants that this process holds
+SHORTEST_SHARED_TEXT = 256  # characters; anything shorter stands in each journal
+_STORE_AGAIN_SECONDS = keys.ONE_DAY  # by the process's clock; far less than a text is kept
+_MOST_NEW_TEXTS = 64  # of one tenant that this process stores in that time: a server's list may change with each task
+_MOST_CHARACTERS_CACHED = 8_000_000  # characters of all tenants that this process holds
 
 _ReplacementTimes: TypeAlias = "tuple[datetime | None, ...]"
 
 
 class _StoredText(NamedTuple):
     text: str
-    at: float
+    stored_at: float
 
 
 class SharedTexts:
@@ -47,17 +45,15 @@ class SharedTexts:
 
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, _PATIENCE_SECONDS)
-        self._stored = WeightedCache[tuple[str, str], _StoredText](_STORED_MOST)
+        self._cached = WeightedCache[tuple[str, str], _StoredText](_MOST_CHARACTERS_CACHED)
         self._server = self._replacement_times()
-        self._new: Counter[str] = Counter()
-        self._since = 0.0
+        self._new_counts: Counter[str] = Counter()
+        self._counted_since = 0.0
 
     async def store(self, tenant: str, texts: Iterable[str]) -> Mapping[str, str]:
-        """Stores the texts; returns the names of those that are stored, by text. The caller must write out the others
-        in full.
-        """
+        """Stores texts; returns the names of the stored ones, by text. The caller writes the others out in full."""
         names: dict[str, str] = {}
-        for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST):
+        for text in dict.fromkeys(text for text in texts if len(text) >= SHORTEST_SHARED_TEXT):
             name = digest_name_of(text)
             if await self._store_text(tenant, name, text):
                 names[text] = name
@@ -65,34 +61,34 @@ class SharedTexts:
 
     async def read(self, tenant: str, names: Collection[str]) -> Mapping[str, str]:
         """The texts by name, without those that have expired."""
-        found = {name: held.text for name in names if (held := self._stored.look_up((tenant, name)))}
-        for name in set(names) - found.keys():
+        texts = {name: cached_text.text for name in names if (cached_text := self._cached.look_up((tenant, name)))}
+        for name in set(names) - texts.keys():
             text = await self._scripts.execute("GET", keys.shared_key(tenant, name))
             if text is not None:
-                found[name] = str(text)
-        return found
+                texts[name] = str(text)
+        return texts
 
     async def _store_text(self, tenant: str, name: str, text: str) -> bool:
         now = asyncio.get_running_loop().time()
         self._reset_if_outdated(now)
-        stored = self._stored.look_up((tenant, name))
-        if stored is not None and now < stored.at + _STORED_AGAIN_SECONDS:
+        cached_text = self._cached.look_up((tenant, name))
+        if cached_text is not None and now < cached_text.stored_at + _STORE_AGAIN_SECONDS:
             return True
-        if self._new[tenant] >= _NEW_MOST:
+        if self._new_counts[tenant] >= _MOST_NEW_TEXTS:
             return False
         await self._scripts.execute("SET", keys.shared_key(tenant, name), text, "EX", keys.SHARED_SECONDS)
-        self._new[tenant] += 1
-        self._stored.put((tenant, name), _StoredText(text, now), len(text))
+        self._new_counts[tenant] += 1
+        self._cached.put((tenant, name), _StoredText(text, now), len(text))
         return True
 
     def _reset_if_outdated(self, now: float) -> None:
         """Forgets what was stored if Redis was replaced, and resets the count of new texts each day."""
         if (server := self._replacement_times()) != self._server:
-            self._stored.clear()
+            self._cached.clear()
             self._server = server
-        if now >= self._since + _STORED_AGAIN_SECONDS:
-            self._new.clear()
-            self._since = now
+        if now >= self._counted_since + _STORE_AGAIN_SECONDS:
+            self._new_counts.clear()
+            self._counted_since = now
 
     def _replacement_times(self) -> _ReplacementTimes:
         lineage = self._scripts.lineage
@@ -109,18 +105,18 @@ class TaskJournal:
     def __init__(self, shared: SharedTexts, tenant: str) -> None:
         self._shared = shared
         self._tenant = tenant
-        self._named: dict[str, str] = {}  # texts by name
-        self._own: set[str] = set()  # names of texts that the journal holds itself
+        self._texts_by_name: dict[str, str] = {}  # texts by name
+        self._own_names: set[str] = set()  # names of texts that the journal holds itself
 
     async def read(self, rows: Iterable[Row]) -> tuple[JournalEntry, ...]:
         """The steps of the rows, oldest first; of a repeated key the first one counts. Raises ``LostText``."""
-        found = parse_rows(rows)
-        await self._collect_texts(found)
+        stored_steps = parse_rows(rows)
+        await self._collect_texts(stored_steps)
         steps: dict[str, JournalEntry] = {}
         try:
-            for step in found:
+            for step in stored_steps:
                 if step.kind != TEXT_KIND:
-                    steps.setdefault(step.key, JournalEntry(step.key, step.kind, step.join_data(self._named)))
+                    steps.setdefault(step.key, JournalEntry(step.key, step.kind, step.join_data(self._texts_by_name)))
         except KeyError as missing:
             raise LostText(f"the journal names the text {missing}, which is not stored any more") from missing
         return tuple(steps.values())
@@ -130,25 +126,25 @@ class TaskJournal:
         stores the row.
         """
         names = await self._shared.store(self._tenant, (text for entry in entries for text in entry.shared))
-        self._named.update({name: text for text, name in names.items()})
+        self._texts_by_name.update({name: text for text, name in names.items()})
         return pack_row([_build_step(entry, names) for entry in entries])
 
     def pack_with_texts(self, entries: Sequence[JournalEntry]) -> bytes:
         """Packs the steps as a row that also contains every text that the journal refers to, for a task that may wait
         longer than shared texts are kept.
         """
-        new = {text: name for name, text in self._named.items() if name not in self._own}
-        texts = [StoredStep(name, TEXT_KIND, (text,)) for text, name in new.items()]
+        missing_texts = {text: name for name, text in self._texts_by_name.items() if name not in self._own_names}
+        texts = [StoredStep(name, TEXT_KIND, (text,)) for text, name in missing_texts.items()]
         return pack_row([*(_build_step(entry, {}) for entry in entries), *texts])
 
     async def _collect_texts(self, steps: Sequence[StoredStep]) -> None:
-        own = {step.key: step.join_data({}) for step in steps if step.kind == TEXT_KIND}
-        self._own.update(own)
+        own_texts = {step.key: step.join_data({}) for step in steps if step.kind == TEXT_KIND}
+        self._own_names.update(own_texts)
         names = {name for step in steps for name in step.names}
-        self._named.update(own)
-        self._named.update(await self._shared.read(self._tenant, names - self._named.keys()))
+        self._texts_by_name.update(own_texts)
+        self._texts_by_name.update(await self._shared.read(self._tenant, names - self._texts_by_name.keys()))
 
 
 def _build_step(entry: JournalEntry, names: Mapping[str, str]) -> StoredStep:
-    named = {text: names[text] for text in entry.shared if text in names}
-    return StoredStep(entry.key, entry.kind, split_shared_texts(entry.data_json, named))
+    names_of_texts = {text: names[text] for text in entry.shared if text in names}
+    return StoredStep(entry.key, entry.kind, split_shared_texts(entry.data_json, names_of_texts))

@@ -49,8 +49,8 @@ class FileTenants(Tenants):
         return self.record
 
 
-MAX_KEPT = 1024
-_OF_THE_FILE = "file:"  # before the version of a record that came from the file: the store counts its own
+MOST_RECORDS_CACHED = 1024
+_FILE_VERSION_PREFIX = "file:"  # before the version of a record that came from the file: the store counts its own
 
 log = structlog.get_logger()
 
@@ -72,59 +72,60 @@ class StoredTenants(Tenants):
     ) -> None:
         self._records, self._default = records, default
         self._tool_server, self._seconds = tool_server, seconds
-        self._kept = LruCache[str, _CachedRecord](MAX_KEPT)
+        self._cached = LruCache[str, _CachedRecord](MOST_RECORDS_CACHED)
 
     async def get(self, tenant: str) -> TenantRecord:
         """The tenant's record; raises ``UnknownTenant`` if the stored one cannot be read, even if TENANT_FILE
         has one.
         """
-        kept, now = self._kept.get(tenant), asyncio.get_running_loop().time()
-        if kept is not None and now < kept.seen_at + self._seconds:
-            return kept.record
+        cached_record, now = self._cached.get(tenant), asyncio.get_running_loop().time()
+        if cached_record is not None and now < cached_record.seen_at + self._seconds:
+            return cached_record.record
         number = await self._records.latest_number(tenant)
-        if kept is None or kept.number != number:
-            kept = _CachedRecord(number, await self._read_version(tenant, number), now)
-        return self._kept.put(tenant, kept._replace(seen_at=now)).record
+        if cached_record is None or cached_record.number != number:
+            cached_record = _CachedRecord(number, await self._read_version(tenant, number), now)
+        return self._cached.put(tenant, cached_record._replace(seen_at=now)).record
 
     @override
     async def get_at_version(self, tenant: str, version: str) -> TenantRecord:
         record = await self.get(tenant)
         if record.version == version:
             return record
-        before = await self._record_of_version(tenant, version)
-        if before is None:
+        old_record = await self._record_of_version(tenant, version)
+        if old_record is None:
             log.warning("tenant_version_gone", tenant=tenant, version=version, now=record.version)
             return record
-        pinned = ("policies", "prose_policies", "enforce_prose", "unruled_writes", "strict_processes", "records")
-        return record.model_copy(update={name: getattr(before, name) for name in pinned})
+        pinned_fields = ("policies", "prose_policies", "enforce_prose", "unruled_writes", "strict_processes", "records")
+        return record.model_copy(update={name: getattr(old_record, name) for name in pinned_fields})
 
     async def _record_of_version(self, tenant: str, version: str) -> TenantRecord | None:
-        if version.startswith(_OF_THE_FILE):
+        if version.startswith(_FILE_VERSION_PREFIX):
             try:
                 record = await self._record_of_file(tenant)
             except UnknownTenant:
                 return None
             return record if record.version == version else None
-        found = await self._records.get_version(tenant, int(version)) if version.isdecimal() else None
-        return None if found is None else self._parse_record(tenant, found)
+        content = await self._records.get_version(tenant, int(version)) if version.isdecimal() else None
+        return None if content is None else self._parse_record(tenant, content)
 
     async def _read_version(self, tenant: str, number: int) -> TenantRecord:
         if not number:
             return await self._record_of_file(tenant)
-        found = await self._records.get_version(tenant, number)
-        if found is None:
+        content = await self._records.get_version(tenant, number)
+        if content is None:
             raise UnknownTenant(f"version {number} of the record of tenant {tenant!r} is not there")
-        return await self._record_of_file(tenant) if found.withdrawn else self._parse_record(tenant, found)
+        return await self._record_of_file(tenant) if content.withdrawn else self._parse_record(tenant, content)
 
     async def _record_of_file(self, tenant: str) -> TenantRecord:
         record = await self._default.get(tenant)
-        return record.model_copy(update={"version": f"{_OF_THE_FILE}{record.version}"})
+        return record.model_copy(update={"version": f"{_FILE_VERSION_PREFIX}{record.version}"})
 
-    def _parse_record(self, tenant: str, found: TenantVersion) -> TenantRecord:
+    def _parse_record(self, tenant: str, content: TenantVersion) -> TenantRecord:
         try:
-            record = found.record(tenant)
+            record = content.record(tenant)
         except (BadRecord, ValueError) as error:
-            log.error("tenant_record_unreadable", tenant=tenant, version=found.version, error=str(error))
-            raise UnknownTenant(f"version {found.version} of the record of tenant {tenant!r} cannot be read") from error
+            log.error("tenant_record_unreadable", tenant=tenant, version=content.version, error=str(error))
+            name = f"version {content.version} of the record of tenant {tenant!r}"
+            raise UnknownTenant(f"{name} cannot be read") from error
         tool_server = self._tool_server if tenant == self._default.record.id else ""
         return record.model_copy(update={"connections": with_default_url(record.connections, tool_server)})

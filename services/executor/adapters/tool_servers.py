@@ -27,8 +27,8 @@ from shared.ports.tracing import NO_TRACER, Tracer
 
 log = structlog.get_logger()
 
-MAX_REMEMBERED = 1024
-_IN_ITS_PLACE = "[credential]"
+MOST_PROTOCOLS_CACHED = 1024
+_MASK = "[credential]"
 _SHORTEST_SECRET = 8  # what is shorter is found in every second answer by chance, and keeps nobody out
 
 T = TypeVar("T")
@@ -42,12 +42,12 @@ class ServersByProtocol:
     def __init__(self, mcp: ports.ToolServers, rest: ports.ToolServers, agents: ports.ToolServers) -> None:
         """``agents`` serves only connections that state the protocol ``a2a``; that protocol is never detected."""
         self._servers = {"mcp": mcp, "rest": rest, "a2a": agents}
-        self._detected = LruCache[str, str](MAX_REMEMBERED)
+        self._detected = LruCache[str, str](MOST_PROTOCOLS_CACHED)
 
     def protocol_of(self, connection: Connection) -> str:
         """``mcp``, ``rest`` or ``a2a``; empty as long as it is neither stated nor detected."""
-        stated = connection.protocol in self._servers
-        return connection.protocol if stated else self._detected.get(connection.url, "")
+        is_stated = connection.protocol in self._servers
+        return connection.protocol if is_stated else self._detected.get(connection.url, "")
 
     def servers_for(self, connection: Connection) -> ports.ToolServers | None:
         """The servers of the connection's protocol; None as long as the protocol is unknown."""
@@ -75,14 +75,14 @@ class ServersByProtocol:
         """
         if servers := self.servers_for(connection):
             return servers, timeout
-        until = monotonic() + timeout
+        deadline = monotonic() + timeout
         try:
             async with asyncio.timeout(timeout):
                 servers, _ = await self._detect_protocol(connection, session_id)
         except (TimeoutError, ports.ToolSilent) as error:
-            what = f"{tool} was not sent: {str(error) or 'no protocol was found in time'}"
-            raise ports.ToolUnreachable(what) from error
-        return servers, max(0.001, until - monotonic())
+            sentence = f"{tool} was not sent: {str(error) or 'no protocol was found in time'}"
+            raise ports.ToolUnreachable(sentence) from error
+        return servers, max(0.001, deadline - monotonic())
 
     async def _detect_protocol(
         self, connection: Connection, session_id: str
@@ -98,8 +98,8 @@ class ServersByProtocol:
             try:
                 tools = await self._servers[protocol].discover(connection, session_id)
             except ports.OtherProtocol as not_rest:
-                said = f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})"
-                raise ports.ToolSilent(said) from not_rest
+                sentence = f"it speaks neither MCP ({not_mcp}) nor the REST bridge ({not_rest})"
+                raise ports.ToolSilent(sentence) from not_rest
         self._detected.put(connection.url, protocol)
         log.info("tool_protocol", connection=connection.id, protocol=protocol)
         return self._servers[protocol], tools
@@ -123,15 +123,15 @@ class ConnectedServers(ports.ToolServers):
         self._trusted, self._tenants, self._guarded = trusted, tenants, guarded
         self._reach, self._operators = reach, addresses_for_operators(reach.listed)
         self._credentials, self._resilience = credentials, resilience
-        self._hidden = IdentityCache[tuple[ports.Tool, ...], dict[tuple[str, ...], tuple[ports.Tool, ...]]](
+        self._masked_listings = IdentityCache[tuple[ports.Tool, ...], dict[tuple[str, ...], tuple[ports.Tool, ...]]](
             lambda _: {}, 128
         )
 
     @property
     def circuit_counts(self) -> Mapping[str, int]:
         """The number of servers by breaker state, and of connections whose credential is missing."""
-        lacking = self._credentials.missing_count
-        return {**self._resilience.circuit_counts, **({"without_credential": lacking} if lacking else {})}
+        missing_count = self._credentials.missing_count
+        return {**self._resilience.circuit_counts, **({"without_credential": missing_count} if missing_count else {})}
 
     def protocol_of(self, connection: Connection) -> str:
         """``mcp``, ``rest`` or ``a2a``; empty as long as it is neither stated nor detected."""
@@ -179,11 +179,11 @@ class ConnectedServers(ports.ToolServers):
         *,
         stop_agent: bool = False,
     ) -> ports.ToolAnswer | None:
-        async def send(left: float) -> ports.ToolAnswer | None:
+        async def send(seconds: float) -> ports.ToolAnswer | None:
             servers = self._allowed_servers(connection).servers_for(connection)
             if servers is None:
                 return None
-            return await servers.ask_outcome(connection, arguments, left, session_id, stop_agent=stop_agent)
+            return await servers.ask_outcome(connection, arguments, seconds, session_id, stop_agent=stop_agent)
 
         return await self._ask(ServerQuestion("recall", connection, timeout=timeout), send)
 
@@ -191,12 +191,12 @@ class ConnectedServers(ports.ToolServers):
         """Asks with retries and breaker; removes the server's secrets from its answer or error."""
         connection = question.connection
 
-        async def send_without_secrets(left: float) -> T:
+        async def send_without_secrets(seconds: float) -> T:
             try:
-                answer = await send(left)
+                answer = await send(seconds)
             except (ports.ToolUnreachable, ports.ToolSilent) as error:
-                said = _mask_text(str(error), self._credentials.recently_sent_secrets(connection))
-                raise (error if said == str(error) else type(error)(said)) from None
+                masked_text = _mask_text(str(error), self._credentials.recently_sent_secrets(connection))
+                raise (error if masked_text == str(error) else type(error)(masked_text)) from None
             secrets = self._credentials.recently_sent_secrets(connection)
             return cast("T", self._without_secrets(answer, secrets)) if secrets else answer
 
@@ -224,19 +224,19 @@ class ConnectedServers(ports.ToolServers):
             case ports.ToolAnswer():
                 return _answer_without_secrets(answer, secrets)
             case tuple():
-                hidden = self._hidden(answer)
-                if secrets not in hidden:
-                    hidden.clear()
-                    hidden[secrets] = tuple(_tool_without_secrets(tool, secrets) for tool in answer)
-                return hidden[secrets]
+                masked_by_secrets = self._masked_listings(answer)
+                if secrets not in masked_by_secrets:
+                    masked_by_secrets.clear()
+                    masked_by_secrets[secrets] = tuple(_tool_without_secrets(tool, secrets) for tool in answer)
+                return masked_by_secrets[secrets]
             case _:
                 return answer
 
 
 def _answer_without_secrets(answer: ports.ToolAnswer, secrets: Sequence[str]) -> ports.ToolAnswer:
-    asked = answer.unfinished
-    cleaned = asked._replace(question=_mask_text(asked.question, secrets)) if asked else None
-    return answer._replace(content=_without_secrets(answer.content, secrets), unfinished=cleaned)
+    state = answer.unfinished
+    masked_state = state._replace(question=_mask_text(state.question, secrets)) if state else None
+    return answer._replace(content=_without_secrets(answer.content, secrets), unfinished=masked_state)
 
 
 def _tool_without_secrets(tool: ports.Tool, secrets: Sequence[str]) -> ports.Tool:
@@ -249,16 +249,16 @@ def _without_secrets(value: Json, secrets: Sequence[str]) -> Json:
         case str():
             return _mask_text(value, secrets)
         case list():
-            return [_without_secrets(part, secrets) for part in value]
+            return [_without_secrets(element, secrets) for element in value]
         case dict():
-            return {_mask_text(name, secrets): _without_secrets(part, secrets) for name, part in value.items()}
+            return {_mask_text(name, secrets): _without_secrets(element, secrets) for name, element in value.items()}
         case _:
             return value
 
 
 def _mask_text(text: str, secrets: Sequence[str]) -> str:
     for secret in secrets:
-        text = text.replace(secret, _IN_ITS_PLACE) if len(secret) >= _SHORTEST_SECRET else text
+        text = text.replace(secret, _MASK) if len(secret) >= _SHORTEST_SECRET else text
     return text
 
 
@@ -276,20 +276,20 @@ async def open_servers(
     long a tool list may be reused. ``tracer``: its trace is passed on to servers that ask for it, never to those that a
     request named. ``resilience``: without one, nothing is retried.
     """
-    shown = credentials or NoCredentials()
+    sent = credentials or NoCredentials()
     async with AsyncExitStack() as stack:
 
-        async def open_origin(guard: Guard | None, shown: ports.Credentials, tracer: Tracer) -> ServersByProtocol:
+        async def open_origin(guard: Guard | None, sent: ports.Credentials, tracer: Tracer) -> ServersByProtocol:
             enter = stack.enter_async_context
-            mcp = await enter(McpTools(guard=guard, credentials=shown, tracer=tracer, list_seconds=list_seconds))
-            rest = await enter(RestBridge(guard, shown, tracer))
-            return ServersByProtocol(mcp, rest, await enter(A2aAgents(guard, shown, tracer)))
+            mcp = await enter(McpTools(guard=guard, credentials=sent, tracer=tracer, list_seconds=list_seconds))
+            rest = await enter(RestBridge(guard, sent, tracer))
+            return ServersByProtocol(mcp, rest, await enter(A2aAgents(guard, sent, tracer)))
 
         yield ConnectedServers(
-            await open_origin(None, shown, tracer),
-            await open_origin(Guard(addresses_for_operators(reach.listed)), shown, tracer),
+            await open_origin(None, sent, tracer),
+            await open_origin(Guard(addresses_for_operators(reach.listed)), sent, tracer),
             await open_origin(Guard(reach), NoCredentials(), NO_TRACER),
             reach,
-            shown,
+            sent,
             resilience or Resilience(pauses=()),
         )

@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.adapters.redis_idle import SESSION
+from services.executor.adapters.redis_idle import SESSION_STATE
 from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import Lease, TurnWork
@@ -22,7 +22,7 @@ from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import pack_events, pack_record
 
-STOPPED_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
+STOPPED_RETRY_MS = 60_000  # until a stopped tenant's session is looked at again; lifting the stop does so at once
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -72,10 +72,10 @@ class TurnScripts:
         self._stopped = keys.tenant_stop_key(lease.tenant, lease.session_id)
         self._fenced: dict[str, Argument] = {"owner": lease.owner, "fence": str(lease.fence)}
         self.last_pulse: tuple[ports.Pulse, float] | None = None
-        read = work.claimed if isinstance(work.claimed, ClaimReply) else None
-        self.claimed = read if read and read.task else None
-        if read is not None:
-            self._read_pulse(read.pulse)
+        claim_reply = work.claimed if isinstance(work.claimed, ClaimReply) else None
+        self.claimed = claim_reply if claim_reply and claim_reply.task else None
+        if claim_reply is not None:
+            self._read_pulse(claim_reply.pulse)
 
     async def append(
         self, batch: ports.JournalBatch, write: Mapping[str, Argument] = {}, replicas: int = 0
@@ -96,7 +96,7 @@ class TurnScripts:
 
     async def _pack_step(self, batch: ports.JournalBatch, write: Mapping[str, Argument]) -> Call:
         record, (count, events) = batch.record, stream_entry_of(batch.events)
-        given = {
+        fields = {
             "version": self._version if record else "",
             "json": pack_record(record) if record else "",
             "state": record.state.value if record else "",
@@ -105,7 +105,7 @@ class TurnScripts:
             "event_entry": events,
         }
         names = keys_for("append", *self._keys, stopped=self._stopped)
-        return names, arguments_for("append", kept=keys.EVENTS_KEPT, **self._fenced, **given, **write)
+        return names, arguments_for("append", kept=keys.EVENTS_KEPT, **self._fenced, **fields, **write)
 
     async def finish(self, end: ports.TurnEnd, *, release: bool) -> bool:
         """Stores the turn's end (``finish.lua``); returns whether the same step released the lease."""
@@ -114,12 +114,12 @@ class TurnScripts:
         else:
             row = self.journal.pack_with_texts(end.entries)
         tenant = self._lease.tenant
-        asked = keys.waiting_approvals_key(partition_of(tenant, self._lease.session_id), tenant)
-        names = keys_for("finish", *self._keys, stopped=self._stopped, asked=asked)
+        waiting_approvals = keys.waiting_approvals_key(partition_of(tenant, self._lease.session_id), tenant)
+        names = keys_for("finish", *self._keys, stopped=self._stopped, asked=waiting_approvals)
         names += [keys.spend_key(tenant, day) for day, _ in end.charges]
-        given = arguments_for("finish", **self._fenced, **self._pack_end(end, row, release=release))
-        given += [part for _, charges in end.charges for part in (len(charges), *charge_arguments(charges))]
-        reply = cast(list[str], await self._redis.run("finish", names, given))
+        arguments = arguments_for("finish", **self._fenced, **self._pack_end(end, row, release=release))
+        arguments += [value for _, charges in end.charges for value in (len(charges), *charge_arguments(charges))]
+        reply = cast(list[str], await self._redis.run("finish", names, arguments))
         self.claimed = None
         if reply[0] != "ok":
             self._read_pulse(reply)
@@ -127,12 +127,12 @@ class TurnScripts:
 
     def _pack_end(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> dict[str, Argument]:
         record, turn, place = end.record, self._turn, (self._lease.tenant, self._lease.session_id)
-        approval, timer, outcome, settled = end.approval, end.timer, end.outcome, end.settled_approval
-        said: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
+        approval, timer, outcome, settled_approval = end.approval, end.timer, end.outcome, end.settled_approval
+        event_data: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
         if timer is not None:
-            said["waits_until"] = timer.due.isoformat()
-        done: TaskEvent = TaskEvent(kind="turn_finished", at=record.updated_at, data=said)
-        count, entry = stream_entry_of((*end.events, done))
+            event_data["waits_until"] = timer.due.isoformat()
+        end_event: TaskEvent = TaskEvent(kind="turn_finished", at=record.updated_at, data=event_data)
+        count, entry = stream_entry_of((*end.events, end_event))
         return {
             "kept": keys.EVENTS_KEPT,
             "turn_id": turn.turn_id,
@@ -141,7 +141,7 @@ class TurnScripts:
             "json": pack_record(record),
             "state": record.state.value,
             "ended": int(record.state.is_terminal),
-            "session_state": "" if end.session is None else SESSION.dump_json(end.session).decode(),
+            "session_state": "" if end.session is None else SESSION_STATE.dump_json(end.session).decode(),
             "approval_id": approval.approval_id if approval else "",
             "approval": approval.stored_json() if approval else "",
             "timer": keys.pack_member(keys.TimerMember(*place, turn.task_id, timer.subject)) if timer else "",
@@ -150,8 +150,8 @@ class TurnScripts:
             "outcome": pack_outcome(outcome) if outcome else "",
             "member": keys.pack_member(keys.EndedMember(*place, turn.task_id)),
             "detail": keys.DETAIL_SECONDS,
-            "settled_id": settled.approval_id if settled else "",
-            "settled": settled.stored_json() if settled else "",
+            "settled_id": settled_approval.approval_id if settled_approval else "",
+            "settled": settled_approval.stored_json() if settled_approval else "",
             "deadline": _approval_deadline_ms(approval),
             "seconds": keys.TASK_RETENTION_SECONDS,
             "notice_members": "\n".join(self._notice_members(end)),
@@ -159,7 +159,7 @@ class TurnScripts:
             "steps": row,
             "release": int(release),
             "mine": self.member,
-            "stopped_ms": STOPPED_MS,
+            "stopped_ms": STOPPED_RETRY_MS,
             "retention": keys.SESSION_RETENTION_SECONDS,
             "letter": end.letter.stored_json() if end.letter else "",
             "kept_days": keys.SPEND_SECONDS,
@@ -170,8 +170,8 @@ class TurnScripts:
     def _notice_members(self, end: ports.TurnEnd) -> Iterator[str]:
         """Yields the turn's approval notices as members of the partition's notice set."""
         place = (self._lease.tenant, self._lease.session_id, self._turn.task_id)
-        for one in end.notices:
-            yield keys.pack_member(keys.NoticeMember(one.event.value, str(one.step), one.approval_id, *place))
+        for notice in end.notices:
+            yield keys.pack_member(keys.NoticeMember(notice.event.value, str(notice.step), notice.approval_id, *place))
 
     def _read_pulse(self, reply: list[str]) -> ports.Pulse:
         match reply:
@@ -186,8 +186,8 @@ class TurnScripts:
 
     def _find_own_cancel(self, signals: Sequence[str]) -> Turn | None:
         turns = (Turn.model_validate_json(signal) for signal in signals if signal)
-        mine = (turn for turn in turns if turn.kind is TurnKind.CANCEL and turn.task_id == self._turn.task_id)
-        return next(mine, None)
+        cancels = (turn for turn in turns if turn.kind is TurnKind.CANCEL and turn.task_id == self._turn.task_id)
+        return next(cancels, None)
 
 
 def store_time_of(pulse: Sequence[str]) -> datetime:

@@ -32,14 +32,12 @@ from shared.infra.wakes import WAKE_JOB, ArqWakes, job_from_bytes, job_to_bytes
 from shared.ports.store import StoreUnavailable
 
 _CLAIM_SECONDS = 10
-_TAKEN_SECONDS = 3  # for which arq keeps a wake that died half-way from being taken again
+_IN_PROGRESS_SECONDS = 3  # for which arq keeps a wake that died half-way from being taken again
 _POLL_SECONDS = 1.0  # the doorbell is the fast way; this finds what it missed
 _BELL_SECONDS = 5
-_AGAIN_SECONDS = 0.5
-_AT_ONCE = 16  # sessions that are claimed side by side
-_MOST_WAKES_READ = (
-    256  # wakes that one look reads: those of tenants without room here stand among them, in turn with the others
-)
+_RETRY_SECONDS = 0.5
+_CLAIMS_AT_ONCE = 16  # sessions that are claimed side by side
+_MOST_WAKES_READ = 256  # in one look: wakes of tenants without room here stand among the others
 
 log = structlog.get_logger()
 
@@ -68,9 +66,9 @@ class WakeWorker(Worker):
             job_deserializer=job_from_bytes,
             log_results=False,
         )
-        self.in_progress_timeout_s = _TAKEN_SECONDS
+        self.in_progress_timeout_s = _IN_PROGRESS_SECONDS
         self._runner, self._wakes = runner, wakes
-        self._places: dict[str, int] = {}  # jobs under way: their scores when they were taken
+        self._scores: dict[str, int] = {}  # jobs under way: their scores when they were taken
 
     @override
     async def main(self) -> None:
@@ -88,8 +86,8 @@ class WakeWorker(Worker):
         """Starts the jobs for which there is capacity; if there are none, waits for a change."""
         self._runner.changed.clear()
         async with bounded_redis_calls():
-            waiting = await self.pool.zrangebyscore(QUEUE_KEY, "-inf", timestamp_ms(), start=0, num=_MOST_WAKES_READ)
-            await self.start_jobs(list(_select_startable_jobs(waiting, self._runner.free_slots)))
+            wakes = await self.pool.zrangebyscore(QUEUE_KEY, "-inf", timestamp_ms(), start=0, num=_MOST_WAKES_READ)
+            await self.start_jobs(list(_select_startable_jobs(wakes, self._runner.free_slots)))
             await self.heart_beat()
         if self.tasks:
             await self._await_claims()
@@ -122,15 +120,15 @@ class WakeWorker(Worker):
 
     async def _log_and_pause(self, error: Exception) -> None:
         log.warning("queue_unavailable", error=str(error))
-        await asyncio.sleep(_AGAIN_SECONDS)
+        await asyncio.sleep(_RETRY_SECONDS)
 
     async def _remember_queue_score(self, ctx: Mapping[str, object]) -> None:
-        self._places[str(ctx["job_id"])] = cast(int, ctx["score"])
+        self._scores[str(ctx["job_id"])] = cast(int, ctx["score"])
 
     async def _wake(self, _context: Mapping[str, object], tenant: str, session_id: str) -> None:
         try:
-            taken = await self._runner.offer(tenant, session_id)
-            if not taken and self._runner.free_capacity <= 0:
+            is_claimed = await self._runner.offer(tenant, session_id)
+            if not is_claimed and self._runner.free_capacity <= 0:
                 raise Retry  # the last place went to another meanwhile
         except StoreUnavailable as error:  # the reaper wakes the session again
             log.warning("claim_failed", session=session_id, error=str(error))
@@ -140,9 +138,9 @@ class WakeWorker(Worker):
         """Ends a job by removing its wake, unless the session was woken again meanwhile. arq itself would remove that
         wake, too.
         """
-        place = self._places.pop(job_id)
+        score = self._scores.pop(job_id)
         if finish:
-            await self._wakes.end_wake(job_id, place)
+            await self._wakes.end_wake(job_id, score)
         else:
             await self.pool.delete(in_progress_key_prefix + job_id)
 
@@ -155,12 +153,12 @@ class WakeWorker(Worker):
 
 def _select_startable_jobs(job_ids: list[bytes], free_slots: FreeSlotsByTenant) -> Iterator[bytes]:
     """Yields the first jobs of tenants that have free slots."""
-    left, started = min(free_slots.of_all, _AT_ONCE), Counter[str]()
+    free_count, started_by_tenant = min(free_slots.of_all, _CLAIMS_AT_ONCE), Counter[str]()
     for job_id in job_ids:
         tenant = tenant_of(job_id.decode())
-        if left > 0 and started[tenant] < free_slots.of.get(tenant, free_slots.of_any):
-            started[tenant] += 1
-            left -= 1
+        if free_count > 0 and started_by_tenant[tenant] < free_slots.of.get(tenant, free_slots.of_any):
+            started_by_tenant[tenant] += 1
+            free_count -= 1
             yield job_id
 
 

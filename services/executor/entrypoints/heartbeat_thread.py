@@ -17,16 +17,16 @@ def heartbeat_in_thread(open_leases: OpensLeases) -> RunsHeartbeat:
 
     async def run(keeper: LeaseKeeper) -> NoReturn:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
-        beating = _HeartbeatThread(keeper, open_leases, lambda: loop.call_soon_threadsafe(ended.set))
-        beating.start()
+        thread = _HeartbeatThread(keeper, open_leases, lambda: loop.call_soon_threadsafe(ended.set))
+        thread.start()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(keeper.show_liveness())
                 await ended.wait()
-                raise RuntimeError("the heartbeat ended by itself") from beating.problem
+                raise RuntimeError("the heartbeat ended by itself") from thread.problem
         finally:
-            beating.stop()
-            await asyncio.to_thread(beating.join)
+            thread.stop()
+            await asyncio.to_thread(thread.join)
 
     return run
 

@@ -21,7 +21,7 @@ class HasCircuitCounts(Protocol):
 def health_app(
     ping_store: Callable[[], Awaitable[None]],
     runner: Runner,
-    mended: FaultCounts,
+    fault_counts: FaultCounts,
     count_behind: Callable[[], int],
     servers: HasCircuitCounts | None = None,
     metrics: MetricsPage | None = None,
@@ -34,8 +34,8 @@ def health_app(
 
     def describe() -> dict[str, JsonValue]:
         work = {"sessions": runner.running_count, "free": runner.free_capacity, "outcomes_behind": count_behind()}
-        standing: dict[str, JsonValue] = {"tool_servers": {**servers.circuit_counts}} if servers else {}
-        return {**work, "mended": {**mended.counts}, **standing}
+        circuits: dict[str, JsonValue] = {"tool_servers": {**servers.circuit_counts}} if servers else {}
+        return {**work, "mended": {**fault_counts.counts}, **circuits}
 
     def why_not_ready() -> str:
         return "the process stops and takes no more sessions" if runner.is_stopping else ""
@@ -44,15 +44,15 @@ def health_app(
 
 
 class ExecutorGauges(GaugeReading):
-    def __init__(self, runner: Runner, mended: FaultCounts, servers: HasCircuitCounts | None = None) -> None:
-        self._runner, self._mended, self._servers = runner, mended, servers
-        self._told: Mapping[str, int] = {}
+    def __init__(self, runner: Runner, fault_counts: FaultCounts, servers: HasCircuitCounts | None = None) -> None:
+        self._runner, self._fault_counts, self._servers = runner, fault_counts, servers
+        self._last_counts: Mapping[str, int] = {}
 
     async def set_gauges(self, metrics: Metrics) -> None:
         metrics.set_gauge(names.EXECUTOR_SESSIONS, self._runner.running_count)
         metrics.set_gauge(names.EXECUTOR_FREE, self._runner.free_capacity)
-        for fault, count in self._mended.counts.items():
-            metrics.add(names.FAULTS_MENDED, count - self._told.get(fault, 0), fault=fault)
-        self._told = dict(self._mended.counts)
+        for fault, count in self._fault_counts.counts.items():
+            metrics.add(names.FAULTS_MENDED, count - self._last_counts.get(fault, 0), fault=fault)
+        self._last_counts = dict(self._fault_counts.counts)
         for state, count in (self._servers.circuit_counts if self._servers else {}).items():
             metrics.set_gauge(names.TOOL_CIRCUITS, count, state=state)

@@ -28,16 +28,16 @@ from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
 
-_IN_PARTS = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.CURSOR, PagingRole.AFTER, PagingRole.SIZE)
-_KEYS = frozenset("idempotencykey idempotencytoken idempotencyid clienttoken clientrequestid".split())
-_NOTHING = ListPage((), [], ())
-_LIKE_AN_ID = "x-1"
+_PAGE_ROLES = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.CURSOR, PagingRole.AFTER, PagingRole.SIZE)
+_IDEMPOTENCY_KEY_NAMES = frozenset("idempotencykey idempotencytoken idempotencyid clienttoken clientrequestid".split())
+_EMPTY_PAGE = ListPage((), [], ())
+_SAMPLE_ID = "x-1"
 
 
-class WantedTools(NamedTuple):
-    """The command's arguments. ``tenant_file``: the record whose catalogue is used, if it has a connection to this
-    endpoint.
+class ToolsOptions(NamedTuple):
+    """The command's arguments.
 
+    ``tenant_file``: a tenant's record; its catalogue is used if it has a connection to ``endpoint``.
     ``write_catalogue``: the file to write the catalogue to; an existing one is replaced only with ``force``.
     """
 
@@ -60,15 +60,11 @@ class ServerListing(NamedTuple):
     policies: tuple[Policy, ...] = ()
 
 
-def parse_arguments(arguments: Sequence[str]) -> WantedTools:
+def parse_arguments(arguments: Sequence[str]) -> ToolsOptions:
     """The command line's arguments; ends the process with exit code 2 and a sentence if they are wrong."""
     parser = argparse.ArgumentParser("python -m services.executor tools", description=__doc__, allow_abbrev=False)
-    parser.add_argument(
-        "--endpoint",
-        required=True,
-        type=_parse_url,
-        help="URL of a tool server, MCP or REST bridge, or of an A2A agent",
-    )
+    endpoint_help = "URL of a tool server, MCP or REST bridge, or of an A2A agent"
+    parser.add_argument("--endpoint", required=True, type=_parse_url, help=endpoint_help)
     parser.add_argument(
         "--protocol", default="auto", choices=("auto", "mcp", "rest", "a2a"), help="asked as this alone"
     )
@@ -76,33 +72,33 @@ def parse_arguments(arguments: Sequence[str]) -> WantedTools:
     parser.add_argument("--write-catalogue", type=Path, help="write what was found as a connection with its catalogue")
     parser.add_argument("--force", action="store_true", help="replace the file of --write-catalogue")
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    given = parser.parse_args(arguments)
-    file, force = given.write_catalogue, given.force
-    return WantedTools(given.endpoint, given.protocol, given.tenant_file, given.json, file, force)
+    namespace = parser.parse_args(arguments)
+    file, force = namespace.write_catalogue, namespace.force
+    return ToolsOptions(namespace.endpoint, namespace.protocol, namespace.tenant_file, namespace.json, file, force)
 
 
-def format_report(wanted: WantedTools, found: ServerListing) -> str:
-    return dumps(_report_as_json(wanted, found)) if wanted.as_json else _report_as_text(wanted, found)
+def format_report(options: ToolsOptions, listing: ServerListing) -> str:
+    return dumps(_report_as_json(options, listing)) if options.as_json else _report_as_text(options, listing)
 
 
-def describe_tools(found: ServerListing) -> list[JsonObject]:
-    """Each tool as the worker sees it: class, proof of writes, named records, page arguments and key argument, None
-    where it has none. ``undecided``: fields that rules need and that no record it names can have.
+def describe_tools(listing: ServerListing) -> list[JsonObject]:
+    """Each tool as the worker sees it, as in ``purple tools --json``.
+
+    ``undecided``: fields that rules need and that no record which the tool names can have.
     """
-    return [_describe_tool(tool, found) for tool in found.tools]
+    return [_describe_tool(tool, listing) for tool in listing.tools]
 
 
-def _describe_tool(tool: Tool, found: ServerListing) -> JsonObject:
-    undecided: list[Json] = [*_find_undecidable_fields(tool, found)]
+def _describe_tool(tool: Tool, listing: ServerListing) -> JsonObject:
+    undecided_fields: list[Json] = [*_find_undecidable_fields(tool, listing)]
+    records = {name: record for name, record in _find_named_records(tool, listing.keys).items() if record.is_id}
     return {
         "name": tool.name,
         "class": tool.tool_class.value,
         "why": tool.why_class,
-        "read_back": _describe_read_back(tool, found.tools),
-        "records": {
-            name: " ".join(one.noun) for name, one in _find_named_records(tool, found.keys).items() if one.is_id
-        },
-        "undecided": undecided,
+        "read_back": _describe_read_back(tool, listing.tools),
+        "records": {name: " ".join(record.noun) for name, record in records.items()},
+        "undecided": undecided_fields,
         "pages": _list_page_arguments(tool),
         "idempotency_field": key_argument(tool),
         "key_offered": _find_key_argument(tool),
@@ -112,96 +108,90 @@ def _describe_tool(tool: Tool, found: ServerListing) -> JsonObject:
 
 
 def _find_named_records(tool: Tool, keys: RecordKeys) -> dict[str, RecordReference]:
-    """By argument, which records it may name."""
-    about = noun_of_tool(tool.name, keys)
-    named = ((name, reference_of(name, _LIKE_AN_ID, about, keys)) for name in tool.parameters)
-    return {name: one for name, one in named if one and (one.must_exist or (one.is_id and is_identifying_name(name)))}
+    """The record that each argument may name, by the argument's name."""
+    records: dict[str, RecordReference] = {}
+    for name in tool.parameters:
+        record = reference_of(name, _SAMPLE_ID, noun_of_tool(tool.name, keys), keys)
+        if record and (record.must_exist or (record.is_id and is_identifying_name(name))):
+            records[name] = record
+    return records
 
 
-def _find_undecidable_fields(tool: Tool, found: ServerListing) -> Iterator[str]:
-    """Yields the fields that rules need for a write, if the write has no such argument, and no read of its server shows
-    a record that it names.
-    """
+def _find_undecidable_fields(tool: Tool, listing: ServerListing) -> Iterator[str]:
+    """Yields the fields that rules need for a write, and that neither its arguments nor the server's reads give."""
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return
-    named = [*_find_named_records(tool, found.keys).values()]
-    if any(_may_some_read_show(one, found) for one in named):
+    records = [*_find_named_records(tool, listing.keys).values()]
+    if any(_may_some_read_show(record, listing) for record in records):
         return
-    given, kinds = [(name, None) for name in tool.parameters], [one.noun for one in named]
-    told = {name for policy in found.policies for name in policy.context}
-    for name, is_about_tool in fields_asked_of(tool.name, found.policies).items():
-        if is_about_tool and name not in told and not find_values(name, given, kinds):
+    argument_names, nouns = [(name, None) for name in tool.parameters], [record.noun for record in records]
+    context_names = {name for policy in listing.policies for name in policy.context}
+    for name, is_about_tool in fields_asked_of(tool.name, listing.policies).items():
+        if is_about_tool and name not in context_names and not find_values(name, argument_names, nouns):
             yield name
 
 
-def _may_some_read_show(reference: RecordReference, found: ServerListing) -> bool:
+def _may_some_read_show(reference: RecordReference, listing: ServerListing) -> bool:
     """Whether some read of the server may show the record. For an id without a declared kind, any read may."""
-    readers = [one.name for one in found.tools if one.tool_class is ToolClass.READ]
-    shown = [kind for name in readers for kind in (noun_of_tool(name, found.keys), found.keys.kind_shown_by(name))]
+    readers = [tool.name for tool in listing.tools if tool.tool_class is ToolClass.READ]
+    kinds = [kind for name in readers for kind in (noun_of_tool(name, listing.keys), listing.keys.kind_shown_by(name))]
     if reference.key:
-        return any(is_of_kind(kind, reference.noun) for kind in shown)
-    return reference.is_id or any(are_same_kind(kind, reference.noun) for kind in shown)
+        return any(is_of_kind(kind, reference.noun) for kind in kinds)
+    return reference.is_id or any(are_same_kind(kind, reference.noun) for kind in kinds)
 
 
 def _describe_read_back(tool: Tool, tools: Sequence[Tool]) -> Json:
     """The read that proves a write; if the catalogue names an unusable one, the reason."""
-    found = predict_proving_read(tool, tools)
-    named = tool.catalogue.read_back if tool.tool_class is ToolClass.CHANGE else None
-    if named and not (found and found.by_operator):
-        why = "the operator's catalogue names it, but it is no read that can be asked for this"
-        return {"tool": named, "why": why, "usable": False}
-    if found is None:
+    read_back = predict_proving_read(tool, tools)
+    named_read = tool.catalogue.read_back if tool.tool_class is ToolClass.CHANGE else None
+    if named_read and not (read_back and read_back.by_operator):
+        reason = "the operator's catalogue names it, but it is no read that can be asked for this"
+        return {"tool": named_read, "why": reason, "usable": False}
+    if read_back is None:
         return None
-    if not found.by_operator and _lists_other_kind(tool, found.reader, tools):
-        return {
-            "tool": found.reader,
-            "why": f"{found.why}; it may not show what this makes",
-            "usable": True,
-            "guess": True,
-        }
-    return {"tool": found.reader, "why": found.why, "usable": True}
+    if not read_back.by_operator and _lists_other_kind(tool, read_back.reader, tools):
+        reason = f"{read_back.why}; it may not show what this makes"
+        return {"tool": read_back.reader, "why": reason, "usable": True, "guess": True}
+    return {"tool": read_back.reader, "why": read_back.why, "usable": True}
 
 
 def _lists_other_kind(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
     """Whether the read lists another kind of thing than the write makes, such as ``list_parts`` for ``order_part``."""
-    words, shown = words_of_tool(tool.name), words_of_tool(reader)
-    takes = next((one.parameters for one in tools if one.name == reader), {})
-    if not words.may_make_record or words.makes_by_verb(shown.nouns) or not set(takes).isdisjoint(tool.parameters):
+    words, reader_words = words_of_tool(tool.name), words_of_tool(reader)
+    reader_arguments = next((other.parameters for other in tools if other.name == reader), {})
+    shares_argument = not set(reader_arguments).isdisjoint(tool.parameters)
+    if not words.may_make_record or words.makes_by_verb(reader_words.nouns) or shares_argument:
         return False
-    about = [nouns_of_identifier(name, words.nouns) for name in tool.parameters if is_identifying_name(name)]
-    return shown.head != words.head or any(words.head in noun for noun in about)
+    nouns = [nouns_of_identifier(name, words.nouns) for name in tool.parameters if is_identifying_name(name)]
+    return reader_words.head != words.head or any(words.head in noun for noun in nouns)
 
 
 def _list_page_arguments(tool: Tool) -> str | None:
     """The arguments that select a page of a list, as text; None if the tool has none."""
-    paging = find_paging_arguments(tool, {}, _NOTHING)
-    names = [paging.names[word] for word in _IN_PARTS if word in paging.names]
+    paging = find_paging_arguments(tool, {}, _EMPTY_PAGE)
+    names = [paging.names[word] for word in _PAGE_ROLES if word in paging.names]
     return ", ".join(names) if paging.has_position else None
 
 
 def _find_key_argument(tool: Tool) -> str | None:
     """An argument that by its name may take our idempotency key. It is used only if the catalogue says so."""
-    changes = tool.tool_class in (ToolClass.CHANGE, ToolClass.NOTIFY)
-    return next((name for name in tool.parameters if changes and "".join(words_of(name)) in _KEYS), None)
+    if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
+        return None
+    return next((name for name in tool.parameters if "".join(words_of(name)) in _IDEMPOTENCY_KEY_NAMES), None)
 
 
-def _report_as_json(wanted: WantedTools, found: ServerListing) -> JsonObject:
-    tools: list[Json] = [*describe_tools(found)]
-    written = {"catalogue": str(wanted.write_catalogue)} if wanted.write_catalogue else {}
-    return {
-        "endpoint": wanted.endpoint,
-        "protocol": found.protocol,
-        "may_have_unlisted": found.may_have_unlisted,
-        "tools": tools,
-        **written,
-    }
+def _report_as_json(options: ToolsOptions, listing: ServerListing) -> JsonObject:
+    tools: list[Json] = [*describe_tools(listing)]
+    catalogue = {"catalogue": str(options.write_catalogue)} if options.write_catalogue else {}
+    server: JsonObject = {"endpoint": options.endpoint, "protocol": listing.protocol}
+    return {**server, "may_have_unlisted": listing.may_have_unlisted, "tools": tools, **catalogue}
 
 
-def _report_as_text(wanted: WantedTools, found: ServerListing) -> str:
-    counted = Counter(tool.tool_class.value for tool in found.tools)
-    kinds = ", ".join(f"{count} {name}" for name, count in sorted(counted.items())) or "none"
-    lines = [f"{tool.tool_class.value:<8} {tool.name}: {tool.why_class}" for tool in found.tools]
-    return "\n".join([f"{wanted.endpoint} speaks {found.protocol}: {len(found.tools)} tools ({kinds})", *lines])
+def _report_as_text(options: ToolsOptions, listing: ServerListing) -> str:
+    counts = Counter(tool.tool_class.value for tool in listing.tools)
+    classes = ", ".join(f"{count} {name}" for name, count in sorted(counts.items())) or "none"
+    lines = [f"{tool.tool_class.value:<8} {tool.name}: {tool.why_class}" for tool in listing.tools]
+    return "\n".join([f"{options.endpoint} speaks {listing.protocol}: {len(listing.tools)} tools ({classes})", *lines])
 
 
 def _parse_url(text: str) -> str:
@@ -223,43 +213,44 @@ def refuse_overwriting(file: Path, force: bool) -> None:
         raise CatalogueExists(f"{file} exists and may hold corrections: give another name, or --force to replace it")
 
 
-def write_catalogue_file(file: Path, found: ServerListing, force: bool) -> None:
+def write_catalogue_file(file: Path, listing: ServerListing, force: bool) -> None:
     """Writes the catalogue atomically. Raises ``CatalogueExists`` or ``OSError``."""
     refuse_overwriting(file, force)
-    beside = file.with_name(f".{file.name}.new")
-    beside.write_text(json.dumps(catalogue_document(found), indent=2, ensure_ascii=False) + "\n", "utf-8")
-    beside.replace(file)
+    new_file = file.with_name(f".{file.name}.new")
+    new_file.write_text(json.dumps(catalogue_document(listing), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    new_file.replace(file)
 
 
-def catalogue_document(found: ServerListing) -> JsonObject:
+def catalogue_document(listing: ServerListing) -> JsonObject:
     """The connection with its catalogue; entries that the operator already had are unchanged.
 
     ``found`` in an entry only informs the reader. A class stays null unless the operator gave one, so that a server's
     later statement can still raise it. So does an idempotency field, since only the operator knows whether the server
     honours it.
     """
-    connection = found.connection
-    told = {str(tool["name"]): tool for tool in describe_tools(found)}
+    connection = listing.connection
+    tools = {str(tool["name"]): tool for tool in describe_tools(listing)}
     entries = {
-        name: _build_entry(connection, name, told.get(name, {})) for name in sorted({*told, *connection.catalogue})
+        name: _build_entry(connection, name, tools.get(name, {})) for name in sorted({*tools, *connection.catalogue})
     }
-    named = {"id": connection.id, "url": connection.url, "protocol": connection.protocol}
-    return {**named, "catalogue": {**entries}}
+    head = {"id": connection.id, "url": connection.url, "protocol": connection.protocol}
+    return {**head, "catalogue": {**entries}}
 
 
 def _build_entry(connection: Connection, name: str, fields: Mapping[str, object]) -> JsonObject:
     entry = connection.catalogue.get(name, _NO_ENTRY)
-    found: JsonObject = {key: str(fields[key]) for key in ("class", "why", "pages", "key_offered") if fields.get(key)}
-    proposed = fields.get("read_back")
-    read_back = proposed if isinstance(proposed, dict) else {}
+    fields_stated = (field for field in ("class", "why", "pages", "key_offered") if fields.get(field))
+    notes: JsonObject = {field: str(fields[field]) for field in fields_stated}
+    proposal = fields.get("read_back")
+    read_back = proposal if isinstance(proposal, dict) else {}
     if read_back.get("guess"):
-        found["read_back_guess"] = f"{read_back['tool']}: {read_back['why']}"
-    likely = None if read_back.get("guess") else read_back.get("tool")
+        notes["read_back_guess"] = f"{read_back['tool']}: {read_back['why']}"
+    read_back_name = None if read_back.get("guess") else read_back.get("tool")
     return {
         "tool_class": entry.tool_class.value if entry.tool_class else None,
-        "read_back": likely if entry.read_back is None else entry.read_back,
+        "read_back": read_back_name if entry.read_back is None else entry.read_back,
         "idempotency_field": entry.idempotency_field,
         "compensated_by": entry.compensated_by,
         "errors_change_nothing": entry.errors_change_nothing,
-        "found": found or "not listed by the server",
+        "found": notes or "not listed by the server",
     }

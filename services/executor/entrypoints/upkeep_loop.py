@@ -43,38 +43,38 @@ class UpkeepPlan:
         if now >= self._swept + self._sweep_seconds:
             return range(PARTITIONS)
         self._warm_until = {number: until for number, until in self._warm_until.items() if until > now}
-        return sorted({*self._warm_until, *(number for number, due in self._due_at.items() if due <= now)})
+        return sorted({*self._warm_until, *(number for number, due_at in self._due_at.items() if due_at <= now)})
 
-    def record_survey(self, looked: Collection[int], soonest: Mapping[int, float], now: float) -> None:
+    def record_survey(self, partitions: Collection[int], seconds_until_due: Mapping[int, float], now: float) -> None:
         """Notes that these partitions were looked at, and in how many seconds something of each is due next."""
-        if len(looked) == PARTITIONS:
+        if len(partitions) == PARTITIONS:
             self._swept = now
-        for number in looked:
+        for number in partitions:
             self._due_at.pop(number, None)
-        self._due_at.update({number: now + seconds for number, seconds in soonest.items()})
+        self._due_at.update({number: now + seconds for number, seconds in seconds_until_due.items()})
 
 
-async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, looked_once: asyncio.Event) -> None:
-    """Runs the reaper until cancelled. ``looked_once`` is set after the first look, so that sessions of dead executors
+async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, has_looked: asyncio.Event) -> None:
+    """Runs the reaper until cancelled. ``has_looked`` is set after its first look, so that sessions of dead executors
     come before new ones.
     """
     clock, numbers = asyncio.get_running_loop().time, count()
 
     async def repair_due_partitions() -> None:
-        number = next(numbers)
-        if looked := plan.due_partitions(clock()):
-            woken = await reaper.repair_once(looked)
-            plan.record_survey(looked, reaper.seconds_until_due, clock())
+        tick = next(numbers)
+        if partitions := plan.due_partitions(clock()):
+            woken = await reaper.repair_once(partitions)
+            plan.record_survey(partitions, reaper.seconds_until_due, clock())
             if woken:
                 log.info("sessions_woken", sessions=woken)
-        if number % _TICKS_BETWEEN_COUNTS == 0:
+        if tick % _TICKS_BETWEEN_COUNTS == 0:
             await reaper.update_outcomes_behind()
-        if reaper.outcomes_behind > _MANY_OUTCOMES and number % _TICKS_BETWEEN_WORDS == 0:
+        if reaper.outcomes_behind > _MANY_OUTCOMES and tick % _TICKS_BETWEEN_WORDS == 0:
             log.warning("learner_behind", outcomes=reaper.outcomes_behind)
 
     while True:
         await _run_pass(repair_due_partitions, "upkeep_failed")
-        looked_once.set()
+        has_looked.set()
         await _sleep_with_jitter(_PAUSE_SECONDS)
 
 
@@ -82,8 +82,8 @@ async def keep_spreading_stops(stops: TenantStops) -> None:
     """Copies the stops and releases of tenants to all partitions where that is missing, until cancelled."""
 
     async def spread_stops() -> None:
-        if told := await stops.spread_missing_stops():
-            log.info("tenant_stops_spread", tenants=told)
+        if count := await stops.spread_missing_stops():
+            log.info("tenant_stops_spread", tenants=count)
 
     while True:
         await _run_pass(spread_stops, "tenant_stops_unknown")
@@ -94,22 +94,22 @@ async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
     """Evicts idle sessions at intervals until cancelled; the shorter ``idle_seconds``, the more often."""
 
     async def evict_idle() -> None:
-        if gone := await evictor.evict_once(range(PARTITIONS)):
-            log.info("sessions_evicted", sessions=gone)
+        if count := await evictor.evict_once(range(PARTITIONS)):
+            log.info("sessions_evicted", sessions=count)
 
     while True:
         await _sleep_with_jitter(min(_MOST_IDLE_SECONDS, idle_seconds / 2))
         await _run_pass(evict_idle, "eviction_failed")
 
 
-async def _run_pass(one_pass: Callable[[], Awaitable[None]], failed: str) -> None:
-    """Runs one pass of a loop. ``failed``: the log event if it fails."""
+async def _run_pass(one_pass: Callable[[], Awaitable[None]], failure_event: str) -> None:
+    """Runs one pass of a loop. ``failure_event``: the name of the log event if it fails."""
     try:
         await one_pass()
     except StoreUnavailable as error:
-        log.warning(failed, error=str(error))
+        log.warning(failure_event, error=str(error))
     except Exception as error:  # the outer edge of a loop: one bad row must not end it, or hold up what else it mends
-        log.exception(failed, error=repr(error))
+        log.exception(failure_event, error=repr(error))
 
 
 async def _sleep_with_jitter(seconds: float) -> None:
@@ -118,7 +118,7 @@ async def _sleep_with_jitter(seconds: float) -> None:
 
 
 _GATHER_SECONDS = 0.5  # tasks that end together are archived together
-_SWEEP_SECONDS = 30.0
+_ARCHIVE_SWEEP_SECONDS = 30.0
 _ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
 
 
@@ -126,33 +126,33 @@ class PartitionsToArchive:
     """The partitions where a task may have ended in this process."""
 
     def __init__(self) -> None:
-        self._some = asyncio.Event()
+        self._arrival = asyncio.Event()
         self._partitions: set[int] = set()
 
     def add_partition_of(self, tenant: str, session_id: str) -> None:
         self._partitions.add(partition_of(tenant, session_id))
-        self._some.set()
+        self._arrival.set()
 
     async def await_partitions(self, seconds: float) -> Collection[int]:
         """Waits for such partitions and returns them; all partitions after that many seconds without any."""
         try:
             async with asyncio.timeout(seconds):
-                await self._some.wait()
+                await self._arrival.wait()
         except TimeoutError:
             return _ALL_PARTITIONS
         await asyncio.sleep(_GATHER_SECONDS)
-        self._some.clear()
-        told, self._partitions = self._partitions, set()
-        return told
+        self._arrival.clear()
+        partitions, self._partitions = self._partitions, set()
+        return partitions
 
 
 async def keep_archiving(archiver: Archiver, news: PartitionsToArchive) -> None:
     """Archives ended tasks, in the partitions of ``news`` and in sweeps over all, until cancelled."""
     loop = asyncio.get_running_loop()
-    swept = loop.time() - _SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret
+    swept = loop.time() - _ARCHIVE_SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret
     while True:
-        left = swept + _SWEEP_SECONDS - loop.time()
-        partitions = await news.await_partitions(left) if left > 0 else _ALL_PARTITIONS
+        seconds_left = swept + _ARCHIVE_SWEEP_SECONDS - loop.time()
+        partitions = await news.await_partitions(seconds_left) if seconds_left > 0 else _ALL_PARTITIONS
         if partitions is _ALL_PARTITIONS:
             swept = loop.time()
         try:
@@ -162,4 +162,4 @@ async def keep_archiving(archiver: Archiver, news: PartitionsToArchive) -> None:
             await asyncio.sleep(_GATHER_SECONDS)
         except Exception as error:  # the outer edge of archiving: what it cannot read must not stop the sessions
             log.exception("archiving_failed", error=repr(error))
-            await asyncio.sleep(_SWEEP_SECONDS)
+            await asyncio.sleep(_ARCHIVE_SWEEP_SECONDS)

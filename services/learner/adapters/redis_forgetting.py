@@ -35,7 +35,8 @@ class RedisForgetting(Forgetting):
     async def claim(self, limit: int, seconds: float) -> Sequence[ForgetRequest]:
         members = await self._scripts.run("claim_due", [keys.OPEN_FORGET_REQUESTS], [limit, int(seconds * 1000)])
         requests: list[ForgetRequest] = []
-        for member in (keys.unpack_member(keys.ForgetMember, packed) for packed in cast("list[str]", members)):
+        for packed_member in cast("list[str]", members):
+            member = keys.unpack_member(keys.ForgetMember, packed_member)
             row = await self._scripts.execute("HGET", keys.learned_keys(member.tenant).forgets, member.request_id)
             request = ForgetRequest.read_row(row)
             if request is None:
@@ -68,7 +69,7 @@ class RedisForgetting(Forgetting):
         asked_ms = int(request.asked_at.timestamp() * 1000)
         replies_each = 2 + len(keys.OUTCOME_GROUPS)
         rows = [replies[start : start + replies_each] for start in range(0, len(replies), replies_each)]
-        return any(_has_unsettled_entries(groups, newest, pending, asked_ms) for groups, newest, *pending in rows)
+        return any(_has_unsettled_entries(groups, entries, pending, asked_ms) for groups, entries, *pending in rows)
 
     async def store_state(self, request: ForgetRequest, seconds: float | None) -> bool:
         name, row = keys.learned_keys(request.tenant).forgets, request.model_dump_json()
@@ -89,9 +90,9 @@ class RedisForgetting(Forgetting):
             return
         rows = cast("list[str]", await self._scripts.execute("HVALS", name))
         requests = filter(None, map(ForgetRequest.read_row, rows))
-        finished = [request for request in requests if request.state is ForgetState.DONE]
-        finished.sort(key=lambda request: request.asked_at, reverse=True)
-        if dropped_ids := [request.request_id for request in finished[REQUESTS_KEPT:]]:
+        finished_requests = [request for request in requests if request.state is ForgetState.DONE]
+        finished_requests.sort(key=lambda request: request.asked_at, reverse=True)
+        if dropped_ids := [request.request_id for request in finished_requests[REQUESTS_KEPT:]]:
             await self._scripts.execute("HDEL", name, *dropped_ids)
 
     async def _commands_for_tenant(self, tenant: str) -> Mapping[str, int]:
@@ -160,18 +161,18 @@ def _list_commands(names: keys.LearnedKeys, removal: Removal) -> Iterator[Learne
     yield "HDEL", names.fact_todos, removal.todos
     for command, name in (("HDEL", names.entities), ("HDEL", names.entity_links), ("ZREM", names.entity_ages)):
         yield command, name, removal.entities
-    for name, rows in ((names.entities, removal.reduced), (names.entity_links, removal.links)):
+    for name, rows in ((names.entities, removal.reduced_entities), (names.entity_links, removal.links)):
         yield "HSET", name, [word for field, row in rows.items() for word in (field, row.model_dump_json())]
 
 
-def _has_unsettled_entries(groups: object, newest: object, pending: Sequence[object], asked_ms: int) -> bool:
+def _has_unsettled_entries(groups: object, newest_entries: object, pending: Sequence[object], asked_ms: int) -> bool:
     """Whether a stream may have an entry from before that time that some consumer group has not settled."""
     if isinstance(groups, ResponseError):  # there is no stream
         return False
-    newest_ids = [entry_id for entry_id, _ in cast("list[tuple[str, object]]", newest)]
-    delivered = [str(group["last-delivered-id"]) for group in cast("list[dict[str, object]]", groups)]
-    behind = [entry_id for entry_id in delivered if entry_id not in newest_ids]  # of groups that have not read all
-    if newest_ids and (not delivered or any(_parse_ms(entry_id) <= asked_ms for entry_id in behind)):
+    newest_ids = [entry_id for entry_id, _ in cast("list[tuple[str, object]]", newest_entries)]
+    delivered_ids = [str(group["last-delivered-id"]) for group in cast("list[dict[str, object]]", groups)]
+    ids_behind = [entry_id for entry_id in delivered_ids if entry_id not in newest_ids]
+    if newest_ids and (not delivered_ids or any(_parse_ms(entry_id) <= asked_ms for entry_id in ids_behind)):
         return True
     summaries = [cast("dict[str, str | None]", summary) for summary in pending if isinstance(summary, dict)]
     return any(_parse_ms(oldest_id) <= asked_ms for summary in summaries if (oldest_id := summary["min"]))

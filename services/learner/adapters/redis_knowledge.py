@@ -55,8 +55,9 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         self, todo: memory.FactTodo, change: memory.FactChange, counts: Mapping[str, int], version: str = ""
     ) -> bool:
         names = keys.learned_keys(todo.tenant)
-        arguments: list[Argument] = [todo.event_id, version, FACTS_KEPT, len(change.removed), len(change.added)]
-        arguments += [*change.removed, *(fact.stored_json() for fact in change.added)]
+        removed_rows, added_facts = change
+        arguments: list[Argument] = [todo.event_id, version, FACTS_KEPT, len(removed_rows), len(added_facts)]
+        arguments += [*removed_rows, *(fact.stored_json() for fact in added_facts)]
         for name, count in counts.items():
             arguments += [name, count]
         with raise_memory_spoiled():

@@ -27,7 +27,7 @@ async def change_learned(
 ) -> bool:
     """Runs commands on what is learned of a tenant in one step; returns whether it did.
 
-    False, with nothing changed, if a part whose version is in ``read`` has changed since.
+    False, with nothing changed, if a part whose version is in ``versions`` has changed since.
     """
     names = keys.learned_keys(tenant)
     places = {name: place for place, name in enumerate((names.cases, names.counts, names.memory, names.knowledge), 1)}
@@ -80,17 +80,17 @@ class RedisCaseRepository(CaseRepository):
         return {name: _read_version(row) for name, row in rows.items()}
 
     async def replace_log(
-        self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded: LoadedRows
+        self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded_rows: LoadedRows
     ) -> Sequence[StoredCase] | None:
         names = keys.learned_keys(tenant)
         for _ in range(_MOST_TRIES):
-            queries = (("HGET", names.seeded, loaded.name), ("LRANGE", names.cases, 0, -1))
+            queries = (("HGET", names.seeded, loaded_rows.name), ("LRANGE", names.cases, 0, -1))
             loaded_row, rows = cast("tuple[str | None, list[str]]", await self._scripts.execute_many(*queries))
-            if loaded_row is not None and _read_version(loaded_row) == loaded.version:
+            if loaded_row is not None and _read_version(loaded_row) == loaded_rows.version:
                 return None
             log = merge(read_case_log(rows))
             commands: list[LearnedCommand] = [
-                ("HSET", names.seeded, (loaded.name, f"{loaded.version}\n{_as_json(loaded)}")),
+                ("HSET", names.seeded, (loaded_rows.name, f"{loaded_rows.version}\n{_as_json(loaded_rows)}")),
                 ("DEL", names.cases, ()),
                 ("RPUSH", names.cases, [entry.text for entry in log]),
             ]
@@ -108,9 +108,9 @@ def _read_version(row: str) -> str:
     return row.partition("\n")[0]
 
 
-def _as_json(loaded: LoadedRows) -> str:
+def _as_json(result: LoadedRows) -> str:
     return json.dumps(
-        {"rows": loaded.rows, "bad": loaded.bad, "first_bad": loaded.first_bad, "at": loaded.at.isoformat()}
+        {"rows": result.rows, "bad": result.bad, "first_bad": result.first_bad, "at": result.at.isoformat()}
     )
 
 

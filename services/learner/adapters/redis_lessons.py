@@ -43,8 +43,8 @@ def _batch_by_tenant(lessons: Sequence[Lesson]) -> Iterator[Sequence[int]]:
 
 def _learn_call(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
     """The keys and arguments with which lessons of one tenant are stored."""
-    names, newest = keys.learned_keys(lessons[0].tenant), max(lesson.day for lesson in lessons)
-    days = (newest.isoformat(), (newest - timedelta(days=TREND_DAYS_KEPT)).isoformat())
+    names, newest_day = keys.learned_keys(lessons[0].tenant), max(lesson.day for lesson in lessons)
+    days = (newest_day.isoformat(), (newest_day - timedelta(days=TREND_DAYS_KEPT)).isoformat())
     pulls = dict.fromkeys(lesson.pull for lesson in lessons if lesson.pull)
     arms = {pull: number for number, pull in enumerate(pulls, 1)}
     arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT, TREND_POINTS_KEPT, *days, len(arms)]

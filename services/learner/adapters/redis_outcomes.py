@@ -112,10 +112,10 @@ class RedisOutcomes(Outcomes):
             for number, ids in sorted(ids_by_partition.items())
         ]
         replies = await self._scripts.run_many("settle_outcomes", calls) if calls else []
-        unchanged = [number for number, reply in zip(sorted(ids_by_partition), replies, strict=True) if not reply]
-        if unchanged:
-            log.warning("outcomes_come_again", group=self._group.name, partitions=unchanged)
-        return unchanged
+        numbers = [number for number, reply in zip(sorted(ids_by_partition), replies, strict=True) if not reply]
+        if numbers:
+            log.warning("outcomes_come_again", group=self._group.name, partitions=numbers)
+        return numbers
 
     async def release(self, partitions: Collection[int]) -> None:
         arguments: list[Argument] = [self._owner, 0]

@@ -55,10 +55,10 @@ class Learner:
 
     def expect_outcomes_in(self, partitions: Collection[int]) -> None:
         """Reads these partitions in the next run."""
-        expected = self._share.intersection(partitions)
-        self._expected |= expected
-        self._announced |= expected
-        self._tell_listeners(expected)
+        expected_partitions = self._share.intersection(partitions)
+        self._expected |= expected_partitions
+        self._announced |= expected_partitions
+        self._tell_listeners(expected_partitions)
 
     def add_listener(self) -> OutcomeNews:
         """Returns an object that collects the partitions in which this learner expects or takes outcomes
@@ -90,10 +90,10 @@ class Learner:
     async def run_once(self) -> int:
         """Takes, learns and settles the waiting outcomes; returns how many there were."""
         async with self._between_runs:
-            expected, self._expected = sorted(self._expected), set()
-            step = min(_MOST_LANES, -(-len(expected) // _PARTITIONS_A_LANE))
+            partitions, self._expected = sorted(self._expected), set()
+            step = min(_MOST_LANES, -(-len(partitions) // _PARTITIONS_A_LANE))
             async with asyncio.TaskGroup() as group:
-                lanes = [group.create_task(self._run_partitions(expected[first::step])) for first in range(step)]
+                lanes = [group.create_task(self._run_partitions(partitions[start::step])) for start in range(step)]
             results = [lane.result() for lane in lanes]
             for failure in results:
                 if isinstance(failure, StoreUnavailable):
@@ -135,26 +135,23 @@ class Learner:
                 span.annotate({names.TRIES: delivery.tries})
 
     async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Collection[int]:
-        readable, skipped, dead = _read_lessons(deliveries)
+        readable, without_lesson, abandoned_outcomes = _read_lessons(deliveries)
         results = await self._lessons.store_all([lesson for _, lesson in readable]) if readable else ()
-        learned: list[Delivery] = []
+        learned_deliveries: list[Delivery] = []
         for (delivery, _), result in zip(readable, results, strict=True):
             if not isinstance(result, LessonRefused):
-                learned.append(delivery)
+                learned_deliveries.append(delivery)
             elif delivery.tries >= MAX_TRIES:
-                dead.append(AbandonedOutcome(delivery, f"cannot be learned: {result.reason}"))
-        settled = {_delivery_key(delivery) for delivery in (*learned, *skipped, *(letter.delivery for letter in dead))}
-        unsettled = [delivery for delivery in deliveries if _delivery_key(delivery) not in settled]
-        partitions_to_claim = await self._outcomes.settle([*learned, *skipped], dead, unsettled)
+                abandoned_outcomes.append(AbandonedOutcome(delivery, f"cannot be learned: {result.reason}"))
+        to_acknowledge = [*learned_deliveries, *without_lesson]
+        settled_deliveries = {*to_acknowledge, *(outcome.delivery for outcome in abandoned_outcomes)}
+        unsettled = [delivery for delivery in deliveries if delivery not in settled_deliveries]
+        partitions_to_claim = await self._outcomes.settle(to_acknowledge, abandoned_outcomes, unsettled)
         new_count = sum(result is True for result in results)
         self.counts.learned += new_count
-        self.counts.known += len(learned) - new_count
-        self.counts.dead += len(dead)
+        self.counts.known += len(learned_deliveries) - new_count
+        self.counts.dead += len(abandoned_outcomes)
         return {*partitions_to_claim, *(delivery.partition for delivery in unsettled)}
-
-
-def _delivery_key(delivery: Delivery) -> tuple[int, str]:
-    return delivery.partition, delivery.entry_id
 
 
 def _read_lessons(
@@ -165,8 +162,8 @@ def _read_lessons(
     Outcomes are learned in order, so an unreadable delivery blocks its partition until it is given up.
     """
     readable: list[tuple[Delivery, Lesson]] = []
-    skipped: list[Delivery] = []
-    dead: list[AbandonedOutcome] = []
+    without_lesson: list[Delivery] = []
+    abandoned_outcomes: list[AbandonedOutcome] = []
     blocked_partitions: set[int] = set()
     for delivery in deliveries:
         if delivery.partition in blocked_partitions:
@@ -175,15 +172,16 @@ def _read_lessons(
             lesson = lesson_in(delivery)
         except Exception as error:  # noqa: BLE001  # the edge of one message: its partition goes on after it
             if delivery.tries >= MAX_TRIES:
-                dead.append(AbandonedOutcome(delivery, f"cannot be read: {type(error).__name__}: {error}"))
+                cause = f"cannot be read: {type(error).__name__}: {error}"
+                abandoned_outcomes.append(AbandonedOutcome(delivery, cause))
             else:
                 blocked_partitions.add(delivery.partition)
             continue
         if lesson is None:
-            skipped.append(delivery)
+            without_lesson.append(delivery)
         else:
             readable.append((delivery, lesson))
-    return readable, skipped, dead
+    return readable, without_lesson, abandoned_outcomes
 
 
 def partitions_of_learner(roster: Roster) -> frozenset[int]:

@@ -36,11 +36,7 @@ class BadRow(NamedTuple):
     reason: str
 
 
-def _read_text(value: object) -> object:
-    return value if isinstance(value, str) else "" if value is None else str(value)
-
-
-Text = Annotated[str, BeforeValidator(_read_text)]
+Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else str(value))]  # of any JSON value
 
 
 class _RowModel(BaseModel):
@@ -163,17 +159,17 @@ def merge_cases(
 ) -> list[outcomes.StoredCase]:
     """The log with the new cases, newest first; existing entries keep their order and text.
 
-    A new case replaces one with the same id if it differs or was learned later. Beyond ``most``, unreadable entries are
-    dropped first, then those of lowest quality, of equal ones the older.
+    A new case replaces one with the same id if it differs or was learned later. Beyond ``limit``, unreadable entries
+    are dropped first, then those of lowest quality, of equal ones the older.
     """
-    stored = {entry.case.case_id: entry.case for entry in log if entry.case}
-    latest = {case.case_id: case for case in new_cases}
-    changed = {name: case for name, case in latest.items() if not _is_known_case(stored.get(name), case)}
-    unchanged = [entry for entry in log if entry.case and entry.case.case_id not in changed]
-    unreadable = [entry for entry in log if not entry.case]
-    added = sorted(map(parse_stored_case, changed.values()), key=_read_age)
-    best = _keep_best(list(heapq.merge(unchanged, added, key=_read_age)), limit)
-    return [*best, *unreadable[: limit - len(best)]]
+    old_by_id = {entry.case.case_id: entry.case for entry in log if entry.case}
+    new_by_id = {case.case_id: case for case in new_cases}
+    changes = {name: case for name, case in new_by_id.items() if not _is_known_case(old_by_id.get(name), case)}
+    unchanged_entries = [entry for entry in log if entry.case and entry.case.case_id not in changes]
+    unreadable_entries = [entry for entry in log if not entry.case]
+    new_entries = sorted(map(parse_stored_case, changes.values()), key=_read_age)
+    best_entries = _keep_best(list(heapq.merge(unchanged_entries, new_entries, key=_read_age)), limit)
+    return [*best_entries, *unreadable_entries[: limit - len(best_entries)]]
 
 
 def _keep_best(entries: list[outcomes.StoredCase], limit: int) -> list[outcomes.StoredCase]:
@@ -299,16 +295,16 @@ def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseE
     """
     metadata, quality = row.metadata, round(row.metadata.overall_score / scale, 4)
     summary = redact_text(row.request)
-    failed = metadata.training_type is TrainingType.NEGATIVE_CORRECTED
+    has_failed = metadata.training_type is TrainingType.NEGATIVE_CORRECTED
     return CaseEntry(
         case_id=f"training-{digest([metadata.task_id, row.request, metadata.training_type.value])[:_ID_CHARACTERS]}",
         session_id=f"training:{source}",
         task_id=metadata.task_id,
         summary=summary[:_LONGEST_SUMMARY],
         keywords=keywords(summary),
-        outcome=CaseOutcome.FAILURE if failed else judge_outcome(TaskState.COMPLETED, quality),
+        outcome=CaseOutcome.FAILURE if has_failed else judge_outcome(TaskState.COMPLETED, quality),
         quality=quality,
-        worked=() if failed else tuple(dict.fromkeys(map(_redact_note, row.tools)))[:_MOST_NOTES],
+        worked=() if has_failed else tuple(dict.fromkeys(map(_redact_note, row.tools)))[:_MOST_NOTES],
         failed=(_redact_note(metadata.failure_cause),) if metadata.failure_cause.strip() else (),
         tool_count=len(row.tools) if metadata.tool_count is None else metadata.tool_count,
         domain=_redact_note(metadata.scenario.strip()) or _UNKNOWN,

@@ -75,20 +75,20 @@ async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: 
     """Runs the follower after the learner, rarely while that is busy, until ``stop`` is set; then releases its
     partitions.
     """
-    learned = -1
+    learned_count = -1
     clock = asyncio.get_running_loop().time
     swept = clock()
 
     async def follow_once() -> None:
-        nonlocal learned, swept
+        nonlocal learned_count, swept
         if clock() > swept + SWEEP_SECONDS:
             swept = clock()
             follower.expect_outcomes_everywhere()
-        learned_before, learned = learned, learner.counts.learned
+        count_before, learned_count = learned_count, learner.counts.learned
         if not await follower.run_once():
             if not stop.is_set():  # until the learner says where to look, so that both read in one round trip
                 await _wait_for_event(news.some, _NEWS_CHECK_SECONDS)
-        elif learner.counts.learned != learned_before:
+        elif learner.counts.learned != count_before:
             await _wait_for_event(stop, _BUSY_LEARNER_SECONDS)
 
     await _run_until_stopped(follow_once, stop)

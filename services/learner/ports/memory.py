@@ -88,8 +88,8 @@ class KnownFacts(NamedTuple):
 class FactChange(NamedTuple):
     """Stored rows to remove, and facts to add, the newest last."""
 
-    removed: tuple[str, ...]
-    added: tuple[KnownFact, ...]
+    removed_rows: tuple[str, ...]
+    added_facts: tuple[KnownFact, ...]
 
 
 NO_CHANGE = FactChange((), ())

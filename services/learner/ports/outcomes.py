@@ -40,7 +40,7 @@ class Roster(NamedTuple):
 class ClaimedOutcomes(NamedTuple):
     """The delivered events, in order within each partition.
 
-    ``lost``: partitions that another learner reads; ``more``: partitions that may have further events.
+    ``partitions_lost``: those that another learner reads; ``partitions_with_more``: those that may have further events.
     """
 
     deliveries: Sequence[Delivery]
@@ -86,8 +86,8 @@ class StrategyUse(NamedTuple):
 class Lesson(NamedTuple):
     """What to learn from one event. ``pull``: None if the event says nothing about a strategy.
 
-    ``counted``: one line with the reward in units, what the case counts as, when it ended (ms), its day, and the
-    event's id. ``entry``: the case in its stored form; without one the event is only counted.
+    ``counted_line``: the reward in units, what the case counts as, when it ended (ms), its day, and the event's id,
+    separated by spaces. ``case_json``: the case in its stored form; if it is empty, the event is only counted.
     """
 
     event_id: str
@@ -103,7 +103,7 @@ class Lesson(NamedTuple):
 
     @property
     def case(self) -> CaseEntry:
-        """The parsed case; requires an ``entry``."""
+        """The parsed case; ``case_json`` must not be empty."""
         return CaseEntry.model_validate_json(self.case_json)
 
 
@@ -153,7 +153,7 @@ class CaseRepository(Protocol):
         """The version of each object that was loaded."""
 
     async def replace_log(
-        self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded: LoadedRows
+        self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded_rows: LoadedRows
     ) -> Sequence[StoredCase] | None:
         """Replaces the log by ``merge(log)`` and records the object as loaded, in one step; returns the new log.
 

@@ -16,31 +16,31 @@ from shared.contracts import allowance as contracts
 from shared.contracts.policy import Confirmation, ToolRuleKind
 
 
-def decide_allowances(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> contracts.Allowances:
+def decide_allowances(request: contracts.AllowanceRequest, policies: ReadyPolicies) -> contracts.Allowances:
     """The allowance of each tool that a rule covers. Raises ``RequestTooLarge``."""
-    _refuse_too_much(request, prepared)
+    _refuse_too_much(request, policies)
     earlier = earlier_calls(request.history)
-    allowances = (_judge_allowance(tool, prepared.ready, earlier, request.confirmations) for tool in request.tools)
+    allowances = (_judge_allowance(tool, policies.ready, earlier, request.confirmations) for tool in request.tools)
     return contracts.Allowances(
         tools=tuple(allowance for allowance in allowances if allowance),
-        problems=prepared.problems,
-        policy_hash=prepared.hash,
+        problems=policies.problems,
+        policy_hash=policies.hash,
     )
 
 
 def _judge_allowance(
-    offered: contracts.OfferedTool,
+    tool: contracts.OfferedTool,
     ready: Sequence[ReadyPolicy],
     earlier: Sequence[EarlierCall],
     confirmations: Sequence[Confirmation],
 ) -> contracts.ToolAllowance | None:
     bars: list[contracts.Prohibition | None] = []
     for policy in ready:
-        bars += _prohibitions_of_policy(policy, offered, earlier, confirmations)
+        bars += _prohibitions_of_policy(policy, tool, earlier, confirmations)
     if not bars:
         return None
     return contracts.ToolAllowance(
-        tool=offered.tool,
+        tool=tool.tool,
         bars=tuple(bar for bar in bars if type(bar) is contracts.Prohibition),
         limits=tuple(bar for bar in bars if isinstance(bar, contracts.CallLimit)),
         preconditions=tuple(bar for bar in bars if isinstance(bar, contracts.Precondition)),
@@ -49,16 +49,16 @@ def _judge_allowance(
 
 
 def _prohibitions_of_policy(
-    policy: ReadyPolicy, offered: contracts.OfferedTool, earlier: Sequence[EarlierCall], yeses: Sequence[Confirmation]
+    policy: ReadyPolicy, tool: contracts.OfferedTool, earlier: Sequence[EarlierCall], yeses: Sequence[Confirmation]
 ) -> Iterator[contracts.Prohibition | None]:
     """Yields why the policy forbids the tool, and None for each rule that depends on the arguments."""
-    if is_tool_left_out(policy.tool_default, policy.tool_rules, offered.tool, offered.tool_class):
+    if is_tool_left_out(policy.tool_default, policy.tool_rules, tool.tool, tool.tool_class):
         yield contracts.Prohibition(
-            rule_id="toolDefault", policy_id=policy.policy.id, reason=why_tool_left_out(offered.tool, policy.policy)
+            rule_id="toolDefault", policy_id=policy.policy.id, reason=why_tool_left_out(tool.tool, policy.policy)
         )
     for ready in policy.tool_rules:
-        if ready.matches(offered.tool) and not ready.rule.report_only:
-            yield from _prohibitions_of_rule(ready, offered.tool, earlier, yeses)
+        if ready.matches(tool.tool) and not ready.rule.report_only:
+            yield from _prohibitions_of_rule(ready, tool.tool, earlier, yeses)
 
 
 def _prohibitions_of_rule(
@@ -88,8 +88,8 @@ def _prohibitions_of_rule(
                 yield None
 
 
-def _refuse_too_much(request: contracts.AllowanceRequest, prepared: ReadyPolicies) -> None:
-    comparisons = prepared.looks_back * len(request.history) + len(request.confirmations) * prepared.rules_about_tools
-    work = (prepared.rules_about_tools + comparisons // 2) * len(request.tools)
+def _refuse_too_much(request: contracts.AllowanceRequest, policies: ReadyPolicies) -> None:
+    comparisons = policies.looks_back * len(request.history) + len(request.confirmations) * policies.rules_about_tools
+    work = (policies.rules_about_tools + comparisons // 2) * len(request.tools)
     if work > MAX_WORK:
         raise RequestTooLarge(f"{len(request.tools)} tools are too much: {work} steps, {MAX_WORK} allowed", "tools")

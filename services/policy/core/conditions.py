@@ -127,12 +127,12 @@ def _negate_term(decide: Decide) -> Decide:
     return decide_opposite
 
 
-def _compile_flag(name: str, expected: bool, decide: Decide) -> Decide:
-    """A closure that tells whether a boolean field is as ``expected``; ``decide`` handles values of other types."""
+def _compile_flag(name: str, expected_value: bool, decide: Decide) -> Decide:
+    """A closure that tells whether a boolean field has that value; ``decide`` handles values of other types."""
 
     def is_as_wanted(context: Context) -> Truth:
         value = context.get(name, UNKNOWN)
-        return value is expected if value is True or value is False else decide(context)
+        return value is expected_value if value is True or value is False else decide(context)
 
     return is_as_wanted
 

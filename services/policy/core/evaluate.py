@@ -18,9 +18,9 @@ from shared.domain.words import Level, RuleAction
 _Kind = TypeVar("_Kind")
 # The service answers everybody in turn: what one request may cost is bounded before it is decided.
 MAX_WORK = 300_000  # nodes decided or merged, over all calls
-MAX_SEARCH = 10_000_000  # instructions of one pattern, times bytes of the text: 70 ms at the very worst
-MAX_SEARCHES = 40_000_000  # the same over all patterns
-MAX_WORDS = 20_000_000  # keywords times characters of the text
+MAX_PATTERN_COST = 10_000_000  # instructions of one pattern, times bytes of the text: 70 ms at the very worst
+MAX_PATTERNS_COST = 40_000_000  # the same over all patterns
+MAX_KEYWORD_COST = 20_000_000  # keywords times characters of the text
 
 
 def evaluate(request: contracts.EvaluateRequest, conditions: ConditionCache) -> contracts.Verdict:
@@ -32,26 +32,26 @@ def evaluate(request: contracts.EvaluateRequest, conditions: ConditionCache) -> 
     return decide(request, prepare_policies(request.policies, conditions))
 
 
-def decide(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> contracts.Verdict:
+def decide(request: contracts.EvaluateRequest, policies: ReadyPolicies) -> contracts.Verdict:
     """Decides a request under prepared policies; the request's own are ignored."""
-    _refuse_too_much_work(request, prepared)
-    _refuse_too_much_searching(request.text, prepared)
-    facts_by_policy = [(ready, facts_of_calls(ready.policy, request)) for ready in prepared.ready]
+    _refuse_too_much_work(request, policies)
+    _refuse_too_much_searching(request.text, policies)
+    facts_by_policy = [(ready, facts_of_calls(ready.policy, request)) for ready in policies.ready]
     findings: list[Finding] = []
-    for ready in prepared.ready:
+    for ready in policies.ready:
         for facts in facts_of_rows(ready.policy, request):
             findings += findings_for_call(ready.rules, facts)
     if any(call.rows for call in request.calls):
         findings = [*_drop_repeated_rules(findings)]
     findings += findings_for_plan(facts_by_policy, request)
-    findings += text_findings([ready.texts for ready in prepared.ready], prepared.problems, request)
+    findings += text_findings([ready.texts for ready in policies.ready], policies.problems, request)
     ruled_calls = {
         call.call_id: tuple(
             ready.policy.id for ready, rows in facts_by_policy if _governs_call(ready, call, rows[number])
         )
         for number, call in enumerate(request.calls)
     }
-    return _build_verdict(request, prepared, findings, ruled_calls)
+    return _build_verdict(request, policies, findings, ruled_calls)
 
 
 def _governs_call(ready: ReadyPolicy, call: contracts.CallContext, facts: CallFacts) -> bool:
@@ -62,40 +62,38 @@ def _governs_call(ready: ReadyPolicy, call: contracts.CallContext, facts: CallFa
 
 def _build_verdict(
     request: contracts.EvaluateRequest,
-    prepared: ReadyPolicies,
+    policies: ReadyPolicies,
     findings: Sequence[Finding],
     ruled_calls: dict[str, tuple[str, ...]],
 ) -> contracts.Verdict:
-    triggered = _select_kind(contracts.TriggeredRule, findings)
-    all_problems = [
-        *prepared.problems,
-        *_select_kind(contracts.PolicyProblem, findings),
-    ]  # a rule may fail for all calls
+    triggered_rules = _select_kind(contracts.TriggeredRule, findings)
+    all_problems = [*policies.problems, *_select_kind(contracts.PolicyProblem, findings)]
+    # A rule may fail alike for every call.
     problems = {(problem.policy_id, problem.rule_id, problem.message): problem for problem in all_problems}
-    undecided = [waiting.rule_id for waiting in _select_kind(WaitingRule, findings)]
-    reported = [report.finding for report in _select_kind(ReportOnlyFinding, findings)]
+    undecided_ids = [finding.rule_id for finding in _select_kind(WaitingRule, findings)]
+    reported_findings = [report.finding for report in _select_kind(ReportOnlyFinding, findings)]
     refusals = tuple(_select_kind(contracts.CallRefusal, findings))
-    actions = {rule.action for rule in triggered}
-    blocked, escalate = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions
+    actions = {rule.action for rule in triggered_rules}
+    is_blocked, is_escalated = RuleAction.BLOCK in actions, RuleAction.ESCALATE in actions
     return contracts.Verdict(
-        passed=not (blocked or escalate or problems or refusals),
+        passed=not (is_blocked or is_escalated or problems or refusals),
         requires_approval=RuleAction.REQUIRE_APPROVAL in actions,
-        escalate=escalate,
-        escalation_level=_find_highest_level(triggered),
-        blocked=blocked,
-        triggered_rules=tuple(triggered),
-        indeterminate=tuple(dict.fromkeys(undecided)),
+        escalate=is_escalated,
+        escalation_level=_find_highest_level(triggered_rules),
+        blocked=is_blocked,
+        triggered_rules=tuple(triggered_rules),
+        indeterminate=tuple(dict.fromkeys(undecided_ids)),
         problems=tuple(problems.values()),
         binding=request.binding,
-        policy_hash=prepared.hash,
+        policy_hash=policies.hash,
         context_hash=context_hash(request),
         plan_hash=request.plan_hash,
         history_hash=_history_hash(request),
         refusals=refusals,
         needs=tuple(_select_kind(contracts.CallPrerequisite, findings)),
         text=next(iter(_select_kind(contracts.TextFinding, findings)), None),
-        reported_rules=tuple(_select_kind(contracts.TriggeredRule, reported)),
-        reported_refusals=tuple(_select_kind(contracts.CallRefusal, reported)),
+        reported_rules=tuple(_select_kind(contracts.TriggeredRule, reported_findings)),
+        reported_refusals=tuple(_select_kind(contracts.CallRefusal, reported_findings)),
         ruled_calls=ruled_calls,
     )
 
@@ -104,8 +102,8 @@ def _select_kind(kind: type[_Kind], all_findings: Iterable[object]) -> list[_Kin
     return [finding for finding in all_findings if isinstance(finding, kind)]
 
 
-def _find_highest_level(triggered: Iterable[contracts.TriggeredRule]) -> str | None:
-    levels = [Level.parse(rule.level) for rule in triggered if rule.level]
+def _find_highest_level(rules: Iterable[contracts.TriggeredRule]) -> str | None:
+    levels = [Level.parse(rule.level) for rule in rules if rule.level]
     return max(levels).word if levels else None
 
 
@@ -130,37 +128,37 @@ def _history_hash(request: contracts.EvaluateRequest) -> str | None:
     return digest([calls, yeses])
 
 
-def _refuse_too_much_work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> None:
+def _refuse_too_much_work(request: contracts.EvaluateRequest, policies: ReadyPolicies) -> None:
     """Raises ``RequestTooLarge`` if rules times calls would delay other callers."""
-    if (work := _count_work(request, prepared)) > MAX_WORK:
+    if (work := _count_work(request, policies)) > MAX_WORK:
         calls = max(1, len(request.calls))
-        sentence = f"{prepared.rules} rules over {calls} calls are too much: {work} steps, {MAX_WORK} allowed"
+        sentence = f"{policies.rules} rules over {calls} calls are too much: {work} steps, {MAX_WORK} allowed"
         raise RequestTooLarge(sentence, "calls")
 
 
-def _refuse_too_much_searching(text: str | None, prepared: ReadyPolicies) -> None:
+def _refuse_too_much_searching(text: str | None, policies: ReadyPolicies) -> None:
     """Raises ``RequestTooLarge`` if the text is too long for the patterns and keywords that would search it."""
-    if not text or not (prepared.pattern_sizes or prepared.keywords):
+    if not text or not (policies.pattern_sizes or policies.keywords):
         return
-    size = 4 * len(text)
-    if size * max(prepared.pattern_sizes, default=0) > MAX_SEARCH or size * sum(prepared.pattern_sizes) > MAX_SEARCHES:
+    size, pattern_sizes = 4 * len(text), policies.pattern_sizes
+    if size * max(pattern_sizes, default=0) > MAX_PATTERN_COST or size * sum(pattern_sizes) > MAX_PATTERNS_COST:
         raise RequestTooLarge(f"a text of {len(text)} characters is too long for patterns of this size", "text")
-    if prepared.keywords * len(text) > MAX_WORDS:
-        raise RequestTooLarge(f"a text of {len(text)} characters is too long for {prepared.keywords} keywords", "text")
+    if policies.keywords * len(text) > MAX_KEYWORD_COST:
+        raise RequestTooLarge(f"a text of {len(text)} characters is too long for {policies.keywords} keywords", "text")
 
 
-def _count_work(request: contracts.EvaluateRequest, prepared: ReadyPolicies) -> int:
+def _count_work(request: contracts.EvaluateRequest, policies: ReadyPolicies) -> int:
     calls = max(1, sum(len(call.rows) or 1 for call in request.calls))
-    id_costs = sum(len(call.call_id) for call in request.calls) * prepared.rules // 16
+    id_costs = sum(len(call.call_id) for call in request.calls) * policies.rules // 16
     fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)
-    facts = len(prepared.ready) * (len(request.context) * calls + fields)
-    facts += sum(len(ready.policy.context) for ready in prepared.ready) * calls
+    facts = len(policies.ready) * (len(request.context) * calls + fields)
+    facts += sum(len(ready.policy.context) for ready in policies.ready) * calls
     earlier = len(request.history) + len(request.calls)
-    confirming = sum(1 + len(yes.fields) for yes in request.confirmations) * prepared.rules_about_tools
-    comparisons = (prepared.looks_back * earlier + confirming) * len(request.calls)
+    confirming = sum(1 + len(yes.fields) for yes in request.confirmations) * policies.rules_about_tools
+    comparisons = (policies.looks_back * earlier + confirming) * len(request.calls)
     for call in request.calls:  # each is also decided with summed figures, without unproven fields, and as recorded
         calls += bool(call.summed) + (1 + bool(call.unproven)) * (1 + len(call.recorded)) - 1
-    return prepared.cost * calls + id_costs + facts // 8 + comparisons // 2
+    return policies.cost * calls + id_costs + facts // 8 + comparisons // 2
 
 
 _JOURNAL_PREFIX = "policy:"  # how the executor's journal names what it asked of this service
@@ -200,10 +198,11 @@ def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
     """
     notes = [loads_object(step.data) for step in task.journal if step.key.startswith(_JOURNAL_PREFIX)]
     plans = [_read_plan(task, note) for note in notes if "request" in note and "verdict" in note]
-    planned = [plan for plan in plans if not any(call.call_id == contracts.HYPOTHETICAL for call in plan.request.calls)]
     by_hash: dict[str, DecidedPlan] = {}
-    for plan in planned:
+    for plan in plans:
         plan_hash = plan.request.plan_hash
+        if any(call.call_id == contracts.HYPOTHETICAL for call in plan.request.calls):
+            continue
         if plan_hash and len(plan.request.calls) >= len(by_hash.get(plan_hash, plan).request.calls):
             by_hash[plan_hash] = plan
     return tuple(by_hash.values())
@@ -223,8 +222,11 @@ def backtest_plan(
     ids = {policy.id for policy in changed_policies}
     policies = (*(policy for policy in plan.request.policies if policy.id not in ids), *changed_policies)
     verdict = evaluate(plan.request.model_copy(update={"policies": policies}), conditions)
-    before, after = _ids_of_finding_rules(plan.verdict), _ids_of_finding_rules(verdict)
-    changes = (*(f"- {rule}" for rule in sorted(before - after)), *(f"+ {rule}" for rule in sorted(after - before)))
+    old_ids, new_ids = _ids_of_finding_rules(plan.verdict), _ids_of_finding_rules(verdict)
+    changes = (
+        *(f"- {rule}" for rule in sorted(old_ids - new_ids)),
+        *(f"+ {rule}" for rule in sorted(new_ids - old_ids)),
+    )
     return BacktestedPlan(plan.task_id, plan.text, verdict_in_words(plan.verdict), verdict_in_words(verdict), changes)
 
 
@@ -244,6 +246,6 @@ def verdict_in_words(verdict: contracts.Verdict) -> str:
 
 
 def _ids_of_finding_rules(verdict: contracts.Verdict) -> set[str]:
-    rules: Iterable[str] = (f"{rule.policy_id}/{rule.rule_id}" for rule in verdict.triggered_rules)
-    refused = (f"{refusal.policy_id}/{refusal.rule_id}" for refusal in verdict.refusals)
-    return {*rules, *refused, *(f"{problem.policy_id}/{problem.rule_id}" for problem in verdict.problems)}
+    triggered_ids: Iterable[str] = (f"{rule.policy_id}/{rule.rule_id}" for rule in verdict.triggered_rules)
+    refused_ids = (f"{refusal.policy_id}/{refusal.rule_id}" for refusal in verdict.refusals)
+    return {*triggered_ids, *refused_ids, *(f"{problem.policy_id}/{problem.rule_id}" for problem in verdict.problems)}

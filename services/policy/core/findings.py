@@ -82,18 +82,18 @@ def facts_of_calls(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts,
 
 
 def _build_call_facts(policy: Policy, context: Context, call: CallContext, binding: bool) -> CallFacts:
-    stated: Context = {**context, **call.fields, "tool": call.tool, "call_id": call.call_id}
+    fields: Context = {**context, **call.fields, "tool": call.tool, "call_id": call.call_id}
     if not binding:
-        return CallFacts(call, binding, stated)
+        return CallFacts(call, binding, fields)
     records = [{name: row[name] for name in row if name not in _NEVER_RECORDED} for row in call.recorded]
     proven, proven_by_record = None, list[Context]()
     if call.unproven:
-        proven = {name: value for name, value in stated.items() if name not in call.unproven}
+        proven = {name: value for name, value in fields.items() if name not in call.unproven}
         completions = [{name: record[name] for name in record if name in call.unproven} for record in records]
         proven_by_record = [{**proven, **completion} for completion in completions]
-    recorded = tuple({**stated, **record} for record in records)
-    summed = {**stated, **call.summed} if call.summed else None
-    return CallFacts(call, binding, stated, proven, recorded, policy.judges_records, tuple(proven_by_record), summed)
+    recorded = tuple({**fields, **record} for record in records)
+    summed = {**fields, **call.summed} if call.summed else None
+    return CallFacts(call, binding, fields, proven, recorded, policy.judges_records, tuple(proven_by_record), summed)
 
 
 def findings_for_call(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
@@ -170,8 +170,8 @@ def _findings_of_rule(ready: ReadyRule, facts: CallFacts) -> Iterator[Finding]:
         return
     if not facts.recorded and facts.proven is None:
         return
-    judged = facts.recorded if facts.judges_records or is_missing else ()
-    triggering = next((context for context in judged if ready.condition.decide(context) is True), None)
+    judged_contexts = facts.recorded if facts.judges_records or is_missing else ()
+    triggering = next((context for context in judged_contexts if ready.condition.decide(context) is True), None)
     if triggering is not None:
         yield _build_triggered(ready, facts._replace(context=triggering), SAID_BY_THE_RECORD)
     elif facts.proven is not None and _rests_on_request(ready, decision, facts.proven, facts):

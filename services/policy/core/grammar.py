@@ -127,8 +127,8 @@ def _read_token(match: re.Match[str]) -> Token:
                     cause = f"unknown escape {escape[0]!r}: only quotes and \\ are escaped"
                     raise ConditionError(cause, start + escape.start())
             return Token("TEXT", _ESCAPE.sub(r"\1", body), start - 1)
-        case "NUMBER" if glued := _CHARACTER_OF_NAME.match(match.string, match.end()):
-            raise ConditionError(f"{body!r} runs into {glued[0]!r}", start)
+        case "NUMBER" if next_character := _CHARACTER_OF_NAME.match(match.string, match.end()):
+            raise ConditionError(f"{body!r} runs into {next_character[0]!r}", start)
         case "NUMBER" if body[0] == "0" and body[1:2].isdigit():
             raise ConditionError(f"the number {body!r} starts with a zero; put a code in quotes", start)
         case _:
@@ -247,8 +247,8 @@ class _Parser:
         if not self._take_sign(sign):
             raise self._unexpected_token(repr(sign))
 
-    def _unexpected_token(self, expected: str) -> ConditionError:
+    def _unexpected_token(self, expectation: str) -> ConditionError:
         token = self._next
         hint = _FOREIGN.get(token.text.lower()) if token.kind == "NAME" else None
         advice = f"; write {hint}" if hint else ""
-        return ConditionError(f"expected {expected}, found {token}{advice}", token.position)
+        return ConditionError(f"expected {expectation}, found {token}{advice}", token.position)

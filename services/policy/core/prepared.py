@@ -13,8 +13,8 @@ from shared.contracts.policy import Policy, PolicyProblem
 from shared.contracts.policy_hash import policy_hash
 from shared.domain.lru_cache import WeightedCache
 
-MAX_TEXT = 256 * 1024  # characters of all rules and their policies' ids
-MAX_PATTERNS = 10_000  # characters of all regular expressions: compiling one is the dearest thing a rule can ask
+MAX_RULE_CHARACTERS = 256 * 1024  # characters of all rules and their policies' ids
+MAX_ALL_PATTERNS = 10_000  # characters of all regular expressions, which are dear to compile
 CACHE_CHARACTERS = 4 * 1024 * 1024  # of the cached policies as JSON; a node of a condition counts as 32
 _T = TypeVar("_T")
 
@@ -60,12 +60,12 @@ class PreparedPolicies(WeightedCache[str, ReadyPolicies]):
     def get_or_prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:
         """The prepared policies, from the cache or made now. Raises ``RequestTooLarge`` for too much text."""
         hash_of_policies = policy_hash(policies)
-        prepared = self.look_up(hash_of_policies)
-        if prepared is None:
-            prepared = prepare_policies(policies, self._conditions, hash_of_policies)
+        ready_policies = self.look_up(hash_of_policies)
+        if ready_policies is None:
+            ready_policies = prepare_policies(policies, self._conditions, hash_of_policies)
             size = sum(len(policy.model_dump_json()) for policy in policies)
-            self.put(hash_of_policies, prepared, 32 * prepared.cost + size)
-        return prepared
+            self.put(hash_of_policies, ready_policies, 32 * ready_policies.cost + size)
+        return ready_policies
 
 
 def prepare_policies(
@@ -93,11 +93,11 @@ def prepare_policies(
 
 def refuse_too_much_text(policies: Sequence[Policy]) -> None:
     """Raises ``RequestTooLarge`` if rules or patterns have too many characters; nothing is parsed before that."""
-    if (text := sum(size for policy in policies for size in _list_sizes(policy))) > MAX_TEXT:
-        raise RequestTooLarge(f"the rules have {text} characters; the limit is {MAX_TEXT}", "policies")
+    if (text := sum(size for policy in policies for size in _list_sizes(policy))) > MAX_RULE_CHARACTERS:
+        raise RequestTooLarge(f"the rules have {text} characters; the limit is {MAX_RULE_CHARACTERS}", "policies")
     patterns = sum(len(rule.pattern or "") for policy in policies for rule in policy.text_rules)
-    if patterns > MAX_PATTERNS:
-        raise RequestTooLarge(f"the patterns have {patterns} characters; the limit is {MAX_PATTERNS}", "policies")
+    if patterns > MAX_ALL_PATTERNS:
+        raise RequestTooLarge(f"the patterns have {patterns} characters; the limit is {MAX_ALL_PATTERNS}", "policies")
 
 
 def _prepare_policy(policy: Policy, conditions: ConditionCache, problems: list[PolicyProblem]) -> ReadyPolicy:
@@ -121,7 +121,9 @@ def _prepare_policy(policy: Policy, conditions: ConditionCache, problems: list[P
         texts += make_or_report(text_rule.id, prepare_text_rule, text_rule)
     text_defaults = make_or_report("textDefault", enum_member_of, TextDefault, "default", policy.text_default)
     text_default = text_defaults[0] if text_defaults else TextDefault.DENY
-    first_id = policy.text_rules[0].id if policy.text_rules else "textDefault" if text_default == "deny" else None
+    first_id = "textDefault" if text_default is TextDefault.DENY else None
+    if policy.text_rules:
+        first_id = policy.text_rules[0].id
     ready_texts = ReadyTexts(policy.id, tuple(texts), text_default, first_id)
     return ReadyPolicy(policy, RuleIndex(rules), RulesOfCalls(rules), tuple(tool_rules), tool_default, ready_texts)
 

@@ -10,14 +10,14 @@ from services.policy.core.prepared import RequestTooLarge, refuse_too_much_text
 from services.policy.core.quotes import Quotes
 from services.policy.core.rules import prepare_rule
 from services.policy.core.tool_rules import name_matcher, prepare_tool_rule
-from services.policy.core.values import OPERATORS, ConditionError, amount_of
+from services.policy.core.values import OPERATORS, ConditionError, amount_of, read_number
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest, RefusedCandidate
 from shared.domain.exact_json import digest
 from shared.domain.words import Level
 
-MAX_SOURCE = 100_000  # characters
-MAX_PAIRS = 100_000  # candidates times tools
+MAX_SOURCE_CHARACTERS = 100_000  # characters
+MAX_TOOL_PAIRS = 100_000  # candidates times tools
 MAX_PLACES = 10_000_000  # candidates times characters of the source
 MAX_CANDIDATES = 500
 _FIELDS_OF_EVERY_CALL = ("tool", "call_id")  # every call has these
@@ -31,17 +31,19 @@ def check_candidates(request: ProseRequest, conditions: ConditionCache) -> Prose
     """
     _refuse_too_much(request)
     checking = _CandidateCheck(Quotes(request.source), _Vocabulary(request.tools, request.fields), conditions)
-    accepted: dict[str, Rule | ToolRule] = {}
-    refused: list[RefusedCandidate] = []
+    accepted_rules: dict[str, Rule | ToolRule] = {}
+    refusals: list[RefusedCandidate] = []
     for index, candidate in enumerate(request.candidates):
         rule = candidate.rule or candidate.tool_rule
         rule_id = rule.id if rule else ""
-        if cause := checking.find_objection(candidate, rule, rule_id in accepted):
-            refused.append(RefusedCandidate(index=index, rule_id=rule_id, cause=cause))
+        if cause := checking.find_objection(candidate, rule, rule_id in accepted_rules):
+            refusals.append(RefusedCandidate(index=index, rule_id=rule_id, cause=cause))
         elif rule:
-            accepted[rule_id] = rule.model_copy(update={"quote": candidate.quote})
-    policy = _build_policy([*accepted.values()], request.source)
-    return ProseAnswer(policy=policy, refused=tuple(refused), untranslated=tuple(checking.quotes.uncovered_sentences()))
+            accepted_rules[rule_id] = rule.model_copy(update={"quote": candidate.quote})
+    policy = _build_policy([*accepted_rules.values()], request.source)
+    return ProseAnswer(
+        policy=policy, refused=tuple(refusals), untranslated=tuple(checking.quotes.uncovered_sentences())
+    )
 
 
 class _Vocabulary:
@@ -109,9 +111,9 @@ def _build_policy(rules: Sequence[Rule | ToolRule], source: str) -> Policy:
 
 def _refuse_too_much(request: ProseRequest) -> None:
     size, candidates = len(request.source), len(request.candidates)
-    if size > MAX_SOURCE:
-        raise RequestTooLarge(f"the source has {size} characters; the limit is {MAX_SOURCE}", "source")
-    too_many = candidates * size > MAX_PLACES or candidates * len(request.tools) > MAX_PAIRS
+    if size > MAX_SOURCE_CHARACTERS:
+        raise RequestTooLarge(f"the source has {size} characters; the limit is {MAX_SOURCE_CHARACTERS}", "source")
+    too_many = candidates * size > MAX_PLACES or candidates * len(request.tools) > MAX_TOOL_PAIRS
     if too_many or candidates > MAX_CANDIDATES:
         raise RequestTooLarge(f"{candidates} rules are too many for this source and these tools", "candidates")
     rules = [rule for candidate in request.candidates for rule in (candidate.rule, candidate.tool_rule) if rule]
@@ -159,8 +161,8 @@ def _refuse_condition(
 
 
 def _refuse_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> None:
-    if unstated := missing_figures(figures, quote_words):
-        raise ValueError(f"the quote does not say {', '.join(unstated)}")
+    if missing := missing_figures(figures, quote_words):
+        raise ValueError(f"the quote does not say {', '.join(missing)}")
 
 
 def _tools_named(condition: Condition) -> tuple[str, ...]:
@@ -195,17 +197,17 @@ _IMPLIED_FIGURES = frozenset({Decimal(0), Decimal(1)})  # "more than nothing", "
 def figures_of(condition: Condition) -> tuple[Decimal, ...]:
     """The numbers that a condition compares with, even those written as texts."""
     constants = [node.value for node in walk_nodes(condition.tree) if isinstance(node, Constant)]
-    return tuple(number for constant in constants if (number := _read_number(constant)) is not None)
+    return tuple(Decimal(number) for constant in constants if (number := read_number(constant)) is not None)
 
 
 def missing_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> list[str]:
     """The figures that the words do not state; a percentage also states the fraction."""
     if all(abs(figure) in _IMPLIED_FIGURES for figure in figures):
         return []
-    stated = set(_IMPLIED_FIGURES)
+    stated_figures = set(_IMPLIED_FIGURES)
     for figure in _numbers_in(quote_words):
-        stated |= {figure, figure / 100}
-    return [format(abs(figure), "f") for figure in figures if abs(figure) not in stated]
+        stated_figures |= {figure, figure / 100}
+    return [format(abs(figure), "f") for figure in figures if abs(figure) not in stated_figures]
 
 
 def _numbers_in(words: Sequence[str]) -> Iterator[Decimal]:
@@ -225,10 +227,3 @@ def _number_of(word: str) -> Decimal | None:
     scale = _SCALES_BY_ENDING.get(word[-1:], 1) if word[:1].isdigit() else 1
     amount = amount_of(word[:-1] if scale > 1 else word)
     return amount.number * scale if amount else None
-
-
-def _read_number(value: object) -> Decimal | None:
-    if isinstance(value, Decimal):
-        return value
-    amount = amount_of(value) if isinstance(value, str) else None
-    return amount.number if amount else None

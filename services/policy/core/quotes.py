@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-MAX_QUOTE = 1_000  # characters
+MAX_QUOTE_CHARACTERS = 1_000  # characters
 _FEWEST_WORDS = 3  # fewer prove nothing: they stand in any text
 _LEAST_COVERED_SHARE = 0.5  # of a sentence's words
 _SEPARATOR = "\x1f"  # in no word
@@ -57,7 +57,9 @@ def _spans_of_paragraphs(source: str) -> Iterator[tuple[int, int]]:
         if heading or _starts_block(line):
             yield start, position
             marker = _MARKER.match(line)
-            start = position + (len(line) if heading else marker.end() if marker else 0)
+            start = position + (marker.end() if marker else 0)
+            if heading:
+                start = position + len(line)
         position += len(line)
     yield start, position
 
@@ -93,8 +95,8 @@ class Quotes:
 
     def words_of(self, quote: str) -> tuple[str, ...]:
         """The quote's words. Raises ``ValueError`` if it is too short, too long, or not in the source."""
-        if len(quote) > MAX_QUOTE:
-            raise ValueError(f"the quote has {len(quote)} characters; the limit is {MAX_QUOTE}")
+        if len(quote) > MAX_QUOTE_CHARACTERS:
+            raise ValueError(f"the quote has {len(quote)} characters; the limit is {MAX_QUOTE_CHARACTERS}")
         words = tuple(word.text for word in split_words(quote))
         if len(words) < _FEWEST_WORDS:
             raise ValueError(f"the quote is too short: it has {len(words)} words, and {_FEWEST_WORDS} are needed")

@@ -80,7 +80,7 @@ class RulesOfCalls:
 
     def __init__(self, rules: Sequence[ReadyRule]) -> None:
         self.all: Iterable[ReadyRule] = rules
-        self._stating = RuleIndex([rule for rule in rules if rule.states_calls])
+        self._rules_naming_calls = RuleIndex([rule for rule in rules if rule.states_calls])
         self._of_field = defaultdict[str | None, list[ReadyRule]](list)
         for rule in rules:
             if not rule.states_calls:
@@ -88,9 +88,9 @@ class RulesOfCalls:
                 for name in names or (None,):
                     self._of_field[name].append(rule)
 
-    def find_applicable(self, stated: Context, fields: Iterable[str]) -> Iterable[ReadyRule]:
-        """Yields the rules that may concern a call, by its tool and process (``stated``) and its fields."""
-        yield from self._stating.find_candidates((stated,))
+    def find_applicable(self, call_names: Context, fields: Iterable[str]) -> Iterable[ReadyRule]:
+        """Yields the rules that may concern a call, by its tool and process (``call_names``) and its fields."""
+        yield from self._rules_naming_calls.find_candidates((call_names,))
         for field in (None, *fields):
             yield from self._of_field.get(field, ())
 

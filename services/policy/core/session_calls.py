@@ -29,20 +29,19 @@ def earlier_calls(history: Iterable[PastCall]) -> list[EarlierCall]:
 def distinguishing_values(per: Paths, context: Context) -> tuple[dict[str, ContextValue], tuple[str, ...]]:
     """The call's single values of the fields ``per``, and the names of the fields without one."""
     values = {".".join(path): value_at(context, path) for path in per}
-    known = {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
-    single = {name: value for name, value in known.items() if _is_single(value)}
-    return single, tuple(name for name in values if name not in single)
+    known_values = {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
+    single_values = {name: value for name, value in known_values.items() if _is_single(value)}
+    return single_values, tuple(name for name in values if name not in single_values)
 
 
 def count_used_calls(ready: ReadyToolRule, earlier: Iterable[EarlierCall], context: Context) -> int:
     """How many earlier calls count against the rule's limit. A call that lacks a distinguishing field counts."""
-    return sum(
-        1
-        for call in earlier
-        if ready.matches(call.tool)
-        and (call.outcome is None or counts_against_limit(call.outcome, ready.successes_only))
-        and _do_calls_agree(ready.per, call.fields, context, for_limit=True)
-    )
+    count = 0
+    for call in earlier:
+        is_counted = call.outcome is None or counts_against_limit(call.outcome, ready.successes_only)
+        if is_counted and ready.matches(call.tool):
+            count += _do_calls_agree(ready.per, call.fields, context, for_limit=True)
+    return count
 
 
 def find_met_preconditions(
@@ -63,11 +62,11 @@ def _do_calls_agree(per: Paths, fields: Context, context: Context, *, for_limit:
     in case and outer space, since a server may treat ``ip-1`` and ``IP-1`` alike.
     """
     for path in per:
-        earlier, planned = value_at(fields, path), value_at(context, path)
-        if not _is_single(earlier):
+        value, call_value = value_at(fields, path), value_at(context, path)
+        if not _is_single(value):
             agrees = for_limit
         else:
-            agrees = _are_equal(earlier, planned) or (for_limit and _fold_text(earlier) == _fold_text(planned))
+            agrees = _are_equal(value, call_value) or (for_limit and _fold_text(value) == _fold_text(call_value))
         if not agrees:
             return False
     return True
@@ -81,10 +80,10 @@ def _is_single(value: Value) -> bool:
     return not (value is None or isinstance(value, UnknownTruth | list | dict))
 
 
-def _are_equal(left: Value, right: Value) -> bool:
+def _are_equal(value: Value, other: Value) -> bool:
     """Whether two values are equal as ``==`` in conditions; lists and objects never are."""
     try:
-        return equal(left, right) is True
+        return equal(value, other) is True
     except TypeClash:
         return False
 

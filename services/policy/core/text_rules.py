@@ -26,8 +26,8 @@ class FoldedText(NamedTuple):
 
 
 def fold_text(text: str) -> FoldedText:
-    normalized = unicodedata.normalize("NFKC", text)
-    return FoldedText(folded_words(normalized), normalized)
+    normal_form = unicodedata.normalize("NFKC", text)
+    return FoldedText(folded_words(normal_form), normal_form)
 
 
 def folded_words(text: str) -> str:
@@ -74,7 +74,7 @@ def _is_word_character(character: str) -> bool:
 
 
 MAX_PATTERN = 500  # characters
-MAX_CLASSES = 8  # classes by Unicode property in one pattern: each of them is hundreds of ranges to compile
+MAX_UNICODE_CLASSES = 8  # classes by Unicode property in one pattern: each of them is hundreds of ranges to compile
 _MOST_PATTERN_BYTES = 1 << 19  # bytes of a compiled pattern and of what it remembers while it searches
 _PATTERNS_REMEMBERED = 4_096
 
@@ -107,13 +107,13 @@ def compile_text_pattern(text: str) -> TextPattern:
 def _compile_pattern(text: str) -> TextPattern | str:
     if len(text) > MAX_PATTERN:
         return f"it has {len(text)} characters; the limit is {MAX_PATTERN}"
-    if text.lower().count("\\p") > MAX_CLASSES:
-        return f"it has more than {MAX_CLASSES} classes by Unicode property"
+    if text.lower().count("\\p") > MAX_UNICODE_CLASSES:
+        return f"it has more than {MAX_UNICODE_CLASSES} classes by Unicode property"
     try:
-        compiled = cast(_CompiledPattern, re2.compile(text, _build_options()))
+        pattern = cast(_CompiledPattern, re2.compile(text, _build_options()))
     except re2.error as error:
         return f"{_describe_cause(error)} (look-around and back references do not exist here)"
-    return TextPattern(compiled, compiled.programsize)
+    return TextPattern(pattern, pattern.programsize)
 
 
 def _build_options() -> object:
@@ -208,11 +208,11 @@ def _findings_in_text(
     for texts in policies:
         matches = [(ready, ready.match(text)) for ready in texts.rules]
         applied_rules += [ready.rule.id for ready, match in matches if match or ready.type is TextRuleType.REQUIRE]
-        violated = [(ready.rule.id, reason) for ready, match in matches if (reason := _find_violation(ready, match))]
+        faults = [(ready.rule.id, reason) for ready, match in matches if (reason := _find_violation(ready, match))]
         is_allowed = any(match for ready, match in matches if ready.type is TextRuleType.ALLOW)
         if texts.default is not TextDefault.ALLOW and not is_allowed:
-            violated.append(("textDefault", "no rule allows this text"))
-        for rule_id, reason in violated:
+            faults.append(("textDefault", "no rule allows this text"))
+        for rule_id, reason in faults:
             violations.append(f"{rule_id}: {reason}")
             yield TriggeredRule(rule_id=rule_id, policy_id=texts.policy_id, action=RuleAction.BLOCK, reason=reason)
     violations += [problem.message for problem in invalid]

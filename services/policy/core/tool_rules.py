@@ -9,9 +9,9 @@ from services.policy.core.rules import enum_member_of
 from shared.contracts.policy import Policy, ToolRule, ToolRuleKind
 from shared.domain.words import Level, ToolClass
 
-MAX_PER = 8
-MAX_AFTER = 50
-MAX_STARS = 4  # every further one multiplies the ways to look
+MAX_PER_FIELDS = 8
+MAX_AFTER_TOOLS = 50
+MAX_STARS_OF_NAME = 4  # every further one multiplies the ways to look
 _FIELDS_BY_KIND = {
     ToolRuleKind.AT_MOST: {"limit", "counting", "per"},
     ToolRuleKind.ONLY_AFTER: {"after", "per"},
@@ -79,8 +79,8 @@ def prepare_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache
     """Checks the rule, and parses its condition. Raises ``ConditionError`` for that, else ``ValueError``."""
     kind = enum_member_of(ToolRuleKind, "kind", rule.kind, "known kinds")
     _refuse_stray_fields(rule, kind)
-    if kind is ToolRuleKind.ONLY_AFTER and not 0 < len(rule.after) <= MAX_AFTER:
-        raise ValueError(f"only_after needs one to {MAX_AFTER} names of tools in 'after'")
+    if kind is ToolRuleKind.ONLY_AFTER and not 0 < len(rule.after) <= MAX_AFTER_TOOLS:
+        raise ValueError(f"only_after needs one to {MAX_AFTER_TOOLS} names of tools in 'after'")
     if any("*" in name or not name.strip() for name in rule.after):
         raise ValueError("'after' holds whole names of tools")
     return ReadyToolRule(
@@ -118,8 +118,8 @@ def name_matcher(name: str) -> Callable[[str], bool]:
         raise ValueError("a rule about tools names a tool")
     if "*" not in name:
         return name.__eq__
-    if name.count("*") > MAX_STARS:
-        raise ValueError(f"the tool name {name!r} has more than {MAX_STARS} stars")
+    if name.count("*") > MAX_STARS_OF_NAME:
+        raise ValueError(f"the tool name {name!r} has more than {MAX_STARS_OF_NAME} stars")
     prefix, *pieces, suffix = name.split("*")
     return lambda tool: _matches_pieces(tool, prefix, pieces, suffix)
 
@@ -155,8 +155,8 @@ def _read_limit(rule: ToolRule) -> int:
 
 def _read_paths(rule: ToolRule) -> tuple[tuple[str, ...], ...]:
     paths = tuple(tuple(name.split(".")) for name in rule.per)
-    if len(paths) > MAX_PER or not all(all(path) for path in paths):
-        raise ValueError(f"'per' holds at most {MAX_PER} names of fields")
+    if len(paths) > MAX_PER_FIELDS or not all(all(path) for path in paths):
+        raise ValueError(f"'per' holds at most {MAX_PER_FIELDS} names of fields")
     return paths
 
 

@@ -79,7 +79,7 @@ def equal(left: Value, right: Value) -> Truth:
     """``==``: numbers by value; a text equals a number that it spells; other types are never equal."""
     are_identical = identical(left, right)
     if are_identical is False and isinstance(left, str) is not isinstance(right, str):
-        left_number, right_number = _read_number(left), _read_number(right)
+        left_number, right_number = read_number(left), read_number(right)
         return left_number is not None and left_number == right_number
     return are_identical
 
@@ -109,13 +109,15 @@ def _compare_order(holds: Callable[..., bool], left: Value, right: Value) -> Tru
     """``< <= > >=``: two numbers by value, two plain texts by character. Raises ``TypeClash`` for other types."""
     if left is None or right is None or isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
-    left_number, right_number, cause = _read_number(left), _read_number(right), ""
+    left_number, right_number, cause = read_number(left), read_number(right), ""
     if isinstance(left, str) and isinstance(right, str):
         if left_number is None and right_number is None:
             return holds(left, right)
-        currencies = {amount.currency for text in (left, right) if (amount := amount_of(text)) and amount.currency}
-        is_one_a_number = left_number is None or right_number is None
-        cause = ": one is a number, the other is not" if is_one_a_number else ": two currencies" * (len(currencies) > 1)
+        amounts = filter(None, (amount_of(left), amount_of(right)))
+        if left_number is None or right_number is None:
+            cause = ": one is a number, the other is not"
+        elif len({amount.currency for amount in amounts if amount.currency}) > 1:
+            cause = ": two currencies"
     if left_number is None or right_number is None or cause:
         raise TypeClash(f"cannot order {_kind_in_words(left)} against {_kind_in_words(right)}{cause}")
     return holds(left_number, right_number)
@@ -139,7 +141,8 @@ OPERATORS: Mapping[str, Callable[[Value, Value], Truth]] = {
 }
 
 
-def _read_number(value: Value) -> int | Decimal | None:
+def read_number(value: Value) -> int | Decimal | None:
+    """The number that a value is or, as a text, spells; None for any other value, booleans too."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | Decimal):

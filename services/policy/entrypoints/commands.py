@@ -21,9 +21,9 @@ from shared.contracts.tenant_document import BadRecord, FieldProblem, read_owned
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.archive import Archive, ArchiveUnavailable
 
-USABLE, NOT_USABLE, CANNOT = 0, 1, 2
-_REQUEST = {"context", "calls"}  # a file with one of these is a whole request
-_REQUEST_FIELDS = {*_REQUEST, "history", "confirmations", "text", "binding", "planHash"}
+EXIT_USABLE, EXIT_NOT_USABLE, EXIT_CANNOT_READ = 0, 1, 2
+_REQUEST_MARKS = {"context", "calls"}  # a file with one of these is a whole request
+_REQUEST_FIELDS = {*_REQUEST_MARKS, "history", "confirmations", "text", "binding", "planHash"}
 
 
 def check(arguments: Sequence[str]) -> int:
@@ -40,7 +40,8 @@ def check(arguments: Sequence[str]) -> int:
         verdict = evaluate(request, ConditionCache())
     except (UnreadableDocument, RequestTooLarge) as error:
         return _print_refusal(str(error))
-    unasked_rules: list[Json] = [rule.id for policy in policies for rule in policy.text_rules if request.text is None]
+    text_rules = [rule for policy in policies for rule in policy.text_rules]
+    unasked_rules: list[Json] = [rule.id for rule in text_rules] if request.text is None else []
     is_valid, words = not (verdict.problems or unread or field_problems), verdict_in_words(verdict)
     result: JsonObject = {
         "not_asked": unasked_rules,
@@ -53,7 +54,7 @@ def check(arguments: Sequence[str]) -> int:
         "details": loads(verdict.to_json()),
     }
     sys.stdout.write(dumps(result) + "\n")
-    return USABLE if is_valid else NOT_USABLE
+    return EXIT_USABLE if is_valid else EXIT_NOT_USABLE
 
 
 def backtest(arguments: Sequence[str], archive: Archive) -> int:
@@ -70,7 +71,7 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     differing_plans: list[Json] = [_plan_as_json(plan) for plan in plans if plan.differs]
     result: JsonObject = {"plans": len(plans), "without_plan": tasks_without_plan, "different": differing_plans}
     sys.stdout.write(dumps(result) + "\n")
-    return USABLE
+    return EXIT_USABLE
 
 
 def _usable_policies(file: Path) -> tuple[Policy, ...]:
@@ -91,15 +92,15 @@ async def _backtest_archive(
     conditions, plans, tasks_without_plan = ConditionCache(), list[BacktestedPlan](), 0
     for task_id in await archive.list(tenant):
         content = await archive.get(tenant, task_id)
-        decided = decided_plans(read_archived(content)) if content is not None else ()
-        plans += [backtest_plan(plan, changed_policies, conditions) for plan in decided]
-        tasks_without_plan += not decided
+        decided_here = decided_plans(read_archived(content)) if content is not None else ()
+        plans += [backtest_plan(plan, changed_policies, conditions) for plan in decided_here]
+        tasks_without_plan += not decided_here
     return plans, tasks_without_plan
 
 
 def _build_request(policies: Sequence[Policy], context: Path | None, task: str | None) -> EvaluateRequest:
     facts = read_object(context) if context else {}
-    fields = facts if _REQUEST & {*facts} else {"context": facts}
+    fields = facts if _REQUEST_MARKS & {*facts} else {"context": facts}
     if unknown_names := [name for name in fields if name not in _REQUEST_FIELDS]:
         raise UnreadableDocument(f"{context}: {unknown_names[0]} is no field of a request; facts stand under context")
     try:
@@ -157,7 +158,7 @@ def _plan_as_json(plan: BacktestedPlan) -> Json:
 
 def _print_refusal(sentence: str) -> int:
     sys.stderr.write(f"{sentence}\n")
-    return CANNOT
+    return EXIT_CANNOT_READ
 
 
 class UnreadableDocument(ValueError):
@@ -207,10 +208,10 @@ def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPoli
             read_owned_record({"id": tenant, **document, "version": "1"}, tenant)
     except BadRecord as error:
         field_problems = error.problems
-    enforced = document.get("enforce_prose") is True
+    is_enforced = document.get("enforce_prose") is True
     entries = document.get("prose_policies")
     prose: list[JsonObject] = [
-        {"policy": entry.get("id"), "enforced": enforced, "text": entry.get("text"), "checked": False}
+        {"policy": entry.get("id"), "enforced": is_enforced, "text": entry.get("text"), "checked": False}
         for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, dict)
     ]

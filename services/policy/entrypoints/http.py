@@ -42,10 +42,10 @@ class RefusalBody(BaseModel):
     field: str | None = None
 
 
-def build_refusal_response(refused: RequestRejected | RequestTooLarge) -> JSONResponse:
+def build_refusal_response(error: RequestRejected | RequestTooLarge) -> JSONResponse:
     """The HTTP response for ``RequestRejected`` or ``RequestTooLarge``."""
-    refusal = RefusalBody(error=str(refused), field=refused.field)
-    return JSONResponse(refusal.model_dump(), refused.status if isinstance(refused, RequestRejected) else 422)
+    refusal = RefusalBody(error=str(error), field=error.field)
+    return JSONResponse(refusal.model_dump(), error.status if isinstance(error, RequestRejected) else 422)
 
 
 _NO_VALUE = "a text, number, boolean or null is needed, a list of these, or an object that holds nothing deeper"
@@ -57,17 +57,13 @@ class _Policies(PolicyContract):
 
 
 async def read_document(request: Request, limit: int) -> JsonObject:
-    """The request's body as a JSON object; raises ``RequestRejected``."""
-    return _parse_body(await _read_limited(request, limit))
-
-
-async def _read_limited(request: Request, limit: int) -> bytes:
+    """The request's body as a JSON object; raises ``RequestRejected``. ``limit``: in bytes."""
     body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > limit:
             raise RequestRejected(413, f"the body is larger than {limit} bytes")
-    return bytes(body)
+    return _parse_body(bytes(body))
 
 
 def _parse_body(body: bytes) -> JsonObject:
@@ -106,10 +102,10 @@ def prepared_policies(document: JsonObject, policy_hash: str | None, cache: Prep
         return cache.get_or_prepare(_read_policies(document))
     if document.get("policies"):
         raise RequestRejected(422, "policies: the path names them already", "policies")
-    prepared = cache.look_up(policy_hash)
-    if prepared is None:
+    policies = cache.look_up(policy_hash)
+    if policies is None:
         raise RequestRejected(404, "no policies of this hash are known here: send them with the request", "policyHash")
-    return prepared
+    return policies
 
 
 def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
@@ -174,8 +170,8 @@ class PolicyApp(FastAPI):
         if self.openapi_schema is None:
             schemas = super().openapi().setdefault("components", {}).setdefault("schemas", {})
             for model in (EvaluateRequest, AllowanceRequest, ProseRequest):
-                described = model.model_json_schema(by_alias=True, ref_template=_SCHEMAS)
-                schemas.update(described.pop("$defs", {}) | {model.__name__: described})
+                schema = model.model_json_schema(by_alias=True, ref_template=_SCHEMAS)
+                schemas.update(schema.pop("$defs", {}) | {model.__name__: schema})
         return super().openapi()
 
 
@@ -238,22 +234,22 @@ def _json_response(message: PolicyContract) -> Response:
 
 
 def _judge_allowances(document: JsonObject, policy_hash: str | None, cache: PreparedPolicies) -> Allowances:
-    prepared = prepared_policies(document, policy_hash, cache)
-    return decide_allowances(validate_document(AllowanceRequest, document, policies=()), prepared)
+    policies = prepared_policies(document, policy_hash, cache)
+    return decide_allowances(validate_document(AllowanceRequest, document, policies=()), policies)
 
 
 def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: PreparedPolicies, meter: Meter) -> Verdict:
     began = perf_counter()
-    prepared = prepared_policies(document, policy_hash, cache)
+    policies = prepared_policies(document, policy_hash, cache)
     evaluation = validate_document(EvaluateRequest, document, policies=())
-    verdict = decide(evaluation, prepared)
+    verdict = decide(evaluation, policies)
     meter.observe(names.VERDICT_SECONDS, perf_counter() - began)
     meter.add(names.VERDICTS, verdict=strictest_result(verdict), binding="yes" if verdict.binding else "no")
     _log.info(
         "verdict",
         passed=verdict.passed,
         binding=verdict.binding,
-        rules=prepared.rules,
+        rules=policies.rules,
         calls=len(evaluation.calls),
         triggered=len(verdict.triggered_rules),
         refused=len(verdict.refusals),

@@ -72,8 +72,8 @@ def taught(*rounds: Sequence[KnownFact]) -> tuple[KnownFact, ...]:
     rows: tuple[tuple[str, KnownFact], ...] = ()
     for new in rounds:
         change = merge_facts(KnownFacts("0", rows), new)
-        left = [row for row in rows if row[0] not in change.removed]
-        come = [(fact.model_dump_json(), fact) for fact in reversed(change.added)]
+        left = [row for row in rows if row[0] not in change.removed_rows]
+        come = [(fact.model_dump_json(), fact) for fact in reversed(change.added_facts)]
         rows = (*come, *left)
     return tuple(fact for _, fact in rows)
 

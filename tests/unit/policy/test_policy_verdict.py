@@ -7,7 +7,7 @@ from hypothesis import given
 
 from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import MAX_TEXT, RequestTooLarge
+from services.policy.core.prepared import MAX_RULE_CHARACTERS, RequestTooLarge
 from shared.contracts.policy import (
     CallContext,
     ContextValue,
@@ -210,7 +210,7 @@ def test_a_further_block_rule_never_turns_a_refusal_into_a_pass(request: Evaluat
 
 _TEXT = Rule(id="R", condition="a", action="block", reason="b")
 _SENT = ToolRule(id="S", kind="only_after", tool="a", after=("b",), per=("c",), condition="d", reason="e")
-_SAID = TextRule(id="T", type="deny", description="a" * (MAX_TEXT - 15), pattern="b", keywords=("c",))
+_SAID = TextRule(id="T", type="deny", description="a" * (MAX_RULE_CHARACTERS - 15), pattern="b", keywords=("c",))
 _LONGEST = Policy(id="P", rules=(_TEXT,), tool_rules=(_SENT,), text_rules=(_SAID,))  # by one character, all counted
 
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.adapters.resilience import MAX_REMEMBERED, Breaker, BreakerLimits, CircuitState, Resilience
+from services.executor.adapters.resilience import MOST_BREAKERS, Breaker, BreakerLimits, CircuitState, Resilience
 from services.executor.core.turn.reaper import FaultCounts
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolUnreachable
@@ -147,9 +147,9 @@ async def test_a_probe_whose_caller_leaves_lets_another_one_try() -> None:
 
 async def test_only_so_many_servers_are_remembered() -> None:
     world = World()
-    for number in range(MAX_REMEMBERED + 3):
+    for number in range(MOST_BREAKERS + 3):
         await world.call(Connection(id="shop", url=f"http://shop{number}.test"))
-    assert sum(world.tools.circuit_counts.values()) == MAX_REMEMBERED
+    assert sum(world.tools.circuit_counts.values()) == MOST_BREAKERS
 
 
 @given(st.lists(st.tuples(st.sampled_from(["fail", "answer", "leave"]), st.floats(0, 10)), max_size=60))

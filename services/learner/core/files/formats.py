@@ -116,15 +116,17 @@ def read_arms(content: JsonValue) -> list[ArmRecord]:
     return [record for record in parse_entries(arm_entries, _read_arm) if record.arm.n]
 
 
-def check_trend(text: str) -> str:
-    """Returns the text if it is a valid stored trend. Raises ``BadEntry``."""
+def _check_trend(entry: JsonValue) -> str:
+    """Returns the entry if it is a valid stored trend. Raises ``BadEntry``."""
+    if not isinstance(entry, str):
+        raise BadEntry("it is no text")
     try:
-        points = parse_trend(text)
+        points = parse_trend(entry)
     except ValueError as error:
         raise BadEntry("trend: its points are not n:units:at") from error
     if len(points) > TREND_POINTS_KEPT:
         raise BadEntry(f"trend: it has more than {TREND_POINTS_KEPT} points")
-    return text
+    return entry
 
 
 def _read_object(entry: JsonValue) -> dict[str, JsonValue]:
@@ -143,11 +145,11 @@ def _read_arm(entry: JsonValue) -> ArmRecord:
     units = round(arm.q * arm.n * REWARD_UNITS) if arm.units is None else arm.units
     if units > arm.n * REWARD_UNITS:
         raise BadEntry("units: more than its pulls could have earned")
-    return ArmRecord((str(fields["kind"]), strategy.value), Arm(arm.n, units), check_trend(arm.trend))
+    return ArmRecord((str(fields["kind"]), strategy.value), Arm(arm.n, units), _check_trend(arm.trend))
 
 
 _LONGEST_SUMMARY, _LONGEST_NOTE, _MOST_NOTES, _MOST_KEYWORDS, _ID_CHARACTERS = 200, 200, 10, 15, 16
-_EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+_EARLIEST_MOMENT, _LATEST_MOMENT = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def _read_notes(value: object) -> object:
@@ -169,7 +171,7 @@ def _read_moment(value: object) -> object:
 
 
 Notes = Annotated[tuple[str, ...], BeforeValidator(_read_notes)]
-Moment = Annotated[AwareDatetime, BeforeValidator(_read_moment), Field(ge=_EARLIEST, le=_LATEST)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_read_moment), Field(ge=_EARLIEST_MOMENT, le=_LATEST_MOMENT)]
 
 
 class _Case(BaseModel):
@@ -265,12 +267,6 @@ def _check_number(entry: JsonValue) -> int:
     if isinstance(entry, bool) or not isinstance(entry, int) or not 0 <= entry <= _LARGEST_NUMBER:
         raise BadEntry("it is no count")
     return entry
-
-
-def _check_trend(entry: JsonValue) -> str:
-    if not isinstance(entry, str):
-        raise BadEntry("it is no text")
-    return check_trend(entry)
 
 
 def _read_accuracy(entry: JsonValue) -> Accuracy:

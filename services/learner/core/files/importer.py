@@ -31,9 +31,9 @@ class FileDecision(NamedTuple):
     left_out: int = 0
 
 
-def merge_file_cases(stored: StoredFile, new_cases: Sequence[CaseEntry]) -> FileDecision:
-    log = merge_cases(stored.cases, new_cases)
-    stored_texts = {entry.text for entry in stored.cases}
+def merge_file_cases(stored_file: StoredFile, new_cases: Sequence[CaseEntry]) -> FileDecision:
+    log = merge_cases(stored_file.cases, new_cases)
+    stored_texts = {entry.text for entry in stored_file.cases}
     new_ids = {case.case_id for case in new_cases}
     ids_in_log = {entry.case.case_id for entry in log if entry.case}
     count = sum(entry.text not in stored_texts for entry in log)
@@ -41,42 +41,42 @@ def merge_file_cases(stored: StoredFile, new_cases: Sequence[CaseEntry]) -> File
     return FileDecision(changes, count, len(new_ids - ids_in_log))
 
 
-def merge_file_arms(stored: StoredFile, new_arms: Sequence[ArmRecord]) -> FileDecision:
-    arms = [record for record in new_arms if record.arm.n > stored.arms.get(record.name, Arm()).n]
+def merge_file_arms(stored_file: StoredFile, new_arms: Sequence[ArmRecord]) -> FileDecision:
+    arms = [record for record in new_arms if record.arm.n > stored_file.arms.get(record.name, Arm()).n]
     return FileDecision(FileChanges(arms=arms), len(arms))
 
 
-def merge_file_facts(stored: StoredFile, new_facts: Sequence[KnownFact]) -> FileDecision:
+def merge_file_facts(stored_file: StoredFile, new_facts: Sequence[KnownFact]) -> FileDecision:
     """Merges facts with the stored ones. A tenant without facts takes them unchanged, including superseded ones."""
-    if not stored.facts:
+    if not stored_file.facts:
         texts = [fact.model_dump_json() for fact in new_facts[:FACTS_KEPT]]
         return FileDecision(FileChanges(facts=texts or None), len(texts), len(new_facts) - len(texts))
-    rows = tuple((text, fact) for text, fact in stored.facts if fact is not None)
-    latest = {fact.text: fact.at for _, fact in sorted(rows, key=lambda row: row[1].at)}
-    newer_facts = [fact for fact in new_facts if fact.text not in latest or latest[fact.text] < fact.at]
-    added = [fact for fact in newer_facts if not _is_known(fact, [fact for _, fact in rows])]
-    change = merge_facts(KnownFacts("", rows), added[::-1])
-    removed = set(change.removed)
-    texts = [fact.model_dump_json() for fact in reversed(change.added)]
-    texts_to_store = [*texts, *(text for text, _ in stored.facts if text not in removed)][:FACTS_KEPT]
-    return FileDecision(FileChanges(facts=texts_to_store if added else None), len(added))
+    rows = tuple((text, fact) for text, fact in stored_file.facts if fact is not None)
+    latest_times = {fact.text: fact.at for _, fact in sorted(rows, key=lambda row: row[1].at)}
+    newer_facts = [fact for fact in new_facts if fact.text not in latest_times or latest_times[fact.text] < fact.at]
+    facts_to_add = [fact for fact in newer_facts if not _is_known(fact, [fact for _, fact in rows])]
+    change = merge_facts(KnownFacts("", rows), facts_to_add[::-1])
+    removed_texts = set(change.removed_rows)
+    texts = [fact.model_dump_json() for fact in reversed(change.added_facts)]
+    texts_to_store = [*texts, *(text for text, _ in stored_file.facts if text not in removed_texts)][:FACTS_KEPT]
+    return FileDecision(FileChanges(facts=texts_to_store if facts_to_add else None), len(facts_to_add))
 
 
-def merge_file_entities(stored: StoredFile, new_records: Sequence[EntityRecord], now: datetime) -> FileDecision:
-    recent = [record for record in new_records if now - record.entity.last_seen <= ENTITY_LASTS]
-    newer = [record for record in recent if _has_newer_counts(stored, record)]
-    replacing = [record for record in newer if record.field in stored.entities]
-    added = [record for record in newer if record.field not in stored.entities]
-    added.sort(key=lambda record: record.entity.last_seen, reverse=True)
-    free_places = max(0, ENTITIES_KEPT - len(stored.entities))
-    taken = [*replacing, *added[:free_places]]
-    left_out = len(new_records) - len(recent) + len(added[free_places:])
-    return FileDecision(FileChanges(entities=taken), len(taken), left_out)
+def merge_file_entities(stored_file: StoredFile, records: Sequence[EntityRecord], now: datetime) -> FileDecision:
+    recent_records = [record for record in records if now - record.entity.last_seen <= ENTITY_LASTS]
+    newer_records = [record for record in recent_records if _has_newer_counts(stored_file, record)]
+    replacing_records = [record for record in newer_records if record.field in stored_file.entities]
+    new_records = [record for record in newer_records if record.field not in stored_file.entities]
+    new_records.sort(key=lambda record: record.entity.last_seen, reverse=True)
+    free_places = max(0, ENTITIES_KEPT - len(stored_file.entities))
+    taken_records = [*replacing_records, *new_records[:free_places]]
+    left_out = len(records) - len(recent_records) + len(new_records[free_places:])
+    return FileDecision(FileChanges(entities=taken_records), len(taken_records), left_out)
 
 
-def merge_file_statistics(stored: StoredFile, statistics: formats.FileStatistics) -> FileDecision:
-    is_newer = statistics.totals.counts.get("events", 0) > stored.events
-    attempts = {name: row.attempts for name, row in stored.accuracy.items()}
+def merge_file_statistics(stored_file: StoredFile, statistics: formats.FileStatistics) -> FileDecision:
+    is_newer = statistics.totals.counts.get("events", 0) > stored_file.events
+    attempts = {name: row.attempts for name, row in stored_file.accuracy.items()}
     accuracy = {name: row for name, row in statistics.accuracy.items() if row.attempts > attempts.get(name, 0)}
     changes = FileChanges(totals=statistics.totals if is_newer else None, accuracy=accuracy)
     return FileDecision(changes, is_newer + len(accuracy))
@@ -87,8 +87,8 @@ def _is_known(fact: KnownFact, stored_facts: Sequence[KnownFact]) -> bool:
     return not fact.is_current or any(says_the_same(other, fact) and other.at >= fact.at for other in stored_facts)
 
 
-def _has_newer_counts(stored: StoredFile, record: EntityRecord) -> bool:
-    stored_entity = stored.entities.get(record.field)
+def _has_newer_counts(stored_file: StoredFile, record: EntityRecord) -> bool:
+    stored_entity = stored_file.entities.get(record.field)
     return stored_entity is None or record.entity.seen > stored_entity.seen
 
 
@@ -108,8 +108,8 @@ class Importer:
         except formats.BadFile as error:
             return FileReport(file=request.file, problems=error.problems, dry_run=request.dry_run)
         for _ in range(_MOST_TRIES):
-            stored = await self._repository.read_stored(request.tenant)
-            decision = await asyncio.to_thread(decide, stored)
+            stored_file = await self._repository.read_stored(request.tenant)
+            decision = await asyncio.to_thread(decide, stored_file)
             report = FileReport(
                 file=request.file,
                 taken=decision.taken,
@@ -119,7 +119,7 @@ class Importer:
             )
             if request.dry_run or not decision.taken:
                 return report
-            if await self._repository.store_changes(request.tenant, decision.changes, stored.versions):
+            if await self._repository.store_changes(request.tenant, decision.changes, stored_file.versions):
                 return report
         raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_MOST_TRIES} tries")
 
@@ -128,19 +128,19 @@ class Importer:
         match request.file:
             case LearningFile.CASE_LOG:
                 cases = formats.read_cases(request.content)
-                return len({case.case_id for case in cases}), lambda stored: merge_file_cases(stored, cases)
+                return len({case.case_id for case in cases}), lambda stored_file: merge_file_cases(stored_file, cases)
             case LearningFile.STRATEGY_BANDIT:
                 arms = formats.read_arms(request.content)
-                return len(arms), lambda stored: merge_file_arms(stored, arms)
+                return len(arms), lambda stored_file: merge_file_arms(stored_file, arms)
             case LearningFile.KNOWLEDGE_BASE:
                 facts = read_facts(request.content)
-                return len(facts), lambda stored: merge_file_facts(stored, facts)
+                return len(facts), lambda stored_file: merge_file_facts(stored_file, facts)
             case LearningFile.ENTITIES:
                 entities = read_entities(request.content)
-                return len(entities), lambda stored: merge_file_entities(stored, entities, self._clock())
+                return len(entities), lambda stored_file: merge_file_entities(stored_file, entities, self._clock())
             case LearningFile.STATISTICS:
                 statistics = formats.read_statistics(request.content)
-                return 1 + len(statistics.accuracy), lambda stored: merge_file_statistics(stored, statistics)
+                return 1 + len(statistics.accuracy), lambda stored_file: merge_file_statistics(stored_file, statistics)
             case LearningFile.SYNTHESIZED:
                 raise formats.BadFile(["processes are imported by the executor, which follows them"])
 

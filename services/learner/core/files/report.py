@@ -14,14 +14,14 @@ from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.keywords import keywords
 from shared.domain.redaction import redact_text
 
-_NAMES = (
+_NAME_FIELDS = (
     "name", "dimension", "scenario", "scenario_id", "scenario_name", "test", "failure", "failure_mode", "failure_type",
     "pattern", "title", "label", "key", "task_id", "id",
 )  # fmt: skip
-_SCORES = ("overall_score", "score", "avg_score", "average_score", "mean_score", "mean", "average", "avg", "pass_rate")
-_CAUSES = ("failure_cause", "cause", "root_cause", "reason", "why", "failure_reason", "error", "issue", "description")
-_TEXTS = ("task_text", "task", "prompt", "request", "input", "text", "question", "instruction")
-_VALUE = "value"
+_SCORE_FIELDS = "overall_score score avg_score average_score mean_score mean average avg pass_rate".split()
+_CAUSE_FIELDS = "failure_cause cause root_cause reason why failure_reason error issue description".split()
+_TEXT_FIELDS = ("task_text", "task", "prompt", "request", "input", "text", "question", "instruction")
+_VALUE_FIELD = "value"
 
 
 class Entry(NamedTuple):
@@ -33,16 +33,16 @@ class Entry(NamedTuple):
     @property
     def named_score(self) -> tuple[str, float] | None:
         """The entry's score and the name it has there; None if it has none."""
-        scores_by_name = ((name, _parse_number(self.fields.get(name))) for name in (*_SCORES, _VALUE))
+        scores_by_name = ((name, _parse_number(self.fields.get(name))) for name in (*_SCORE_FIELDS, _VALUE_FIELD))
         return next(((name, score) for name, score in scores_by_name if score is not None), None)
 
     @property
     def cause(self) -> str:
-        return _first_named_text(self.fields, _CAUSES)
+        return _first_named_text(self.fields, _CAUSE_FIELDS)
 
     @property
     def text(self) -> str:
-        return _first_named_text(self.fields, _TEXTS)
+        return _first_named_text(self.fields, _TEXT_FIELDS)
 
 
 def list_entries(content: JsonValue) -> list[Entry]:
@@ -50,7 +50,7 @@ def list_entries(content: JsonValue) -> list[Entry]:
     if isinstance(content, dict):
         if _is_one_entry(content):
             return [_entry_of_object(content)]
-        fields_by_name = {name: row if isinstance(row, dict) else {_VALUE: row} for name, row in content.items()}
+        fields_by_name = {name: row if isinstance(row, dict) else {_VALUE_FIELD: row} for name, row in content.items()}
         return [Entry(name, fields) for name, fields in fields_by_name.items()]
     if isinstance(content, list):
         return [_entry_of_list_item(list_item) for list_item in content]
@@ -78,8 +78,8 @@ class ReportScores:
 
 def _is_one_entry(mapping: Mapping[str, JsonValue]) -> bool:
     """Whether the mapping describes one subject, rather than mapping subjects to their values."""
-    return any(isinstance(mapping.get(name), str) for name in _NAMES) and not any(
-        isinstance(field_value, dict) for field_value in mapping.values()
+    return any(isinstance(mapping.get(name), str) for name in _NAME_FIELDS) and not any(
+        isinstance(inner, dict) for inner in mapping.values()
     )
 
 
@@ -88,7 +88,7 @@ def _entry_of_list_item(list_item: JsonValue) -> Entry:
 
 
 def _entry_of_object(fields: Mapping[str, JsonValue]) -> Entry:
-    name = next((name for name in _NAMES if isinstance(fields.get(name), str | int) and fields[name] != ""), None)
+    name = next((name for name in _NAME_FIELDS if isinstance(fields.get(name), str | int) and fields[name] != ""), None)
     return Entry(format_value(fields[name]) if name else "", {key: fields[key] for key in fields if key != name})
 
 
@@ -129,8 +129,8 @@ def _first_named_text(fields: Mapping[str, JsonValue], names: Iterable[str]) -> 
 
 
 REPORTS_PREFIX = "agentbench-reports/"
-_PARTS = ("dimension_analysis", "top_failures", "scenario_difficulty_ranking", "next_4h_recommended_tests")
-_NEVER = datetime(1, 1, 1, tzinfo=UTC)
+_PART_NAMES = ("dimension_analysis", "top_failures", "scenario_difficulty_ranking", "next_4h_recommended_tests")
+_NO_DATE = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class BadReport(Exception):
@@ -151,9 +151,9 @@ class Report(NamedTuple):
         """When the report was made; a date long ago if it does not say."""
         date_text = self.content.get("generated_at")
         try:
-            at = datetime.fromisoformat(date_text) if isinstance(date_text, str) else _NEVER
+            at = datetime.fromisoformat(date_text) if isinstance(date_text, str) else _NO_DATE
         except ValueError:
-            return _NEVER
+            return _NO_DATE
         return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
@@ -169,7 +169,7 @@ def read_report(source: str, content: bytes) -> Report:
     if isinstance(inner_report, dict) and not _is_report(parsed_content):
         parsed_content = inner_report
     if not _is_report(parsed_content):
-        raise BadReport(f"{source} has no part of a report: {', '.join(_PARTS)}")
+        raise BadReport(f"{source} has no part of a report: {', '.join(_PART_NAMES)}")
     return Report(source, parsed_content)
 
 
@@ -178,12 +178,12 @@ def report_as_json(report: Report) -> dict[str, JsonValue]:
     head: dict[str, JsonValue] = {
         name: report.content.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
     }
-    parts: dict[str, JsonValue] = {name: _build_table(report.part(name)) for name in _PARTS}
+    parts: dict[str, JsonValue] = {name: _build_table(report.part(name)) for name in _PART_NAMES}
     return {"source": report.source, **head, **parts}
 
 
 def _is_report(fields: dict[str, JsonValue]) -> bool:
-    return any(name in fields for name in (*_PARTS, "pass_rate", "total_runs"))
+    return any(name in fields for name in (*_PART_NAMES, "pass_rate", "total_runs"))
 
 
 def _build_table(entries: list[Entry]) -> JsonValue:
@@ -193,7 +193,8 @@ def _build_table(entries: list[Entry]) -> JsonValue:
 
 
 _SIGNALS, _FAILURES, _RANKING = "brainos_training_signals", "top_failures", "scenario_difficulty_ranking"
-_ROWS = ("rows", "examples", "training_rows", "signals", "data")
+_REQUEST = "what was asked for"
+_ROW_FIELDS = ("rows", "examples", "training_rows", "signals", "data")
 
 
 class PreparedRows(NamedTuple):
@@ -206,11 +207,11 @@ class PreparedRows(NamedTuple):
 def prepare_training_rows(reports: Iterable[Report]) -> PreparedRows:
     """Training rows from reports. An entry gives no row if neither it nor its scenario has a score."""
     rows: list[dict[str, JsonValue]] = []
-    skipped: list[str] = []
+    reasons: list[str] = []
     for report in reports:
         for row_or_reason in (*_ready_made_rows(report), *_list_failures(report)):
-            skipped.append(row_or_reason) if isinstance(row_or_reason, str) else rows.append(row_or_reason)
-    return PreparedRows(list({str(row): row for row in rows}.values()), skipped)
+            reasons.append(row_or_reason) if isinstance(row_or_reason, str) else rows.append(row_or_reason)
+    return PreparedRows(list({str(row): row for row in rows}.values()), reasons)
 
 
 def _ready_made_rows(report: Report) -> Iterator[dict[str, JsonValue] | str]:
@@ -231,7 +232,7 @@ def _is_ready_made(signal: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
 
 def _signal_rows(content: JsonValue) -> list[JsonValue]:
     if isinstance(content, dict):
-        return [signal for name in _ROWS for signal in _signal_rows(content.get(name))]
+        return [signal for name in _ROW_FIELDS for signal in _signal_rows(content.get(name))]
     return content if isinstance(content, list) else []
 
 
@@ -255,17 +256,17 @@ def _type_of(entry: Entry) -> TrainingType | None:
 
 
 def _build_row(
-    report: Report, part: str, entry: Entry, ranked: Entry | None, kind: TrainingType | None, scores: ReportScores
+    report: Report, part: str, entry: Entry, ranked_entry: Entry | None, kind: TrainingType | None, scores: ReportScores
 ) -> dict[str, JsonValue] | str:
     """A training row, or the reason why the entry gives none."""
     name = entry.name or _read_scenario(entry)
     text = entry.text or " ".join(name.replace("_", " ").split())
     own_score = scores.score_of(entry)
-    score = scores.score_of(ranked) if own_score is None else own_score
+    score = scores.score_of(ranked_entry) if own_score is None else own_score
     if not text or score is None or kind is None:
-        missing_text = "what was asked for" if not text else "its score" if score is None else "its training_type"
-        return f"{report.source}: {part}: {name or 'an entry'} does not say {missing_text}"
-    ranking = ranked.fields if ranked else {}
+        missing_field = "its training_type" if score is not None else "its score"
+        return f"{report.source}: {part}: {name or 'an entry'} does not say {missing_field if text else _REQUEST}"
+    ranking = ranked_entry.fields if ranked_entry else {}
     metadata: dict[str, JsonValue] = {
         "task_id": entry.fields.get("task_id") or name,
         "scenario": _read_scenario(entry) or name,
@@ -281,21 +282,21 @@ def _build_row(
 
 
 _MOST_FACTS = 20
-_TEXT, _PART = 240, 80  # characters
+_LONGEST_TEXT, _LONGEST_FIELD = 240, 80  # characters
 _UNSCORED_WORTH = 0.5  # the worth of a fact whose failure has no score, as of any imported fact
-_FAILS_OF = "usual failure"
+_FAILURE_ATTRIBUTE = "usual failure"
 _LONG_AGO = datetime(2, 1, 1, tzinfo=UTC)
 
 
 def report_rows(name: str, content: bytes) -> TrainingRows:
     """The failures and ready-made rows of a report, as training rows. Never raises: anything else is a bad row."""
     try:
-        prepared = prepare_training_rows([read_report(name, content)])
+        prepared_rows = prepare_training_rows([read_report(name, content)])
     except BadReport as error:
         return TrainingRows([], [BadRow("the object", str(error))], 1.0)
-    rescaled = _rescale_ready_rows(prepared.rows, name)
-    rows = read_rows_of((f"row {number}", row) for number, row in enumerate(rescaled, 1))
-    return rows._replace(bad=[*rows.bad, *(BadRow("the report", reason) for reason in prepared.skipped)])
+    ready_rows = _rescale_ready_rows(prepared_rows.rows, name)
+    rows = read_rows_of((f"row {number}", row) for number, row in enumerate(ready_rows, 1))
+    return rows._replace(bad=[*rows.bad, *(BadRow("the report", reason) for reason in prepared_rows.skipped)])
 
 
 def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, JsonValue]]:
@@ -320,12 +321,12 @@ def _rescale_ready_rows(rows: Sequence[dict[str, JsonValue]], source: str) -> li
     ready = [row for row in rows if _read_metadata(row).get("source") != source]
     if not any(_overall_score_of(row) > 1 for row in ready):
         return [*rows]
-    rescaled = list(rows)
+    all_rows = list(rows)
     for number, row in enumerate(rows):
         if row in ready:
             metadata = {**_read_metadata(row), "overall_score": _overall_score_of(row) / 100}
-            rescaled[number] = {**row, "metadata": metadata}
-    return rescaled
+            all_rows[number] = {**row, "metadata": metadata}
+    return all_rows
 
 
 def _read_metadata(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -345,16 +346,16 @@ def _build_fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue]
     if not subject or not cause or redact_text(text) != text:
         return None
     return {
-        "text": text[:_TEXT],
+        "text": text[:_LONGEST_TEXT],
         "domain": _read_scenario(entry) or entry.name,
         "keywords": [*keywords(f"{subject} {entry.text} {cause}")],
-        "entities": [subject[:_PART]],
+        "entities": [subject[:_LONGEST_FIELD]],
         "quality": _UNSCORED_WORTH,
         "task_id": source,
         "at": at.isoformat(),
-        "subject": subject[:_PART],
-        "attribute": _FAILS_OF,
-        "value": cause[:_PART],
+        "subject": subject[:_LONGEST_FIELD],
+        "attribute": _FAILURE_ATTRIBUTE,
+        "value": cause[:_LONGEST_FIELD],
     }
 
 

@@ -28,7 +28,7 @@ class EntityKind(StrEnum):
 class FoundEntity(NamedTuple):
     """An entity in a text, from ``start`` to ``end``.
 
-    ``same``: the form that all spellings of one entity share; ``value``: the spelling for people.
+    ``common_form``: what all spellings of one entity share; ``value``: the spelling for people.
     """
 
     kind: EntityKind
@@ -73,7 +73,8 @@ def read_number(text: str) -> Decimal | None:
 
 def _parse_with_one_mark(digits: str, mark: str) -> Decimal | None:
     head, *rest = digits.split(mark)
-    if len(rest) > 1 or (len(rest[0]) == _GROUP_DIGITS and head.strip("0") and len(head) <= _GROUP_DIGITS):
+    is_one_group = len(rest[0]) == _GROUP_DIGITS and head.strip("0") and len(head) <= _GROUP_DIGITS
+    if len(rest) > 1 or is_one_group:
         return Decimal(head + "".join(rest)) if _has_thousands_groups(digits, mark) else None
     return Decimal(f"{head}.{rest[0]}")
 
@@ -228,8 +229,7 @@ def name_without_legal_form(value: str) -> str:
 
 def _find_company(match: re.Match[str]) -> Iterator[FoundEntity]:
     for entity in _find_name(EntityKind.VENDOR, match.start("name"), match["name"]):
-        legal = match["legal"]
-        yield entity._replace(value=f"{entity.value} {legal}", end=match.end())
+        yield entity._replace(value=f"{entity.value} {match['legal']}", end=match.end())
 
 
 def _find_name(kind: EntityKind, start: int, text: str) -> Iterator[FoundEntity]:
@@ -241,8 +241,8 @@ def _find_name(kind: EntityKind, start: int, text: str) -> Iterator[FoundEntity]
         words.pop()
     name = " ".join(words).rstrip("'’-&")
     if name and len(name) <= _LONGEST_NAME and not _CODE.fullmatch(name) and any(map(str.isalpha, name)):
-        bare = name.removesuffix("'s").removesuffix("’s")
-        yield FoundEntity(kind, bare, " ".join(bare.casefold().split()), start, start + len(bare))
+        bare_name = name.removesuffix("'s").removesuffix("’s")
+        yield FoundEntity(kind, bare_name, " ".join(bare_name.casefold().split()), start, start + len(bare_name))
 
 
 def _is_common_word(word: str) -> bool:

@@ -166,18 +166,18 @@ class FactWorker:
         """Finds the facts of the next waiting tasks; returns how many tasks. A failure of one does not stop the others;
         the first failure is raised at the end.
         """
-        claimed = await self._facts.claim(TASKS_AT_ONCE, CLAIM_SECONDS)
-        results = await asyncio.gather(*(self._search_task(*claim, now) for claim in claimed), return_exceptions=True)
-        pairs = list(zip(claimed, results, strict=True))
-        if finished := [claim for claim, is_done in pairs if is_done is True]:
-            await self._facts.finish_searches(finished)
+        claims = await self._facts.claim(TASKS_AT_ONCE, CLAIM_SECONDS)
+        results = await asyncio.gather(*(self._search_task(*claim, now) for claim in claims), return_exceptions=True)
+        pairs = list(zip(claims, results, strict=True))
+        if finished_claims := [claim for claim, is_done in pairs if is_done is True]:
+            await self._facts.finish_searches(finished_claims)
         await asyncio.gather(
             *(self._facts.postpone(*claim, _POSTPONE_SECONDS) for claim, is_done in pairs if is_done is False)
         )
         for failure in results:
             if isinstance(failure, BaseException):
                 raise failure
-        return len(claimed)
+        return len(claims)
 
     async def _search_task(self, tenant: str, event_id: str, now: datetime) -> bool:
         try:
@@ -231,9 +231,9 @@ class FactWorker:
         if not facts:
             return await self._facts.store_facts(todo, memory.NO_CHANGE, counts)
         for _ in range(_MOST_TRIES):
-            known = await self._facts.facts(todo.tenant)
-            change = merge_facts(known, facts)
-            if await self._facts.store_facts(todo, change, counts, known.version):
+            known_facts = await self._facts.facts(todo.tenant)
+            change = merge_facts(known_facts, facts)
+            if await self._facts.store_facts(todo, change, counts, known_facts.version):
                 return True
         return False
 

@@ -17,8 +17,8 @@ from shared.domain.known import FACTS_KEPT
 from shared.domain.redaction import redact_text
 
 MOST_FACTS_OF_TASK = 4
-_MOST_CHARACTERS = 240
-_MOST_FIELD_CHARACTERS = 80
+_LONGEST_TEXT = 240
+_LONGEST_FIELD = 80
 _MOST_CONFIDENCE = 0.95
 _LEAST_OVERLAP = 0.8
 _MOST_ENTITIES = 6
@@ -31,31 +31,31 @@ def choose_facts_to_keep(facts: Iterable[RawFact], todo: FactTodo) -> tuple[Know
     return tuple(_build_fact(fact, todo) for fact in usable_facts[:MOST_FACTS_OF_TASK])
 
 
-def merge_facts(known: KnownFacts, new_facts: Sequence[KnownFact]) -> FactChange:
+def merge_facts(known_facts: KnownFacts, new_facts: Sequence[KnownFact]) -> FactChange:
     """The changes of the stored rows. A fact that is known already is strengthened, not stored again."""
-    rows_by_id = {id(fact): row for row, fact in known.rows}
-    facts = [fact for _, fact in known.rows]
+    rows_by_id = {id(fact): row for row, fact in known_facts.rows}
+    facts = [fact for _, fact in known_facts.rows]
     for fact in new_facts:
         facts = _merge_fact(facts, fact)
     facts.sort(key=lambda fact: (fact.superseded_at is None, fact.at), reverse=True)  # the last are dropped
-    capped = facts[:FACTS_KEPT]
-    kept_ids = {id(fact) for fact in capped}
-    removed = tuple(row for fact_id, row in rows_by_id.items() if fact_id not in kept_ids)
-    added = [fact for fact in capped if id(fact) not in rows_by_id]
-    return FactChange(removed, tuple(sorted(added, key=lambda fact: fact.at)))
+    capped_facts = facts[:FACTS_KEPT]
+    kept_ids = {id(fact) for fact in capped_facts}
+    removed_rows = tuple(row for fact_id, row in rows_by_id.items() if fact_id not in kept_ids)
+    added_facts = [fact for fact in capped_facts if id(fact) not in rows_by_id]
+    return FactChange(removed_rows, tuple(sorted(added_facts, key=lambda fact: fact.at)))
 
 
 def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
-    same = next((fact for fact in facts if says_the_same(fact, new)), None)
-    if same is not None:
-        facts = [fact for fact in facts if fact is not same]
-        new = _strengthen_fact(same, new)
+    same_fact = next((fact for fact in facts if says_the_same(fact, new)), None)
+    if same_fact is not None:
+        facts = [fact for fact in facts if fact is not same_fact]
+        new = _strengthen_fact(same_fact, new)
     rivals = [fact for fact in facts if fact.superseded_at is None and contradicts(fact, new)]
-    newest = max(rivals, key=lambda fact: fact.at, default=None)
-    if newest is not None and newest.at > new.at:
-        return [_supersede_fact(new, newest), *facts]
-    if newest is not None:
-        new = new.model_copy(update={"replaces": newest.text})
+    newest_rival = max(rivals, key=lambda fact: fact.at, default=None)
+    if newest_rival is not None and newest_rival.at > new.at:
+        return [_supersede_fact(new, newest_rival), *facts]
+    if newest_rival is not None:
+        new = new.model_copy(update={"replaces": newest_rival.text})
     rival_ids = set(map(id, rivals))
     return [new, *(_supersede_fact(fact, new) if id(fact) in rival_ids else fact for fact in facts)]
 
@@ -78,19 +78,19 @@ def contradicts(fact: KnownFact, other: KnownFact) -> bool:
     return meaning is not None and meaning == _meaning_of(other) and words != _value_words(other.value)
 
 
-def _strengthen_fact(known: KnownFact, new: KnownFact) -> KnownFact:
+def _strengthen_fact(known_fact: KnownFact, new: KnownFact) -> KnownFact:
     """The known fact after it was taught again: newer and more certain, and valid again if it had been contradicted."""
-    doubt = (1 - known.confidence) * (1 - new.confidence)
-    newest = new if new.at >= known.at else known
-    return newest.model_copy(
+    doubt = (1 - known_fact.confidence) * (1 - new.confidence)
+    newest_fact = new if new.at >= known_fact.at else known_fact
+    return newest_fact.model_copy(
         update={
-            "quality": max(known.quality, new.quality),
+            "quality": max(known_fact.quality, new.quality),
             "confidence": min(_MOST_CONFIDENCE, round(1 - doubt, 4)),
-            "seen": known.seen + new.seen,
-            "first_at": min(known.first_at or known.at, new.first_at or new.at),
-            "replaces": new.replaces or known.replaces,
-            "superseded_at": None if newest is new else known.superseded_at,
-            "superseded_by": "" if newest is new else known.superseded_by,
+            "seen": known_fact.seen + new.seen,
+            "first_at": min(known_fact.first_at or known_fact.at, new.first_at or new.at),
+            "replaces": new.replaces or known_fact.replaces,
+            "superseded_at": None if newest_fact is new else known_fact.superseded_at,
+            "superseded_by": "" if newest_fact is new else known_fact.superseded_by,
         }
     )
 
@@ -100,9 +100,9 @@ def _supersede_fact(fact: KnownFact, newer_fact: KnownFact) -> KnownFact:
 
 
 def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
-    text = " ".join(raw.text.split())[:_MOST_CHARACTERS]
+    text = " ".join(raw.text.split())[:_LONGEST_TEXT]
     names = dict.fromkeys(name for entity in find_entities(f"{raw.subject}. {text}") for name in names_of(entity))
-    subject = " ".join(raw.subject.split())[:_MOST_FIELD_CHARACTERS]
+    subject = " ".join(raw.subject.split())[:_LONGEST_FIELD]
     entities = dict.fromkeys((*((subject,) if subject else ()), *names))
     return KnownFact(
         text=text,
@@ -115,8 +115,8 @@ def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
         at=todo.ended_at,
         first_at=todo.ended_at,
         subject=subject,
-        attribute=" ".join(raw.attribute.split())[:_MOST_FIELD_CHARACTERS],
-        value=" ".join(raw.value.split())[:_MOST_FIELD_CHARACTERS],
+        attribute=" ".join(raw.attribute.split())[:_LONGEST_FIELD],
+        value=" ".join(raw.value.split())[:_LONGEST_FIELD],
         confidence=raw.confidence,
     )
 
@@ -128,7 +128,6 @@ def _meaning_of(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
 
 @lru_cache(maxsize=_TEXTS_REMEMBERED)
 def _subject_and_attribute_stems(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
-
     stems = frozenset(map(stem, attribute.casefold().replace("_", " ").split()))
     return (_normalize_subject(subject), stems) if subject and stems else None
 
@@ -149,9 +148,9 @@ def _value_words(value: str) -> frozenset[str]:
 
 
 def _normalize_word(word: str) -> str:
-    bare = word.strip(".,;:()\"'")
-    number = read_number(bare) if bare[:1].isdigit() and bare.replace(",", "").replace(".", "").isdigit() else None
-    return stem(bare) if number is None else number_as_text(number)
+    text = word.strip(".,;:()\"'")
+    number = read_number(text) if text[:1].isdigit() and text.replace(",", "").replace(".", "").isdigit() else None
+    return stem(text) if number is None else number_as_text(number)
 
 
 @lru_cache(maxsize=_TEXTS_REMEMBERED)

@@ -52,14 +52,14 @@ class OutcomeFollower:
             await self._outcomes.release(partitions_to_release)
         self._mine &= partitions
         self._expected = (self._expected | (partitions - self._mine)).union(self._news()) & partitions
-        claimed = await self._outcomes.claim(self._expected)
-        self._mine |= self._expected.difference(claimed.partitions_lost)
+        outcomes = await self._outcomes.claim(self._expected)
+        self._mine |= self._expected.difference(outcomes.partitions_lost)
         partitions_to_claim: Collection[int] = ()
-        if claimed.deliveries:
-            await self._apply(claimed.deliveries)
-            partitions_to_claim = await self._outcomes.settle(claimed.deliveries)
-        self._expected = frozenset(claimed.partitions_with_more).union(partitions_to_claim)
-        return len(claimed.deliveries)
+        if outcomes.deliveries:
+            await self._apply(outcomes.deliveries)
+            partitions_to_claim = await self._outcomes.settle(outcomes.deliveries)
+        self._expected = frozenset(outcomes.partitions_with_more).union(partitions_to_claim)
+        return len(outcomes.deliveries)
 
     def expect_outcomes_everywhere(self) -> None:
         """Reads all partitions in the next run."""

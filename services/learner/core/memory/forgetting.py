@@ -26,19 +26,20 @@ class StoredMemory(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """Rows, fields and ids to remove. ``reduced``: entities that stay, but were named by fewer tasks."""
+    """Rows, fields and ids to remove. ``reduced_entities``: those that stay, but were named by fewer tasks."""
 
     cases: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     todos: tuple[str, ...] = ()
     entities: tuple[str, ...] = ()
-    reduced: Mapping[str, KnownEntity] = {}
+    reduced_entities: Mapping[str, KnownEntity] = {}
     links: Mapping[str, EntityLinks] = {}
 
     @property
     def counts(self) -> dict[str, int]:
-        sizes = {"cases": self.cases, "facts": self.facts, "entities": self.entities, "entities_less": self.reduced}
-        return {name: len(size) for name, size in sizes.items() if size}
+        sizes = {"cases": len(self.cases), "facts": len(self.facts), "entities": len(self.entities)}
+        sizes["entities_less"] = len(self.reduced_entities)
+        return {name: size for name, size in sizes.items() if size}
 
 
 def plan_removal(request: ForgetRequest, memory: StoredMemory) -> Removal:
@@ -49,31 +50,31 @@ def plan_removal(request: ForgetRequest, memory: StoredMemory) -> Removal:
 
 
 def _removal_for_session(session_id: str, memory: StoredMemory) -> Removal:
-    removed: list[str] = []
-    reduced: dict[str, KnownEntity] = {}
+    removed_fields: list[str] = []
+    reduced_entities: dict[str, KnownEntity] = {}
     links: dict[str, EntityLinks] = {}
     for field, entity in memory.entities.items():
         entity_links = memory.links.get(field, EntityLinks())
         tasks_to_keep = tuple(task for task in entity_links.tasks if task.session_id != session_id)
         task_count = len(entity_links.tasks) - len(tasks_to_keep)
         if task_count and (task_count >= entity.seen or not tasks_to_keep):
-            removed.append(field)
+            removed_fields.append(field)
         elif task_count:
-            reduced[field] = entity.model_copy(update={"seen": entity.seen - task_count})
+            reduced_entities[field] = entity.model_copy(update={"seen": entity.seen - task_count})
             links[field] = entity_links.model_copy(update={"tasks": tasks_to_keep})
     return Removal(
         cases=tuple(row for row, case in memory.cases if case.session_id == session_id),
         facts=tuple(row for row, fact in memory.facts if fact.session_id == session_id),
         todos=tuple(event for event, todo in memory.todos.items() if todo.session_id == session_id),
-        entities=tuple(removed),
-        reduced=reduced,
-        links=_changed_links(removed, {**memory.links, **links}, frozenset(links)),
+        entities=tuple(removed_fields),
+        reduced_entities=reduced_entities,
+        links=_changed_links(removed_fields, {**memory.links, **links}, frozenset(links)),
     )
 
 
 def _removal_for_entity(subject: str, memory: StoredMemory) -> Removal:
     names_subject = _make_name_test(subject, memory)
-    removed = [
+    removed_fields = [
         field for field, entity in memory.entities.items() if any(map(names_subject, (entity.value, *entity.names)))
     ]
     case_texts = [(row, (case.summary, *case.worked, *case.failed)) for row, case in memory.cases]
@@ -88,20 +89,20 @@ def _removal_for_entity(subject: str, memory: StoredMemory) -> Removal:
         cases=tuple(row for row, texts in case_texts if any(map(names_subject, texts))),
         facts=tuple(row for row, texts in fact_texts if any(map(names_subject, texts))),
         todos=tuple(event for event, texts in todo_texts if any(map(names_subject, texts))),
-        entities=tuple(removed),
-        links=_changed_links(removed, memory.links),
+        entities=tuple(removed_fields),
+        links=_changed_links(removed_fields, memory.links),
     )
 
 
 def _changed_links(
     removed_fields: list[str], links: Mapping[str, EntityLinks], changed_fields: frozenset[str] = frozenset()
 ) -> Mapping[str, EntityLinks]:
-    """The changed links of entities that stay: those that named a removed entity, or are in ``changed``."""
-    removed = frozenset(removed_fields)
+    """The changed links of entities that stay: those that named a removed entity, or are in ``changed_fields``."""
+    removed_set = frozenset(removed_fields)
     links_to_change: dict[str, EntityLinks] = {}
     for field, entity_links in links.items():
-        together = tuple(field_name for field_name in entity_links.together if field_name not in removed)
-        if field not in removed and (field in changed_fields or together != entity_links.together):
+        together = tuple(field_name for field_name in entity_links.together if field_name not in removed_set)
+        if field not in removed_set and (field in changed_fields or together != entity_links.together):
             links_to_change[field] = entity_links.model_copy(update={"together": together})
     return links_to_change
 
@@ -120,7 +121,7 @@ def _make_name_test(subject: str, memory: StoredMemory) -> Callable[[str], bool]
 
 
 CLAIM_SECONDS = 30.0
-_AGAIN_SECONDS = 0.5
+_RETRY_SECONDS = 0.5
 
 log = structlog.get_logger()
 
@@ -165,17 +166,17 @@ class ForgetRequestWorker:
     async def _carry_out(self, request: ForgetRequest, now: datetime) -> None:
         """Removes what the request names; it comes again until no older outcome can bring anything back."""
         is_under_way = await self._forgetting.has_older_outcomes(request)
-        removed = Counter(request.removed)
-        removed.update(await self._forgetting.remove_stored(request))
+        counts = Counter(request.removed)
+        counts.update(await self._forgetting.remove_stored(request))
         state = ForgetState.WORKING if is_under_way else ForgetState.DONE
         remainders = {**_REMAINDERS_BY_SCOPE[request.scope], **_REMAINDERS_OF_ALL}
-        if removed.pop("session_busy", 0):
+        if counts.pop("session_busy", 0):
             remainders["conversation"] = _BUSY_SESSION_REMAINDER
-        changes: dict[str, object] = {"state": state, "removed": dict(removed), "left": remainders, "changed_at": now}
+        changes: dict[str, object] = {"state": state, "removed": dict(counts), "left": remainders, "changed_at": now}
         if not is_under_way:
             changes["subject"] = ""
         changed_request = request.model_copy(update=changes)
-        is_noted = await self._forgetting.store_state(changed_request, _AGAIN_SECONDS if is_under_way else None)
+        is_noted = await self._forgetting.store_state(changed_request, _RETRY_SECONDS if is_under_way else None)
         if is_noted and not is_under_way:
             self.done += 1
-            log.info("forgotten", request=request.request_id, scope=request.scope.value, removed=dict(removed))
+            log.info("forgotten", request=request.request_id, scope=request.scope.value, removed=dict(counts))

@@ -53,7 +53,8 @@ def lesson_of(outcome: TaskOutcome) -> Lesson:
 def lesson_from_digest(digest: Digest) -> Lesson:
     """The lesson in a digest; its case is not parsed. Raises ``UnreadableOutcome``."""
     header, case_json = _HEADER.fullmatch(digest.header), digest.case
-    if header is None or "\n" in case_json or (case_json and not (case_json[0] == "{" and case_json[-1] == "}")):
+    is_object = case_json[:1] == "{" and case_json[-1:] == "}"
+    if header is None or "\n" in case_json or (case_json and not is_object):
         raise UnreadableOutcome("the digest is malformed")
     tenant, pull, counted_line, day, event_id = header.groups()
     try:
@@ -63,8 +64,8 @@ def lesson_from_digest(digest: Digest) -> Lesson:
 
 
 @lru_cache(maxsize=1_024)  # these three: the same few, over and over
-def _parse_name(quoted: str) -> str:
-    name: object = loads(quoted)
+def _parse_name(quoted_name: str) -> str:
+    name: object = loads(quoted_name)
     if not isinstance(name, str) or not name:
         raise UnreadableOutcome("no name stands where one should be")
     return name

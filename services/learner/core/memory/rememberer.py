@@ -164,12 +164,12 @@ class Rememberer:
         fields = sorted({entity.field for memo in memos for entity in memo.entities})
         predictions = sorted({prediction for memo in memos for prediction in predictions_of(memo)})
         for _ in range(_MOST_TRIES):
-            known = await self._knowledge.read_known(tenant, events, fields, predictions)
-            new_memos = [memo for memo in memos if memo.event_id not in known.remembered]
-            events_to_requeue = [memo.event_id for memo in memos if memo.todo and memo.event_id in known.remembered]
+            knowledge = await self._knowledge.read_known(tenant, events, fields, predictions)
+            new_memos = [memo for memo in memos if memo.event_id not in knowledge.remembered]
+            events_to_requeue = [memo.event_id for memo in memos if memo.todo and memo.event_id in knowledge.remembered]
             if events_to_requeue:
                 await self._knowledge.queue_searches(tenant, events_to_requeue)
-            if not new_memos or await self._knowledge.store_change(change_of(known, new_memos), known.version):
+            if not new_memos or await self._knowledge.store_change(change_of(knowledge, new_memos), knowledge.version):
                 return len(new_memos)
         raise MemoryContended(f"{len(events)} events could not be remembered in {_MOST_TRIES} attempts")
 
@@ -179,11 +179,11 @@ _MOST_TASKS = 5
 _MOST_NAMES = 4
 
 
-def change_of(known: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> memory.MemoryChange:
+def change_of(knowledge: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> memory.MemoryChange:
     """The changes that new memos make in a tenant's memory: entities seen and predictions checked, once for
     each memo.
     """
-    entities, links, accuracy = dict(known.entities), dict(known.links), dict(known.accuracy)
+    entities, links, accuracy = dict(knowledge.entities), dict(knowledge.links), dict(knowledge.accuracy)
     for memo in memos:
         fields = [entity.field for entity in memo.entities]
         for entity in memo.entities:
@@ -207,19 +207,19 @@ def predictions_of(memo: OutcomeMemo) -> Mapping[memory.Prediction, bool]:
     return {(memo.process_type, kind.value): came_true for kind, came_true in memo.predictions_held.items()}
 
 
-def _add_sighting(known: KnownEntity | None, entity: FoundEntity, at: datetime) -> KnownEntity:
+def _add_sighting(known_entity: KnownEntity | None, entity: FoundEntity, at: datetime) -> KnownEntity:
     names = names_of(entity)
-    if known is None:
+    if known_entity is None:
         return KnownEntity(kind=entity.kind.value, value=names[0], seen=1, first_seen=at, last_seen=at, names=names[1:])
-    all_names = dict.fromkeys((*names[1:], *known.names, names[0], known.value))
-    is_longer = entity.kind is EntityKind.VENDOR and len(names[0]) > len(known.value)
-    value = names[0] if is_longer else known.value
-    return known.model_copy(
+    all_names = dict.fromkeys((*names[1:], *known_entity.names, names[0], known_entity.value))
+    is_longer = entity.kind is EntityKind.VENDOR and len(names[0]) > len(known_entity.value)
+    value = names[0] if is_longer else known_entity.value
+    return known_entity.model_copy(
         update={
             "value": value,
-            "seen": known.seen + 1,
-            "first_seen": min(known.first_seen or known.last_seen, at),
-            "last_seen": max(known.last_seen, at),
+            "seen": known_entity.seen + 1,
+            "first_seen": min(known_entity.first_seen or known_entity.last_seen, at),
+            "last_seen": max(known_entity.last_seen, at),
             "names": tuple(name for name in all_names if name != value)[:_MOST_NAMES],
         }
     )
