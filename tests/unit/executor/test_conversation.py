@@ -1017,3 +1017,25 @@ async def test_a_list_stays_as_it_is_where_a_part_was_not_done() -> None:
 @each_row("said", '["C-1"]', '["C-1"] ', '\n["C-1"]\n')
 async def test_a_list_that_is_the_answer_stays_to_the_byte_also_where_none_was_asked_for(said: str) -> None:
     assert (await Stage(STATUS, [READ], kind="find out", answer=said).run()).answer == said
+
+
+@pytest.mark.promise("conversation.untold_records")
+@each_row(
+    ("told", "is_sent_back"),
+    ("P-4", True),  # claim C-2 is read, and no call is about it
+    ("P-3", False),
+)
+async def test_a_notice_to_the_client_of_another_claim_than_the_one_that_is_changed_is_sent_back(
+    told: str, is_sent_back: bool
+) -> None:
+    question: tuple[str, Kind] = ("What is the amount of claim C-2", "find out")
+    parts = (question, TASK, "Tell Vale and Sons")
+    tell = use("call_client", 3, client_id=told, text="Claim C-1 is approved.")
+    calls = [use("approve_claim", 2, claim_id="C-1"), tell]
+    stage = Stage(". ".join((question[0], *parts[1:])), [READ, READ_2], calls, parts=parts)
+    for name, client_id in (("C-1", "P-3"), ("C-2", "P-4")):
+        stage.claims.rows.setdefault(name, {"id": name, "amount": "7.00", "status": "open"})["client_id"] = client_id
+    stage.servers.add("call_client", lambda _: {"queued": True}, ToolClass.NOTIFY, schema("client_id", "text"))
+    await stage.run()
+    assert ("no word of the task tells of this record" in stage.told) is is_sent_back
+    assert bool(stage.servers.called("call_client")) is not is_sent_back

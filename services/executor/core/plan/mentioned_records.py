@@ -42,6 +42,7 @@ from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, find_l
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
+from shared.domain.words import ToolClass
 
 NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
 _RANGE = re.compile(
@@ -97,7 +98,25 @@ class MentionedRecords:
         calculated = {str(figure).casefold() for figure in self._sources.calculated.values()}
         if reference is None or reference.text in calculated:
             return False
+        if tool.tool_class is ToolClass.NOTIFY and self._is_of_uncalled_record(reference, part):
+            return True
         return self._is_other_of_kind_meant(reference, call, part)
+
+    def _is_of_uncalled_record(self, reference: RecordReference, part: PartContext) -> bool:
+        """Whether an id stands only in records that neither the part nor a call of the task names, while those that the
+        calls name have another id of its kind: a message to the client of another order than the one released.
+        """
+        called_nodes = self._list_called_nodes(part)
+        nodes_within = [inner for node in called_nodes for inner in self._graph.parts_and_children(node)]
+        held_references = (held for node in (*called_nodes, *nodes_within) for held in node.references)
+        if not any(are_same_kind(held.noun, reference.noun) for held in held_references):
+            return False
+        if self.find_by_id(reference.text) or self.is_in_user_texts(reference.text):
+            return False
+        holders = [node for node in self._graph.nodes if any(held.text == reference.text for held in node.references)]
+        own_identities = {node.identity for node in (*called_nodes, *self.list_meant_records(part))}
+        reached_identities = self._graph.reachable_identities(own_identities)
+        return bool(holders) and all(node.identity not in reached_identities for node in holders)
 
     def _is_other_of_kind_meant(self, reference: RecordReference, call: PlannedCall, part: PartContext) -> bool:
         """Whether the part means another record of the reference's kind, or one of several that were read."""
