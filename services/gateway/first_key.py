@@ -45,7 +45,7 @@ def first_key_command(arguments: Sequence[str]) -> int:
 
 
 async def first_key(redis_url: str, tenant: str, principal_id: str, allows_another: bool) -> CreatedKey:
-    """Create an operator's key. Unless ``again``, raises ``OperatorExists`` if the tenant has a valid one."""
+    """Create an operator's key. Unless ``allows_another``, raises ``OperatorExists`` if the tenant has a valid one."""
     state = connect(redis_url)
     try:
         keyring, values = Keyring(state), new_key_values()

@@ -68,9 +68,9 @@ class IdentityWiring:
     def __init__(self, settings: IdentitySettings, meter: RateMeter) -> None:
         tls = trusted_certificates()
         self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
-        patience = RenewalTimes(max_age=settings.jwt_keys_stale)
+        renewal_times = RenewalTimes(max_age=settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
-        self._keys = SigningKeys(source.fetch, monotonic, patience) if "jwt" in settings.auth_methods else None
+        self._keys = SigningKeys(source.fetch, monotonic, renewal_times) if "jwt" in settings.auth_methods else None
         self.identity = self._build_identity(settings, meter)
         trusted = parse_networks(settings.trusted_proxies)
         self.throttle = ThrottleSettings(settings.failures_a_minute, trusted=trusted)
@@ -119,9 +119,9 @@ class WebhookWiring:
             return
         rules = _delivery_rules(self._settings)
         async with aclosing(WebhookHttpClient(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
-            edge = ClockAndRandom(utc_now, random.random)
+            clock_and_random = ClockAndRandom(utc_now, random.random)
             write_body = partial(webhook_body, notice)
-            service = DeliveryService(self.posts, post, write_body, self._settings.secrets, edge, rules)
+            service = DeliveryService(self.posts, post, write_body, self._settings.secrets, clock_and_random, rules)
             loop = DeliveryLoop(service, self.posts, lambda: self._live.open_news_event(DELIVERIES_CHANNEL), rules)
             async with loop.run_in_background():
                 yield

@@ -58,7 +58,8 @@ def _build_schema(message: Descriptor) -> _Schema:
 
 def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> JsonObject:
     """Parse a message by ``schema``. ``path``: its place in the request, for errors. Raises ``InvalidField``."""
-    (fields, oneofs), parsed = _build_schema(schema), dict[str, Json]()
+    fields, oneofs = _build_schema(schema)
+    parsed: JsonObject = {}
     for key, item in value.items():
         field = fields.get(key)
         if field is None:
@@ -78,7 +79,8 @@ def read_by_schema(value: JsonObject, schema: Descriptor, path: str = "") -> Jso
 
 def read_query(parameters: Iterable[tuple[str, str]], schema: Descriptor) -> JsonObject:
     """Parse a query's parameters as a message of ``schema``; raises ``InvalidField``."""
-    fields, values = _build_schema(schema).fields, dict[str, Json]()
+    fields = _build_schema(schema).fields
+    values: JsonObject = {}
     for key, text in parameters:
         if key in values and key in fields:
             raise InvalidField(fields[key].json_name, "is given twice")

@@ -43,7 +43,7 @@ def text_at(source: JsonObject, key: str, path: str) -> str | None:
 
 
 def short_text_at(source: JsonObject, key: str, most_characters: int, path: str = "") -> str:
-    """The string under ``key``, of at most ``most`` characters; empty if it is absent. ``path``: by default ``key``."""
+    """The string under ``key``, of limited length; empty if it is absent. ``path``: by default ``key``."""
     text = text_at(source, key, path or key) or ""
     if len(text) > most_characters:
         raise InvalidField(path or key, f"must be at most {most_characters} characters")

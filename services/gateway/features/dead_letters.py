@@ -116,19 +116,19 @@ class DeadLetters(ScriptedStore):
     async def list_newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
         """The tenant's latest letters, newest first. Streams mix tenants, so each is read on until it yields enough."""
         letters_found: list[DeadLetter] = []
-        places = [_LetterAddress(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
+        addresses = [_LetterAddress(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
         for _ in range(_MOST_ROUNDS):
-            if not places:
+            if not addresses:
                 break
-            commands = (("XREVRANGE", place.stream, place.entry_id, "-", "COUNT", limit) for place in places)
+            commands = (("XREVRANGE", address.stream, address.entry_id, "-", "COUNT", limit) for address in addresses)
             replies = cast("list[list[Row]]", await self._scripts.execute_many(*commands))
-            later_places = []
-            for place, rows in zip(places, replies, strict=True):
-                letters = _letters_of_tenant(place, rows, tenant)
+            later_addresses = []
+            for address, rows in zip(addresses, replies, strict=True):
+                letters = _letters_of_tenant(address, rows, tenant)
                 letters_found += letters
                 if len(rows) == limit and len(letters) < limit:
-                    later_places.append(place._replace(entry_id=f"({rows[-1][0]}"))
-            places = later_places
+                    later_addresses.append(address._replace(entry_id=f"({rows[-1][0]}"))
+            addresses = later_addresses
         return sorted(letters_found, key=lambda letter: letter.at, reverse=True)[:limit]
 
     async def get_letter(self, tenant: str, letter_id: str) -> DeadLetter:
@@ -139,42 +139,44 @@ class DeadLetters(ScriptedStore):
 
         Raises ``WouldRepeatWrites`` if the task made writes, or may have, unless ``repeats_writes`` is set.
         """
-        place, letter = await self._find(tenant, letter_id)
-        if place.kind is LetterKind.OUTCOME:
-            names = keys.partition_keys(place.partition)
-            if await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [place.entry_id]) != 1:
+        address, letter = await self._find(tenant, letter_id)
+        if address.kind is LetterKind.OUTCOME:
+            names = keys.partition_keys(address.partition)
+            if await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [address.entry_id]) != 1:
                 raise _letter_not_found(letter_id)
             return RequeueResult(letter)
         dead = DeadTurn.model_validate_json(letter.content)
         if dead.writes and not repeats_writes:
             raise WouldRepeatWrites(letter_id, dead.writes)
-        return RequeueResult(letter, await self._restart_task(place, dead))
+        return RequeueResult(letter, await self._restart_task(address, dead))
 
     async def drop(self, tenant: str, letter_id: str) -> DeadLetter:
-        place, letter = await self._find(tenant, letter_id)
-        if not await self._delete(place):
+        address, letter = await self._find(tenant, letter_id)
+        if not await self._delete(address):
             raise _letter_not_found(letter_id)
         return letter
 
     async def _find(self, tenant: str, letter_id: str) -> tuple[_LetterAddress, DeadLetter]:
-        place = _parse_letter_id(letter_id)
-        if place is None:
+        address = _parse_letter_id(letter_id)
+        if address is None:
             raise _letter_not_found(letter_id)
-        rows = cast("list[Row]", await self._scripts.execute("XRANGE", place.stream, place.entry_id, place.entry_id))
-        for letter in _letters_of_tenant(place, rows, tenant):
-            return place, letter
+        rows = cast(
+            "list[Row]", await self._scripts.execute("XRANGE", address.stream, address.entry_id, address.entry_id)
+        )
+        for letter in _letters_of_tenant(address, rows, tenant):
+            return address, letter
         raise _letter_not_found(letter_id)
 
-    async def _restart_task(self, place: _LetterAddress, dead: DeadTurn) -> str:
+    async def _restart_task(self, address: _LetterAddress, dead: DeadTurn) -> str:
         """Accept the new task, then delete the letter; after a crash in between, a repeat finds the same task."""
-        record, turn = build_requeued_task(dead, place.letter_id, self._clock())
-        accepted = await self._tasks.accept(record, turn, dedupe=f"requeued:{place.letter_id}")
+        record, turn = build_requeued_task(dead, address.letter_id, self._clock())
+        accepted = await self._tasks.accept(record, turn, dedupe=f"requeued:{address.letter_id}")
         await self._wakes.wake(record.tenant, record.session_id)
-        await self._delete(place)
+        await self._delete(address)
         return accepted.record.task_id
 
-    async def _delete(self, place: _LetterAddress) -> bool:
-        return await self._scripts.execute("XDEL", place.stream, place.entry_id) == 1
+    async def _delete(self, address: _LetterAddress) -> bool:
+        return await self._scripts.execute("XDEL", address.stream, address.entry_id) == 1
 
 
 def _letter_not_found(letter_id: str) -> NotFound:
@@ -188,36 +190,36 @@ def _parse_letter_id(letter_id: str) -> _LetterAddress | None:
     return _LetterAddress(LetterKind(match[1]), int(match[2]), match[3])
 
 
-def _letters_of_tenant(place: _LetterAddress, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
-    parse = _parse_turn_letter if place.kind is LetterKind.TURN else _parse_outcome_letter
-    letters = (parse(place._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
+def _letters_of_tenant(address: _LetterAddress, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
+    parse = _parse_turn_letter if address.kind is LetterKind.TURN else _parse_outcome_letter
+    letters = (parse(address._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
     return [letter for letter in letters if letter.tenant in (tenant, None)]
 
 
-def _parse_turn_letter(place: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
+def _parse_turn_letter(address: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
     content = fields.get("letter", "")
     try:
         dead = DeadTurn.model_validate_json(content)
     except ValidationError as error:
-        return DeadLetter(place.letter_id, place.kind, _added_time(place), error=f"unreadable: {error}")
+        return DeadLetter(address.letter_id, address.kind, _added_time(address), error=f"unreadable: {error}")
     details = (dead.tenant, dead.session_id, dead.task_id, dead.reason, dead.last_error, dead.attempts, content)
-    return DeadLetter(place.letter_id, place.kind, _added_time(place), *details)
+    return DeadLetter(address.letter_id, address.kind, _added_time(address), *details)
 
 
-def _parse_outcome_letter(place: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
+def _parse_outcome_letter(address: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
     """The letter of an outcome; without tenant and content if the outcome cannot be parsed."""
     (_, content), error = unpack_outcome(fields.get("o", "")), fields.get("error", "")
     tries, outcome = int(fields.get("tries", "0")), TaskOutcome.read_row(content)
     if outcome is None:
-        return DeadLetter(place.letter_id, place.kind, _added_time(place), error=error, tries=tries)
+        return DeadLetter(address.letter_id, address.kind, _added_time(address), error=error, tries=tries)
     reason = f"the outcome of a task that ended {outcome.state.value} could not be learned from"
     details = (outcome.tenant, outcome.session_id, outcome.task_id, reason, error, tries, content)
-    return DeadLetter(place.letter_id, place.kind, _added_time(place), *details)
+    return DeadLetter(address.letter_id, address.kind, _added_time(address), *details)
 
 
-def _added_time(place: _LetterAddress) -> datetime:
+def _added_time(address: _LetterAddress) -> datetime:
     """When the letter was added, from its stream id, which begins with the server's time in milliseconds."""
-    return datetime.fromtimestamp(int(place.entry_id.partition("-")[0]) / 1000, UTC)
+    return datetime.fromtimestamp(int(address.entry_id.partition("-")[0]) / 1000, UTC)
 
 
 _MOST_LISTED = 1000

@@ -57,7 +57,7 @@ class WorldsEndpoint:
     async def _call_tool(
         self, context: ServerRequestContext[object], params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        """Call a tool. The error is one of the parameters if certainly nothing was done, else an internal one."""
+        """Call a tool. ``MCPError`` has the code INVALID_PARAMS if certainly nothing was done, else INTERNAL_ERROR."""
         world = await self._find_world(cast(Request, context.request))
         arguments: JsonObject = loads_object(dumps(cast(JsonObject, params.arguments or {})))
         reply = await self._calls.call(world, params.name, arguments, self._seconds)

@@ -76,7 +76,7 @@ def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
         "class": call.tool_class.value,
         "arguments": _to_i_json(call.arguments),
         "origins": {source.argument: f"{source.source} {source.ref}".strip() for source in sources},
-        "provenance": [{"argument": source.argument, "source": source.source, "ref": source.ref} for source in sources],
+        "provenance": [source.model_dump(exclude={"v", "call_id"}) for source in sources],
         "read_back": {"tool": call.read_back.tool, "arguments": _parse_json(call.read_back.arguments_json)}
         if call.read_back
         else None,

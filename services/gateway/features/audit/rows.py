@@ -50,10 +50,7 @@ def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObje
         "class": entry.call.tool_class.value,
         "arguments": loads(entry.arguments_json),
         "arguments_sha256": _hash_text(entry.arguments_json),
-        "provenance": [
-            {"argument": source.argument, "source": source.source, "ref": source.ref}
-            for source in sources_of(entry.call, *approvals)
-        ],
+        "provenance": [source.model_dump(exclude={"v", "call_id"}) for source in sources_of(entry.call, *approvals)],
         "figures": _describe_figures(task.record, approvals),
         "approvals": [_describe_approval(approval) for approval in approvals],
         "allowed_by": _metadata_text(task.record, "approval"),
@@ -107,10 +104,7 @@ def _describe_figures(record: TaskRecord, approvals: Sequence[Approval]) -> list
     """The computed figures, with operation and operands if an approval recorded them, else only names and values."""
     figures = next((approval.grounds.figures for approval in reversed(approvals) if approval.grounds.figures), ())
     if figures:
-        return [
-            {"name": figure.name, "value": figure.value, "operation": figure.operation, "operands": [*figure.operands]}
-            for figure in figures
-        ]
+        return [figure.model_dump(mode="json", exclude={"v"}) for figure in figures]
     values = as_object(record.metadata.get("values"))
     return [{"name": name, "value": str(value)} for name, value in values.items()]
 

@@ -44,12 +44,12 @@ class ChartLine(NamedTuple):
 
 
 class ChartFrame(NamedTuple):
-    """The size of a chart and its vertical axis. ``ticks``: the values on the axis; ``word`` formats them."""
+    """The size of a chart and its vertical axis. ``ticks``: the values on the axis; ``format_tick`` formats them."""
 
     width: int
     height: int
     ticks: Sequence[float]
-    word: Callable[[float], str] = "{:g}".format
+    format_tick: Callable[[float], str] = "{:g}".format
 
     @property
     def top(self) -> float:
@@ -97,7 +97,7 @@ def round_ticks(largest: float) -> tuple[float, ...]:
 
 def _add_y_axis(chart: leather.Chart, frame: ChartFrame) -> None:
     chart.add_y_scale(frame.ticks[0], frame.top)
-    chart.add_y_axis(ticks=frame.ticks, tick_formatter=lambda value, _number, _count: frame.word(value))
+    chart.add_y_axis(ticks=frame.ticks, tick_formatter=lambda value, _number, _count: frame.format_tick(value))
 
 
 def _no_label(_value: float, _number: int, _count: int) -> str:
@@ -145,9 +145,9 @@ def spend_chart(days: Sequence[DailySpending], *, is_small: bool = False) -> Mar
     paid = any(day.nanos for day in days)
     rows = [ChartBar(day.date, day.nanos / _NANOS_PER_DOLLAR if paid else float(day.tokens)) for day in days]
     largest = max(row.value for row in rows)
-    word = _format_dollars if paid else _format_tokens
-    bar_texts = ", ".join(f"{row.label} {word(row.value)}" for row in rows if row.value)
-    frame = ChartFrame(*(_SMALL_SIZE if is_small else _HALF_SIZE), round_ticks(largest), word)
+    format_value = _format_dollars if paid else _format_tokens
+    bar_texts = ", ".join(f"{row.label} {format_value(row.value)}" for row in rows if row.value)
+    frame = ChartFrame(*(_SMALL_SIZE if is_small else _HALF_SIZE), round_ticks(largest), format_value)
     return column_chart(rows, f"{'Spent' if paid else 'Tokens'} by day: {bar_texts}", frame)
 
 

@@ -209,7 +209,7 @@ def console_app(context: ConsoleContext) -> Starlette:
     shows, acts = context.page_handler, context.form_handler
     sign_in, live, inbox, tasks = SignInPages(context), LiveStreams(context), InboxPages(context), TaskPages(context)
     learning, assessment_pages, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
-    assessments, letters = "/learning/assessments", "/operations/dead-letters"
+    assessments_path, letters_path = "/learning/assessments", "/operations/dead-letters"
     requeue = acts(operations.requeue_dead_letter, requires_operator=True)
     drop = acts(operations.drop_dead_letter, requires_operator=True)
     routes = [
@@ -232,14 +232,14 @@ def console_app(context: ConsoleContext) -> Starlette:
         Route("/learning/cases", shows(learning.show_cases, requires_operator=True)),
         Route("/learning/facts", shows(learning.show_facts, requires_operator=True)),
         Route("/learning/entities", shows(learning.show_entities, requires_operator=True)),
-        Route(assessments, shows(assessment_pages.show_list)),
-        Route(f"{assessments}/{{assessment_id}}", shows(assessment_pages.show_assessment)),
-        Route(f"{assessments}/{{assessment_id}}/runs/{{number}}", shows(assessment_pages.show_replay)),
-        Route(f"{assessments}/{{assessment_id}}/remove", acts(assessment_pages.drop_assessment), methods=["POST"]),
+        Route(assessments_path, shows(assessment_pages.show_list)),
+        Route(f"{assessments_path}/{{assessment_id}}", shows(assessment_pages.show_assessment)),
+        Route(f"{assessments_path}/{{assessment_id}}/runs/{{number}}", shows(assessment_pages.show_replay)),
+        Route(f"{assessments_path}/{{assessment_id}}/remove", acts(assessment_pages.drop_assessment), methods=["POST"]),
         Route("/operations", shows(operations.show_load, requires_operator=True)),
-        Route(letters, shows(operations.show_dead_letters, requires_operator=True)),
-        Route(f"{letters}/{{letter_id}}/requeue", requeue, methods=["POST"]),
-        Route(f"{letters}/{{letter_id}}/drop", drop, methods=["POST"]),
+        Route(letters_path, shows(operations.show_dead_letters, requires_operator=True)),
+        Route(f"{letters_path}/{{letter_id}}/requeue", requeue, methods=["POST"]),
+        Route(f"{letters_path}/{{letter_id}}/drop", drop, methods=["POST"]),
         Route("/webhooks", shows(WebhookPage(context).show_failing_webhooks)),
         Route("/static/{version}/{name}", serve_asset),
     ]

@@ -139,7 +139,8 @@ class _EventPart(NamedTuple):
 
 def pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
     """The updates that the webhook has yet to receive, in order; their names are the same each time."""
-    progress, pending = work.progress, list[WebhookUpdate]()
+    progress = work.progress
+    pending: list[WebhookUpdate] = []
     for event_id, event in work.events:
         parts = list(_event_parts(event, work.record, progress.state, work.webhook.dialect))
         pending += _undelivered_parts(event_id, parts, progress)
@@ -154,14 +155,12 @@ def pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
 def _undelivered_parts(
     event_id: str, parts: Sequence[_EventPart], progress: DeliveryProgress
 ) -> Iterator[WebhookUpdate]:
-    """Yields the updates of an event that are not delivered yet; the cursor moves past the event after the last one."""
+    """Yields the updates of an event that are not delivered yet; the last one's progress has the event as cursor."""
     for number, update in parts:
         if number > progress.part:
-            later_progress = (
-                _advance_cursor(event_id, parts, progress)
-                if number == parts[-1].number
-                else progress.model_copy(update={"part": number})
-            )
+            later_progress = progress.model_copy(update={"part": number})
+            if number == parts[-1].number:
+                later_progress = _advance_cursor(event_id, parts, progress)
             yield WebhookUpdate(_name_update(event_id, number), update, later_progress)
 
 

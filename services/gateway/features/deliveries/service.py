@@ -194,7 +194,8 @@ def choose_due_deliveries(
     due: Sequence[deliveries.DueDelivery], busy: Counter[str], rules: DeliveryRules
 ) -> list[deliveries.DueDelivery]:
     """The due deliveries to claim now, the longest due first, within the free slots of the process and each tenant."""
-    chosen, counts = list[deliveries.DueDelivery](), Counter(busy)
+    chosen: list[deliveries.DueDelivery] = []
+    counts = Counter(busy)
     for delivery in due:
         if counts.total() >= rules.slots:
             break

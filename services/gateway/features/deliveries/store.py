@@ -46,10 +46,10 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
 
     async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
-        place = _keys_of_delivery(member)
+        delivery_keys = _keys_of_delivery(member)
         sealed = self._seal.encrypt(delivery.model_dump_json())
         arguments = [keys.pack_member(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
-        await self._scripts.run("put_line", [place.hash, place.deliveries], arguments)
+        await self._scripts.run("put_line", [delivery_keys.hash, delivery_keys.deliveries], arguments)
 
     async def list_due(self, most_per_partition: int, most_per_tenant: int) -> deliveries.DueDeliveries:
         arguments = [most_per_partition, most_per_tenant, _MOST_DUE]
@@ -88,8 +88,8 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
             log.warning("webhook_unreadable", tenant=claim.tenant, error=type(error).__name__)
             return None
         if work is None:
-            place = _keys_of_delivery(member)
-            commands = (("ZREM", place.deliveries), ("HDEL", place.hash))
+            delivery_keys = _keys_of_delivery(member)
+            commands = (("ZREM", delivery_keys.deliveries), ("HDEL", delivery_keys.hash))
             await self._scripts.execute_many(*((*command, claim.member) for command in commands))
         return work
 
@@ -103,13 +103,13 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
     ) -> str:
         if progress.tries or progress.disabled:  # before it is settled: what dies in between is tried, and noted, again
             await self._failing.add(claim.tenant, claim.member, _build_failing(work, progress))
-        place = _keys_of_delivery(keys.unpack_delivery(claim.member))
+        delivery_keys = _keys_of_delivery(keys.unpack_delivery(claim.member))
         arguments = [
             *(claim.member, claim.token, step.value, round(1000 * seconds), progress.cursor),
-            *(rows.pack_progress(progress), int(place.is_removed_once_delivered)),
+            *(rows.pack_progress(progress), int(delivery_keys.is_removed_once_delivered)),
         ]
-        places = [place.deliveries, place.hash, place.events]
-        token = str(await self._scripts.run("settle_delivery", places, arguments))
+        key_names = [delivery_keys.deliveries, delivery_keys.hash, delivery_keys.events]
+        token = str(await self._scripts.run("settle_delivery", key_names, arguments))
         if work.progress.tries and not (progress.tries or progress.disabled):
             await self._failing.remove(claim.tenant, claim.member)
         if step is deliveries.DeliveryStep.OFF:
@@ -136,11 +136,15 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
     async def _read_webhook(
         self, member: keys.WebhookMember
     ) -> deliveries.WebhookWork | deliveries.UnreadableDelivery | None:
-        place, row = _keys_of_delivery(member), await self._read_row(member)
+        delivery_keys, row = _keys_of_delivery(member), await self._read_row(member)
         if row is None:
             return None
         story = await read_event_page(
-            self._scripts, place.events, place.record, after=row.progress.cursor, most_entries=_MOST_EVENTS
+            self._scripts,
+            delivery_keys.events,
+            delivery_keys.record,
+            after=row.progress.cursor,
+            most_entries=_MOST_EVENTS,
         )
         if not story.record:
             return None
@@ -161,8 +165,8 @@ def _keys_of_delivery(member: keys.WebhookMember | keys.PostMember) -> _Delivery
         partition = keys.partition_keys(partition_of(member.tenant, member.post_id))
         return _DeliveryKeys(partition.deliveries, partition.posts, partition.posts, "", True)
     task = keys.task_keys(member.tenant, member.session_id, member.task_id)
-    deliveries = keys.partition_keys_of(member.tenant, member.session_id).deliveries
-    return _DeliveryKeys(deliveries, task.push, task.events, task.record, False)
+    queue = keys.partition_keys_of(member.tenant, member.session_id).deliveries
+    return _DeliveryKeys(queue, task.push, task.events, task.record, False)
 
 
 def _build_failing(work: deliveries.Work, progress: DeliveryProgress) -> FailingDelivery:

@@ -76,8 +76,8 @@ _NO_FILES_KEPT = "this agent keeps no files (ARCHIVE_URL is not set at its gatew
 class MessageFiles:
     """Checks, stores and reads the files of messages. ``archive``: None if files are not accepted.
 
-    ``reach``: the addresses to which files' URLs may lead, which the fetching executor checks again. ``most``: files in
-    a message; ``size``: bytes of a file.
+    ``reach``: the addresses to which files' URLs may lead, which the fetching executor checks again. ``most_files``: of
+    a message; ``most_bytes``: of a file.
     """
 
     def __init__(

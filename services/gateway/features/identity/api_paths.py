@@ -86,13 +86,13 @@ class ApiRouterFactory:
     def router(self, endpoints: ApiEndpoints[object]) -> APIRouter:
         router = APIRouter()
         for name, method in vars(type(endpoints)).items():
-            api_path: _ApiPath | None = getattr(method, "api_path", None)
-            if api_path is not None:
-                rules = api_path.rules or endpoints.rules
+            marked_path: _ApiPath | None = getattr(method, "api_path", None)
+            if marked_path is not None:
+                rules = marked_path.rules or endpoints.rules
                 router.add_api_route(
-                    api_path.path,
-                    self._make_endpoint(api_path.verb, getattr(endpoints, name), rules),
-                    methods=[api_path.verb],
+                    marked_path.path,
+                    self._make_endpoint(marked_path.verb, getattr(endpoints, name), rules),
+                    methods=[marked_path.verb],
                     response_class=JSONResponse,
                     name=name,
                     description=method.__doc__ or "",

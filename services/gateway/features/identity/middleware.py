@@ -27,7 +27,7 @@ MESSAGE_METHODS = frozenset(
 
 
 def limit_use_of(method: str, path: str) -> LimitUse:
-    """The cost of a request by its method and path; a JSON-RPC message is counted later, when its body is parsed."""
+    """What a request counts as, by method and path; a JSON-RPC message is counted later, when its body is parsed."""
     is_message = method == "POST" and _MESSAGE_PATH.fullmatch(path)
     return LimitUse.REQUEST_AND_MESSAGE if is_message else LimitUse.REQUEST
 

@@ -49,7 +49,7 @@ class TenantMemories(ScriptedStore):
         await self._scripts.execute("ZADD", keys.OPEN_FORGET_REQUESTS, "NX", 0, member)
 
     async def _read_clock(self) -> datetime:
-        """The time by the same server's clock that stamps outcomes, so that the two can be compared."""
+        """The time by the clock of the Redis server that also stamps outcomes, so that the two can be compared."""
         now_ms = cast(str, await self._scripts.run("queue_due", [keys.OPEN_FORGET_REQUESTS], ["NX", 0]))
         return datetime.fromtimestamp(int(now_ms) / 1000, UTC)
 

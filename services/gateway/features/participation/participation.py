@@ -67,7 +67,7 @@ class Participations:
         self._scripts, self._seal, self._seconds = Scripts(redis), SecretCipher(keys), seconds
 
     async def begin(self, tenant: str, participation: Participation, api_key: str) -> Participation:
-        """Store an assessment as its session's, and as its caller's latest; it replaces the caller's earlier one there.
+        """Store an assessment as the caller's latest, and under its session, where it replaces an earlier one.
 
         ``api_key``: the world's key, which is stored encrypted. Raises ``BegunByAnotherCaller``.
         """

@@ -79,7 +79,7 @@ def event_frame(stream_id: str, event: TaskEvent) -> bytes:
 
 
 def _past_turns(record: TaskRecord) -> frozenset[str]:
-    """The turns at whose ends a stream does not stop: all that are over, but the last if the task rests."""
+    """The ids of the turns that do not end a stream: all that have ended, except the last if the task is at rest."""
     return frozenset(record.turns_done[:-1] if updates.is_at_rest(record) else record.turns_done)
 
 

@@ -54,7 +54,7 @@ class EventPosition:
 
 
 class SeenEvents(NamedTuple):
-    """The events that a client has: all up to ``place``; if ``part`` is given, of that event only so many updates."""
+    """The events that a client has: all up to ``place``. ``part``: how many of that event's updates; all if None."""
 
     place: EventPosition
     part: int | None = None
@@ -130,7 +130,7 @@ _PHASE_TEXTS = {
 class Snapshot(NamedTuple):
     """An update with the whole task. ``lost_after``: the id after which events were dropped, if there is such a gap.
 
-    ``final``: whether it is the last update of the stream.
+    ``is_final``: whether it is the last update of the stream.
     """
 
     record: TaskRecord

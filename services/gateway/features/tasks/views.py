@@ -49,7 +49,7 @@ def _build_assessor_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
 
 
 def _parse_time_step(text: str) -> timedelta:
-    """Parse a duration, limited to a minute to a day; an hour if the text is invalid."""
+    """Parse a duration and limit it: at least a minute, at most a day. An hour if the text is invalid."""
     try:
         duration = parse_duration(text.rstrip("."))
     except ValueError:

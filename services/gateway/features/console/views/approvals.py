@@ -65,7 +65,7 @@ class PlanReason(NamedTuple):
 class ApprovalPage(NamedTuple):
     """An approval and its task, prepared for their page.
 
-    ``why``: the reasons; ``barred``: why the reader's answer would not count, empty if it would.
+    ``barred``: why the reader's answer would not count, empty if it would.
     """
 
     approval: Approval

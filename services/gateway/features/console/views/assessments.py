@@ -21,7 +21,7 @@ RUN_ENDS = {
 
 
 class ScoreRow(NamedTuple):
-    """A score of ``most`` points. ``share``: in per cent; ``tone``: good, warn or bad."""
+    """A score out of ``max_score`` points. ``share``: in per cent; ``tone``: good, warn or bad."""
 
     name: str
     score: str
@@ -31,7 +31,7 @@ class ScoreRow(NamedTuple):
 
 
 class CriterionRow(NamedTuple):
-    """The score of one criterion. ``each``: the points of every run, if they differ."""
+    """The score of one criterion. ``points_by_run``: the points of every run, if they differ."""
 
     name: str
     badge: Badge

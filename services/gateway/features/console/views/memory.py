@@ -41,7 +41,10 @@ class KindChoice(NamedTuple):
 
 
 class MemoryPage(NamedTuple, Generic[Row]):
-    """A page of results. ``total``: how many match; ``kept``: how many are stored; ``more``: whether a page follows."""
+    """A page of results. ``total``: how many rows match; ``stored_count``: how many are stored.
+
+    ``has_more``: whether a page follows.
+    """
 
     rows: Sequence[Row]
     total: int
