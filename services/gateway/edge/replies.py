@@ -256,9 +256,13 @@ def add_error_handlers(app: FastAPI) -> None:
         app.add_exception_handler(kind, _answer_refusal)
 
 
+def error_reply(status: int, error: str) -> JSONResponse:
+    return JSONResponse({"error": error}, status)
+
+
 async def _answer_refusal(_: Request, fault: Exception) -> Response:
     if isinstance(fault, BadCall):
-        return JSONResponse({"error": fault.message}, fault.status)
+        return error_reply(fault.status, fault.message)
     status = fault.status if isinstance(fault, GatewayRefusal) else _STATUS_BY_KIND[type(fault)]
     return JSONResponse({"error": str(fault)}, status, retry_headers(fault, status))
 
@@ -269,7 +273,7 @@ async def _answer_http_exception(request: Request, error: Exception) -> Response
         raise error
     verb, path = request.method, request.url.path
     reply = unknown_path_reply(verb, path, error.status_code, error.detail)
-    reply = reply or JSONResponse({"error": f"{error.detail}: {verb} {path}"}, error.status_code)
+    reply = reply or error_reply(error.status_code, f"{error.detail}: {verb} {path}")
     reply.headers.update(error.headers or {})
     return reply
 
@@ -279,7 +283,7 @@ async def _answer_bad_parameter(_: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     problems = (f"{'.'.join(map(str, fields['loc']))}: {fields['msg']}" for fields in error.errors())
-    return JSONResponse({"error": "; ".join(problems)}, 400)
+    return error_reply(400, "; ".join(problems))
 
 
 def file_reply(name: str, content: bytes) -> Response:

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.edge.body import INVALID_REQUEST, BadCall, check_body_size
-from services.gateway.edge.replies import RETRY_LATER_HEADERS
+from services.gateway.edge.replies import RETRY_LATER_HEADERS, error_reply
 
 _ORIGIN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE
@@ -96,7 +96,7 @@ class OriginGuard:
         reason = self.why_refused(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
         if reason is None:
             return await self._app(scope, receive, send)
-        return await JSONResponse({"error": reason}, 403)(scope, receive, send)
+        return await error_reply(403, reason)(scope, receive, send)
 
     def why_refused(self, path: str, headers: Mapping[str, str]) -> str | None:
         """Why the request is refused, as a sentence; None if it is accepted."""
@@ -155,11 +155,11 @@ class RequestLimiter:
         """The error response to a request whose URL or headers exceed a limit, or which is one too many; else None."""
         limits = self.limits
         if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:
-            return _error_response(414, f"the URL is over the limit of {limits.url_bytes} bytes")
+            return error_reply(414, f"the URL is over the limit of {limits.url_bytes} bytes")
         if sum([len(name) + len(value) for name, value in scope["headers"]]) > limits.header_bytes:
-            return _error_response(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
+            return error_reply(431, f"the headers are over the limit of {limits.header_bytes} bytes together")
         if self.open_requests >= limits.open_requests and scope["path"] not in _PROBE_PATHS:
-            refusal = _error_response(503, "this replica answers as many requests as it can; try again")
+            refusal = error_reply(503, "this replica answers as many requests as it can; try again")
             refusal.headers.update(RETRY_LATER_HEADERS)
             return refusal
         return None
@@ -179,10 +179,10 @@ class RequestLimiter:
         except BadCall as error:
             if has_started:
                 raise
-            await _error_response(error.status, error.message)(scope, receive, send)
+            await error_reply(error.status, error.message)(scope, receive, send)
         except ClientDisconnect:
             if not has_started:
-                await _error_response(_CLIENT_LEFT_STATUS, "the client left before its request was whole")(
+                await error_reply(_CLIENT_LEFT_STATUS, "the client left before its request was whole")(
                     scope, receive, send
                 )
         finally:
@@ -291,7 +291,3 @@ def finish_receiving(pending: PendingReceive) -> "Generator[object, object, Mess
 def _content_length(scope: Scope) -> int:
     value = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
     return int(value) if value.isdigit() and len(value) < 20 else 0
-
-
-def _error_response(status: int, error: str) -> JSONResponse:
-    return JSONResponse({"error": error}, status)

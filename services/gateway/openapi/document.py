@@ -90,16 +90,16 @@ def _describe_path(path: str, operations: Mapping[str, Mapping[str, JsonValue]])
 def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
     shape = SHAPES_BY_PATH.get((method.upper(), path), OWN_API_SHAPE)
     takes_body = method in ("post", "put", "patch") and shape.body != ""
-    parameters = cast("list[JsonValue]", operation.get("parameters", []))
+    parameters = [*cast("list[JsonValue]", operation.get("parameters", []))]
+    parameters += [_describe_parameter(parameter, "query") for parameter in shape.query]
+    parameters += [_describe_parameter(parameter, "header") for parameter in shape.headers]
     description: Schema = {
         **operation,
         "summary": _summary_of(operation.get("description")),
         CALLERS_KEY: operation.get(CALLERS_KEY) or callers_of(method.upper(), path),
         "responses": _describe_responses(shape, takes_body=takes_body),
     }
-    own_parameters = [_describe_parameter(parameter, "query") for parameter in shape.query]
-    own_parameters += [_describe_parameter(parameter, "header") for parameter in shape.headers]
-    if parameters := [*parameters, *own_parameters]:
+    if parameters:
         description["parameters"] = parameters
     if takes_body:
         content: JsonValue = {"application/json": {"schema": reference(shape.body)}}

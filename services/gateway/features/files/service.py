@@ -47,17 +47,18 @@ def read_file(part: JsonObject, path: str) -> ClientFile:
     content_keys = [key for key in (*_BYTES_KEYS, *_URL_KEYS) if fields.get(key) is not None]
     if len(content_keys) != 1:
         raise InvalidField(place, "must have either the bytes of the file or its address")
-    text = text_at(fields, content_keys[0], f"{place}.{content_keys[0]}") or ""
+    key, key_path = content_keys[0], f"{place}.{content_keys[0]}"
+    text = text_at(fields, key, key_path) or ""
     name = text_at(fields, "filename", place) or text_at(fields, "name", place)
     media_type = text_at(fields, "mediaType", place) or text_at(fields, "mimeType", place)
     file = SentFile(name=name or None, media_type=media_type or None)
-    if content_keys[0] in _URL_KEYS:
-        return ClientFile(file.model_copy(update={"url": text}), None, f"{place}.{content_keys[0]}")
-    content = decode_base64(text, f"{place}.{content_keys[0]}")
-    if content_keys[0] == "fileWithBytes":
+    if key in _URL_KEYS:
+        return ClientFile(file.model_copy(update={"url": text}), None, key_path)
+    content = decode_base64(text, key_path)
+    if key == "fileWithBytes":
         content = _decode_twice(content)
     stored = {"file_id": hashlib.sha256(content).hexdigest(), "size": len(content)}
-    return ClientFile(file.model_copy(update=stored), content, f"{place}.{content_keys[0]}")
+    return ClientFile(file.model_copy(update=stored), content, key_path)
 
 
 def _decode_twice(content: bytes) -> bytes:

@@ -162,9 +162,6 @@ class UnverifiedIdentity(identity.Identity):
         return identity.Caller(identity.DEFAULT_TENANT, identity.claimed_principal(metadata))
 
 
-_BEARER = "bearer "
-
-
 class KeyIdentity(identity.Identity):
     """Identifies callers by API keys. ``default_allowance``: the rate limits of keys that have none of their own."""
 
@@ -174,7 +171,8 @@ class KeyIdentity(identity.Identity):
         self._meter, self._clock, self._default_allowance = meter, clock, default_allowance
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
-        token = _read_credential(headers)
+        bearer = identity.bearer_token(headers)
+        token = headers.get("x-api-key") if bearer is None else bearer
         if token is None:
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
         parts = split_token(token)
@@ -197,13 +195,6 @@ class KeyIdentity(identity.Identity):
 
 def _unknown_key_error() -> Unauthenticated:
     return Unauthenticated("the API key is unknown, expired or revoked")
-
-
-def _read_credential(headers: Mapping[str, str]) -> str | None:
-    authorization = headers.get("authorization", "")
-    if authorization.lower().startswith(_BEARER):
-        return authorization[len(_BEARER) :].strip()
-    return headers.get("x-api-key")
 
 
 class KeyOrTokenIdentity(identity.Identity):

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.edge import errors
-from services.gateway.edge.replies import RETRY_LATER_HEADERS, TOO_MANY_REQUESTS, rpc_error_reply
+from services.gateway.edge.replies import RETRY_LATER_HEADERS, TOO_MANY_REQUESTS, error_reply, rpc_error_reply
 from services.gateway.features.identity.model import AdmittedCaller, Caller, Identity, LimitUse
 from services.gateway.features.identity.throttle import FailureThrottle, ThrottleSettings, client_address
 from shared.ports.store import StoreUnavailable
@@ -150,7 +150,7 @@ def _answer_too_many(scope: Scope, fault: errors.TooManyRequests) -> Response:
     if scope["path"] == JSON_RPC_PATH:
         reply: Response = rpc_error_reply(None, TOO_MANY_REQUESTS, str(fault), 429)
     else:
-        reply = JSONResponse({"error": str(fault)}, 429)
+        reply = error_reply(429, str(fault))
     reply.headers["Retry-After"] = str(fault.wait)
     reply.headers.update(limit_headers(fault.rate_limits))
     return reply

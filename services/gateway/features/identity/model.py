@@ -112,6 +112,12 @@ def check_claimed_principal(principal: Principal, metadata: JsonObject) -> None:
         raise InvalidField(f"{_PRINCIPAL_PATH}.id", "is not whom the key that came with the request belongs to")
 
 
+def bearer_token(headers: Mapping[str, str]) -> str | None:
+    """The token in ``Authorization: Bearer TOKEN``; None without this header, or for another scheme."""
+    scheme, space, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if space and scheme.lower() == "bearer" else None
+
+
 def check_client(caller: Caller) -> None:
     """Raises ``NotAClient`` for a verified caller without the role client, which sending tasks requires."""
     if caller.principal.verified and Role.CLIENT not in caller.principal.roles:

@@ -75,7 +75,6 @@ def _find_claim(claims: JsonObject, name: str) -> Json:
     return value
 
 
-_BEARER = "bearer "
 _LONGEST_TOKEN = 16 * 1024
 _REQUIRED_CLAIMS = ["exp", "iss", "aud"]
 _TOKEN_ERRORS = (faults.PyJWTError, RecursionError, OverflowError)  # the last two: JSON that is too deep, or too large
@@ -97,10 +96,10 @@ class JwtIdentity(identity.Identity):
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
         """Admit a bearer token's caller; also raises ``NotEntitled`` and ``IssuerUnavailable``."""
-        authorization = headers.get("authorization", "")
-        if not authorization.lower().startswith(_BEARER):
+        token = identity.bearer_token(headers)
+        if token is None:
             raise Unauthenticated("a token is needed, as in Authorization: Bearer eyJ...")
-        caller = await self.caller_of_token(authorization[len(_BEARER) :].strip())
+        caller = await self.caller_of_token(token)
         count_message = partial(self._count_request, caller, identity.LimitUse.MESSAGE)
         return identity.AdmittedCaller(caller, await self._count_request(caller, use), count_message)
 

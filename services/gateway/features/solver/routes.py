@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 
 from services.gateway.edge.body import BadCall, read_object
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, StoppedTenant, TooManyRequests
-from services.gateway.edge.replies import FAILED_TEXT
+from services.gateway.edge.replies import FAILED_TEXT, error_reply
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.solver.service import (
@@ -55,10 +55,10 @@ class SolverEndpoint:
         except InvalidField as fault:
             return _field_error(fault)
         except GatewayRefusal as fault:
-            return _error_response(409, str(fault))
+            return error_reply(409, str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=SOLVER_PATH)
-            return _error_response(500, FAILED_TEXT)
+            return error_reply(500, FAILED_TEXT)
 
     async def _solve(self, call: SolverCall, caller: Caller) -> JSONResponse:
         ticket = await self._tasks.submit(_scope_session_to_caller(call.message, caller), caller)
@@ -93,9 +93,5 @@ def _describe_missing_answers(record: TaskRecord) -> str:
 
 def _field_error(fault: InvalidField) -> JSONResponse:
     if fault.field == "metadata.session_id":  # the session is named after the content: another one is under way
-        return _error_response(409, "task_id: a task of this id with another content is open; use another id")
+        return error_reply(409, "task_id: a task of this id with another content is open; use another id")
     return JSONResponse({"error": str(fault), "field": fault.field}, 422)
-
-
-def _error_response(status: int, error: str) -> JSONResponse:
-    return JSONResponse({"error": error}, status)
