@@ -183,7 +183,9 @@ def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
     """The kind of a read's failure; None if the call did not fail, also if it found nothing."""
     if not has_failed(answer) or _is_data_despite_error(answer):
         return None
-    message = _message_of_error(_select_error(answer.content))
+    content = answer.content
+    error: Json = {"error": content["error"]} if isinstance(content, dict) and "error" in content else content
+    message = _message_of_error(error)  # without what is beside it
     for pattern, kind in _FAILURE_PATTERNS:
         if pattern.search(message):
             return kind
@@ -199,11 +201,6 @@ def _is_data_despite_error(answer: ToolAnswer) -> bool:
     """Whether an answer is data although it has an ``error`` field: a record, or a text beside ``found: false``."""
     content = answer.content
     return not answer.is_error and isinstance(content, dict) and ("id" in content or content.get("found") is False)
-
-
-def _select_error(content: Json) -> Json:
-    """The ``error`` field of an answer that has one, as an object of its own; else the whole answer."""
-    return content if not isinstance(content, dict) or "error" not in content else {"error": content["error"]}
 
 
 def echoes_call(tool: str, content: Json) -> bool:

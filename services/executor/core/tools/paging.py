@@ -85,7 +85,9 @@ class ListPage(NamedTuple):
     def total(self) -> int | None:
         """How many rows the whole list has; None if unknown. A ``count`` counts only if it exceeds the page."""
         total, count = self.find_number(PagingRole.TOTAL), self.find_number(PagingRole.COUNT)
-        return total if total is not None else count if (count or 0) > len(self.rows) else None
+        if total is not None:
+            return total
+        return count if count is not None and count > len(self.rows) else None
 
 
 _NAMES_BY_ROLE: Mapping[PagingRole, str] = {

@@ -49,7 +49,9 @@ async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | W
         try:
             return await _run_conversation(conversation)
         except Failed as failed:
-            if not _may_pass_to_next_orchestrator(conversation.progress, failed):
+            progress = conversation.progress
+            may_pass_on = len(progress.orchestrators) > 1 and progress.dossier.plan is None
+            if not may_pass_on or failed.part != "model":
                 raise
             progress = _pass_to_next_orchestrator(conversation, failed)
 
@@ -131,11 +133,6 @@ async def _wait_for_model(conversation: Conversation, away: ModelRests) -> Waits
     if pause is None:
         raise Failed(away.reason, "model") from away
     return WaitsForTime(conversation.progress, pause)
-
-
-def _may_pass_to_next_orchestrator(progress: Progress, failed: Failed) -> bool:
-    """Whether the next orchestrator may take over: there is one, and nothing is planned."""
-    return len(progress.orchestrators) > 1 and failed.part == "model" and progress.dossier.plan is None
 
 
 def _pass_to_next_orchestrator(conversation: Conversation, failed: Failed) -> Progress:

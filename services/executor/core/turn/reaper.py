@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import structlog
 
-from services.executor.ports.sessions import Fault, SessionName, SessionWakes
+from services.executor.ports.sessions import Fault, SessionWakes
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
@@ -69,20 +69,16 @@ class Reaper:
         sessions = sorted({*overdue.orphaned, *overdue.due, *fired})
         woken = len(await self._wakes.wake_unless_queued(sessions, has_begun=True)) if sessions else 0
         if overdue.unwoken:
-            woken += await self._wake_unqueued(overdue.unwoken)
+            forgotten = await self._wakes.wake_unless_queued(sorted(overdue.unwoken))
+            woken += len(forgotten)
+            if forgotten:  # who claims the session counts a lost owner
+                self._fault_counts.add(Fault.NOT_WOKEN, len(forgotten))
         if unreported := self._fault_counts.take_unreported():
             await self._upkeep.add_fault_counts(unreported)
         return woken
 
     async def update_outcomes_behind(self) -> None:
         self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
-
-    async def _wake_unqueued(self, sessions: tuple[SessionName, ...]) -> int:
-        """Wakes sessions that are in no queue; returns how many. Who claims the session counts a lost owner."""
-        forgotten = await self._wakes.wake_unless_queued(sorted(sessions))
-        if forgotten:
-            self._fault_counts.add(Fault.NOT_WOKEN, len(forgotten))
-        return len(forgotten)
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
         """Fires a due timer; returns whether that worked. A failure of the store does not keep other sessions from

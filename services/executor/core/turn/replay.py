@@ -34,19 +34,11 @@ from services.executor.core.turn.replay_cursor import (
     attempts_of,
     enters_write_state,
 )
+from services.executor.ports import turns
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.policy import PolicyService, PolicyUnavailable, Tenants
 from services.executor.ports.sessions import TurnRunner, TurnWork
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolUnreachable
-from services.executor.ports.turns import (
-    EMPTY_BATCH,
-    JournalBatch,
-    JournalEntry,
-    Pulse,
-    SessionState,
-    TurnEnd,
-    TurnStore,
-)
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask
@@ -67,8 +59,8 @@ class ReplayJournal(Journal):
     def __init__(
         self,
         cursor: ReplayCursor,
-        store: TurnStore,
-        entries: Iterable[JournalEntry],
+        store: turns.TurnStore,
+        entries: Iterable[turns.JournalEntry],
         now: datetime,
         seconds: float,
         bounds: JournalLimits,
@@ -105,7 +97,7 @@ class ReplayJournal(Journal):
         return decide() if recorded is None else recorded
 
     @override
-    def add_entries(self, *entries: JournalEntry) -> None:
+    def add_entries(self, *entries: turns.JournalEntry) -> None:
         for entry in entries:
             self._cursor.compare_step(entry.key, entry.kind, entry.data_json)
             if enters_write_state(entry.key):
@@ -120,7 +112,7 @@ class ReplayJournal(Journal):
         return
 
 
-class ReplayStore(TurnStore):
+class ReplayStore(turns.TurnStore):
     """The stored state as it was when the attempt began. A write gets its recorded outcome once the replay
     reaches it.
     """
@@ -129,10 +121,10 @@ class ReplayStore(TurnStore):
         self._cursor = cursor
         self._approval = approval
         self.record = record
-        self.end: TurnEnd | None = None
+        self.end: turns.TurnEnd | None = None
 
     @override
-    async def read_journal(self) -> tuple[JournalEntry, ...]:
+    async def read_journal(self) -> tuple[turns.JournalEntry, ...]:
         return self._cursor.journal_so_far()
 
     @override
@@ -144,16 +136,16 @@ class ReplayStore(TurnStore):
         return self._approval
 
     @override
-    async def read_session(self) -> SessionState:
+    async def read_session(self) -> turns.SessionState:
         """The recorded session. PRIME reads it, after the turn's decisions on earlier writes were applied."""
         if any(enters_write_state(entry.key) for entry in self._cursor.attempt.entries_before):
             self._cursor.ledger.reveal_planned()
         recorded = self._cursor.attempt.inputs.get("session")
-        return SessionState() if recorded is None else parse_session(recorded)
+        return turns.SessionState() if recorded is None else parse_session(recorded)
 
     @override
-    async def get_pulse(self) -> Pulse:
-        return Pulse(self._cursor.attempt.start.began)
+    async def get_pulse(self) -> turns.Pulse:
+        return turns.Pulse(self._cursor.attempt.start.began)
 
     @override
     async def await_signal(self) -> None:
@@ -161,13 +153,15 @@ class ReplayStore(TurnStore):
 
     @override
     async def append(
-        self, entries: Sequence[JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
-    ) -> Pulse:
+        self, entries: Sequence[turns.JournalEntry], events: Sequence[TaskEvent] = (), record: TaskRecord | None = None
+    ) -> turns.Pulse:
         self.record = record or self.record
         return await self.get_pulse()
 
     @override
-    async def open_write(self, entry: LedgerEntry, hold_seconds: float, batch: JournalBatch = EMPTY_BATCH) -> Pulse:
+    async def open_write(
+        self, entry: LedgerEntry, hold_seconds: float, batch: turns.JournalBatch = turns.EMPTY_BATCH
+    ) -> turns.Pulse:
         if not self._cursor.ledger.reveal_write(entry.key):
             raise self._cursor.absence_error(
                 f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not"
@@ -176,13 +170,13 @@ class ReplayStore(TurnStore):
 
     @override
     async def settle_write(
-        self, entry: LedgerEntry, status_before: WriteStatus, batch: JournalBatch = EMPTY_BATCH
-    ) -> Pulse:
+        self, entry: LedgerEntry, status_before: WriteStatus, batch: turns.JournalBatch = turns.EMPTY_BATCH
+    ) -> turns.Pulse:
         self._cursor.ledger.reveal_write(entry.key)
         return await self.get_pulse()
 
     @override
-    async def finish(self, end: TurnEnd) -> None:
+    async def finish(self, end: turns.TurnEnd) -> None:
         self.end = end
 
 

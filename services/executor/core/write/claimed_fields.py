@@ -239,11 +239,7 @@ def _differ_only_by_id(name: str, other_name: str) -> bool:
     return words not in ("", "id") and words == other_words
 
 
-def _split_names(leaf: Leaf) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(words_of(name)) for name in leaf.names)
-
-
 def _rate_likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:
     """How many names their paths share from the end, then how near the field is to its record's top."""
-    pairs = zip(reversed(_split_names(claim)), reversed(_split_names(leaf)), strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), -len(leaf.names)
+    pairs = zip(reversed(claim.names), reversed(leaf.names), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: words_of(pair[0]) == words_of(pair[1]), pairs)), -len(leaf.names)

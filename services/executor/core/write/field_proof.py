@@ -490,9 +490,8 @@ def _count_with_fields(subjects: CallSubjects, field_values: ValuesByPath, own_i
 def _find_participle_fields(reads: _ComparedReads) -> ProofFinding:
     """Finds fields that changed to a participle of the tool's verb: "approved"."""
     for changed, _ in _fields_changed_by_call(reads):
-        leaves = [leaf for leaf in changed if verb_states.has_participle(leaf, reads.participles)]
-        if leaves:
-            return ProofFinding(shown=_describe_fields({leaf.name: leaf for leaf in leaves}))
+        if leaves := {leaf.name: leaf for leaf in changed if verb_states.has_participle(leaf, reads.participles)}:
+            return ProofFinding(shown=_describe_fields(leaves))
     return ProofFinding()
 
 
@@ -504,10 +503,9 @@ def _find_new_state(reads: _ComparedReads) -> ProofFinding:
     for changed, _ in _fields_changed_by_call(reads):
         if any(verb_states.says_opposite(leaf, reads.words.verb) for leaf in changed):
             continue
-        leaves = [leaf for leaf in changed if has_claimed_value(answer_claims.get(leaf.name, leaf), leaf)]
-        leaves = [leaf for leaf in leaves if verb_states.is_new_state(leaf, reads.words.verb)]
-        if leaves:
-            return ProofFinding(shown=_describe_fields({leaf.name: leaf for leaf in leaves}))
+        confirmed = [leaf for leaf in changed if has_claimed_value(answer_claims.get(leaf.name, leaf), leaf)]
+        if leaves := {leaf.name: leaf for leaf in confirmed if verb_states.is_new_state(leaf, reads.words.verb)}:
+            return ProofFinding(shown=_describe_fields(leaves))
     return ProofFinding()
 
 

@@ -403,22 +403,17 @@ def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | N
     """
     if entry.status is not WriteStatus.RESEND or entry.operator_decision is None:
         return None
-    seen_json = _read_result_at_decision(entry)
+    shown_at_decision = (text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None)))
+    seen_json = next(shown_at_decision, None)
     if seen_json is None:
         is_shown = was_shown_before(entry.model_copy(update={"before_json": now_json}))
         note = "a read shows it by now, and none had an answer when the operator spoke"
         return WriteJudgement(WriteStatus.IN_DOUBT, note) if is_shown else None
     if now_json == dumps(None):
         return None
-    judgement = judge_unanswered_write(
-        evidence_of_write(entry.model_copy(update={"before_json": seen_json}), loads(now_json))
-    )
+    seen_entry = entry.model_copy(update={"before_json": seen_json})
+    judgement = judge_unanswered_write(evidence_of_write(seen_entry, loads(now_json)))
     return judgement if judgement.status is WriteStatus.VERIFIED else None
-
-
-def _read_result_at_decision(entry: LedgerEntry) -> str | None:
-    """What a read had shown, as JSON, when an operator decided; None if no read had an answer."""
-    return next((text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None))), None)
 
 
 def _may_have_taken_effect_before(entry: LedgerEntry) -> bool:
