@@ -294,7 +294,7 @@ def is_identifying_name(name: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def nouns_of_identifier(name: str, owner_nouns: frozenset[str]) -> frozenset[str]:
-    """The nouns for what an identifier identifies; for a plain ``id`` those of its owner (``own``)."""
+    """The nouns for what an identifier identifies; for a plain ``id`` the ``owner_nouns``, those of its record."""
     words = words_of(name)
     if len(words) > 1 and words[-1] in _ID_WORDS:
         words = words[:-1]

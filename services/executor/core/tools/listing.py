@@ -46,8 +46,8 @@ class CollectedRows:
     """
 
     def __init__(self, noun: str, first_rows: Sequence[Json]) -> None:
-        """``noun``: the list's name, such as ``invoices``, since ``invoice_id`` identifies an invoice. ``first``: the
-        rows of the first page, which are only looked at.
+        """``noun``: the list's name, such as ``invoices``, since ``invoice_id`` identifies an invoice.
+        ``first_rows``: those of the first page, which are only looked at.
         """
         *words, last_word = words_of(noun) or [""]
         self._id = _find_identifier(first_rows, "_".join([*words, singular(last_word)]))

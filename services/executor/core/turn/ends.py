@@ -216,7 +216,7 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> Ru
 
 
 def _store_latest_progress(opened: OpenedTurn, label: str) -> Progress | None:
-    """Stores the latest progress before a wait for ``why``; None if the run failed before it began."""
+    """Stores the latest progress under ``label`` before a wait; None if the run failed before it had any."""
     progress = opened.journal.progress
     return _store_progress_before_wait(opened, progress, f"{label}:{opened.work.turn.turn_id}") if progress else None
 

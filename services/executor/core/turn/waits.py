@@ -83,7 +83,7 @@ class StillWaiting(Exception):
 async def _apply_approval_decision(journal: Journal, turn: Turn, approval: Approval, accepted_at: datetime) -> Approval:
     """The approval, fully given by this turn. Raises ``StillWaiting``, or ``Rejected`` for a refusal or expiry.
 
-    A decision counts if it was ``accepted`` before the deadline, however late it is applied. It is journaled first, so
+    A decision counts if it was accepted before the deadline, however late it is applied. It is journaled first, so
     that a second attempt decides alike.
     """
     decided_approval = await _decide_approval(journal, turn, approval, accepted_at)
@@ -156,7 +156,7 @@ class StillInDoubt(Exception):
 async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, accepted_at: datetime) -> None:
     """Applies the turn's decision on writes in doubt; returns if none is left.
 
-    A decision counts if it was ``accepted`` before the doubt's deadline, however late it is applied. It is stored in
+    A decision counts if it was accepted before the doubt's deadline, however late it is applied. It is stored in
     the ledger before it has any effect, so that a second attempt finds it. Raises ``StillInDoubt``, or ``GivenUp`` if
     an operator takes the task over or the time is up.
     """

@@ -343,8 +343,8 @@ def _find_made_line(reads: _ComparedReads) -> Sequence[RecordNode]:
 
 
 class _ComparedRecord(NamedTuple):
-    """How one record shows the fields that the call set: by their names in the call, those that it shows only since the
-    call, and those that it showed before, too.
+    """How one record shows the fields that the call set. ``new``: those that it shows only since the call;
+    ``shown_before``: those that it showed before, too; both by their names in the call.
 
     ``has_other_amount``: whether an amount, a day or an account is not shown, while another one is new.
     """

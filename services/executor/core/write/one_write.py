@@ -53,7 +53,7 @@ from shared.contracts.policy import CallOutcome
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import DID_NOTHING, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
 
-_LEAST_DELAY_SECONDS = 0.5  # between storing an intent and making its request, so that the request is not made
+_ALLOWED_DELAY_SECONDS = 0.5  # at least, between storing an intent and making its request
 _CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
 
 
@@ -282,7 +282,7 @@ def _is_replanned(write: PlannedWrite) -> bool:
 def _refuse_if_delayed(ctx: TurnContext, opened_at: float) -> None:
     """Raises ``ToolUnreachable`` if this process stood still since the intent: another may have settled the call."""
     delay = asyncio.get_running_loop().time() - opened_at
-    if delay > max(ctx.limits.settle_margin_seconds, _LEAST_DELAY_SECONDS):
+    if delay > max(ctx.limits.settle_margin_seconds, _ALLOWED_DELAY_SECONDS):
         raise ToolUnreachable(f"this process was held up for {delay:.1f} s before the request, which was not made")
 
 
