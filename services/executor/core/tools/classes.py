@@ -124,7 +124,7 @@ def classify_by_name(name: str) -> ToolClassification:
 
 
 def verb_of_tool(name: str) -> str:
-    """The verb that decides a tool's class, the strictest in its name; of equally strict verbs all, by ``_and_``."""
+    """The verb that decides a tool's class, the strictest in its name; equally strict ones joined by ``_and_``."""
     clauses = _split_clauses(_split_name(name)[-1])
     ranked_verbs = [
         (STRICTNESS.index(_classify_clause(clause).tool_class), _effect_verb(clause)) for clause in clauses if clause

@@ -57,7 +57,7 @@ class ListPage(NamedTuple):
         return (hint for role in roles for hint in self.hints if hint.role is role)
 
     def find_number(self, *roles: PagingRole) -> int | None:
-        """The first whole number that the answer gives under these words; None if there is none."""
+        """The first whole number in the hints of these roles; None if there is none."""
         numbers = (_read_integer(hint.value) for hint in self.hints_of(*roles))
         return next((number for number in numbers if number is not None), None)
 

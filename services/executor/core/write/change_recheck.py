@@ -93,7 +93,7 @@ def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, new_f
 def _is_unchanged(
     operand: Operand, values: Mapping[str, NamedValue], old_by_ref: Mapping[str, Fact], new_by_ref: Mapping[str, Fact]
 ) -> bool:
-    """Whether an operand has the same value in the fresh facts, also by way of other values."""
+    """Whether an operand has the same value in the new facts, also by way of other values."""
     if operand.source == "value" and operand.ref in values:
         return all(_is_unchanged(inner, values, old_by_ref, new_by_ref) for inner in values[operand.ref].operands)
     if operand.source != "result" or operand.ref not in new_by_ref:

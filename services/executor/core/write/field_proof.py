@@ -40,7 +40,7 @@ class WriteEvidence(NamedTuple):
     ``expect``: the fields that the operator expects; ``result``: the answer, None if none came. ``reader``: the tool of
     the read-back, empty without one; ``read_arguments``: its arguments; ``before``, ``after``: what it showed, None if
     nothing was read. ``row_reads``: the reads of a call whose rows have one each; ``before`` and ``after`` are then
-    lists, with an entry for each different read. ``row_field_names``: of one row, the fields that the call lacks.
+    lists, with an entry for each different read. ``row_field_names``: of one row, its own fields.
     """
 
     tool: str
