@@ -312,10 +312,10 @@ class PagedListing:
             (self._rows.size >= self._bounds.size, f"{self._bounds.size} characters (LIST_BYTES)"),
         )
         reached = next((what for is_reached, what in full if is_reached), None)
-        more = reached is not None and self._next_arguments(1) is not None
-        if more:
+        has_more = reached is not None and self._next_arguments(1) is not None
+        if has_more:
             self._stop(f"reading stopped at {reached}")
-        return more
+        return has_more
 
     def _explain_missing_rows(self) -> None:
         """At the end, notes why rows are missing, if the rows do not agree with what the server said of the list."""

@@ -97,7 +97,7 @@ def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) 
 
 
 def check_stand_in(missing: Tool, arguments: JsonObject, tool: Tool | None, proposed: JsonObject) -> ReadCall | None:
-    """The call of ``tool``, if it may replace ``missing`` and has only values of that one's ``arguments``; else None."""
+    """The call of ``tool``, if it may replace ``missing`` and has no other values than ``arguments``; else None."""
     if tool is None or not may_be_offered(missing, tool) or problems_with(proposed, tool):
         return None
     values = _list_values(arguments)

@@ -335,7 +335,7 @@ def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolD
 
 def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
     """A tool's signature, ``!raise_fee(fee_id,amount:number,note?)``; only the name if it cannot be proposed."""
-    writes = tool.tool_class in WRITE_CLASSES
+    is_write = tool.tool_class in WRITE_CLASSES
     schema = _get_definition(name, tool).input_schema
     properties, required = schema.get("properties"), schema.get("required")
     fields = properties if isinstance(properties, dict) else {}
@@ -345,8 +345,8 @@ def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
         for field in dict.fromkeys((*first, *sorted(fields)))  # a stored schema has no order of its fields
         if field in fields and field != RESERVED_ARGUMENT
     ]
-    argument_list = "" if writes and is_asked_only else f"({','.join(arguments)})"
-    return f"{'!' if writes else ''}{_in_one_line(name)}{argument_list}"
+    argument_list = "" if is_write and is_asked_only else f"({','.join(arguments)})"
+    return f"{'!' if is_write else ''}{_in_one_line(name)}{argument_list}"
 
 
 def _write_type(field: JsonValue) -> str:

@@ -288,7 +288,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: R
     attempts = attempts_of(task)
     try:
         for number, attempt in enumerate(attempts, 1):
-            cursor = ReplayCursor(attempt, given_up=number == len(attempts) and _is_given_up(task.record))
+            cursor = ReplayCursor(attempt, is_given_up=number == len(attempts) and _is_given_up(task.record))
             try:
                 replayed = await _run_attempt(cursor, replayed, limits, prompts, worker)
             finally:

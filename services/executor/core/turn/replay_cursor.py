@@ -154,18 +154,18 @@ class ReplayedWrites:
 
 
 class ReplayCursor:
-    """The replay of one attempt. ``given_up``: this is the task's last attempt, and it stopped like those before it.
+    """The replay of one attempt. ``is_given_up``: this is the task's last attempt, and it stopped like those before it.
 
     ``stops``: the archived attempt stored no end of the turn.
     """
 
-    def __init__(self, attempt: ArchivedAttempt, given_up: bool = False) -> None:
+    def __init__(self, attempt: ArchivedAttempt, is_given_up: bool = False) -> None:
         self.attempt = attempt
         self.ledger = ReplayedWrites(attempt)
         self.steps_taken: list[StepTaken] = []
         self._replayed_keys: set[str] = set()
         self._checkpoint_fields = _latest_fields(attempt.entries_before)
-        self.stops = given_up or not attempt.is_last
+        self.stops = is_given_up or not attempt.is_last
 
     def take_step(self, key: str, request: str = "") -> JournalEntry:
         """The archived step, which counts as replayed. Raises ``ReplayDifference``, ``AttemptStopped``, or the early

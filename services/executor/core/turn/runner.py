@@ -22,7 +22,7 @@ class _ClaimedSession:
 
     task: asyncio.Task[None] | None = None
     run: SessionRun | None = None
-    woken: bool = False  # since it was claimed
+    is_woken: bool = False  # since it was claimed
 
 
 class Runner:
@@ -74,7 +74,7 @@ class Runner:
         """
         name = SessionName(tenant, session_id)
         if name in self._claimed:
-            self._claimed[name].woken = True
+            self._claimed[name].is_woken = True
             return False
         if self.free_capacity <= 0:
             return False
@@ -161,7 +161,7 @@ class Runner:
     def _remove_session(self, name: SessionName) -> None:
         """Notes that the session no longer runs here; offers it again if it was woken meanwhile."""
         claimed = self._claimed.pop(name)
-        if claimed.woken and self.free_capacity > 0:
+        if claimed.is_woken and self.free_capacity > 0:
             self._group.create_task(self._offer_again(name))
         if not self._claimed:
             self.idle.set()

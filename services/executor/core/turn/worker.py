@@ -106,12 +106,12 @@ class Worker(TurnRunner):
         now: datetime,
         counts: TurnCounts,
         *,
-        given_up: bool = False,
+        is_given_up: bool = False,
     ) -> OpenedTurn:
-        """Loads the turn's journal. ``given_up``: the turn is given up, so its writes may be read whatever earlier
+        """Loads the turn's journal. ``is_given_up``: the turn is given up, so its writes may be read whatever earlier
         attempts decided, within the task's whole time.
         """
-        progress = None if given_up else latest_progress(entries)
+        progress = None if is_given_up else latest_progress(entries)
         worked_seconds = progress.worked_ms / 1000 if progress else 0.0
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked_seconds, self._limits.journal)
         journal.counts = counts
@@ -139,7 +139,7 @@ class Worker(TurnRunner):
             return await end_waiting(opened, waiting)
         except TenantStopped as stopped:
             if ctx is not None:
-                await settle_open_writes(ctx, ends=False)
+                await settle_open_writes(ctx, task_ends=False)
             await _store_waiting_again(opened, stopped)
             raise
         except EarlyEnd as early:
@@ -211,7 +211,7 @@ class Worker(TurnRunner):
         """Settles, by reading, the open writes of a turn that is given up. It may fail like the turn itself."""
         entries, pulse = await run_together(store.read_journal(), store.get_pulse())
         await self._count_spending(work, entries)
-        opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), given_up=True)
+        opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), is_given_up=True)
         await settle_open_writes(await prime(self._equipment, opened))
 
     async def _count_spending(self, work: TurnWork, entries: Sequence[JournalEntry]) -> None:

@@ -310,13 +310,13 @@ async def _settle_sent_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     return await settle_by_reading(ctx, entry, may_resend=may_resend)
 
 
-async def settle_open_writes(ctx: TurnContext, *, ends: bool = True) -> None:
+async def settle_open_writes(ctx: TurnContext, *, task_ends: bool = True) -> None:
     """Settles every write that is still in flight, so that none is left undecided whatever happens to the task.
 
-    If the task ``ends``, an agent that is at work or waits for an answer is told to stop.
+    If ``task_ends``, an agent that is at work or waits for an answer is told to stop.
     """
     for entry in await list_writes(ctx.store):
-        if ends or not is_with_agent(entry):
+        if task_ends or not is_with_agent(entry):
             await _settle_sent_call(ctx, entry, may_resend=False)
 
 
