@@ -87,10 +87,8 @@ def columns_declared(parameters: Mapping[str, JsonObject]) -> tuple[str, ...]:
 def match_column(
     name: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NO_DESCRIPTIONS
 ) -> ColumnMatch | None:
-    """The one column that a missing one means now, by the server's names and descriptions; None if none or several do.
-
-    ``name``: the name that was asked for, ``missing``: the name that the server says is missing, such as ``c.amount``.
-    ``described``: the descriptions by column.
+    """The one column that ``name`` means now, by the server's names and descriptions (``described``, by column); None
+    if none or several are meant. ``missing``: the name as the server calls it missing, such as ``c.amount``.
     """
     bare = unqualified_name(missing)
     if bare in columns:
@@ -126,8 +124,7 @@ def is_parameter_name(old: str) -> bool:
 def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObject:
     """The arguments under the new names by old ones: columns wherever names stand, parameters only as keys."""
     columns = {old: new for old, new in names.items() if not is_parameter_name(old)}
-    parameters = {old.removeprefix(PARAMETER_MARK): new for old, new in names.items() if is_parameter_name(old)}
-    keys = columns | parameters
+    keys = columns | {old.removeprefix(PARAMETER_MARK): new for old, new in names.items() if is_parameter_name(old)}
     return {_rename_key(key, arguments, keys): _rename_value(key, value, columns) for key, value in arguments.items()}
 
 

@@ -7,7 +7,6 @@ applies; a session over the cap is woken when another one of the tenant ends, or
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
 
 import structlog
 
@@ -38,8 +37,10 @@ class FairShareSlots:
 
     def free_slots(self, free: int) -> FreeSlotsByTenant:
         """How many sessions of which tenants may be taken, with ``free`` slots free in this process."""
+        now = asyncio.get_running_loop().time()
+        self._cap_reached_until = {tenant: end for tenant, end in self._cap_reached_until.items() if end > now}
         shares = {tenant: fair_slot_count(running, free) for tenant, running in self._sessions_by_tenant.items()}
-        return FreeSlotsByTenant(free, fair_slot_count(0, free), shares | dict.fromkeys(self._tenants_at_cap(), 0))
+        return FreeSlotsByTenant(free, fair_slot_count(0, free), shares | dict.fromkeys(self._cap_reached_until, 0))
 
     async def acquire(self, tenant: str, session_id: str) -> bool:
         """Whether the session got a slot. If not, its tenant's cap is reached, and the session is woken when a slot is
@@ -89,11 +90,6 @@ class FairShareSlots:
         self._sessions_by_tenant[tenant] -= 1
         if not self._sessions_by_tenant[tenant]:
             del self._sessions_by_tenant[tenant]
-
-    def _tenants_at_cap(self) -> Mapping[str, float]:
-        now = asyncio.get_running_loop().time()
-        self._cap_reached_until = {tenant: end for tenant, end in self._cap_reached_until.items() if end > now}
-        return self._cap_reached_until
 
     async def _get_cap(self, tenant: str) -> int | None:
         cap, until = self._caps.get(tenant, (None, 0.0))

@@ -26,7 +26,7 @@ from services.executor.core.tools.classes import (
 from services.executor.core.tools.failures import ErrorMeaning, classify_error, classify_failure, says_record_absent
 from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
-from services.executor.core.tools.record_tree import Leaf, NoSuchPath, find_leaves, is_id_name
+from services.executor.core.tools.record_tree import NoSuchPath, find_leaves, is_id_name
 from services.executor.core.tools.toolbox import MOST_SENDINGS
 from services.executor.core.write.claimed_fields import find_leaf_for_claim, has_similar_name
 from services.executor.core.write.field_proof import ProofFinding, RowProof, WriteEvidence, is_shown_before, prove_rows
@@ -78,13 +78,9 @@ def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
         note = f"nothing was read back: {evidence.reader} could not be asked, or did not answer"
         return WriteJudgement(WriteStatus.UNVERIFIED, note)
     rows = prove_rows(evidence)
-    if _are_all_shown(rows):
+    if all(finding.shown for _, finding in rows):
         return WriteJudgement(WriteStatus.VERIFIED, f"read back: {', '.join(_list_proofs(rows))}")
     return _judge_unproved_rows(rows)
-
-
-def _are_all_shown(rows: Sequence[RowProof]) -> bool:
-    return all(finding.shown for _, finding in rows)
 
 
 def _judge_unproved_rows(rows: Sequence[RowProof]) -> WriteJudgement:
@@ -148,8 +144,10 @@ def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
         status, reason = WriteStatus.ABSENT, "and the read-back shows no change"
     elif evidence.after == evidence.before:
         reason = f"and nothing can tell: {_CANNOT_TELL}"
-    elif _are_all_shown(rows := prove_rows(evidence)):
-        status, reason = WriteStatus.VERIFIED, f"but the read-back shows it: {', '.join(_list_proofs(rows))}"
+    else:
+        rows = prove_rows(evidence)
+        if all(finding.shown for _, finding in rows):
+            status, reason = WriteStatus.VERIFIED, f"but the read-back shows it: {', '.join(_list_proofs(rows))}"
     return WriteJudgement(status, f"no answer came, {reason}")
 
 
@@ -203,7 +201,8 @@ def _can_read_show_row(evidence: WriteEvidence) -> bool:
         return bool(records)
     if words.may_make_record and _shows_made_kind(words, reader_words, evidence, records):
         return True
-    set_fields = [leaf for leaf in find_leaves({**evidence.arguments, **evidence.expect}) if _is_settable_field(leaf)]
+    set_fields = [leaf for leaf in find_leaves({**evidence.arguments, **evidence.expect}) if leaf.value is not None]
+    set_fields = [leaf for leaf in set_fields if not is_id_name(leaf.name) and not is_id_text(leaf.value)]
     leaves = [leaf for record in records for leaf in find_leaves(record)]
     for field in set_fields:
         if find_leaf_for_claim(field, leaves) or any(has_similar_name(field, leaf) for leaf in leaves):
@@ -225,10 +224,6 @@ def _shows_made_kind(
         return False
     field_nouns = {normalize_noun(word) for record in records for key in record for word in words_of(key)}
     return words.head in {reader_words.head, *field_nouns}
-
-
-def _is_settable_field(leaf: Leaf) -> bool:
-    return leaf.value is not None and not is_id_name(leaf.name) and not is_id_text(leaf.value)
 
 
 def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
