@@ -74,8 +74,9 @@ def test_a_process_that_a_model_made_up_checks_the_policy_before_it_writes() -> 
     reading = machine.ProcessTemplate(process_type="x", states=(S.DECOMPOSE, S.ASSESS, S.COMPLETE))
 
     assert not [*synthesis.find_template_problems(unchecked)]
-    assert [*synthesis.find_template_problems(unchecked, synthesized=True)] == ["it writes without POLICY_CHECK before"]
-    assert not [*synthesis.find_template_problems(reading, synthesized=True)]
+    problems = [*synthesis.find_template_problems(unchecked, is_synthesized=True)]
+    assert problems == ["it writes without POLICY_CHECK before"]
+    assert not [*synthesis.find_template_problems(reading, is_synthesized=True)]
 
 
 _STATES = st.lists(st.sampled_from(S), max_size=10).map(tuple)
@@ -88,7 +89,7 @@ def test_whatever_passes_the_check_walks_to_its_end_and_never_writes_unread(
     states: tuple[S, ...], synthesized: bool
 ) -> None:
     template = machine.ProcessTemplate(process_type="x", states=states)
-    if [*synthesis.find_template_problems(template, synthesized=synthesized)]:
+    if [*synthesis.find_template_problems(template, is_synthesized=synthesized)]:
         return
     for path in _paths(template):
         walked = [path[0]]

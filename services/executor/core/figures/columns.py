@@ -19,7 +19,7 @@ from services.executor.core.figures.dates import (
     read_possible_dates,
 )
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_figure, read_number_word
-from services.executor.core.figures.vocabulary import TRUTHS, common_currency, is_currency
+from services.executor.core.figures.vocabulary import TRUTH_VALUES_BY_WORD, common_currency, is_currency
 from services.executor.core.session.values import Operand
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_empty_value
@@ -184,7 +184,7 @@ def read_cell_moment(cell: Cell, operation: str, order: DateOrder) -> datetime:
 def read_cell_truth(cell: Cell, operation: str) -> bool:
     if isinstance(cell.value, bool):
         return cell.value
-    truth = TRUTHS.get(cell.value.strip().casefold()) if isinstance(cell.value, str) else None
+    truth = TRUTH_VALUES_BY_WORD.get(cell.value.strip().casefold()) if isinstance(cell.value, str) else None
     if truth is None:
         raise CannotCalculate(
             f"{operation} needs conditions that are true or false, and {_describe_cell(cell)} is none"
@@ -384,7 +384,7 @@ def are_equal_values(value: Json, counterpart: Json, order: DateOrder = "", *, i
     if is_case_sensitive:
         return equality_key(value) == equality_key(counterpart)
     word, other_word = (as_text(value).strip().casefold() for value in (value, counterpart))
-    return TRUTHS.get(word, word) == TRUTHS.get(other_word, other_word)
+    return TRUTH_VALUES_BY_WORD.get(word, word) == TRUTH_VALUES_BY_WORD.get(other_word, other_word)
 
 
 def compare_values(value: Json, other: Json, order: DateOrder = "") -> int | None:

@@ -536,7 +536,7 @@ CALCULATORS: Mapping[str, Calculator] = {
 }
 
 
-_ROUNDING = Context(prec=50, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
+_ROUNDING_CONTEXT = Context(prec=50, rounding=ROUND_HALF_UP, traps=[DivisionByZero, InvalidOperation, Overflow])
 
 
 def run_calculator(name: str, operands: Sequence[Decimal], places: int = 2) -> Decimal:
@@ -544,7 +544,7 @@ def run_calculator(name: str, operands: Sequence[Decimal], places: int = 2) -> D
     calculator = CALCULATORS[name]
     check_operands(name, calculator.arguments, operands)
     try:
-        with localcontext(_ROUNDING):
+        with localcontext(_ROUNDING_CONTEXT):
             result = calculator.formula(*operands, **({"places": places} if calculator.rounds_parts else {}))
             return round_half_up(result, places if calculator.is_money else RATIO_PLACES)
     except ArithmeticError as error:

@@ -177,11 +177,11 @@ def _possible_times(minutes: int) -> tuple[time, ...]:
 
 _FROM_NOW = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
 _FROM_NOW_LENGTH = 24  # with some spaces between
-_DAY_SECONDS = 86_400  # seconds
-_DAY_LENGTH = len("2026-03-04")
+_DAY_SECONDS = 86_400
+_ISO_DAY_LENGTH = len("2026-03-04")
 _ISO_MOMENT = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])")
 _ANY_DAY = date(2000, 1, 1)
-_LETTERS = re.compile(r"[^\W\d_]+")
+_RUN_OF_LETTERS = re.compile(r"[^\W\d_]+")
 Mention = NumberMention | DateMention | TimeMention | WrittenIdentifier
 _Spanned = TypeVar("_Spanned", NumberMention, DateMention, TimeMention, WrittenIdentifier)
 
@@ -315,7 +315,7 @@ def _find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMent
     for match in _ISO_MOMENT.finditer(text):
         moment = read_machine_moment(match[0], zone)
         if moment is not None and moment.day is not None and moment.hour is not None:
-            day_end = match.start() + _DAY_LENGTH
+            day_end = match.start() + _ISO_DAY_LENGTH
             day = DateMention(match.start(), day_end, (Period(moment.day, moment.day),))
             yield day, TimeMention(day_end, match.end(), (moment.hour,))
 
@@ -326,9 +326,9 @@ def _find_moments_from_now(
     """Yields day and time, to the minute, of ``in two hours``, ``dans 30 minutes``."""
     for number in numbers:
         unit, value = number.unit, number.values[0]
-        is_short = unit is not None and unit.measure == "time" and unit.size < _DAY_SECONDS and 0 < value < _DAY_SECONDS
-        search_start = max(0, number.start - _FROM_NOW_LENGTH)
-        if unit is not None and is_short and _FROM_NOW.search(text, search_start, number.start):
+        if unit is None or unit.measure != "time" or unit.size >= _DAY_SECONDS or not 0 < value < _DAY_SECONDS:
+            continue
+        if _FROM_NOW.search(text, max(0, number.start - _FROM_NOW_LENGTH), number.start):
             seconds = Fraction(value) * unit.size
             moment = (now + timedelta(seconds=int(seconds))).replace(second=0, microsecond=0)
             span = (number.start, number.end)
@@ -348,7 +348,7 @@ def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[s
             notations_by_number.setdefault(Fraction(number), {str(number): None})
     free = _FreeCharacters(text)
     free.claim_mentions(_find_mentions_on_day(text, today).numbers, may_overlap=True)
-    for match in _LETTERS.finditer(text):
+    for match in _RUN_OF_LETTERS.finditer(text):
         if free.are_free(match.start(), match.start() + 1) and (implied := read_number_word(match[0])) is not None:
             notations_by_number.setdefault(Fraction(implied.number), {})[match[0]] = None
     return {number: tuple(notations) for number, notations in notations_by_number.items()}

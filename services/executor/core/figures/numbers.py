@@ -102,17 +102,17 @@ _IMPLIED_NUMBERS = {
 }  # fmt: skip
 _WORD_AFTER = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹₩₺₽₴₫₪₱](?!\d))")
 _FRACTION_IN_DIGITS = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
-_RANGE = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
-_BEFORE_UNIT = re.compile(r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE)
+_NUMBER_RANGE = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
+_ARTICLE_BEFORE_UNIT = re.compile(r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s*(?:,|and|und|et)?\s*")
 _WORDS_OF_PERCENT = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
 _MACHINE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII)
 _MOST_DIGITS = 40
 _LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
-_MOST_POWER = 50  # of ten; a number beyond it is no figure of any business
+_MOST_POWER_OF_TEN = 50  # a number beyond it is no figure of any business
 _CURRENCY_BEFORE = "|".join(re.escape(sign) for sign in CURRENCY_SIGNS) + "|" + "|".join(CURRENCIES)
 # A number in digits with the currency before it. What hangs on a word, a hyphen or a colon is no number.
-_DIGITS = re.compile(
+_NUMBER_IN_DIGITS = re.compile(
     rf"(?:(?<![\w.,:/@#+*-])|(?<=\s)\+|(?<=[$€£¥]))"
     rf"(?P<minus>[-\N{{MINUS SIGN}}])?(?:(?P<before>(?<!\w)(?:{_CURRENCY_BEFORE})|[$€£¥₹₩₺₽₴₫₪₱])[{_GAPS}]?)?"
     rf"(?P<later>[-\N{{MINUS SIGN}}])?(?P<body>{_NUMBER_BODY})(?P<dash>,-+)?(?P<part>[½¼¾⅓⅔⅛])?"
@@ -126,7 +126,7 @@ _ENGLISH_NUMBER = re.compile(
 )
 # A minus belongs to a figure only where it cannot be a hyphen; commas, colons and slashes only between digits.
 _TOKEN = re.compile(r"""(?:(?<![^\s(=:"'])-(?=[$€£¥]?\d))?[A-Za-z\d$€£¥](?:[\w$€£¥%.@+-]|(?<=\d)[,:/](?=\d))*""")
-_SPELLINGS = str.maketrans(
+_CHARACTERS_AS_ASCII = str.maketrans(
     {"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " "}
     | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
 )
@@ -151,7 +151,7 @@ def is_rounding_of(number: Decimal, exact: Fraction) -> bool:
 
 @lru_cache(maxsize=16_384)  # the same texts are looked at by rules, sources, the audit and the answer's checks
 def _parse_figure(text: str) -> Decimal | None:
-    text = text.translate(_SPELLINGS).strip()
+    text = text.translate(_CHARACTERS_AS_ASCII).strip()
     is_in_brackets = text.startswith("(") and text.endswith(")")
     match = _ENGLISH_NUMBER.match(text[1:-1].strip() if is_in_brackets else text)
     if match is None or text.count("-") + is_in_brackets > 1:
@@ -163,7 +163,7 @@ def _parse_figure(text: str) -> Decimal | None:
 
 def number_bearing_tokens(text: str) -> list[str]:
     """The words of a text that contain a digit (identifiers, amounts, dates), without punctuation at their ends."""
-    tokens = _TOKEN.findall(text.translate(_SPELLINGS))
+    tokens = _TOKEN.findall(text.translate(_CHARACTERS_AS_ASCII))
     # Most tokens are words, which ``isalpha`` finds fast.
     return [token.rstrip(".+-") for token in tokens if not token.isalpha() and any(map(str.isdigit, token))]
 
@@ -183,7 +183,7 @@ def read_amount(value: Json) -> WrittenAmount | None:
     if isinstance(value, bool) or value is None or isinstance(value, list | dict):
         return None
     if not isinstance(value, str):
-        return WrittenAmount(Decimal(value)) if abs(Decimal(value).adjusted()) <= _MOST_POWER else None
+        return WrittenAmount(Decimal(value)) if abs(Decimal(value).adjusted()) <= _MOST_POWER_OF_TEN else None
     return _read_text_amount(value) if len(value) <= _LONGEST_NUMBER_TEXT else None
 
 
@@ -195,7 +195,7 @@ def read_number_word(word: str) -> WrittenAmount | None:
 
 @lru_cache(maxsize=16_384)  # the same amounts are read by conditions, sums and the audit
 def _read_text_amount(text: str) -> WrittenAmount | None:
-    normalized = text.translate(_SPELLINGS).strip()
+    normalized = text.translate(_CHARACTERS_AS_ASCII).strip()
     if (number := read_figure(normalized)) is not None:
         return WrittenAmount(number, "percent" if normalized.endswith("%") else "")
     if normalized[:1] == ".":
@@ -266,7 +266,7 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
         if 0 < numerator < denominator:
             yield NumberMention(*match.span(), match[0], (units + Fraction(numerator, denominator),))
     yield from _find_range_ends(text)
-    for match in _DIGITS.finditer(text):
+    for match in _NUMBER_IN_DIGITS.finditer(text):
         if (mention := _read_number_match(text, match, language, m_is_million)) is not None:
             yield mention
     for place, mark in enumerate(text):
@@ -276,7 +276,7 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
 
 def _find_range_ends(text: str) -> Iterator[NumberMention]:
     """Yields both numbers of a range such as ``10-12 people``; none for ``4411-22``, which is a code."""
-    for match in _RANGE.finditer(text):
+    for match in _NUMBER_RANGE.finditer(text):
         suffix = _read_suffix(text, match.end())
         low, high = (Decimal(int(group) * 10**suffix.shift) for group in match.groups())
         if low < high and not _continues_token(text, suffix.end):
@@ -399,7 +399,7 @@ def find_numbers_in_words(
             place += 1
             continue
         start, end = tokens[place].start, tokens[end_index - 1].end
-        if isinstance(value, Fraction) and (article := _BEFORE_UNIT.match(text, end)):
+        if isinstance(value, Fraction) and (article := _ARTICLE_BEFORE_UNIT.match(text, end)):
             end = article.end()  # "half an hour"
         suffix = _read_suffix(text, end)
         written = text[start : suffix.end]
@@ -467,13 +467,13 @@ def _is_part_of_time(tokens: Sequence[WrittenToken], place: int) -> bool:
     return next_word in ("past", "to", "nach", "vor")
 
 
-_DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?")
+_ISO_DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?")
 
 
 @lru_cache(maxsize=8_192)  # the texts of a record are looked at by rules, sources and proof
 def looks_like_id_text(text: str) -> bool:
     """Whether a text looks like an id, ``C-1``: one word with a digit that is neither a figure nor a date."""
     text = text.strip()
-    if not text or " " in text or _DATE.fullmatch(text):
+    if not text or " " in text or _ISO_DATE.fullmatch(text):
         return False
     return read_figure(text) is None and any(mark.isdigit() for mark in text)

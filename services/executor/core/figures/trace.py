@@ -284,7 +284,7 @@ def duration_of(mention: NumberMention) -> timedelta | None:
 
 
 _MOST_ORIGINS = 1_000
-_MOST_TEXTS = 40  # texts that are read in full to look for one value
+_MOST_TEXTS_READ = 40  # texts that are read in full to look for one value
 _MOST_CHARACTERS = 20_000
 _LONGEST_COMPARED_TEXT = 60  # characters of a free text that is compared as a whole, too
 _ISO_START = re.compile(r"\d{4}-\d\d-\d\d")
@@ -422,7 +422,7 @@ class FactsIndex:
         """Yields the texts that contain the value among other words, data fields before free text."""
         characters_left = _MOST_CHARACTERS
         texts = sorted(self._texts_with_rarest_term(value), key=lambda field: field.kind is not ContentKind.STRUCTURED)
-        for field in texts[:_MOST_TEXTS]:
+        for field in texts[:_MOST_TEXTS_READ]:
             text = str(field.value)
             characters_left -= len(text)
             if characters_left < 0:
@@ -505,7 +505,7 @@ def _fold_term(term: str) -> str:
 
 _LIST_NUMBER = re.compile(r"^[ \t>*_#-]*(\d{1,3})[.)](?=\s)", re.MULTILINE)
 _POSITION_WORD = re.compile(r"(?:\bstep|\bno\.|\bnumber|\bitem|\bschritt|\bpunkt|\bétape|\bpoint)\s+$", re.IGNORECASE)
-_VERSION = re.compile(r"v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*", re.IGNORECASE)
+_VERSION_NUMBER = re.compile(r"v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*", re.IGNORECASE)
 _VERSION_BEFORE = re.compile(r"(?:\bversion|\brelease|\bpython|\bv\.)\s*$", re.IGNORECASE)
 
 
@@ -516,7 +516,9 @@ def numbers_of_answer(text: str, now: datetime) -> list[NumberMention | WrittenI
     starts = list_starts | {number.start for number in mentions.numbers}
     numbers = [number for number in mentions.numbers if number.start not in list_starts]
     figures = [number for number in numbers if _counts_as_figure(number, text)]
-    codes = [code for code in mentions.identifiers if code.start not in starts and not _VERSION.fullmatch(code.text)]
+    codes = [
+        code for code in mentions.identifiers if code.start not in starts and not _VERSION_NUMBER.fullmatch(code.text)
+    ]
     return sorted((*figures, *codes), key=lambda mention: mention.start)
 
 

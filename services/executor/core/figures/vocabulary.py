@@ -19,7 +19,7 @@ from shared.domain.keywords import stem
 _LANGUAGES = ("en", "de", "fr")
 _LANGUAGES_OF_MONTHS = (*_LANGUAGES, "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
 _SHORTEST_NAME = 3  # "di" and "do" are words before they are weekdays
-TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+TRUTH_VALUES_BY_WORD = {"true": True, "yes": True, "false": False, "no": False}
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
 
 
@@ -145,7 +145,7 @@ def likely_languages(words: Iterable[str]) -> tuple[str, ...]:
 
 _TOKEN = re.compile(r"(?P<digits>\d+)(?:(?:st|nd|rd|th|er|re|ème)(?!\w))?|[Qq][1-4](?!\w)|[^\W\d_]+(?:-[^\W\d_]+)*")
 _DIGITS = re.compile(r"\d+")
-_LEAST_ALONE = 0.0  # the least number that text2num reports alone
+_LEAST_NUMBER_ALONE = 0.0  # the least number that text2num reports alone
 
 
 class WrittenToken(NamedTuple):
@@ -199,7 +199,7 @@ def read_spelled_numbers(text: str, tokens: Sequence[WrittenToken], languages: S
     read_indices: set[int] = set()
     numbers: list[SpelledNumber] = []
     for language in languages:
-        for number in find_spoken_numbers(spoken, language, _LEAST_ALONE):
+        for number in find_spoken_numbers(spoken, language, _LEAST_NUMBER_ALONE):
             is_letter = number.end == number.start + 1 and len(tokens[number.start].text) == 1  # the "o" of "o'clock"
             if not is_letter and read_indices.isdisjoint(range(number.start, number.end)):
                 read_indices.update(range(number.start, number.end))
@@ -437,7 +437,7 @@ def _spaced_stems(text: str) -> str:
     return f" {' '.join(map(stem, spaced_words(text).split()))} "
 
 
-_CONDITION = re.compile(
+_WORDS_OF_CONDITION = re.compile(
     r"\b(?:if|unless|when|whenever|once|only|until|provided|otherwise|except|whether|where|wherever|should|as long as|"
     r"in (?:that |this |which )?case|as soon as|depending|"
     r"wenn|falls|sofern|sobald|nur|solange|ob|si|sauf|seulement|lorsque|quand|cuando|siempre|solo|sólo|salvo|se)\b",
@@ -447,4 +447,4 @@ _CONDITION = re.compile(
 
 def has_condition(text: str) -> bool:
     """Whether a text makes something depend on a condition."""
-    return _CONDITION.search(text) is not None
+    return _WORDS_OF_CONDITION.search(text) is not None

@@ -46,15 +46,15 @@ def refuse_bad_builtin_processes() -> None:
         refuse_bad_template(template)
 
 
-def refuse_bad_template(template: ProcessTemplate, *, synthesized: bool = False) -> None:
+def refuse_bad_template(template: ProcessTemplate, *, is_synthesized: bool = False) -> None:
     """Raises ``BadTemplate``, naming everything that is wrong with the template."""
-    problems = tuple(find_template_problems(template, synthesized=synthesized))
+    problems = tuple(find_template_problems(template, is_synthesized=is_synthesized))
     if problems:
         raise BadTemplate(f"{template.process_type or 'a process without a name'}: {'; '.join(problems)}")
 
 
-def find_template_problems(template: ProcessTemplate, *, synthesized: bool = False) -> Iterator[str]:
-    """Yields a sentence for each thing that is wrong with a template. A ``synthesized`` one must have POLICY_CHECK."""
+def find_template_problems(template: ProcessTemplate, *, is_synthesized: bool = False) -> Iterator[str]:
+    """Yields a sentence for each thing that is wrong with a template. A synthesized one must have POLICY_CHECK."""
     if not template.process_type.strip():
         yield "it has no process_type"
     states = template.states
@@ -67,7 +67,7 @@ def find_template_problems(template: ProcessTemplate, *, synthesized: bool = Fal
     positions = [_STATES_IN_ORDER.index(state) for state in states]
     if positions != sorted(set(positions)):
         yield f"each state stands once, in the order {', '.join(_STATES_IN_ORDER)}"
-    needed = (FsmState.ASSESS, FsmState.POLICY_CHECK) if synthesized else (FsmState.ASSESS,)
+    needed = (FsmState.ASSESS, FsmState.POLICY_CHECK) if is_synthesized else (FsmState.ASSESS,)
     missing = [state for state in needed if state not in states]
     if missing and any(state in _STATES_THAT_WRITE for state in states):
         yield f"it writes without {' and '.join(missing)} before"
@@ -184,7 +184,7 @@ def general_template_with_approval(kind: str) -> ProcessTemplate:
 
 def _refuse_unusable_template(template: ProcessTemplate) -> None:
     """Raises ``BadTemplate`` if something is wrong with the template, or it has no MUTATE."""
-    refuse_bad_template(template, synthesized=True)
+    refuse_bad_template(template, is_synthesized=True)
     if FsmState.MUTATE not in template.states:
         raise BadTemplate(f"{template.process_type} has no MUTATE: nothing that its tasks ask for could be done")
 
