@@ -8,7 +8,7 @@ from services.executor.core.process.rules import describe_unanswered_concern, de
 from services.executor.core.reads.server_call import content_as_received
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.dossier import Progress, binding_hash
-from services.executor.core.session.values import Fact, NamedValue
+from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.core.tools.shorten import shorten_to_first_rows
 from services.executor.ports.turns import Notice
@@ -42,7 +42,7 @@ def collect_approval_evidence(progress: Progress, verdict: Verdict, task: str, k
     dossier = progress.dossier
     calls = dossier.plan.every_call if dossier.plan else ()
     sources = tuple(source for call in calls for source in _list_argument_sources(call))
-    found = compute_figures(progress.template, dossier.facts, task, keys)
+    figures = compute_figures(progress.template, dossier.facts, task, keys)
     return Grounds(
         rules=tuple(map(_build_rule_ground, verdict.triggered_rules)),
         policy_hash=verdict.policy_hash,
@@ -51,7 +51,7 @@ def collect_approval_evidence(progress: Progress, verdict: Verdict, task: str, k
         reads=tuple(_build_read_ground(fact, sources, dossier.values) for fact in dossier.facts[:_MOST_READS]),
         figures=tuple(map(_build_figure_ground, dossier.values)),
         not_known=(
-            *describe_unknown_inputs(progress.template, dossier, found, keys),
+            *describe_unknown_inputs(progress.template, dossier, figures, keys),
             *filter(None, (describe_unanswered_concern(progress, keys),)),
         ),
     )
@@ -73,10 +73,10 @@ def _build_rule_ground(rule: TriggeredRule) -> RuleGround:
 
 def _list_argument_sources(call: PlannedCall) -> Iterator[ArgumentSource]:
     for argument, value in call.arguments.items():
-        inside = (f"{argument}.", f"{argument}[")
-        origins = [one for one in call.origins if one.argument == argument or one.argument.startswith(inside)]
-        found = {"call_id": call.call_id, "argument": argument, **_describe_source(value, origins)}
-        yield ArgumentSource.model_validate(found)
+        prefixes = (f"{argument}.", f"{argument}[")
+        origins = [origin for origin in call.origins if f"{origin.argument}.".startswith(prefixes)]
+        source_fields = {"call_id": call.call_id, "argument": argument, **_describe_source(value, origins)}
+        yield ArgumentSource.model_validate(source_fields)
 
 
 def _describe_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
@@ -85,40 +85,43 @@ def _describe_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
     """
     if calls := [*referenced_calls(value)]:
         return {"source": "call", "ref": ", ".join(dict.fromkeys(calls))}
-    named = next((one for one in origins if one.source != "none"), None)
-    return {"source": named.source, "ref": named.ref.replace(" ", ".", 1)} if named else {"source": "words"}
+    known = next((origin for origin in origins if origin.source != "none"), None)
+    return {"source": known.source, "ref": known.ref.replace(" ", ".", 1)} if known else {"source": "words"}
 
 
 def _build_read_ground(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadGround:
-    from_results = (one for one in sources if one.source == "result")
-    within = (f"{fact.ref}.", f"{fact.ref}[")
-    arguments = [one for one in from_results if one.ref == fact.ref or one.ref.startswith(within)]
-    figures = [one for one in values if any((of.source, of.ref) == ("result", fact.ref) for of in one.operands)]
-    supports = (*(f"{one.call_id}.{one.argument}" for one in arguments), *(f"value {one.name}" for one in figures))
-    most = _SHOWN if supports else _MENTIONED
-    seen, left_out = shorten_to_first_rows(content_as_received(fact), most)
-    shows = dumps(seen)
+    result_sources = (source for source in sources if source.source == "result")
+    prefixes = (f"{fact.ref}.", f"{fact.ref}[")
+    arguments = [source for source in result_sources if f"{source.ref}.".startswith(prefixes)]
+    supports = [f"{argument.call_id}.{argument.argument}" for argument in arguments]
+    for value in values:
+        if any((operand.source, operand.ref) == ("result", fact.ref) for operand in value.operands):
+            supports.append(f"value {value.name}")
+    most_characters = _SHOWN if supports else _MENTIONED
+    shown_rows, rows_left_out = shorten_to_first_rows(content_as_received(fact), most_characters)
+    shown_text = dumps(shown_rows)
     return ReadGround(
         ref=fact.ref,
         connection_id=fact.connection_id,
         tool=fact.tool,
         arguments_json=fact.arguments_json,
-        shows=shows[:most],
-        cut=bool(left_out) or len(shows) > most,
+        shows=shown_text[:most_characters],
+        cut=bool(rows_left_out) or len(shown_text) > most_characters,
         ok=fact.ok,
-        note=" ".join(filter(None, (fact.note, left_out))),
-        supports=supports,
+        note=" ".join(filter(None, (fact.note, rows_left_out))),
+        supports=tuple(supports),
     )
 
 
 def _build_figure_ground(value: NamedValue) -> FigureGround:
-    operands = tuple(
-        f"{one.ref}.{one.path}".rstrip(".")
-        if one.source == "result"
-        else f"{one.source} {one.ref or one.literal}".strip()
-        for one in value.operands
-    )
+    operands = tuple(map(_describe_operand, value.operands))
     return FigureGround(name=value.name, value=value.value, operation=value.operation, operands=operands)
+
+
+def _describe_operand(operand: Operand) -> str:
+    if operand.source == "result":
+        return f"{operand.ref}.{operand.path}".rstrip(".")
+    return f"{operand.source} {operand.ref or operand.literal}".strip()
 
 
 def calls_as_json(plan: WritePlan) -> list[Json]:
@@ -133,7 +136,9 @@ def _call_as_json(call: PlannedCall) -> JsonObject:
         "tool": call.tool,
         "part": call.part,
         "arguments": call.arguments,
-        "origins": [{"argument": o.argument, "source": o.source, "ref": o.ref} for o in call.origins],
+        "origins": [
+            {"argument": origin.argument, "source": origin.source, "ref": origin.ref} for origin in call.origins
+        ],
         **({"on_failure": call.on_failure} if call.on_failure != "stop" else {}),
         **({"compensation": _call_as_json(call.compensation)} if call.compensation else {}),
         **({"idempotency_field": call.idempotency_field} if call.idempotency_field else {}),
@@ -151,7 +156,7 @@ def ask_for_approval(
     now: datetime,
     hours: float,
     needed: int,
-    why: tuple[str, ...] = (),
+    reasons: tuple[str, ...] = (),
     confirmation: ConfirmationStep | None = None,
     ladder: tuple[LadderRung, ...] = (),
     grounds: Grounds | None = None,
@@ -163,27 +168,27 @@ def ask_for_approval(
     tenant's ``ladder``; a level on it may ask for more people, never for fewer than ``needed``.
     """
     binding = binding_hash(verdict)
-    number: list[Json] = [confirmation.number] if confirmation else []
-    first = find_rung(ladder, verdict.escalation_level)
-    later = tuple(  # with nothing left to look up when its time comes
+    step_numbers: list[Json] = [confirmation.number] if confirmation else []
+    first_rung = find_rung(ladder, verdict.escalation_level)
+    later_rungs = tuple(  # with nothing left to look up when its time comes
         rung.model_copy(update={"hours": rung.hours or hours, "approvers": max(needed, rung.approvers)})
         for rung in rungs_above(ladder, verdict.escalation_level)
     )
     return Approval(
-        approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat(), *number])[:16],
+        approval_id=digest([plan.task_id, plan.hash, binding, now.isoformat(), *step_numbers])[:16],
         task_id=plan.task_id,
         plan=plan,
         plan_hash=plan.hash,
         verdict_hash=binding,
         level=verdict.escalation_level,
         requester_id=requester_id,
-        reasons=(*why, *verdict.reasons),
-        needed=max(needed, first.approvers) if first else needed,
+        reasons=(*reasons, *verdict.reasons),
+        needed=max(needed, first_rung.approvers) if first_rung else needed,
         asked_at=now,
-        deadline=now + timedelta(hours=(first.hours if first else None) or hours),
+        deadline=now + timedelta(hours=(first_rung.hours if first_rung else None) or hours),
         confirmation=confirmation,
         grounds=grounds or Grounds(),
-        ladder=later,
+        ladder=later_rungs,
         notices=notices,
     )
 
@@ -195,14 +200,14 @@ def escalate_approval(approval: Approval, now: datetime) -> Approval | None:
     if not approval.ladder:
         return None
     rung, *later = approval.ladder
-    passed = Escalation(level=approval.level, deadline=approval.deadline, at=now)
+    escalation = Escalation(level=approval.level, deadline=approval.deadline, at=now)
     return approval.model_copy(
         update={
             "level": rung.level,
             "needed": max(rung.approvers, len(approval.decisions) + 1),
             "deadline": now + timedelta(hours=rung.hours or 0),
             "ladder": tuple(later),
-            "escalations": (*approval.escalations, passed),
+            "escalations": (*approval.escalations, escalation),
         }
     )
 
@@ -218,11 +223,10 @@ def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
     word = str(turn.data.get("decision", "")).strip().lower()
     if word not in ("approve", "reject"):
         raise InvalidDecision('a decision is "approve" or "reject"')
-    decision = Decision(
-        approve=word == "approve", by=turn.principal, at=now, comment=str(turn.data.get("comment") or "")
-    )
+    comment = str(turn.data.get("comment") or "")
+    decision = Decision(approve=word == "approve", by=turn.principal, at=now, comment=comment)
     decisions, status = (*approval.decisions, decision), ApprovalStatus.WAITING
-    if any(not one.approve for one in decisions):
+    if any(not decision.approve for decision in decisions):
         status = ApprovalStatus.REJECTED
     elif len(decisions) >= approval.needed:
         status = ApprovalStatus.APPROVED
@@ -236,23 +240,23 @@ def is_expired(approval: Approval, now: datetime) -> bool:
 def write_approver_brief(approval: Approval) -> str:
     """The text for the approver: the exact calls, why a person is asked, who may answer, until when, and how."""
     calls = [line for call in approval.plan.calls for line in _call_lines(call)]
-    why = [f"- {reason}" for reason in approval.reasons]
-    unknown = [f"- {one}" for one in approval.grounds.not_known if one not in approval.reasons]
-    confirmed = approval.confirmation.given if approval.confirmation else ()  # each was given on the same calls
+    reasons = [f"- {reason}" for reason in approval.reasons]
+    unknown = [f"- {fact}" for fact in approval.grounds.not_known if fact not in approval.reasons]
+    confirmations = approval.confirmation.given if approval.confirmation else ()  # each was given on the same calls
+    confirmed = [f"Confirmed before: {step.about} by {', '.join(step.by)}" for step in confirmations]
+    missed = ((who_decides(escalation.level), _format_time(escalation.deadline)) for escalation in approval.escalations)
+    escalated = [f"Not decided by {deciders} before {deadline}." for deciders, deadline in missed]
     ladder = approval.ladder
     silence = f"then it goes on to {who_decides(ladder[0].level)}." if ladder else "no answer means no."
     return "\n".join(
         [
             f"{_question_title(approval)} needed from {_describe_approvers(approval)} before these calls are made.",
-            *(f"Confirmed before: {one.about} by {', '.join(one.by)}" for one in confirmed),
-            *(
-                f"Not decided by {who_decides(one.level)} before {_format_time(one.deadline)}."
-                for one in approval.escalations
-            ),
+            *confirmed,
+            *escalated,
             "Proposed calls:",
             *calls,
             f"The plan's hash: {approval.plan_hash}",
-            *(["Because:", *why] if why else []),
+            *(["Because:", *reasons] if reasons else []),
             *(["Not known:", *unknown] if unknown else []),
             f"Answer with exactly 'approve' or 'reject' before {_format_time(approval.deadline)}; {silence}",
         ]
@@ -261,7 +265,7 @@ def write_approver_brief(approval: Approval) -> str:
 
 def describe_approval(approval: Approval) -> JsonObject:
     """The approval as data for programs: what is asked, of whom, and the decisions so far."""
-    asked = approval.confirmation
+    step = approval.confirmation
     return {
         "approval_id": approval.approval_id,
         "status": approval.status.value,
@@ -271,50 +275,52 @@ def describe_approval(approval: Approval) -> JsonObject:
         "needed": approval.needed,
         "decisions": [
             {
-                "approve": one.approve,
-                "by": one.by.id,
-                "verified": one.by.verified,
-                "at": one.at.isoformat(),
-                "comment": one.comment,
+                "approve": decision.approve,
+                "by": decision.by.id,
+                "verified": decision.by.verified,
+                "at": decision.at.isoformat(),
+                "comment": decision.comment,
             }
-            for one in approval.decisions
+            for decision in approval.decisions
         ],
         "reasons": list(approval.reasons),
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
-        "escalated_from": [one.level for one in approval.escalations],
+        "escalated_from": [escalation.level for escalation in approval.escalations],
         "goes_on_to": [rung.level for rung in approval.ladder],
-        "confirmation": {"about": asked.about, "number": asked.number, "of": asked.of} if asked else None,
-        "confirmed": [{"about": one.about, "by": list(one.by)} for one in asked.given] if asked else [],
+        "confirmation": {"about": step.about, "number": step.number, "of": step.of} if step else None,
+        "confirmed": [{"about": confirmation.about, "by": list(confirmation.by)} for confirmation in step.given]
+        if step
+        else [],
     }
 
 
 def describe_refused_approval(approval: Approval) -> str:
     """A sentence on why an approval was refused: its deadline passed, or somebody rejected it."""
-    asked = approval.confirmation
-    return f"{_question_title(approval)}: {_describe_refusal(approval)}" if asked else _describe_refusal(approval)
+    step = approval.confirmation
+    return f"{_question_title(approval)}: {_describe_refusal(approval)}" if step else _describe_refusal(approval)
 
 
 def _describe_refusal(approval: Approval) -> str:
     if approval.status is ApprovalStatus.EXPIRED:
         return f"not approved: no decision before {_format_time(approval.deadline)}; nothing was written"
-    no = next(decision for decision in approval.decisions if not decision.approve)
-    comment = f": {no.comment}" if no.comment else ""
-    return f"rejected by {no.by.id}{comment}; nothing was written"
+    rejection = next(decision for decision in approval.decisions if not decision.approve)
+    comment = f": {rejection.comment}" if rejection.comment else ""
+    return f"rejected by {rejection.by.id}{comment}; nothing was written"
 
 
 def _question_title(approval: Approval) -> str:
-    asked = approval.confirmation
-    return f"Confirmation {asked.number} of {asked.of} ({asked.about})" if asked else "Approval"
+    step = approval.confirmation
+    return f"Confirmation {step.number} of {step.of} ({step.about})" if step else "Approval"
 
 
 def _describe_approvers(approval: Approval) -> str:
-    who = who_decides(approval.level)
+    deciders = who_decides(approval.level)
     if approval.needed == 1:
-        return who
-    given = [decision.by.id for decision in approval.decisions if decision.approve]
-    so_far = f"; {len(given)} of {approval.needed} given, by {', '.join(given)}" if given else ""
-    return f"{who} ({approval.needed} different people{so_far})"
+        return deciders
+    approvers = [decision.by.id for decision in approval.decisions if decision.approve]
+    so_far = f"; {len(approvers)} of {approval.needed} given, by {', '.join(approvers)}" if approvers else ""
+    return f"{deciders} ({approval.needed} different people{so_far})"
 
 
 def _format_time(at: datetime) -> str:
@@ -343,42 +349,42 @@ def _format_call(call: PlannedCall) -> str:
 
 
 def finalize_approval(
-    approval: Approval | None, decided: Approval | None, now: Approval | None, carried_out: Container[str] = ()
+    approval: Approval | None, decided: Approval | None, present: Approval | None, carried_out: Container[str] = ()
 ) -> Approval | None:
-    """The approval with its final status; None if it was not waiting, or still is the present one (``now``).
+    """The approval with its final status; None if it was not waiting, or still is the ``present`` one. ``decided``: it
+    with the turn's decision, if there was one.
 
-    It stays APPROVED if ``now`` is None or about the same plan and verdict, or if its plan's hash is in
+    It stays APPROVED if ``present`` is None or about the same plan and verdict, or if its plan's hash is in
     ``carried_out``; else it ends SUPERSEDED.
     """
-    if (
-        approval is None
-        or approval.status is not ApprovalStatus.WAITING
-        or (now and now.approval_id == approval.approval_id)
-    ):
+    if approval is None or approval.status is not ApprovalStatus.WAITING:
+        return None
+    if present and present.approval_id == approval.approval_id:
         return None
     ended = decided if decided and decided.approval_id == approval.approval_id else approval
-    same = now is None or (now.plan_hash, now.verdict_hash) == (approval.plan_hash, approval.verdict_hash)
-    if ended.status is ApprovalStatus.APPROVED and (same or ended.plan_hash in carried_out):
+    is_same_plan = present is None or present.plan_hash == approval.plan_hash
+    is_same_question = is_same_plan and (present is None or present.verdict_hash == approval.verdict_hash)
+    if ended.status is ApprovalStatus.APPROVED and (is_same_question or ended.plan_hash in carried_out):
         return ended
     return ended.model_copy(update={"status": ApprovalStatus.SUPERSEDED})
 
 
 def find_approval_notices(
-    before: Approval | None, after: Approval | None, settled: Approval | None
+    before: Approval | None, after: Approval | None, replaced: Approval | None
 ) -> Iterator[Notice]:
-    """Yields the notices to send because a turn changed its approval from ``before`` to ``after``. ``settled`` is an
-    approval that ended in the same turn and was replaced.
+    """Yields the notices to send because a turn changed its approval from ``before`` to ``after``. ``replaced`` is an
+    approval that ended in the same turn and gave way to ``after``.
     """
-    if settled is not None and settled.notices:
-        yield _build_notice(NoticeEvent.DECIDED, settled)
+    if replaced is not None and replaced.notices:
+        yield _build_notice(NoticeEvent.DECIDED, replaced)
     if after is None or not after.notices:
         return
     if before is None or before.approval_id != after.approval_id:
         if after.status is ApprovalStatus.WAITING:
             yield _build_notice(NoticeEvent.WAITING, after)
     elif after.status is not before.status:
-        expired = after.status is ApprovalStatus.EXPIRED
-        yield _build_notice(NoticeEvent.EXPIRED if expired else NoticeEvent.DECIDED, after)
+        has_expired = after.status is ApprovalStatus.EXPIRED
+        yield _build_notice(NoticeEvent.EXPIRED if has_expired else NoticeEvent.DECIDED, after)
     elif len(after.escalations) > len(before.escalations):
         yield _build_notice(NoticeEvent.ESCALATED, after)
 

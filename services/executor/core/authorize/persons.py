@@ -61,8 +61,8 @@ def reasons_to_ask_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, 
     """The reasons to ask a person that come from no rule: doubtful sources of arguments, the process's own wish for two
     people, and writes to which no rule applies.
     """
-    found = (*_reasons_of_arguments(ctx, progress), *_reasons_of_process(ctx, progress))
-    return (*found, *_reasons_of_tenant(ctx, progress))
+    reasons = (*_reasons_of_arguments(ctx, progress), *_reasons_of_process(ctx, progress))
+    return (*reasons, *_reasons_of_tenant(ctx, progress))
 
 
 def _reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
@@ -70,26 +70,23 @@ def _reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ..
     trust, records that the task does not mention, and values that contradict the task's words.
     """
     plan = progress.dossier.plan
-    found = [(call.tool, origin) for call in (plan.calls if plan else ()) for origin in call.origins]
-    free = (
-        f"{tool}: {origin.argument} stands only in free text ({origin.ref})"
-        for tool, origin in found
-        if origin.free_text and not is_trusted_place(origin.ref, ctx.tenant.trusted_texts)
-    )
-    untold = (
-        f"{tool}: no word of the task tells of the record in {origin.argument} ({origin.ref})"
-        for tool, origin in found
-        if origin.untold
-    )
-    against = (f"{tool}: {origin.against}" for tool, origin in found if origin.against)
-    return (*free, *untold, *against)
+    origins_with_tool = [(call.tool, origin) for call in (plan.calls if plan else ()) for origin in call.origins]
+    untrusted: list[str] = []
+    unmentioned: list[str] = []
+    for tool, origin in origins_with_tool:
+        if origin.free_text and not is_trusted_place(origin.ref, ctx.tenant.trusted_texts):
+            untrusted.append(f"{tool}: {origin.argument} stands only in free text ({origin.ref})")
+        if origin.untold:
+            unmentioned.append(f"{tool}: no word of the task tells of the record in {origin.argument} ({origin.ref})")
+    contradictions = (f"{tool}: {origin.against}" for tool, origin in origins_with_tool if origin.against)
+    return (*untrusted, *unmentioned, *contradictions)
 
 
 def _reasons_of_process(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    if found := find_two_person_concern(progress, ctx.toolbox.keys):
-        return (f"the process asks for two different people, because of {found}",)
-    left = describe_unanswered_concern(progress, ctx.toolbox.keys) if ctx.tenant.strict_processes else None
-    return (left,) if left else ()
+    if concern := find_two_person_concern(progress, ctx.toolbox.keys):
+        return (f"the process asks for two different people, because of {concern}",)
+    open_concern = describe_unanswered_concern(progress, ctx.toolbox.keys) if ctx.tenant.strict_processes else None
+    return (open_concern,) if open_concern else ()
 
 
 def _reasons_of_tenant(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
@@ -108,13 +105,14 @@ def tools_without_rule(verdict: Verdict, plan: WritePlan | None) -> tuple[str, .
     """
     calls = plan.every_call if plan else ()
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls
-    acting = {rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(POLICY_MARK)}
-    if verdict.ruled_calls is None or None in acting:  # of an older policy service, or about the task's text
-        return () if acting else tuple(call.tool for call in changes) or ("",)
-    ruled = {
-        call_id for call_id, ids in verdict.ruled_calls.items() if any(not one.startswith(POLICY_MARK) for one in ids)
-    }
-    return tuple(call.tool for call in changes if call.call_id not in ruled | acting)
+    triggered_ids = {rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(POLICY_MARK)}
+    if verdict.ruled_calls is None or None in triggered_ids:  # of an older policy service, or about the task's text
+        return () if triggered_ids else tuple(call.tool for call in changes) or ("",)
+    ruled_ids = {*triggered_ids}
+    for call_id, rule_ids in verdict.ruled_calls.items():
+        if any(not rule_id.startswith(POLICY_MARK) for rule_id in rule_ids):
+            ruled_ids.add(call_id)
+    return tuple(call.tool for call in changes if call.call_id not in ruled_ids)
 
 
 def _may_end_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
@@ -128,9 +126,9 @@ def _may_end_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
 
 def release_still_holds(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict) -> bool:
     """Whether a plan that was released may still be carried out under the renewed ``verdict`` on ``fresh`` inputs."""
-    before, was_asked = progress.dossier.verdict, needs_person(ctx, progress)
+    verdict_before, was_asked = progress.dossier.verdict, needs_person(ctx, progress)
     asks_now = needs_person(ctx, progress.update_dossier(verdict=verdict)) and not was_asked
-    if before is not None and binding_hash(verdict) == binding_hash(before) and not asks_now:
+    if verdict_before is not None and binding_hash(verdict) == binding_hash(verdict_before) and not asks_now:
         return True  # it is the same verdict, and asks nobody whom it did not ask before
     if progress.dossier.approved_hash is None:
         return False
@@ -139,10 +137,8 @@ def release_still_holds(ctx: TurnContext, progress: Progress, fresh: Progress, v
 
 def release_plan(progress: Progress, note: str, *, by_person: bool = False, level: str | None = None) -> Progress:
     """The progress with its present plan released: it may be carried out while its hash stays the same."""
-    approved = progress.dossier.present_plan.hash
-    return progress.update_dossier(
-        approved_hash=approved, approval_note=note, by_person=by_person, approved_level=level
-    )
+    release = {"approved_hash": progress.dossier.present_plan.hash, "approval_note": note}
+    return progress.update_dossier(**release, by_person=by_person, approved_level=level)
 
 
 def is_approval_awaited(approval: Approval, progress: Progress) -> bool:
@@ -157,9 +153,9 @@ def is_approval_awaited(approval: Approval, progress: Progress) -> bool:
 
 def apply_approval(progress: Progress, approval: Approval) -> Progress:
     """The progress after an approval: the plan is released, or waits for the template's next confirmation."""
-    by = ", ".join(decision.by.id for decision in approval.decisions)
+    approvers = ", ".join(decision.by.id for decision in approval.decisions)
     if approval.confirmation is None:
-        return release_plan(progress, f"approved by {by}", by_person=True, level=approval.level)
+        return release_plan(progress, f"approved by {approvers}", by_person=True, level=approval.level)
     confirmation = GivenConfirmation(
         about=approval.confirmation.about,
         by=tuple(decision.by.id for decision in approval.decisions),
@@ -171,16 +167,17 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
     confirmed = progress.model_copy(update={"confirmed": (*_confirmations_given(progress), confirmation)})
     if next_confirmation(confirmed) is not None:
         return reopen_approval_gate(confirmed)
-    note = "; ".join(f"{one.about}: confirmed by {', '.join(one.by)}" for one in confirmed.confirmed)
+    note = "; ".join(f"{given.about}: confirmed by {', '.join(given.by)}" for given in confirmed.confirmed)
     return release_plan(confirmed, note, by_person=True, level=approval.level)
 
 
 def next_confirmation(progress: Progress) -> ConfirmationStep | None:
     """The next of the template's confirmations that the present plan still needs; None if it needs none."""
-    wanted, given = progress.template.confirmations, _confirmations_given(progress)
-    if len(given) >= len(wanted):
+    steps, confirmations = progress.template.confirmations, _confirmations_given(progress)
+    count = len(confirmations)
+    if count >= len(steps):
         return None
-    return ConfirmationStep(about=wanted[len(given)], number=len(given) + 1, of=len(wanted), given=given)
+    return ConfirmationStep(about=steps[count], number=count + 1, of=len(steps), given=confirmations)
 
 
 def _confirmations_given(progress: Progress) -> tuple[GivenConfirmation, ...]:
@@ -188,15 +185,15 @@ def _confirmations_given(progress: Progress) -> tuple[GivenConfirmation, ...]:
     plan, verdict = progress.dossier.plan, progress.dossier.verdict
     if plan is None or verdict is None:
         return ()
-    held = (plan.hash, binding_hash(verdict))
-    return tuple(one for one in progress.confirmed if (one.plan_hash, one.verdict_hash) == held)
+    on_plan = (confirmation for confirmation in progress.confirmed if confirmation.plan_hash == plan.hash)
+    return tuple(confirmation for confirmation in on_plan if confirmation.verdict_hash == binding_hash(verdict))
 
 
 def reopen_approval_gate(progress: Progress) -> Progress:
     """The progress back in APPROVAL_GATE, its plan no longer released. Confirmations on the plan still count."""
-    gated = progress.model_copy(update={"path": machine.with_approval_gate(progress.path)})
-    shut: dict[str, object] = {"approved_hash": None, "approval_note": None, "by_person": False, "approved_level": None}
-    return gated.move_to(FsmState.APPROVAL_GATE).update_dossier(**shut)
+    gated_progress = progress.model_copy(update={"path": machine.with_approval_gate(progress.path)})
+    cleared: dict[str, object] = dict.fromkeys(("approved_hash", "approval_note", "approved_level"))
+    return gated_progress.move_to(FsmState.APPROVAL_GATE).update_dossier(**cleared, by_person=False)
 
 
 def plan_state_path(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
@@ -218,10 +215,10 @@ def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None
     if not needs_person(ctx, progress):
         return None
     level, count, steps = verdict.escalation_level, count_persons_needed(ctx, progress), progress.template.confirmations
-    who = who_decides(level)
-    asked = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress))
-    asked = (*asked, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
-    return f"{who}{f' ({count} different people)' if count > 1 else ''}: {'; '.join(asked)}"
+    deciders = who_decides(level)
+    reasons = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress))
+    reasons = (*reasons, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
+    return f"{deciders}{f' ({count} different people)' if count > 1 else ''}: {'; '.join(reasons)}"
 
 
 def answer_with_escalation(progress: Progress) -> str:
@@ -231,5 +228,5 @@ def answer_with_escalation(progress: Progress) -> str:
     answer, verdict = progress.dossier.answer or "", progress.dossier.verdict
     if progress.state is not FsmState.ESCALATE or verdict is None or is_json_list(answer):
         return answer
-    why = dict.fromkeys(rule.sentence for rule in verdict.triggered_rules if rule.action is RuleAction.ESCALATE)
-    return f"{answer.rstrip()}\n\nEscalated to {verdict.escalation_level or 'a person'}: {'; '.join(why)}"
+    reasons = dict.fromkeys(rule.sentence for rule in verdict.triggered_rules if rule.action is RuleAction.ESCALATE)
+    return f"{answer.rstrip()}\n\nEscalated to {verdict.escalation_level or 'a person'}: {'; '.join(reasons)}"

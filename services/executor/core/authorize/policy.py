@@ -43,21 +43,21 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import RuleAction
 
-_MOST_NAMED = 3  # calls that a refusal names
+_MOST_CALLS_NAMED = 3  # in a refusal
 _MOST_ROWS = 50  # of a call that are judged one by one
-_MOST_OF_PLAN = 400  # of all its calls
+_MOST_ROWS_OF_PLAN = 400  # of all its calls
 
 
 async def request_verdict(
-    ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, part_of: WritePlan | None = None
+    ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, larger_plan: WritePlan | None = None
 ) -> contracts.Verdict:
-    """Asks the policy service for a fresh verdict on the dossier's plan. With ``part_of``, that plan is one call of a
-    larger one, whose hash the verdict then carries.
+    """Asks the policy service for a fresh verdict on the dossier's plan. With ``larger_plan``, that plan is one call of this
+    one, whose hash the verdict then carries.
 
     Raises ``Failed`` if the service cannot be reached or answers about another plan.
     """
     request = build_verdict_request(ctx, template, dossier, await _read_history(ctx, dossier))
-    request = request.model_copy(update={"plan_hash": part_of.hash}) if part_of else request
+    request = request.model_copy(update={"plan_hash": larger_plan.hash}) if larger_plan else request
     try:
         verdict = await ctx.ports.policy.evaluate(request)
     except PolicyUnavailable as error:
@@ -66,7 +66,7 @@ async def request_verdict(
         raise Failed(
             "no policy verdict, so nothing was written: the service answered about another plan", "policy_service"
         )
-    if part_of is None:
+    if larger_plan is None:
         ctx.journal.judged_plan, ctx.journal.judged_at = request.plan_hash or "", ctx.journal.now
     return verdict
 
@@ -106,8 +106,8 @@ def _list_blocked_calls(verdict: contracts.Verdict, plan: WritePlan | None) -> s
     calls = [call for call in plan.every_call if call.call_id in ids] if plan else []
     if plan is None or not calls or len(calls) == len(tuple(plan.every_call)):
         return ""
-    more = f" and {len(calls) - _MOST_NAMED} more" if len(calls) > _MOST_NAMED else ""
-    return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_MOST_NAMED])}{more})"
+    more = f" and {len(calls) - _MOST_CALLS_NAMED} more" if len(calls) > _MOST_CALLS_NAMED else ""
+    return f" ({', '.join(f'{call.tool} {dumps(call.arguments)}' for call in calls[:_MOST_CALLS_NAMED])}{more})"
 
 
 def format_refusal(refusal: contracts.CallRefusal) -> str:
@@ -122,35 +122,30 @@ def build_verdict_request(
     """
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
-    found = compute_figures(template, dossier.facts, ctx.task, ctx.toolbox.keys)
-    policies = (
-        *ctx.policies,
-        *build_process_policy(template, dossier, found, ctx.toolbox.keys, ctx.tenant.strict_processes),
-    )
-    around = _VerdictInputs(
+    figures = compute_figures(template, dossier.facts, ctx.task, ctx.toolbox.keys)
+    is_strict, keys = ctx.tenant.strict_processes, ctx.toolbox.keys
+    policies = (*ctx.policies, *build_process_policy(template, dossier, figures, keys, is_strict))
+    planned = ((made_plan, call) for made_plan in dossier.plans for call in made_plan.calls)
+    calls = [*(call for made_plan, call in planned if not was_not_made(ctx, made_plan, call)), *plan.calls]
+    inputs = _VerdictInputs(
         facts=dossier.facts,
         values=dossier.values,
-        figures=figures_for_rules(dossier.values, found),
+        figures=figures_for_rules(dossier.values, figures),
         process_type=kind,
         policies=policies,
-        most_rows=min(_MOST_ROWS, _MOST_OF_PLAN // max(1, len(plan.calls))),
+        most_rows=min(_MOST_ROWS, _MOST_ROWS_OF_PLAN // max(1, len(plan.calls))),
         asked_names=asked_fields(policies),
         constants=frozenset(name for policy in policies for name in policy.context),
-        remainders=joint_remainders(template, plan.every_call, found, dossier.facts, ctx.toolbox.keys),
+        remainders=joint_remainders(template, plan.every_call, figures, dossier.facts, ctx.toolbox.keys),
         trusts_requests=ctx.limits.trusts_requests,
-        sums=CallSums(
-            [*(call for one in dossier.plans for call in one.calls if not was_not_made(ctx, one, call)), *plan.calls],
-            dossier.facts,
-            ctx.toolbox,
-            tools_named_together(policies),
-        ),
+        sums=CallSums(calls, dossier.facts, ctx.toolbox, tools_named_together(policies)),
         keys=ctx.toolbox.keys,
     )
     values = {} if plan.calls else {value.name: calculated.rule_field_value(value) for value in dossier.values}
     return contracts.EvaluateRequest(
         policies=policies,
         context={**values, "process_type": kind},
-        calls=tuple(_build_call_context(call, around) for call in plan.every_call),
+        calls=tuple(_build_call_context(call, inputs) for call in plan.every_call),
         plan_hash=plan.hash,
         binding=bool(plan.calls),
         history=history,
@@ -180,7 +175,7 @@ def _list_confirmations(dossier: Dossier) -> tuple[contracts.Confirmation, ...]:
     if plan is None or dossier.approved_hash != plan.hash or not dossier.by_person:
         return ()
     level = dossier.approved_level
-    return tuple(contracts.Confirmation(tool=one.tool, level=level, call_id=one.call_id) for one in plan.every_call)
+    return tuple(contracts.Confirmation(tool=call.tool, level=level, call_id=call.call_id) for call in plan.every_call)
 
 
 class _VerdictInputs(NamedTuple):
@@ -223,72 +218,72 @@ class _KnownCallFields(NamedTuple):
         """For each record, its fields whose values differ from the call's; equal sets of fields are given once. A
         record cannot contradict a field in ``own``.
         """
-        known, found = self.merge(), list[JsonObject]()
+        known, contradictions = self.merge(), list[JsonObject]()
         for record in records:
-            shown: JsonObject = {
-                name: value
-                for name, value in record.items()
-                if name not in self.own and value is not None and is_rule_value(value)
-            }
-            other = {name: value for name, value in shown.items() if not shows_same_value(value, known.get(name))}
-            if other and other not in found:
-                found.append(other)
-        return found
+            values = ((name, value) for name, value in record.items() if value is not None and is_rule_value(value))
+            record_fields: JsonObject = {name: value for name, value in values if name not in self.own}
+            others = (name for name, value in record_fields.items() if not shows_same_value(value, known.get(name)))
+            differing_fields = {name: record_fields[name] for name in others}
+            if differing_fields and differing_fields not in contradictions:
+                contradictions.append(differing_fields)
+        return contradictions
 
 
-def _build_call_context(call: PlannedCall, surroundings: _VerdictInputs) -> contracts.CallContext:
+def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.CallContext:
     """The call as the policy service sees it: its fields, those that are unknown, and what records say otherwise."""
-    view = binding.build_call_view(call.tool, call.arguments, surroundings.facts, surroundings.keys)
-    bound = binding.bind_fields(view, surroundings.asked_names)
-    values = calculated.values_as_fields(surroundings.values, view, surroundings.constants)
-    known = _KnownCallFields(_executor_fields(call, surroundings, view), bound.fields, values)
-    asked = fields_asked_of(call.tool, surroundings.policies)
-    scenes = _list_row_fields(call, surroundings) if asked else []
-    differing = [name for name in _find_fields_differing_by_row(call, scenes, bound.recorded) if name in asked]
-    fields = {
-        name: value
-        for name, value in known.merge().items()
-        if name not in differing
-        and (name not in surroundings.constants or name in call.arguments or name in bound.recorded)
-    }
+    view = binding.build_call_view(call.tool, call.arguments, inputs.facts, inputs.keys)
+    bound = binding.bind_fields(view, inputs.asked_names)
+    values = calculated.values_as_fields(inputs.values, view, inputs.constants)
+    known_fields = _KnownCallFields(_executor_fields(call, inputs, view), bound.fields, values)
+    asked_names = fields_asked_of(call.tool, inputs.policies)
+    rows_fields = _list_row_fields(call, inputs) if asked_names else []
+    differing = _find_fields_differing_by_row(call, rows_fields, bound.recorded)
+    differing = [name for name in differing if name in asked_names]
+    left_out = {*differing, *(inputs.constants - call.arguments.keys() - bound.recorded.keys())}
+    fields = {name: value for name, value in known_fields.merge().items() if name not in left_out}
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.named, *bound.beyond)
-    rows = _build_row_contexts(call, surroundings, view, unknown, scenes, fields)
-    sums = surroundings.sums.sum_figures(call, view, bound.fields, surroundings.asked_names, _figures_in_rows(rows))
+    rows = _build_row_contexts(call, inputs, view, unknown, rows_fields, fields)
+    sums = inputs.sums.sum_figures(call, view, bound.fields, inputs.asked_names, _figures_in_rows(rows))
+    is_trusted = inputs.trusts_requests
+    unproven = () if is_trusted else unproven_arguments(call.arguments, view, bound, inputs.values)
     return contracts.CallContext(
         call_id=call.call_id,
         tool=call.tool,
         tool_class=call.tool_class,
         fields=_to_context_fields(fields),
-        unproven=()
-        if surroundings.trusts_requests
-        else unproven_arguments(call.arguments, view, bound, surroundings.values),
-        recorded=tuple(map(_to_context_fields, known.find_contradictions(records))),
-        summed=_to_context_fields({**_find_fields_in_other_shapes(view, asked, surroundings, fields), **sums}),
+        unproven=unproven,
+        recorded=tuple(map(_to_context_fields, known_fields.find_contradictions(records))),
+        summed=_to_context_fields({**_find_fields_in_other_shapes(view, asked_names, inputs, fields), **sums}),
         unknown_fields=unknown,
         rows=rows,
     )
 
 
 def _find_fields_in_other_shapes(
-    view: binding.CallView, names: Iterable[str], surroundings: _VerdictInputs, known: Mapping[str, Json]
+    view: binding.CallView, names: Iterable[str], inputs: _VerdictInputs, known_fields: Mapping[str, Json]
 ) -> JsonObject:
     """What the call may say of the asked fields in other shapes, where that is not what is known: it may set a rule
     off, and clears none.
     """
-    said = {name: view.value_in_other_shape(name) for name in names if "." not in name}
-    return {
-        name: value
-        for name, value in said.items()
-        if value is not None and name not in surroundings.constants and not shows_same_value(value, known.get(name))
-    }
+    stated_values = {name: view.value_in_other_shape(name) for name in names if "." not in name}
+    fields: JsonObject = {}
+    for name, value in stated_values.items():
+        is_stated = value is not None and name not in inputs.constants
+        if is_stated and not shows_same_value(value, known_fields.get(name)):
+            fields[name] = value
+    return fields
 
 
 def _figures_in_rows(rows: Sequence[Mapping[str, contracts.ContextValue]]) -> dict[str, list[Decimal]]:
     """The figures of each field that every row has as a figure."""
     names = frozenset.intersection(*map(frozenset, rows)) if rows else frozenset[str]()
-    read = {name: [read_figure(cast(Json, row[name])) for row in rows] for name in names}
-    return {name: [one for one in some if one is not None] for name, some in read.items() if None not in some}
+    figures_by_name: dict[str, list[Decimal]] = {}
+    for name in names:
+        figures = [figure for row in rows if (figure := read_figure(cast(Json, row[name]))) is not None]
+        if len(figures) == len(rows):
+            figures_by_name[name] = figures
+    return figures_by_name
 
 
 class _RowFields(NamedTuple):
@@ -297,22 +292,25 @@ class _RowFields(NamedTuple):
     fields: Mapping[str, Json]
     unknown: tuple[str, ...]
 
+    def differs_in(self, name: str, value: Json) -> bool:
+        """Whether the row's field is unknown, or has another value."""
+        return name in self.unknown or (name in self.fields and not shows_same_value(self.fields[name], value))
 
-def _list_row_fields(call: PlannedCall, surroundings: _VerdictInputs) -> list[_RowFields]:
+
+def _list_row_fields(call: PlannedCall, inputs: _VerdictInputs) -> list[_RowFields]:
     """The fields of each row of a call that takes several things. Empty for a call without rows, and for one with more
     rows than are judged one by one.
     """
-    given = rows_of_call(call.arguments)
-    rows = [*islice(given.innermost_rows(), surroundings.most_rows + 1)] if given.groups else []
-    scenes: list[_RowFields] = []
-    for row in rows if len(rows) <= surroundings.most_rows else []:
-        bound = binding.bind_fields(
-            binding.build_call_view(call.tool, row.arguments, surroundings.facts, surroundings.keys),
-            surroundings.asked_names,
-        )
-        own = {name: value for name, value in row.fields if not isinstance(value, UnknownValue)}
-        scenes.append(_RowFields({**bound.fields, **own}, tuple(name for name in bound.unknown if name not in own)))
-    return scenes
+    call_rows = rows_of_call(call.arguments)
+    rows = [*islice(call_rows.innermost_rows(), inputs.most_rows + 1)] if call_rows.groups else []
+    rows_fields: list[_RowFields] = []
+    for row in rows if len(rows) <= inputs.most_rows else []:
+        view = binding.build_call_view(call.tool, row.arguments, inputs.facts, inputs.keys)
+        bound = binding.bind_fields(view, inputs.asked_names)
+        own_fields = {name: value for name, value in row.fields if not isinstance(value, UnknownValue)}
+        unknown = tuple(name for name in bound.unknown if name not in own_fields)
+        rows_fields.append(_RowFields({**bound.fields, **own_fields}, unknown))
+    return rows_fields
 
 
 def _find_fields_differing_by_row(
@@ -321,21 +319,14 @@ def _find_fields_differing_by_row(
     """The fields that the records give for the call as a whole, while for one of its rows they are unknown or
     different: a call may name two different invoices.
     """
-    given = {name for name, _ in fields_of_arguments(call.arguments)} if rows else set()
-    return [
-        name
-        for name, value in recorded.items()
-        if name not in given
-        and any(
-            name in one.unknown or (name in one.fields and not shows_same_value(one.fields[name], value))
-            for one in rows
-        )
-    ]
+    argument_names = {name for name, _ in fields_of_arguments(call.arguments)} if rows else set()
+    names = [name for name in recorded if name not in argument_names]
+    return [name for name in names if any(row.differs_in(name, recorded[name]) for row in rows)]
 
 
 def _build_row_contexts(
     call: PlannedCall,
-    surroundings: _VerdictInputs,
+    inputs: _VerdictInputs,
     view: binding.CallView,
     unknown: Sequence[str],
     row_fields: Sequence[_RowFields],
@@ -347,67 +338,65 @@ def _build_row_contexts(
     field that the call edits; each without and with the values calculated from the user's words alone; and each by the
     record that the call names and by the called record's own of that kind. Empty if none of these applies.
     """
-    asked = fields_asked_of(call.tool, surroundings.policies)
-    unknown = [name for name in unknown if name in asked]
+    asked_names = fields_asked_of(call.tool, inputs.policies)
+    unknown = [name for name in unknown if name in asked_names]
     rows: list[JsonObject] = []
-    if surroundings.trusts_requests:  # else what a row says, or an edit, is the request's word alone
-        rows += [{name: one.fields[name] for name in unknown if name in one.fields} for one in row_fields if unknown]
-        if words := calculated.values_not_of_call(surroundings.values, view, surroundings.constants):
-            rows = [both for row in rows or [{}] for both in (row, {**row, **words})]
+    if inputs.trusts_requests:  # else what a row says, or an edit, is the request's word alone
+        rows += [{name: row.fields[name] for name in unknown if name in row.fields} for row in row_fields if unknown]
+        if values_from_words := calculated.values_not_of_call(inputs.values, view, inputs.constants):
+            rows = [variant for row in rows or [{}] for variant in (row, {**row, **values_from_words})]
         for name in unknown:
-            known = [value for value in view.present_and_edited_values(name) if not isinstance(value, UnknownValue)]
-            if known and len(known) == len(view.present_and_edited_values(name)):
-                rows = [{**row, name: value} for row in rows or [{}] for value in known]
-            if len(rows) > surroundings.most_rows:
+            values = view.present_and_edited_values(name)
+            known_values = [value for value in values if not isinstance(value, UnknownValue)]
+            if known_values and len(known_values) == len(values):
+                rows = [{**row, name: value} for row in rows or [{}] for value in known_values]
+            if len(rows) > inputs.most_rows:
                 return ()
-    if by_record := view.fields_by_linked_record(unknown):
-        rows = [_add_fields_to_row(row, fields, known_fields) for row in rows or [{}] for fields in by_record]
+    if fields_by_record := view.fields_by_linked_record(unknown):
+        rows = [_add_fields_to_row(row, fields, known_fields) for row in rows or [{}] for fields in fields_by_record]
     rows = [*{dumps(row): row for row in rows}.values()]
-    return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= surroundings.most_rows else ()
+    return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= inputs.most_rows else ()
 
 
-def _add_fields_to_row(row: JsonObject, fields: Mapping[str, FieldValue], known: Mapping[str, Json]) -> JsonObject:
+def _add_fields_to_row(
+    row: JsonObject, fields: Mapping[str, FieldValue], known_fields: Mapping[str, Json]
+) -> JsonObject:
     """The row with these fields; a ``kind.field`` is added to what is known of that kind."""
     heads = {name.partition(".")[0] for name in fields if "." in name}
-    added: JsonObject = {**row, **{head: known[head] for head in heads - row.keys() if head in known}}
+    known_kinds = {head: known_fields[head] for head in heads - row.keys() if head in known_fields}
+    extended_row: JsonObject = {**row, **known_kinds}
     for name, value in fields.items():
         if not isinstance(value, UnknownValue):
-            binding.set_field(added, name, value)
-    return added
+            binding.set_field(extended_row, name, value)
+    return extended_row
 
 
-def _executor_fields(call: PlannedCall, surroundings: _VerdictInputs, view: binding.CallView) -> JsonObject:
+def _executor_fields(call: PlannedCall, inputs: _VerdictInputs, view: binding.CallView) -> JsonObject:
     """The fields that the executor itself knows of a call; no argument of the same name replaces them."""
-    of_call = calculated.figures_of_call(surroundings.figures, surroundings.values, view)
-    figures = apply_joint_remainders(call.arguments, of_call, surroundings.remainders)
-    known: JsonObject = {"figures": {**figures}} if figures else {}
-    return {
-        **known,
-        "verb": verb_of_tool(call.tool),
-        "tool_class": call.tool_class.value,
-        "process_type": surroundings.process_type,
-    }
+    call_figures = calculated.figures_of_call(inputs.figures, inputs.values, view)
+    figures = apply_joint_remainders(call.arguments, call_figures, inputs.remainders)
+    figures_field: JsonObject = {"figures": {**figures}} if figures else {}
+    tool_fields: JsonObject = {"verb": verb_of_tool(call.tool), "tool_class": call.tool_class.value}
+    return {**figures_field, **tool_fields, "process_type": inputs.process_type}
 
 
 def unproven_arguments(
     arguments: JsonObject, view: binding.CallView, bound: binding.BoundFields, values: Sequence[NamedValue] = ()
 ) -> tuple[str, ...]:
     """The arguments that only the request states: no record around the call and no calculation gives them."""
-    shown = {name: _normalize_figure(value) for name, value in bound.recorded.items()}
-    computed = {
-        _normalize_figure(value.value) for value in values if calculated.is_value_about_call(value, values, view)
-    }
-    given = {
-        **arguments,
-        **{name: value for name, value in fields_of_arguments(arguments) if not isinstance(value, UnknownValue)},
-    }
-    return tuple(
-        name
-        for name, value in given.items()
-        if shown.get(name) != _normalize_figure(value)
-        and _normalize_figure(value) not in computed
-        and not view.names_read_record(name, value)
-    )
+    recorded_values = {name: _normalize_figure(value) for name, value in bound.recorded.items()}
+    values_about_call = (value for value in values if calculated.is_value_about_call(value, values, view))
+    computed_values = {_normalize_figure(value.value) for value in values_about_call}
+    argument_values = {**arguments}
+    for name, value in fields_of_arguments(arguments):
+        if not isinstance(value, UnknownValue):
+            argument_values[name] = value
+    unproven: list[str] = []
+    for name, value in argument_values.items():
+        figure = _normalize_figure(value)
+        if figure not in (recorded_values.get(name), *computed_values) and not view.names_read_record(name, value):
+            unproven.append(name)
+    return tuple(unproven)
 
 
 def _normalize_figure(value: Json) -> str:

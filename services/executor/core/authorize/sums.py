@@ -6,7 +6,7 @@ about; or they name no common record, and differ in an argument that can hardly 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
@@ -38,14 +38,14 @@ from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject
 
-_OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
+_MEASURES_OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
 _PARTY_WORDS = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
 _MOST_ROWS = 100  # of a call that are told apart one by one; beyond it those with just the same names are one
 _MOST_RECORDS = 300  # that rows of a call are told apart by: each is compared with each
-_OF_ONE = frozenset(
+_WORDS_FOR_ONE = frozenset(
     "per rate ratio percent pct percentage price share year month priority level score value reading start end".split()
 )
-_NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
+_KINDS_OF_NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
 _NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
 
@@ -61,24 +61,30 @@ class _NamingArgument(NamedTuple):
         """Yields every name of the record: a word for its kind, and an identifier in comparable form."""
         yield seen_records.name_of_kind(self.reference.noun), identifier_key(self.reference.text)
         for node in self.nodes:
-            yield from (
-                (seen_records.name_of_kind(node.kind), identifier_key(one)) for one in (*node.ids, *node.names[1])
-            )
+            kind = seen_records.name_of_kind(node.kind)
+            yield from ((kind, identifier_key(name)) for name in (*node.ids, *node.names[1]))
+
+    def has_record(
+        self, is_kind: Callable[[seen_records.Noun, seen_records.Noun], bool], kind: seen_records.Noun
+    ) -> bool:
+        return any(is_kind(node.kind, kind) for node in self.nodes)
+
+    def is_key_of(self, kind: seen_records.Noun) -> bool:
+        """Whether the value is a key of a record of this kind that nobody read."""
+        return not self.nodes and seen_records.are_same_kind(self.reference.noun, kind)
 
     @property
     def is_surely_identifier(self) -> bool:
         """Whether the value can hardly be anything but a record's identifier; a plain number may be an amount."""
-        one = self.reference
+        reference = self.reference
         if self.nodes:
             return True
-        if seen_records.may_describe_request(one.noun):
+        if seen_records.may_describe_request(reference.noun):
             return False
-        if one.must_exist and (one.is_id or not one.is_number):
+        if reference.must_exist and (reference.is_id or not reference.is_number):
             return True
-        return (
-            kind_of_identifier(one.text) is not None
-            and kind_of_argument("_".join(one.noun), {}, one.value) in _NAMING_KINDS
-        )
+        argument_kind = kind_of_argument("_".join(reference.noun), {}, reference.value)
+        return argument_kind in _NAMING_KINDS and kind_of_identifier(reference.text) is not None
 
 
 _Names: TypeAlias = frozenset[tuple[str, tuple[str, ...]]]
@@ -86,12 +92,12 @@ _Values: TypeAlias = frozenset[tuple[str, ...]]
 
 
 class _RecordNames(NamedTuple):
-    """The names of records in a call. ``sure``: the arguments that certainly name a record; two different values of one
-    such argument are two records.
+    """The names of records in a call. ``certain_arguments``: those that certainly name a record; two different values
+    of one such argument are two records.
     """
 
     names: _Names
-    sure: frozenset[tuple[str, seen_records.Noun, bool]]
+    certain_arguments: frozenset[tuple[str, seen_records.Noun, bool]]
 
 
 class _CallRecords(NamedTuple):
@@ -113,74 +119,76 @@ class _CallRecords(NamedTuple):
 class _Summand(NamedTuple):
     """One figure of a call, or of one row of its lists, with the records that it may concern.
 
-    ``alone``: the records that the row names by itself, by which rows of one call are told apart; None if it names
+    ``own_records``: those that the row names by itself, by which rows of one call are told apart; None if it names
     none.
     """
 
     figure: Decimal
     records: _CallRecords
     call: PlannedCall
-    alone: _CallRecords | None = None
+    own_records: _CallRecords | None = None
 
     def may_concern_same_record(self, other: "_Summand") -> bool:
-        if self is other or self.alone is None or other.alone is None or self.call is not other.call:
+        if self is other or self.own_records is None or other.own_records is None or self.call is not other.call:
             return self is other or _may_concern_same_record(self.records, other.records)
-        return _may_concern_same_record(self.alone, other.alone)
+        return _may_concern_same_record(self.own_records, other.own_records)
 
 
 class CallSums:
-    """Sums of figures over the calls that a task ``made`` or plans; its ``facts`` and tools say which records they
-    concern.
+    """Sums of figures over the calls that a task made or plans; its ``facts`` and tools say which records they concern.
 
-    ``together``: for each rule that names several tools, the names of those tools.
+    ``tools_under_one_rule``: for each rule that names several tools, the names of those tools.
     """
 
     def __init__(
         self,
-        made: Sequence[PlannedCall],
+        calls: Sequence[PlannedCall],
         facts: Sequence[Fact],
         toolbox: Toolbox,
-        together: Sequence[frozenset[str]] = (),
+        tools_under_one_rule: Sequence[frozenset[str]] = (),
     ) -> None:
-        self._made, self._together = made, together
+        self._calls, self._tools_under_one_rule = calls, tools_under_one_rule
         self._toolbox = toolbox
         self._graph = build_record_graph(tuple(facts), toolbox.keys)
-        self._given: dict[str, CallRows] = {}
+        self._rows_by_arguments: dict[str, CallRows] = {}
         self._records: dict[tuple[str, int], _CallRecords] = {}
 
     def sum_figures(
         self,
         call: PlannedCall,
         view: CallView,
-        bound: Mapping[str, Json],
+        call_fields: Mapping[str, Json],
         names: Iterable[str],
-        in_rows: Mapping[str, Sequence[Decimal]] = MappingProxyType({}),
+        row_figures: Mapping[str, Sequence[Decimal]] = MappingProxyType({}),
     ) -> JsonObject:
         """For each figure of the call that rules may use, its sum over all calls and rows that may concern the same
         record; where the call concerns several records, the greatest of these sums. A figure that nothing is added to
         is left out, if rules judge it anyway: as the call's field, or row by row.
 
-        ``bound``: the call's fields; ``names``: names that rules use, also with a kind as in ``credit.amount``;
-        ``in_rows``: for fields that are judged row by row, the figures of these rows.
+        ``names``: those that rules use, also with a kind as in ``credit.amount``; ``row_figures``: for fields that are
+        judged row by row, the figures of these rows.
         """
-        if call not in self._made:  # a compensation is made in place of another call
+        if call not in self._calls:  # a compensation is made in place of another call
             return {}
-        others = [one for one in self._made if one != call and self._shares_limit(one, call)]
-        given = [key for key, _ in fields_of_arguments(call.arguments) if "." not in key]
+        others = [other for other in self._calls if other != call and self._shares_limit(other, call)]
+        argument_names = [key for key, _ in fields_of_arguments(call.arguments) if "." not in key]
         sums: JsonObject = {}
-        for name in dict.fromkeys((*given, *names)):
-            own = [*self._summands_of_call(call, name, view)]
-            if not own or self._is_id_or_measure(name, own[0].figure, call):
+        for name in dict.fromkeys((*argument_names, *names)):
+            own_summands = [*self._summands_of_call(call, name, view)]
+            if not own_summands or self._is_id_or_measure(name, own_summands[0].figure, call):
                 continue
-            every = [*own, *(share for one in others for share in self._summands_of_call(one, name, view))]
-            added = [[one.figure for one in every if one.may_concern_same_record(share)] for share in own]
-            total = max(map(_sum_without_offset, added), key=abs)
-            is_judged = total == read_figure(bound.get(name)) or (
-                name in in_rows and sorted(share.figure for share in own) == sorted(in_rows[name])
-            )
-            if any(len(figures) > 1 for figures in added) or ("." not in name and not is_judged):
-                if "." in name:
-                    sums.setdefault(name.partition(".")[0], bound.get(name.partition(".")[0]))
+            other_summands = [summand for other in others for summand in self._summands_of_call(other, name, view)]
+            figures_by_record = [
+                [summand.figure for summand in (*own_summands, *other_summands) if summand.may_concern_same_record(own)]
+                for own in own_summands
+            ]
+            total = max(map(_sum_without_offset, figures_by_record), key=abs)
+            is_judged_by_row = sorted(own.figure for own in own_summands) == sorted(row_figures.get(name, ()))
+            is_judged = is_judged_by_row or total == read_figure(call_fields.get(name))
+            kind, dot, _ = name.partition(".")
+            if any(len(figures) > 1 for figures in figures_by_record) or not (dot or is_judged):
+                if dot:
+                    sums.setdefault(kind, call_fields.get(kind))
                 set_field(sums, name, total)
         return sums
 
@@ -188,32 +196,30 @@ class CallSums:
         """The call's figure of that name, or the figures of its rows, whichever sum is greater: a figure beside the
         rows may be their total, or the default for rows without a figure of their own.
         """
-        given = self._given.get(call.arguments_json)
-        if given is None:
-            given = self._given[call.arguments_json] = rows_of_call(call.arguments)
-        return self._summands_of_row(given, None, call, name, view)
+        rows = self._rows_by_arguments.get(call.arguments_json)
+        if rows is None:
+            rows = self._rows_by_arguments[call.arguments_json] = rows_of_call(call.arguments)
+        return self._summands_of_row(rows, None, call, name, view)
 
     def _summands_of_row(
-        self, given: CallRows, default: Decimal | None, call: PlannedCall, name: str, view: CallView
+        self, row: CallRows, default: Decimal | None, call: PlannedCall, name: str, view: CallView
     ) -> list[_Summand]:
-        own = _read_argument_figure(name, given.fields, view)
-        said = default if own is None else own
-        whole = (
-            []
-            if said is None
-            else [self._build_summand(said * self._count_repeated_id(given, call, name), given, call)]
-        )
-        for group in given.groups:
-            rows = self._summands_of_group(group, said, given, call, name, view)
-            if _sum_summands(rows) > _sum_summands(whole):
-                whole = rows
-        return whole
+        own_figure = _read_argument_figure(name, row.fields, view)
+        figure = default if own_figure is None else own_figure
+        summands: list[_Summand] = []
+        if figure is not None:
+            summands.append(self._build_summand(figure * self._count_repeated_id(row, call, name), row, call))
+        for group in row.groups:
+            group_summands = self._summands_of_group(group, figure, row, call, name, view)
+            if _sum_summands(group_summands) > _sum_summands(summands):
+                summands = group_summands
+        return summands
 
     def _summands_of_group(
         self,
         group: ArgumentRows,
         default: Decimal | None,
-        given: CallRows,
+        outer_row: CallRows,
         call: PlannedCall,
         name: str,
         view: CallView,
@@ -221,119 +227,116 @@ class CallSums:
         """The figures of a group of rows. ``default``, the figure beside them, counts for each row that has none, if
         the rows are what the call is about. Rows that name no record are parts of one thing and count as one.
         """
-        named = any(self._names_a_record(call, row) for row in group.rows)
-        is_for_each = named and group.is_list and not self._find_call_records(call, given.outer).all.sure
-        rows = [
-            share
-            for row in group.rows
-            for share in self._summands_of_row(row, default if is_for_each else None, call, name, view)
-        ]
-        if default is not None and sum(share.figure for share in rows) == default:
+        has_records = any(self._names_a_record(call, row) for row in group.rows)
+        outer_names = self._find_call_records(call, outer_row.outer).all
+        row_default = default if has_records and group.is_list and not outer_names.certain_arguments else None
+        of_rows = (self._summands_of_row(row, row_default, call, name, view) for row in group.rows)
+        summands = [summand for of_row in of_rows for summand in of_row]
+        if default is not None and sum(summand.figure for summand in summands) == default:
             return []  # the one on top is their total
-        if rows and not self._is_additive(call, name):  # the greatest, for itself
-            return [max(rows, key=lambda share: abs(share.figure))]
-        if named and len(rows) > _MOST_ROWS:
-            rows = _merge_same_records(rows)
-        if rows and (not named or len(rows) > _MOST_RECORDS):
-            return [
-                _Summand(
-                    _sum_without_offset([one.figure for one in rows]),
-                    self._find_call_records(call, given.arguments),
-                    call,
-                )
-            ]
-        return rows
+        if summands and not self._is_additive(call, name):  # the greatest, for itself
+            return [max(summands, key=lambda summand: abs(summand.figure))]
+        if has_records and len(summands) > _MOST_ROWS:
+            summands = _merge_same_records(summands)
+        if summands and (not has_records or len(summands) > _MOST_RECORDS):
+            total = _sum_without_offset([summand.figure for summand in summands])
+            return [_Summand(total, self._find_call_records(call, outer_row.arguments), call)]
+        return summands
 
-    def _count_repeated_id(self, given: CallRows, call: PlannedCall, name: str) -> int:
+    def _count_repeated_id(self, row: CallRows, call: PlannedCall, name: str) -> int:
         """How often one id occurs in a list of ids: an amount beside the list counts once for each."""
         if not self._is_additive(call, name) or "total" in seen_records.singular_words(name):
             return 1
-        most = 1
-        for leaf in find_leaves(given.arguments):
+        highest_count = 1
+        for leaf in find_leaves(row.arguments):
             items = leaf.value if isinstance(leaf.value, list) else []
-            found = (seen_records.reference_of(leaf.name, item, (), self._graph.keys) for item in items)
-            most = max([most, *Counter(identifier_key(one.text) for one in found if one and one.is_id).values()])
-        return most
+            references = (seen_records.reference_of(leaf.name, item, (), self._graph.keys) for item in items)
+            ids = (reference.text for reference in references if reference and reference.is_id)
+            highest_count = max([highest_count, *Counter(map(identifier_key, ids)).values()])
+        return highest_count
 
     def _is_additive(self, call: PlannedCall, name: str) -> bool:
         """Whether figures of this name add up over rows: amounts and counts do; prices, shares and years do not."""
-        said = seen_records.singular_words(name.rpartition(".")[2])
+        name_words = seen_records.singular_words(name.rpartition(".")[2])
         hints = hints_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
         is_money = hints.is_in_minor_units or hints.is_in_major_units  # then a value is an amount: ``value_cents``
-        of_one = _OF_ONE - {"value", "share"} if is_money else _OF_ONE
-        is_of_one = not of_one.isdisjoint(said) or (len(said) > 1 and "unit" in said)
+        words_for_one = _WORDS_FOR_ONE - {"value", "share"} if is_money else _WORDS_FOR_ONE
+        is_of_one = not words_for_one.isdisjoint(name_words) or (len(name_words) > 1 and "unit" in name_words)
         return hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not is_of_one
 
     def _shares_limit(self, other: PlannedCall, call: PlannedCall) -> bool:
         """Whether one limit covers both calls: they use the same tool, or two tools that one rule names."""
-        return other.tool == call.tool or any({other.tool, call.tool} <= names for names in self._together)
+        return other.tool == call.tool or any({other.tool, call.tool} <= names for names in self._tools_under_one_rule)
 
     def _is_id_or_measure(self, name: str, value: Decimal, call: PlannedCall) -> bool:
         """Whether a figure is a record's identifier, or a measure, such as the weight, of the record to be made."""
         reference = seen_records.reference_of(name.rpartition(".")[2], int(value), (), self._graph.keys)
-        if (
-            reference is not None
-            and reference.must_exist
-            and (reference.is_id or self._graph.find_referenced_records(reference))
-        ):
+        is_record = self._graph.find_referenced_records
+        if reference is not None and reference.must_exist and (reference.is_id or is_record(reference)):
             return True
-        unit = (
-            hints_of_argument(name, self._schema_of(call, name), value).unit
-            if seen_records.makes_record(call.tool)
-            else None
-        )
-        return unit is not None and unit.measure in _OF_A_THING
+        if not seen_records.makes_record(call.tool):
+            return False
+        unit = hints_of_argument(name, self._schema_of(call, name), value).unit
+        return unit is not None and unit.measure in _MEASURES_OF_A_THING
 
     def _schema_of(self, call: PlannedCall, argument: str) -> JsonObject:
         tool = self._toolbox.find_tool(call.connection_id, call.tool)
         return tool.parameters.get(argument, {}) if tool else {}
 
     def _build_summand(self, figure: Decimal, row: CallRows, call: PlannedCall) -> _Summand:
-        alone = self._find_call_records(call, row.alone, row.key) if self._names_a_record(call, row) else None
-        return _Summand(figure, self._find_call_records(call, row.arguments), call, alone)
+        own_records = self._find_call_records(call, row.alone, row.key) if self._names_a_record(call, row) else None
+        return _Summand(figure, self._find_call_records(call, row.arguments), call, own_records)
 
     def _names_a_record(self, call: PlannedCall, row: CallRows) -> bool:
-        alone = self._find_call_records(call, row.alone, row.key)
-        return bool(alone.own.names or alone.all.sure or alone.parties)
+        own_records = self._find_call_records(call, row.alone, row.key)
+        return bool(own_records.own.names or own_records.all.certain_arguments or own_records.parties)
 
     def _find_call_records(self, call: PlannedCall, arguments: JsonObject, row_key: str = "") -> _CallRecords:
-        key = (call.tool, id(arguments))  # which lasts as long as this object: ``_given`` holds it
+        key = (call.tool, id(arguments))  # which lasts as long as this object: ``_rows_by_arguments`` holds it
         if key not in self._records:
-            about, makes = seen_records.noun_of_tool(call.tool, self._graph.keys), seen_records.makes_record(call.tool)
-            told = [*self._find_naming_arguments(call, arguments, about)]
-            own = [one for one in told if any(seen_records.are_same_kind(node.kind, about) for node in one.nodes)]
-            own = own or [one for one in told if any(seen_records.is_aspect_of(node.kind, about) for node in one.nodes)]
-            others = told
-            if makes:  # the keys of what is made tell of nobody for whom it is
-                others, own = (
-                    [one for one in told if one.nodes or not seen_records.are_same_kind(one.reference.noun, about)],
-                    [],
-                )
+            tool_kind = seen_records.noun_of_tool(call.tool, self._graph.keys)
+            makes_record = seen_records.makes_record(call.tool)
+            naming_arguments = [*self._find_naming_arguments(call, arguments, tool_kind)]
+            own_arguments: list[_NamingArgument] = []
+            for is_kind in (seen_records.are_same_kind, seen_records.is_aspect_of):
+                of_kind = (argument for argument in naming_arguments if argument.has_record(is_kind, tool_kind))
+                own_arguments = own_arguments or [*of_kind]
+            other_arguments = naming_arguments
+            if makes_record:  # the keys of what is made tell of nobody for whom it is
+                own_arguments = []
+                other_arguments = [argument for argument in naming_arguments if not argument.is_key_of(tool_kind)]
             parties, ids = self._find_parties_and_ids(call, arguments)
-            every = _RecordNames(_collect_names(told).names, _collect_names(others).sure)
+            names = _collect_names(naming_arguments).names
+            certain_arguments = _collect_names(other_arguments).certain_arguments
             if row_key:
-                names = every.names | {("", identifier_key(row_key))}
-                every = _RecordNames(names, every.sure | {("", (), row_key.isdigit())})
-            self._records[key] = _CallRecords(_collect_names(own), every, makes, makes and not others, parties, ids)
+                names |= {("", identifier_key(row_key))}
+                certain_arguments |= {("", (), row_key.isdigit())}
+            self._records[key] = _CallRecords(
+                own=_collect_names(own_arguments),
+                all=_RecordNames(names, certain_arguments),
+                makes=makes_record,
+                is_for_none=makes_record and not other_arguments,
+                parties=parties,
+                ids=ids,
+            )
         return self._records[key]
 
     def _find_naming_arguments(
-        self, call: PlannedCall, arguments: JsonObject, about: seen_records.Noun
+        self, call: PlannedCall, arguments: JsonObject, tool_kind: seen_records.Noun
     ) -> Iterator[_NamingArgument]:
         """Yields the arguments' values that may name a record. Prose is left out, and so are words of a closed list,
         unless a record of that name was read.
         """
         for argument, value in arguments.items():
             is_choice = not self._schema_of(call, argument).keys().isdisjoint(("enum", "const"))
-            for one in seen_records.references_in({argument: value}, about, self._graph.keys):
-                told = _NamingArgument(
-                    "" if isinstance(value, dict) else argument, one, self._graph.find_referenced_records(one)
-                )
-                is_prose = not one.is_id and is_free_text_name("_".join(one.noun))
-                if is_prose or (is_choice and not told.nodes):
+            for reference in seen_records.references_in({argument: value}, tool_kind, self._graph.keys):
+                nodes = self._graph.find_referenced_records(reference)
+                naming_argument = _NamingArgument("" if isinstance(value, dict) else argument, reference, nodes)
+                is_prose = not reference.is_id and is_free_text_name("_".join(reference.noun))
+                if is_prose or (is_choice and not naming_argument.nodes):
                     continue
-                if told.is_surely_identifier or self._may_be_identifier(one, about):
-                    yield told
+                if naming_argument.is_surely_identifier or self._may_be_identifier(reference, tool_kind):
+                    yield naming_argument
 
     def _find_parties_and_ids(
         self, call: PlannedCall, arguments: JsonObject
@@ -343,13 +346,12 @@ class CallSums:
         ids: dict[str, _Values] = {}
         for leaf in find_leaves(arguments):
             noun, schema = seen_records.singular_words(leaf.name), self._schema_of(call, leaf.path[0])
-            is_party = not _PARTY_WORDS.isdisjoint(
-                {*noun[-1:], *(word for name in leaf.names[:-1] for word in seen_records.singular_words(name))}
-            )
+            outer_words = (word for name in leaf.names[:-1] for word in seen_records.singular_words(name))
+            is_party = not _PARTY_WORDS.isdisjoint((*noun[-1:], *outer_words))
             for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
                 text, is_count = seen_records.comparable_id(value), isinstance(value, int) and len(noun) > 1
                 is_length = text is not None and text[:1].isdecimal() and " " in text
-                if text is None or is_length or kind_of_argument(leaf.name, schema, value) in _NO_PARTY:
+                if text is None or is_length or kind_of_argument(leaf.name, schema, value) in _KINDS_OF_NO_PARTY:
                     continue
                 name = "_".join(noun)
                 is_named = isinstance(value, str) and seen_records.name_of_kind(noun) in seen_records.COMMON_KINDS
@@ -359,13 +361,13 @@ class CallSums:
                     parties[name] = parties.get(name, frozenset()) | {(word,) for word in words_of(text)}
         return parties, ids
 
-    def _may_be_identifier(self, reference: seen_records.RecordReference, about: seen_records.Noun) -> bool:
+    def _may_be_identifier(self, reference: seen_records.RecordReference, tool_kind: seen_records.Noun) -> bool:
         """Whether a value may name a record although only its argument's name says so. A number under the name of what
         the tool is about may be an amount.
         """
         kind = seen_records.name_of_kind(reference.noun)
         if reference.is_number:
-            return kind in self._record_kinds and not seen_records.are_same_kind(reference.noun, about)
+            return kind in self._record_kinds and not seen_records.are_same_kind(reference.noun, tool_kind)
         return kind in self._record_kinds or kind in seen_records.COMMON_KINDS
 
     @cached_property
@@ -377,10 +379,13 @@ class CallSums:
 
 def _merge_same_records(rows: Iterable[_Summand]) -> list[_Summand]:
     """The summands, with those that name exactly the same records merged into one."""
-    found: dict[_Names, list[_Summand]] = {}
+    rows_by_names: dict[_Names, list[_Summand]] = {}
     for row in rows:
-        found.setdefault((row.alone or row.records).all.names, []).append(row)
-    return [some[0]._replace(figure=_sum_without_offset([one.figure for one in some])) for some in found.values()]
+        rows_by_names.setdefault((row.own_records or row.records).all.names, []).append(row)
+    merged: list[_Summand] = []
+    for first, *others in rows_by_names.values():
+        merged.append(first._replace(figure=_sum_without_offset([row.figure for row in (first, *others)])))
+    return merged
 
 
 def _sum_summands(summands: Iterable[_Summand]) -> Decimal:
@@ -389,37 +394,40 @@ def _sum_summands(summands: Iterable[_Summand]) -> Decimal:
 
 def _sum_without_offset(figures: Sequence[Decimal]) -> Decimal:
     """The sum of the positive or of the negative figures, whichever is greater: credits do not offset charges."""
-    above, below = (sum((one for one in figures if (one > 0) is is_above), Decimal()) for is_above in (True, False))
-    return above if above >= -below else below
+    positive = sum((figure for figure in figures if figure > 0), Decimal())
+    negative = sum((figure for figure in figures if figure <= 0), Decimal())
+    return positive if positive >= -negative else negative
 
 
 def _collect_names(arguments: Sequence[_NamingArgument]) -> _RecordNames:
-    sure = (
-        (one.argument, one.reference.noun, one.reference.is_number)
-        for one in arguments
-        if one.is_surely_identifier and (one.nodes or one.reference.noun)  # a bare ``reference`` may be the call's own
-    )
-    return _RecordNames(frozenset(name for one in arguments for name in one.names), frozenset(sure))
+    # A bare ``reference`` may be the call's own.
+    qualified = (argument for argument in arguments if argument.nodes or argument.reference.noun)
+    certain = ((argument.argument, argument.reference) for argument in qualified if argument.is_surely_identifier)
+    certain_arguments = frozenset((name, reference.noun, reference.is_number) for name, reference in certain)
+    names = frozenset(name for argument in arguments for name in argument.names)
+    return _RecordNames(names, certain_arguments)
 
 
-def _may_concern_same_record(one: _CallRecords, other: _CallRecords) -> bool:
+def _may_concern_same_record(call: _CallRecords, other: _CallRecords) -> bool:
     """Whether two calls covered by one limit may be about the same record, or make new records for the same party."""
-    ours, theirs = (one.own, other.own) if one.own.names and other.own.names else (one.all, other.all)
-    if not ours.names.isdisjoint(theirs.names):
+    have_own = bool(call.own.names and other.own.names)
+    names, other_names = (call.own, other.own) if have_own else (call.all, other.all)
+    if not names.names.isdisjoint(other_names.names):
         return True
-    if ours.sure.isdisjoint(theirs.sure):
-        if parties := one.parties.keys() & other.parties.keys():
-            return not any(one.parties[name].isdisjoint(other.parties[name]) for name in parties)
-        if ids := one.makes and one.ids.keys() & other.ids.keys():
-            return not all(one.ids[name].isdisjoint(other.ids[name]) for name in ids)
-    return not (one.is_for_none or other.is_for_none) and ours.sure.isdisjoint(theirs.sure)
+    if not names.certain_arguments.isdisjoint(other_names.certain_arguments):
+        return False
+    if parties := call.parties.keys() & other.parties.keys():
+        return not any(call.parties[name].isdisjoint(other.parties[name]) for name in parties)
+    if ids := call.makes and call.ids.keys() & other.ids.keys():
+        return not all(call.ids[name].isdisjoint(other.ids[name]) for name in ids)
+    return not (call.is_for_none or other.is_for_none)
 
 
 def _read_argument_figure(name: str, fields: Fields, view: CallView) -> Decimal | None:
     """The figure that a call's arguments give for a rule's field; None if only a record gives it, or nothing."""
     if "." in name:
-        said = [value for path, value in fields if path == name]
+        values = [value for path, value in fields if path == name]
     else:
-        said = [] if view.aliases_of_recorded_field(name) else find_values(name, fields, view.subject_kinds)
-    value = common_value(said) if said else None
+        values = [] if view.aliases_of_recorded_field(name) else find_values(name, fields, view.subject_kinds)
+    value = common_value(values) if values else None
     return None if isinstance(value, UnknownValue) else read_figure(value)

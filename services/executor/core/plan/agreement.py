@@ -110,11 +110,8 @@ def sets_no_field(tool: Tool, arguments: JsonObject) -> bool:
     if words_of_tool(tool.name).verb not in EDIT_VERBS:
         return False
     settable = [name for name in tool.parameters if not is_id_name(name)]
-    return (
-        bool(settable)
-        and len(settable) < len(tool.parameters)
-        and not any(arguments.get(name, {}) != {} for name in settable)
-    )
+    is_given_value = any(arguments.get(name, {}) != {} for name in settable)
+    return 0 < len(settable) < len(tool.parameters) and not is_given_value
 
 
 def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
@@ -400,9 +397,8 @@ def _find_ids_by_position(mentions: Mentions, change: ChangeToCheck) -> dict[int
     """The identifiers of the records that a text names, by their positions or those of their names."""
     called_ids = {as_text(argument.value).casefold() for argument in change.scalars if _names_record(argument)}
     ids = (mention.text for mention in mentions.identifiers if looks_like_id_text(mention.text))
-    names_by_id = {
-        record_id: (record_id, *change.titles.get(record_id, ())) for record_id in {*change.titles} | called_ids
-    }
+    named_ids = {*change.titles, *called_ids}
+    names_by_id = {record_id: (record_id, *change.titles.get(record_id, ())) for record_id in named_ids}
     names_by_id |= {record_id.casefold(): (record_id,) for record_id in ids}
     ids_by_position, folded_text = dict[int, str](), mentions.text.casefold()
     for record_id, names in names_by_id.items():

@@ -52,9 +52,8 @@ def build_ordered_plan(calls: Sequence[PlannedCall], task_id: str, number: int) 
 
 def with_read_backs(plan: WritePlan, toolbox: Toolbox, choose_read_back: ReadBackChoice) -> WritePlan:
     """The plan with a read-back for each change that a read can prove, and with the sentence for notices."""
-    proved = plan.model_copy(
-        update={"calls": tuple(_add_read_back(call, toolbox, choose_read_back) for call in plan.calls)}
-    )
+    calls = tuple(_add_read_back(call, toolbox, choose_read_back) for call in plan.calls)
+    proved = plan.model_copy(update={"calls": calls})
     return with_notice_sentences(proved, {(tool.connection_id, tool.name): tool for tool in toolbox.tools.values()})
 
 

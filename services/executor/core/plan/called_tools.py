@@ -254,6 +254,5 @@ def _is_tool_mentioned(tool_words: ToolWords, stems: frozenset[str]) -> bool:
 
 def _is_spoken_of(tool_words: ToolWords, stems: frozenset[str]) -> bool:
     """Whether the words have the tool's verb; one that says little only with its nouns."""
-    return (
-        _is_tool_mentioned(tool_words, stems) if tool_words.verb in _VAGUE_VERBS else _says_verb(tool_words.verb, stems)
-    )
+    is_vague = tool_words.verb in _VAGUE_VERBS
+    return _is_tool_mentioned(tool_words, stems) if is_vague else _says_verb(tool_words.verb, stems)

@@ -248,11 +248,10 @@ async def check_coverage_by_model(ctx: TurnContext, progress: Progress, plan: Wr
     problems = {problem.part: problem.why for problem in answer.problems}
     if problems:
         ctx.journal.add_event("note", coverage=[f"{part}: {why}" for part, why in problems.items()])
-    objections = {
-        call.call_id: f"it does not do what part {call.part} asks: {problems[call.part]}"
-        for call in plan.calls
-        if call.part in problems
-    }
+    objections: dict[str, str] = {}
+    for call in plan.calls:
+        if call.part in problems:
+            objections[call.call_id] = f"it does not do what part {call.part} asks: {problems[call.part]}"
     if objections:
         raise UnfitPlan(errors_by_call=objections, model_calls=model_calls)
     return model_calls
@@ -270,9 +269,9 @@ def _check_coverage_answer(parts: Container[int], answer: CoverageAnswer) -> Cov
 def _build_coverage_question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> ModelQuestion:
     parts: list[Json] = [part.as_json() for part in progress.dossier.parts]
     calls: list[Json] = [{"part": call.part, "tool": call.tool, "arguments": call.arguments} for call in plan.calls]
-    values: list[Json] = [
-        {"name": value.name, "operation": value.operation, "value": value.value} for value in progress.dossier.values
-    ]
+    values: list[Json] = []
+    for value in progress.dossier.values:
+        values.append({"name": value.name, "operation": value.operation, "value": value.value})
     return ModelQuestion(
         step=key,
         system=(ctx.prompts.coverage,),

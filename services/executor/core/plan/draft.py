@@ -149,11 +149,9 @@ class PlanDraft:
         """
         lacking = self.parts_without_calls(parts)
         notices = (proposal for proposal in self.held if proposal.call.tool_class is ToolClass.NOTIFY)
-        reasons = {
-            notice.use_id: f"{notice.call.tool}: part {lacking[0]} has no call yet, and this may tell of it"
-            for notice in notices
-            if lacking and lacking[0] < (notice.call.part or 0)
-        }
+        early = [notice for notice in notices if lacking and lacking[0] < (notice.call.part or 0)]
+        sentence = "{}: part {} has no call yet, and this may tell of it"
+        reasons = {notice.use_id: sentence.format(notice.call.tool, lacking[0]) for notice in early}
         errors = {use_id: f"Not made: {reason}" for use_id, reason in reasons.items() if reason not in self.sent_back}
         self.sent_back.update(reasons.values())
         for place, proposal in enumerate(self.held if not errors else ()):

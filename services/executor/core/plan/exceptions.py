@@ -36,9 +36,8 @@ def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
     for id_match in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
         exclusion = _EXCLUDES.search(text_before_list(mentions.text, id_match.start()))
         words_between = exclusion["between"].split() if exclusion else ()
-        if exclusion and all(
-            (singular_words(word) or (word,))[0].casefold() in allowed_words for word in words_between
-        ):
+        singulars = ((singular_words(word) or (word,))[0].casefold() for word in words_between)
+        if exclusion and allowed_words.issuperset(singulars):
             return True
         if _STAYS.match(mentions.text, id_match.end()):
             return True

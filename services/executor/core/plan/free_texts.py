@@ -88,10 +88,8 @@ class FreeTexts:
 
     def has_allowed_origin(self, origins: Sequence[ReadField]) -> bool:
         """Whether one of these fields is a valid source: trusted, referred to, or the tool's own answer."""
-        return any(
-            origin.kind is not ContentKind.FREE_TEXT or self._is_allowed_text(origin.fact_id, origin.path)
-            for origin in origins
-        )
+        texts = [origin for origin in origins if origin.kind is ContentKind.FREE_TEXT]
+        return len(texts) < len(origins) or any(self._is_allowed_text(text.fact_id, text.path) for text in texts)
 
     def _is_allowed_text(self, ref: str, path: str) -> bool:
         """Whether the user refers to that text as a source, or the tenant trusts the field."""

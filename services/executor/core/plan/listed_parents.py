@@ -33,11 +33,11 @@ def find_covered_parents(
     called_keys = frozenset().union(*(call_keys for call_keys in calls_keys if not call_keys & listed_keys))
     graphs = [RecordGraph((fact,), keys) for fact in facts if fact.ok] if called_keys else []
     nodes = [(graph, node) for graph in graphs for node in graph.nodes]
-    children = [
-        _Child(own, parents, node.seen.fact.tool)
-        for graph, node in nodes
-        if not (own := _own_keys(node)) & listed_keys and (parents := _find_parents(graph, node) & listed_keys)
-    ]
+    children: list[_Child] = []
+    for graph, node in nodes:
+        child = _Child(_own_keys(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
+        if child.parents and not child.own & listed_keys:
+            children.append(child)
     reaching = [child for child in children if child.own & called_keys]
     reached = {key for child in reaching for key in child.parents}
     if not reached:
@@ -49,9 +49,8 @@ def find_covered_parents(
     with_child = {key for child in children if child.tool in tools for key in child.parents}
     # What a read is asked with that shows only some of them.
     narrowing_keys = frozenset(listed_keys).union(*(child.own for child in children))
-    read_keys = [
-        _keys_of(references_in(loads_object(fact.arguments_json))) for fact in facts if fact.ok and fact.tool in tools
-    ]
+    reads = (loads_object(fact.arguments_json) for fact in facts if fact.ok and fact.tool in tools)
+    read_keys = [_keys_of(references_in(arguments)) for arguments in reads]
     for key in listed_keys - with_child:
         if any(key in keys_of_read or not keys_of_read & narrowing_keys for keys_of_read in read_keys):
             reached.add(key)

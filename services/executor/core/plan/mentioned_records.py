@@ -68,7 +68,7 @@ class MentionedRecords:
     ) -> None:
         self._facts, self._user_texts, self._sources, self._keys = facts, user_texts, sources, keys
         self._meant_by_text: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
-        self._mentioned_by_text: dict[str, Sequence[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
+        self._mentioned_by_text: dict[str, list[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
 
     def names_unmentioned_record(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool, part: PartContext) -> bool:
         """Whether a change names a record that the user does not mention, while another one of its kind is meant.
@@ -82,11 +82,8 @@ class MentionedRecords:
         is_naming = leaf.kind in NAMING_KINDS or self._keys.kind_of(field_name_of(leaf.path)) != ()
         if leaf.origin is not OriginKind.FACT or not is_naming:
             return False
-        if (
-            kind_of_identifier(as_text(value)) in _CONTACT_KINDS
-            and not leaves_choice_open(part.quote)
-            and self._is_address_of_unmentioned(value, part)
-        ):
+        is_contact = kind_of_identifier(as_text(value)) in _CONTACT_KINDS and not leaves_choice_open(part.quote)
+        if is_contact and self._is_address_of_unmentioned(value, part):
             return True
         is_range = self._names_range(part.quote)
         is_open = is_range or leaves_choice_open(part.quote)
@@ -125,9 +122,8 @@ class MentionedRecords:
         meant_nodes, is_range = self.list_meant_records(part), self._names_range(part.quote)
         meant_identities = {node.identity for node in meant_nodes}
         argument_texts = {str(argument).casefold() for argument in call.arguments.values()}
-        others = [
-            node for node in meant_nodes if are_same_kind(reference.noun, node.kind) and reference.text not in node.ids
-        ]
+        meant_of_kind = (node for node in meant_nodes if are_same_kind(reference.noun, node.kind))
+        others = [node for node in meant_of_kind if reference.text not in node.ids]
         is_open = self.leaves_records_open(part.quote, own_nodes) and not self._are_meant_alone(others, part)
         if own_nodes and (is_open or is_range):
             chosen_nodes = (node for node in own_nodes if node.identity not in meant_identities)
@@ -236,19 +232,14 @@ class MentionedRecords:
         id_pattern, text = id_pattern_of(name), self._text_without_other_parts(part)
         if not id_pattern or self.is_in_user_texts(name):
             return False
-        written_ids = {
-            token.casefold()
-            for token in number_bearing_tokens(blank_special_identifiers(text))
-            if id_pattern_of(token) == id_pattern
-        } - self._list_used_names(part)
+        tokens = number_bearing_tokens(blank_special_identifiers(text))
+        written_ids = {token.casefold() for token in tokens if id_pattern_of(token) == id_pattern}
+        written_ids -= self._list_used_names(part)
         if not written_ids or self.mentions_record(name) or self._leaves_others_open(written_ids, part):
             return False
-        exceptions = {
-            written_id
-            for written_id in written_ids
-            if any(is_named_as_exception(written_id, "id", mentions) for mentions in self.user_mentions)
-        }
-        return not written_ids <= exceptions
+        for mentions in self.user_mentions:
+            written_ids -= {name for name in written_ids if is_named_as_exception(name, "id", mentions)}
+        return bool(written_ids)
 
     def _is_other_account_meant(self, account: str, call: PlannedCall, part: PartContext) -> bool:
         """Whether the part writes out another account, or no record with this account is meant while another is."""
@@ -309,12 +300,11 @@ class MentionedRecords:
     def _list_mentioned_records(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
         """The records that a text mentions, and not as an exception, each with its values that the text has."""
         if text not in self._mentioned_by_text:
-            nodes_with_values = ((node, {*_mentioned_values(node.record, text)}) for node in self._nodes_read_by_model)
-            self._mentioned_by_text[text] = [
-                (node, values)
-                for node, values in nodes_with_values
-                if values and not any(_is_exception_in(node, mentions) for mentions in self.user_mentions)
-            ]
+            self._mentioned_by_text[text] = []
+            for node in self._nodes_read_by_model:
+                values = {*_mentioned_values(node.record, text)}
+                if values and not any(_is_exception_in(node, mentions) for mentions in self.user_mentions):
+                    self._mentioned_by_text[text].append((node, values))
         return self._mentioned_by_text[text]
 
     def _belongs_to_others(self, reference: RecordReference, own_nodes: Sequence[GraphNode], part: PartContext) -> bool:
@@ -464,9 +454,8 @@ def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
     """
     numbers = {name for name in node.ids if name.isdecimal() and len(name) < _PLAIN_ID_DIGITS}
     written_ids = [name for name in node.ids - numbers if any(text.has_words(name) for text in texts)]
-    return written_ids + [
-        name for name in numbers if any(_has_kind_and_number(node, name, text.text) for text in texts)
-    ]
+    numbers = {number for number in numbers if any(_has_kind_and_number(node, number, text.text) for text in texts)}
+    return [*written_ids, *numbers]
 
 
 def _has_kind_and_number(node: GraphNode, number: str, text: str) -> bool:

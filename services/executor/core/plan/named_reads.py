@@ -156,7 +156,7 @@ class ReadsOfNamedRecords:
             if read.tool is None:
                 self._reader.restore_reference(read.use)
                 continue
-            ref = self._reader.reserve_reference(read.use, read.tool, fresh=True)
+            ref = self._reader.reserve_reference(read.use, read.tool, must_be_current=True)
             try:
                 await self._reader.read_or_reuse(read.key, ref, read.use, read.tool, by_machine=True)
             except CallRefused as refusal:
@@ -170,12 +170,9 @@ class ReadsOfNamedRecords:
             requests: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
             # What rules may look at is read again once the task itself has written.
             outdated = self._reader.outdated_facts
-            refs_by_change = (
-                refs_of_reads_around(call, self._reader.facts, self._ctx.toolbox.keys)
-                for call in plan.changes
-                if outdated
-            )
-            refs = {ref for refs_of_change in refs_by_change for ref in refs_of_change}
+            refs: set[str] = set()
+            for call in plan.changes if outdated else ():
+                refs |= refs_of_reads_around(call, self._reader.facts, self._ctx.toolbox.keys)
             facts_to_reread = (fact for fact in outdated if fact.ref in refs)
             requests += [[fact.connection_id, fact.tool, loads_object(fact.arguments_json)] for fact in facts_to_reread]
             return dumps(requests)

@@ -37,11 +37,8 @@ async def describe_outcomes(
 
 async def answers_as_facts(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
     """The servers' answers to the plans' calls that took effect, as facts on which a later plan may rest."""
-    return tuple(
-        write_as_fact(entry, entry.result_json)
-        for entry in await list_entries(ctx.store, plans)
-        if entry.status in DONE and entry.result_json is not None
-    )
+    done = [entry for entry in await list_entries(ctx.store, plans) if entry.status in DONE]
+    return tuple(write_as_fact(entry, entry.result_json) for entry in done if entry.result_json is not None)
 
 
 def write_as_fact(entry: LedgerEntry, result_json: str) -> Fact:

@@ -473,9 +473,8 @@ class SourceFinder:
             if moment is None or moment.day is None or moment.hour in (None, *known_hours):
                 continue
             if not self._derived.keeps_time_span(leaf, traced.call, traced.leaves):
-                yield traced.build_fault(
-                    leaf, quote_part(mentions.text[hour.start : hour.end] for hour in mentions.times)
-                )
+                hours = (mentions.text[hour.start : hour.end] for hour in mentions.times)
+                yield traced.build_fault(leaf, quote_part(hours))
 
     def _list_days_in_part(self, traced: TracedCall) -> list[str]:
         """The days that the part states, or how far they are from a day of the record, as the part's words."""
@@ -538,10 +537,10 @@ def _apply_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCal
     for fault in contradicted if traced.leaves else ():
         reasons.setdefault(fault.argument or traced.leaves[0].path, fault.reason)
     unmentioned_paths = {fault.argument for fault in unmentioned}
-    origins = [
-        _build_origin(leaf, is_unmentioned=leaf.path in unmentioned_paths, against=reasons.get(leaf.path, ""))
-        for leaf in traced.leaves
-    ]
+    origins: list[Origin] = []
+    for leaf in traced.leaves:
+        is_unmentioned, against = leaf.path in unmentioned_paths, reasons.get(leaf.path, "")
+        origins.append(_build_origin(leaf, is_unmentioned=is_unmentioned, against=against))
     doubts = [fault.reason for fault in doubtful if fault.argument not in reasons]
     doubts += [fault.reason for fault in unmentioned]
     advice = "propose what it says; if it is right as it is, a person is asked"

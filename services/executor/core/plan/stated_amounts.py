@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 
 from services.executor.core.figures.arguments import ArgumentKind, fields_of_facts, kind_of_argument, may_hold_amount
 from services.executor.core.figures.mentions import Mentions
@@ -145,9 +146,8 @@ def _find_other_quantity(argument: ArgumentToCheck, change: ChangeToCheck) -> It
     steps = {Fraction(mention.values[0]) for mention in no_targets}
     is_moved = any(abs(number - Fraction(recorded)) in steps for recorded in argument.recorded_numbers)
     if not is_moved and number != total:
-        yield from _tell_figures(
-            argument, [number for number in unused_mentions if _is_stated_quantity(number, change)]
-        )
+        quantities = [mention for mention in unused_mentions if _is_stated_quantity(mention, change)]
+        yield from _tell_figures(argument, quantities)
 
 
 def _tell_figures(argument: ArgumentToCheck, mentions: Sequence[NumberMention]) -> Iterator[CallFault]:
@@ -219,12 +219,10 @@ def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> 
         if not _STEP.search(mentions.text[max(0, mention.start - 20) : mention.start]):
             continue
         factor = 100 if argument.hints.is_in_minor_units and mention.money and not mention.money.is_minor else 1
-        steps = [
-            (Fraction(recorded), _read_share(mention, stated) * Fraction(recorded) or Fraction(stated) * factor)
-            for recorded in argument.recorded_numbers
-            for stated in mention.values
-        ]
-        new_values = [recorded + sign * step for recorded, step in steps for sign in signs]
+        new_values: list[Fraction] = []
+        for recorded, stated in product(map(Fraction, argument.recorded_numbers), mention.values):
+            step = _read_share(mention, stated) * recorded or Fraction(stated) * factor
+            new_values += [recorded + sign * step for sign in signs]
         if mention.unit in (None, PERCENT) and not any(is_rounding_of(number, new_value) for new_value in new_values):
             recorded_texts = ", ".join(map(str, argument.recorded_numbers))
             yield argument.build_fault(f"this part says by {mention.text}, and the record has {recorded_texts}")

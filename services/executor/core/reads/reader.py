@@ -31,26 +31,30 @@ class ReadRules:
         self._ctx = ctx
         self._tools = {allowance.tool: allowance for allowance in allowances.tools} if allowances else {}
 
-    async def find_refusal(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
-        """Why policy forbids the call: the rule and its reason; None if it does not. ``since``: this task's calls so
+    async def find_refusal(
+        self, key: str, tool: Tool, arguments: JsonObject, earlier_calls: Sequence[PastCall]
+    ) -> str | None:
+        """Why policy forbids the call: the rule and its reason; None if it does not. ``earlier_calls``: this task's so
         far, also those under way.
         """
         allowance, journal = self._tools.get(tool.name), self._ctx.journal
-        barred = journal.get(f"{key}:barred")
-        if allowance is None or barred is not None or journal.get(key) is not None:
-            return barred  # what an earlier turn was refused or has read stays so, whatever was called since
-        bar = allowance.find_prohibition(since)
-        if bar is not None:
-            journal.add_entry(f"{key}:barred", "verdict", f"{bar.rule_id}: {bar.reason}")
-            return f"{bar.rule_id}: {bar.reason}"
-        return await self._ask_why_not(key, tool, arguments, since) if allowance.ask else None
+        refusal = journal.get(f"{key}:barred")
+        if allowance is None or refusal is not None or journal.get(key) is not None:
+            return refusal  # what an earlier turn was refused or has read stays so, whatever was called since
+        prohibition = allowance.find_prohibition(earlier_calls)
+        if prohibition is not None:
+            journal.add_entry(f"{key}:barred", "verdict", f"{prohibition.rule_id}: {prohibition.reason}")
+            return f"{prohibition.rule_id}: {prohibition.reason}"
+        return await self._ask_why_not(key, tool, arguments, earlier_calls) if allowance.ask else None
 
     def find_barring_rule(self, tool: str) -> str | None:
         """The rule, with its reason, that forbids every call of the tool, whatever came before; else None."""
-        bars = self._tools[tool].bars if tool in self._tools else ()
-        return f"{bars[0].rule_id}: {bars[0].reason}" if bars else None
+        prohibitions = self._tools[tool].bars if tool in self._tools else ()
+        return f"{prohibitions[0].rule_id}: {prohibitions[0].reason}" if prohibitions else None
 
-    async def _ask_why_not(self, key: str, tool: Tool, arguments: JsonObject, since: Sequence[PastCall]) -> str | None:
+    async def _ask_why_not(
+        self, key: str, tool: Tool, arguments: JsonObject, earlier_calls: Sequence[PastCall]
+    ) -> str | None:
         """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
 
         ctx = self._ctx
@@ -60,17 +64,17 @@ class ReadRules:
             request = EvaluateRequest(
                 policies=tuple(policy.model_copy(update=_TOOL_RULES_ALONE) for policy in ctx.policies),
                 calls=(call,),
-                history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *since),
+                history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *earlier_calls),
                 binding=True,
             )
             try:
                 return (await ctx.ports.policy.evaluate(request)).to_json()
             except PolicyUnavailable as error:
-                why = f"no policy verdict on {tool.name}, so it was not called: {error}"
-                raise Failed(why, "policy_service") from error
+                reason = f"no policy verdict on {tool.name}, so it was not called: {error}"
+                raise Failed(reason, "policy_service") from error
 
         verdict = Verdict.from_json(await ctx.journal.run_step(f"{key}:rule", "verdict", ask))
-        return next((f"{refused.rule_id}: {refused.reason}" for refused in verdict.refusals), None)
+        return next((f"{refusal.rule_id}: {refusal.reason}" for refusal in verdict.refusals), None)
 
 
 async def fetch_read_rules(ctx: TurnContext) -> ReadRules:
@@ -83,21 +87,18 @@ async def fetch_read_rules(ctx: TurnContext) -> ReadRules:
     async def ask() -> str:
         return (await _ask_allowances(ctx)).to_json()
 
-    found = Allowances.from_json(await ctx.journal.run_step(f"talk:{ctx.turn.turn_id}:rules", "verdict", ask))
-    if found.problems:
-        problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in found.problems)
+    allowances = Allowances.from_json(await ctx.journal.run_step(f"talk:{ctx.turn.turn_id}:rules", "verdict", ask))
+    if allowances.problems:
+        problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in allowances.problems)
         raise Failed(f"policy invalid, so no tool was called: {problems}")
-    return ReadRules(ctx, found)
+    return ReadRules(ctx, allowances)
 
 
 async def _ask_allowances(ctx: TurnContext) -> Allowances:
-    offered = tuple(
-        OfferedTool(tool=tool.name, tool_class=tool.tool_class)
-        for tool in ctx.toolbox.tools.values()
-        if tool.tool_class in PERMITTED_CLASSES[FsmState.ASSESS]
-    )
-    earlier = past_calls_of_session(ctx.session.calls, ctx.record.task_id)
-    request = AllowanceRequest(policies=ctx.policies, tools=offered, history=earlier)
+    readable = (tool for tool in ctx.toolbox.tools.values() if tool.tool_class in PERMITTED_CLASSES[FsmState.ASSESS])
+    offered = tuple(OfferedTool(tool=tool.name, tool_class=tool.tool_class) for tool in readable)
+    past_calls = past_calls_of_session(ctx.session.calls, ctx.record.task_id)
+    request = AllowanceRequest(policies=ctx.policies, tools=offered, history=past_calls)
     try:
         return await ctx.ports.policy.get_allowances(request)
     except PolicyUnavailable as error:
@@ -119,20 +120,20 @@ class TaskReader:
         ctx: TurnContext,
         corrections: NameCorrections,
         rules: ReadRules,
-        before: Iterable[Fact],
-        called: Iterable[PastCall],
+        earlier_facts: Iterable[Fact],
+        earlier_calls: Iterable[PastCall],
     ) -> None:
-        """``before``: the facts of earlier attempts, from their last checkpoint. ``called``: the reads of an
+        """``earlier_facts``: those of earlier attempts, from their last checkpoint. ``earlier_calls``: the reads of an
         orchestrator that worked on the task before; rules about reads count them.
         """
         self._ctx = ctx
         self.rules = rules
-        self._before = {(fact.tool, fact.arguments_json): fact for fact in before}
+        self._earlier_facts = {(fact.tool, fact.arguments_json): fact for fact in earlier_facts}
         self._facts: dict[str, Fact] = {}
         self._reserved = 0
-        self._stale: set[str] = set()  # references of what was read before the last writes
-        self._calls: list[PastCall] = [*called]
-        self._asked: Counter[tuple[str, str, str]] = Counter()
+        self._outdated_refs: set[str] = set()  # references of what was read before the last writes
+        self._calls: list[PastCall] = [*earlier_calls]
+        self._read_counts: Counter[tuple[str, str, str]] = Counter()
         self.corrections = corrections
 
     @property
@@ -142,8 +143,8 @@ class TaskReader:
     @property
     def outdated_facts(self) -> tuple[Fact, ...]:
         """The facts that were read before the task's last writes, and not again since."""
-        fresh = {fact.call for fact in self.facts if fact.ref not in self._stale}
-        return tuple(fact for fact in self.facts if fact.ref in self._stale and fact.call not in fresh)
+        current_reads = {fact.call for fact in self.facts if fact.ref not in self._outdated_refs}
+        return tuple(fact for fact in self.facts if fact.ref in self._outdated_refs and fact.call not in current_reads)
 
     @property
     def calls_made(self) -> tuple[PastCall, ...]:
@@ -153,7 +154,7 @@ class TaskReader:
     @property
     def repeated_reads(self) -> int:
         """How many reads had exactly the arguments of an earlier one."""
-        return self._asked.total() - len(self._asked)
+        return self._read_counts.total() - len(self._read_counts)
 
     def adopt_process(self, ctx: TurnContext) -> None:
         """Takes the context with the task's process. Facts that were read before now show the field names that it
@@ -161,10 +162,10 @@ class TaskReader:
         """
         self._ctx = ctx
         for ref, fact in self._facts.items():
-            shown = with_expected_names(ctx, fact) if fact.ok and fact.result_json else None
-            if shown is not None:
-                note = " ".join(filter(None, (fact.note, shown.note)))
-                self._facts[ref] = fact.model_copy(update={"result_json": dumps(shown.content), "note": note})
+            renamed_content = with_expected_names(ctx, fact) if fact.ok and fact.result_json else None
+            if renamed_content is not None:
+                note = " ".join(filter(None, (fact.note, renamed_content.note)))
+                self._facts[ref] = fact.model_copy(update={"result_json": dumps(renamed_content.content), "note": note})
 
     def has_current_result(self, use: ToolUse, tool: Tool) -> bool:
         """Whether the same read was made since the last writes, so that its fact is the answer."""
@@ -172,17 +173,18 @@ class TaskReader:
 
     def mark_outdated_by_writes(self, calls: Iterable[PastCall]) -> None:
         """Marks all facts as older than these writes, so that a repeated read is made again; counts the writes."""
-        self._stale.update(self._facts)
+        self._outdated_refs.update(self._facts)
         self._calls.extend(calls)
 
-    def reserve_reference(self, use: ToolUse, tool: Tool, *, fresh: bool = False) -> str:
+    def reserve_reference(self, use: ToolUse, tool: Tool, *, must_be_current: bool = False) -> str:
         """The reference for a read that is about to be made, in the order of the model's calls; that of the same read
-        if it was made before. With ``fresh``, a read from before the last writes does not count, so that the model
-        keeps both.
+        if it was made before. With ``must_be_current``, a read from before the last writes does not count, so that the
+        model keeps both.
         """
-        same = self._facts_of_same_read(use, tool)
-        if known := next((one for one in same if not (fresh and one.ref in self._stale)), None):
-            return known.ref
+        same_reads = self._facts_of_same_read(use, tool)
+        for fact in same_reads:
+            if not must_be_current or fact.ref not in self._outdated_refs:
+                return fact.ref
         self._reserved += 1
         ref = f"r{self._reserved}"
         self._facts[ref] = _build_reserved_fact(ref, use, tool)
@@ -193,7 +195,7 @@ class TaskReader:
         the next number also if there was no such read.
         """
         self._reserved += 1
-        fact = self._before.get((use.name, dumps(use.input)))
+        fact = self._earlier_facts.get((use.name, dumps(use.input)))
         if fact is None:
             return f"r{self._reserved}"
         self._facts[fact.ref] = fact
@@ -208,15 +210,15 @@ class TaskReader:
         Raises ``CallRefused``, or ``Failed`` if the server does not answer. ``by_machine``: code asked for it, and no
         model; a model that asks for the same later gets this fact, which then counts as read by the model.
         """
-        self._asked[_key_of_call(use, tool)] += 1
-        made = self._find_current_fact(use, tool)
-        if made is not None:
-            return made if by_machine or not made.by_machine else self._mark_read_by_model(made)
+        self._read_counts[_key_of_call(use, tool)] += 1
+        current_fact = self._find_current_fact(use, tool)
+        if current_fact is not None:
+            return current_fact if by_machine or not current_fact.by_machine else self._mark_read_by_model(current_fact)
         if self._ctx.journal.get(key) is None:  # what was read is known, whatever its server takes by now
             self._refuse_forbidden(use, tool)
-        mine = len(self._calls)
+        call_index = len(self._calls)
         self._calls.append(PastCall(tool=tool.name, outcome=CallOutcome.UNKNOWN, fields=rule_fields(use.input)))
-        await self._refuse_by_rule(key, use, tool, mine)
+        await self._refuse_by_rule(key, use, tool, call_index)
         reading = await read_with_recovery(self._ctx, key, tool, use.input, self.corrections)
         self.corrections = self.corrections.with_renames(tool, use.input, reading.learned)
         fact = _build_reserved_fact(ref, use, tool).model_copy(
@@ -225,30 +227,30 @@ class TaskReader:
                 "ok": reading.is_source,
                 "note": reading.note,
                 "by_machine": by_machine,
-                "again": by_machine and any(one.ref != ref for one in self._facts_of_same_read(use, tool)),
+                "again": by_machine and any(other.ref != ref for other in self._facts_of_same_read(use, tool)),
             }
         )
-        if ref in self._stale:  # the latest sight is the last of the facts
-            self._stale.discard(ref)
+        if ref in self._outdated_refs:  # the latest sight is the last of the facts
+            self._outdated_refs.discard(ref)
             del self._facts[ref]
         self._facts[ref] = fact
-        self._set_outcome(mine, outcome_of_read(fact))
+        self._set_outcome(call_index, outcome_of_read(fact))
         return fact
 
     def _mark_read_by_model(self, fact: Fact) -> Fact:
         """The fact that code had read, now marked as read by the model; its call is counted."""
-        handed = fact.model_copy(update={"by_machine": False})
-        self._facts[fact.ref] = handed
-        asked = rule_fields(loads_object(fact.arguments_json))
-        self._calls.append(PastCall(tool=fact.tool, outcome=outcome_of_read(handed), fields=asked))
-        return handed
+        marked_fact = fact.model_copy(update={"by_machine": False})
+        self._facts[fact.ref] = marked_fact
+        fields = rule_fields(loads_object(fact.arguments_json))
+        self._calls.append(PastCall(tool=fact.tool, outcome=outcome_of_read(marked_fact), fields=fields))
+        return marked_fact
 
     def drop_reference(self, ref: str) -> None:
         """Drops the reference of a read that was not made after all; no other read gets it."""
         if ref in self._facts and not self._facts[ref].result_json:
             del self._facts[ref]
 
-    def mark_not_reread(self, ref: str, why: str) -> None:
+    def mark_not_reread(self, ref: str, reason: str) -> None:
         """Records that a read which was made before could not be repeated, so that its old result no longer counts. The
         reference of a read that was never made is dropped.
         """
@@ -256,8 +258,8 @@ class TaskReader:
         if sum(fact.call == key for fact in self._facts.values()) < _MOST_EQUAL_READS:
             self.drop_reference(ref)
         else:
-            unread = {"result_json": dumps(why), "ok": False, "by_machine": True, "again": True}
-            self._facts[ref] = self._facts[ref].model_copy(update=unread)
+            update = {"result_json": dumps(reason), "ok": False, "by_machine": True, "again": True}
+            self._facts[ref] = self._facts[ref].model_copy(update=update)
 
     def _refuse_forbidden(self, use: ToolUse, tool: Tool) -> None:
         try:
@@ -269,23 +271,23 @@ class TaskReader:
             raise CallRefused(f"Not called, the arguments do not fit: {problems}")
 
     async def _refuse_by_rule(self, key: str, use: ToolUse, tool: Tool, index: int) -> None:
-        refused = await self.rules.find_refusal(key, tool, use.input, self._calls[:index])
-        if refused is not None:
-            self._ctx.journal.add_event("tool", tool=use.name, state=FsmState.ASSESS.value, refused=refused)
+        refusal = await self.rules.find_refusal(key, tool, use.input, self._calls[:index])
+        if refusal is not None:
+            self._ctx.journal.add_event("tool", tool=use.name, state=FsmState.ASSESS.value, refused=refusal)
             self._set_outcome(index, CallOutcome.UNSENT)
-            raise CallRefused(f"Refused by policy rule {refused}. It was not called.")
+            raise CallRefused(f"Refused by policy rule {refusal}. It was not called.")
 
     def _set_outcome(self, index: int, outcome: CallOutcome) -> None:
         self._calls[index] = self._calls[index].model_copy(update={"outcome": outcome})
 
     def _facts_of_same_read(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
         key = _key_of_call(use, tool)
-        return (one for one in self._facts.values() if one.call == key)
+        return (fact for fact in self._facts.values() if fact.call == key)
 
     def _find_current_fact(self, use: ToolUse, tool: Tool) -> Fact | None:
         """The fact of the same read, if it was made since the last writes."""
-        same = self._facts_of_same_read(use, tool)
-        return next((fact for fact in same if fact.result_json and fact.ref not in self._stale), None)
+        same_reads = self._facts_of_same_read(use, tool)
+        return next((fact for fact in same_reads if fact.result_json and fact.ref not in self._outdated_refs), None)
 
 
 def _build_reserved_fact(ref: str, use: ToolUse, tool: Tool) -> Fact:

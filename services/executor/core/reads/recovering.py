@@ -43,9 +43,9 @@ from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import FsmState, ToolClass
 
-_MOST_NAMES = 3  # how many renamed columns one call may meet; each is corrected once
-_MOST_OFFERED = 30
-_LONGEST_FAILURE = 120  # characters of each failure that are told
+_MOST_RENAMES = 3  # how many renamed columns one call may meet; each is corrected once
+_MOST_TOOLS_OFFERED = 30
+_LONGEST_FAILURE_TEXT = 120  # characters of each failure that are told
 # What is said of a failure that is final; whoever reads it knows that asking again changes nothing.
 _RECOVERY_NOTES = {
     ReadFailure.NOT_PERMITTED: "{tool} is not permitted here; nothing was asked in its place.",
@@ -72,7 +72,7 @@ async def read_with_recovery(
     await reading.correct_names()
     await reading.recover()
     await reading.read_all_pages()
-    reading.show_expected_names()
+    reading.add_expected_names()
     return reading
 
 
@@ -85,23 +85,18 @@ async def read_again(ctx: TurnContext, key: str, fact: Fact, progress: Progress)
         require_permitted(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
     except DispatchRefused as error:
         raise Failed(f"the inputs cannot be read again, so nothing was written: {error}") from error
-    reading = await read_with_recovery(
-        ctx, key, tool, loads_object(fact.arguments_json), known_corrections(ctx, progress)
-    )
-    renewed = {
-        "result_json": dumps(reading.answer.content),
-        "ok": reading.is_source,
-        "note": reading.note,
-        "again": True,
-    }
-    return fact.model_copy(update=renewed)
+    arguments, corrections = loads_object(fact.arguments_json), known_corrections(ctx, progress)
+    reading = await read_with_recovery(ctx, key, tool, arguments, corrections)
+    update = {"result_json": dumps(reading.answer.content), "ok": reading.is_source, "note": reading.note}
+    return fact.model_copy(update={**update, "again": True})
 
 
 class ServerRead:
     """One read in progress: the ``tool`` and ``arguments`` that were called last, under the server's present ``names``
     by the old ones, and the ``answer``. Every call is a step of the journal.
 
-    ``learned``: the new names by the old ones that the read found out. ``echoes``: the answer only repeats the call.
+    ``learned``: the new names by the old ones that the read found out. ``only_repeats_call``: the answer says no more
+    than the call did.
     """
 
     def __init__(
@@ -111,13 +106,13 @@ class ServerRead:
         self.tool, self.arguments, self.names = tool, arguments, names
         self.answer = ToolAnswer(None)
         self.learned: dict[str, str] = {}
-        self.echoes = False
+        self.only_repeats_call = False
         self._notes: list[str] = []
 
     @property
     def is_source(self) -> bool:
         """Whether the answer is a source of facts: not a refusal, and not just a repetition of the call."""
-        return not (self.answer.is_error or self.echoes)
+        return not (self.answer.is_error or self.only_repeats_call)
 
     @property
     def note(self) -> str:
@@ -126,21 +121,21 @@ class ServerRead:
 
     async def send(self, step: str = "") -> None:
         """Makes the call. ``step``: the suffix of its journal step's name."""
-        made = await send_call(self._ctx, f"{self._key}{step}", self.tool, self.arguments, self.names)
-        self.answer, self.names = made.answer, made.names
+        answered_call = await send_call(self._ctx, f"{self._key}{step}", self.tool, self.arguments, self.names)
+        self.answer, self.names = answered_call.answer, answered_call.names
 
     async def correct_names(self) -> None:
         """Repeats a failed call under the server's present names, if these are clear; else the answer stands."""
-        for number in range(1, _MOST_NAMES + 1):
-            found = await self._find_new_name()
-            if found is None:
+        for number in range(1, _MOST_RENAMES + 1):
+            new_name = await self._find_new_name()
+            if new_name is None:
                 return
-            old, new = found
-            self.learned[old] = new.name
+            old, column = new_name
+            self.learned[old] = column.name
             kind = "renamed_parameter" if schema_drift.is_parameter_name(old) else "renamed_column"
-            told = {kind: old.removeprefix(PARAMETER_MARK), "now_called": new.name, "found_by": new.tier}
-            self._ctx.journal.add_event("note", tool=self.tool.name, **told)
-            self.names = {**self.names, old: new.name}
+            note_fields = {kind: old.removeprefix(PARAMETER_MARK), "now_called": column.name, "found_by": column.tier}
+            self._ctx.journal.add_event("note", tool=self.tool.name, **note_fields)
+            self.names = {**self.names, old: column.name}
             await self.send(f":renamed{number}")
 
     async def _find_new_name(self) -> tuple[str, ColumnMatch] | None:
@@ -150,19 +145,21 @@ class ServerRead:
         unknown = find_unknown_name(self.answer.content) if has_failed(self.answer) else None
         if unknown is None:
             return None
-        mark, old = PARAMETER_MARK if unknown.is_parameter else "", schema_drift.unqualified_name(unknown.name)
-        asked = next((name for name, used in self.names.items() if used == old and name.startswith(mark)), mark + old)
-        if rename_arguments(self.arguments, {asked: ""}) == self.arguments:
+        prefix, old = PARAMETER_MARK if unknown.is_parameter else "", schema_drift.unqualified_name(unknown.name)
+        requested_names = (name for name, used_name in self.names.items() if used_name == old)
+        requested_name = next((name for name in requested_names if name.startswith(prefix)), prefix + old)
+        requested = requested_name.removeprefix(PARAMETER_MARK)
+        if rename_arguments(self.arguments, {requested_name: ""}) == self.arguments:
             return None
         columns = await self._known_columns(unknown)
-        new = schema_drift.match_column(asked.removeprefix(PARAMETER_MARK), old, columns.names, columns.described)
-        if new is None:
+        column = schema_drift.match_column(requested, old, columns.names, columns.described)
+        if column is None:
             return None
-        present = {*schema_drift.names_in_arguments(rename_arguments(self.arguments, self.names))} - {old}
-        if new.name != asked.removeprefix(PARAMETER_MARK) and new.name in present:
+        used_names = {*schema_drift.names_in_arguments(rename_arguments(self.arguments, self.names))} - {old}
+        if column.name != requested and column.name in used_names:
             return None  # the call asks for that column already, under its own name or in the place of another
-        again = rename_arguments(self.arguments, {**self.names, asked: new.name})
-        return None if problems_with(again, self.tool) else (asked, new)
+        renamed_arguments = rename_arguments(self.arguments, {**self.names, requested_name: column.name})
+        return None if problems_with(renamed_arguments, self.tool) else (requested_name, column)
 
     async def _known_columns(self, unknown: UnknownName) -> "_KnownColumns":
         """The columns that the server has, from the error itself, from a describing tool or from the tool's own schema;
@@ -170,17 +167,17 @@ class ServerRead:
         """
         tool, error = self.tool, self.answer.content
         if unknown.is_parameter:
-            free: JsonObject = {name: said for name, said in tool.parameters.items() if name not in self.arguments}
-            return _KnownColumns(
-                unknown.missing_parameters or tuple(free), schema_drift.descriptions_in({"properties": free})
-            )
-        if listed := schema_drift.columns_in(error):
-            return _KnownColumns(listed, schema_drift.descriptions_in(error))
-        asking = find_schema_reads(self._ctx.toolbox.tools.values(), tool, self.arguments, error)
-        for number, inquiry in enumerate(asking, 1):
-            said = (await send_call(self._ctx, f"{self._key}:columns{number}", *inquiry, {})).answer
-            if listed := () if said.is_error else schema_drift.columns_in(said.content):
-                return _KnownColumns(listed, schema_drift.descriptions_in(said.content))
+            unused = tool.parameters.keys() - self.arguments.keys()
+            free: JsonObject = {name: schema for name, schema in tool.parameters.items() if name in unused}
+            names = unknown.missing_parameters or tuple(free)
+            return _KnownColumns(names, schema_drift.descriptions_in({"properties": free}))
+        if column_names := schema_drift.columns_in(error):
+            return _KnownColumns(column_names, schema_drift.descriptions_in(error))
+        schema_reads = find_schema_reads(self._ctx.toolbox.tools.values(), tool, self.arguments, error)
+        for number, inquiry in enumerate(schema_reads, 1):
+            answer = (await send_call(self._ctx, f"{self._key}:columns{number}", *inquiry, {})).answer
+            if column_names := () if answer.is_error else schema_drift.columns_in(answer.content):
+                return _KnownColumns(column_names, schema_drift.descriptions_in(answer.content))
         return _KnownColumns(schema_drift.columns_declared(tool.parameters))
 
     async def recover(self) -> None:
@@ -195,127 +192,138 @@ class ServerRead:
         elif kind is ReadFailure.WRONG_TYPE and not is_ruled:
             await self._retry_with_wanted_types()
         elif kind in (ReadFailure.TOOL_GONE, ReadFailure.TOO_MUCH):
-            asked, tried = self.tool, list[str]()
-            found = None if is_ruled else await self._try_stand_ins(kind, tried)
-            if found is None:
+            failed_tool, failures = self.tool, list[str]()
+            note = None if is_ruled else await self._try_stand_ins(kind, failures)
+            if note is None:
                 self.answer = self.answer._replace(is_error=True)
-                what = f"tried instead: {'; '.join(tried)}" if tried else "nothing could stand in for it"
-                found = f"{asked.name} could not be read; {what}."
-            self._record_recovery(asked, found)
+                tried_calls = f"tried instead: {'; '.join(failures)}" if failures else "nothing could stand in for it"
+                note = f"{failed_tool.name} could not be read; {tried_calls}."
+            self._record_recovery(failed_tool, note)
 
     async def _retry_with_wanted_types(self) -> None:
         """Repeats the call with values of the types that the server wants; if that fails, the answer stands."""
-        given, mended = self.arguments, convert_to_wanted_types(self.arguments, self.answer.content)
-        if mended is None:
+        arguments, converted_arguments = self.arguments, convert_to_wanted_types(self.arguments, self.answer.content)
+        if converted_arguments is None:
             return
-        again = ServerRead(self._ctx, self._key, self.tool, mended, self.names)
-        await again.send(":types")
-        if has_failed(again.answer):
+        repeated_read = ServerRead(self._ctx, self._key, self.tool, converted_arguments, self.names)
+        await repeated_read.send(":types")
+        if has_failed(repeated_read.answer):
             return
-        self._adopt_answer_of(again)
-        changed = (
-            name for name in mended if mended[name] != given[name] or type(mended[name]) is not type(given[name])
-        )
-        self._record_recovery(self.tool, f"{', '.join(sorted(changed))}: sent in the type that {self.tool.name} takes.")
+        self._adopt_answer_of(repeated_read)
+        changed: list[str] = []
+        for name, value in converted_arguments.items():
+            if value != arguments[name] or type(value) is not type(arguments[name]):
+                changed.append(name)
+        note = f"{', '.join(sorted(changed))}: sent in the type that {self.tool.name} takes."
+        self._record_recovery(self.tool, note)
 
-    async def _try_stand_ins(self, kind: ReadFailure, tried: list[str]) -> str | None:
+    async def _try_stand_ins(self, kind: ReadFailure, failures: list[str]) -> str | None:
         """Has other reads of the same server answer in place of the failed one, and returns a note on it; None if all
         failed. ``tried`` gets the failures of those that were tried.
         """
-        others, gone, is_gone = tuple(self._ctx.toolbox.tools.values()), self.tool, kind is ReadFailure.TOOL_GONE
-        for number, instead in enumerate(find_renamed_reads(gone, self.arguments, others) if is_gone else (), 1):
-            if found := await self._try_stand_in(f":instead{number}", instead, tried):
-                return found
-        if found := await self._read_one_by_one(find_single_reads(gone, self.arguments, others), tried):
-            return found
-        before = [said.partition(":")[0] for said in tried]
-        offered = [tool for tool in others if tool.name not in before and may_be_offered(gone, tool)]
-        advised = await self._ask_model_for_stand_in(offered) if is_gone and offered else None
-        return await self._try_stand_in(":advised", advised, tried) if advised else None
+        others, missing_tool = tuple(self._ctx.toolbox.tools.values()), self.tool
+        is_gone = kind is ReadFailure.TOOL_GONE
+        stand_ins = find_renamed_reads(missing_tool, self.arguments, others) if is_gone else ()
+        for number, stand_in in enumerate(stand_ins, 1):
+            if note := await self._try_stand_in(f":instead{number}", stand_in, failures):
+                return note
+        if note := await self._read_one_by_one(find_single_reads(missing_tool, self.arguments, others), failures):
+            return note
+        tried_names = [failure.partition(":")[0] for failure in failures]
+        offered = [tool for tool in others if tool.name not in tried_names and may_be_offered(missing_tool, tool)]
+        advised_call = await self._ask_model_for_stand_in(offered) if is_gone and offered else None
+        return await self._try_stand_in(":advised", advised_call, failures) if advised_call else None
 
-    async def _try_stand_in(self, step: str, call: ReadCall, tried: list[str]) -> str | None:
+    async def _try_stand_in(self, step: str, call: ReadCall, failures: list[str]) -> str | None:
         other = ServerRead(self._ctx, f"{self._key}{step}", *call)
         await other.send()
         await other.correct_names()
         if has_failed(other.answer):
-            tried.append(_describe_failure(call.tool, other.answer))
+            failures.append(_describe_failure(call.tool, other.answer))
             return None
-        said = f"{self.tool.name} is gone; {call.tool.name} answered instead."
+        note = f"{self.tool.name} is gone; {call.tool.name} answered instead."
         self._adopt_answer_of(other)
-        return said
+        return note
 
-    async def _read_one_by_one(self, calls: Sequence[ReadCall], tried: list[str]) -> str | None:
-        """Makes single reads, whose results in order become the answer's rows; None if all of them failed."""
+    async def _read_one_by_one(self, calls: Sequence[ReadCall], failures: list[str]) -> str | None:
+        """Makes the single reads and takes their results as this read's rows.
+
+        Returns a note on how many succeeded; None if all failed: then the first failure is added to ``failures``.
+        """
         rows: list[Json] = []
-        missing: list[str] = []
+        failed_reads: list[str] = []
         for number, call in enumerate(calls, 1):
-            one = (await send_call(self._ctx, f"{self._key}:single{number}", *call, {})).answer
-            if has_failed(one):
-                missing.append(_describe_failure(call.tool, one))
+            answer = (await send_call(self._ctx, f"{self._key}:single{number}", *call, {})).answer
+            if has_failed(answer):
+                failed_reads.append(_describe_failure(call.tool, answer))
             else:
-                rows.append(one.content)
+                rows.append(answer.content)
         if not rows:
-            tried += missing[:1]
+            failures += failed_reads[:1]
             return None
         (self.tool, self.arguments), self.names, self.answer = calls[0], {}, ToolAnswer(rows)
         note = f"Read one by one with {self.tool.name}: {len(rows)} of {len(calls)}."
-        return f"{MISSING_ROWS_NOTE}: {note} Not read: {'; '.join(missing[:3])}" if missing else note
+        return f"{MISSING_ROWS_NOTE}: {note} Not read: {'; '.join(failed_reads[:3])}" if failed_reads else note
 
     async def _ask_model_for_stand_in(self, offered: Sequence[Tool]) -> ReadCall | None:
         """The call that a model proposes in place of a tool that is gone; None without a usable answer."""
-        ctx, gone, arguments = self._ctx, self.tool, self.arguments
-        shown = {tool.name: tool for tool in offered[:_MOST_OFFERED]}
-        listed: list[Json] = [
-            {"name": one.name, "description": one.description, "input_schema": one.input_schema}
-            for one in shown.values()
-        ]
-        missing: JsonObject = {"tool": gone.name, "arguments": arguments}
+        ctx, missing_tool, arguments = self._ctx, self.tool, self.arguments
+        tools_by_name = {tool.name: tool for tool in offered[:_MOST_TOOLS_OFFERED]}
+        tool_descriptions: list[Json] = []
+        for tool in tools_by_name.values():
+            description: JsonObject = {"name": tool.name, "description": tool.description}
+            tool_descriptions.append({**description, "input_schema": tool.input_schema})
+        missing_call: JsonObject = {"tool": missing_tool.name, "arguments": arguments}
         question = ModelQuestion(
             step=f"{self._key}:advice",
             system=(ctx.prompts.role, ctx.prompts.stand_in),
-            sections={"task": ctx.task, "read_tools": listed, "missing": missing},
+            sections={"task": ctx.task, "read_tools": tool_descriptions, "missing": missing_call},
             schema=STAND_IN_SCHEMA,
             max_tokens=512,
         )
 
         def check_advice(advice: StandInAdvice) -> ReadCall | None:
-            return _check_stand_in_advice(advice, gone, arguments, shown.get(advice.tool or ""))
+            return _check_stand_in_advice(advice, missing_tool, arguments, tools_by_name.get(advice.tool or ""))
 
         try:
             return (await ask_checked(ctx, question, StandInAdvice, check_advice))[0]
-        except Unanswered as none:
-            ctx.journal.add_event("note", tool=gone.name, problem=none.reason)
+        except Unanswered as unanswered:
+            ctx.journal.add_event("note", tool=missing_tool.name, problem=unanswered.reason)
             return None
 
     async def read_all_pages(self) -> None:
         """If the answer is the first page of a list, reads the other pages and puts all rows into the answer."""
-        ctx, failed = self._ctx, has_failed(self.answer)
-        found = None if failed else open_paged_list(self.tool, self.arguments, self.answer.content, ctx.limits.lists)
-        if found is None:
+        ctx = self._ctx
+        if has_failed(self.answer):
+            return
+        paged_list = open_paged_list(self.tool, self.arguments, self.answer.content, ctx.limits.lists)
+        if paged_list is None:
             return
 
-        async def ask_for_page(following: JsonObject) -> ToolAnswer:
-            return (await send_call(ctx, f"{self._key}:page{found.pages + 1}", self.tool, following, self.names)).answer
+        async def ask_for_page(page_arguments: JsonObject) -> ToolAnswer:
+            key = f"{self._key}:page{paged_list.pages + 1}"
+            return (await send_call(ctx, key, self.tool, page_arguments, self.names)).answer
 
-        await found.read_to_end(ask_for_page)
-        if note := found.summary:
-            more = found.why_partial
-            ctx.journal.add_event("note", tool=self.tool.name, pages=found.pages, rows=found.total, partial=more)
-            self.answer = self.answer._replace(content=found.merge_rows(self.answer.content))
+        await paged_list.read_to_end(ask_for_page)
+        if note := paged_list.summary:
+            sizes = {"pages": paged_list.pages, "rows": paged_list.total}
+            ctx.journal.add_event("note", tool=self.tool.name, **sizes, partial=paged_list.why_partial)
+            self.answer = self.answer._replace(content=paged_list.merge_rows(self.answer.content))
             self._notes.append(note)
 
-    def show_expected_names(self) -> None:
+    def add_expected_names(self) -> None:
         """Adds renamed fields under the names that were asked for or are expected; notes them in the journal."""
         content = schema_drift.add_old_names(self.answer.content, self.names)
-        self.answer, self.echoes = self.answer._replace(content=content), echoes_call(self.tool.name, content)
+        self.answer = self.answer._replace(content=content)
+        self.only_repeats_call = echoes_call(self.tool.name, content)
         if not self.is_source:
             return
-        place = {"ref": "", "connection_id": self.tool.connection_id, "tool": self.tool.name, "arguments_json": "{}"}
-        shown = with_expected_names(self._ctx, Fact(**place, result_json=dumps(content)))
-        if shown is not None:
-            self._ctx.journal.add_event("note", tool=self.tool.name, renamed_fields=shown.note)
-            self._notes.append(shown.note)
-            self.answer = self.answer._replace(content=shown.content)
+        call = {"connection_id": self.tool.connection_id, "tool": self.tool.name, "arguments_json": "{}"}
+        renamed_content = with_expected_names(self._ctx, Fact(ref="", **call, result_json=dumps(content)))
+        if renamed_content is not None:
+            self._ctx.journal.add_event("note", tool=self.tool.name, renamed_fields=renamed_content.note)
+            self._notes.append(renamed_content.note)
+            self.answer = self.answer._replace(content=renamed_content.content)
 
     def _adopt_answer_of(self, other: "ServerRead") -> None:
         """Takes another read's call and answer in place of its own."""
@@ -334,26 +342,26 @@ class StandInAdvice(Contract):
 
 
 def _check_stand_in_advice(
-    advice: StandInAdvice, gone: Tool, arguments: JsonObject, tool: Tool | None
+    advice: StandInAdvice, missing_tool: Tool, arguments: JsonObject, tool: Tool | None
 ) -> ReadCall | None:
     if advice.tool is None:
         return None
     try:
-        instead = check_stand_in(gone, arguments, tool, loads_object(advice.arguments_json))
+        stand_in = check_stand_in(missing_tool, arguments, tool, loads_object(advice.arguments_json))
     except ValueError as error:
         raise UnusableAnswer(f"arguments_json is no JSON object: {error}") from error
-    if instead is None:
+    if stand_in is None:
         raise UnusableAnswer(
             "it names no tool of <read_tools>, or arguments that do not fit or are not those of <missing>"
         )
-    return instead
+    return stand_in
 
 
 def _describe_failure(tool: Tool, answer: ToolAnswer) -> str:
-    return f"{tool.name}: {dumps(answer.content)[:_LONGEST_FAILURE]}"
+    return f"{tool.name}: {dumps(answer.content)[:_LONGEST_FAILURE_TEXT]}"
 
 
-_PLAINLY = frozenset({"describe", "schema", "columns"})
+_CLEAREST_SCHEMA_WORDS = frozenset({"describe", "schema", "columns"})
 _SCHEMA_WORDS = frozenset("describe schema schemas column columns field fields introspect structure metadata".split())
 _MOST_READS_OF_COLUMNS = 4
 
@@ -365,25 +373,26 @@ class _KnownColumns(NamedTuple):
     described: Mapping[str, str] = schema_drift.NO_DESCRIPTIONS
 
 
-def find_schema_reads(tools: Iterable[Tool], asked: Tool, arguments: JsonObject, error: Json) -> list[ReadCall]:
+def find_schema_reads(tools: Iterable[Tool], failed_tool: Tool, arguments: JsonObject, error: Json) -> list[ReadCall]:
     """At most four reads that may show the columns which a failed call should have used, the likeliest first."""
-    tables = list(dict.fromkeys(_guess_tables(asked, arguments, error)))
-    beside = [tool for tool in tools if tool.connection_id == asked.connection_id and tool.name != asked.name]
-    found = [
-        ReadCall(tool, given)
-        for tool in sorted(beside, key=lambda one: (_PLAINLY.isdisjoint(words_of(one.name)), one.name))
-        if tool.tool_class is ToolClass.READ and not _SCHEMA_WORDS.isdisjoint(words_of(tool.name))
-        for given in _arguments_by_table(tool, tables)
-        if problems_with(given, tool) is None
-    ]
-    return found[:_MOST_READS_OF_COLUMNS]
+    tables = list(dict.fromkeys(_guess_tables(failed_tool, arguments, error)))
+    own_server, own_name = failed_tool.connection_id, failed_tool.name
+    tools_beside = [tool for tool in tools if tool.connection_id == own_server and tool.name != own_name]
+    tools_beside.sort(key=lambda tool: (_CLEAREST_SCHEMA_WORDS.isdisjoint(words_of(tool.name)), tool.name))
+    schema_reads: list[ReadCall] = []
+    for tool in tools_beside:
+        if tool.tool_class is ToolClass.READ and not _SCHEMA_WORDS.isdisjoint(words_of(tool.name)):
+            for table_arguments in _arguments_by_table(tool, tables):
+                if problems_with(table_arguments, tool) is None:
+                    schema_reads.append(ReadCall(tool, table_arguments))
+    return schema_reads[:_MOST_READS_OF_COLUMNS]
 
 
 def _guess_tables(tool: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
     """Yields possible names of the table: from the call, from the error, from the tool's name."""
-    for named in (schema_drift.table_of(arguments), table_named_in(error)):
-        if named:
-            yield named
+    for table in (schema_drift.table_of(arguments), table_named_in(error)):
+        if table:
+            yield table
     noun = words_of(tool.name)[1:]
     if noun:
         yield "_".join(noun)
@@ -392,6 +401,6 @@ def _guess_tables(tool: Tool, arguments: JsonObject, error: Json) -> Iterator[st
 
 def _arguments_by_table(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:
     """The arguments to ask the tool about each table: in the parameter for a table, else in the only required one."""
-    naming = [name for name in tool.parameters if "_".join(words_of(name)) in TABLE_PARAMETERS]
-    parameter = next(iter([*naming, *(tool.required if len(tool.required) == 1 else [])]), None)
+    table_parameters = [name for name in tool.parameters if "_".join(words_of(name)) in TABLE_PARAMETERS]
+    parameter = next(iter([*table_parameters, *(tool.required if len(tool.required) == 1 else [])]), None)
     return [{parameter: table} for table in tables] if parameter else [{}]

@@ -29,11 +29,13 @@ from shared.domain.redaction import redact_json
 from shared.domain.words import ToolClass
 from shared.ports.tracing import Span, SpanKind
 
-_CLAUSE = re.compile(
+_CLAUSE_PATTERN = re.compile(
     r"(?P<name>[A-Za-z_][\w.-]*(?: [\w.-]+){0,3}?)(?: is(?:\s+|$)|:(?:\s+|$)| ?= ?)(?P<value>.*)", re.DOTALL
 )
-_PARTS = re.compile(r";\s+|;?\s*\n\s*|;$")
-_AFTER_WORD = re.compile(r"(?P<value>\S*[^\s.])\.\s+(?P<rest>[A-Z].*)", re.DOTALL)  # one word, then other sentences
+_CLAUSE_ENDS = re.compile(r";\s+|;?\s*\n\s*|;$")
+_WORD_AND_SENTENCES = re.compile(
+    r"(?P<value>\S*[^\s.])\.\s+(?P<rest>[A-Z].*)", re.DOTALL
+)  # one word, then other sentences
 _LEADING_REMARK = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _FEWEST_CLAUSES = 2
@@ -51,14 +53,19 @@ def parse_clause_record(content: Json) -> Json:
         return content
     text = content.strip().removesuffix(".")
     head = _LEADING_REMARK.fullmatch(text)
-    told = [head["head"]] if head else []
-    found = _parse_clauses(head["rest"] if head else text, told) or (_parse_clauses(text, told := []) if head else None)
-    return {**({_REMARKS_KEY: ". ".join(told)} if told else {}), **found} if found else content
+    remarks = [head["head"]] if head else []
+    fields = _parse_clauses(head["rest"] if head else text, remarks)
+    if head and not fields:
+        remarks = []
+        fields = _parse_clauses(text, remarks)
+    if not fields:
+        return content
+    return {_REMARKS_KEY: ". ".join(remarks), **fields} if remarks else {**fields}
 
 
-async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, reads: bool) -> ToolAnswer:
-    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``. ``reads``: the call may be repeated."""
-    ask = ctx.ports.tools.read if reads else ctx.ports.tools.call
+async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, is_read: bool) -> ToolAnswer:
+    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``. ``is_read``: the call may be repeated."""
+    ask = ctx.ports.tools.read if is_read else ctx.ports.tools.call
     connection = ctx.toolbox.connection_of(tool)
     with ctx.ports.tracer.open_span(names.TOOL_OPERATION, SpanKind.CLIENT) as span:
         _annotate_span(span, tool)
@@ -71,23 +78,23 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
             span.annotate({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
         if answer.is_error:
             span.record_failure("tool_error")
-        return answer._replace(content=parse_clause_record(answer.content)) if reads else answer
+        return answer._replace(content=parse_clause_record(answer.content)) if is_read else answer
 
 
 def _parse_clauses(text: str, remarks: list[str]) -> dict[str, Json] | None:
     """The fields of a text of clauses; None for any other text. What follows the last one is added to ``remarks``."""
-    clauses = [_CLAUSE.fullmatch(part.strip()) for part in _PARTS.split(text) if part.strip()]
-    found: dict[str, Json] = {}
-    for place, clause in enumerate(clauses, 1):
-        if clause is None or clause["name"] in found:
+    clauses = [_CLAUSE_PATTERN.fullmatch(part.strip()) for part in _CLAUSE_ENDS.split(text) if part.strip()]
+    fields: dict[str, Json] = {}
+    for number, clause in enumerate(clauses, 1):
+        if clause is None or clause["name"] in fields:
             return None
         value = clause["value"].strip()
-        ends = _AFTER_WORD.fullmatch(value) if place == len(clauses) else None
-        if ends:
-            value = ends["value"]
-            remarks.append(ends["rest"])
-        found[clause["name"]] = loads(value) if _NUMBER.fullmatch(value) else value
-    return found if len(found) >= _FEWEST_CLAUSES else None
+        last_word = _WORD_AND_SENTENCES.fullmatch(value) if number == len(clauses) else None
+        if last_word:
+            value = last_word["value"]
+            remarks.append(last_word["rest"])
+        fields[clause["name"]] = loads(value) if _NUMBER.fullmatch(value) else value
+    return fields if len(fields) >= _FEWEST_CLAUSES else None
 
 
 def _annotate_span(span: Span, tool: Tool) -> None:
@@ -99,13 +106,13 @@ def _annotate_span(span: Span, tool: Tool) -> None:
 
 
 _LONGEST_ARGUMENTS = 200  # characters of the arguments that those who watch are told
-_PAUSES = (0.5, 2.0)  # seconds before a read is made again that its server refused for the moment
+_PAUSE_SECONDS = (0.5, 2.0)  # seconds before a read is made again that its server refused for the moment
 
 
 class AnsweredCall(NamedTuple):
     answer: ToolAnswer
     names: Mapping[str, str]  # new names by the old ones that were asked for
-    silent: bool = False  # no answer came at all
+    is_silent: bool = False  # no answer came at all
 
 
 async def send_call(
@@ -116,20 +123,20 @@ async def send_call(
     A read is repeated a few times if the server could not serve it for the moment, and once if no answer came; never
     where there are rules about tools, which may allow a single call. Raises ``Failed`` if no answer comes at all.
     """
-    repeats = tool.tool_class is ToolClass.READ and not has_tool_rules(ctx.policies)
-    made = await _send_once(ctx, key, tool, arguments, names, may_be_silent=repeats)
-    if made.silent:
-        made = await _send_once(ctx, f"{key}:after_silence", tool, arguments, names)
-    left = ctx.limits.tool_seconds if repeats else 0.0
-    for number, pause in enumerate(_PAUSES, 1):
-        left -= pause
-        if left <= 0 or classify_failure(made.answer) is not ReadFailure.FOR_THE_MOMENT:
+    may_repeat = tool.tool_class is ToolClass.READ and not has_tool_rules(ctx.policies)
+    answered_call = await _send_once(ctx, key, tool, arguments, names, may_be_silent=may_repeat)
+    if answered_call.is_silent:
+        answered_call = await _send_once(ctx, f"{key}:after_silence", tool, arguments, names)
+    seconds_left = ctx.limits.tool_seconds if may_repeat else 0.0
+    for number, pause in enumerate(_PAUSE_SECONDS, 1):
+        seconds_left -= pause
+        if seconds_left <= 0 or classify_failure(answered_call.answer) is not ReadFailure.FOR_THE_MOMENT:
             break
-        again = f"{key}:again{number}"
-        if ctx.journal.get(again) is None:
+        step_key = f"{key}:again{number}"
+        if ctx.journal.get(step_key) is None:
             await asyncio.sleep(pause)
-        made = await _send_once(ctx, again, tool, arguments, names)
-    return made
+        answered_call = await _send_once(ctx, step_key, tool, arguments, names)
+    return answered_call
 
 
 def format_arguments(arguments: JsonObject, hidden: Mapping[str, ProtectedKind]) -> str:
@@ -153,20 +160,20 @@ async def _send_once(
     """
 
     async def call() -> str:
-        about = {"tool": tool.name, "tool_class": tool.tool_class.value, "connection": tool.connection_id}
+        tool_fields = {"tool": tool.name, "tool_class": tool.tool_class.value, "connection": tool.connection_id}
         try:
-            sent, reads = rename_arguments(arguments, names), tool.tool_class is ToolClass.READ
-            answer = await dispatch_call(ctx, tool, sent, reads=reads)
+            sent_arguments, is_read = rename_arguments(arguments, names), tool.tool_class is ToolClass.READ
+            answer = await dispatch_call(ctx, tool, sent_arguments, is_read=is_read)
         except (ToolUnreachable, ToolSilent) as error:
             if not (may_be_silent and isinstance(error, ToolSilent)):
                 server = ctx.toolbox.connection_of(tool).id
-                why = f"the tool server {server!r} did not answer {tool.name}: {error}"
-                raise Failed(why, "tool_server") from error
+                reason = f"the tool server {server!r} did not answer {tool.name}: {error}"
+                raise Failed(reason, "tool_server") from error
             ctx.journal.add_event("note", tool=tool.name, problem="no answer came; it is asked once more")
             return dumps({"content": None, "is_error": True, "renamed": {**names}, "silent": True})
         renamed: dict[str, JsonValue] = {"renamed": {**names}} if names else {}
-        asked = format_arguments(arguments, ctx.journal.hidden) if arguments else None
-        ctx.journal.add_event("tool", **about, asked=asked, ok=not answer.is_error, **renamed)
+        arguments_text = format_arguments(arguments, ctx.journal.hidden) if arguments else None
+        ctx.journal.add_event("tool", **tool_fields, asked=arguments_text, ok=not answer.is_error, **renamed)
         return dumps({"content": answer.content, "is_error": answer.is_error, "renamed": {**names}})
 
     stored = loads_object(await ctx.journal.run_step(key, "tool", call))
@@ -177,14 +184,16 @@ async def _send_once(
 
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _NAME = re.compile(r"(?<![\w.])[a-z_][a-z0-9_]*(?![\w.(])")
-_WORDS = frozenset("and or not in is true false null none contains exists matches if else between like".split())
+_CONDITION_WORDS = frozenset(
+    "and or not in is true false null none contains exists matches if else between like".split()
+)
 _FIELD = re.compile(r"(?<![\w./-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w./(-])")
 _FIGURE_FIELD = "amount"  # what stands under this name, or under one of its aliases, is a figure
 _NUMBERED_NAME = re.compile(r"\b([A-Za-z]+)-?\d[\w-]*\b")
 
 
-_TAKEN_NOTE = "the server sent no {}: {} is taken for it."
-_TAKEN_NAMES = re.compile(r"the server sent no (\S+): (\S+) is taken for it\.")
+_RENAME_NOTE = "the server sent no {}: {} is taken for it."
+_RENAMES_IN_NOTE = re.compile(r"the server sent no (\S+): (\S+) is taken for it\.")
 
 
 class WantedField(NamedTuple):
@@ -203,14 +212,16 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     """The fields that the rules, the process's figures and the task's text name."""
     template = ctx.template
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
-    about = tuple(dict.fromkeys(kind for one in template.figures if one.about for kind in one.kinds))
+    about_records = (figure.kinds for figure in template.figures if figure.about)
+    kinds = tuple(dict.fromkeys(kind for figure_kinds in about_records for kind in figure_kinds))
     tools = {tool.name for tool in ctx.toolbox.tools.values()}
     words = (word for condition in conditions for word in _record_fields_of_condition(ctx, condition))
-    named = [WantedField((word,), about) for word in words if word not in _WORDS]
-    asked = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in tools]
-    operands = (parse_pattern(one) for figure in template.figures for one in figure.operands if not is_figure_name(one))
-    computed = [WantedField(one.fields, one.kinds) for one in operands if one.fields]
-    return tuple(dict.fromkeys((*computed, *named, *asked)))
+    rule_fields = [WantedField((word,), kinds) for word in words if word not in _CONDITION_WORDS]
+    task_fields = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in tools]
+    operands = (operand for figure in template.figures for operand in figure.operands)
+    patterns = (parse_pattern(operand) for operand in operands if not is_figure_name(operand))
+    figure_fields = [WantedField(pattern.fields, pattern.kinds) for pattern in patterns if pattern.fields]
+    return tuple(dict.fromkeys((*figure_fields, *rule_fields, *task_fields)))
 
 
 def _record_fields_of_condition(ctx: TurnContext, condition: str) -> Iterator[str]:
@@ -218,79 +229,80 @@ def _record_fields_of_condition(ctx: TurnContext, condition: str) -> Iterator[st
     names: their values come from the call, and not from a record.
     """
     quoted = {text[1:-1] for text in _QUOTED.findall(condition)}
-    named = [tool for tool in ctx.toolbox.tools.values() if tool.name in quoted]
+    named_tools = [tool for tool in ctx.toolbox.tools.values() if tool.name in quoted]
     for word in _NAME.findall(_QUOTED.sub("''", condition)):
-        if not (named and all(word in tool.parameters for tool in named)):
+        if not (named_tools and all(word in tool.parameters for tool in named_tools)):
             yield word
 
 
 def with_expected_names(ctx: TurnContext, fact: Fact) -> ShownContent | None:
     """A fact's content with renamed fields also under the expected names, and a note on that; None if it has none."""
-    fields, once = wanted_fields(ctx), ParsedFact.model_validate(dict(fact))
+    fields, parsed_fact = wanted_fields(ctx), ParsedFact.model_validate(dict(fact))
     added: dict[int, JsonObject] = {}
-    told: dict[str, str] = {}
-    for record in find_records((once,), ctx.toolbox.keys) if fields else ():
+    renames: dict[str, str] = {}
+    for record in find_records((parsed_fact,), ctx.toolbox.keys) if fields else ():
         names = _find_renames(record, fields, ctx.task)
         if names:
             added[id(record.record)] = {old: record.record[new] for old, new in names.items()}
-            told |= names
-    said = [_TAKEN_NOTE.format(old, new) for old, new in sorted(told.items())]
+            renames |= names
+    notes = [_RENAME_NOTE.format(old, new) for old, new in sorted(renames.items())]
     if not added:
         return None
-    content = map_objects(once.result, lambda record: {**record, **added.get(id(record), {})})
-    return ShownContent(content, " ".join(said))
+    content = map_objects(parsed_fact.result, lambda record: {**record, **added.get(id(record), {})})
+    return ShownContent(content, " ".join(notes))
 
 
 def content_as_received(fact: Fact) -> Json:
     """The fact's content as the server sent it, without the names that ``with_expected_names`` added."""
-    names = dict(_TAKEN_NAMES.findall(fact.note))
+    names = dict(_RENAMES_IN_NOTE.findall(fact.note))
 
     def without_old_names(record: JsonObject) -> JsonObject:
-        added = {old for old, new in names.items() if new in record and record.get(old) == record[new]}
-        return {key: value for key, value in record.items() if key not in added}
+        added_names = {old for old, new in names.items() if new in record and record.get(old) == record[new]}
+        return {key: value for key, value in record.items() if key not in added_names}
 
     return map_objects(fact.result, without_old_names) if names else fact.result
 
 
 def _find_renames(record: SeenRecord, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
     """New names by expected ones, without columns that match two expected names or are themselves expected."""
-    mine = tuple(field for field in fields if _may_have_field(field, record, task))
-    told = ((name, value) for name, value in record.record.items() if value is not None)
-    valued = tuple(name for name, value in told if not isinstance(value, dict | list))
-    names = _find_unique_renames(mine, tuple(record.record), valued) if mine else {}
+    own_fields = tuple(field for field in fields if _may_have_field(field, record, task))
+    values = ((name, value) for name, value in record.record.items() if value is not None)
+    scalar_names = tuple(name for name, value in values if not isinstance(value, dict | list))
+    names = _find_unique_renames(own_fields, tuple(record.record), scalar_names) if own_fields else {}
     figures = ALIASES[_FIGURE_FIELD]
-    return {
-        old: new
-        for old, new in names.items()
-        if not (old in (_FIGURE_FIELD, *figures) and new in figures) or read_figure(record.record[new]) is not None
-    }
+    renames: dict[str, str] = {}
+    for old, new in names.items():
+        is_figure = new in figures and old in (_FIGURE_FIELD, *figures)
+        if not is_figure or read_figure(record.record[new]) is not None:
+            renames[old] = new
+    return renames
 
 
 @lru_cache(maxsize=512)  # the rows of a list have the same names
 def _find_unique_renames(
-    fields: tuple[WantedField, ...], names: tuple[str, ...], valued: tuple[str, ...]
+    fields: tuple[WantedField, ...], names: tuple[str, ...], scalar_names: tuple[str, ...]
 ) -> Mapping[str, str]:
-    found: dict[str, set[str]] = {}
+    renames_by_name: dict[str, set[str]] = {}
     expected = {name for field in fields for name in field.fields}
-    free = [name for name in valued if name not in expected]
+    free_names = [name for name in scalar_names if name not in expected]
     for field in fields:
         if not any(name in names for name in field.fields):
-            new = [(name, now.name) for name in field.fields if (now := _find_column(field, name, free))]
-            if len({now for _, now in new}) == 1:
-                found.setdefault(new[0][0], set()).add(new[0][1])
-    single = {old: next(iter(new)) for old, new in found.items() if len(new) == 1}
-    times = Counter(single.values())
-    return {
-        old: new for old, new in single.items() if times[new] == 1 and words_of(old)[:-1] != words_of(new)
-    }  # no ``item`` for ``item_price``
+            columns = ((name, _find_column(field, name, free_names)) for name in field.fields)
+            matches = [(name, column.name) for name, column in columns if column]
+            if len({column_name for _, column_name in matches}) == 1:
+                renames_by_name.setdefault(matches[0][0], set()).add(matches[0][1])
+    unique_renames = {old: next(iter(names)) for old, names in renames_by_name.items() if len(names) == 1}
+    counts = Counter(unique_renames.values())
+    single = ((old, new) for old, new in unique_renames.items() if counts[new] == 1)
+    return {old: new for old, new in single if words_of(old)[:-1] != words_of(new)}  # no ``item`` for ``item_price``
 
 
-def _find_column(field: WantedField, name: str, free: Sequence[str]) -> ColumnMatch | None:
+def _find_column(field: WantedField, name: str, free_names: Sequence[str]) -> ColumnMatch | None:
     """The field's present column. An alias counts only if the record's kind is known or the names share a word."""
-    found = match_column(name, name, free)
-    if found is None or found.tier != "alias" or field.kinds:
-        return found
-    return found if {*words_of(name)} & {*words_of(found.name)} else None
+    column = match_column(name, name, free_names)
+    if column is None or column.tier != "alias" or field.kinds:
+        return column
+    return column if {*words_of(name)} & {*words_of(column.name)} else None
 
 
 def _may_have_field(field: WantedField, record: SeenRecord, task: str) -> bool:

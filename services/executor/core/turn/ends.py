@@ -148,7 +148,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
         now=ctx.journal.now,
         hours=ctx.tenant.approval_hours,
         needed=count_persons_needed(ctx, progress),
-        why=(*waits.changes, *reasons_to_ask_a_person(ctx, progress)),
+        reasons=(*waits.changes, *reasons_to_ask_a_person(ctx, progress)),
         confirmation=next_confirmation(progress),
         ladder=ctx.tenant.approval_ladder,
         grounds=collect_approval_evidence(progress, verdict, ctx.task, ctx.toolbox.keys),

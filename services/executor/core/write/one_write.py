@@ -214,7 +214,7 @@ async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
     try:
         _refuse_if_delayed(ctx, opened_at)
         arguments = await with_file_contents(ctx, arguments_to_send(entry, tool))
-        answer = await dispatch_call(ctx, tool, arguments, reads=False)
+        answer = await dispatch_call(ctx, tool, arguments, is_read=False)
     except ToolUnreachable as error:
         return await _store_unsent(prepared, entry, str(error), is_last=is_last)
     except ToolSilent as error:

@@ -284,7 +284,7 @@ async def _make_single_read(ctx: TurnContext, call: PlannedCall, read: ReadBack,
     except NoSuchPath:
         return None
     try:
-        answer = await dispatch_call(ctx, reader, arguments, reads=True)
+        answer = await dispatch_call(ctx, reader, arguments, is_read=True)
         if classify_failure(answer) is not None:
             return [] if says_record_absent(answer.content) else None
         return [] if answer.content is None else await _read_all_rows(ctx, call, reader, arguments, answer.content)
@@ -298,7 +298,7 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
     listing = open_paged_list(reader, arguments, first, ctx.limits.lists)
     if listing is None:
         return first
-    await listing.read_to_end(lambda following: dispatch_call(ctx, reader, following, reads=True))
+    await listing.read_to_end(lambda following: dispatch_call(ctx, reader, following, is_read=True))
     if listing.why_partial:
         ctx.journal.add_event("note", call=call.call_id, problem=f"the read-back came in part: {listing.why_partial}")
         return None
