@@ -369,14 +369,12 @@ def finalize_approval(
     return ended.model_copy(update={"status": ApprovalStatus.SUPERSEDED})
 
 
-def find_approval_notices(
-    before: Approval | None, after: Approval | None, replaced: Approval | None
-) -> Iterator[Notice]:
-    """Yields the notices to send because a turn changed its approval from ``before`` to ``after``. ``replaced`` is an
+def find_approval_notices(before: Approval | None, after: Approval | None, ended: Approval | None) -> Iterator[Notice]:
+    """Yields the notices to send because a turn changed its approval from ``before`` to ``after``. ``ended`` is an
     approval that ended in the same turn and gave way to ``after``.
     """
-    if replaced is not None and replaced.notices:
-        yield _build_notice(NoticeEvent.DECIDED, replaced)
+    if ended is not None and ended.notices:
+        yield _build_notice(NoticeEvent.DECIDED, ended)
     if after is None or not after.notices:
         return
     if before is None or before.approval_id != after.approval_id:

@@ -20,8 +20,8 @@ from services.executor.core.process.rules import (
     joint_remainders,
 )
 from services.executor.core.records import binding, calculated
+from services.executor.core.records.argument_rows import rows_of_call
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
-from services.executor.core.records.call_rows import rows_of_call
 from services.executor.core.records.field_values import FieldValue, UnknownValue, fields_of_arguments
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
@@ -51,8 +51,8 @@ _MOST_ROWS_OF_PLAN = 400  # of all its calls
 async def request_verdict(
     ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, larger_plan: WritePlan | None = None
 ) -> contracts.Verdict:
-    """Asks the policy service for a fresh verdict on the dossier's plan. With ``larger_plan``, that plan is one call of this
-    one, whose hash the verdict then carries.
+    """Asks the policy service for a fresh verdict on the dossier's plan. With ``larger_plan``, that plan is one call of
+    the larger one, whose hash the verdict then carries.
 
     Raises ``Failed`` if the service cannot be reached or answers about another plan.
     """
@@ -237,7 +237,7 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
     known_fields = _KnownCallFields(_executor_fields(call, inputs, view), bound.fields, values)
     asked_names = fields_asked_of(call.tool, inputs.policies)
     rows_fields = _list_row_fields(call, inputs) if asked_names else []
-    differing = _find_fields_differing_by_row(call, rows_fields, bound.recorded)
+    differing = _find_differing_fields(call, rows_fields, bound.recorded)
     differing = [name for name in differing if name in asked_names]
     left_out = {*differing, *(inputs.constants - call.arguments.keys() - bound.recorded.keys())}
     fields = {name: value for name, value in known_fields.merge().items() if name not in left_out}
@@ -313,9 +313,7 @@ def _list_row_fields(call: PlannedCall, inputs: _VerdictInputs) -> list[_RowFiel
     return rows_fields
 
 
-def _find_fields_differing_by_row(
-    call: PlannedCall, rows: Sequence[_RowFields], recorded: Mapping[str, Json]
-) -> list[str]:
+def _find_differing_fields(call: PlannedCall, rows: Sequence[_RowFields], recorded: Mapping[str, Json]) -> list[str]:
     """The fields that the records give for the call as a whole, while for one of its rows they are unknown or
     different: a call may name two different invoices.
     """
@@ -353,14 +351,12 @@ def _build_row_contexts(
             if len(rows) > inputs.most_rows:
                 return ()
     if fields_by_record := view.fields_by_linked_record(unknown):
-        rows = [_add_fields_to_row(row, fields, known_fields) for row in rows or [{}] for fields in fields_by_record]
+        rows = [_add_to_row(row, fields, known_fields) for row in rows or [{}] for fields in fields_by_record]
     rows = [*{dumps(row): row for row in rows}.values()]
     return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= inputs.most_rows else ()
 
 
-def _add_fields_to_row(
-    row: JsonObject, fields: Mapping[str, FieldValue], known_fields: Mapping[str, Json]
-) -> JsonObject:
+def _add_to_row(row: JsonObject, fields: Mapping[str, FieldValue], known_fields: Mapping[str, Json]) -> JsonObject:
     """The row with these fields; a ``kind.field`` is added to what is known of that kind."""
     heads = {name.partition(".")[0] for name in fields if "." in name}
     known_kinds = {head: known_fields[head] for head in heads - row.keys() if head in known_fields}

@@ -21,8 +21,8 @@ from services.executor.core.figures.arguments import (
 from services.executor.core.figures.identifiers import identifier_key, kind_of_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records import seen_records
+from services.executor.core.records.argument_rows import ArgumentRows, CallRows, rows_of_call
 from services.executor.core.records.binding import CallView, set_field
-from services.executor.core.records.call_rows import ArgumentRows, CallRows, rows_of_call
 from services.executor.core.records.field_values import (
     Fields,
     UnknownValue,
@@ -64,9 +64,7 @@ class _NamingArgument(NamedTuple):
             kind = seen_records.name_of_kind(node.kind)
             yield from ((kind, identifier_key(name)) for name in (*node.ids, *node.names[1]))
 
-    def has_record(
-        self, is_kind: Callable[[seen_records.Noun, seen_records.Noun], bool], kind: seen_records.Noun
-    ) -> bool:
+    def has_record(self, is_kind: "_KindTest", kind: seen_records.Noun) -> bool:
         return any(is_kind(node.kind, kind) for node in self.nodes)
 
     def is_key_of(self, kind: seen_records.Noun) -> bool:
@@ -89,6 +87,7 @@ class _NamingArgument(NamedTuple):
 
 _Names: TypeAlias = frozenset[tuple[str, tuple[str, ...]]]
 _Values: TypeAlias = frozenset[tuple[str, ...]]
+_KindTest: TypeAlias = Callable[[seen_records.Noun, seen_records.Noun], bool]
 
 
 class _RecordNames(NamedTuple):

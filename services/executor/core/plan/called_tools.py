@@ -11,13 +11,7 @@ from itertools import takewhile
 from services.executor.core.figures.arguments import SOURCED_KINDS, ArgumentKind
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.vocabulary import has_condition
-from services.executor.core.plan.faults import (
-    MOST_CHARACTERS,
-    ArgumentToCheck,
-    CallFault,
-    ChangeToCheck,
-    field_name_of,
-)
+from services.executor.core.plan.faults import ArgumentToCheck, CallFault, ChangeToCheck, field_name_of, shorten
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import (
     AMBIGUOUS_VERBS,
@@ -143,7 +137,7 @@ def find_act_of_text(change: ChangeToCheck) -> Iterator[CallFault]:
         has_value = any(value_stems <= text_stems for value_stems in stems_of_values)
         if (has_value or _is_spoken_of(called_words, text_stems)) and _orders(called_words, text):
             reason = "no word of the task tells of it, only a text that somebody wrote"
-            yield CallFault("", f"{change.tool.name}: {reason} ({text[:MOST_CHARACTERS]})")
+            yield CallFault("", f"{change.tool.name}: {reason} ({shorten(text)})")
             return
 
 

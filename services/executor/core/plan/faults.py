@@ -12,7 +12,7 @@ from services.executor.core.session.values import Fact, NamedValue
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, as_text
 
-MOST_CHARACTERS = 80  # characters of a value in a sentence
+_MOST_CHARACTERS = 80  # of a value in a sentence
 
 
 class Severity(Enum):
@@ -71,7 +71,7 @@ class ArgumentToCheck(NamedTuple):
     recorded_numbers: tuple[Decimal, ...] = ()
 
     def build_fault(self, sentence: str) -> CallFault:
-        return CallFault(self.path, f"{self.path} {as_text(self.value)[:MOST_CHARACTERS]}: {sentence}")
+        return CallFault(self.path, f"{self.path} {shorten(self.value)}: {sentence}")
 
 
 class ChangeToCheck(NamedTuple):
@@ -102,7 +102,11 @@ class ChangeToCheck(NamedTuple):
 
 def quote_part(texts: Iterable[str]) -> str:
     """What a part says, as the end of a fault's sentence."""
-    return f"this part says {', '.join(texts)[:MOST_CHARACTERS]}"
+    return f"this part says {shorten(', '.join(texts))}"
+
+
+def shorten(value: Json) -> str:
+    return as_text(value)[:_MOST_CHARACTERS]
 
 
 def field_name_of(path: str) -> str:

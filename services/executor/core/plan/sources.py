@@ -32,7 +32,6 @@ from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, sets_no_field
 from services.executor.core.plan.derived_values import DerivedValues, texts_of_call
 from services.executor.core.plan.faults import (
-    MOST_CHARACTERS,
     WHOLE_TASK,
     ArgumentToCheck,
     CallFault,
@@ -42,6 +41,7 @@ from services.executor.core.plan.faults import (
     argument_name_of,
     field_name_of,
     quote_part,
+    shorten,
 )
 from services.executor.core.plan.free_texts import FreeTexts
 from services.executor.core.plan.mentioned_records import NAMING_KINDS, MentionedRecords
@@ -138,7 +138,7 @@ class TracedCall(NamedTuple):
         return argument_at(self.call.arguments, leaf.path)
 
     def format_leaf(self, leaf: ArgumentTrace) -> str:
-        return f"{leaf.path} {_format_value(self.value_of(leaf))}"
+        return f"{leaf.path} {shorten(self.value_of(leaf))}"
 
     def build_fault(self, leaf: ArgumentTrace, sentence: str, severity: Severity = Severity.CONTRADICTED) -> CallFault:
         return CallFault(leaf.path, f"{self.format_leaf(leaf)}: {sentence}", severity)
@@ -276,8 +276,8 @@ class SourceFinder:
         if not own_values:
             return ""
         return (
-            f"{leaf.path} {_format_value(leaf.origins[0].value)} is of {', '.join(sorted(owners))}; "
-            f"the record that the call names has {_format_value(own_values[0])}"
+            f"{leaf.path} {shorten(leaf.origins[0].value)} is of {', '.join(sorted(owners))}; "
+            f"the record that the call names has {shorten(own_values[0])}"
         )
 
     def _find_ids_from_free_text(self, traced: TracedCall) -> Iterator[CallFault]:
@@ -559,7 +559,3 @@ def _build_origin(leaf: ArgumentTrace, *, is_unmentioned: bool, against: str) ->
     marks = {"free_text": needs_a_person, "untold": is_unmentioned, "against": against}
     source = sources.get(leaf.origin, "none")
     return Origin.model_validate({"argument": leaf.path, "source": source, "ref": leaf.where, **marks})
-
-
-def _format_value(value: Json) -> str:
-    return as_text(value)[:MOST_CHARACTERS]

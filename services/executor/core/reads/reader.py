@@ -31,30 +31,26 @@ class ReadRules:
         self._ctx = ctx
         self._tools = {allowance.tool: allowance for allowance in allowances.tools} if allowances else {}
 
-    async def find_refusal(
-        self, key: str, tool: Tool, arguments: JsonObject, earlier_calls: Sequence[PastCall]
-    ) -> str | None:
-        """Why policy forbids the call: the rule and its reason; None if it does not. ``earlier_calls``: this task's so
+    async def find_refusal(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
+        """Why policy forbids the call: the rule and its reason; None if it does not. ``calls``: this task's so
         far, also those under way.
         """
         allowance, journal = self._tools.get(tool.name), self._ctx.journal
         refusal = journal.get(f"{key}:barred")
         if allowance is None or refusal is not None or journal.get(key) is not None:
             return refusal  # what an earlier turn was refused or has read stays so, whatever was called since
-        prohibition = allowance.find_prohibition(earlier_calls)
+        prohibition = allowance.find_prohibition(calls)
         if prohibition is not None:
             journal.add_entry(f"{key}:barred", "verdict", f"{prohibition.rule_id}: {prohibition.reason}")
             return f"{prohibition.rule_id}: {prohibition.reason}"
-        return await self._ask_why_not(key, tool, arguments, earlier_calls) if allowance.ask else None
+        return await self._ask_why_not(key, tool, arguments, calls) if allowance.ask else None
 
     def find_barring_rule(self, tool: str) -> str | None:
         """The rule, with its reason, that forbids every call of the tool, whatever came before; else None."""
         prohibitions = self._tools[tool].bars if tool in self._tools else ()
         return f"{prohibitions[0].rule_id}: {prohibitions[0].reason}" if prohibitions else None
 
-    async def _ask_why_not(
-        self, key: str, tool: Tool, arguments: JsonObject, earlier_calls: Sequence[PastCall]
-    ) -> str | None:
+    async def _ask_why_not(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
         """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
 
         ctx = self._ctx
@@ -64,7 +60,7 @@ class ReadRules:
             request = EvaluateRequest(
                 policies=tuple(policy.model_copy(update=_TOOL_RULES_ALONE) for policy in ctx.policies),
                 calls=(call,),
-                history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *earlier_calls),
+                history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *calls),
                 binding=True,
             )
             try:

@@ -171,7 +171,7 @@ def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> 
         unread = [reference for reference in unread if not are_same_kind(reference.noun, about)]
     unread = [reference for reference in unread if _may_be_unread_record(reference, about, read, graph)]
     if not is_of_any_kind(about, (reference.noun for reference in references)):
-        named_nodes += _find_by_key_of_other_record(references, about, graph)
+        named_nodes += _find_by_key_of_other(references, about, graph)
     subjects = [node for node in named_nodes if are_same_kind(about, node.kind)]
     unread_subjects = [reference for reference in unread if are_same_kind(about, reference.noun)]
     if not subjects and not unread_subjects:
@@ -205,9 +205,7 @@ def _may_be_unread_record(
     return id_pattern != "" and any(id_pattern_of(other.text) == id_pattern for other in read)
 
 
-def _find_by_key_of_other_record(
-    references: Iterable[RecordReference], about: Noun, graph: RecordGraph
-) -> list[GraphNode]:
+def _find_by_key_of_other(references: Iterable[RecordReference], about: Noun, graph: RecordGraph) -> list[GraphNode]:
     """The record that the tool is about and that has another record's key, as a lease's deposit has the lease's: the
     one shown by a read that was asked with just this key.
     """
@@ -414,15 +412,13 @@ class CallView:
                 nodes_to_follow += [node for node in others if not self._is_of_called_kind(node)]
         return links
 
-    def _values_of_subject_links(
-        self, named_nodes: Sequence[GraphNode], name: str, of_kind: Noun = ()
-    ) -> list[FieldValue]:
+    def _values_of_subject_links(self, level: Sequence[GraphNode], name: str, of_kind: Noun = ()) -> list[FieldValue]:
         """The field's values in ``_subject_links`` of the kinds of the named records that have it; ``UNKNOWN`` for each
         that nobody read, or of which only a row without the field was read.
 
         A record that the call names does not stand in for the called record's own: an id in a note would pass a rule.
         """
-        kinds = [node.kind for node in _nodes_with_field(named_nodes, name, of_kind)]
+        kinds = [node.kind for node in _nodes_with_field(level, name, of_kind)]
         values: list[FieldValue] = []
         for reference, nodes in self._subject_links:
             linked_kinds = (reference.noun, *(node.kind for node in nodes))
@@ -548,7 +544,7 @@ class CallView:
             if self._have_field(self.own, kind, field):
                 yield from self._references_to_read_beside_own(kind, field)
             else:
-                yield from self._references_to_read_further_away(kind, field, is_about_tool=is_about_tool)
+                yield from self._references_to_read_beyond(kind, field, is_about_tool=is_about_tool)
 
     def _references_to_read_beside_own(self, kind: Noun, field: str) -> Iterator[RecordReference]:
         """Yields what should be read for a field that a record has which the call names."""
@@ -558,9 +554,7 @@ class CallView:
         if not self._have_field(self._levels[0], kind, field):
             yield from _references_of_kind(self._references_seen_only_in_lists, kind)
 
-    def _references_to_read_further_away(
-        self, kind: Noun, field: str, *, is_about_tool: bool
-    ) -> Iterator[RecordReference]:
+    def _references_to_read_beyond(self, kind: Noun, field: str, *, is_about_tool: bool) -> Iterator[RecordReference]:
         """Yields what should be read for a field that no record has which the call names."""
         listed = _references_of_kind(self._references_seen_only_in_lists, kind)
         distances = [distance for distance in (2, 3) if self._have_field(self._levels[distance], kind, field)]

@@ -20,7 +20,7 @@ def values_as_fields(
     """The values that rules see as fields of the call. A value must rest on what was read, and have neither the name of
     a record's field nor that of a policy's constant.
     """
-    free_values = () if view.names_unread_record else _values_not_in_records(values, view, constants)
+    free_values = () if view.names_unread_record else _unrecorded_values(values, view, constants)
     return {value.name: rule_field_value(value) for value in free_values if is_value_about_call(value, values, view)}
 
 
@@ -31,15 +31,13 @@ def values_not_of_call(
     read. They may trigger a rule.
     """
     values_by_name = {value.name: value for value in values}
-    free_values = _values_not_in_records(values, view, constants)
+    free_values = _unrecorded_values(values, view, constants)
     if not view.names_unread_record:
         free_values = (value for value in free_values if not _rests_on_reads(value, values_by_name))
     return {value.name: rule_field_value(value) for value in free_values}
 
 
-def _values_not_in_records(
-    values: Sequence[NamedValue], view: CallView, constants: Container[str]
-) -> Iterator[NamedValue]:
+def _unrecorded_values(values: Sequence[NamedValue], view: CallView, constants: Container[str]) -> Iterator[NamedValue]:
     others = (value for value in values if value.name not in constants and _may_be_about_call(value, view))
     yield from (value for value in others if not view.is_field_of_records(value.name))
 
@@ -88,10 +86,8 @@ def _rests_on_reads(value: NamedValue, values_by_name: Mapping[str, NamedValue])
     return any(operand.source == "result" for _, operand in trace_operands(value, values_by_name))
 
 
-def _records_behind_value(
-    value: NamedValue, values_by_name: Mapping[str, NamedValue], view: CallView
-) -> Iterator[GraphNode]:
+def _records_behind_value(value: NamedValue, values: Mapping[str, NamedValue], view: CallView) -> Iterator[GraphNode]:
     """Every record that contains an operand of the value, also by way of earlier values."""
-    for _, operand in trace_operands(value, values_by_name):
+    for _, operand in trace_operands(value, values):
         if operand.source == "result":
             yield from view.records_at(operand.ref, operand.path)

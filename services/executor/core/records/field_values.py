@@ -9,12 +9,7 @@ from typing import Final, TypeAlias
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.references import referenced_calls
-from services.executor.core.records.seen_records import (
-    Noun,
-    are_same_kind,
-    field_aliases,
-    singular_words,
-)
+from services.executor.core.records.seen_records import Noun, are_same_kind, field_aliases, singular_words
 from services.executor.core.session.ledger import is_rule_value
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.record_tree import is_keyed_table

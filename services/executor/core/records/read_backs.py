@@ -179,7 +179,7 @@ def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequ
         yield from _reads_by_ids(write, readers_of_kind)
         yield from _reads_by_answer(write, readers)
         yield from _reads_of_lists(write, readers_of_kind)
-    earlier_reads = _earlier_reads_showing(write, readers, facts)
+    earlier_reads = _reads_showing(write, readers, facts)
     reads_of_record = [earlier for earlier in earlier_reads if earlier.is_own and not earlier.selects]
     yield from (earlier.read_call for earlier in reads_of_record if not earlier.is_other)
     yield from _reads_by_ids(write, (reader for reader in readers if _is_asked_by_other_id(reader, write)))
@@ -222,9 +222,7 @@ class _ReadShowingRecord(NamedTuple):
         return self.order[0]
 
 
-def _earlier_reads_showing(
-    write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]
-) -> list[_ReadShowingRecord]:
+def _reads_showing(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> list[_ReadShowingRecord]:
     """Reads of this task that showed a record which the call names, the best first."""
     readers_by_name = {reader.tool.name: reader for reader in readers}
     earlier_reads: list[_ReadShowingRecord] = []

@@ -380,7 +380,7 @@ def references_in(
     """
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from _references_in_field(key, inner, kind, keys, tool_kind or kind)
+            yield from _field_references(key, inner, kind, keys, tool_kind or kind)
     elif isinstance(value, list):
         for item in value:
             yield from references_in(item, kind, keys, tool_kind or kind)
@@ -428,19 +428,14 @@ def describes_request(noun: Noun, keys: RecordKeys) -> bool:
 
 def has_read_tool(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> bool:
     """Whether a tool here reads records of that name; ``in_full``: of exactly that name."""
-    if in_full:
-        return noun in _nouns_of_readers(keys.read_tools)
-    return noun[-1:] in _last_noun_words_of_readers(keys.read_tools)
+    return (noun if in_full else noun[-1:]) in _nouns_of_readers(keys.read_tools, in_full)
 
 
-@lru_cache(maxsize=64)
-def _nouns_of_readers(readers: frozenset[str]) -> frozenset[Noun]:
-    return frozenset(noun_of_tool(reader, NO_KEYS) for reader in readers) - {()}
-
-
-@lru_cache(maxsize=64)
-def _last_noun_words_of_readers(readers: frozenset[str]) -> frozenset[Noun]:
-    return frozenset(noun[-1:] for noun in _nouns_of_readers(readers))
+@lru_cache(maxsize=128)
+def _nouns_of_readers(readers: frozenset[str], in_full: bool) -> frozenset[Noun]:
+    """The nouns of these tools; unless ``in_full``, only their last words."""
+    nouns = (noun_of_tool(reader, NO_KEYS) for reader in readers)
+    return frozenset(noun if in_full else noun[-1:] for noun in nouns if noun)
 
 
 def comparable_id(value: Json) -> str | None:
@@ -506,7 +501,7 @@ def id_pattern_of(text: str) -> str:
     return _DIGITS.sub("#", text.casefold()) if looks_like_id_text(text) else ""
 
 
-def _references_in_field(
+def _field_references(
     key: str, inner: Json, kind: Noun, keys: RecordKeys, tool_kind: Noun
 ) -> Iterator[RecordReference]:
     if isinstance(inner, dict):
@@ -519,7 +514,7 @@ def _references_in_field(
     elif isinstance(inner, list):
         for item in inner:
             if isinstance(item, dict | list):
-                yield from _references_in_field(key, item, kind, keys, tool_kind)
+                yield from _field_references(key, item, kind, keys, tool_kind)
             elif reference := reference_of(key, item, kind, keys, tool_kind):
                 yield reference
     elif reference := reference_of(key, inner, kind, keys, tool_kind):

@@ -10,6 +10,7 @@ from services.executor.core.records.asked_fields import fields_asked_of
 from services.executor.core.records.binding import build_call_view
 from services.executor.core.records.read_backs import proving_read
 from services.executor.core.records.record_graph import found_no_record
+from services.executor.core.records.seen_records import Noun, RecordReference
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import convert_id_type
 from services.executor.core.tools.record_tree import RecordKeys
@@ -70,9 +71,7 @@ def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) 
     return vain_reads
 
 
-def _reads_of_reference(
-    call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox
-) -> Sequence[ReadCall]:
+def _reads_of_reference(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
     """The read that proves the write, if it shows such a record or no other does; else those of the record's kind."""
     proving_read_call = proving_read(call, toolbox, reference)
     if proving_read_call and _shows_referenced_kind(proving_read_call.tool, call, reference, toolbox):
@@ -80,15 +79,11 @@ def _reads_of_reference(
     return _reads_by_noun(call, reference, toolbox) or ([proving_read_call] if proving_read_call else [])
 
 
-def _kind_of_reference(
-    call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox
-) -> seen_records.Noun:
+def _kind_of_reference(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Noun:
     return reference.noun or seen_records.noun_of_tool(call.tool, toolbox.keys)
 
 
-def _shows_referenced_kind(
-    tool: Tool, call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox
-) -> bool:
+def _shows_referenced_kind(tool: Tool, call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> bool:
     kind, keys = _kind_of_reference(call, reference, toolbox), toolbox.keys
     shown_kinds = (seen_records.noun_of_tool(tool.name, keys), keys.kind_shown_by(tool.name))
     return any(seen_records.are_same_kind(kind, shown_kind) for shown_kind in shown_kinds)
@@ -103,7 +98,7 @@ def _reads_for_rules(
         yield from (read for read in _reads_by_noun(call, reference, toolbox) if read.arguments)
 
 
-def _reads_by_noun(call: PlannedCall, reference: seen_records.RecordReference, toolbox: Toolbox) -> list[ReadCall]:
+def _reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> list[ReadCall]:
     """The reads that are declared to show one record of that kind; else the one of that name that needs only the
     identifier; else the list of all.
     """
@@ -124,7 +119,7 @@ def _reads_by_noun(call: PlannedCall, reference: seen_records.RecordReference, t
     return [ReadCall(tool, {}) for tool in exact if not tool.required][:1]
 
 
-def _find_id_argument(tool: Tool, kind: tuple[str, ...], key: str, keys: RecordKeys) -> str | None:
+def _find_id_argument(tool: Tool, kind: Noun, key: str, keys: RecordKeys) -> str | None:
     """The argument by which the tool asks for one record of the kind, if it needs no other; else None. ``key``: the
     declared key whose value is known.
     """
@@ -133,7 +128,7 @@ def _find_id_argument(tool: Tool, kind: tuple[str, ...], key: str, keys: RecordK
     return next((name for name in id_arguments if name in tool.required), id_arguments[0] if id_arguments else None)
 
 
-def _identifies_kind(name: str, kind: tuple[str, ...], key: str, keys: RecordKeys) -> bool:
+def _identifies_kind(name: str, kind: Noun, key: str, keys: RecordKeys) -> bool:
     reference = seen_records.reference_of(name, "x-1", kind, keys)
     if reference is None or (key and reference.key and reference.key != key):
         return False
