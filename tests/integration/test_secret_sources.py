@@ -87,7 +87,7 @@ async def test_a_secret_of_aws_is_kept_for_a_while_and_read_anew_once_it_is_refu
         before = await credentials.header_for(erp)
         client.put_secret_value(SecretId="rotating/erp", SecretString="the-new-secret")
         meanwhile = await credentials.header_for(erp)
-        after = await credentials.header_for(erp, refused=before)
+        after = await credentials.header_for(erp, refused_header=before)
         then = await credentials.header_for(erp)
     assert before == meanwhile == CredentialHeader("authorization", "Bearer the-old-secret")
     assert after == then == CredentialHeader("authorization", "Bearer the-new-secret")

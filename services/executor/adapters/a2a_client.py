@@ -129,8 +129,8 @@ def _build_input_schema(entry: CatalogueEntry) -> JsonObject:
     text: JsonObject = {"type": "string", "minLength": 1, "description": "what the agent is to do, with all it needs"}
     data: JsonObject = {"type": "object", "description": "values that belong to it, exactly as they are"}
     key_field: JsonObject = {entry.idempotency_field: {"type": "string"}} if entry.idempotency_field else {}
-    properties: JsonObject = {ports.MESSAGE: text, "data": data, **key_field}
-    return {"type": "object", "properties": properties, "required": [ports.MESSAGE], "additionalProperties": False}
+    properties: JsonObject = {ports.MESSAGE_KEY: text, "data": data, **key_field}
+    return {"type": "object", "properties": properties, "required": [ports.MESSAGE_KEY], "additionalProperties": False}
 
 
 DATA_ARGUMENT = "data"
@@ -224,7 +224,7 @@ class A2aAgent:
         """See ``ToolServers.ask_outcome``. Returns ``NEVER_TAKEN`` only if the agent listed all its tasks, each with
         its messages, and none has the call.
         """
-        task_id, call_id = str(arguments.get(ports.AGENT_TASK, "")), str(arguments.get(ports.CALL_ID, ""))
+        task_id, call_id = str(arguments.get(ports.TASK_ID_KEY, "")), str(arguments.get(ports.CALL_ID_KEY, ""))
         wanted_call = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
         search = await _await_answer("the call", self._find_task(wanted_call, task_id, context))
         if isinstance(search, ports.ToolAnswer):
@@ -297,11 +297,11 @@ def _has_message_of_call(task: types.Task, call_id: str) -> bool:
 
 
 def _build_request(tool: str, arguments: JsonObject, context: str) -> types.SendMessageRequest:
-    parts = arguments.get(ports.PARTS) or [{"text": str(arguments.get(ports.MESSAGE, ""))}]
+    parts = arguments.get(ports.PARTS_KEY) or [{"text": str(arguments.get(ports.MESSAGE_KEY, ""))}]
     message = ParseDict({"parts": to_builtins(parts)}, types.Message(), ignore_unknown_fields=True)
-    message.message_id, message.role = str(arguments.get(ports.CALL_ID) or uuid4()), types.Role.ROLE_USER
+    message.message_id, message.role = str(arguments.get(ports.CALL_ID_KEY) or uuid4()), types.Role.ROLE_USER
     message.metadata.update({"skill": tool})
-    if task_id := arguments.get(ports.AGENT_TASK):
+    if task_id := arguments.get(ports.TASK_ID_KEY):
         message.task_id = str(task_id)
     else:
         message.context_id = context

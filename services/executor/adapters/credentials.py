@@ -164,13 +164,13 @@ class ResolvedCredentials(Credentials):
         return len(self._lacking)
 
     async def header_for(
-        self, connection: Connection, refused: CredentialHeader | None = None
+        self, connection: Connection, refused_header: CredentialHeader | None = None
     ) -> CredentialHeader | None:
         credential = connection.credential
         if credential is None or connection.from_request:
             return None
         try:
-            header = await self._resolve_header(connection, credential, refused)
+            header = await self._resolve_header(connection, credential, refused_header)
         except CredentialUnavailable as error:
             if connection.server_key not in self._lacking:
                 log.warning("credential_unavailable", connection=connection.id, problem=str(error))
@@ -213,7 +213,7 @@ class NoCredentials(Credentials):
 
     @override
     async def header_for(
-        self, connection: Connection, refused: CredentialHeader | None = None
+        self, connection: Connection, refused_header: CredentialHeader | None = None
     ) -> CredentialHeader | None:
         return None
 

@@ -63,7 +63,7 @@ class ServerHttp:
         if response.status_code != _UNAUTHORIZED:
             return response
         await response.aclose()
-        new_header = await self._credentials.header_for(connection, refused=header)
+        new_header = await self._credentials.header_for(connection, refused_header=header)
         if new_header is not None and new_header != header:
             response = await self._send_with_header(new_header, connection, request)
             if response.status_code != _UNAUTHORIZED:

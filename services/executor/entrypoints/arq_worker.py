@@ -153,10 +153,10 @@ class WakeWorker(Worker):
 
 def _select_startable_jobs(job_ids: list[bytes], free_slots: FreeSlotsByTenant) -> Iterator[bytes]:
     """Yields the first jobs of tenants that have free slots."""
-    free_count, started_by_tenant = min(free_slots.of_all, _CLAIMS_AT_ONCE), Counter[str]()
+    free_count, started_by_tenant = min(free_slots.total, _CLAIMS_AT_ONCE), Counter[str]()
     for job_id in job_ids:
         tenant = tenant_of(job_id.decode())
-        if free_count > 0 and started_by_tenant[tenant] < free_slots.of.get(tenant, free_slots.of_any):
+        if free_count > 0 and started_by_tenant[tenant] < free_slots.by_tenant.get(tenant, free_slots.of_other_tenant):
             started_by_tenant[tenant] += 1
             free_count -= 1
             yield job_id

@@ -161,13 +161,13 @@ class Sessions(ExtendsLeases, Protocol):
 
 
 class FreeSlotsByTenant(NamedTuple):
-    """How many sessions a process may take now: ``of_all`` altogether; of one tenant ``of[tenant]``, or ``of_any`` if
-    it is not listed.
+    """How many sessions a process may take now: in total, and of each tenant. ``of_other_tenant``: of each tenant that
+    ``by_tenant`` does not list.
     """
 
-    of_all: int
-    of_any: int
-    of: Mapping[str, int]
+    total: int
+    of_other_tenant: int
+    by_tenant: Mapping[str, int]
 
 
 class SlotStore(Protocol):

@@ -26,13 +26,12 @@ class Credentials(Protocol):
     """The credentials that go with requests to tool servers."""
 
     async def header_for(
-        self, connection: Connection, refused: CredentialHeader | None = None
+        self, connection: Connection, refused_header: CredentialHeader | None = None
     ) -> CredentialHeader | None:
         """The credential header for requests to the connection; None if it has no credential. Raises
         ``CredentialUnavailable``.
 
-        ``refused``: a header that the server did not accept; another one is returned if there is one, otherwise the
-        same.
+        ``refused_header``: one that the server did not accept; another is returned if there is one, else the same.
         """
 
     @property
@@ -44,9 +43,9 @@ class Credentials(Protocol):
         """The secrets that were recently sent to this server, which must be removed from its answers."""
 
 
-# The arguments of a skill's call that are not the model's: our name for the call, and the agent's task that it goes on
-# with. ``MESSAGE`` is what the agent is told, ``PARTS`` a person's answer that is more than text, as A2A 1.0 has parts.
-MESSAGE, CALL_ID, AGENT_TASK, PARTS = "message", "message_id", "task_id", "parts"
+# Arguments of a call of an agent's skill. The executor adds all but the first: its own id of the call, the agent's task
+# that the call continues, and a person's answer as parts of A2A 1.0, if it is more than text.
+MESSAGE_KEY, CALL_ID_KEY, TASK_ID_KEY, PARTS_KEY = "message", "message_id", "task_id", "parts"
 
 
 class Tool(NamedTuple):
@@ -69,14 +68,14 @@ class Tool(NamedTuple):
     def parameters(self) -> Mapping[str, JsonObject]:
         """The schemas of the arguments that the tool declares, by name."""
         properties = self.input_schema.get("properties")
-        listed = properties.items() if isinstance(properties, dict) else ()
-        return {name: schema if isinstance(schema, dict) else {} for name, schema in listed}
+        schemas = properties.items() if isinstance(properties, dict) else ()
+        return {name: schema if isinstance(schema, dict) else {} for name, schema in schemas}
 
     @property
     def required(self) -> frozenset[str]:
         """The names of the arguments that the tool requires."""
-        needed = self.input_schema.get("required")
-        return frozenset(str(name) for name in needed) if isinstance(needed, list) else frozenset()
+        names = self.input_schema.get("required")
+        return frozenset(str(name) for name in names) if isinstance(names, list) else frozenset()
 
 
 class ReadCall(NamedTuple):

@@ -44,7 +44,7 @@ class AnswerChecks:
 
     def __init__(self, ctx: TurnContext) -> None:
         self._ctx = ctx
-        self._stands_by_fault: dict[str, list[str]] = {}  # how far the task was each time that a fault was told
+        self._fingerprints_by_fault: dict[str, list[str]] = {}  # of the progress, each time that a fault was told
         self._untraced_tokens: tuple[str, ...] = ()
         self._cut_text = ""  # the text of a reply that ended at its greatest length
 
@@ -66,8 +66,8 @@ class AnswerChecks:
         earlier_note = self._ctx.journal.get_from_earlier_attempt(f"{key}:answer")
         if earlier_note is not None:
             head, _, problem = earlier_note.partition(": ")
-            name, _, stand = head.partition("@")
-            self._stands_by_fault.setdefault(name, []).append(stand)
+            name, _, fingerprint = head.partition("@")
+            self._fingerprints_by_fault.setdefault(name, []).append(fingerprint)
             return problem
         writes = await list_writes(self._ctx.store)
         self._untraced_tokens = self._find_untraced(reply.text, progress, writes)
@@ -83,13 +83,13 @@ class AnswerChecks:
             ("untraced", _write_request_to_trace(self._untraced_tokens)),
             ("unanswered", self._write_request_to_leave_parts(reply.text, progress, uncalled_parts, writes)),
         )
-        stand = _progress_fingerprint(progress, self._untraced_tokens)
+        fingerprint = _progress_fingerprint(progress, self._untraced_tokens)
         for name, problem in checks:
-            earlier_stands = self._stands_by_fault.setdefault(name, [])
-            if problem and len(earlier_stands) < _MOST_TIMES_TOLD and stand not in earlier_stands:
-                earlier_stands.append(stand)
+            earlier = self._fingerprints_by_fault.setdefault(name, [])
+            if problem and len(earlier) < _MOST_TIMES_TOLD and fingerprint not in earlier:
+                earlier.append(fingerprint)
                 self._ctx.journal.add_event("note", answer_problem=problem)
-                self._ctx.journal.add_entry(f"{key}:answer", "note", f"{name}@{stand}: {problem}")
+                self._ctx.journal.add_entry(f"{key}:answer", "note", f"{name}@{fingerprint}: {problem}")
                 return problem
         if not (reply.text.strip() or writes):
             raise Failed("the model gave no usable answer: it was empty", "model")
@@ -198,7 +198,7 @@ class AnswerChecks:
     def _build_caveat(self, progress: Progress, text: str, unaddressed: Sequence[str]) -> str:
         tokens = [token for token in self._untraced_tokens if token in text]
         remarks = [f"Not verified: {', '.join(tokens[:_MOST_NAMED])}."] if tokens else []
-        if self._stands_by_fault.get("unread") and not progress.dossier.facts:
+        if self._fingerprints_by_fault.get("unread") and not progress.dossier.facts:
             remarks.append("Nothing was read for this answer.")
         excused_parts = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
         untold_parts = [part for part in excused_parts if not _contains_reason(text, part.unmet)]

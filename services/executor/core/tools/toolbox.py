@@ -17,7 +17,7 @@ from referencing.jsonschema import EMPTY_REGISTRY
 
 from services.executor.core.tools.name_similarity import singular, stems_of, words_of
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
-from services.executor.ports.tools import AGENT_TASK, CALL_ID, MESSAGE, PARTS, Tool
+from services.executor.ports.tools import CALL_ID_KEY, MESSAGE_KEY, PARTS_KEY, TASK_ID_KEY, Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection, RecordKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_builtins, to_exact, walk_json
@@ -129,11 +129,11 @@ def arguments_to_send(entry: LedgerEntry, tool: Tool) -> JsonObject:
         return {**arguments, entry.idempotency_field: entry.key} if entry.idempotency_field else arguments
     agent = entry.agent
     if agent is None:
-        return {**arguments, CALL_ID: entry.key}
+        return {**arguments, CALL_ID_KEY: entry.key}
     if agent.reply is None:
-        return {**arguments, CALL_ID: entry.key, AGENT_TASK: agent.task}
-    parts: JsonObject = {PARTS: [to_exact(part) for part in agent.reply_parts]} if agent.reply_parts else {}
-    return {MESSAGE: agent.reply, **parts, CALL_ID: f"{entry.key}-{agent.replies}", AGENT_TASK: agent.task}
+        return {**arguments, CALL_ID_KEY: entry.key, TASK_ID_KEY: agent.task}
+    parts: JsonObject = {PARTS_KEY: [to_exact(part) for part in agent.reply_parts]} if agent.reply_parts else {}
+    return {MESSAGE_KEY: agent.reply, **parts, CALL_ID_KEY: f"{entry.key}-{agent.replies}", TASK_ID_KEY: agent.task}
 
 
 def problems_with(arguments: JsonObject, tool: Tool) -> str | None:

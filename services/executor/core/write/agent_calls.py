@@ -10,7 +10,7 @@ from services.executor.core.session.dossier import TimedWait
 from services.executor.core.session.ledger import with_attempt_archived
 from services.executor.core.tools.toolbox import MOST_SENDINGS, arguments_to_send
 from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_call_is_over
-from services.executor.ports.tools import NEVER_TAKEN, PARTS, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import NEVER_TAKEN, PARTS_KEY, ToolAnswer, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import Timer
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import FILE_ID, TurnKind
@@ -88,10 +88,10 @@ async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> Ledger
 
 async def with_file_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
     """The arguments with the bytes of the files in a person's answer to an agent, which no journal holds."""
-    parts = arguments.get(PARTS)
+    parts = arguments.get(PARTS_KEY)
     if not isinstance(parts, list):
         return arguments
-    return {**arguments, PARTS: [await _with_file_bytes(ctx, part) for part in parts]}
+    return {**arguments, PARTS_KEY: [await _with_file_bytes(ctx, part) for part in parts]}
 
 
 async def _with_file_bytes(ctx: TurnContext, part: Json) -> Json:
