@@ -255,7 +255,7 @@ class Conversation:
         dispatch = ReplyDispatch(self.ctx, self._reader, self.reply_key, uses)
         with open_state_span(self.ctx, self.progress):
             await dispatch.read_all(self._known_sources)
-            for use in sorted(dispatch.other_uses, key=lambda other: not self._local.is_local_tool(other.name)):
+            for use in sorted(dispatch.other_uses, key=lambda other_use: not self._local.is_local_tool(other_use.name)):
                 result = await self._local.call(dispatch.local_step_key(use), use, self._reader.facts)
                 dispatch.add_local_result(use, result)
             await self._check_proposals(dispatch)

@@ -93,7 +93,7 @@ class LocalTools:
     unanswered: dict[int, str] = field(default_factory=dict)  # parts to find out that the model left, and why
     asked_about: frozenset[int] = frozenset()  # parts whose calls the model was asked to complete, or to leave
     not_taken_up: tuple[str, ...] = ()  # sentences of the task that no part quotes
-    hypothetical_calls: int = 0
+    hypothetical_call_count: int = 0
     made_tools: MadeToolResults = NO_MADE_TOOLS
 
     def is_local_tool(self, name: str) -> bool:
@@ -164,15 +164,15 @@ class LocalTools:
         if not because or all(fact.ref != ref for fact in call.facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
         is_asked_about = part.number in self.asked_about  # then some of what it lists may be left
-        if not is_asked_about and (made := await self._list_tools_called_for(part)):
-            raise ValueError(f"{made} was called for this part already, so it is not left: say so in the answer")
+        if not is_asked_about and (tool_names := await self._list_tools_called_for(part)):
+            raise ValueError(f"{tool_names} was called for this part already, so it is not left: say so in the answer")
         return {"part": part.number, "left": True, **self._mark_part_left(part, f"{because} ({ref})")}
 
     async def _ask_policy(self, call: _LocalCall) -> Json:
         """Asks the policy service about a hypothetical call, as a journal step."""
-        if self.hypothetical_calls >= _MOST_HYPOTHETICAL_CALLS:
+        if self.hypothetical_call_count >= _MOST_HYPOTHETICAL_CALLS:
             raise ValueError(f"the policy was asked {_MOST_HYPOTHETICAL_CALLS} times already")
-        self.hypothetical_calls += 1
+        self.hypothetical_call_count += 1
         tool = self.ctx.toolbox.tools.get(str(call.arguments.get("tool", "")))
         arguments = call.arguments.get("arguments")
         if tool is None or not isinstance(arguments, dict):
@@ -228,8 +228,8 @@ class LocalTools:
         """
         part = self._find_named_part(call)
         if part and value.value == "false":
-            if made := await self._list_tools_called_for(part):
-                return {"note": f"{made} was called for this part already: say so in the answer"}
+            if tool_names := await self._list_tools_called_for(part):
+                return {"note": f"{tool_names} was called for this part already: say so in the answer"}
             return self._mark_part_left(part, _condition_in_words(value, call.facts, self.all_values))
         if part and value.value == "true":
             self.unmet.pop(part.number, None)
@@ -249,10 +249,10 @@ _METHOD_BY_TOOL: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]
 def _verdict_in_words(verdict: Verdict) -> Json:
     refusals = [format_refusal(refusal) for refusal in verdict.refusals]
     if verdict.blocked or verdict.problems or refusals:
-        decision = "blocked"
+        outcome = "blocked"
     else:
-        decision = "passes" if verdict.passed else "waits for a person"
-    return {"it": decision, "decided_by": verdict.escalation_level, "because": [*verdict.reasons, *refusals]}
+        outcome = "passes" if verdict.passed else "waits for a person"
+    return {"it": outcome, "decided_by": verdict.escalation_level, "because": [*verdict.reasons, *refusals]}
 
 
 def _define_calculate(made_tools: MadeToolResults) -> ToolDefinition:

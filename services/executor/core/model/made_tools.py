@@ -190,7 +190,7 @@ class _ToolMaker:
             made_at=self._ctx.journal.now,
             task_id=self._ctx.record.task_id,
         )
-        removed = {(other.name, other.code_sha256) for other in stored if other.removed_at}
+        removed = {(version.name, version.code_sha256) for version in stored if version.removed_at}
         if (tool.name, tool.code_sha256) in removed:
             raise NoToolMade("the same code was removed by an operator")
         for case in cases:

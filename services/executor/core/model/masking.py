@@ -179,7 +179,7 @@ def _find_protected_values(text: str) -> _FoundValues:
 def _protected_values_of_tool(tool: ToolDefinition) -> tuple[_FoundValues, ...]:
     """The protected values in a tool's description and in its schema; without whichever has none."""
     texts = (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
-    return tuple(found for found in map(_find_protected_values, texts) if found.values or found.words)
+    return tuple(marks for marks in map(_find_protected_values, texts) if marks.values or marks.words)
 
 
 @cached_by_identity(8_192)
@@ -192,7 +192,7 @@ def _maskable_text_of_tool(tool: ToolDefinition) -> str:
 _SEPARATOR = "\0"
 # A conversation asks with the same tuple each time.
 _marks_of_tools = IdentityCache[tuple[ToolDefinition, ...], tuple[_FoundValues, ...]](
-    lambda tools: tuple(found for tool in tools for found in _protected_values_of_tool(tool)), 32
+    lambda tools: tuple(marks for tool in tools for marks in _protected_values_of_tool(tool)), 32
 )
 _words_of_tools = IdentityCache[tuple[ToolDefinition, ...], str](
     lambda tools: _SEPARATOR.join(map(_maskable_text_of_tool, tools)), 32
@@ -286,11 +286,11 @@ def _restore_text(text: str, masked: MaskedRequest) -> str:
     return _PLACEHOLDER.sub(restore_value, text)
 
 
-def _escape_for_context(value: str, before: str) -> str:
-    """The value escaped for where it stands: inside a JSON string, or a JSON string inside another, as the quote before
-    it shows.
+def _escape_for_context(value: str, text_before: str) -> str:
+    """The value escaped for its place: inside a JSON string, or a JSON string inside another, as the last quote in
+    ``text_before`` shows.
     """
-    open_quote = _IN_STRING.search(before)
+    open_quote = _IN_STRING.search(text_before)
     for _ in range((len(open_quote[1]) + 1).bit_length() if open_quote else 0):
         value = _escape_json(value)
     return value

@@ -108,8 +108,8 @@ class _FactContent(NamedTuple):
 @cached_by_identity(64)  # a fact stays what it is while the answer, the review and the score ask
 def _fact_content(fact: Fact) -> _FactContent:
     result = fact.result if fact.ok else None
-    named = (NamedScalar("", fact.ref), *_find_scalars(loads(fact.arguments_json)), *_find_scalars(result))
-    return _FactContent(named, frozenset(str(len(rows)) for rows in _find_lists_and_tables(result)))
+    scalars = (NamedScalar("", fact.ref), *_find_scalars(loads(fact.arguments_json)), *_find_scalars(result))
+    return _FactContent(scalars, frozenset(str(len(rows)) for rows in _find_lists_and_tables(result)))
 
 
 def untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:

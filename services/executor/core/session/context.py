@@ -185,8 +185,8 @@ _NO_IMAGE_MODEL = "the model takes no images, so nobody looked at it"
 async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
     """Reads the files of the task's messages in order, each as a journal step, so that all attempts read it once."""
     sent_files = (*record.request.files, *record.later_files, *turn.files)
-    reads = (_read_file(files, record.tenant, journal, number, file) for number, file in enumerate(sent_files, 1))
-    return tuple([await read for read in reads])  # one after the other: one parser a task
+    file_reads = (_read_file(files, record.tenant, journal, number, file) for number, file in enumerate(sent_files, 1))
+    return tuple([await file_read for file_read in file_reads])  # one after the other: one parser a task
 
 
 async def load_pictures(archive: TaskFiles, record: TaskRecord, files: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
@@ -255,8 +255,8 @@ def _describe_file(number: int, file: ReadFile, share: int) -> Json:
     if file.picture_id:
         return {**entry, "image": "it stands before this text"}
     entry["text"] = file.text[:share]
-    if (rest := len(file.text) - share) > 0:
-        entry["note"] = f"cut; look shows the rest: {rest:,} characters"
+    if (characters_left := len(file.text) - share) > 0:
+        entry["note"] = f"cut; look shows the rest: {characters_left:,} characters"
     if file.is_cut:
         entry["more"] = "the file goes on beyond what was read of it"
     return entry

@@ -143,9 +143,9 @@ def changed_fields_as_json(progress: Progress, stored_progress: Progress | None)
     return {name: text for name, text in texts.items() if text != texts_before.get(name)} | template
 
 
-def _changed_fields(new: Contract, old: Contract) -> dict[str, bool]:
+def _changed_fields(contract: Contract, old_contract: Contract) -> dict[str, bool]:
     """The names of the fields whose object was replaced, each with whether the new object equals the old one."""
-    new_fields, old_fields = new.__dict__, old.__dict__
+    new_fields, old_fields = contract.__dict__, old_contract.__dict__
     replaced = [name for name in new_fields if new_fields[name] is not old_fields[name] and name != "dossier"]
     return {name: new_fields[name] == old_fields[name] for name in replaced}
 
