@@ -36,7 +36,7 @@ class BadRecord(ValueError):
         super().__init__("; ".join(f"{field}: {problem}" for field, problem in self.problems))
 
 
-def read_record(document: JsonObject) -> TenantRecord:
+def read_tenant_record(document: JsonObject) -> TenantRecord:
     """Parses a tenant's record, each policy's rules sorted by their kind. Raises ``BadRecord`` with all problems."""
     problems = [*_unread_fields(document, TenantRecord, ""), *_repeated_ids(document), *_bad_urls(document)]
     try:
@@ -52,14 +52,14 @@ def readable_policies(document: JsonObject) -> tuple[Policy, ...]:
     """The policies of a record that can be parsed, so that their rules are checked even if the record is invalid."""
     policies: list[Policy] = []
     for policy_json in _objects_in(_sort_policy_rules(document), "policies"):
-        with suppress(ValidationError):  # ``read_record`` names what is wrong with it
+        with suppress(ValidationError):  # ``read_tenant_record`` names what is wrong with it
             policies.append(Policy.model_validate(policy_json))
     return tuple(policies)
 
 
 def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
     """Parses this tenant's record, which may refer to the tenant's own secrets only. Raises ``BadRecord``."""
-    record = read_record(document)
+    record = read_tenant_record(document)
     problems = [] if record.id == tenant else [FieldProblem("id", f"must be {tenant!r}, whose record this is")]
     for place, connection in enumerate(record.connections):
         reason = why_not_own_secret(connection.credential.reference, tenant) if connection.credential else None

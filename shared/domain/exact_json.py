@@ -11,14 +11,14 @@ Json: TypeAlias = "None | bool | int | Decimal | str | list[Json] | dict[str, Js
 JsonObject: TypeAlias = dict[str, Json]
 _encode_any = json.JSONEncoder(ensure_ascii=False).encode  # made once: making it costs ten times the encoding
 _encode = encode_basestring  # of a text
-MAX_DEPTH = 100  # deeper values end a writer's stack
-MAX_EXPONENT = 1_000  # 1e999999999 is ten characters to read and a gigabyte to write out
+MAX_JSON_DEPTH = 100  # deeper values end a writer's stack
+MAX_JSON_EXPONENT = 1_000  # 1e999999999 is ten characters to read and a gigabyte to write out
 
 
 def loads(text: str | bytes) -> Json:
     """Parses JSON; fractions become ``Decimal``.
 
-    Raises ``ValueError`` on bad JSON, NaN, Infinity, absurd exponents, nesting over ``MAX_DEPTH``, and unpaired
+    Raises ``ValueError`` on bad JSON, NaN, Infinity, absurd exponents, nesting over ``MAX_JSON_DEPTH``, and unpaired
     surrogates, which no other process could read.
     """
     if isinstance(text, bytes):
@@ -27,7 +27,7 @@ def loads(text: str | bytes) -> Json:
         value = _read(text)
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
-    if text.count("[") + text.count("{") > MAX_DEPTH and _is_too_deep(value):
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_too_deep(value):
         raise ValueError("JSON nested too deeply")
     if "\\u" in text and "\\ud" in text.lower():
         dumps(value).encode()
@@ -83,7 +83,7 @@ def _read(text: str) -> Json:
 
 def _is_too_deep(value: Json) -> bool:
     level = _containers([value])
-    for _ in range(MAX_DEPTH - 1):
+    for _ in range(MAX_JSON_DEPTH - 1):
         if not level:
             return False
         contents = (item.values() if isinstance(item, dict) else item for item in level)
@@ -100,8 +100,8 @@ def _parse_decimal(text: str) -> Decimal:
         number: Decimal | None = Decimal(text)
     except InvalidOperation:  # an exponent that no Decimal holds
         number = None
-    if number is None or abs(number.adjusted()) > MAX_EXPONENT:
-        raise ValueError(f"a number with an exponent over {MAX_EXPONENT}")
+    if number is None or abs(number.adjusted()) > MAX_JSON_EXPONENT:
+        raise ValueError(f"a number with an exponent over {MAX_JSON_EXPONENT}")
     return number
 
 

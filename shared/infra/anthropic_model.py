@@ -20,7 +20,7 @@ import structlog
 from yarl import URL
 
 from shared.domain import span_names as names
-from shared.infra.anthropic_request import MOST_REPLY_CHARACTERS, Feature, encode_request, read_reply
+from shared.infra.anthropic_request import MOST_REPLY_CHARACTERS, Feature, encode_model_request, read_model_reply
 from shared.infra.patiently import retry_with_pauses
 from shared.infra.tls import trusted_certificates
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
@@ -103,7 +103,7 @@ def find_refused_feature(message: str, without: Set[Feature]) -> Feature | None:
 
 
 async def _read_bounded(answer: aiohttp.ClientResponse) -> bytes:
-    """The body, or so much of it that its text is over the limit of ``read_reply`` in any case."""
+    """The body, or so much of it that its text is over the limit of ``read_model_reply`` in any case."""
     body = bytearray()
     async for part in answer.content.iter_any():
         body += part
@@ -253,20 +253,20 @@ class AnthropicModel(Model):
     async def _ask_once(self, model: str, request: ModelRequest) -> ModelReply:
         """Sends one request without the features that this model's endpoint is known to refuse."""
         without = self._without.get(model, frozenset())
-        body = encode_request(model, request, without)
+        body = encode_model_request(model, request, without)
         while True:
             try:
                 text = await self._send(model, body)
             except InvalidModelRequest as invalid:
                 refused = find_refused_feature(invalid.endpoint_message, without)
                 plainer = without if refused is None else without | {refused}
-                body_before, body = body, encode_request(model, request, plainer)
+                body_before, body = body, encode_model_request(model, request, plainer)
                 if body == body_before:
                     raise
                 without = plainer
             else:
                 self._without[model] = without
-                reply = read_reply(model, text, is_json=request.schema is not None)
+                reply = read_model_reply(model, text, is_json=request.schema is not None)
                 return reply._replace(saw_images=Feature.IMAGES not in without)
 
     async def _send(self, model: str, request_body: bytes) -> str:

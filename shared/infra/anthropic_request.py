@@ -36,7 +36,7 @@ class Feature(StrEnum):
     IMAGES = "images"
 
 
-def encode_request(model: str, request: models.ModelRequest, without: Set[Feature] = frozenset()) -> bytes:
+def encode_model_request(model: str, request: models.ModelRequest, without: Set[Feature] = frozenset()) -> bytes:
     """The JSON body of a request to ``model``, without the features that its endpoint refuses."""
     has_cache_marks = Feature.CACHE_CONTROL not in without
     sends_opaque, sends_images = Feature.THINKING not in without, Feature.IMAGES not in without
@@ -253,7 +253,7 @@ _SEPARATORS = re.compile(r"[\s:,]*")
 _scan = json.JSONDecoder().raw_decode
 
 
-def read_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelReply:
+def read_model_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelReply:
     """Parses the response of ``model``. ``is_json``: it was asked for JSON, so code fences are removed.
 
     Raises ``ModelRefused`` for a refusal, and ``ModelUnavailable`` for an incomplete or too large message.

@@ -23,7 +23,7 @@ from shared.domain.outgoing import (
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 Stream = TypeVar("Stream")
 LookUp: TypeAlias = "Callable[[str, int], Sequence[str]]"
-CONNECT_SECONDS = 5.0
+TARGET_CONNECT_SECONDS = 5.0
 ASSUMED_SCHEME = "https"  # a connection knows no scheme, and no rule about its target asks for one
 MOST_LOOKUPS = 64  # at once: hosts that nobody answers for hold up no other look-ups, and nothing else in a thread
 
@@ -66,7 +66,7 @@ class Guard:
         the last address.
         """
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + (CONNECT_SECONDS if seconds is None else seconds)
+        deadline = loop.time() + (TARGET_CONNECT_SECONDS if seconds is None else seconds)
         async with asyncio.timeout_at(deadline):
             *first_addresses, last_address = await self.permitted_addresses(target)
             for count, address in enumerate(first_addresses):

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from shared.domain import metric_names as names
 from shared.infra import keys
-from shared.infra.lua import Argument, Call, Reply, Scripts, bounded_redis_calls
+from shared.infra.lua import Argument, Reply, ScriptCall, Scripts, bounded_redis_calls
 from shared.infra.metrics import GaugeReading, Metrics
 from shared.infra.signatures import keys_for
 from shared.ports.store import StoreUnavailable
@@ -78,7 +78,7 @@ class InstallationReading(GaugeReading):
         return int(cast(int, await self._scripts.execute("ZCOUNT", keys.LIVE_LEARNERS_KEY, since, "+inf")))
 
 
-def _build_gauge_call(partition: keys.PartitionKeys) -> Call:
+def _build_gauge_call(partition: keys.PartitionKeys) -> ScriptCall:
     return keys_for("gauge", partition), _GAUGE_LIMITS
 
 

@@ -16,8 +16,8 @@ _NAME_CHARACTERS = 32
 _SHAPES = CompressionShapes("journal_shapes.txt")
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: making it costs as much
 
-Part: TypeAlias = "str | list[str]"  # a text, or a list of the one name that stands for a text
-Row: TypeAlias = "tuple[str, Mapping[str, str]]"  # a stream's entry: its id, and its fields
+TextPart: TypeAlias = "str | list[str]"  # a text, or a list of the one name that stands for a text
+StreamRow: TypeAlias = "tuple[str, Mapping[str, str]]"  # a stream's entry: its id, and its fields
 
 
 class StoredStep(NamedTuple):
@@ -25,7 +25,7 @@ class StoredStep(NamedTuple):
 
     key: str
     kind: str
-    parts: tuple[Part, ...]
+    parts: tuple[TextPart, ...]
     at_ms: int = 0
 
     @property
@@ -43,9 +43,9 @@ def digest_name_of(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:_NAME_CHARACTERS]
 
 
-def split_shared_texts(data: str, names: Mapping[str, str]) -> tuple[Part, ...]:
+def split_shared_texts(data: str, names: Mapping[str, str]) -> tuple[TextPart, ...]:
     """Splits ``data`` into parts. Each text that ``names`` has a name for becomes a part with only that name."""
-    parts: list[Part] = [data]
+    parts: list[TextPart] = [data]
     for text, name in names.items():
         parts = [
             piece for part in parts for piece in ([part] if isinstance(part, list) else _split_at(part, text, name))
@@ -53,7 +53,7 @@ def split_shared_texts(data: str, names: Mapping[str, str]) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _split_at(part: str, text: str, name: str) -> list[Part]:
+def _split_at(part: str, text: str, name: str) -> list[TextPart]:
     head, match, tail = part.partition(text)
     return [piece for piece in (head, [name], tail) if piece] if match else [part]
 
@@ -65,7 +65,7 @@ def pack_row(steps: Sequence[StoredStep]) -> bytes:
     return _SHAPES.pack(_encode([[step.key, step.kind, *step.parts] for step in steps]))
 
 
-def parse_rows(rows: Iterable[Row]) -> tuple[StoredStep, ...]:
+def parse_rows(rows: Iterable[StreamRow]) -> tuple[StoredStep, ...]:
     """The steps of the rows in order. Raises ``ValueError`` for an unreadable row."""
     return tuple(step for row_id, fields in rows for step in _read_row(int(row_id.partition("-")[0]), fields))
 
@@ -77,5 +77,5 @@ def _read_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
         steps_json = json.loads(_SHAPES.unpack(fields[ROW_FIELD]))
     except ValueError as error:
         raise ValueError(f"a row of the journal cannot be read: {error}") from error
-    steps = cast("list[tuple[str, str, *tuple[Part, ...]]]", steps_json)
+    steps = cast("list[tuple[str, str, *tuple[TextPart, ...]]]", steps_json)
     return [StoredStep(key, kind, tuple(parts), at_ms) for key, kind, *parts in steps]

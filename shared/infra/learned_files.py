@@ -17,7 +17,7 @@ from shared.infra.lua import bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 
 _TIMEOUT_SECONDS = 5.0
-Row = TypeVar("Row", bound=Contract)
+ContractRow = TypeVar("ContractRow", bound=Contract)
 Key = TypeVar("Key")
 
 log = structlog.get_logger()
@@ -54,9 +54,9 @@ async def read_learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile,
         raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
 
-def parse_rows(kind: type[Row], rows: Iterable[tuple[Key, str | None]]) -> dict[Key, Row]:
+def parse_contract_rows(kind: type[ContractRow], rows: Iterable[tuple[Key, str | None]]) -> dict[Key, ContractRow]:
     """The parsed rows; one that this version cannot read is logged and left out."""
-    parsed: dict[Key, Row] = {}
+    parsed: dict[Key, ContractRow] = {}
     for key, text in rows:
         if row := kind.read_row(text):
             parsed[key] = row

@@ -34,7 +34,7 @@ from shared.ports.store import StoreUnavailable
 Reply: TypeAlias = "str | int | None | list[Reply]"
 Argument: TypeAlias = "str | bytes | int | float"
 Command: TypeAlias = "Sequence[Argument]"
-Call: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
+ScriptCall: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
 T = TypeVar("T")
 
 ANSWER_SECONDS = 5.0
@@ -216,7 +216,7 @@ class Scripts:
 
         return await self._retry(evaluate)
 
-    async def run_many(self, name: str, calls: Iterable[Call]) -> list[Reply]:
+    async def run_many(self, name: str, calls: Iterable[ScriptCall]) -> list[Reply]:
         """The replies of one script to several calls, in one round trip."""
         replies = await self.run_all((name, *call) for call in calls)
         for reply in replies:

@@ -16,7 +16,7 @@ from typing_extensions import override
 from shared.infra.lua import ANSWER_SECONDS, Scripts, store_unavailable
 from shared.infra.packed import DECODING_ERRORS
 from shared.infra.redis_address import read_address
-from shared.infra.redis_pools import CONNECT_SECONDS
+from shared.infra.redis_pools import REDIS_CONNECT_SECONDS
 
 ReadReply = str | int | None | list["ReadReply"]
 _CONNECTION_LIVES_SECONDS = 1.0  # a name that leads to another server by then is followed there
@@ -184,7 +184,7 @@ class _ReadConnection(asyncio.Protocol):
 async def _connect(address: "dict[str, object]") -> _ReadConnection:
     """Opens a connection and authenticates; raises ``OSError``."""
     loop = asyncio.get_running_loop()
-    async with asyncio.timeout(CONNECT_SECONDS):
+    async with asyncio.timeout(REDIS_CONNECT_SECONDS):
         if "path" in address:
             _, connection = await loop.create_unix_connection(_ReadConnection, str(address["path"]))
         else:

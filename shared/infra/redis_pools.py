@@ -26,7 +26,7 @@ from shared.infra.lua import script_source
 from shared.infra.packed import DECODING_ERRORS
 from shared.infra.redis_address import RedisAddress
 
-CONNECT_SECONDS = 2.0
+REDIS_CONNECT_SECONDS = 2.0
 MOST_CONNECTIONS = 64  # of one client; whoever needs another waits for a free one, within the bound of its command
 _SENTINEL_SECONDS = 1.0
 _PASSING_ERRORS = ("MISCONF", "NOREPLICAS", "BUSY ")  # words of a server that takes no writes just now
@@ -197,7 +197,7 @@ class FollowingPool(ConnectionPool):
         if kind is not UnixDomainSocketConnection:
             options |= {"socket_keepalive": True}
         options |= {"decode_responses": decodes, "encoding_errors": DECODING_ERRORS}
-        options |= {"socket_connect_timeout": CONNECT_SECONDS, "retry": _make_retry()}
+        options |= {"socket_connect_timeout": REDIS_CONNECT_SECONDS, "retry": _make_retry()}
         self.lineage = lineage
         self._slots = asyncio.Semaphore(MOST_CONNECTIONS)
         self._sentinels = _open_sentinels(address)

@@ -71,16 +71,16 @@ def _check_address(text: str) -> str:
     return text
 
 
-Address = Annotated[str, AfterValidator(_check_address)]
+HttpAddress = Annotated[str, AfterValidator(_check_address)]
 
 
 class TracingSettings(Settings):
     """OpenTelemetry's own variables. Without an endpoint nothing is traced, and the SDK is not loaded."""
 
-    otel_exporter_otlp_endpoint: Address = Field(
+    otel_exporter_otlp_endpoint: HttpAddress = Field(
         default="", description="the collector of traces, OTLP over HTTP; empty: nothing is traced"
     )
-    otel_exporter_otlp_traces_endpoint: Address = Field(
+    otel_exporter_otlp_traces_endpoint: HttpAddress = Field(
         default="", description="the same for traces alone, with its whole path"
     )
     otel_exporter_otlp_headers: str = Field(

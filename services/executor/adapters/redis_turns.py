@@ -19,7 +19,6 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import SENDABLE, WriteStatus
 from shared.infra.daily_spend import settle_day_charges
-from shared.infra.journal_rows import Row
 from shared.infra.ledger_rows import pack_entry, read_entry
 from shared.infra.lua import Argument, Scripts
 from shared.ports.archive import Archive

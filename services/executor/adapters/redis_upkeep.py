@@ -16,7 +16,7 @@ from services.executor.ports.sessions import Fault, SessionName
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork, Upkeep
 from shared.contracts.task import Turn
 from shared.infra import keys
-from shared.infra.lua import Argument, Call, Reply, Scripts, bounded_redis_calls
+from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
 

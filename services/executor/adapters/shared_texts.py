@@ -13,8 +13,8 @@ from shared.domain.lru_cache import WeightedCache
 from shared.infra import keys
 from shared.infra.journal_rows import (
     TEXT_KIND,
-    Row,
     StoredStep,
+    StreamRow,
     digest_name_of,
     pack_row,
     parse_rows,
@@ -108,7 +108,7 @@ class TaskJournal:
         self._texts_by_name: dict[str, str] = {}  # texts by name
         self._own_names: set[str] = set()  # names of texts that the journal holds itself
 
-    async def read(self, rows: Iterable[Row]) -> tuple[JournalEntry, ...]:
+    async def read(self, rows: Iterable[StreamRow]) -> tuple[JournalEntry, ...]:
         """The steps of the rows, oldest first; of a repeated key the first one counts. Raises ``LostText``."""
         stored_steps = parse_rows(rows)
         await self._collect_texts(stored_steps)

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.ports.policy import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import BadRecord, TenantVersion, read_record, with_default_url
+from shared.contracts.tenant_document import BadRecord, TenantVersion, read_tenant_record, with_default_url
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
 from shared.ports.tenant_records import TenantRecords
@@ -36,7 +36,7 @@ class FileTenants(Tenants):
     def read(cls, path: Path, tool_server: str = "") -> Self:
         """Reads the tenant file; raises ``BadTenantFile``."""
         try:
-            record = read_record(loads_object(path.read_text("utf-8")))
+            record = read_tenant_record(loads_object(path.read_text("utf-8")))
         except OSError as error:
             raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error
         except ValueError as error:

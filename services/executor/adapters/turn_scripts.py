@@ -16,8 +16,8 @@ from shared.contracts.task import TaskEvent, Turn, TurnKind
 from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.daily_spend import charge_arguments
-from shared.infra.journal_rows import Row
-from shared.infra.lua import Argument, Call, Reply, Scripts, read_pairs
+from shared.infra.journal_rows import StreamRow
+from shared.infra.lua import Argument, Reply, ScriptCall, Scripts, read_pairs
 from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import pack_events, pack_record
@@ -45,7 +45,7 @@ class ClaimReply(NamedTuple):
         return str(self.task[2])
 
     @property
-    def journal(self) -> list[Row]:
+    def journal(self) -> list[StreamRow]:
         return [(name, read_pairs(values)) for name, values in cast("list[tuple[str, object]]", self.task[3])]
 
     @property
@@ -94,7 +94,7 @@ class TurnScripts:
             self.claimed = None
         return pulse, is_confirmed
 
-    async def _pack_step(self, batch: ports.JournalBatch, write: Mapping[str, Argument]) -> Call:
+    async def _pack_step(self, batch: ports.JournalBatch, write: Mapping[str, Argument]) -> ScriptCall:
         record, (count, events) = batch.record, stream_entry_of(batch.events)
         fields = {
             "version": self._version if record else "",

@@ -22,7 +22,7 @@ from services.gateway.worlds.world import (
 )
 from shared.contracts.ues.modalities import Email
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.ues.line import Value
+from shared.infra.ues.line import FieldValue
 
 _REPLY_PREFIX = "re:"
 _HIDDEN_FIELDS = ("body_html", "reply_to_address")
@@ -196,7 +196,7 @@ class _LabelChange(MessageChange):
     label: str
 
     @override
-    def details(self) -> dict[str, Value]:
+    def details(self) -> dict[str, FieldValue]:
         return {"labels": [self.label]}
 
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, create_model
 from shared.contracts.ues.modalities import ActionDone, UesAnswer
 from shared.domain.exact_json import Json, JsonObject, to_exact
 from shared.infra.ues.client import AsyncUESClient
-from shared.infra.ues.line import Value
+from shared.infra.ues.line import FieldValue
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ class ConnectedWorld:
             raise WorldRefused(done.message or "the world says that the action failed")
         return done
 
-    async def change_message(self, name: str, message_id: str, **details: Value) -> None:
+    async def change_message(self, name: str, message_id: str, **details: FieldValue) -> None:
         """Carry out the action of that name, such as ``email:read``, on one message."""
         modality, action = name.split(":")
         endpoints = {"email": self.ues.email, "sms": self.ues.sms}[modality]
@@ -92,7 +92,7 @@ class MessageChange(WorldEdit):
         await world.change_message(self.permission, self.message_id, **self.details())
         return {"message_id": self.message_id, **to_exact_json(self.expect)}
 
-    def details(self) -> dict[str, Value]:
+    def details(self) -> dict[str, FieldValue]:
         """The action's further fields as the server names them: by default the further arguments."""
         return self.model_dump(exclude={"message_id"})
 

@@ -12,7 +12,7 @@ from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
 from shared.infra import keys
-from shared.infra.learned_files import parse_rows
+from shared.infra.learned_files import parse_contract_rows
 from shared.infra.lua import Argument, ScriptedStore, bounded_redis_calls, store_unavailable
 from shared.ports.store import StoreUnavailable
 
@@ -165,4 +165,4 @@ def _arguments_of_change(change: memory.MemoryChange, version: str) -> list[Argu
 
 
 def _read_fields(kind: type[Row], fields: Sequence[Key], rows: object) -> Mapping[Key, Row]:
-    return parse_rows(kind, zip(fields, cast("list[str | None]", rows), strict=False))
+    return parse_contract_rows(kind, zip(fields, cast("list[str | None]", rows), strict=False))

@@ -13,7 +13,7 @@ from services.learner.ports.outcomes import CaseRepository, LoadedRows, StoredCa
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.infra import keys
-from shared.infra.learned_files import parse_arms, parse_rows
+from shared.infra.learned_files import parse_arms, parse_contract_rows
 from shared.infra.lua import Argument, ScriptedStore, Scripts, bounded_redis_calls
 from shared.ports.store import StoreUnavailable
 
@@ -135,8 +135,8 @@ class RedisImportRepository(ScriptedStore, files.ImportRepository):
             _read_arms(replies[3]),
             int(events),
             [(row, KnownFact.read_row(row)) for row in facts],
-            parse_rows(KnownEntity, cast("dict[str, str]", replies[5]).items()),
-            parse_rows(Accuracy, cast("dict[str, str]", replies[6]).items()),
+            parse_contract_rows(KnownEntity, cast("dict[str, str]", replies[5]).items()),
+            parse_contract_rows(Accuracy, cast("dict[str, str]", replies[6]).items()),
         )
 
     async def store_changes(self, tenant: str, changes: files.FileChanges, versions: files.StoredVersions) -> bool:

@@ -17,7 +17,13 @@ from shared.contracts.base import first_fault
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
 from shared.contracts.policy_document import sort_rules_by_kind, unknown_fields_of
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import BadRecord, FieldProblem, read_owned_record, read_record, readable_policies
+from shared.contracts.tenant_document import (
+    BadRecord,
+    FieldProblem,
+    read_owned_record,
+    read_tenant_record,
+    readable_policies,
+)
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.archive import Archive, ArchiveUnavailable
 
@@ -203,7 +209,7 @@ def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPoli
     field_problems: tuple[FieldProblem, ...] = ()
     try:
         if tenant is None:
-            read_record(document)
+            read_tenant_record(document)
         else:
             read_owned_record({"id": tenant, **document, "version": "1"}, tenant)
     except BadRecord as error:

@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound, TimeState
 from shared.infra.tls import trusted_certificates
-from shared.infra.ues.line import PageQueryFields, Value, WorldConnection, WorldEndpoints, without_none
+from shared.infra.ues.line import FieldValue, PageQueryFields, WorldConnection, WorldEndpoints, without_none
 from shared.infra.ues.messages import EmailEndpoints, SmsEndpoints
 
 
@@ -37,11 +37,11 @@ class CalendarEndpoints(WorldEndpoints):
     async def query(self, **filters: Unpack[EventQueryFields]) -> EventsFound:
         return await self._line.post_read(EventsFound, "/calendar/query", without_none(**filters))
 
-    async def create(self, *, title: str, start: datetime, end: datetime, **fields: Value | None) -> ActionDone:
+    async def create(self, *, title: str, start: datetime, end: datetime, **fields: FieldValue | None) -> ActionDone:
         """Creates an appointment. ``fields``: further fields (attendees, location, ...) as the server names them."""
         return await self.post_action("create", title=title, start=start, end=end, **fields)
 
-    async def update(self, event_id: str, **changes: Value | None) -> ActionDone:
+    async def update(self, event_id: str, **changes: FieldValue | None) -> ActionDone:
         return await self.post_action("update", event_id=event_id, **changes)
 
     async def delete(

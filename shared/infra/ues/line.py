@@ -54,8 +54,8 @@ class ServerError(APIError):
     """500 and above."""
 
 
-M = TypeVar("M", bound=BaseModel)
-Value = JsonValue | datetime | Sequence[str] | Mapping[str, JsonValue] | Sequence[Mapping[str, JsonValue]]
+Answer = TypeVar("Answer", bound=BaseModel)
+FieldValue = JsonValue | datetime | Sequence[str] | Mapping[str, JsonValue] | Sequence[Mapping[str, JsonValue]]
 _RETRIED_STATUSES = frozenset({502, 503, 504})
 _RETRY_PAUSES = (0.2, 0.5, 1.0, 2.0)
 _ERRORS_BEFORE_SENDING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
@@ -70,22 +70,22 @@ class WorldConnection:
         self._http = http
         self._attempts = max(1, attempts)
 
-    async def get(self, kind: type[M], path: str, **query: Value | None) -> M:
+    async def get(self, kind: type[Answer], path: str, **query: FieldValue | None) -> Answer:
         params = {name: _format_value(value) for name, value in without_none(**query).items()}
         return _parse_answer(kind, await self._send_request("GET", path, params=params, may_repeat=True))
 
-    async def post_read(self, kind: type[M], path: str, body: Mapping[str, JsonValue]) -> M:
+    async def post_read(self, kind: type[Answer], path: str, body: Mapping[str, JsonValue]) -> Answer:
         """The typed answer to a POST that changes nothing, and so may be repeated."""
         return _parse_answer(kind, await self._send_request("POST", path, body=body, may_repeat=True))
 
-    async def post(self, kind: type[M], path: str, body: Mapping[str, JsonValue] | None = None) -> M:
+    async def post(self, kind: type[Answer], path: str, body: Mapping[str, JsonValue] | None = None) -> Answer:
         return _parse_answer(kind, await self._send_request("POST", path, body=body))
 
     async def post_json(self, path: str, body: Mapping[str, JsonValue] | None = None) -> JsonValue:
         """The JSON answer to a POST; None for an empty one."""
         return _parse_json(await self._send_request("POST", path, body=body))
 
-    async def get_json(self, path: str, **query: Value | None) -> JsonValue:
+    async def get_json(self, path: str, **query: FieldValue | None) -> JsonValue:
         """The JSON answer to a GET."""
         params = {name: _format_value(value) for name, value in without_none(**query).items()}
         return _parse_json(await self._send_request("GET", path, params=params, may_repeat=True))
@@ -148,17 +148,17 @@ class WorldEndpoints:
     async def get_compact_state(self) -> JsonValue:
         return await self._line.get_json(f"/{self.modality}/state", compact=True)
 
-    async def post_action(self, action: str, **body: Value | None) -> ActionDone:
+    async def post_action(self, action: str, **body: FieldValue | None) -> ActionDone:
         """Carries out an action, such as ``send``. ``body``: its fields as the server names them."""
         return await self._line.post(ActionDone, f"/{self.modality}/{action}", without_none(**body))
 
 
-def without_none(**values: Value | None) -> dict[str, JsonValue]:
+def without_none(**values: FieldValue | None) -> dict[str, JsonValue]:
     """The values that are not ``None``, as JSON; times become text."""
     return {name: _convert_value(value) for name, value in values.items() if value is not None}
 
 
-def _convert_value(value: Value) -> JsonValue:
+def _convert_value(value: FieldValue) -> JsonValue:
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):
@@ -218,7 +218,7 @@ def _parse_json(answer: httpx.Response) -> JsonValue:
     return value
 
 
-def _parse_answer(kind: type[M], answer: httpx.Response) -> M:
+def _parse_answer(kind: type[Answer], answer: httpx.Response) -> Answer:
     try:
         return kind.model_validate_json(answer.content)
     except Unreadable as error:

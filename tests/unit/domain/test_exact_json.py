@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from hypothesis import given, strategies as st
 
-from shared.domain.exact_json import MAX_DEPTH, Json, dumps, loads, to_i_json
+from shared.domain.exact_json import MAX_JSON_DEPTH, Json, dumps, loads, to_i_json
 from shared.domain.words import TaskState
 from tests.each_row import each_row
 
@@ -62,7 +62,7 @@ def test_what_no_other_process_could_read_is_bad_json(text: str | bytes) -> None
 
 def test_whatever_is_read_can_be_written_again() -> None:
     """Nesting is bounded where values come in, so that no writer meets one that ends its stack."""
-    deepest = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    deepest = "[" * MAX_JSON_DEPTH + "]" * MAX_JSON_DEPTH
     assert dumps(loads(deepest)) == deepest
     with pytest.raises(ValueError, match="too deeply"):
         loads(f"[{deepest}]")

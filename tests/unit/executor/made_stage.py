@@ -11,7 +11,7 @@ from services.executor.ports.sandbox import Sandbox
 from services.planner.core.request import parse_request
 from services.planner.core.roles import reply
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.infra.anthropic_request import encode_request
+from shared.infra.anthropic_request import encode_model_request
 from shared.ports.models import ModelReply, ModelRequest, ToolDefinition
 from tests.doubles.memory_made import MemoryMade
 from tests.doubles.scripted_model import json_reply, state_of, text_reply
@@ -94,5 +94,5 @@ def cases(given: Sequence[tuple[tuple[str, ...], str]]) -> ModelReply:
 
 def by_planner(request: ModelRequest) -> ModelReply:
     """What the rule-based planner replies to the same request."""
-    answer = reply(parse_request(loads_object(encode_request("planner", request))))
+    answer = reply(parse_request(loads_object(encode_model_request("planner", request))))
     return calls_reply(answer.calls, len(request.messages)) if answer.calls else text_reply(answer.text)

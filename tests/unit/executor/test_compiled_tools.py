@@ -13,7 +13,7 @@ from services.executor.core.tools.toolbox import build_toolbox, offered_tools, p
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.words import ToolClass
-from shared.infra.anthropic_request import encode_request
+from shared.infra.anthropic_request import encode_model_request
 from shared.ports.models import Message, ModelRequest, TextBlock, Tier, ToolDefinition
 
 TEXTS = st.text(max_size=30)
@@ -50,7 +50,7 @@ def test_a_requests_digest_is_that_of_the_whole_written_at_once(tools: list[Tool
 
 @given(tools=st.lists(definitions(), min_size=1, max_size=30))
 def test_the_tools_of_a_body_are_written_as_one_array(tools: list[ToolDefinition]) -> None:
-    first, again = (encode_request("model", request(tuple(tools))) for _ in range(2))
+    first, again = (encode_model_request("model", request(tuple(tools))) for _ in range(2))
     sent = json.loads(first)["tools"]
 
     assert first == again

@@ -15,7 +15,7 @@ from services.gateway.features.webhooks.model import DeliveryProgress, FailingDe
 from shared.domain import metric_names as names
 from shared.domain.partition import partition_of
 from shared.infra import keys
-from shared.infra.lua import Call, Scripts
+from shared.infra.lua import ScriptCall, Scripts
 from shared.infra.sealed import CannotDecrypt, SecretCipher
 from shared.infra.stored_tasks import read_record
 from shared.infra.story import read_event_page
@@ -53,7 +53,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
 
     async def list_due(self, most_per_partition: int, most_per_tenant: int) -> deliveries.DueDeliveries:
         arguments = [most_per_partition, most_per_tenant, _MOST_DUE]
-        calls: list[Call] = [([partition.deliveries], arguments) for partition in keys.all_partitions()]
+        calls: list[ScriptCall] = [([partition.deliveries], arguments) for partition in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
         due_deliveries = chain.from_iterable(_parse_due_deliveries(reply[1:]) for reply in replies)
@@ -65,7 +65,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         self, due_deliveries: Sequence[deliveries.DueDelivery], seconds: float
     ) -> Sequence[deliveries.ClaimedDelivery]:
         lease_ms = round(1000 * seconds)
-        calls: list[Call] = []
+        calls: list[ScriptCall] = []
         for delivery in due_deliveries:
             names = _keys_of_delivery(keys.unpack_delivery(delivery.member))
             calls.append(([names.deliveries], [delivery.member, delivery.score, lease_ms]))

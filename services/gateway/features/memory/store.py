@@ -10,7 +10,7 @@ from shared.contracts.learning_files import ForgetRequest
 from shared.domain.cases import CASES_KEPT
 from shared.domain.known import FACTS_KEPT
 from shared.infra import keys
-from shared.infra.learned_files import parse_rows
+from shared.infra.learned_files import parse_contract_rows
 from shared.infra.lua import ScriptedStore
 
 
@@ -23,7 +23,7 @@ class TenantMemories(ScriptedStore):
     async def cases(self, tenant: str) -> Sequence[CaseEntry]:
         """The case log, newest first."""
         rows = await self._scripts.execute("LRANGE", keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
-        return tuple(parse_rows(CaseEntry, enumerate(cast("list[str]", rows))).values())
+        return tuple(parse_contract_rows(CaseEntry, enumerate(cast("list[str]", rows))).values())
 
     async def read_memory(self, tenant: str) -> TenantMemory:
         names = keys.learned_keys(tenant)
@@ -34,9 +34,12 @@ class TenantMemories(ScriptedStore):
             "tuple[list[str], dict[str, str], dict[str, str], dict[str, str], dict[str, str]]", answers
         )
         return TenantMemory(
-            tuple(parse_rows(KnownFact, enumerate(facts)).values()),
+            tuple(parse_contract_rows(KnownFact, enumerate(facts)).values()),
             _read_entities(entities, links),
-            {keys.unpack_accuracy_field(field): row for field, row in parse_rows(Accuracy, accuracy.items()).items()},
+            {
+                keys.unpack_accuracy_field(field): row
+                for field, row in parse_contract_rows(Accuracy, accuracy.items()).items()
+            },
             {name: int(count) for name, count in finding.items() if count.isdecimal()},
         )
 
@@ -60,15 +63,15 @@ class TenantMemories(ScriptedStore):
     async def forget_requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
         """The tenant's requests, newest first."""
         rows = cast("list[str]", await self._scripts.execute("HVALS", keys.learned_keys(tenant).forgets))
-        requests = parse_rows(ForgetRequest, enumerate(rows)).values()
+        requests = parse_contract_rows(ForgetRequest, enumerate(rows)).values()
         return sorted(requests, key=lambda request: request.asked_at, reverse=True)
 
 
 def _read_entities(entities: Mapping[str, str], links: Mapping[str, str]) -> tuple[LinkedEntity, ...]:
     """The entities with their links, the most often seen first."""
-    links_by_field = parse_rows(EntityLinks, links.items())
+    links_by_field = parse_contract_rows(EntityLinks, links.items())
     linked_entities = [
         LinkedEntity(entity, links_by_field.get(field, EntityLinks()))
-        for field, entity in parse_rows(KnownEntity, entities.items()).items()
+        for field, entity in parse_contract_rows(KnownEntity, entities.items()).items()
     ]
     return tuple(sorted(linked_entities, key=lambda row: (-row.entity.seen, -row.entity.last_seen.timestamp())))

@@ -11,7 +11,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.lua import Call, ScriptedStore
+from shared.infra.lua import ScriptCall, ScriptedStore
 from shared.infra.stored_tasks import read_record
 
 MOST_LISTED_TASKS = 100
@@ -115,7 +115,7 @@ def _list_partitions(filters: WantedTasks) -> Sequence[int]:
     return range(PARTITIONS) if filters.session is None else [partition_of(filters.tenant, filters.session)]
 
 
-def _build_list_call(filters: WantedTasks, partition: int, count: int, position: TaskListPosition | None) -> Call:
+def _build_list_call(filters: WantedTasks, partition: int, count: int, position: TaskListPosition | None) -> ScriptCall:
     place = (str(position.micros), position.task) if position else ("", "")
     since = str(int(filters.since.timestamp() * 1_000_000)) if filters.since else "-inf"
     stems = keys.task_list_prefixes(partition, filters.tenant, filters.owner or "", filters.session or "")
