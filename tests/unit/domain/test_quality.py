@@ -72,7 +72,7 @@ def test_penalties_never_raise_a_score(evidence: Evidence) -> None:
     assert quality(evidence._replace(repeated_calls=evidence.repeated_calls + 1)) <= score
     assert quality(evidence._replace(writes_doubtful=evidence.writes_doubtful + 1)) <= score
     assert quality(evidence._replace(state=TaskState.FAILED)) <= score
-    for worse in ({"empty_data": True}, {"error_phrase": True}, {"idle": True}):
+    for worse in ({"has_empty_data": True}, {"has_error_phrase": True}, {"is_idle": True}):
         without = quality(evidence._replace(**dict.fromkeys(worse, False)))  # type: ignore[arg-type]  # one field of its own type
         assert quality(evidence._replace(**worse)) <= without  # type: ignore[arg-type]  # the same
 
@@ -82,7 +82,7 @@ def test_penalties_never_raise_a_score(evidence: Evidence) -> None:
 def test_verified_facts_never_lower_a_score(evidence: Evidence) -> None:
     score = quality(evidence)
 
-    facts = ("policy_kept", "audit_clean", "needs_met", "outputs_there", "grounded")
+    facts = ("policy_kept", "audit_clean", "needs_met", "outputs_there", "is_grounded")
     for better in ({name: True} for name in facts):
         assert quality(evidence._replace(**better)) >= score  # type: ignore[arg-type]  # one field of its own type
 
