@@ -19,6 +19,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import SENDABLE, WriteStatus
 from shared.infra.daily_spend import settle_day_charges
+from shared.infra.journal_rows import StreamRow
 from shared.infra.ledger_rows import pack_entry, read_entry
 from shared.infra.lua import Argument, Scripts
 from shared.ports.archive import Archive
@@ -66,7 +67,7 @@ class RedisTurnStore(ports.TurnStore):
     async def read_journal(self) -> tuple[ports.JournalEntry, ...]:
         reply = self._scripts.claimed
         rows = reply.journal if reply else await self._redis.execute("XRANGE", self._scripts.task.journal, "-", "+")
-        return await self._scripts.journal.read(cast("list[Row]", rows))
+        return await self._scripts.journal.read(cast("list[StreamRow]", rows))
 
     async def read_approval(self) -> Approval | None:
         reply = self._scripts.claimed

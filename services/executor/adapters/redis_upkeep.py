@@ -16,7 +16,7 @@ from services.executor.ports.sessions import Fault, SessionName
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork, Upkeep
 from shared.contracts.task import Turn
 from shared.infra import keys
-from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls
+from shared.infra.lua import Argument, Reply, ScriptCall, Scripts, bounded_redis_calls
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
 
@@ -84,7 +84,7 @@ class RedisUpkeep(Upkeep):
         self._owner, self._machine = owner, process_of(owner).machine
         self._scripts = Scripts(redis)
         self._work: list[str] = []
-        self._calls: list[Call] = []
+        self._calls: list[ScriptCall] = []
         for partition in keys.all_partitions():
             work = [partition.waiting, partition.leased, partition.timers]
             self._work += work
@@ -135,7 +135,7 @@ class RedisUpkeep(Upkeep):
         leased_members = [(leased_key, member) for leased_key, row in rows for member in row]
         names = [keys.session_keys(*keys.unpack_member(keys.SessionMember, member)) for _, member in leased_members]
         owners = await self._scripts.execute_many(*(("HGET", name.lease, "owner") for name in names)) if names else []
-        calls: list[Call] = [
+        calls: list[ScriptCall] = [
             ([name.lease, leased_key, name.begun], [str(owner), member])
             for (leased_key, member), name, owner in zip(leased_members, names, owners, strict=True)
             if owner in dead_owners
