@@ -197,18 +197,14 @@ def reopen_approval_gate(progress: Progress) -> Progress:
 
 
 def plan_state_path(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
-    """The states that the plan has yet to pass: with APPROVAL_GATE if a person is asked, and to the end state that its
-    verdict leads to.
-    """
+    """The states that the plan has yet to pass, up to the end state that its verdict leads to."""
     verdict = progress.dossier.verdict
     path = machine.with_approval_gate(progress.path) if needs_person(ctx, progress) else progress.path
     return machine.with_end_state(path, verdict is not None and _may_end_escalated(progress.template, verdict))
 
 
 def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None:
-    """A sentence on who has to approve the plan, and why; None if nobody has to. Raises ``Failed`` if there is no
-    verdict.
-    """
+    """Who has to approve the plan, and why; None if nobody has to. Raises ``Failed`` if there is no verdict."""
     verdict = progress.dossier.verdict
     if verdict is None:
         raise Failed("there is no policy verdict on the plan")

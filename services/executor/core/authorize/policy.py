@@ -162,11 +162,8 @@ async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[contracts.P
         return ()
     plan_hash = dossier.plan.hash if dossier.plan else None
     written = [entry for entry in (await ctx.store.read_ledger()).values() if entry.plan_hash != plan_hash]
-    return (
-        *past_calls_of_session(ctx.session.calls, ctx.record.task_id),
-        *past_calls_of_facts(dossier.facts),
-        *past_calls_of_writes(written),
-    )
+    earlier_calls = past_calls_of_session(ctx.session.calls, ctx.record.task_id)
+    return (*earlier_calls, *past_calls_of_facts(dossier.facts), *past_calls_of_writes(written))
 
 
 def _list_confirmations(dossier: Dossier) -> tuple[contracts.Confirmation, ...]:
@@ -263,9 +260,7 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
 def _find_fields_in_other_shapes(
     view: binding.CallView, names: Iterable[str], inputs: _VerdictInputs, known_fields: Mapping[str, Json]
 ) -> JsonObject:
-    """What the call may say of the asked fields in other shapes, where that is not what is known: it may set a rule
-    off, and clears none.
-    """
+    """The asked fields in other shapes whose value is not the known one: it may set a rule off, and clears none."""
     stated_values = {name: view.value_in_other_shape(name) for name in names if "." not in name}
     fields: JsonObject = {}
     for name, value in stated_values.items():

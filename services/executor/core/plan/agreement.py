@@ -369,9 +369,7 @@ def _find_value_of_other_record(
 def _find_places_of_values(
     argument: ArgumentToCheck, mentions: Mentions, ids_by_position: Mapping[int, str], change: ChangeToCheck
 ) -> dict[int, bool]:
-    """The positions in a text of all records, numbers, days or words ("to Ann") that the argument could have, and
-    whether it has them.
-    """
+    """The positions in a text of all values ("to Ann") that the argument could have, and whether it has them."""
     text, calls = mentions.text, (change.arguments, *change.list_same_tool_arguments())
     argument_texts = {as_text(argument_at(call, argument.path)) for call in calls}
     if _names_record(argument):
@@ -474,9 +472,7 @@ def _has_words(text: Mentions, value: str) -> bool:
 
 
 def _find_repeated_change(change: ChangeToCheck) -> Iterator[CallFault]:
-    """A change with an amount that differs from another one only in free texts or notation, unless the part asks for
-    several.
-    """
+    """A second change that differs only in free texts or notation, unless the part asks for several."""
     kinds_by_path = {argument.path: argument.kind for argument in change.scalars}
     if asks_for_several(change.part.quote) or ArgumentKind.AMOUNT not in kinds_by_path.values():
         return

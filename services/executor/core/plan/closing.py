@@ -92,9 +92,7 @@ class PlanClosing:
         self._key = f"{key}{CLOSING}"
 
     async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
-        """The plan, frozen or sent back; every attempt at the turn gets the same. Raises ``Rejected`` if
-        rules block the whole plan.
-        """
+        """The plan, frozen or sent back, the same in every attempt. Raises ``Rejected`` if rules block all of it."""
 
         async def decide() -> str:
             return (await self._freeze_or_send_back(progress, proposals, number)).model_dump_json()

@@ -138,8 +138,8 @@ class DerivedValues:
         sourced_paths = (other.path for other in leaves if other.origin is not OriginKind.NONE)
         values = (argument_at(call.arguments, path) for path in sourced_paths)
         distances = {moment - other for value in values if (other := self._read_moment(value)) is not None}
-        recorded = [read for value in self._values_of_named_records(call) if (read := self._read_moment(value))]
-        recorded_distances = {one - other for one in recorded for other in recorded if one != other}
+        moments = [found for value in self._values_of_named_records(call) if (found := self._read_moment(value))]
+        recorded_distances = {later - earlier for later in moments for earlier in moments if later != earlier}
         return not recorded_distances.isdisjoint(distances)
 
     def _values_of_named_records(self, call: PlannedCall) -> Iterator[Json]:
@@ -216,9 +216,7 @@ def _path_of_named_record(field: ReadField, named: Container[str]) -> str | None
 
 
 def _list_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
-    """The lengths of time, forward or back, that a number can mean; only one direction if the word after it or the verb
-    before it says which.
-    """
+    """The lengths of time that a number can mean: forward, back, or both if no word near it says which."""
     length = duration_of(number) or _read_length_of_stay(number, text)
     begins = max(text.rfind(mark, 0, number.start) for mark in _SENTENCE_ENDS) + 1
     text_before = text[max(begins, number.start - _LOOKED_BACK) : number.start]

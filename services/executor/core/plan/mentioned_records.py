@@ -253,9 +253,7 @@ class MentionedRecords:
         return is_other_written or self._is_account_of_unmentioned(account.casefold(), call, part)
 
     def _is_account_of_unmentioned(self, account: str, call: PlannedCall, part: PartContext) -> bool:
-        """Whether the user mentions no record with the account and none belongs to a named record, while another
-        record of that kind does.
-        """
+        """Whether the account leads to no record that the user mentions, while another record of its kind does."""
         nodes = self._graph.nodes
         holders = [node for node in nodes if account in node.ids or _has_value(node, account)]
         if not holders or any(self._is_mentioned(node, ()) for node in holders):
@@ -449,9 +447,7 @@ def _mentioned_values(record: JsonObject, text: str, path: str = "") -> Iterator
 
 
 def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
-    """The record's ids that one of the texts has. A short plain number needs its kind before it: "customer 71", "the
-    customers 71 and 75".
-    """
+    """The record's ids that a text has. A short plain number needs its kind before it: "customers 71 and 75"."""
     numbers = {name for name in node.ids if name.isdecimal() and len(name) < _PLAIN_ID_DIGITS}
     written_ids = [name for name in node.ids - numbers if any(text.has_words(name) for text in texts)]
     numbers = {number for number in numbers if any(_has_kind_and_number(node, number, text.text) for text in texts)}

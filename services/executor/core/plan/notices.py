@@ -143,9 +143,8 @@ def _add_notice_sentence(call: PlannedCall, plan: WritePlan, tools: Mapping[tupl
 
 
 def _describe_unproved(changes: Sequence[PlannedCall], ledger: Mapping[str, LedgerEntry]) -> str:
-    return ", ".join(
-        f"{change.call_id} {change.tool} is {_describe_status(ledger.get(change.call_id))}" for change in changes
-    )
+    statuses = ((change, _describe_status(ledger.get(change.call_id))) for change in changes)
+    return ", ".join(f"{change.call_id} {change.tool} is {status}" for change, status in statuses)
 
 
 def _describe_status(entry: LedgerEntry | None) -> str:

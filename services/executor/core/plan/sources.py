@@ -169,9 +169,7 @@ class SourceFinder:
         self.is_address_of_free_text = self._free_texts.is_address_of_free_text
 
     def find_sources(self, call: PlannedCall, tool: Tool, part: PartContext = WHOLE_TASK) -> SourcedCall:
-        """The call with the origin of each argument, and what is wrong with it. Amounts, identifiers, accounts and
-        recipients need a source.
-        """
+        """The call with the origin of each argument, and what is wrong with it."""
         quoted = find_mentions(part.quote, self._sources.now) if part.quote else self._sources.task
         traced = TracedCall(call, tool, part, quoted, self._trace_arguments(call, tool))
         checks = (  # faults that weigh the same are told in this order
@@ -191,12 +189,11 @@ class SourceFinder:
 
     def _trace_arguments(self, call: PlannedCall, tool: Tool) -> tuple[ArgumentTrace, ...]:
         """The scalars of the call's arguments with their sources, without those that earlier answers will fill."""
-        return tuple(
-            leaf
-            for name, value in call.arguments.items()
-            if not any(referenced_calls(value))
-            for leaf in trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
-        )
+        leaves: list[ArgumentTrace] = []
+        for name, value in call.arguments.items():
+            if not any(referenced_calls(value)):
+                leaves += trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
+        return tuple(leaves)
 
     def _find_unsourced_arguments(self, traced: TracedCall) -> Iterator[CallFault]:
         """Arguments that need a source and have none, or have it only from reads that code made for this call."""
@@ -431,9 +428,7 @@ class SourceFinder:
         return "its text names another time of day than this part" if is_other_time else ""
 
     def _has_source(self, name: str, *texts: str, is_sent: bool = False) -> bool:
-        """Whether a value has a source, in one of its notations. ``is_sent``: it is sent to somebody, so that a free
-        text alone is no source.
-        """
+        """Whether one of a value's notations has a source; for one that ``is_sent`` a free text alone is none."""
         traces = [trace_scalar(name, {}, text, self._sources) for text in texts]
         sourced = [argument for argument in traces if argument.origin is not OriginKind.NONE]
         if not is_sent:
@@ -489,9 +484,7 @@ class SourceFinder:
         return trace.untraced_figures(text, self._sources)
 
     def untraced_days(self, stated: Sequence[trace.StatedDay]) -> tuple[str, ...]:
-        """The days of an answer that are neither today nor have a source, in the user's zone or as a server writes
-        them.
-        """
+        """The days of an answer that are neither today nor have a source, in the user's zone or the server's."""
         return tuple(stated_day.text for stated_day in stated if not any(map(self._is_known_day, stated_day.days)))
 
     def _is_known_day(self, day: date) -> bool:

@@ -112,9 +112,7 @@ def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
-    """An amount that belongs to a record or another part, or that was calculated neither from the part's figure nor as
-    the part says.
-    """
+    """An amount that belongs to a record or another part, or that is not calculated as the part says."""
     numbers, value = change.part_mentions.numbers, change.values.get(argument.figure)
     is_other = argument.origin == "fact" and not _ENTIRELY.search(change.part_mentions.text)
     is_other |= argument.origin == "task" and not any(may_equal(mention, argument) for mention in numbers)
@@ -128,9 +126,7 @@ def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iter
 
 
 def _find_other_quantity(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
-    """A count or measure that neither the user's words nor a calculation give, while the part has one in that unit that
-    no call uses.
-    """
+    """A count or measure that nothing gives, while the part has one in that unit that no call uses."""
     number, unit, mentions = Fraction(read_figure(argument.value) or 0), argument.hints.unit, change.part_mentions
     is_recorded = argument.origin == "fact" and _RECORDED_NUMBER.search(mentions.text)
     is_chosen = argument.origin in ("fact", "none") and not is_recorded and (unit is not None or number not in (0, 1))

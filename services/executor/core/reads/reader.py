@@ -32,9 +32,7 @@ class ReadRules:
         self._tools = {allowance.tool: allowance for allowance in allowances.tools} if allowances else {}
 
     async def find_refusal(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
-        """Why policy forbids the call: the rule and its reason; None if it does not. ``calls``: this task's so
-        far, also those under way.
-        """
+        """Why policy forbids the call; else None. ``calls``: this task's so far, also those under way."""
         allowance, journal = self._tools.get(tool.name), self._ctx.journal
         refusal = journal.get(f"{key}:barred")
         if allowance is None or refusal is not None or journal.get(key) is not None:
@@ -153,9 +151,7 @@ class TaskReader:
         return self._read_counts.total() - len(self._read_counts)
 
     def adopt_process(self, ctx: TurnContext) -> None:
-        """Takes the context with the task's process. Facts that were read before now show the field names that it
-        expects, as later reads will.
-        """
+        """Takes the context with the task's process; facts read before now show the field names that it expects."""
         self._ctx = ctx
         for ref, fact in self._facts.items():
             renamed_content = with_expected_names(ctx, fact) if fact.ok and fact.result_json else None

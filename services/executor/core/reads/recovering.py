@@ -139,9 +139,7 @@ class ServerRead:
             await self.send(f":renamed{number}")
 
     async def _find_new_name(self) -> tuple[str, ColumnMatch] | None:
-        """The name that the server does not know, and the column that it is now; None if that is unclear or the call
-        cannot be corrected.
-        """
+        """The name that the server does not know, and its column now; None if the call cannot be corrected."""
         unknown = find_unknown_name(self.answer.content) if has_failed(self.answer) else None
         if unknown is None:
             return None

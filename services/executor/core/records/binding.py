@@ -337,9 +337,7 @@ class CallView:
         return [reference for reference, nodes in self._named_nodes if self._lacks_field(nodes, name, kind, showing)]
 
     def _lacks_field(self, nodes: Sequence[GraphNode], name: str, kind: Noun, showing: Sequence[GraphNode]) -> bool:
-        """Whether the records may have the field, read without it so far, since others of their kind, ``showing``, have
-        it.
-        """
+        """Whether the records, read without the field, may have it, as others of their kind (``showing``) do."""
         kinds = self._kinds_with_owners(showing)
         if not any(is_of_any_kind(node.kind, kinds) for node in nodes):
             return False
@@ -349,9 +347,7 @@ class CallView:
         return not any(node.seen.fact.tool in full_read_tools and not node.seen.is_row for node in nodes)
 
     def _kinds_with_owners(self, nodes: Iterable[GraphNode]) -> set[Noun]:
-        """The kinds of the records, and of those of which nested objects without an own id are parts: the unit of its
-        ``features``.
-        """
+        """The kinds of the records, and of those of which nested objects without an own id are parts."""
         owners = ((node, None if node.ids else self._graph.enclosing_record(node)) for node in nodes)
         return {owner.kind for pair in owners for owner in pair if owner}
 
@@ -435,18 +431,15 @@ class CallView:
         differing_names = [name for name in names if groups and self._is_known_without_subject_links(name)]
         if not differing_names:
             return []
-        return [self._fields_of_nodes(differing_names, nodes) for nodes in (self._levels[1], *groups)]
+        fields_by_record: list[dict[str, FieldValue]] = []
+        for nodes in (self._levels[1], *groups):
+            values_by_name = ((name, _values_by_dotted_name(nodes, name)) for name in differing_names)
+            fields_by_record.append({name: common_value(values) for name, values in values_by_name if values})
+        return fields_by_record
 
     def _is_known_without_subject_links(self, name: str) -> bool:
         read_value = self.value_of_kind if "." in name else self.value_in_records
         return not isinstance(read_value(name, with_subject_links=False), UnknownValue)
-
-    def _fields_of_nodes(self, names: Iterable[str], nodes: Sequence[GraphNode]) -> dict[str, FieldValue]:
-        fields = dict[str, FieldValue]()
-        for name in names:
-            if values := _values_by_dotted_name(nodes, name):
-                fields[name] = common_value(values)
-        return fields
 
     def has_field(self, name: str) -> bool:
         """Whether the call, a record around it or one of the called kind has the field, with whatever value."""

@@ -139,9 +139,7 @@ def fields_in_other_shapes(value: Json, outer: str = "") -> Iterator[tuple[str, 
 
 
 def _without_minor_unit(name: str, value: Json) -> Iterator[tuple[str, Json]]:
-    """Yields ``("amount", 9)`` for ``amount_cents`` 900; the figure stays 900 if the name says only "minor units",
-    since their size is unknown.
-    """
+    """Yields ``("amount", 9)`` for ``amount_cents`` 900, and 900 for minor units of unknown size."""
     words, plain_words = singular_words(name), words_without_minor_unit(name)
     figure = None if isinstance(value, bool) else read_figure(value)
     if () != plain_words != words and figure is not None:

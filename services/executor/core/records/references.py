@@ -37,9 +37,7 @@ def is_unqualified_id(name: str) -> bool:
 
 
 def find_made_id(answer: Json, name: str) -> Json:
-    """The id in an answer, by its name, by the name of its record, or as the answer's plain ``id``; None if there are
-    several different ones.
-    """
+    """The id in an answer, by its name, by its record's name, or a plain ``id``; None if several differ."""
     words = _stem_words(name)
     noun = words[:-1] if len(words) > 1 and words_of(name)[-1] in _ID_WORDS else words
     if not isinstance(answer, dict | list):
@@ -61,9 +59,7 @@ def find_named_id(answer: Json, name: str) -> Json:
 
 
 def _outermost_ids(levels: Sequence[Sequence[JsonObject]], words: tuple[str, ...], noun: tuple[str, ...]) -> list[Json]:
-    """The ids on the outermost level that has any: by the full name, else of the record of that name, else under a name
-    for its number.
-    """
+    """The ids on the outermost level: by the full name, else of the record of that name, else by its number."""
     finders = ((_values_by_name, words), (_ids_by_noun, noun), (_ids_by_number_words, noun))
     for (find, sought_words), level in product(finders, levels):
         values = (value for record in level for value in find(record, sought_words))

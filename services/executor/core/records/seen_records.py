@@ -398,7 +398,7 @@ def reference_of(
     if declared_kind := keys.kind_of(key):
         return RecordReference(declared_kind, text, value, is_number, True, must_exist=True, key=keys.key_named(key))
     noun, last = singular_words(key), singular_words(key)[-1:]
-    if not noun or describes_request(noun, keys):
+    if not noun or (may_describe_request(noun) and not has_read_tool(noun[:1], keys)):
         return None
     if is_id_name(key) or last[0] in _ID_WORDS:
         own_noun = noun[:-1] if last[0] in _ID_WORDS else (*noun[:-1], noun[-1].removesuffix("id"))
@@ -419,11 +419,6 @@ def reference_of(
 def may_describe_request(noun: Noun) -> bool:
     """Whether a field of these words usually describes the request itself, such as ``tenant_id``."""
     return noun[:1] != () and noun[0] in _REQUEST_WORDS
-
-
-def describes_request(noun: Noun, keys: RecordKeys) -> bool:
-    """Whether a field of these words describes the request itself, and names no record that a tool here reads."""
-    return may_describe_request(noun) and not has_read_tool(noun[:1], keys)
 
 
 def has_read_tool(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> bool:

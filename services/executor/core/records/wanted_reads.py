@@ -99,9 +99,7 @@ def _reads_for_rules(
 
 
 def _reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> list[ReadCall]:
-    """The reads that are declared to show one record of that kind; else the one of that name that needs only the
-    identifier; else the list of all.
-    """
+    """The reads declared to show one record of that kind; else one named so that takes its id; else its list."""
     keys, kind = toolbox.keys, _kind_of_reference(call, reference, toolbox)
     tools_beside = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
     readers = [tool for tool in tools_beside if tool.tool_class is ToolClass.READ]
@@ -111,9 +109,8 @@ def _reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolb
     declared = [tool for tool in readers if seen_records.are_same_kind(kind, keys.kind_shown_by(tool.name))]
     for tools in (declared, *([tool] for tool in exact)):
         id_arguments = ((tool, _find_id_argument(tool, kind, reference.key, keys)) for tool in tools)
-        reads = [
-            ReadCall(tool, {name: convert_id_type(reference.value, tool, name)}) for tool, name in id_arguments if name
-        ]
+        named = ((tool, name, convert_id_type(reference.value, tool, name)) for tool, name in id_arguments if name)
+        reads = [ReadCall(tool, {name: value}) for tool, name, value in named]
         if reads:
             return reads
     return [ReadCall(tool, {}) for tool in exact if not tool.required][:1]
