@@ -936,6 +936,8 @@ def _choosing(text: str, people: Sequence[JsonObject], *rounds: Calls) -> Stage:
     ("Approve the claim of Ada Berg", True),
     ("Approve the claim of 7.00", False),
     ("Approve every claim but that of Ada Berg", False),
+    ("Approve all claims, but not those of Ada Berg", False),
+    ("Approve the claims of everyone but Ada Berg", False),
     ("Approve the smaller claim", False),
     ("Approve the claim of Tom Vale", False),
 )

@@ -58,6 +58,7 @@ from services.executor.core.figures.vocabulary import (
     spaced_words,
 )
 from services.executor.core.session.values import Fact, place_of_field
+from services.executor.core.tools.name_similarity import may_hold_id
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
 _MOST_DAYS_AHEAD = 366
@@ -658,7 +659,7 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
     if (figure := _find_calculated_name(value, hints, sources)) is not None:
         return ArgumentTrace(name, kind, OriginKind.CALCULATED, figure)
     origins = sources.facts.find_origins(value, hints)
-    if fields := tuple(field for field in origins if _is_valid_source(field, kind)):
+    if fields := tuple(field for field in origins if _is_valid_source(field, name, kind)):
         return _trace_to_fields(name, kind, fields)
     if any(is_value_in_text(value, hints, turn) for turn in sources.earlier):
         return ArgumentTrace(name, kind, OriginKind.TASK)
@@ -687,11 +688,18 @@ def _is_in_schema(value: Json, schema: JsonObject) -> bool:
     return any(type(value) is type(choice) and value == choice for choice in allowed)
 
 
-def _is_valid_source(origin: ReadField, kind: ArgumentKind) -> bool:
-    """Whether a field is a source for such an argument: it holds nothing else, and an id is no amount."""
+def _is_valid_source(origin: ReadField, name: str, kind: ArgumentKind) -> bool:
+    """Whether a field is a source for an argument of this name and kind: it holds nothing else, and an id is no amount
+    and no quantity.
+    """
     if not origin.is_whole or origin.kind is not ContentKind.STRUCTURED:
         return False
-    return kind_of_argument(origin.field_name, {}, origin.value) not in _UNSUITABLE_KINDS.get(kind, ())
+    field_kind = kind_of_argument(origin.field_name, {}, origin.value)
+    if kind is ArgumentKind.IDENTIFIER and field_kind is ArgumentKind.QUANTITY:
+        return isinstance(origin.value, int) and may_hold_id(
+            origin.field_name, name.rpartition(".")[2].partition("[")[0]
+        )
+    return field_kind not in _UNSUITABLE_KINDS.get(kind, ())
 
 
 def _find_calculated_name(value: Json, hints: ArgumentHints, sources: TraceSources) -> str | None:

@@ -10,7 +10,7 @@ _EXCLUDES = re.compile(
     r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
     r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)[^\W\d]+\s+|"
     r"(?:^|[.,;:!?]\s*|\b(?:and|but|or|then|please|to|also|just|you)\s+)leave(?!\s+(?:for|of)\b)\s+|"  # no sick leave
-    r"\b(?:except(?:ing)?(?:\s+for)?|excluding|(?:all|every|each)\s+(?:[^\W\d]+\s+){0,4}but|but\s+not|not|other\s+than|apart\s+from|leaving|skip|spare|"
+    r"\b(?:except(?:ing)?(?:\s+for)?|excluding|(?:all|every\w*|each)\s+(?:[^\W\d]+\s+){0,4}but|but\s+not|not|other\s+than|apart\s+from|leaving|skip|spare|"
     r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"
     r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,4})$",
     re.IGNORECASE,
@@ -25,7 +25,8 @@ _LIST_BEFORE_ID = re.compile(  # each piece of the list has a digit and is match
     re.IGNORECASE,
 )
 FILLER_WORDS = frozenset(
-    "the a for of to from this that only just with number no der die das den dem für an zu le la les pour à".split()
+    "the a for of to from this that those one ones only just with number no der die das den dem für an zu le la les "
+    "pour à".split()
 )
 LOOKED_BACK = 160  # characters before an identifier in which the words for it stand
 

@@ -34,6 +34,7 @@ _LONG_FORMS = {
     "lname": "last name", "rgn": "region",
 }  # fmt: skip
 _SAME_PARTY = {"client": "customer", "supplier": "vendor", "telephone": "phone", "organisation": "organization"}
+_ID_WORDS = frozenset("id ids key no num number code ref".split())
 _LONGEST_NAME = 100  # characters; what is longer is a text, of which nothing is kept
 _DOUBLED_LETTER = re.compile(r"(.)\1")
 # Words that, added to a name, make it the name of something else: a part, a time, a unit, a state of it.
@@ -105,6 +106,20 @@ def may_mean_same(name: str, other_name: str) -> bool:
             words.remove(word)
             other_words.remove(word)
     return len(words) == len(other_words) and all(_is_same_word(a, b) for a, b in zip(words, other_words, strict=True))
+
+
+def may_hold_id(field_name: str, argument_name: str) -> bool:
+    """Whether a number in this field may be an id for the argument, though the field's name does not say so: ``driver``
+    for ``driver_id`` or ``drv_id``, and ``assigned_to`` or ``approved_by`` for any.
+    """
+    words, kind_words = words_of(field_name), [word for word in words_of(argument_name) if word not in _ID_WORDS]
+    if len(words) > 1 and words[-1] in ("to", "by"):
+        return True
+    if len(words) != 1 or len(kind_words) != 1:
+        return False
+    short, long = sorted((words[0], kind_words[0]), key=len)
+    is_abbreviation = 2 < len(short) < 5 and len(long) >= len(short) + 3 and short[0] == long[0]
+    return short == long or (is_abbreviation and _has_letters_in_order(short, long))
 
 
 def _rate_likeness(name: str, other_name: str) -> float:
