@@ -28,9 +28,7 @@ class ProposedToolCall(NamedTuple):
 
 
 class OrchestratorMessage(NamedTuple):
-    """One message of a conversation whose history the orchestrator keeps. ``context`` is given with the first message
-    only.
-    """
+    """One message of a conversation that the orchestrator remembers. Only the first message has a ``context``."""
 
     conversation_id: str
     message: str
@@ -46,9 +44,7 @@ class OrchestratorReply(NamedTuple):
 
 
 class OrchestratorUnavailable(Exception):
-    """No usable reply came: it was refused, late, cut off or malformed. The message says which, and may be shown to
-    clients.
-    """
+    """No usable reply came. The message says whether it was refused, late, cut off or malformed; clients may see it."""
 
 
 class Orchestrator(Protocol):

@@ -9,9 +9,7 @@ from shared.contracts.tenant import TenantRecord
 
 
 class PolicyUnavailable(Exception):
-    """The policy service gave no verdict: it is down, slow, or sent a malformed answer. Without a verdict nothing is
-    written.
-    """
+    """No verdict: the service is down, slow, or sent a malformed answer. Without a verdict nothing is written."""
 
 
 class PolicyService(Protocol):

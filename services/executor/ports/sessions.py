@@ -190,9 +190,7 @@ class SlotStore(Protocol):
 
 
 class SessionWakes(Protocol):
-    """A queue of sessions for executors to claim. Entries may be lost without harm, since the reaper finds such
-    sessions.
-    """
+    """A queue of sessions for executors to claim. Entries may be lost: the reaper finds such sessions."""
 
     async def wake_ahead(self, tenant: str, session_id: str) -> None:
         """Queues a session, unless it is queued, ahead of all others, because its work was begun before."""

@@ -139,9 +139,7 @@ class ToolServers(Protocol):
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
-        """Makes one call, which is never repeated; raises ``ToolUnreachable`` or ``ToolSilent``. ``timeout`` is in
-        seconds.
-        """
+        """Makes one call, once; raises ``ToolUnreachable`` or ``ToolSilent``. ``timeout`` is in seconds."""
 
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""

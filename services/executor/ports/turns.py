@@ -64,9 +64,7 @@ class Pulse(NamedTuple):
 
 
 class SessionCall(NamedTuple):
-    """A call that the session remembers because rules about tools may count it. ``outcome`` is a value of
-    ``CallOutcome``.
-    """
+    """A call that the session remembers for rules that count it. ``outcome`` is a value of ``CallOutcome``."""
 
     tool: str
     outcome: str
@@ -78,9 +76,7 @@ QUESTION_ROLE = "question"  # the role of a text that asks a person about a plan
 
 
 class SessionState(NamedTuple):
-    """What a session remembers between its tasks: recent turns (role, text), a summary of older ones, and schema
-    corrections.
-    """
+    """What a session remembers between its tasks: recent turns (role, text), a summary, and schema corrections."""
 
     turns: tuple[tuple[str, str], ...] = ()
     summary: str = ""

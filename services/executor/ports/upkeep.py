@@ -41,9 +41,7 @@ class Upkeep(Protocol):
     """What the reaper asks of the durable store: which sessions and timers are overdue, and to repair them."""
 
     async def end_dead_leases(self) -> int:
-        """Ends the leases of executors that are known to be dead, so that nobody waits for them to expire; returns how
-        many.
-        """
+        """Ends the leases of executors that are known to be dead, so that nobody waits for them; returns how many."""
 
     async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         """Sessions that wait too long or whose owner is gone, and due timers; without those that another executor is
@@ -54,9 +52,7 @@ class Upkeep(Protocol):
         """How many outcomes of ended tasks the learner has not applied yet."""
 
     async def fire_timer(self, timer: DueTimer, turn: Turn) -> bool:
-        """Puts the timer's turn at the head of the session's queue, once; False if the timer is gone or its task has
-        ended.
-        """
+        """Puts the timer's turn at the head of the session's queue, once; False if the timer or its task is over."""
 
     async def add_fault_counts(self, counts: Mapping[Fault, int]) -> None:
         """Adds to the installation's fault counts. After ``StoreUnavailable`` they may or may not count."""
@@ -104,9 +100,7 @@ class PackedSession(NamedTuple):
 
 
 class IdleSessions(Protocol):
-    """Sessions in the durable store that have no open task, turn or lease. Every method may raise
-    ``StoreUnavailable``.
-    """
+    """Stored sessions that have no open task, turn or lease. Every method may raise ``StoreUnavailable``."""
 
     async def claim(self, partitions: Collection[int], idle_seconds: float, most: int) -> tuple[SessionName, ...]:
         """Claims for half a minute sessions that have been idle for that long."""

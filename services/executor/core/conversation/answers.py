@@ -144,9 +144,7 @@ class AnswerChecks:
         return ""
 
     def _write_request_to_read(self, reply: ModelReply, progress: Progress) -> str:
-        """The text that tells the model to read first; empty if something was read or calculated, or there is no read
-        tool.
-        """
+        """The text that tells the model to read first; empty if anything was read or calculated, or no tool reads."""
         dossier = progress.dossier
         has_source = self._ctx.files or dossier.facts or dossier.values or dossier.every_plan
         if has_source or not reply.text.strip():
@@ -215,9 +213,7 @@ def _answer_to_write(entry: LedgerEntry) -> Fact:
 
 
 def _is_yes_or_no_result(fact: Fact) -> bool:
-    """Whether a read returned only true or false values. An answer tells these in words, so none of its values recurs
-    there.
-    """
+    """Whether a read returned only true or false values, which an answer tells in words instead of repeating them."""
     argument_texts = {as_text(value) for value in loads_object(fact.arguments_json).values()}
     values = fact.result.values() if isinstance(fact.result, dict) else ()
     new_values = [value for value in values if as_text(value) not in argument_texts]

@@ -240,9 +240,7 @@ class Conversation:
         return complete_uses if self._is_understood or any(use.name == UNDERSTAND for use in complete_uses) else ()
 
     def _should_fix_parts(self, uses: Sequence[ToolUse]) -> bool:
-        """Whether these calls fix the task's parts: they are the first that include ``understand`` or a call of a
-        server's tool.
-        """
+        """Whether these calls fix the task's parts, as the first that include ``understand`` or a server's tool."""
         return not self._is_understood and any(
             use.name == UNDERSTAND or not self._local.is_local_tool(use.name) for use in uses
         )
@@ -305,9 +303,7 @@ class Conversation:
         return None
 
     def _return_errors(self, errors: Mapping[str, str]) -> None:
-        """Tells the model the errors, so that it proposes all waiting writes again. Raises ``Failed`` after three
-        corrections.
-        """
+        """Tells the model the errors, so that it proposes all held writes again. The fourth time raises ``Failed``."""
         answers = self._draft.discard_proposals(errors)
         self.ctx.journal.add_event("note", corrected=[*dict.fromkeys(errors.values())])
         self._pending.send_with_outcomes(answers)

@@ -323,9 +323,7 @@ class OrchestratorModel(Model):
         return _build_reply(request, message, reply)
 
     def _build_message(self, request: ModelRequest) -> OrchestratorMessage:
-        """The message to send. The spending's last unanswered key is that of this very request, which was reserved
-        already.
-        """
+        """The message to send. The last unanswered key is that of this very request, which was reserved already."""
         *lost_keys, current_key = [key for key in self._spending.unanswered_keys if f":{ORCHESTRATOR_MARK}" in key]
         name = f"{self._id}-{len(lost_keys) + 1}" if lost_keys else self._id
         if len(request.messages) == 1 or current_key in lost_keys:

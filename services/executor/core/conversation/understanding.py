@@ -306,9 +306,7 @@ async def choose_process(
 
 
 def _without_strategy_credit(progress: Progress) -> Progress:
-    """The progress, marked as fallen back if its strategy is not used, so that the outcome does not count for that
-    strategy.
-    """
+    """The progress, marked as fallen back if its strategy is not used, so that the outcome does not count for it."""
     if progress.strategy is Strategy.FSM:
         return progress
     if progress.read_only:

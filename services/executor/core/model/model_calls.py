@@ -246,9 +246,7 @@ async def ask_if_possible(
 
 
 def call_mode_of(ctx: TurnContext, key: str, tier: Tier, share: BudgetShare) -> CallMode:
-    """The tier and pressure of the call ``key``: from the journal if the call was made, otherwise as it would be made
-    now.
-    """
+    """The tier and pressure of the call ``key``: those in the journal if it was made, else those of a call made now."""
     used = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
     mode = choose_call_mode(tier, used, keeps_tier=share.keeps_tier)
     stored = ctx.journal.get(key)

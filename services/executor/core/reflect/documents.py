@@ -117,9 +117,7 @@ def documents_of_process(process_type: str) -> tuple[str, ...]:
 
 
 def asked_documents(task: str) -> tuple[str, ...]:
-    """The types of document that the task's text asks for, alphabetically; one that is merely mentioned does not
-    count.
-    """
+    """The types of document that the task's text asks for, alphabetically; not those that it merely mentions."""
     return tuple(name for name in document_templates() if any(_find_requests(name, task)))
 
 
@@ -368,9 +366,7 @@ def unfilled_sections(kind: str, material: DocumentMaterial) -> tuple[Section, .
 def build_document(
     kind: str, material: DocumentMaterial, task_id: str, created_at: datetime, texts: Mapping[str, str] = {}
 ) -> Artifact:
-    """The document as Markdown and as data. ``texts``: the sections that a model wrote. Its metadata names missing
-    sections.
-    """
+    """The document as Markdown and as data, which names missing sections. ``texts``: sections that a model wrote."""
     template = document_templates()[kind]
     sections = {
         section.name: section.text

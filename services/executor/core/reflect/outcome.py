@@ -132,9 +132,7 @@ _SPEAKS_OF_LIMIT = re.compile(
 
 
 def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[PredictionOutcome, ...]:
-    """The result of each prediction: the limits known in PRIME, then the variances and credits that the executor
-    computed.
-    """
+    """The result of each prediction: of limits known in PRIME, then of variances and credits that were computed."""
     verified = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
     refusals = [
         entry
@@ -151,9 +149,7 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
 
 
 def _refusal_against(limit: Threshold, dossier: Dossier, refusals: Sequence[LedgerEntry]) -> PredictionOutcome | None:
-    """The outcome of a limit that permitted a value which the tool server then refused as too large; None if there is
-    none.
-    """
+    """The outcome of a limit that permitted a value which the tool server refused as too large; None if none did."""
     bound = read_figure(limit.value)
     if bound is None or not limit.rule_id:
         return None

@@ -244,9 +244,7 @@ class ReflectedRun(NamedTuple):
 
     @property
     def unmentioned_outputs(self) -> tuple[str, ...]:
-        """The required outputs that the answer does not mention. None are required of a list, or of a run that was not
-        to act.
-        """
+        """The required outputs that the answer does not mention. A list, or a run that was not to act, needs none."""
         if self.progress is None or is_json_list(self.answer) or not self.has_to_act:
             return ()
         return missing_outputs(self.progress.template.outputs, self.answer, self.sources)

@@ -177,9 +177,7 @@ def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
 
 
 async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:
-    """A better text or None, and a note for the metadata. If only the wording is weak, no second helper request is
-    made.
-    """
+    """A better text or None, and a note for the metadata. Weak wording alone is worth no second helper request."""
     wish = find_improvement(run, ctx.limits.answers.formula)
     if wish is None or run.progress is None or (not wish.outputs and run.progress.helper_calls):
         return None, {}

@@ -36,9 +36,7 @@ _BRIEF = "approval_brief"
 def build_turn_end(
     work: TurnWork, run_end: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _RULES
 ) -> TurnEnd:
-    """The end of a turn whose task has ended or waits, with the journal's unstored entries; protected values are
-    removed.
-    """
+    """The end of a turn whose task has ended or waits, with the journal's unstored entries, and redacted."""
     now, hidden = journal.now, journal.hidden
     run = reflected_run_of(run_end, work.record)
     score = score_quality(collect_evidence(run), rules.formula)

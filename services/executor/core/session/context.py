@@ -300,9 +300,7 @@ async def run_together(
     first: Coroutine[object, Never, A], second: Coroutine[object, Never, B], third: Coroutine[object, Never, C], /
 ) -> tuple[A, B, C]: ...
 async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object, ...]:
-    """Runs steps of different types in parallel; returns their results in order. If one raises, the others are
-    cancelled.
-    """
+    """Runs steps of different types in parallel; returns their results in order. If one raises, all are cancelled."""
     return tuple(await run_in_parallel(steps))
 
 
