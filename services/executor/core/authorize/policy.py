@@ -20,8 +20,8 @@ from services.executor.core.process.rules import (
     joint_remainders,
 )
 from services.executor.core.records import binding, calculated
-from services.executor.core.records.argument_rows import rows_of_call
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
+from services.executor.core.records.call_rows import rows_of_call
 from services.executor.core.records.field_values import FieldValue, UnknownValue, fields_of_arguments
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress

@@ -21,8 +21,8 @@ from services.executor.core.figures.arguments import (
 from services.executor.core.figures.identifiers import identifier_key, kind_of_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records import seen_records
-from services.executor.core.records.argument_rows import ArgumentRows, CallRows, rows_of_call
 from services.executor.core.records.binding import CallView, set_field
+from services.executor.core.records.call_rows import ArgumentRows, CallRows, rows_of_call
 from services.executor.core.records.field_values import (
     Fields,
     UnknownValue,

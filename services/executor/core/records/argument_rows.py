@@ -1,9 +1,8 @@
 """Finds the rows in a call's arguments: where they stand, and each row as the arguments of a call of its own."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from services.executor.core.records.field_values import Fields, fields_of_arguments
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.tools.classes import is_identifying_name, name_for_one, nouns_of_identifier, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
@@ -12,14 +11,14 @@ from shared.domain.exact_json import Json, JsonObject
 
 _FEWEST_ROWS = 2
 # The names on the way to a row, the row, and its key in a table.
-_PlacedRow: TypeAlias = tuple[tuple[str, ...], Json, str]
+PlacedRow: TypeAlias = tuple[tuple[str, ...], Json, str]
 
 
 def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
     """The arguments of one call for each row, if rows name records, or for each id in a list of what the tool is about:
     the row's fields beside those outside of the lists. The call's own arguments if it has no such rows.
     """
-    placed_rows = [placed for group, is_list in _find_row_groups(arguments, ()) if is_list for placed in group]
+    placed_rows = [placed for group, is_list in find_row_groups(arguments, ()) if is_list for placed in group]
     rows = [row for placed in placed_rows for row in arguments_by_row(tool, _fields_of_row(placed))]
     paths = {path for path, *_ in placed_rows}
     if len(rows) < _FEWEST_ROWS or not any(map(_names_record, rows)):
@@ -29,11 +28,11 @@ def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
         paths, rows = {(name,)}, ids
     outer = arguments
     for path in paths:
-        outer = _set_at_path(outer, path, None)
+        outer = set_at_path(outer, path, None)
     return [{**outer, **row} for row in rows]
 
 
-def _fields_of_row(placed: _PlacedRow) -> JsonObject:
+def _fields_of_row(placed: PlacedRow) -> JsonObject:
     """A row's fields; of a row in a table keyed by id, with its key as its id."""
     _, row, key = placed
     fields = row if isinstance(row, dict) else {}
@@ -64,7 +63,7 @@ def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObjec
     return "", []
 
 
-def _find_row_groups(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[_PlacedRow], bool]]:
+def find_row_groups(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[PlacedRow], bool]]:
     """Yields each group of rows, and whether it is a list, or a table keyed by id or by words."""
     objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
     tables = {key: rows for key, rows in objects.items() if len(rows) > 1 and (is_keyed_table(rows) or _is_table(rows))}
@@ -76,7 +75,7 @@ def _find_row_groups(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple
         if key in tables:
             yield [(inner_path, {name: row}, name) for name, row in tables[key].items()], True
         elif isinstance(inner, dict) and not _have_common_field(siblings):
-            yield from _find_row_groups(inner, inner_path)
+            yield from find_row_groups(inner, inner_path)
         elif isinstance(inner, list) and any(isinstance(item, dict) for item in inner):
             yield [(inner_path, item, "") for item in inner], True
 
@@ -92,58 +91,8 @@ def _have_common_field(objects: Mapping[str, Json]) -> bool:
     return len(fields) > 1 and bool(set[str].intersection(*fields))
 
 
-def _set_at_path(value: JsonObject, path: tuple[str, ...], new_value: Json) -> JsonObject:
+def set_at_path(value: JsonObject, path: tuple[str, ...], new_value: Json) -> JsonObject:
     head, *rest = path
     inner = value.get(head)
-    inner_value = _set_at_path(inner if isinstance(inner, dict) else {}, tuple(rest), new_value) if rest else new_value
+    inner_value = set_at_path(inner if isinstance(inner, dict) else {}, tuple(rest), new_value) if rest else new_value
     return {**value, head: inner_value}
-
-
-class CallRows(NamedTuple):
-    """A call, or one of its rows.
-
-    ``groups``: the rows within it; ``fields``: its fields apart from those. For a row: ``alone``: the row itself, as if
-    it were all of the arguments; ``arguments``: those of the call, with no other row; ``outer``: the same without the
-    rows within the row; ``key``: the row's key in its table.
-    """
-
-    fields: Fields
-    alone: JsonObject
-    arguments: JsonObject
-    outer: JsonObject
-    key: str = ""
-    groups: Sequence["ArgumentRows"] = ()
-
-    def innermost_rows(self) -> Iterator["CallRows"]:
-        """Yields each row that has no rows within it; itself if it has none."""
-        if not self.groups:
-            yield self
-        for group in self.groups:
-            for row in group.rows:
-                yield from row.innermost_rows()
-
-
-class ArgumentRows(NamedTuple):
-    """The rows of one list or table in the arguments, or sibling objects such as a sender's and a receiver's."""
-
-    rows: Sequence[CallRows]
-    is_list: bool
-
-
-def rows_of_call(arguments: JsonObject) -> CallRows:
-    """The arguments with the rows of their lists of objects, tables, and sibling objects, at any depth."""
-    return _split_rows(arguments, arguments, "")
-
-
-def _split_rows(alone: JsonObject, arguments: JsonObject, key: str) -> CallRows:
-    row_groups = [*_find_row_groups(alone, ())]
-    bare, outer = alone, arguments
-    for path in {path for placed, _ in row_groups for path, *_ in placed}:
-        bare, outer = _set_at_path(bare, path, []), _set_at_path(outer, path, [])
-
-    def split(placed: _PlacedRow) -> CallRows:
-        path, row, row_key = placed
-        return _split_rows(_set_at_path({}, path, row), _set_at_path(outer, path, row), row_key)
-
-    groups = [ArgumentRows([*map(split, placed)], is_list) for placed, is_list in row_groups]
-    return CallRows(fields_of_arguments(bare), alone, arguments, outer, key, groups)

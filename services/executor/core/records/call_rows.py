@@ -1,0 +1,58 @@
+"""The rows of a call that takes several things at once: what each row has, and the call as if it had that row alone."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from services.executor.core.records.argument_rows import PlacedRow, find_row_groups, set_at_path
+from services.executor.core.records.field_values import Fields, fields_of_arguments
+from shared.domain.exact_json import JsonObject
+
+
+class CallRows(NamedTuple):
+    """A call, or one of its rows.
+
+    ``groups``: the rows within it; ``fields``: its fields apart from those. For a row: ``alone``: the row itself, as if
+    it were all of the arguments; ``arguments``: those of the call, with no other row; ``outer``: the same without the
+    rows within the row; ``key``: the row's key in its table.
+    """
+
+    fields: Fields
+    alone: JsonObject
+    arguments: JsonObject
+    outer: JsonObject
+    key: str = ""
+    groups: Sequence["ArgumentRows"] = ()
+
+    def innermost_rows(self) -> Iterator["CallRows"]:
+        """Yields each row that has no rows within it; itself if it has none."""
+        if not self.groups:
+            yield self
+        for group in self.groups:
+            for row in group.rows:
+                yield from row.innermost_rows()
+
+
+class ArgumentRows(NamedTuple):
+    """The rows of one list or table in the arguments, or sibling objects such as a sender's and a receiver's."""
+
+    rows: Sequence[CallRows]
+    is_list: bool
+
+
+def rows_of_call(arguments: JsonObject) -> CallRows:
+    """The arguments with the rows of their lists of objects, tables, and sibling objects, at any depth."""
+    return _split_rows(arguments, arguments, "")
+
+
+def _split_rows(alone: JsonObject, arguments: JsonObject, key: str) -> CallRows:
+    row_groups = [*find_row_groups(alone, ())]
+    bare, outer = alone, arguments
+    for path in {path for placed, _ in row_groups for path, *_ in placed}:
+        bare, outer = set_at_path(bare, path, []), set_at_path(outer, path, [])
+
+    def split(placed: PlacedRow) -> CallRows:
+        path, row, row_key = placed
+        return _split_rows(set_at_path({}, path, row), set_at_path(outer, path, row), row_key)
+
+    groups = [ArgumentRows([*map(split, placed)], is_list) for placed, is_list in row_groups]
+    return CallRows(fields_of_arguments(bare), alone, arguments, outer, key, groups)
