@@ -128,17 +128,17 @@ class FolderSync:
         self._folder, self._redis, self._importer = folder, redis, importer
         self._tenant, self._every = tenant, every_seconds
         self._waiting: dict[LearningFile, JsonValue] = {}  # what is still to be imported
-        self._in_step = False
+        self._is_in_step = False
 
     async def run(self) -> None:
         """Synchronises at intervals until cancelled. Failures are logged and tried again."""
         while True:
             await self._try_to_sync()
-            await asyncio.sleep(self._every if self._in_step else min(1.0, self._every))
+            await asyncio.sleep(self._every if self._is_in_step else min(1.0, self._every))
 
     async def close(self) -> None:
         """Writes the files a last time, if they were ever synchronised."""
-        if self._in_step:
+        if self._is_in_step:
             await self._try_to_sync()
 
     async def _sync_files(self) -> None:
@@ -150,9 +150,9 @@ class FolderSync:
             await self._import_file(FileRequest(tenant=self._tenant, file=file, content=content))
             del self._waiting[file]
         files = await read_learned_files(self._redis, self._tenant)
-        if not (self._in_step and await self._is_memory_empty()):  # lost meanwhile: the next step fills it again
+        if not (self._is_in_step and await self._is_memory_empty()):  # lost meanwhile: the next step fills it again
             await asyncio.to_thread(self._folder.write, files)
-        self._in_step = True
+        self._is_in_step = True
 
     async def _is_memory_empty(self) -> bool:
         """Whether nothing was ever learned of the tenant, or forgotten."""

@@ -296,7 +296,7 @@ async def test_what_is_written_and_loaded_unchanged_lowers_nothing(tmp_path: Pat
     file = tmp_path / "connection.json"
     async with company(tmp_path, protocol=protocol) as served:
         first = await found_at(served)
-        write_catalogue_file(file, first, force=False)
+        write_catalogue_file(file, first, may_overwrite=False)
         again = await found_at(served, loaded(file, tmp_path))
     assert [(tool.name, tool.tool_class, tool.why_class) for tool in again.tools] == [
         (tool.name, tool.tool_class, tool.why_class) for tool in first.tools
@@ -313,7 +313,7 @@ async def test_what_is_written_and_loaded_unchanged_lowers_nothing(tmp_path: Pat
 async def test_a_correction_holds_once_it_is_loaded(tmp_path: Path, protocol: ToolProtocol) -> None:
     file = tmp_path / "connection.json"
     async with company(tmp_path, protocol=protocol) as served:
-        write_catalogue_file(file, await found_at(served), force=False)
+        write_catalogue_file(file, await found_at(served), may_overwrite=False)
         written = loads_object(file.read_text("utf-8"))
         entries = object_at(written, "catalogue")
         corrections: dict[str, dict[str, Json]] = {
@@ -368,10 +368,10 @@ async def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path: Path) ->
     async with company(tmp_path) as served:
         found = await found_at(served)
     with pytest.raises(CatalogueExists, match="--force"):
-        write_catalogue_file(file, found, force=False)
+        write_catalogue_file(file, found, may_overwrite=False)
     assert file.read_text() == "corrected by hand"
 
-    write_catalogue_file(file, found, force=True)
+    write_catalogue_file(file, found, may_overwrite=True)
 
     assert loads_object(file.read_text("utf-8"))["id"] == "company"
     assert not (tmp_path / ".connection.json.new").exists()

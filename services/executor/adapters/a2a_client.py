@@ -277,7 +277,7 @@ class A2aAgent:
             task = await self._client.get_task(types.GetTaskRequest(id=task_id, history_length=_MOST_LISTED))
             may_be_it = _has_message_of_call(task, call_id) or not task.history
             return _FoundTask(task if may_be_it else None, is_certain=True)
-        certain = True
+        is_certain = True
         for context_id in (context, ""):  # an agent need not keep the context that we name
             try:
                 query = types.ListTasksRequest(context_id=context_id, include_artifacts=True)
@@ -288,8 +288,8 @@ class A2aAgent:
             taken_task = next((task for task in page.tasks if _has_message_of_call(task, call_id)), None)
             if taken_task is not None:
                 return _FoundTask(taken_task, is_certain=True)
-            certain = not page.next_page_token and all(task.history for task in page.tasks)
-        return _FoundTask(None, certain)
+            is_certain = not page.next_page_token and all(task.history for task in page.tasks)
+        return _FoundTask(None, is_certain)
 
 
 def _has_message_of_call(task: types.Task, call_id: str) -> bool:

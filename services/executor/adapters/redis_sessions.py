@@ -62,7 +62,7 @@ class RedisSessions(Sessions):
         self._shared = shared or SharedTexts(redis)
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)
-        self._halted = False
+        self._is_halted = False
         self._claimed: dict[Lease, list[Reply]] = {}  # turns that claims have begun, until they are asked for
 
     async def claim(self, tenant: str, session_id: str) -> Lease | None:
@@ -169,7 +169,7 @@ class RedisSessions(Sessions):
         )
 
     def stop_turns(self) -> None:
-        self._halted = True
+        self._is_halted = True
 
     async def ping(self) -> None:
         """Raises ``StoreUnavailable`` unless Redis answers, accepts writes, and would show a failover."""
@@ -178,7 +178,7 @@ class RedisSessions(Sessions):
             raise StoreUnavailable(str(problem))
 
     def turn_store(self, lease: Lease, work: TurnWork, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
-        turn_parts = (self._lease_ms, lambda: self._halted, heartbeat, self._archive)
+        turn_parts = (self._lease_ms, lambda: self._is_halted, heartbeat, self._archive)
         is_cluster = isinstance(self._redis, ClusterRedis)
         return RedisTurnStore(self._scripts, self._shared, lease, work, *turn_parts, is_cluster=is_cluster)
 

@@ -55,17 +55,12 @@ class Breaker:
         self._pause = limits.first
         self._opened = 0.0
         self._until = 0.0
-        self._probing = False
+        self.is_probing = False  # whether the one trial call that may close the breaker is in flight
 
     def state(self, now: float) -> CircuitState:
         if self._in_a_row < self._limits.failures:
             return CircuitState.CLOSED
-        return CircuitState.OPEN if self._probing or now < self._until else CircuitState.HALF_OPEN
-
-    @property
-    def is_probing(self) -> bool:
-        """Whether the one trial call that may close the breaker is in flight."""
-        return self._probing
+        return CircuitState.OPEN if self.is_probing or now < self._until else CircuitState.HALF_OPEN
 
     def seconds_until_retry(self, now: float) -> float:
         """For how many seconds the breaker will let no call pass."""
@@ -75,12 +70,12 @@ class Breaker:
         """Whether a call may be made now. If so, the caller must record its outcome afterwards."""
         state = self.state(now)
         if state is CircuitState.HALF_OPEN:
-            self._probing = True
+            self.is_probing = True
         return state is not CircuitState.OPEN
 
     def record_answer(self) -> None:
         """Notes that the server answered, with whatever content."""
-        self._in_a_row, self._pause, self._probing = 0, self._limits.first, False
+        self._in_a_row, self._pause, self.is_probing = 0, self._limits.first, False
 
     def record_failure(self, now: float) -> bool:
         """Notes that no usable answer came; returns whether this opened the breaker."""
@@ -89,16 +84,16 @@ class Breaker:
         has_opened = state_before is CircuitState.CLOSED and self._in_a_row == self._limits.failures
         if has_opened:
             self._opened = now
-        elif self._probing and now - self._opened >= self._limits.steady:
+        elif self.is_probing and now - self._opened >= self._limits.steady:
             self._pause = min(2 * self._pause, self._limits.longest)
-        if has_opened or self._probing:
+        if has_opened or self.is_probing:
             self._until = now + self._pause
-        self._probing = False
+        self.is_probing = False
         return has_opened
 
     def record_abandoned(self) -> None:
         """Records that the caller gave up before the outcome: the state stays, and another trial call may be made."""
-        self._probing = False
+        self.is_probing = False
 
 
 MOST_BREAKERS = 1024

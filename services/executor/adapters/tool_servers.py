@@ -276,20 +276,20 @@ async def open_servers(
     long a tool list may be reused. ``tracer``: its trace is passed on to servers that ask for it, never to those that a
     request named. ``resilience``: without one, nothing is retried.
     """
-    sent = credentials or NoCredentials()
+    credentials = credentials or NoCredentials()
     async with AsyncExitStack() as stack:
 
-        async def open_origin(guard: Guard | None, sent: ports.Credentials, tracer: Tracer) -> ServersByProtocol:
+        async def open_origin(guard: Guard | None, credentials: ports.Credentials, tracer: Tracer) -> ServersByProtocol:
             enter = stack.enter_async_context
-            mcp = await enter(McpTools(guard=guard, credentials=sent, tracer=tracer, list_seconds=list_seconds))
-            rest = await enter(RestBridge(guard, sent, tracer))
-            return ServersByProtocol(mcp, rest, await enter(A2aAgents(guard, sent, tracer)))
+            mcp = await enter(McpTools(guard=guard, credentials=credentials, tracer=tracer, list_seconds=list_seconds))
+            rest = await enter(RestBridge(guard, credentials, tracer))
+            return ServersByProtocol(mcp, rest, await enter(A2aAgents(guard, credentials, tracer)))
 
         yield ConnectedServers(
-            await open_origin(None, sent, tracer),
-            await open_origin(Guard(addresses_for_operators(reach.listed)), sent, tracer),
+            await open_origin(None, credentials, tracer),
+            await open_origin(Guard(addresses_for_operators(reach.listed)), credentials, tracer),
             await open_origin(Guard(reach), NoCredentials(), NO_TRACER),
             reach,
-            sent,
+            credentials,
             resilience or Resilience(pauses=()),
         )

@@ -38,7 +38,7 @@ class _HeartbeatThread(Thread):
         super().__init__(name="heartbeat", daemon=True)
         self._keeper, self._open_leases, self._ended = keeper, open_leases, ended
         self._ready = Event()
-        self._stopping = False
+        self._is_stopping = False
         self.problem: BaseException | None = None
 
     def run(self) -> None:
@@ -48,13 +48,13 @@ class _HeartbeatThread(Thread):
             self.problem = error
         finally:
             self._ready.set()
-            if not self._stopping:
+            if not self._is_stopping:
                 self._ended()
 
     def stop(self) -> None:
         """Stops the heartbeat from another thread, which then calls ``join``."""
         self._ready.wait()
-        self._stopping = True
+        self._is_stopping = True
         if self.is_alive():
             self._loop.call_soon_threadsafe(self._task.cancel)
 

@@ -38,7 +38,7 @@ class ToolsOptions(NamedTuple):
     """The command's arguments.
 
     ``tenant_file``: a tenant's record; its catalogue is used if it has a connection to ``endpoint``.
-    ``write_catalogue``: the file to write the catalogue to; an existing one is replaced only with ``force``.
+    ``write_catalogue``: the file to write the catalogue to; an existing one is replaced if ``may_overwrite``.
     """
 
     endpoint: str
@@ -46,7 +46,7 @@ class ToolsOptions(NamedTuple):
     tenant_file: Path | None
     as_json: bool
     write_catalogue: Path | None = None
-    force: bool = False
+    may_overwrite: bool = False
 
 
 class ServerListing(NamedTuple):
@@ -73,8 +73,10 @@ def parse_arguments(arguments: Sequence[str]) -> ToolsOptions:
     parser.add_argument("--force", action="store_true", help="replace the file of --write-catalogue")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     namespace = parser.parse_args(arguments)
-    file, force = namespace.write_catalogue, namespace.force
-    return ToolsOptions(namespace.endpoint, namespace.protocol, namespace.tenant_file, namespace.json, file, force)
+    file, may_overwrite = namespace.write_catalogue, namespace.force
+    return ToolsOptions(
+        namespace.endpoint, namespace.protocol, namespace.tenant_file, namespace.json, file, may_overwrite
+    )
 
 
 def format_report(options: ToolsOptions, listing: ServerListing) -> str:
@@ -207,15 +209,15 @@ class CatalogueExists(Exception):
     """The catalogue file exists, perhaps with corrections; the message says how to replace it."""
 
 
-def refuse_overwriting(file: Path, force: bool) -> None:
-    """Raises ``CatalogueExists`` if the file exists, unless ``force``."""
-    if file.exists() and not force:
+def refuse_overwriting(file: Path, may_overwrite: bool) -> None:
+    """Raises ``CatalogueExists`` if the file exists, unless ``may_overwrite``."""
+    if file.exists() and not may_overwrite:
         raise CatalogueExists(f"{file} exists and may hold corrections: give another name, or --force to replace it")
 
 
-def write_catalogue_file(file: Path, listing: ServerListing, force: bool) -> None:
+def write_catalogue_file(file: Path, listing: ServerListing, may_overwrite: bool) -> None:
     """Writes the catalogue atomically. Raises ``CatalogueExists`` or ``OSError``."""
-    refuse_overwriting(file, force)
+    refuse_overwriting(file, may_overwrite)
     new_file = file.with_name(f".{file.name}.new")
     new_file.write_text(json.dumps(catalogue_document(listing), indent=2, ensure_ascii=False) + "\n", "utf-8")
     new_file.replace(file)

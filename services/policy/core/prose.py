@@ -113,8 +113,8 @@ def _refuse_too_much(request: ProseRequest) -> None:
     size, candidates = len(request.source), len(request.candidates)
     if size > MAX_SOURCE_CHARACTERS:
         raise RequestTooLarge(f"the source has {size} characters; the limit is {MAX_SOURCE_CHARACTERS}", "source")
-    too_many = candidates * size > MAX_PLACES or candidates * len(request.tools) > MAX_TOOL_PAIRS
-    if too_many or candidates > MAX_CANDIDATES:
+    has_too_many_pairs = candidates * size > MAX_PLACES or candidates * len(request.tools) > MAX_TOOL_PAIRS
+    if has_too_many_pairs or candidates > MAX_CANDIDATES:
         raise RequestTooLarge(f"{candidates} rules are too many for this source and these tools", "candidates")
     rules = [rule for candidate in request.candidates for rule in (candidate.rule, candidate.tool_rule) if rule]
     refuse_too_much_text([_build_policy(rules, request.source)])

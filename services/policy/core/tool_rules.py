@@ -98,8 +98,8 @@ def prepare_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache
 
 def is_tool_left_out(default: ToolDefault, rules: tuple[ReadyToolRule, ...], tool: str, tool_class: ToolClass) -> bool:
     """Whether the policy denies by default and no rule of it admits the tool."""
-    reads = tool_class in (ToolClass.READ, ToolClass.COMPUTE)
-    if default is ToolDefault.ALLOW or (default is ToolDefault.DENY_WRITES and reads):
+    is_read = tool_class in (ToolClass.READ, ToolClass.COMPUTE)
+    if default is ToolDefault.ALLOW or (default is ToolDefault.DENY_WRITES and is_read):
         return False
     return not any(ready.kind is not ToolRuleKind.NEVER and ready.matches(tool) for ready in rules)
 

@@ -54,7 +54,7 @@ def check(arguments: Sequence[str]) -> int:
         "verdict": words if is_valid or not verdict.passed else "none: not all of the policy is understood",
         "valid": is_valid,
         "unknown_fields": [*unread],
-        "fields": [{"field": one.field, "problem": one.problem} for one in field_problems],
+        "fields": [{"field": problem.field, "problem": problem.problem} for problem in field_problems],
         "prose_policies": [*prose],
         "rules": [rule for policy in policies for rule in _list_rules(policy)],
         "details": loads(verdict.to_json()),

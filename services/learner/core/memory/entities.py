@@ -352,7 +352,7 @@ def find_amounts(text: str) -> Iterator[FoundEntity]:
     """Yields the amounts of money with a currency."""
     for pattern in (_SIGN_BEFORE_NUMBER, _SIGN_AFTER_NUMBER):
         for match in pattern.finditer(text):
-            currency = _find_currency(match["sign"], alone=pattern is _SIGN_BEFORE_NUMBER)
+            currency = _find_currency(match["sign"], is_before_number=pattern is _SIGN_BEFORE_NUMBER)
             number = read_number(match["number"])
             if currency and number is not None:
                 multiplier = _MULTIPLIERS.get((match["times"] or "").lower(), 1)
@@ -368,9 +368,9 @@ def find_percentages(text: str) -> Iterator[FoundEntity]:
             yield FoundEntity(EntityKind.PERCENTAGE, percentage, percentage, match.start(), match.end())
 
 
-def _find_currency(sign: str, *, alone: bool) -> str:
+def _find_currency(sign: str, *, is_before_number: bool) -> str:
     if sign in _CURRENCY_BY_SIGN:
         return _CURRENCY_BY_SIGN[sign]
-    if sign in _CURRENCY_CODES and not (alone and sign in _CODES_THAT_ARE_WORDS):
+    if sign in _CURRENCY_CODES and not (is_before_number and sign in _CODES_THAT_ARE_WORDS):
         return sign
     return _CURRENCY_BY_WORD.get(sign.lower(), "")
