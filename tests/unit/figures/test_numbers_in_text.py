@@ -86,6 +86,31 @@ def test_small_numbers_with_a_unit_and_round_ones_are_amounts(text: str, figure:
     assert trace("amount", figure, sources(text)).is_sourced
 
 
+@each_row(
+    "text",
+    [
+        "cool at minus 20 degrees",
+        "auf minus zwanzig Grad",
+        "20 degrees below zero",
+        "20 Grad unter null",
+        "twenty °C below freezing",
+        "20 degrés au-dessous de zéro",
+    ],
+)
+def test_a_sign_in_words_makes_a_number_negative(text: str) -> None:
+    assert is_said(text, "celsius", -20)
+
+
+@each_row("text", ["au moins 20 euros", "20 units below 30", "not under 20"])
+def test_other_words_make_no_number_negative(text: str) -> None:
+    assert not is_said(text, "celsius", -20)
+
+
+@pytest.mark.promise("I2.provenance.words")
+def test_what_minus_takes_off_is_an_amount() -> None:
+    assert trace("amount", 20, sources("the fee minus 20 euros")).is_sourced
+
+
 def _said(number: int, joint: str = " ") -> str:
     """A number as people say it."""
     for scale, word in ((1_000_000, "million"), (1_000, "thousand")):

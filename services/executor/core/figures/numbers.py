@@ -110,6 +110,12 @@ _MACHINE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})
 _MOST_DIGITS = 40
 _LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
 _MOST_POWER_OF_TEN = 50  # a number beyond it is no figure of any business
+_MINUS_IN_WORDS = re.compile(r"(?<!\bau )\b(?:minus|moins)\s+$", re.I)
+_BELOW_ZERO = re.compile(
+    r"\s*(?:°\s?[CF]?|degrees?|grad|degrés?)?(?:\s+(?:celsius|fahrenheit))?\s+"
+    r"(?:below\s+(?:zero|freezing)|unter\s+null|(?:au-dessous|en\s+dessous|sous)\s+(?:de\s+)?zéro)\b",
+    re.I,
+)
 _CURRENCY_BEFORE = "|".join(re.escape(sign) for sign in CURRENCY_SIGNS) + "|" + "|".join(CURRENCIES)
 # A number in digits with the currency before it. What hangs on a word, a hyphen or a colon is no number.
 _NUMBER_IN_DIGITS = re.compile(
@@ -297,7 +303,16 @@ def _read_number_match(text: str, match: re.Match[str], language: str, m_is_mill
     money = MONEY_BY_WORD[match["before"]] if match["before"] else suffix.money
     start, end = match.start(), suffix.end
     scaled = tuple(_shift_decimal_point(value, suffix.shift, sign) for value in values)
-    return NumberMention(start, end, text[start:end], scaled, money, suffix.unit)
+    return _with_sign_in_words(NumberMention(start, end, text[start:end], scaled, money, suffix.unit), text)
+
+
+def _with_sign_in_words(mention: NumberMention, text: str) -> NumberMention:
+    """The number, negative in ``2 degrees below zero``; in ``minus 20`` it is either sign, as 20 may be taken off."""
+    opposites = tuple(-value for value in mention.values if value > 0)
+    if _BELOW_ZERO.match(text, mention.end):
+        return mention._replace(values=opposites or mention.values)
+    is_after_minus = _MINUS_IN_WORDS.search(text, max(0, mention.start - 10), mention.start)
+    return mention._replace(values=(*mention.values, *opposites)) if is_after_minus else mention
 
 
 def _shift_decimal_point(value: Number, places: int, sign: int = 1) -> Number:
@@ -404,7 +419,8 @@ def find_numbers_in_words(
         suffix = _read_suffix(text, end)
         written = text[start : suffix.end]
         values = (_shift_decimal_point(value, suffix.shift),)
-        yield NumberMention(start, suffix.end, written, values, suffix.money, suffix.unit, is_spelled=True)
+        mention = NumberMention(start, suffix.end, written, values, suffix.money, suffix.unit, is_spelled=True)
+        yield _with_sign_in_words(mention, text)
         place = end_index
 
 
