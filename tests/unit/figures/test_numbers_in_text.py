@@ -111,6 +111,17 @@ def test_what_minus_takes_off_is_an_amount() -> None:
     assert trace("amount", 20, sources("the fee minus 20 euros")).is_sourced
 
 
+def test_a_number_after_the_digits_of_a_code_is_found() -> None:
+    text = "Odometers: KS-HL 401 412,900; KS-HL 402 388,600"
+    assert is_said(text, "km", 412_900)
+    assert is_said(text, "km", 388_600)
+
+
+@each_row("text", ["pay 12 345,67 euros", "pay EUR 401 412,900", "pay 1 401 412,900"])
+def test_the_groups_of_one_number_are_no_numbers(text: str) -> None:
+    assert not any(is_said(text, "amount", value) for value in (412_900, Decimal("345.67")))
+
+
 def _said(number: int, joint: str = " ") -> str:
     """A number as people say it."""
     for scale, word in ((1_000_000, "million"), (1_000, "thousand")):

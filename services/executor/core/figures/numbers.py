@@ -70,6 +70,7 @@ class _Suffix(NamedTuple):
 
 _GAPS = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"
 _NUMBER_BODY = rf"\d{{1,3}}(?:[{_GAPS}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*(?:[.,]\d+)?"
+_NUMBER_AFTER_CODE = re.compile(rf"\d{{1,3}}[{_GAPS}](\d{{3}}[.,]\d{{3}})")  # or one number: 401 412,900
 _POWERS_BY_SCALE = {
     "k": 3, "thousand": 3, "thousands": 3, "tausend": 3, "tsd": 3, "mille": 3, "hundred": 2, "hundert": 2,
     "mn": 6, "million": 6, "millions": 6, "millionen": 6, "mio": 6, "bn": 9, "mrd": 9, "milliarde": 9,
@@ -292,6 +293,8 @@ def _find_range_ends(text: str) -> Iterator[NumberMention]:
 
 def _read_number_match(text: str, match: re.Match[str], language: str, m_is_million: bool) -> NumberMention | None:
     values: tuple[Number, ...] = _read_digits(match["body"], "de" if match["dash"] else language)
+    if not match["before"] and (after_code := _NUMBER_AFTER_CODE.fullmatch(match["body"])):
+        values += _read_digits(after_code[1], language)  # the first group may belong to a code: KS-HL 401
     if not values or len(match["body"]) > _MOST_DIGITS or (match["minus"] and match["later"]):
         return None
     if match["part"]:
