@@ -4,6 +4,7 @@ from collections import defaultdict
 from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, strategies as st
@@ -112,6 +113,15 @@ def test_dates_in_any_usual_writing_are_compared_and_counted_as_dates(
     assert asked(known, "weekday", "r1.from").value == one.strftime("%A")
     assert number(asked(known, "age_in_days", "r1.from")) == (TODAY - one).days
     assert read_possible_dates(one.strftime("%d/%m/%Y"))[0] == one
+
+
+def test_epoch_seconds_are_a_day_of_the_zone_where_an_operation_takes_dates() -> None:
+    record: Json = {"slot_ts": 1796340600, "end": 1796344200}  # 00:30 and 01:30 on 4 December in Berlin
+    known = OperandSources((fact(record, "r1"),), zone=ZoneInfo("Europe/Berlin"))
+    assert asked(known, "add_weeks", "r1.slot_ts", "1").value == "2026-12-11"
+    assert asked(known, "weekday", "r1.slot_ts").value == "Friday"
+    assert number(asked(known, "hours_between", "r1.slot_ts", "r1.end")) == 1
+    assert number(asked(known, "difference", "r1.end", "r1.slot_ts")) == 3600
 
 
 @given(DAYS, st.integers(1, 400))

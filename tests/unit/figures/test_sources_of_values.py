@@ -225,6 +225,23 @@ def test_a_day_in_eight_digits_is_that_day_in_any_writing(given: Json, shown: Js
     assert trace("due", 20270101, sources(calculated={"new_due": "2027-01-01"})).origin is OriginKind.CALCULATED
 
 
+@each_row(
+    ("field", "value", "is_read"),
+    ("slot_ts", 1772667900, True),  # 4 March 2026, 23:45 in UTC, and 5 March in Berlin
+    ("day", 1772667900000, True),
+    ("starts_at", 1772667900, True),
+    ("phone", 1772667900, False),
+    ("amount_due", 1772667900, False),
+    ("day", 177266430, False),
+)
+def test_epoch_seconds_of_a_time_are_its_day_in_the_users_zone(field: str, value: Json, is_read: bool) -> None:
+    known = sources("Move it", {"c1": {"booking_id": "B-1", field: value}})
+    origin = OriginKind.FACT if is_read else OriginKind.NONE
+    assert trace("day", "2026-03-05", known).origin is origin
+    assert trace("start", "2026-03-05T00:45:00+01:00", known).origin is origin
+    assert trace("day", "2026-03-04", known).origin is OriginKind.NONE
+
+
 _PEOPLE: Json = [{"id": "E1", "first": "Ada", "last": "Byron"}, {"id": "E2", "first": "Bob", "last": "Lovelace"}]
 
 

@@ -1,11 +1,12 @@
 """Whether a read could show a write at all, and whether what was read before a call already shows it (I3)."""
 
 from collections.abc import Callable
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from services.executor.core.write.field_proof import WriteEvidence
-from services.executor.core.write.settling import can_read_show_write, was_shown_before
+from services.executor.core.write.settling import can_read_show_write, judge_write, was_shown_before
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack
@@ -87,6 +88,20 @@ async def test_a_catalogue_can_say_that_no_read_shows_a_write(read_back: bool | 
     assert (record.state, write.status.value) == (TaskState.COMPLETED, "unverified")
     assert str(write.note).startswith("no read")
     assert (write.call.read_back is not None) is asks
+
+
+@each_row(
+    ("day", "status"),
+    ("2026-12-04", WriteStatus.VERIFIED),
+    ("04.12.2026", WriteStatus.VERIFIED),
+    ("2026-12-04T00:30:00+01:00", WriteStatus.VERIFIED),
+    ("2026-12-03", WriteStatus.UNVERIFIED),  # as it is in UTC
+)
+def test_epoch_seconds_show_the_day_that_they_are_in_the_zone(day: str, status: WriteStatus) -> None:
+    moved = _entry("move_booking", {"id": "E-1", "day": day}, {}, {"id": "E-1", "day": 1796284800})
+    answered = moved.model_copy(update={"result_json": dumps("ok")})
+    judgement = judge_write(answered, {"id": "E-1", "day": 1796340600}, ZoneInfo("Europe/Berlin"))
+    assert judgement.status is status
 
 
 def _entry(tool: str, arguments: JsonObject, expect: JsonObject, before: Json) -> LedgerEntry:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
@@ -73,9 +74,10 @@ _NAMES_OF_NO_IDENTIFIER = _word_set(
 )
 _DATE_NAMES = _word_set(
     "date day datetime timestamp deadline due month year week birthday dob when time start end begin until since "
-    "expiry expires scheduled schedule at on from to datum termin jour heure hour quarter period"
+    "expiry expires scheduled schedule at on from to datum termin jour heure hour quarter period ts epoch"
 )
-_NAMES_OF_DATES = _word_set("date datetime timestamp deadline birthday dob datum expiry month year")
+_NAMES_OF_DATES = _word_set("date datetime timestamp ts epoch deadline birthday dob datum expiry month year")
+_EPOCH_SECONDS = range(946_684_800, 4_102_444_800)  # of the years 2000 to 2099
 _QUANTITY_NAMES = _word_set(
     "count quantity qty limit offset page pages size nights guests seats hours minutes seconds days weeks "
     "months years units persons people rooms copies percent percentage pct ratio weight duration length width "
@@ -203,12 +205,30 @@ def _names_day(words: Sequence[str]) -> bool:
     ``to_account``, ``rent_due`` or a mere ``to``.
     """
     word_set = frozenset(words)
-    if word_set & (_ACCOUNT_NAMES | _IDENTIFIER_NAMES | _QUANTITY_NAMES - _DATE_NAMES):
-        return False
-    if word_set & (_AMOUNT_WORDS - {"due", "payable"}) or word_set in ({"to"}, {"from"}, {"at"}, {"period"}):
+    if not _may_name_time(word_set):
         return False
     has_date_word = "on" in words[-1:] or not word_set.isdisjoint(_NAMES_OF_DATES)
     return has_date_word or word_set <= _DATE_NAMES | {"first", "last", "payable"}
+
+
+def _may_name_time(words: frozenset[str]) -> bool:
+    """Whether no word is of an account, an identifier, a count or an amount, and there is more than a mere ``to``."""
+    if words & (
+        _ACCOUNT_NAMES | _IDENTIFIER_NAMES | _QUANTITY_NAMES - _DATE_NAMES | _AMOUNT_WORDS - {"due", "payable"}
+    ):
+        return False
+    return words not in ({"to"}, {"from"}, {"at"}, {"period"})
+
+
+def read_epoch(name: str, value: Json, zone: tzinfo | None) -> datetime | None:
+    """The moment of epoch seconds or milliseconds in a field whose name says a time, as ``slot_ts``; else None."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    seconds = value if value in _EPOCH_SECONDS else value // 1000
+    words = frozenset(words_of(name))
+    if seconds not in _EPOCH_SECONDS or words.isdisjoint(_DATE_NAMES) or not _may_name_time(words):
+        return None
+    return datetime.fromtimestamp(seconds, zone or UTC)
 
 
 def _kind_of_party(words: frozenset[str]) -> ArgumentKind | None:

@@ -1,9 +1,10 @@
 """Computes and audits named values: each from its operands, exactly and without a model (I2)."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, tzinfo
 from decimal import Context, Decimal
 
+from services.executor.core.figures.arguments import read_epoch
 from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults, decimal_text
 from services.executor.core.figures.columns import (
     IS_EMPTY,
@@ -19,6 +20,7 @@ from services.executor.core.figures.columns import (
     require_single_cell,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
+from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
     OperandFinder,
@@ -112,6 +114,13 @@ def _operation_takes_lists(operation: str) -> bool:
     return operation in OPERATIONS and OPERATIONS[operation].takes_lists
 
 
+def _operation_takes_dates(operation: str) -> bool:
+    if operation in CALCULATORS:
+        return CALCULATORS[operation].takes_dates
+    arguments = OPERATIONS[operation].arguments if operation in OPERATIONS else ""
+    return arguments.startswith(("date", "due date")) or arguments == "from, to"
+
+
 def _recheck_value(value: NamedValue, finder: OperandFinder, made_tools: MadeToolResults) -> str:
     sources = finder.sources
     if any(known.name == value.name for known in sources.values):
@@ -141,7 +150,14 @@ def _read_column(operand: Operand, place: int, value: NamedValue, finder: Operan
     if operand.source == "constant":
         _check_constant(operand.literal, place, value)
     column = _read_operand(operand, finder)
+    if _operation_takes_dates(value.operation):
+        column = column._replace(cells=[_epoch_as_moment(cell, finder.sources.zone) for cell in column.cells])
     return unwrap_list(column) if operand.source == "result" and _operation_takes_lists(value.operation) else column
+
+
+def _epoch_as_moment(cell: Cell, zone: tzinfo | None) -> Cell:
+    moment = read_epoch(cell.field, cell.value, zone)
+    return cell._replace(value=moment.isoformat()) if moment else cell
 
 
 def _read_operand(operand: Operand, finder: OperandFinder) -> ListColumn:

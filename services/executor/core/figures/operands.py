@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date, timedelta
+from datetime import date, timedelta, tzinfo
 from fractions import Fraction
 from itertools import compress
 from typing import NamedTuple
@@ -224,12 +224,15 @@ _DAYS_FROM_TODAY = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
 
 
 class OperandSources(NamedTuple):
-    """Where operands may come from. ``texts``: the task and the user's earlier turns; ``today``: the task's day."""
+    """Where operands may come from. ``texts``: the task and the user's earlier turns; ``today``: the task's day in its
+    ``zone``.
+    """
 
     facts: Sequence[Fact] = ()
     values: Sequence[NamedValue] = ()
     texts: Sequence[str] = ()
     today: date = date.min
+    zone: tzinfo | None = None
 
     def find_fact(self, ref: str) -> Fact | None:
         return next((fact for fact in self.facts if fact.ref.casefold() == ref.casefold()), None)

@@ -23,6 +23,7 @@ from services.executor.core.figures.arguments import (
     kind_of_argument,
     names_currency,
     names_minor_unit,
+    read_epoch,
     read_fields,
 )
 from services.executor.core.figures.dates import (
@@ -314,6 +315,8 @@ class FactsIndex:
             if isinstance(field.value, int | Decimal):
                 self._fields_by_key.setdefault(Decimal(field.value), []).append(field)
                 self._add_compact_day(field)
+                if (moment := read_epoch(field.field_name, field.value, self._now.tzinfo)) is not None:
+                    self._add_text(field._replace(value=moment.isoformat()), moment.isoformat())
             elif not isinstance(field.value, str):
                 continue
             elif field.kind is ContentKind.STRUCTURED or len(field.value) <= _LONGEST_COMPARED_TEXT:

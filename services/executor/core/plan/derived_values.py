@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
-from services.executor.core.figures.arguments import ArgumentKind, ReadField, fields_of_facts
+from services.executor.core.figures.arguments import ArgumentKind, ReadField, fields_of_facts, read_epoch
 from services.executor.core.figures.dates import read_compact_day, read_machine_moment, read_possible_dates
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
@@ -117,9 +117,10 @@ class DerivedValues:
             fields = tuple(fields_of_facts((fact,)))
             places = {place for field in fields if (place := _path_of_named_record(field, called_ids)) is not None}
             for field in fields:
-                is_text = isinstance(field.value, str) or read_compact_day(field.value) is not None
+                epoch = read_epoch(field.field_name, field.value, self._sources.now.tzinfo)
+                is_text = epoch or isinstance(field.value, str) or read_compact_day(field.value) is not None
                 if is_text and any(f"{field.path}.".startswith(place) for place in places):
-                    yield as_text(field.value)
+                    yield epoch.isoformat() if epoch else as_text(field.value)
 
     def _read_days(self, value: str) -> Sequence[date]:
         """The day that a value is; two days if day and month could be swapped."""

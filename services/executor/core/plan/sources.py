@@ -76,7 +76,8 @@ class KnownSources(NamedTuple):
 
 
 def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> OperandSources:
-    return OperandSources(facts, values, session_texts(ctx), local_now(ctx).date())
+    now = local_now(ctx)
+    return OperandSources(facts, values, session_texts(ctx), now.date(), now.tzinfo)
 
 
 def session_texts(ctx: TurnContext) -> tuple[str, ...]:

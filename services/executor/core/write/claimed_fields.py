@@ -1,11 +1,18 @@
 """Whether a field of a record shows a claim: a field that a call sets, or that its answer tells."""
 
 from collections.abc import Sequence
+from datetime import datetime, tzinfo
 from itertools import takewhile
 
-from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount, names_minor_unit
+from services.executor.core.figures.arguments import (
+    ArgumentKind,
+    kind_of_argument,
+    may_hold_amount,
+    names_minor_unit,
+    read_epoch,
+)
 from services.executor.core.figures.columns import shows_same_value
-from services.executor.core.figures.dates import has_time, name_the_same_day, read_whole_days
+from services.executor.core.figures.dates import has_time, name_the_same_day, parse_moment, read_whole_days
 from services.executor.core.figures.identifiers import IdentifierKind, identifier_key, kind_of_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import is_id_text
@@ -98,6 +105,22 @@ def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
     if isinstance(claim.value, list):
         return False
     return shows_same_value(leaf.value, claim.value) or _is_equal_in_other_unit(claim, leaf)
+
+
+def with_claimed_moments(value: Json, claims: Sequence[Json], zone: tzinfo, name: str = "") -> Json:
+    """A copy of what was read, with the claimed day or moment in place of the epoch seconds that are it in the zone."""
+    if isinstance(value, dict):
+        return {key: with_claimed_moments(inner, claims, zone, key) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [with_claimed_moments(inner, claims, zone, name) for inner in value]
+    moment = read_epoch(name, value, zone)
+    return next((claim for claim in claims if moment and _is_moment(claim, moment)), value)
+
+
+def _is_moment(claim: Json, moment: datetime) -> bool:
+    claimed = parse_moment(claim)
+    is_same = claimed is not None and (claimed if claimed.tzinfo else claimed.replace(tzinfo=moment.tzinfo)) == moment
+    return is_same or read_whole_days(claim) == {moment.date()}
 
 
 def is_list_of_claim(claim: Leaf, leaf: Leaf) -> bool:

@@ -5,11 +5,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from typing import NamedTuple
 
 from services.executor.core.authorize.persons import release_still_holds
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
+from services.executor.core.model.talk import local_now
 from services.executor.core.plan.notices import append_sentence_at, check_notice_release, find_text_path
 from services.executor.core.reads.server_call import dispatch_call
 from services.executor.core.records.references import resolve_references
@@ -183,7 +184,7 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
     if is_resent_by_key(entry) and not has_key:
         note = "no answer came, and the server no longer takes our key"
         return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
-    judgement = judge_before_resend(entry, shown_json)
+    judgement = judge_before_resend(entry, shown_json, local_now(ctx).tzinfo or UTC)
     if judgement is None:
         return None
     attempt = entry.attempt + int(judgement.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
@@ -267,7 +268,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         resolutions=entry_before.resolutions if entry_before else (),
         agent=entry_before.agent if entry_before else None,
     )
-    entry = entry.model_copy(update={"shown_before": was_shown_before(entry)})
+    entry = entry.model_copy(update={"shown_before": was_shown_before(entry, local_now(ctx).tzinfo or UTC)})
     await ctx.journal.open_write(entry, open_seconds)
     return entry
 

@@ -5,9 +5,10 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta, tzinfo
 from typing import NamedTuple
 
+from services.executor.core.model.talk import local_now
 from services.executor.core.reads.server_call import dispatch_call
 from services.executor.core.records.record_match import find_subjects, identifiers_in
 from services.executor.core.records.references import resolve_references
@@ -28,7 +29,7 @@ from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, find_leaves, is_id_name
 from services.executor.core.tools.toolbox import MOST_SENDINGS
-from services.executor.core.write.claimed_fields import find_leaf_for_claim, has_similar_name
+from services.executor.core.write.claimed_fields import find_leaf_for_claim, has_similar_name, with_claimed_moments
 from services.executor.core.write.field_proof import ProofFinding, RowProof, WriteEvidence, is_shown_before, prove_rows
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore
@@ -50,8 +51,8 @@ class WriteJudgement(NamedTuple):
     contradicted: bool = False
 
 
-def judge_write(entry: LedgerEntry, after: Json) -> WriteJudgement:
-    """Judges a write by how it was answered, and by what its read-back shows after it:
+def judge_write(entry: LedgerEntry, after: Json, zone: tzinfo = UTC) -> WriteJudgement:
+    """Judges a write by how it was answered, and by what its read-back shows after it, whose days are in the zone:
 
     | the read-back shows           | an answer                | an error             | no answer |
     |-------------------------------|--------------------------|----------------------|-----------|
@@ -64,7 +65,7 @@ def judge_write(entry: LedgerEntry, after: Json) -> WriteJudgement:
     | the same as before            | unverified               | refused              | absent    |
     | what cannot show it, or none  | unverified               | by the error's words | in doubt  |
     """
-    evidence = evidence_of_write(entry, after)
+    evidence = evidence_of_write(entry, after, zone)
     if entry.refusal is not None:
         return judge_failed_write(entry, evidence)
     return judge_unanswered_write(evidence) if entry.result_json is None else judge_answered_write(evidence)
@@ -226,25 +227,27 @@ def _shows_made_kind(
     return words.head in {reader_words.head, *field_nouns}
 
 
-def evidence_of_write(entry: LedgerEntry, after: Json) -> WriteEvidence:
+def evidence_of_write(entry: LedgerEntry, after: Json, zone: tzinfo) -> WriteEvidence:
     """What a write is judged by: its arguments and answer, and the reads before and after it."""
     call, read_back = entry.call, entry.call.read_back
+    arguments, expect = loads_object(entry.arguments_json), loads_object(read_back.expect_json) if read_back else {}
+    claims = [leaf.value for leaf in (*find_leaves(arguments), *find_leaves(expect))]
     return WriteEvidence(
         tool=call.tool,
-        arguments=loads_object(entry.arguments_json),
-        expect=loads_object(read_back.expect_json) if read_back else {},
-        before=loads(entry.before_json or "null"),
+        arguments=arguments,
+        expect=expect,
+        before=with_claimed_moments(loads(entry.before_json or "null"), claims, zone),
         result=loads(entry.result_json or "null"),
-        after=after,
+        after=with_claimed_moments(after, claims, zone),
         read_arguments=loads_object(read_back.arguments_json) if read_back else {},
         reader=read_back.tool if read_back and _can_be_read_back(entry) else "",
         row_reads=read_back.of_rows if read_back else (),
     )
 
 
-def was_shown_before(entry: LedgerEntry) -> bool:
+def was_shown_before(entry: LedgerEntry, zone: tzinfo = UTC) -> bool:
     """Whether the read before the call shows all that the call sets: by chance, or because it was made before."""
-    return is_shown_before(evidence_of_write(entry, None))
+    return is_shown_before(evidence_of_write(entry, None, zone))
 
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
@@ -355,7 +358,7 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     elif not entry.waits_for_proof and entry.status is not WriteStatus.DENIED:
         return entry
     after = await read_state_after(ctx, entry) if _can_be_read_back(entry) else None
-    status, note, contradicted = judge_write(entry, after)
+    status, note, contradicted = judge_write(entry, after, local_now(ctx).tzinfo or UTC)
     judged = entry.model_copy(update={"contradicted": contradicted})
     if _can_be_read_back(entry):
         judged = judged.model_copy(update={"proof_json": dumps(after)})
@@ -389,7 +392,7 @@ def is_resent_by_key(entry: LedgerEntry | None) -> bool:
     return entry is not None and entry.status is WriteStatus.RESEND and entry.operator_decision is None
 
 
-def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | None:
+def judge_before_resend(entry: LedgerEntry, now_json: str, zone: tzinfo = UTC) -> WriteJudgement | None:
     """The judgement on a write that an operator wants sent again: verified, if a read now shows that it took effect
     after all; in doubt, if a read shows it now and none had an answer when the operator decided. None if it may be
     sent.
@@ -401,13 +404,13 @@ def judge_before_resend(entry: LedgerEntry, now_json: str) -> WriteJudgement | N
     shown_at_decision = (text for text in (entry.proof_json, entry.before_json) if text not in (None, dumps(None)))
     seen_json = next(shown_at_decision, None)
     if seen_json is None:
-        is_shown = was_shown_before(entry.model_copy(update={"before_json": now_json}))
+        is_shown = was_shown_before(entry.model_copy(update={"before_json": now_json}), zone)
         note = "a read shows it by now, and none had an answer when the operator spoke"
         return WriteJudgement(WriteStatus.IN_DOUBT, note) if is_shown else None
     if now_json == dumps(None):
         return None
     seen_entry = entry.model_copy(update={"before_json": seen_json})
-    judgement = judge_unanswered_write(evidence_of_write(seen_entry, loads(now_json)))
+    judgement = judge_unanswered_write(evidence_of_write(seen_entry, loads(now_json), zone))
     return judgement if judgement.status is WriteStatus.VERIFIED else None
 
 
