@@ -8,6 +8,7 @@ from services.executor.core.reflect.quality import (
     collect_evidence,
     collect_sources,
     missing_outputs,
+    says_found_value,
     says_new_value,
     untraced_tokens,
 )
@@ -106,6 +107,17 @@ def test_every_figure_of_a_text_is_traced(text: str, strange: tuple[str, ...]) -
     """Minor units may be written in major ones; a numbered line's number says nothing."""
     known = collect_sources(TASK, Dossier(facts=(CLAIM,)))
     assert untraced_tokens(text, known) == strange
+
+
+@each_row(
+    ("text", "strange"),
+    [("1,925.13 euro", ()), ("1,925.12 euro", ()), ("1,925.14 euro", ("1,925.14",)), ("1,926 euro", ("1,926",))],
+)
+def test_a_calculated_figure_may_be_told_rounded_and_a_half_either_way(text: str, strange: tuple[str, ...]) -> None:
+    average = value("average", "average", "1925.125", from_task("1925.125"))
+    known = collect_sources(TASK, Dossier(facts=(CLAIM,), values=(average,)))
+    assert untraced_tokens(text, known) == strange
+    assert says_found_value(text, known) is (not strange)
 
 
 def test_what_a_refusing_server_said_is_no_source_and_to_repeat_the_task_says_nothing() -> None:

@@ -355,14 +355,3 @@ def test_an_answers_days_are_those_that_it_writes_out(answer: str, days: list[st
 def test_an_answers_figure_without_a_source_is_named() -> None:
     known = sources("Sum them up", {"c1": _CLAIMS}, calculated={"sum": Decimal("200.50")})
     assert untraced_figures("EXP-1 and EXP-2 cost 200.50, of which 7.5 was tax.", known) == ("7.5",)
-
-
-@each_row(
-    ("answer", "figures"),
-    ("The average is 1,925.13 euro.", ()),
-    ("The average is 1,925.12 euro.", ()),
-    ("The average is 1,925.14 euro.", ("1,925.14 euro",)),
-    ("The average is 1,926 euro.", ("1,926 euro",)),
-)
-def test_a_calculated_figure_may_be_told_rounded(answer: str, figures: tuple[str, ...]) -> None:
-    assert untraced_figures(answer, sources("Average them", calculated={"average": Decimal("1925.125")})) == figures

@@ -7,7 +7,7 @@ a plan's values are compared with their sources.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
@@ -109,6 +109,7 @@ _CONJUNCTION = re.compile(r"\s*(?:,|and|und|et)?\s*")
 _WORDS_OF_PERCENT = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
 _MACHINE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII)
 _MOST_DIGITS = 40
+_WIDE_CONTEXT = Context(prec=1000)
 _LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
 _MOST_POWER_OF_TEN = 50  # a number beyond it is no figure of any business
 _MINUS_IN_WORDS = re.compile(r"(?<!\bau )\b(?:minus|moins)\s+$", re.I)
@@ -154,6 +155,12 @@ def read_figure(value: Json) -> Decimal | None:
 def is_rounding_of(number: Decimal, exact: Fraction) -> bool:
     """Whether a number is the exact one rounded to the number's own decimal places."""
     return abs(Fraction(number) - exact) <= Fraction(10) ** int(number.as_tuple().exponent) / 2
+
+
+def list_roundings(number: Decimal) -> list[Decimal]:
+    """The number rounded to fewer decimal places, at least one: a half up, and to the even digit."""
+    steps = (Decimal(1).scaleb(-count) for count in range(1, -int(number.as_tuple().exponent)))
+    return [number.quantize(step, mode, _WIDE_CONTEXT) for step in steps for mode in (ROUND_HALF_UP, ROUND_HALF_EVEN)]
 
 
 @lru_cache(maxsize=16_384)  # the same texts are looked at by rules, sources, the audit and the answer's checks

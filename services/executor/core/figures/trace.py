@@ -46,7 +46,6 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import (
     Number,
     NumberMention,
-    is_rounding_of,
     read_machine_number,
     read_number,
     read_number_text,
@@ -769,17 +768,7 @@ def _is_sourced(figure: NumberMention | WrittenIdentifier, sources: TraceSources
     hints = ArgumentHints(ArgumentKind.QUANTITY, unit=figure.unit)
     values: list[Json] = [value if isinstance(value, Decimal) else figure.text for value in figure.values]
     is_stated = any(is_value_in_text(value, hints, text) for value in values for text in sources.texts)
-    return is_stated or any(
-        _is_rounded_calculation(value, sources) or _is_calculated_or_read(value, sources) for value in values
-    )
-
-
-def _is_rounded_calculation(value: Json, sources: TraceSources) -> bool:
-    """Whether a number with decimal places is a calculated one rounded to these; a half either way."""
-    if not isinstance(value, Decimal) or int(value.as_tuple().exponent) >= 0:
-        return False
-    figures = (figure for figure in sources.calculated.values() if isinstance(figure, Decimal))
-    return any(is_rounding_of(value, Fraction(figure)) for figure in figures)
+    return is_stated or any(_is_calculated_or_read(value, sources) for value in values)
 
 
 def _is_calculated_or_read(value: Json, sources: TraceSources) -> bool:

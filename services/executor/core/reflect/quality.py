@@ -8,6 +8,7 @@ from typing import NamedTuple
 from services.executor.core.figures.arguments import names_minor_unit
 from services.executor.core.figures.identifiers import is_duration
 from services.executor.core.figures.numbers import (
+    list_roundings,
     looks_like_id_text,
     normalize_token,
     number_bearing_tokens,
@@ -87,6 +88,8 @@ def collect_sources(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] =
         NamedScalar(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
         for value in dossier.values
     ]
+    calculated = [value.number for value in dossier.values if value.number is not None]
+    scalars += [NamedScalar("", rounding) for number in calculated for rounding in list_roundings(number)]
     calls = dossier.every_call
     scalars += [item for call in calls for item in (NamedScalar("", call.call_id), *_find_scalars(call.arguments))]
     for entry in writes:
