@@ -506,6 +506,8 @@ def _read_gap_between_words(
 
 
 _OFFSET = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
+_FOR_LENGTH = re.compile(r"\b(?:for|für|pour)\s+(?:an?\s+|einen?\s+)?$", re.IGNORECASE)
+_FROM_DAY = re.compile(r"\b(?:from|ab)\s+(?:the\s+|dem\s+)?$", re.IGNORECASE)
 _OFFSET_BACKWARDS = re.compile(r"o*[fpv]o*w?[DKHJ]w?N?")
 _OFFSET_AFTER = re.compile(r"i(?P<N>N)(?P<w>w?)(?P<u>[DKHJ])(?P<side>)")
 _RANGE_SIGNS = re.compile(r"o*[r&]o*")
@@ -556,7 +558,8 @@ def _shift_by_offsets(
         if offset_before and "," in text[words[offset_before.start()].start : mention.start]:
             offset_before = None  # "1 of 3 months, from 5 January"
         offset = offset_before or _find_offset_after(text, words, signs, bisect_left(starts, mention.end))
-        shifted.append(_shift_mention(words, mention, offset) if offset else mention)
+        is_length = offset_before is not None and _tells_length(text, words[offset_before.start()].start, mention.start)
+        shifted.append(_shift_mention(words, mention, offset, is_length=is_length) if offset else mention)
     return shifted
 
 
@@ -574,13 +577,28 @@ def _find_offset_after(text: str, words: Sequence[_GrammarWord], signs: str, pla
     return _OFFSET_AFTER.match(signs, place) if is_joined else None
 
 
-def _shift_mention(words: Sequence[_GrammarWord], mention: DateMention, offset: re.Match[str]) -> DateMention:
+def _tells_length(text: str, start: int, end: int) -> bool:
+    """Whether the offset between ``start`` and ``end`` is how long something lasts: "for three days from tomorrow"."""
+    is_after_for = _FOR_LENGTH.search(text, max(0, start - 20), start) is not None
+    return is_after_for and _FROM_DAY.search(text, start, end) is not None
+
+
+def _shift_mention(
+    words: Sequence[_GrammarWord], mention: DateMention, offset: re.Match[str], *, is_length: bool
+) -> DateMention:
+    """The date moved by the offset; with ``is_length`` the period of that length that begins on it."""
     count = words[offset.start("N")].value if offset["N"] else 1
     count = -count if offset["side"] and offset["side"] in "pv" else count
+    is_length = is_length and count > 0
+    spare_days = int(is_length and offset["u"] != "D")
+    count -= is_length and not spare_days
     days = [move_day(period.first, count, offset["u"], is_working=bool(offset["w"])) for period in mention.periods]
     start = min(mention.start, words[offset.start()].start)
     end = max(mention.end, words[offset.end() - 1].end)
     periods = tuple(_build_day_periods(*(day for day in days if day is not None)))
+    if is_length:
+        lasts = (period.last - timedelta(days=spare_days) for period in periods)
+        periods = tuple(Period(first.first, last) for first, last in zip(mention.periods, lasts, strict=False))
     return DateMention(start, end, periods, mention.is_relative, "", mention.periods)
 
 
