@@ -75,15 +75,18 @@ _MINUTES_OF_FRENCH_PARTS: Mapping[tuple[str, ...], int] = {
     ("moins", "le", "quart"): -15,
 }
 _HOUR_RANGE = re.compile(
-    r"(?<![\w.,:/-])(\d{1,2})(?:\s?[-–]\s?|\s+(?:to|until|till|bis|à)\s+)(?=(\d{1,2})\s?([ap])\.?m\b)", re.I
+    r"(?<![\w.,:/-])(\d{1,2})(?:\s?[-–]\s?|\s+(?:to|until|till|bis|à)\s+)(?=(\d{1,2})(?::[0-5]\d)?\s?(?:([ap])\.?m|uhr)\b)",
+    re.I,
 )
 
 
 def _find_first_hours_of_ranges(text: str) -> Iterator[TimeMention]:
-    """Yields the first hour of ranges such as ``9-11 am``."""
+    """Yields the first hour of ranges such as ``9-11 am`` and ``6 bis 14 Uhr``."""
     for match in _HOUR_RANGE.finditer(text):
         first, last = int(match[1]), int(match[2])
-        if 0 < first <= _HALF_DAY and 0 < last <= _HALF_DAY:
+        if not match[3] and max(first, last) <= 2 * _HALF_DAY:
+            yield TimeMention(*match.span(1), (time(first % 24),))
+        elif match[3] and 0 < first <= _HALF_DAY and 0 < last <= _HALF_DAY:
             is_afternoon = match[3].lower() == "p" and first % _HALF_DAY <= last % _HALF_DAY
             hour = first % _HALF_DAY + (_HALF_DAY if is_afternoon else 0)
             yield TimeMention(*match.span(1), (time(hour),))
