@@ -33,6 +33,7 @@ from services.executor.core.plan.faults import (
     quote_part,
 )
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
+from services.executor.core.plan.stated_limits import find_unmet_limits
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import EDIT_VERBS, is_identifying_name, words_of_tool
@@ -120,6 +121,7 @@ def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
     yield from _find_excluded_records(change)
     yield from _find_records_excepted_by_value(change)
     yield from find_wrong_amounts(change)
+    yield from find_unmet_limits(change)
     yield from _find_conflicting_words(change)
     if not _chooses(change.part_mentions.text):
         yield from _find_unasked_fields(change)

@@ -1,0 +1,80 @@
+"""Whether the records that a change is made on keep to the limits that its part states: "all invoices under 1,000"."""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+
+from services.executor.core.figures.arguments import (
+    ArgumentKind,
+    ReadField,
+    fields_of_facts,
+    kind_of_argument,
+    names_minor_unit,
+)
+from services.executor.core.figures.numbers import NumberMention, read_figure
+from services.executor.core.figures.vocabulary import CLAUSE_END, has_condition
+from services.executor.core.plan.faults import CallFault, ChangeToCheck, field_name_of
+from services.executor.core.tools.classes import is_identifying_name
+from services.executor.core.tools.name_similarity import words_of
+from shared.domain.exact_json import as_text
+from shared.domain.keywords import stem
+
+_COMPARISON = re.compile(  # what stands before the limit; "to just over 500" is a target
+    r"(?<!\bnot )(?<!\bno )(?<!\bto )(?<!\bby )(?<!\bjust )"
+    r"\b(?:(?P<below>under|below|less\s+than|unter|weniger\s+als|moins\s+de|menos\s+de)|"
+    r"over|above|more\s+than|exceed(?:s|ing)?|über|mehr\s+als|plus\s+de|más\s+de)\s+(?:[€$£]|[A-Z]{3})?\s*$",
+    re.IGNORECASE,
+)
+_EXCEPTION = re.compile(r"\b(?:unless|except|but\s+not|not|außer|nicht|sauf|salvo|excepto)\b", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"\b(?:otherwise|else|instead|sonst|andernfalls|sinon|sino)\b", re.IGNORECASE)
+_PRONOUN = re.compile(r"\b(?:it|they|them|those|er|sie|es|il|elle|ils|elles)\b", re.IGNORECASE)
+
+
+def find_unmet_limits(change: ChangeToCheck) -> Iterator[CallFault]:
+    """Yields a fault for each record that the call names if its amount is not within a limit that the part sets for
+    such records.
+
+    The clause of the limit has to speak of the record: by its id, by a pronoun, or by having no condition. Of several
+    amounts the one counts whose name the clause has.
+    """
+    text = change.part_mentions.text
+    clauses = ((CLAUSE_END.split(text[: number.start])[-1], number) for number in change.part_mentions.numbers)
+    limits = [(clause, number, match) for clause, number in clauses if (match := _COMPARISON.search(clause))]
+    if len(limits) != 1 or _ALTERNATIVE.search(text):
+        return
+    clause, limit, comparison = limits[0]
+    is_exception = _EXCEPTION.search(clause[: comparison.start()]) is not None
+    is_upper_limit = (comparison["below"] is not None) is not is_exception
+    for record_id in _list_named_ids(change):
+        is_about_record = not has_condition(clause) or record_id in clause or _PRONOUN.search(clause)
+        fields = _list_amount_fields(record_id, clause, change) if is_about_record else []
+        is_kept = any(_keeps_limit(field, limit, is_upper_limit=is_upper_limit) for field in fields)
+        if len({field.field_name for field in fields}) == 1 and not is_kept:
+            recorded = f"{fields[0].field_name} of {record_id} is {as_text(fields[0].value)}"
+            yield CallFault("", f"{change.tool.name}: this part says {comparison[0]}{limit.text}, and {recorded}")
+
+
+def _list_named_ids(change: ChangeToCheck) -> list[str]:
+    scalars = (scalar for scalar in change.scalars if is_identifying_name(field_name_of(scalar.path)))
+    return [*dict.fromkeys(as_text(scalar.value) for scalar in scalars)]
+
+
+def _list_amount_fields(record_id: str, clause: str, change: ChangeToCheck) -> list[ReadField]:
+    """The amounts of the record as read; only those whose names the clause has, if it has any."""
+    fields = [
+        field
+        for field in fields_of_facts(change.facts)
+        if field.record is not None
+        and field.record.identifier == record_id
+        and kind_of_argument(field.field_name, {}, field.value) is ArgumentKind.AMOUNT
+        and read_figure(field.value) is not None
+    ]
+    stems = set(map(stem, words_of(clause)))
+    named_fields = [field for field in fields if not stems.isdisjoint(map(stem, words_of(field.field_name)))]
+    return named_fields or fields
+
+
+def _keeps_limit(field: ReadField, limit: NumberMention, *, is_upper_limit: bool) -> bool:
+    amount = read_figure(field.value) or Decimal(0)
+    amount = amount / 100 if names_minor_unit(field.field_name) else amount
+    return any(amount < value if is_upper_limit else amount > value for value in limit.values)
