@@ -6,12 +6,11 @@ from functools import cache
 from services.executor.core.figures.identifiers import strip_strange_addresses
 from services.executor.core.figures.trace import days_of_answer
 from services.executor.core.figures.vocabulary import spaced_words
-from services.executor.core.model.talk import local_now
 from services.executor.core.plan.outcomes import write_as_fact
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import read_unenforced_sentence
 from services.executor.core.reflect.quality import collect_sources, mentions_failure, says_found_value, untraced_tokens
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import list_writes
 from services.executor.core.session.left_out import append_remarks

@@ -30,9 +30,8 @@ from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalcu
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_made_tools
-from services.executor.core.model.talk import local_now
 from services.executor.core.plan.sources import known_figures, user_texts
-from services.executor.core.session.context import TurnContext, files_for_look_tool
+from services.executor.core.session.context import TurnContext, files_for_look_tool, local_now
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import in_sending_order, list_writes
 from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask

@@ -3,14 +3,12 @@ takes over or it is too long.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
 
 from services.executor.core.model.model_calls import ask_model, call_mode_of
 from services.executor.core.session.budget import BudgetShare
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.ruled_tools import tool_of_condition
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import render_in_order
@@ -75,11 +73,6 @@ def _describe_current_time(ctx: TurnContext) -> Json:
         times["turn"] = practice.turn
         times["first_turn"] = (practice.began or local).isoformat(timespec="minutes")
     return times
-
-
-def local_now(ctx: TurnContext) -> datetime:
-    """The present time for the task: when it was accepted, in the tenant's zone, or the time of its practice world."""
-    return ctx.practice_time or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))
 
 
 def _describe_constraints(ctx: TurnContext) -> str:

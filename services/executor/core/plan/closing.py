@@ -15,7 +15,6 @@ from services.executor.core.figures.evaluate import recheck_figures
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
-from services.executor.core.model.talk import local_now
 from services.executor.core.plan.assembly import (
     UNFIT,
     UnfitPlan,
@@ -34,7 +33,7 @@ from services.executor.core.records.read_backs import choose_read_back
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.records.wanted_reads import records_not_found
 from services.executor.core.session.budget import BudgetShare
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.left_out import OUTDATED_PLAN_KEY
 from services.executor.core.session.values import NamedValue, without_values

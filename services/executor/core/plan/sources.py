@@ -28,7 +28,6 @@ from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources
 from services.executor.core.figures.trace import ArgumentTrace, OriginKind, index_facts, trace_argument, trace_scalar
 from services.executor.core.figures.vocabulary import WORDS_OF_EXCHANGE, minor_unit_places
-from services.executor.core.model.talk import local_now
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, sets_no_field
 from services.executor.core.plan.derived_values import DerivedValues, texts_of_call
 from services.executor.core.plan.faults import (
@@ -48,7 +47,7 @@ from services.executor.core.plan.mentioned_records import NAMING_KINDS, Mentione
 from services.executor.core.plan.stated_amounts import find_stated_figures
 from services.executor.core.records.references import argument_at, referenced_calls
 from services.executor.core.records.seen_records import occurs_in, singular_words
-from services.executor.core.session.context import TurnContext, files_as_facts
+from services.executor.core.session.context import TurnContext, files_as_facts, local_now
 from services.executor.core.session.values import Fact, NamedValue, trace_operands
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import Tool

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Never, TypeVar, overload
+from zoneinfo import ZoneInfo
 
 from pydantic import JsonValue
 
@@ -322,3 +323,8 @@ def require_permitted(state: FsmState, tool: Tool) -> None:
         f"{tool.name} is a tool of class {tool.tool_class} ({tool.why_class}); {state} permits {permitted}. "
         "It was not called."
     )
+
+
+def local_now(ctx: TurnContext) -> datetime:
+    """The present time for the task: when it was accepted, in the tenant's zone, or the time of its practice world."""
+    return ctx.practice_time or ctx.record.accepted_at.astimezone(ZoneInfo(ctx.tenant.time_zone))

@@ -10,11 +10,10 @@ from typing import NamedTuple
 
 from services.executor.core.authorize.persons import release_still_holds
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
-from services.executor.core.model.talk import local_now
 from services.executor.core.plan.notices import append_sentence_at, check_notice_release, find_text_path
 from services.executor.core.reads.server_call import dispatch_call
 from services.executor.core.records.references import resolve_references
-from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
+from services.executor.core.session.context import DispatchRefused, TurnContext, local_now, require_permitted
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import (
     WritesInDoubt,

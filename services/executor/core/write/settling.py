@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, timedelta, tzinfo
 from typing import NamedTuple
 
-from services.executor.core.model.talk import local_now
 from services.executor.core.reads.server_call import dispatch_call
 from services.executor.core.records.record_match import find_subjects, identifiers_in
 from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
-from services.executor.core.session.context import TurnContext
+from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import list_writes, plan_results, with_attempt_archived
 from services.executor.core.tools.classes import (
