@@ -35,7 +35,7 @@ def find_unmet_limits(change: ChangeToCheck) -> Iterator[CallFault]:
     such records.
 
     The clause of the limit has to speak of the record: by its id, by a pronoun, or by having no condition. Of several
-    amounts the one counts whose name the clause has.
+    amounts the one counts whose name the clause has, else the one that the call has as well.
     """
     text = change.part_mentions.text
     clauses = ((CLAUSE_END.split(text[: number.start])[-1], number) for number in change.part_mentions.numbers)
@@ -60,7 +60,7 @@ def _list_named_ids(change: ChangeToCheck) -> list[str]:
 
 
 def _list_amount_fields(record_id: str, clause: str, change: ChangeToCheck) -> list[ReadField]:
-    """The amounts of the record as read; only those whose names the clause has, if it has any."""
+    """The amounts of the record as read: those whose names the clause has, else those in the call, else all."""
     fields = [
         field
         for field in fields_of_facts(change.facts)
@@ -69,9 +69,9 @@ def _list_amount_fields(record_id: str, clause: str, change: ChangeToCheck) -> l
         and kind_of_argument(field.field_name, {}, field.value) is ArgumentKind.AMOUNT
         and read_figure(field.value) is not None
     ]
-    stems = set(map(stem, words_of(clause)))
+    stems, call_figures = set(map(stem, words_of(clause))), {read_figure(scalar.value) for scalar in change.scalars}
     named_fields = [field for field in fields if not stems.isdisjoint(map(stem, words_of(field.field_name)))]
-    return named_fields or fields
+    return named_fields or [field for field in fields if read_figure(field.value) in call_figures] or fields
 
 
 def _keeps_limit(field: ReadField, limit: NumberMention, *, is_upper_limit: bool) -> bool:
