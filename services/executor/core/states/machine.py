@@ -1,6 +1,4 @@
-"""Process templates; the state machine (which tools each state permits, I1, and the transitions over a template's
-states); and the exceptions by which a run ends early.
-"""
+"""Process templates, the state machine over their states (which tools each permits, I1), and how runs end early."""
 
 import re
 import tomllib
@@ -39,7 +37,7 @@ class GovernedArgument(NamedTuple):
 
 
 class RowChoice(NamedTuple):
-    """A condition on rows: possible names of its field, operator (``=``, ``!=``, ``~``), and possible values."""
+    """A condition on rows: possible names of its field, operator (``~``: as the task says), and possible values."""
 
     fields: tuple[str, ...]
     sign: str
@@ -47,7 +45,9 @@ class RowChoice(NamedTuple):
 
 
 class OperandPattern(NamedTuple):
-    """An operand as a pattern over facts: possible names of its record, fields, or rows that match ``choices``."""
+    """An operand as a pattern over facts, ``kind|kind[][field=value].field|field``: possible names of its record
+    (``kinds``) and of its field; ``takes_rows``: with ``[]``, of all rows of a list that match all ``choices``.
+    """
 
     kinds: tuple[str, ...]
     fields: tuple[str, ...]
@@ -172,7 +172,7 @@ _NO_PROCESS_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "spe
 
 
 def process_name(text: str) -> str:
-    """The text as a process name in snake case; empty if it has no usable characters."""
+    """The text as a process name in snake case; empty if it cannot be one or says nothing, as ``other`` or ``task``."""
     name = re.sub(r"[\s-]+", "_", text.strip().lower())
     return name if _PROCESS_NAME.fullmatch(name) and name not in _NO_PROCESS_NAMES else ""
 

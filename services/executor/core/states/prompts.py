@@ -58,7 +58,7 @@ SECTION_ORDER = (
 
 
 def render_in_order(sections: Mapping[str, Json]) -> str:
-    """The sections in their order, as ``render_sections`` writes them."""
+    """The sections that ``SECTION_ORDER`` names, in that order, as ``render_sections`` writes them."""
     return render_sections({name: sections[name] for name in SECTION_ORDER if name in sections})
 
 

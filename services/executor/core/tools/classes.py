@@ -76,7 +76,9 @@ _KNOWN_VERBS = CLEAR_VERBS | AMBIGUOUS_VERBS
 
 
 class ToolAnnotations(NamedTuple):
-    """What a server says about its tool. Only for an unknown name on the tenant's own server this lowers the class."""
+    """What a server says about its tool; None: nothing. It lowers only the class of an unknown name on the tenant's own
+    server.
+    """
 
     read_only: bool | None = None
     destructive: bool | None = None
@@ -134,7 +136,7 @@ def verb_of_tool(name: str) -> str:
 
 
 def _split_name(name: str) -> list[list[str]]:
-    """The words of each namespace of a name, and last the words of the name itself."""
+    """The words of each namespace, and last of the name itself: ``[["crm"], ["get", "bill"]]`` for ``crm.getBill``."""
     return [words for text in _NAMESPACE_SIGN.split(name) if (words := _split_words(text))] or [[]]
 
 
@@ -294,7 +296,7 @@ def is_identifying_name(name: str) -> bool:
 
 @lru_cache(maxsize=8192)
 def nouns_of_identifier(name: str, owner_nouns: frozenset[str]) -> frozenset[str]:
-    """The nouns for what an identifier identifies; for a plain ``id`` the ``owner_nouns``, those of its record."""
+    """The nouns for what an identifier identifies: order for ``order_id``; for ``id`` its record's ``owner_nouns``."""
     words = words_of(name)
     if len(words) > 1 and words[-1] in _ID_WORDS:
         words = words[:-1]
@@ -306,7 +308,7 @@ def nouns_of_identifier(name: str, owner_nouns: frozenset[str]) -> frozenset[str
 
 
 def convert_id_type(value: Json, tool: Tool, name: str) -> Json:
-    """An id in the type of the tool's schema: some servers give ids as numbers and take texts, or the reverse."""
+    """The id in the type that the tool's argument ``name`` takes, 7 for "7" or the reverse; unchanged if unclear."""
     kind = tool.parameters.get(name, {}).get("type")
     if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)

@@ -133,7 +133,7 @@ _NAMES_TOOL = _compile_any_of(r"\b(?:tool|method|function|endpoint|operation|rou
 
 
 def classify_error(error: Json) -> ErrorMeaning:
-    """What an error answer to a write says of it, by its words, without those that only repeat the call."""
+    """What an error says of its write: ``REFUSED`` if words give a reason and none leaves it open, else ``OPEN``."""
     text = _all_text_of_error(error)
     return next((meaning for meaning, pattern in _MEANING_PATTERNS if pattern.search(text)), ErrorMeaning.OPEN)
 
@@ -144,7 +144,7 @@ def says_timed_out(error: Json) -> bool:
 
 
 def says_record_absent(error: Json) -> bool:
-    """Whether an error answer to a read says that the record does not exist."""
+    """Whether an error answer to a read says that the record does not exist, and speaks of no tool, table or field."""
     text = _all_text_of_error(error)
     return bool(_RECORD_ABSENT.search(text)) and not _NAMES_TOOL.search(text)
 
@@ -175,12 +175,12 @@ _FAILURE_PATTERNS = (
 
 
 def has_failed(answer: ToolAnswer) -> bool:
-    """Whether an answer says in any way that the call failed."""
+    """Whether an answer is an error by the protocol, or an object with a field ``error`` that is not empty."""
     return answer.is_error or (isinstance(answer.content, dict) and bool(answer.content.get("error")))
 
 
 def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
-    """The kind of a read's failure; None if the call did not fail, also if it found nothing."""
+    """The kind of a read's failure, ``NOT_FOUND`` for an error that says so; None for an answer, also an empty one."""
     if not has_failed(answer) or _is_data_despite_error(answer):
         return None
     content = answer.content
@@ -285,13 +285,13 @@ def find_unknown_name(answer: Json) -> UnknownName | None:
 
 
 def table_named_in(error: Json) -> str | None:
-    """The table that an error names, by itself or as the qualifier of the missing column; None if it names none."""
+    """The name that follows "table" or "relation" in an error's texts; None if there is none."""
     match = _TABLE.search("\n".join(error_texts(error)))
     return match[1] if match else None
 
 
 def error_texts(answer: Json) -> Iterator[str]:
-    """Yields the texts of an answer in which servers put an error's words."""
+    """Yields an error's texts: a text itself, and those under ``error``, ``message``, ``detail`` and the like."""
     if isinstance(answer, str):
         yield answer
     elif isinstance(answer, list):
@@ -350,7 +350,9 @@ _TYPE_COMPLAINT = re.compile(
 
 
 def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | None:
-    """The arguments with values in the type that the error wants, 42 for ``"42"``; None if it is unclear which."""
+    """The arguments, of which those that the error names (or the only one) have the type that it wants: 42 for
+    ``"42"``. None if it is unclear which, or one has that type already or would lose something.
+    """
     complaint = _TYPE_COMPLAINT.search(_message_of_error(error))
     if complaint is None:
         return None

@@ -96,7 +96,7 @@ class CollectedRows:
 
 
 def _find_identifier(rows: Sequence[Json], noun: str) -> str | None:
-    """The field that identifies each row: an id, or a field named after the list; None if there is none."""
+    """The field that identifies each row: an id, or one named after the list (``noun``); None if there is none."""
     first_row = rows[0] if rows and isinstance(rows[0], dict) else {}
     named_after_list = [key for key in first_row if is_identifying_name(key) and _is_named_after(key, noun)]
     usual_ids = [key for key in first_row if key.lower() in _USUAL_ID_NAMES]
@@ -125,7 +125,9 @@ def _read_value(row: Json, key: str | None) -> Json:
 
 
 class PagedListing:
-    """A list read page by page. ``following``: the next call's arguments; ``why_partial``: why rows are missing."""
+    """A list read page by page. ``following``: the next call's arguments, None at the end; ``why_partial``: why rows
+    are missing, empty if none are.
+    """
 
     def __init__(
         self, tool: Tool, arguments: JsonObject, page: ListPage, paging: PagingArguments, bounds: ListBounds
@@ -206,7 +208,7 @@ class PagedListing:
         return self.total if hint.role is PagingRole.COUNT and isinstance(hint.value, int) else hint.value
 
     def _plan_next_page(self, new_rows: int) -> JsonObject | None:
-        """The arguments for the next page; None at the end or a bound. ``new_rows``: how many the last page had."""
+        """The arguments for the next page; None at the end or a bound. ``new_rows``: new ones of the last page."""
         if self._stop_if_beyond_bounds():
             return None
         self._barren_pages = 0 if new_rows else self._barren_pages + 1
@@ -232,7 +234,7 @@ class PagedListing:
         return None if self._has_ended else self._counted_arguments(new_rows)
 
     def _is_unvisited(self, hint: PageHint) -> bool:
-        """Whether a hint leads to a page that was not read yet."""
+        """Whether a hint leads to a page that was not read yet; from now on it counts as read."""
         key = dumps(hint.value)
         asked_values = {dumps(value) for name, value in self._arguments.items() if name in self._paging.names.values()}
         if key in self._hints or (isinstance(hint.value, str) and key in asked_values):
@@ -291,8 +293,8 @@ class PagedListing:
 
     @property
     def _actual_page_size(self) -> JsonObject:
-        """The page size that the server really gave, to ask for from now on: some servers compute a page's start from
-        the given size, some from the requested one.
+        """The argument for the page size that the server really gave, if that is less than was asked for; else empty.
+        Some servers compute a page's start from the given size, some from the requested one.
         """
         name, row_count = self._paging.names.get(PagingRole.SIZE, ""), len(self._page.rows)
         asked_size = self._arguments.get(name)
@@ -306,6 +308,7 @@ class PagedListing:
         return any(value is not None and self._page.find_number(role) == value for role, value in asked_values)
 
     def _stop_if_beyond_bounds(self) -> bool:
+        """Stops if a bound is reached and more rows would follow; returns whether it did."""
         full = (
             (self.pages >= self._bounds.pages, f"{self._bounds.pages} pages (LIST_PAGES)"),
             (self.total >= self._bounds.rows, f"{self._bounds.rows} rows (LIST_ROWS)"),

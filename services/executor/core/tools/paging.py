@@ -70,7 +70,7 @@ class ListPage(NamedTuple):
 
     @property
     def next_hint(self) -> PageHint | None:
-        """The hint that leads to the next page, at last a ``cursor``, which may only repeat the call's; else None."""
+        """The first hint that leads to the next page, a ``cursor`` last, as it may be the call's; None without one."""
         cursor_roles = () if self.says_no_more and not self.has_more else (PagingRole.CURSOR,)
         hints = self.hints_of(PagingRole.NEXT, *cursor_roles)
         return next((hint for hint in hints if _leads_to_page(hint.value)), None)
@@ -292,7 +292,7 @@ def _convert_type(value: Json, schema: JsonObject) -> Json:
 
 
 def _arguments_by_role(schemas: Mapping[str, JsonObject]) -> dict[PagingRole, str]:
-    """The arguments by what they say about a list, without dates, which are no position in it."""
+    """The names of the arguments that ask for a part of a list, by role; without dates, which are no position."""
     names: dict[PagingRole, str] = {}
     for name, schema in schemas.items():
         role = classify_paging_name(name)

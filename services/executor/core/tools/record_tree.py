@@ -36,16 +36,16 @@ class RecordKeys(NamedTuple):
     first_names: tuple[tuple[str, str], ...] = ()
 
     def key_named(self, name: str) -> str:
-        """The declared key that a field of this name holds, in one form for all its names."""
+        """The first name of the declared key that has this name, in normal form; else the name in normal form."""
         key = normalized_key_name(name)
         return dict(self.first_names).get(key, key)
 
     def kind_of(self, name: str) -> tuple[str, ...]:
-        """The kind whose declared key a field or argument of this name holds; empty if none is declared."""
+        """The words of the kind whose declared key a field or argument of this name holds; empty if there is none."""
         return dict(self.kinds).get(normalized_key_name(name), ()) if self.kinds else ()
 
     def kind_shown_by(self, tool: str) -> tuple[str, ...]:
-        """The kind of which a read tool is declared to show one record; empty for any other tool."""
+        """The words of the kind of which a read tool is declared to show one record; empty for any other tool."""
         return dict(self.kinds_by_read).get(tool, ())
 
     def is_id_or_key(self, name: str) -> bool:
@@ -75,9 +75,9 @@ class RecordNode(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A scalar, or a list of scalars, at the end of a path.
+    """A scalar, or a list of scalars, at the end of a path such as ``("lines", "L-2", "qty")``.
 
-    ``names``: the path without ids; ``items``: the ids of the list items on the path, or ``[]``.
+    ``names``: the path without ids; ``items``: the ids of the list items on the path, ``[]`` for an item without one.
     """
 
     path: tuple[str, ...]
@@ -203,6 +203,6 @@ def is_empty_value(value: Json) -> bool:
 
 
 def list_field_names(records: Iterator[Json] | Sequence[Json]) -> str:
-    """The field names of the records, as text for a message."""
+    """The first twelve field names of the records, as text for a message; ``...`` at its end if there are more."""
     names = dict.fromkeys(key for record in records if isinstance(record, dict) for key in record)
     return ", ".join([*list(names)[:_MOST_FIELD_NAMES], *(["..."] if len(names) > _MOST_FIELD_NAMES else [])])

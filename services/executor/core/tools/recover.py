@@ -52,7 +52,7 @@ _EMPTY_WORDS = frozenset("a an the by id ids for of details detail info informat
 
 
 def has_opposites(words: Iterable[str], other_words: Iterable[str]) -> bool:
-    """Whether a word of the first alone is the opposite of a word of the second alone: ``open``, ``close``."""
+    """Whether a word that only ``words`` has is the opposite of one that only ``other_words`` has: open, close."""
     some, others = set(words), set(other_words)
     return any(_are_opposites(word, other_word) for word in some - others for other_word in others - some)
 
@@ -79,7 +79,9 @@ def find_renamed_reads(missing: Tool, arguments: JsonObject, tools: Iterable[Too
 
 
 def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) -> list[ReadCall]:
-    """The reads of single records that replace a read of several; empty if the arguments do not allow that."""
+    """A read of one record for each id in ``arguments``, which together replace ``bulk``, a read of several. Empty if
+    no tool fits, or if the arguments do not have just one list, of 1 to 20 ids.
+    """
     lists = {key: value for key, value in arguments.items() if isinstance(value, list)}
     ids = next(iter(lists.values()), [])
     has_scalars = not any(isinstance(value, dict | list) or value is None for value in ids)
@@ -97,7 +99,9 @@ def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) 
 
 
 def check_stand_in(missing: Tool, arguments: JsonObject, tool: Tool | None, proposed: JsonObject) -> ReadCall | None:
-    """The call of ``tool``, if it may replace ``missing`` and has no other values than ``arguments``; else None."""
+    """The call of ``tool`` with the ``proposed`` arguments, if it may replace that of ``missing`` with ``arguments``:
+    the tool takes them, and each value in them is also in ``arguments``. Else None.
+    """
     if tool is None or not may_be_offered(missing, tool) or problems_with(proposed, tool):
         return None
     values = _list_values(arguments)

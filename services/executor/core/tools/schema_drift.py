@@ -108,7 +108,7 @@ def match_column(
 
 
 def match_columns(names: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
-    """The columns that several names mean now, by name; without a column that is meant by two, or is one of them."""
+    """What those of ``names`` that are no column mean now, by name; no column that two mean or that is in ``names``."""
     free_columns = [column for column in columns if column not in names]
     missing = [name for name in names if name not in columns]
     matches = {name: match for name in missing if (match := match_column(name, name, free_columns))}
@@ -122,7 +122,9 @@ def is_parameter_name(old: str) -> bool:
 
 
 def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObject:
-    """The arguments under the new names by old ones: columns wherever names stand, parameters only as keys."""
+    """The arguments with ``names`` (``{old: new}``) applied: a column's wherever names stand, a parameter's (its old
+    name begins with ``@``) only as a key.
+    """
     columns = {old: new for old, new in names.items() if not is_parameter_name(old)}
     keys = columns | {old.removeprefix(PARAMETER_MARK): new for old, new in names.items() if is_parameter_name(old)}
     return {_rename_key(key, arguments, keys): _rename_value(key, value, columns) for key, value in arguments.items()}
@@ -259,7 +261,7 @@ class NameCorrections(NamedTuple):
     names: Mapping[str, str] = {}
 
     def names_for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
-        """The new names by old ones that apply to one call."""
+        """The corrections that apply to one call, ``{old: new}``; a parameter's old name begins with ``@``."""
         new_names: dict[str, str] = {}
         for scope in dict.fromkeys((_table_scope(tool, arguments), _tool_scope(tool))):
             in_scope = {key.removeprefix(scope): new for key, new in self.names.items() if key.startswith(scope)}
@@ -267,7 +269,7 @@ class NameCorrections(NamedTuple):
         return {old: new for old, new in new_names.items() if old.removeprefix(PARAMETER_MARK) != new}
 
     def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "NameCorrections":
-        """These corrections with the new names by old ones that one call taught."""
+        """These corrections and those that one call taught: ``names``, ``{old: new}``."""
         corrections = self
         for old, new in names.items():
             corrections = corrections._with_rename(tool, arguments, old, new)

@@ -12,7 +12,9 @@ _COMPUTATION_NOTE = "what is computed over them takes all."
 
 
 def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
-    """The content with long texts and lists cut, and a sentence on that; the sentence is empty if nothing was cut."""
+    """The content with long texts and lists cut until it fits, at last only the beginning of its JSON text; and a
+    sentence on that, empty if nothing was cut.
+    """
     if len(dumps(content)) <= max_characters:
         return content, ""
     for text_characters, items in _CUTS:
@@ -26,7 +28,11 @@ def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
 
 
 def shorten_to_first_rows(content: Json, max_characters: int = MOST_PROMPT_CHARACTERS) -> tuple[Json, str]:
-    """The content with as many rows of its list as fit, or cut within, and a sentence on what was left out."""
+    """The content within ``max_characters``, and a sentence on what was left out, empty if nothing was.
+
+    A list keeps as many of its first rows as fit. What is no list, or is too long with one row, is cut within
+    (``shorten_content``).
+    """
     if len(dumps(content)) <= max_characters:
         return content, ""
     page = read_list_page(content)
@@ -59,6 +65,7 @@ def _cut_nested(content: Json, text_characters: int, items: int) -> Json:
 
 
 def _first_rows(content: Json, page: ListPage, max_characters: int) -> tuple[Json, str]:
+    """The content with as many first rows as fit, but at least one, and a sentence on that, empty if all fit."""
     row_count, size = 0, len(dumps(with_nested_value(content, page.place, [])))
     while row_count < len(page.rows) and size + len(dumps(page.rows[row_count])) < max_characters:
         size += len(dumps(page.rows[row_count])) + 1

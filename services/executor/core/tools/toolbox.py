@@ -31,9 +31,7 @@ MOST_COMPILED = 4_096  # tools of which is kept what was worked out once
 
 class Toolbox(NamedTuple):
     """Tools by the name that a model uses: the tool's own, or ``connection__tool`` where two servers have the same
-    name.
-
-    ``keys``: the key fields of the records that tools take and show.
+    name. ``keys``: the key fields of the records that tools take and show.
     """
 
     tools: Mapping[str, Tool]
@@ -307,7 +305,7 @@ Call a tool of the servers by its line: name(arguments): words of its descriptio
 def offered_tools(
     toolbox: Toolbox, local: Sequence[ToolDefinition], *, is_asked_only: bool = False, is_remote: bool = False
 ) -> tuple[ToolDefinition, ...]:
-    """The local tools, then the servers' tools in a fixed order; if these are long, two tools that stand for them.
+    """The local tools, then the servers' tools in a fixed order, or ``find_tools`` and ``use_tool`` if these are long.
 
     ``is_asked_only``: no write can be proposed, so writes are shown with only the names of their arguments, or only by
     name. ``is_remote``: the model is an orchestrator, which is sent the tools once and remembers them.
@@ -384,7 +382,9 @@ def _in_one_line(text: object) -> str:
 
 
 def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
-    """The tools that the words name, else those with the most of the words in name and description, best first."""
+    """The tools that the words name, else those with most of the words, best first; at most eight, each with its
+    ``name``, ``description`` and ``input_schema``.
+    """
     query_words, query_stems = words.replace(",", " ").split(), stems_of(words)
     names = [name for name in toolbox.tools if name in query_words]
     if not names:

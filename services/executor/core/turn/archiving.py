@@ -79,9 +79,7 @@ class Evictor:
         return total
 
     async def _evict_session(self, archive: Archive, session: SessionName) -> bool:
-        """Stores the session in the archive, then removes it from the store if it has not changed; returns whether it
-        was removed.
-        """
+        """Archives the session, then removes it from the store if it has not changed; returns whether it did."""
 
         async def put() -> bool:
             session_content = await self._idle.read(session)

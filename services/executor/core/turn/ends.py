@@ -216,7 +216,7 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> Ru
 
 
 def _store_latest_progress(opened: OpenedTurn, label: str) -> Progress | None:
-    """Stores the latest progress under ``label`` before a wait; None if the run failed before it had any."""
+    """Stores the latest progress under ``label`` before a wait and returns it; None if the run had none yet."""
     progress = opened.journal.progress
     return _store_progress_before_wait(opened, progress, f"{label}:{opened.work.turn.turn_id}") if progress else None
 

@@ -33,14 +33,14 @@ _OUTCOMES_KEY = "plan:{}:outcomes"  # the journal's name for what became of the 
 
 
 class _CarriedPlan(NamedTuple):
-    """A plan that was carried out, or was outdated before any of its calls. ``outcomes``: by call id."""
+    """A plan that was carried out, or outdated before that. ``outcomes``: what the model is told, by call id."""
 
     progress: Progress
     outcomes: dict[str, Json]
 
 
 async def execute_task(ctx: TurnContext, progress: Progress) -> AnsweredTask | WaitsForDecision | WaitsForTime:
-    """Continues the task. Earlier replies and results come from the journal.
+    """Continues the task until it is answered or waits. Earlier replies and results come from the journal.
 
     If the first orchestrator is unavailable before anything is planned, the next one in the list takes over.
     """
@@ -107,6 +107,7 @@ async def _run_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan
 
 
 async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress, outdated: str = "") -> _CarriedPlan:
+    """Stores what became of the plan's calls. ``outdated``: why none was made, empty if the plan was carried out."""
     reasons = {left_out.call.call_id: left_out.reason for left_out in left_out_calls(ctx, plan)}
     outcomes = await describe_outcomes(ctx, plan, reasons, outdated)
     outcomes_entry = JournalEntry(_OUTCOMES_KEY.format(plan.round), "note", dumps(outcomes))
@@ -115,6 +116,7 @@ async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress,
 
 
 def _record_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> str:
+    """Notes that the plan was outdated; returns what the model is told of each of its calls."""
     ctx.journal.add_event("note", plan=plan.round, outdated=stale.reason)
     ctx.journal.decide_once(OUTDATED_PLAN_KEY.format(plan.round), lambda: stale.reason)
     return f"nothing of the plan was made: {stale.reason}. Read again what it rests on, and propose what is right now"

@@ -23,9 +23,7 @@ log = structlog.get_logger()
 
 
 class FairShareSlots:
-    """The slots of this process. A session runs only while it has a slot. A tenant without a cap costs no round trip.
-    May raise ``StoreUnavailable``.
-    """
+    """The slots of this process, without which no session runs. To take one may raise ``StoreUnavailable``."""
 
     def __init__(self, store: SlotStore, tenants: Tenants, wakes: SessionWakes, slot_seconds: float) -> None:
         self._store, self._tenants, self._wakes = store, tenants, wakes
@@ -43,9 +41,7 @@ class FairShareSlots:
         return FreeSlotsByTenant(free, fair_slot_count(0, free), shares | dict.fromkeys(self._cap_reached_until, 0))
 
     async def acquire(self, tenant: str, session_id: str) -> bool:
-        """Whether the session got a slot. If not, its tenant's cap is reached, and the session is woken when a slot is
-        free.
-        """
+        """Whether the session got a slot. If not, its tenant's cap is reached, and it is woken when a slot is free."""
         self._sessions_by_tenant[tenant] += 1
         try:
             has_slot = await self._take_slot(tenant, session_id)

@@ -71,9 +71,9 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
 async def _session_with_calls(
     record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, is_ended: bool
 ) -> SessionState | None:
-    """The session's state with the task's calls added; None to leave it unchanged, if there are none.
+    """The session's state with the task's calls of tools in rules added (all writes if the rules cannot be read).
 
-    If the rules cannot be read, which may be why the turn failed, every write is kept.
+    None leaves it unchanged: without such calls, unless an assessment starts (empty), or if it cannot be read.
     """
     calls, ruled_tools = await _read_calls_and_ruled_tools(record, store, entries)
     if not (calls and ruled_tools):
@@ -93,7 +93,7 @@ async def _session_with_calls(
 async def _read_calls_and_ruled_tools(
     record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry]
 ) -> tuple[tuple[PastCall, ...], tuple[str, ...]]:
-    """The task's calls, and the names and name patterns of tools in rules."""
+    """The task's calls, and the names and name patterns of tools in rules: ``*`` if those cannot be read."""
     try:
         progress = latest_progress(await store.read_journal())
     except ValueError as error:
@@ -105,9 +105,7 @@ async def _read_calls_and_ruled_tools(
 
 
 def _may_operator_decide(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
-    """Whether an operator may still decide: the turn is neither a cancel nor a deadline, nobody took the task over, and
-    time is left.
-    """
+    """Whether an operator may still decide: the turn is no cancel or deadline, nobody took over, time is left."""
     if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or find_taken_over(entries) is not None:
         return False
     return all(entry.decide_by is not None and now < entry.decide_by for entry in list_open_doubts(entries))

@@ -52,9 +52,7 @@ class LeaseKeeper:
             await asyncio.sleep(self._lease_seconds / _BEATS_PER_LEASE)
 
     async def keep_extending(self, leases: ExtendsLeases) -> NoReturn:
-        """Extends the leases at intervals, until cancelled. A lease that could not be extended in time is reported as
-        lost.
-        """
+        """Extends the leases at intervals, until cancelled; one that is not extended in time is reported as lost."""
         while True:
             await asyncio.sleep(self._lease_seconds / _BEATS_PER_LEASE)
             if monotonic() - self._alive_at > _BUSY_LEASES * self._lease_seconds:

@@ -32,7 +32,9 @@ class LocalFirstWakes(SessionWakes):
     async def wake_unless_queued(
         self, sessions: Iterable[tuple[str, str]], *, has_begun: bool = False
     ) -> Sequence[tuple[str, str]]:
-        """The sessions that were taken here or queued. Those for other executors are queued first."""
+        """Takes sessions whose turn ``has_begun`` here while few run, and queues the others first; returns those that
+        were taken or queued. Without a queue all are offered here; raises ``StoreUnavailable`` unless all are taken.
+        """
         all_sessions = list(sessions)
         free_slots = max(0, FEW_SESSIONS - self._runner.running_count)
         for_here, for_queue = (

@@ -58,9 +58,7 @@ class Reaper:
         self.seconds_until_due: Mapping[int, float] = {}
 
     async def repair_once(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
-        """Looks at the partitions once, fires their due timers and wakes their overdue sessions; returns how many
-        sessions it woke.
-        """
+        """Fires the partitions' due timers and wakes their overdue sessions, once; returns how many it woke."""
         if len(partitions) == len(ALL_PARTITIONS):
             await self._upkeep.end_dead_leases()
         overdue = await self._upkeep.find_overdue(partitions)
@@ -81,9 +79,7 @@ class Reaper:
         self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
-        """Fires a due timer; returns whether that worked. A failure of the store does not keep other sessions from
-        being woken.
-        """
+        """Whether a due timer was fired; False also if the store fails, which must not hold up other sessions."""
         try:
             fired = await self._upkeep.fire_timer(timer, deadline_turn(timer))
         except StoreUnavailable as error:

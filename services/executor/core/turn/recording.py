@@ -67,9 +67,7 @@ class AttemptStart(NamedTuple):
 
 
 class RecordedEnd(NamedTuple):
-    """The recorded early end of a run, in the attempt that began at ``began``; ``step``: the step that raised it, if
-    any.
-    """
+    """A run's recorded early end, in the attempt that began at ``began``; ``step``: the step that raised it, if any."""
 
     early: EarlyEnd
     step: str | None
@@ -304,6 +302,7 @@ class RecordingTools(ToolServers):
     async def _await_recording_failure(
         self, connection: Connection, tool: str, arguments: JsonObject, call: Awaitable[ToolAnswer], *, is_read: bool
     ) -> ToolAnswer:
+        """The answer; that there is none is recorded. A write's error that only reports a time-out is no answer."""
         try:
             answer = await call
             if not is_read and _may_still_be_carried_out(connection, tool, answer):

@@ -113,9 +113,7 @@ class ReplayJournal(Journal):
 
 
 class ReplayStore(turns.TurnStore):
-    """The stored state as it was when the attempt began. A write gets its recorded outcome once the replay
-    reaches it.
-    """
+    """The stored state as the attempt found it. A write gets its recorded outcome once the replay reaches it."""
 
     def __init__(self, cursor: ReplayCursor, record: TaskRecord, approval: Approval | None) -> None:
         self._cursor = cursor

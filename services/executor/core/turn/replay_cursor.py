@@ -112,7 +112,7 @@ class AttemptStopped(Exception):
 
 
 class StepTaken(NamedTuple):
-    """A step that both runs have."""
+    """A step that both runs have. ``size``: of what it stored, in characters."""
 
     turn_id: str
     key: str
@@ -121,9 +121,7 @@ class StepTaken(NamedTuple):
 
 
 class ReplayedWrites:
-    """The ledger during the replay: as at the beginning of the attempt, plus the final state of each write that the
-    replay has reached.
-    """
+    """The ledger during the replay: as the attempt found it, with the final state of each write reached so far."""
 
     def __init__(self, attempt: ArchivedAttempt) -> None:
         self._ledger_at_end = attempt.ledger
@@ -168,8 +166,8 @@ class ReplayCursor:
         self.stops = is_given_up or not attempt.is_last
 
     def take_step(self, key: str, request: str = "") -> JournalEntry:
-        """The archived step, which counts as replayed. Raises ``ReplayDifference``, ``AttemptStopped``, or the early
-        end that is recorded there.
+        """The archived step, which counts as replayed; raises ``absence_error`` if there is none. ``request``: the
+        digest of the model's request, which must be that of a reply of this attempt; else ``ReplayDifference``.
         """
         entry = self.attempt.steps.get(key)
         if entry is None:
@@ -208,9 +206,7 @@ class ReplayCursor:
         return entry.data_json if entry else None
 
     def compare_step(self, key: str, kind: str, data: str) -> None:
-        """Compares a checkpoint, or a step that calls nothing outside, with the archived one; raises
-        ``ReplayDifference``.
-        """
+        """Raises ``ReplayDifference`` if a checkpoint is not as archived, and ``absence_error`` without such a step."""
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absence_error(key, "this was not stored then")
@@ -232,7 +228,9 @@ class ReplayCursor:
         return recorded
 
     def absence_error(self, key: str, difference: str) -> Exception:
-        """The exception to raise if the archived attempt has nothing under ``key``."""
+        """The exception to raise if the archived attempt has nothing under ``key``: its early end, if it may have been
+        there; ``AttemptStopped``, if it stored no end; else a ``ReplayDifference`` that says ``difference``.
+        """
         ended = self.attempt.end
         if ended is not None and (ended.step is None or _could_have_ended_at(ended.step, key)):
             untaken = self.first_untaken_step()
@@ -289,9 +287,7 @@ def _latest_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
 
 
 def _stable_fields(checkpoint: str) -> JsonObject:
-    """The fields of a checkpoint that must be equal in a replay; of templates and plans only the fields that exist
-    today.
-    """
+    """The fields of a checkpoint that must be equal in a replay; of templates and plans those that exist today."""
     fields = {name: value for name, value in loads_object(checkpoint).items() if name not in _FIELDS_NOT_COMPARED}
     contracts = {name: contract for name, contract in _CONTRACT_BY_FIELD.items() if name in fields}
     return fields | {name: _keep_known_fields(fields[name], contract) for name, contract in contracts.items()}
@@ -306,7 +302,9 @@ def _keep_known_fields(value: Json, contract: type[Contract]) -> Json:
 
 
 class ReplayResult(NamedTuple):
-    """The result of a replay: the first ``difference``, and ``at`` which step; both empty if the runs are the same."""
+    """The result of a replay: the first ``difference``, and ``at`` which step, both empty if the runs are the same;
+    only then the task's archived ``state`` and ``answer``.
+    """
 
     steps: tuple[StepTaken, ...]
     at: str

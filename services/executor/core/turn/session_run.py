@@ -67,9 +67,7 @@ class TurnAttempt:
             self._fault_counts.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
 
     async def _give_up(self, work: TurnWork, store: TurnStore) -> None:
-        """Ends a turn that was begun too often. Its task waits if a write is in doubt; otherwise it fails, with a dead
-        letter.
-        """
+        """Ends a turn that was begun too often: its task waits if a write is in doubt, or fails, with a dead letter."""
         log.error("turn_given_up", turn=work.turn.turn_id, attempts=self._attempts, last_error=work.last_error)
         await settle_open_writes_unread(work, store, await self._settle_by_reading(work, store))
         end = await give_up(work, store, self._attempts)
@@ -82,9 +80,7 @@ class TurnAttempt:
         count_ended_task(self._meter, ended, "worker")
 
     async def _settle_by_reading(self, work: TurnWork, store: TurnStore) -> str:
-        """Tries once to settle the open writes by reading, which may fail like the turn; returns why what is
-        still open could not be read.
-        """
+        """Tries once to settle the open writes by reading; returns why what is still open could not be read."""
         if work.attempts > self._attempts + 1:
             return "whoever tried ended before it was done"
         try:
@@ -189,9 +185,7 @@ class SessionRun:
         return True
 
     async def _give_up_unreadable_turn(self, unread: UnreadableTurn) -> bool:
-        """Whether an unreadable turn was given up. Before that, other executors may try it, since they may run a newer
-        release.
-        """
+        """Whether an unreadable turn was given up. At first others may try it, who may run a newer release."""
         if unread.attempts <= self._limits.attempts:
             log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
             await self._release(self._compute_pause(unread.attempts), error=unread)
@@ -203,9 +197,7 @@ class SessionRun:
         return True
 
     async def _postpone_turn(self, work: TurnWork, error: SessionUnavailable) -> None:
-        """Releases the session for a later attempt. This attempt does not count while the archive of its state may be
-        unavailable.
-        """
+        """Releases a session whose state could not be read. Within ``session_seconds`` this attempt does not count."""
         waited = work.waited_us / 1_000_000
         log.warning(
             "memory_unavailable", session=self._lease.session_id, waited_seconds=round(waited), error=str(error)

@@ -37,8 +37,8 @@ from shared.domain.words import Resolution, Role, WriteStatus
 async def is_turn_too_late(work: TurnWork, store: TurnStore, approval: Approval | None) -> bool:
     """Whether the turn can no longer change anything: its task has ended, or what it decides is no longer open.
 
-    ``approval``: what the turn decides. A decision on a doubt that an earlier attempt has stored is not too late: what
-    it leads to is still to be done.
+    ``approval``: the task's, if it has one. A decision on a doubt that an earlier attempt has stored is not too late:
+    what it leads to is still to be done.
     """
     turn = work.turn
     if work.record.state.is_terminal:

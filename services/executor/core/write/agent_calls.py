@@ -1,6 +1,4 @@
-"""Calls of an agent's skill, which take time: asks the agent for the outcome, passes on answers to it, and tells it to
-stop.
-"""
+"""Calls of an agent's skill, which take time: asks for the outcome, passes on answers, tells the agent to stop."""
 
 import base64
 from datetime import timedelta
@@ -44,16 +42,17 @@ def question_timer(entry: LedgerEntry) -> Timer | None:
 
 
 def is_with_agent(entry: LedgerEntry) -> bool:
-    """Whether an agent has the call and has not finished it, or is about to get a person's answer."""
+    """Whether an agent has the call and has not finished it: it works, asks, or is about to get the answer."""
     has_reply = entry.status is WriteStatus.RESEND and entry.agent is not None and entry.agent.reply is not None
     return entry.status is WriteStatus.ASKED or has_reply or _is_at_work(entry)
 
 
 async def settle_by_agent(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry | None:
-    """Settles a call of an agent's skill by what the agent says of it; None if it says nothing, or none is open.
+    """Asks the agent what came of its call, and returns the entry with that; None if the agent cannot tell.
 
-    Without ``may_resend`` nothing more is sent, and an agent that has not finished is told to stop. Raises
-    ``AgentAtWork``.
+    With ``may_resend`` only a ``SENDING`` entry is asked about (else None), and ``AgentAtWork`` is raised while the
+    agent works. Without it nothing more is sent: an agent that has not finished is told to stop, and a call that waits
+    for an answer is in doubt if that agent cannot tell.
     """
     if entry.status is not WriteStatus.SENDING and (may_resend or not is_with_agent(entry)):
         return None
@@ -71,8 +70,8 @@ def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
 
 
 async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
-    """The entry with this turn's answer, to be sent to the agent's task that asked. Raises ``AgentNeedsAnswer`` if the
-    turn brings none: only the requester may answer, and not in the turn in which the agent asked, nor in its retries.
+    """Stores this turn's message as the answer to the agent's question, yet to be sent; returns the entry. Raises
+    ``AgentNeedsAnswer`` if it is none: only the requester may answer, and not in the turn in which the agent asked.
     """
     turn, agent = ctx.turn, entry.agent
     is_text = turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION) and bool(turn.text.strip())
@@ -87,7 +86,7 @@ async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> Ledger
 
 
 async def with_file_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObject:
-    """The arguments with the bytes of the files in a person's answer to an agent, which no journal holds."""
+    """The arguments with file contents, which no journal holds, in place of the file ids in their message parts."""
     parts = arguments.get(PARTS_KEY)
     if not isinstance(parts, list):
         return arguments
@@ -95,7 +94,7 @@ async def with_file_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObj
 
 
 async def _with_file_bytes(ctx: TurnContext, part: Json) -> Json:
-    """The part with its file's bytes, or a text that names the file if it is no longer stored."""
+    """The part with its file's bytes (``raw``, in base64), or a text part that says that the file is gone."""
     file_id = part.get(FILE_ID) if isinstance(part, dict) else None
     if not isinstance(part, dict) or not isinstance(file_id, str):
         return part
@@ -150,7 +149,7 @@ async def _settle_untaken_call(ctx: TurnContext, entry: LedgerEntry, *, may_rese
 
 
 def _wait_for_next_check(ctx: TurnContext, entry: LedgerEntry) -> TimedWait:
-    """The wait until the agent is asked again, longer the longer it has worked; it costs no working time."""
+    """The wait until the agent is asked again: a quarter of the time that it has worked, but 2 to 60 seconds."""
     now = ctx.journal.now
     worked_seconds = (now - (entry.sending_at or now)).total_seconds()
     until = now + timedelta(seconds=min(max(_FIRST_PAUSE_SECONDS, worked_seconds / 4), _LONGEST_PAUSE_SECONDS))

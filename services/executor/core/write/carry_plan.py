@@ -65,7 +65,7 @@ async def carry_out_plan(
 
 
 async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | WaitsForDecision | StaleInputs:
-    """The progress, if the plan may be carried out on inputs that still hold; else what it waits for or has changed."""
+    """The progress, with the plan released, if its calls may go out; else why not. ``Failed`` without a verdict."""
     if progress.dossier.verdict is None:
         raise Failed("there is no policy verdict on the plan; nothing was written")
     match assess_consent(ctx, progress):
@@ -107,9 +107,7 @@ async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stal
 
 
 async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
-    """The progress with its facts read again and its values computed from them; also in a resumed turn, since what the
-    journal holds may be old.
-    """
+    """The progress with its facts read again, anew in each attempt, and its values computed from the new facts."""
     key = _reread_step_prefix(ctx, progress)
     old_facts, keys = progress.dossier.facts, ctx.toolbox.keys
     facts = await run_in_parallel(read_again(ctx, f"{key}:{fact.ref}", fact, progress) for fact in old_facts)
@@ -138,7 +136,7 @@ def _reread_step_prefix(ctx: TurnContext, progress: Progress) -> str:
 
 
 def _find_unsourced_arguments(ctx: TurnContext, renewed: Progress, answers: tuple[Fact, ...]) -> tuple[str, ...]:
-    """Sentences on arguments that no longer have their source. ``answers``: those of earlier writes."""
+    """A sentence for each argument of the plan that has no source any more. ``answers``: of earlier plans' writes."""
     dossier = renewed.dossier
     finder = SourceFinder(known_sources(ctx, (*dossier.facts, *answers), dossier.values))
     calls = dossier.plan.every_call if dossier.plan else ()
@@ -164,9 +162,9 @@ async def _make_calls_of_state(ctx: TurnContext, progress: Progress) -> Progress
 async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: ToolClass) -> None:
     """Carries out the plan's calls of a class in order, each at most once over all attempts.
 
-    A call that fails for good stops the later calls of its part and those that need its answer, unless the plan says
-    "continue". If it says "compensate", the changes made before it are taken back, and the run ends. Raises
-    ``WritesInDoubt`` for a write in doubt.
+    A call that fails for good stops the calls that need its answer and, unless its ``on_failure`` is "continue", the
+    later calls of its part. If that is "compensate", the part's earlier changes are taken back, and the run ends.
+    Raises ``WritesInDoubt`` for a write in doubt.
     """
     plan = progress.dossier.present_plan
     for call in plan.calls:
@@ -182,8 +180,8 @@ async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: Too
 
 
 async def _why_left_out(ctx: TurnContext, progress: Progress, plan: WritePlan, call: PlannedCall) -> str:
-    """Why a call that was not made is left out: it tells of an unproved change, an earlier call failed that belongs to
-    its part or whose answer it needs, or rules now forbid it. Empty if it may be made.
+    """Why a call is left out that was not made: it tells of an unproved change, an earlier call failed that belongs to
+    its part or whose answer it needs, or rules now forbid it. Empty if it may be made, or was sent before.
     """
     entries = await plan_entries(ctx.store, plan)
     statuses = {call_id: entry.status for call_id, entry in entries.items()}
@@ -200,7 +198,9 @@ async def _why_left_out(ctx: TurnContext, progress: Progress, plan: WritePlan, c
 
 
 async def _carry_out_call(write: PlannedWrite) -> Failed | None:
-    """Makes and settles the call, unless that was done before. Returns the failure if the call failed, else None."""
+    """Makes and settles the call, unless that was done before. Returns the failure of a call that did nothing, else
+    None; one that could not be sent is left out (None), but fails if it says "compensate".
+    """
     ctx, call = write.ctx, write.call
     try:
         with ctx.ports.tracer.open_span(names.WRITE.format(tool=call.tool)) as span:
@@ -215,10 +215,10 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
 
 
 async def _compensate_part(write: PlannedWrite, failure: Failed) -> EarlyEnd:
-    """Takes back what the earlier calls of the failed call's part did, the latest first, and returns how the run ends.
+    """Takes back what the earlier calls of the failed call's part did, the latest first, and returns how the run ends:
+    ``Escalated`` if something still stands, else ``Failed``.
 
-    Only what a read proved, or an operator confirmed, is taken back. Stops at the first compensation that fails: a
-    person decides about the rest.
+    Only what a read proved, or an operator confirmed, is taken back. Stops at the first compensation that fails.
     """
     ctx, plan, failed = write.ctx, write.plan, write.call
     earlier_calls = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]

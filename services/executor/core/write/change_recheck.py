@@ -59,8 +59,8 @@ async def why_barred_by_changes(
 def _find_refs_to_reread(
     keys: RecordKeys, progress: Progress, call: PlannedCall, begun_calls: Sequence[PlannedCall]
 ) -> frozenset[str]:
-    """The references of the reads on which rules about the call may depend, also by way of a figure; empty unless one
-    of the calls that were made concerns a record around it.
+    """The references of the facts to read again: reads of records around the call, if a call in ``begun_calls``
+    concerns one of these; and reads around those calls of which a process's figure has an operand.
     """
     facts, values = progress.dossier.facts, progress.dossier.values
     figure_operands = {operand.ref for value in values if value.figure for operand in value.operands}
@@ -69,8 +69,8 @@ def _find_refs_to_reread(
 
 
 def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, new_facts: Sequence[Fact]) -> Progress:
-    """The progress with the call as a plan of its own, after the other calls of its plan. Figures are computed from
-    ``new_facts``; calculated values that rest on a fact that has changed since are dropped.
+    """The progress as if the call alone were the present plan, and the other calls of its plan an earlier one. Figures
+    are computed from ``new_facts``; calculated values with an operand that is another there are dropped.
     """
     dossier = progress.dossier
     plan, new_by_ref = dossier.present_plan, {fact.ref: fact for fact in new_facts}
@@ -93,7 +93,7 @@ def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, new_f
 def _is_unchanged(
     operand: Operand, values: Mapping[str, NamedValue], old_by_ref: Mapping[str, Fact], new_by_ref: Mapping[str, Fact]
 ) -> bool:
-    """Whether an operand has the same value in the new facts, also by way of other values."""
+    """Whether an operand has the same value in the new facts; of a calculated value, whether all its operands do."""
     if operand.source == "value" and operand.ref in values:
         return all(_is_unchanged(inner, values, old_by_ref, new_by_ref) for inner in values[operand.ref].operands)
     if operand.source != "result" or operand.ref not in new_by_ref:
@@ -106,7 +106,7 @@ def _is_unchanged(
 
 
 def _find_new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> list[str]:
-    """Sentences on what rules demand of the call alone, and did not when its plan was released (``before``)."""
+    """Sentences on what rules demand of the call as a plan of its own, and did not of its old plan (``before``)."""
     verdict_before, verdict = before.dossier.verdict, alone.dossier.verdict
     if verdict_before is None or verdict is None:
         raise Failed("there is no verdict on the plan; nothing was written")
@@ -121,6 +121,6 @@ def _find_new_demands(ctx: TurnContext, before: Progress, alone: Progress) -> li
 
 
 def _key_of_rule(rule: TriggeredRule) -> tuple[object, ...]:
-    """What tells a rule's demand from others. A block for lack of a field is another demand than a certain one."""
+    """Equal for equal demands of a rule. A block for lack of a field is another demand than a certain block."""
     is_undecided = rule.indeterminate and rule.action is RuleAction.BLOCK
     return (rule.policy_id, rule.rule_id, rule.call_id, rule.action, is_undecided)

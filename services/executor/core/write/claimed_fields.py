@@ -52,7 +52,7 @@ def fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
 
 
 def can_tell_effect(leaf: Leaf) -> bool:
-    """Whether a field of an answer can tell what was written: it is a text, and no acknowledgement, time or id."""
+    """Whether a field of an answer can tell what was written: a text outside lists, no ``status: ok``, day or id."""
     acknowledges = leaf.name.lower() in ("status", "result") and str(leaf.value).lower() in ("ok", "success")
     is_text = isinstance(leaf.value, str) and not read_whole_days(leaf.value[:10])
     return not leaf.items and is_text and not acknowledges and not is_id_name(leaf.name)
@@ -85,8 +85,9 @@ def has_similar_name(claim: Leaf, leaf: Leaf) -> bool:
 
 
 def find_shown_claim(claim: Leaf, own_leaf: Leaf | None, changed: Sequence[Leaf], edit: frozenset[str]) -> Leaf | None:
-    """``own_leaf``, the field of the claim's name, or else a changed one with a similar name, if it has the claimed
-    value. ``edit``: the words of a tool that edits; ``order_flag`` is similar to the ``flag`` of ``set_order_flag``.
+    """The field that has the claimed value: ``own_leaf``, which has the claim's name, or else a changed one with a
+    similar name; None if there is none. ``edit``: the words of the name of a tool that edits, which make no
+    difference: ``order_flag`` is similar to the ``flag`` of ``set_order_flag``.
     """
     if own_leaf is not None and has_claimed_value(claim, own_leaf):
         return own_leaf
@@ -98,7 +99,7 @@ def find_shown_claim(claim: Leaf, own_leaf: Leaf | None, changed: Sequence[Leaf]
 
 
 def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether the field has the claimed value, also in another unit by its name, or as one item of a list."""
+    """Whether the field has the claimed value, also in another unit that a name tells, or among a list's items."""
     if isinstance(leaf.value, list):
         claimed = claim.value if isinstance(claim.value, list) else [claim.value]
         return bool(claimed) and all(any(shows_same_value(shown, value) for shown in leaf.value) for value in claimed)
@@ -108,7 +109,7 @@ def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
 
 
 def with_claimed_moments(value: Json, claims: Sequence[Json], zone: tzinfo, name: str = "") -> Json:
-    """A copy of what was read, with the claimed day or moment in place of the epoch seconds that are it in the zone."""
+    """A copy of the value in which epoch seconds that mean a claimed day or moment in the zone are replaced by it."""
     if isinstance(value, dict):
         return {key: with_claimed_moments(inner, claims, zone, key) for key, inner in value.items()}
     if isinstance(value, list):
@@ -124,12 +125,12 @@ def _is_moment(claim: Json, moment: datetime) -> bool:
 
 
 def is_list_of_claim(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether the field is a list of such things: ``tags`` for a ``tag``."""
+    """Whether the field is a list with the claim's name in the singular or plural: ``tags`` for a ``tag``."""
     return isinstance(leaf.value, list) and [*map(stem, words_of(claim.name))] == [*map(stem, words_of(leaf.name))]
 
 
 def has_value_of(node: RecordNode, claim: Leaf) -> bool:
-    """Whether a record has the claim's value in the field of its name, if that is no amount and no count."""
+    """Whether the record's field of the claim's name has its value, and the claim is no amount and no count."""
     return shows_same_value(node.record.get(claim.name), claim.value) and not is_amount_or_count(claim)
 
 
@@ -140,9 +141,11 @@ def is_id_of(claim: Leaf, node: RecordNode) -> bool:
 
 
 def got_another_value(claim: Leaf, changed: Sequence[Leaf], old: ValuesByPath, participles: frozenset[str]) -> bool:
-    """Whether a changed field of the claim's name has another value; or changed figures, days or accounts of similar
-    names have other values, and none the claimed one: ``settled_amount`` for the ``amount`` of ``settle_claim``. A new
-    amount or day counts under any name: ``paid_cents`` for ``received_cents``. ``old``: the values before the call.
+    """Whether changed fields show another value than the claimed one: ``settled_amount=90`` for ``amount=100``.
+
+    A changed field with the claim's own path and another value does. So do changed figures, days and accounts, if one
+    differs from the claim and none equals it: those of similar names (without ``participles``), amounts and days that
+    were empty before (``old``) under any plain name, and accounts under any name but a payer's.
     """
     if any(leaf.names == claim.names and not has_claimed_value(claim, leaf) for leaf in changed):
         return True
@@ -156,13 +159,13 @@ def got_another_value(claim: Leaf, changed: Sequence[Leaf], old: ValuesByPath, p
 
 
 def adds_to_name(claim: Leaf, leaf: Leaf, participles: frozenset[str]) -> bool:
-    """Whether the field's name has all words of the claim's, or what the verb has done: ``rescheduled_to``."""
+    """Whether the field's name has all words of the claim's, or a participle of the verb: ``rescheduled_to``."""
     words = frozenset(words_of(leaf.name))
     return words.issuperset(words_of(claim.name)) or not words.isdisjoint(participles)
 
 
 def has_changed_by(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool:
-    """Whether the field changed by the claimed figure; by as much less, too, if the claim is not negative."""
+    """Whether the field changed by the claimed figure: from 100 to 70 or 130 for 30, but only to 70 for -30."""
     old_figure, new_figure = read_figure(old_values.get(leaf.path)), read_figure(leaf.value)
     if old_figure is None or new_figure is None:
         return False
@@ -175,32 +178,32 @@ def is_negative(claim: Leaf) -> bool:
 
 
 def is_amount_or_count(claim: Leaf) -> bool:
-    """Whether the claim is a figure, and its name says that it is an amount, a count or a measure: no ``line``."""
+    """Whether the claim is a figure whose name says that it is an amount, a count or a measure: not ``line=2``."""
     kind = kind_of_argument(claim.name, {}, claim.value)
     is_count = kind is ArgumentKind.QUANTITY and not may_hold_amount(claim.name, kind)
     return read_figure(claim.value) is not None and (kind is ArgumentKind.AMOUNT or is_count)
 
 
 def is_code(leaf: Leaf) -> bool:
-    """Whether a field holds a status, a key or a number of something, so that no figure moves it."""
+    """Whether a field is by its name a status or an identifier, to which no amount is added."""
     return is_identifying_name(leaf.name) or not STATUS_WORDS.isdisjoint(normalized_words(leaf.name))
 
 
 def is_distinctive(value: Json) -> bool:
-    """Whether a value is neither true nor false, and long enough that hardly another field has it by chance."""
+    """Whether a value is no boolean and no list, and too long (two characters) for a field to have it by chance."""
     return not isinstance(value, bool | list) and len(str(value).lstrip("-")) >= _FEWEST_MARKS
 
 
 def _without_words(leaf: Leaf, words: frozenset[str], claim: Leaf) -> Leaf:
-    """The field, its name without those of these words that the claim's lacks: ``settled_amount`` as ``amount``."""
+    """The field without ``words`` in its name, but for the claim's own words: ``settled_amount`` as ``amount``."""
     removable = words.difference(words_of(claim.name))
     words_left = [word for word in words_of(leaf.name) if word not in removable]
     return leaf._replace(names=(*leaf.names[:-1], "_".join(words_left))) if words_left else leaf
 
 
 def _are_plain_amounts_or_days(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether both are plain amounts, days or moments by their names and values: no balance or tax, and no day on which
-    the server did something, as ``modified_on``.
+    """Whether claim and field are both amounts, both days or both moments, and the field's name tells of nothing else:
+    no balance or tax, and no day on which the server did something, as ``modified_on``.
     """
     words = frozenset(words_of(leaf.name))
     kinds = {kind_of_argument(field.name, {}, field.value) for field in (claim, leaf)}
@@ -211,7 +214,7 @@ def _are_plain_amounts_or_days(claim: Leaf, leaf: Leaf) -> bool:
 
 
 def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool | None:
-    """Whether the field has the claimed figure, changed by it, or has the claimed day; None if it is neither."""
+    """Whether the field has the claimed figure or day, or changed by the figure; None if the two do not compare."""
     if read_figure(claim.value) is not None and read_figure(leaf.value) is not None:
         return has_claimed_value(claim, leaf) or has_changed_by(claim, leaf, old_values)
     day = leaf.value[:10] if isinstance(leaf.value, str) else None
@@ -221,13 +224,13 @@ def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> b
 
 
 def _account_key(value: Json) -> tuple[str, ...]:
-    """An account number as it is compared; empty for any other value."""
+    """An IBAN in the form in which IBANs are compared; empty for any other value."""
     is_account = isinstance(value, str) and kind_of_identifier(value) is IdentifierKind.IBAN
     return identifier_key(str(value)) if is_account else ()
 
 
 def _is_equal_in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
-    """Whether one value is the other in cents or percent, and a name or sign says which of them is."""
+    """Whether one figure is 100 times the other, and only that one is in cents or percent by its name or a ``%``."""
     claimed, shown = read_figure(claim.value), read_figure(leaf.value)
     if claimed is None or shown is None or not claimed:
         return False
@@ -246,6 +249,7 @@ def _is_percent(leaf: Leaf) -> bool:
 
 
 def _distinctive_stems(name: str) -> frozenset[str]:
+    """The stems of a name's words, without words such as ``new`` and without units, if others are left."""
     words = words_of(name)
     thing_words = [word for word in words if word not in _NEW_VALUE_WORDS] or words
     return frozenset(map(stem, [word for word in thing_words if word not in _UNIT_WORDS] or thing_words))
@@ -263,6 +267,6 @@ def _differ_only_by_id(name: str, other_name: str) -> bool:
 
 
 def _rate_likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:
-    """How many names their paths share from the end, then how near the field is to its record's top."""
+    """Greater for the likelier field: how many names both paths end with, then how near it is to its record's top."""
     pairs = zip(reversed(claim.names), reversed(leaf.names), strict=False)
     return sum(1 for _ in takewhile(lambda pair: words_of(pair[0]) == words_of(pair[1]), pairs)), -len(leaf.names)

@@ -61,7 +61,7 @@ class EarlierRecords:
 
 
 def find_changes(leaves: Sequence[Leaf], earlier: RecordNode | None) -> tuple[ValuesByPath, list[Leaf]]:
-    """The values of the earlier record by path, and the fields that are new or have another value now."""
+    """The earlier record's values by path (empty without one), and those of ``leaves`` that are new or changed."""
     old_values = {leaf.path: leaf.value for leaf in find_leaves(earlier.record)} if earlier else {}
     return old_values, [leaf for leaf in leaves if leaf.path not in old_values or old_values[leaf.path] != leaf.value]
 
@@ -71,7 +71,7 @@ def _id_fields_of(node: RecordNode) -> frozenset[str]:
 
 
 def _identify_node(node: RecordNode) -> tuple[tuple[str, ...], frozenset[str]]:
-    """What a record has alike in both reads: its place, and its own id or else all its id fields."""
+    """Equal for the same record in two reads: its place, and its own id or else all its id fields."""
     return node.place, _id_fields_of(node) if node.record_id is None else frozenset(
         {str(node.record_id).strip().casefold()}
     )

@@ -40,7 +40,7 @@ class WriteEvidence(NamedTuple):
     ``expect``: the fields that the operator expects; ``result``: the answer, None if none came. ``reader``: the tool of
     the read-back, empty without one; ``read_arguments``: its arguments; ``before``, ``after``: what it showed, None if
     nothing was read. ``row_reads``: the reads of a call whose rows have one each; ``before`` and ``after`` are then
-    lists, with an entry for each different read. ``row_field_names``: of one row, its own fields.
+    lists, with an entry for each different read. ``row_field_names``: of one row, the fields that only it sets.
     """
 
     tool: str
@@ -83,7 +83,8 @@ class ProofFinding(NamedTuple):
 
     ``shown``: the proof, as texts such as ``status=closed``; empty if it is not proved. ``rule``: the rule that proved
     it. ``shown_before``: the fields that the call set, as such texts, if all had their values before the call.
-    ``miscount``: how many more records than before show it, if these are not ``expected_count``.
+    ``miscount``: how many more records than before show it, if not ``expected_count``; 0 if none do. The reads
+    deny it if ``shows_other_values``: a field has another value, or what was to be made or deleted is not or still is.
     """
 
     shown: Sequence[str] = ()
@@ -130,7 +131,7 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
 
 
 def is_shown_before(evidence: WriteEvidence) -> bool:
-    """Whether the read before the call shows all that a row sets, or the status that the tool's verb leads to."""
+    """Whether the read before the call shows all that some row sets, or the status that the tool's verb leads to."""
     if evidence.before is None:
         return False
     as_read = evidence._replace(result=None, after=evidence.before)
@@ -199,7 +200,7 @@ class _ComparedReads:
         return len(records) > 1 and all(any(has_value_of(each, claim) for claim in self.claims) for each in records)
 
     def is_beside_named_item(self, node: RecordNode) -> bool:
-        """Whether the call names another record of the same list by a field that this one has, too: ``line=2``."""
+        """Whether the call means another item of the record's list: by ``line=2``, which just one of the others has."""
         earlier = self.earlier.find_earlier(node)
         others = (other for other in self.before.direct if earlier is None or other.record is not earlier.record)
         neighbours = [other for other in others if other.place == node.place]
@@ -246,7 +247,7 @@ def _contradicts_write(reads: _ComparedReads) -> bool:
 
 
 def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
-    """Finds records that are gone, and that the call names and was to remove, or to end so that no list has them."""
+    """Proves a call that removes or withdraws: the read before has a record of one of its ids, the read after none."""
     evidence, words = reads.evidence, reads.words
     may_remove = words.removes or words.verb in verb_states.WITHDRAWAL_VERBS
     if evidence.before is None or evidence.after is None or not may_remove:
@@ -285,7 +286,7 @@ def _has_id(node: RecordNode, name: str, value: Json) -> bool:
 
 
 def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
-    """Finds values of the call that a list of the record no longer has: ``remove_tag``, ``unassign_user``."""
+    """Proves a call that removes: a field or list of its record had a value of the call, and has it no more."""
     evidence, proofs = reads.evidence, list[str]()
     if evidence.before is None or evidence.after is None or not reads.words.removes:
         return ProofFinding()
@@ -305,7 +306,13 @@ def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
 
 
 def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
-    """Compares the records that existed before, or of which that is unknown."""
+    """set_limit(C-1, 50) is proved if C-1 shows limit=50 now, and did not before, and no field denies it.
+
+    Compares the records that were there before; an unchanged one only if the call means it (it is the only one, or has
+    an id of the call). Without a read before, only a record that the call means proves it, or for a row the one
+    line that has the row's values; and a row is proved only by a field that it sets itself. Without proof it says
+    whether a record showed all of it before, and whether one shows other values.
+    """
     is_read, row_names = reads.evidence.before is not None, reads.evidence.row_field_names
     made_line = [] if is_read or not row_names else _find_made_line(reads)
     nodes = made_line or reads.telling_records
@@ -327,8 +334,8 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
 
 
 def _find_made_line(reads: _ComparedReads) -> Sequence[RecordNode]:
-    """For a row of what was made: the one line that has all fields of this row alone, merged with those around it; an
-    empty list if there is none, or several, or if another row is equal.
+    """The one record inside others that has all values which only this row sets, merged with those around it; an empty
+    list if none or several have them, or if another row of the call is equal.
     """
     row_claims = [claim for claim in reads.claims if claim.name in reads.evidence.row_field_names]
     items = (node for node in (*reads.after.direct, *reads.after.within) if node.outer_records)
@@ -343,10 +350,11 @@ def _find_made_line(reads: _ComparedReads) -> Sequence[RecordNode]:
 
 
 class _ComparedRecord(NamedTuple):
-    """How one record shows the fields that the call set. ``new``: those that it shows only since the call;
-    ``shown_before``: those that it showed before, too; both by their names in the call.
+    """How one record shows the fields that the call set, ``{name in the call: field of the record}``: ``new`` since
+    the call, or ``shown_before``, too.
 
-    ``has_other_amount``: whether an amount, a day or an account is not shown, while another one is new.
+    ``lacks_field``: one is not shown. ``has_other_value``: the record has it with another value. ``has_other_amount``:
+    an amount, a day or an account is not shown, and a field that was empty has another one.
     """
 
     new: Mapping[str, Leaf]
@@ -408,11 +416,12 @@ def _find_claim_by_value(
 ) -> Leaf | None:
     """The changed field that shows the claim under another name; None if there is none, or several.
 
-    It has the claimed value now (``paid`` for an ``amount``), changed by the claimed figure (a ``balance`` less by it),
-    or belongs to an item that is new and has the claimed name; where other rows are about the record, too, nothing but
-    the last counts. Where the field of the claim's own name kept its value, a text or a day counts only in a field
-    whose name adds to the claim's (``next_plan``), and a figure only as what was added or taken. A figure that an edit
-    sets is shown by its own field alone, if there is one.
+    For ``amount=30`` it is ``paid``, which is 30 now, or else ``balance``, which was 100 and is 70. A field of a new
+    item that is known by the claimed value comes first, and is all that counts for an id, or if another row is about
+    the record. If the claim's own field (``own_leaf``) kept its value, a text or day counts only under a name that adds
+    to the claim's (``next_plan``), a figure only in a field that was empty or changed by it. None if only the own field
+    may show the claim: if the call gives its name as a value, or for a figure that an edit sets, or that was kept and
+    is no amount or count; and None if the claim names an item (``line=2``).
     """
     is_figure, is_measure = read_figure(claim.value) is not None, is_amount_or_count(claim)
     is_own = own_leaf is not None and own_leaf.name == claim.name
@@ -441,7 +450,7 @@ def _find_claim_by_value(
 
 
 def _find_new_record(reads: _ComparedReads) -> ProofFinding:
-    """Compares the records that did not exist before."""
+    """Proves a call by a record that was not there before (``_compare_new_record``), or gives the worst miscount."""
     if reads.evidence.before is None:
         return ProofFinding()
     nested = reads.after.within if reads.words.may_make_record else ()
@@ -478,7 +487,7 @@ def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding
 
 
 def _count_with_fields(subjects: CallSubjects, field_values: ValuesByPath, own_id: Json) -> int:
-    """How many records have these fields, and this own id, if it is not None."""
+    """How many of the subjects have these values by path and, unless it is None, this own id."""
     count = 0
     for node in (*subjects.direct, *subjects.within):
         values = {leaf.path: leaf.value for leaf in find_leaves(node.record)}
@@ -523,7 +532,9 @@ def _find_switched_field(reads: _ComparedReads) -> ProofFinding:
 
 
 def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf], ValuesByPath]]:
-    """Yields each earlier record's changed fields and former values, unless a field of the call got another value."""
+    """Yields, of each record that was there before, its changed fields and its former values by path; not of one that
+    another row is about, too, or in which a field of the call got another value.
+    """
     for node in reads.after.direct:
         earlier = reads.earlier.find_earlier(node)
         if earlier is None or reads.is_about_other_row(node) or reads.is_beside_named_item(node):

@@ -72,7 +72,7 @@ class PlannedWrite(NamedTuple):
 
 
 class PreparedCall(NamedTuple):
-    """A call that is ready to be sent, with what its read-back shows before it, and its ledger entry so far."""
+    """A call that is ready to be sent, with what its read-back shows before it, and its entry, None at first."""
 
     write: PlannedWrite
     tool: Tool
@@ -106,7 +106,9 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
 
 
 async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> LedgerEntry:
-    """Sends the call, unless something refuses it or an earlier sending is settled instead; returns its entry."""
+    """Sends the call, or settles an earlier sending in its place, and returns its entry. Raises ``NotSent`` if the call
+    is refused; a repetition by key, of which nobody knows whether it took hold, is then in doubt.
+    """
     ctx, call = write.ctx, write.call
     if call in write.plan.calls and await _is_being_compensated(ctx, write.plan):
         if entry is None:
@@ -149,7 +151,7 @@ async def _prepare_call(write: PlannedWrite, entry: LedgerEntry | None) -> Prepa
 
 
 async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, arguments: JsonObject) -> JsonObject:
-    """A notice's arguments, with its frozen sentence if that is needed. Raises ``NotSent``."""
+    """A notice's arguments, with the plan's sentence on unproved changes if one is unproved. Raises ``NotSent``."""
     ctx, plan, call = write.ctx, write.plan, write.call
     if not call.if_acknowledged:
         return arguments
@@ -163,7 +165,7 @@ async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, argum
 
 
 async def _read_state_before_json(write: PlannedWrite, entry: LedgerEntry | None) -> str:
-    """What the read-back shows before the call, as JSON; for a repetition by key, before the first sending."""
+    """What the read-back shows before the call, as JSON; for a repetition by key, what it showed the first time."""
     if entry is not None and is_resent_by_key(entry) and entry.before_json is not None:
         return entry.before_json
     if write.call.read_back is not None:
@@ -205,7 +207,7 @@ async def _send_until_connected(prepared: PreparedCall) -> LedgerEntry:
 
 
 async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
-    """One attempt at the call. The verdict is renewed first if the read before the call took so long that it is old."""
+    """One attempt at the call, before which an old verdict is renewed; its entry, ``SENDING`` if no answer came."""
     ctx, tool = prepared.write.ctx, prepared.tool
     await ctx.journal.check_may_go_on()
     await _renew_old_verdict(prepared.write)
@@ -242,6 +244,7 @@ async def _renew_old_verdict(write: PlannedWrite) -> None:
 
 
 async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
+    """Stores the call's entry as ``SENDING`` before it is sent; what is known of earlier attempts stays in it."""
     ctx, _, plan, call, _ = prepared.write
     open_seconds, entry_before = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds, prepared.entry
     was_archived = (
@@ -334,10 +337,10 @@ async def _refuse_before_required_calls(write: PlannedWrite) -> None:
 
 
 async def _refuse_out_of_sequence(write: PlannedWrite) -> None:
-    """Raises ``NotSent`` if a change before this one is not proved, and no operator let the plan continue.
+    """In a process with ``sequence``: raises ``NotSent`` if a change before this one, of this or an earlier plan, is
+    not proved, and no operator let the plan continue.
 
-    Changes of earlier plans count, too. One that had no effect may be made good: the same change, proposed again, takes
-    its place.
+    One that had no effect may be made good: the same change, proposed again, takes its place.
     """
     call = write.call
     if not write.progress.template.sequence or call.tool_class is not ToolClass.CHANGE:

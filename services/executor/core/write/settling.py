@@ -84,7 +84,7 @@ def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
 
 
 def _judge_unproved_rows(rows: Sequence[RowProof]) -> WriteJudgement:
-    """Notes for each row without proof why it has none; once, if no row is proved, and all for the same reason."""
+    """``UNVERIFIED``, with a note on each row without proof, or a single one if no row has any, all for one reason."""
     judgements = {
         _describe_row(place, row): _judge_unproved_row(row, finding)
         for place, (row, finding) in enumerate(rows, 1)
@@ -250,7 +250,7 @@ def was_shown_before(entry: LedgerEntry, zone: tzinfo = UTC) -> bool:
 
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
-    """What the read-back shows before the call; None if it needs the call's result, cannot be made or is unanswered."""
+    """What the read-back shows before the call, as ``read_state_after``; None also if it needs the call's result."""
     return await _make_read_back(ctx, call, await plan_results(ctx.store, plan))
 
 
@@ -277,6 +277,7 @@ async def _make_read_back(ctx: TurnContext, call: PlannedCall, results: Mapping[
 
 
 async def _make_single_read(ctx: TurnContext, call: PlannedCall, read: ReadBack, results: Mapping[str, Json]) -> Json:
+    """The read's answer, all pages of a list; ``[]`` if it is null or there is no such record; None if it fails."""
     reader = ctx.toolbox.find_tool(call.connection_id, read.tool)
     # The class of the reading tool may have changed.
     if reader is None or reader.tool_class is not ToolClass.READ:
@@ -308,7 +309,9 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
 
 
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
-    """Stores the server's answer before anything is concluded from it, so that a later attempt has it, too."""
+    """Stores the server's answer before anything is concluded from it; returns the entry. It is ``SENT``; for an error
+    ``DENIED``, or judged at once if no read can tell; for an agent's unfinished work see ``store_unfinished``.
+    """
     if answer.unfinished is not None:
         return await store_unfinished(ctx, entry, answer.unfinished)
     if not answer.is_error:
@@ -327,7 +330,7 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
 
 
 async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unfinished) -> LedgerEntry:
-    """Stores which of the agent's tasks the call is, and its question; without a question the agent is at work."""
+    """Stores the id of the agent's task and its question (``ASKED``); without one the agent works on (``SENDING``)."""
     replies = entry.agent.replies if entry.agent else 0
     if not unfinished.question:
         agent_before = entry.agent or AgentCall(task="")
@@ -392,11 +395,9 @@ def is_resent_by_key(entry: LedgerEntry | None) -> bool:
 
 
 def judge_before_resend(entry: LedgerEntry, now_json: str, zone: tzinfo = UTC) -> WriteJudgement | None:
-    """The judgement on a write that an operator wants sent again: verified, if a read now shows that it took effect
-    after all; in doubt, if a read shows it now and none had an answer when the operator decided. None if it may be
-    sent.
-
-    Only what a read shows beyond what the operator saw counts.
+    """The judgement on a write that an operator wants sent again, by what a read shows now (``now_json``): verified, if
+    it shows the write and did not when the operator decided; in doubt, if it shows it and no read had an answer then.
+    None if the write may be sent, or no operator wants it.
     """
     if entry.status is not WriteStatus.RESEND or entry.operator_decision is None:
         return None

@@ -82,8 +82,8 @@ def says_undone(leaf: Leaf) -> bool:
 
 
 def says_opposite(leaf: Leaf, verb: str) -> bool:
-    """Whether a status says "denied" after a verb that ends nothing, or "approved" after one that refuses; or, after
-    one that approves or refuses, only that it was "decided".
+    """Whether a present status says "denied" or the like after a verb that neither closes nor refuses, "approved" after
+    one that refuses, or only "decided" after one that approves or refuses.
     """
     words = words_of(leaf.name)
     if STATUS_WORDS.isdisjoint(words[-1:]) or not _WORDS_FOR_FORMER.isdisjoint(words):
