@@ -220,17 +220,17 @@ def _is_yes_or_no_result(fact: Fact) -> bool:
 
 
 def _progress_fingerprint(progress: Progress, tokens: Sequence[str]) -> str:
-    """The number of reads, figures and plans so far, and the answer's untraced figures, as one text to compare."""
+    """How many reads, figures and plans there are, and the answer's untraced figures: ``3/1/0/42``, to be compared."""
     dossier = progress.dossier
     counts = (len(dossier.facts), len(dossier.values), len(dossier.every_plan))
     return "/".join((*map(str, counts), *tokens))
 
 
 def why_not_answerable(text: str, ctx: TurnContext, dossier: Dossier) -> str:
-    """Why no part to find out can have an answer; empty if one may have.
+    """Why ``text`` can answer no part to find out; empty if it may answer one.
 
-    One may have if there is a text, unless the model has only made reads, without figures, plans and files, and each of
-    them failed. A read that found nothing has not failed.
+    An empty text answers none. Nor does any text if all that the model did was to read, there is no file, and each read
+    failed. A read that found nothing has not failed.
     """
     if not text.strip():
         return "none was given"

@@ -47,7 +47,7 @@ async def complete_answer(
     """The answered task, with the remarks below its answer and the parts that were not done.
 
     Both mappings are by part number. ``corrections``: what was wrong with calls that never entered a plan;
-    ``unnamed_ids``: those that a part lists and no call names. Raises ``Failed`` if there is no answer or a write is
+    ``unnamed_ids``: ids that a part lists and no call names. Raises ``Failed`` if there is no answer or a write is
     not settled, and ``Rejected`` if nothing was written and rules forbid the task's text.
     """
     if progress.dossier.answer is None:

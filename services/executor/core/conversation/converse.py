@@ -153,9 +153,7 @@ class Conversation:
                 return event
 
     async def add_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
-        """Adds the outcomes of the closed plan's calls, by call id, as the results of the model's calls. ``progress``:
-        after the plan.
-        """
+        """Answers the model's calls by the outcomes (by call id) of the closed plan. ``progress``: after the plan."""
         self._tracker.progress = progress
         closed_plan, self._closed_plan = self._closed_plan, None
         if closed_plan is None:
@@ -231,9 +229,7 @@ class Conversation:
         return await self._add_and_close_if_complete(dispatch.proposed, is_cut=reply.is_cut)
 
     def _uncut_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
-        """The complete calls of a reply: of one that was cut off, without the last. It has none if it was cut off
-        before ``understand``.
-        """
+        """The reply's calls; of one that was cut off all but the last, or none if ``understand`` was not called yet."""
         if not reply.is_cut:
             return reply.tool_uses
         complete_uses = reply.tool_uses[:-1]
@@ -261,9 +257,7 @@ class Conversation:
         return dispatch
 
     async def _check_proposals(self, dispatch: ReplyDispatch) -> None:
-        """Checks the writes that the reply proposes. If an argument has no source, reads the records that the calls
-        name and checks again.
-        """
+        """Checks the proposed writes; if an argument has no source, reads the records they name and checks again."""
         key = f"{self.reply_key}:sought"
         if dispatch.was_heard:
             if self.ctx.journal.get_from_earlier_attempt(key) is not None:
@@ -426,9 +420,7 @@ class Conversation:
         return True
 
     async def _answer_by_strategy(self) -> bool:
-        """Lets the strategy write the answer of a finished task in place of a last reply; False if it does not, or a
-        figure has no source.
-        """
+        """Has the strategy write a finished task's answer; False if it writes none, or a figure has no source."""
         self._has_outcomes = False
         self._update_progress()
         ledger = await self.ctx.store.read_ledger()

@@ -177,9 +177,7 @@ class ReplyDispatch:
         return f"{self._key}:tool:{self._place_by_use_id[use.id]}"
 
     async def _read_or_explain(self, place: int, ref: str, refused_reads: Mapping[str, str]) -> Fact | str:
-        """The fact that was read, or the reason why it was not. ``refused_reads``: by call id, the reasons for reads
-        that are not in the journal yet.
-        """
+        """The fact that was read, or why it was not. ``refused_reads``: reasons by call id for reads not yet stored."""
         use, tool = self._reads[place]
         if tool is None:
             return self._reader.find_fact(ref) or f"Not called: {use.name} is not there any more."

@@ -1,6 +1,4 @@
-"""The executor's own tools: ``understand``, ``calculate``, ``look``, ``leave_part``, a question to the policy, and
-``find_tools``. None calls a tool server.
-"""
+"""The executor's own tools (``understand``, ``calculate``, ``look`` and others), none of which calls a tool server."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -65,9 +63,7 @@ _PART_ARGUMENT = "part"
 
 
 def is_conditional(text: str) -> bool:
-    """Whether a text states a condition, or speaks of things that may not exist, such as "every open claim" or "those
-    who paid".
-    """
+    """Whether a text states a condition, or speaks of what may not exist: "every open claim", "those who paid"."""
     return has_condition(text) or _WORD_OF_OPEN_SELECTION.search(text) is not None
 
 
@@ -150,9 +146,7 @@ class LocalTools:
         )
 
     async def _leave_part(self, call: _LocalCall) -> Json:
-        """Marks a part as left, because a result shows that its condition does not hold, or because its question has no
-        answer.
-        """
+        """Marks a part as left: a result shows that its condition does not hold, or its question has no answer."""
         part, because = self._find_named_part(call), str(call.arguments.get("because", "")).strip()[:_LONGEST_REASON]
         if part is None:
             raise ValueError("name a part of the task")
@@ -202,9 +196,7 @@ class LocalTools:
         return next((part for part in self.progress.dossier.parts if part.number == number), None)
 
     def _mark_part_left(self, part: PartOfTask, because: str) -> JsonObject:
-        """Stores why a part is left. Returns a note for the model if neither the part, the task nor its practice world
-        states a condition.
-        """
+        """Stores why a part is left. Returns a note for the model if no text of the task states a condition."""
         self.unmet[part.number] = because
         practice = self.ctx.record.request.practice
         texts = (part.quote, self.ctx.task, practice.instructions if practice else "")

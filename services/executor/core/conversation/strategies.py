@@ -95,8 +95,8 @@ _ASK_TO_SYNTHESIZE = (
 class SingleDraft:
     """The strategy ``fsm``: every reply is used as it is. The other strategies derive from this class.
 
-    ``extra_calls``: how many further model calls the last reply took. ``open_parts``: the parts to be done that have no
-    call yet.
+    ``extra_calls``: how many further model calls the last reply took. ``open_parts``: the numbers of the parts to be
+    done that have no call yet.
     """
 
     def __init__(self) -> None:
@@ -127,8 +127,8 @@ class SingleDraft:
         share: BudgetShare,
         earlier_request: ModelRequest | None = None,
     ) -> ModelReply | None:
-        """A reply to a request outside the conversation. None if it is incomplete or cannot be had; that is journaled
-        for later attempts.
+        """A reply to a request outside the conversation, stored as ``step``. None if it is cut off, or no model
+        answers; the latter is noted under ``key``, so that no later attempt asks.
         """
         if ctx.journal.get(f"{key}:away") is not None:
             return None
@@ -142,9 +142,7 @@ class SingleDraft:
 
 
 class FivePhases(SingleDraft):
-    """The strategy ``five_phase``: PLAN with the first reply, GATHER with the second, SYNTHESIZE, and ARTIFACT in place
-    of the last reply.
-    """
+    """The strategy ``five_phase``: PLAN, GATHER, SYNTHESIZE by the first three replies; ARTIFACT replaces the last."""
 
     def text_after_results(self, replies: int) -> str:
         return {1: _ASK_TO_NAME_READS, 2: _ASK_TO_SYNTHESIZE}.get(replies, "")
@@ -190,7 +188,7 @@ class TwoDrafts(SingleDraft):
         return merged_draft or reply
 
     def _is_decisive(self, reply: ModelReply, talk: MessageHistory) -> bool:
-        """Whether the reply gives every part its calls, or is the answer. A text while proposals wait is not."""
+        """Whether the reply is the answer, or proposes writes for all open parts (any, if at most one part is open)."""
         proposals = _list_write_uses(reply, self._ctx)
         if not proposals:
             return not (reply.tool_uses or talk.has_calls_waiting)

@@ -1,6 +1,4 @@
-"""What the first reply says of a task (its parts, the form of its answer, its process), and the choice of process and
-strategy.
-"""
+"""What the first reply says of a task (parts, form of the answer, process), and the choice of process and strategy."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -66,9 +64,7 @@ _UNDERSTAND_SCHEMA: dict[str, JsonValue] = {
 
 
 class Understanding(NamedTuple):
-    """The content of the model's ``understand`` call. ``process``: the name as the model wrote it; ``problems``: faults
-    to tell the model.
-    """
+    """The content of an ``understand`` call. ``process``: as the model wrote it; ``problems``: faults it is told of."""
 
     parts: tuple[PartOfTask, ...]
     process: str
@@ -143,8 +139,8 @@ _MOST_SENTENCES = 3
 
 
 def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
-    """Up to three sentences of the task that no part quotes whole: each is a request and names something that no part
-    names.
+    """Up to three requests of the task that no part takes up: sentences that no part quotes whole, and that have an
+    identifier (such as ``PO-7``) which no part has.
 
     A request begins with a verb or is a question; other sentences only inform. ``tools``: tool names, whose verbs
     count, too.
@@ -175,8 +171,9 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
 
 
 def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_tools: Collection[str]) -> tuple[str, ...]:
-    """The sentences that name an identifier which no part, no read and no planned call names. Of a sentence that a part
-    quotes only in part, also one that no planned call names, in a clause that begins with a writing tool's verb.
+    """Those of the ``sentences`` about which nothing was done. Such a sentence has an identifier that no part, no read
+    and no planned call has. Or a part quotes only some of it, and an unquoted clause that begins with the verb of a
+    writing tool has an identifier that no planned call has.
     """
     planned_ids = {
         key for plan in dossier.every_plan for call in plan.calls for key in _find_identifiers(call.arguments_json)
@@ -194,7 +191,9 @@ def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_too
 
 
 def _list_orders_beside(sentence: str, parts: Sequence[PartOfTask], verbs: Collection[str]) -> Iterator[str]:
-    """Yields the clauses of a sentence that no part quotes, beside one that a part does, and that begin with a verb."""
+    """Yields what a sentence orders beside what parts quote of it: its unquoted clauses that begin with one of the
+    ``verbs``. Nothing if no part quotes any of it.
+    """
     unquoted = sentence
     for part in parts:
         unquoted = unquoted.replace(part.quote.strip(" .!?;"), ";")
@@ -322,8 +321,8 @@ def with_process(ctx: TurnContext, progress: Progress) -> TurnContext:
 
 
 def learned_sections_of_process(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
-    """The prompt sections of what was learned of tasks of this process, without those that the first message had; may
-    be empty.
+    """What was learned of tasks of this process, as ``{"known": {section name: content}}``, without sections that the
+    first message had; empty for ``general``, or if nothing is new.
     """
     if progress.process_type == GENERAL.process_type:
         return {}

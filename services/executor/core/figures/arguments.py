@@ -39,7 +39,9 @@ _MOST_WORDS_OF_DATA = 6  # a longer text is prose
 class ArgumentHints(NamedTuple):
     """What an argument's name and schema say of its value: its kind, its unit, and the form of its number.
 
-    ``is_signed``: it is a difference, and below 0 where something is taken off.
+    ``is_in_minor_units``: in cents or the like; ``is_in_major_units``: its name has a currency code.
+    ``is_plain_money``: its name says money (``total``), so no percentage fits. ``is_signed``: it is a difference, which
+    may be below 0.
     """
 
     kind: ArgumentKind = ArgumentKind.OTHER
@@ -304,7 +306,7 @@ class EnclosingRecord(NamedTuple):
 
 
 class ReadField(NamedTuple):
-    """One scalar of a read's answer. ``parent`` and ``name`` make up its path.
+    """One scalar of the answer to the read ``fact_id``. ``parent`` and ``name`` make up its path.
 
     ``is_free``: it is within somebody's text. ``is_whole``, for the result of a search: the value that was searched for
     is the field's whole value.
@@ -437,7 +439,7 @@ def _identify_record(item: JsonObject, path: str, name: str, tool_words: ToolWor
 
 
 def _rate_identifier(key: str, tool_words: ToolWords) -> int:
-    """How surely an id is that of what a tool is about: ``standing_order_id`` for ``list_standing_orders``."""
+    """How surely (0 to 3) an id is that of what a tool is about: ``standing_order_id`` for ``list_standing_orders``."""
     subject = nouns_of_identifier(key, frozenset())
     return 2 * (subject == tool_words.nouns) + (tool_words.head in subject)
 

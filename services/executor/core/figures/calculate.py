@@ -262,7 +262,10 @@ LOOK = define_local_tool(
 
 
 def select_rows_for_model(arguments: JsonObject, facts: Sequence[Fact], today: date = date.min) -> Json:
-    """The rows that the model asks for, as many as fit, and a note on the rest. Raises ``CannotCalculate``."""
+    """What the model asks to see: ``{rows, matching}`` (how many there are, and how many meet the conditions), and
+    unless it only counts, ``shown`` (rows, as many as fit) or ``values`` (the different ones of a field), with a
+    ``note`` on the rest. Raises ``CannotCalculate`` for an unknown reference, path or field.
+    """
     try:
         fact, cells = _find_fact_and_rows(arguments, facts)
         rows = _filter_rows(cells, arguments.get("where"), today)

@@ -185,7 +185,7 @@ class MadeToolResults:
 
 
 def parse_made_tool_outcome(text: str) -> MadeToolOutcome:
-    """The sandbox's output as an outcome: a plain decimal of at most a certain length, or an error."""
+    """The sandbox's output as an outcome; an error if it is no decimal, or one of too many digits."""
     try:
         number = Decimal(text[:_LONGEST_RESULT])
     except ArithmeticError:

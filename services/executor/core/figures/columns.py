@@ -204,8 +204,8 @@ def drop_empty_cells(column: ListColumn) -> ListColumn:
 
 
 def require_one_currency(columns: Sequence[ListColumn], operation: str) -> str:
-    """The one currency of all amounts; empty if none is named. Raises ``CannotCalculate`` if they differ, except where
-    exchange rates are multiplied.
+    """The one currency of all amounts; empty if none is named, or several fit. If none fits all, raises
+    ``CannotCalculate``; a product or share may be of two currencies, and then has none.
     """
     cells = [cell for column in columns for cell in column.cells]
     hints = dict.fromkeys(hint for cell in cells for hint in _currency_hints(cell))
@@ -324,7 +324,9 @@ CONDITION_SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMP
 
 
 def parse_condition(text: str) -> tuple[str, str, str | None]:
-    """The field, the sign and the literal of a written condition; raises ``ValueError``."""
+    """Field, sign and literal of a condition such as ``status = 'open'``; the literal of an unquoted ``null`` is None.
+    Raises ``ValueError`` if the text is no condition.
+    """
     match = _CONDITION_PARTS.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is no condition such as amount>100")
@@ -373,9 +375,7 @@ def evaluate_condition(values: Sequence[Json], sign: str, against: Sequence[Json
 
 
 def are_equal_values(value: Json, counterpart: Json, order: DateOrder = "", *, is_case_sensitive: bool = False) -> bool:
-    """Whether two values are equal as numbers, dates, truth values or words. If ``is_case_sensitive``, two empty values
-    are not equal either.
-    """
+    """Whether two values are equal as numbers, dates, truths or words. Empty ones are, unless ``is_case_sensitive``."""
     if is_empty_value(value) or is_empty_value(counterpart):
         return is_empty_value(value) and is_empty_value(counterpart) and not is_case_sensitive
     ordering = compare_values(value, counterpart, order)

@@ -677,9 +677,7 @@ def _read_days(text: str) -> tuple[date, ...]:
 
 
 def read_whole_days(value: Json) -> frozenset[date]:
-    """The days that a text can be, two if day and month may be swapped; empty for anything else, and for a text with a
-    time of day other than midnight.
-    """
+    """As ``read_possible_dates`` of a text without a time of day, or with midnight; empty for any other value."""
     text = _MIDNIGHT.sub("", value.strip()) if isinstance(value, str) else ""
     if ":" in text:
         return frozenset()

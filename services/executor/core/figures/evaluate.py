@@ -82,7 +82,7 @@ def evaluate_value(finder: OperandFinder, value: NamedValue, made_tools: MadeToo
 def recheck_figures(
     values: Sequence[NamedValue], sources: OperandSources, made_tools: MadeToolResults = NO_MADE_TOOLS
 ) -> dict[str, str]:
-    """By name, a sentence on each value that is not what its operands give, or rests on such a value."""
+    """As ``{value name: sentence}``, the values that differ from what their operands give, or rest on such a value."""
     sentences: dict[str, str] = {}
     finder = OperandFinder(sources)
     for value in values:
@@ -277,9 +277,10 @@ def _compute_groups(call: CalculationCall, by: str, made_tools: MadeToolResults)
 
 
 def _common_currency_or_unit(kind: str, by_group: Mapping[str, str]) -> str:
-    """The currency or unit of all groups; empty if not all have it, or each currency is a group of that name.
+    """The currency or unit (``kind``) that all groups have; empty if some groups have it and others have none, or if
+    the rows are grouped by currency (a group "EUR" of amounts in EUR). ``by_group``: of each group, by its name.
 
-    Raises ``CannotCalculate`` for groups that differ in it: what comes next would add or compare them.
+    Raises ``CannotCalculate`` for any other groups that differ in it: what comes next would add or compare them.
     """
     names = sorted({*filter(None, by_group.values())})
     if len({*by_group.values()}) == 1:

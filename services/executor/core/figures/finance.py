@@ -173,9 +173,7 @@ def _present_value(factor: Decimal, flows: Figures) -> Decimal:
 
 
 def _internal_rate_of_return(*flows: Decimal) -> Decimal:
-    """The one rate in percent, from -99 to 1000, at which the flows' present value is 0; raises ``CannotCalculate``
-    where none or several fit.
-    """
+    """The rate in percent (-99 to 1000) of present value 0; raises ``CannotCalculate`` if none or several fit."""
     if len(flows) > _MOST_FLOWS:
         raise CannotCalculate(f"at most {_MOST_FLOWS} flows, not {len(flows)}")
     step = (_HIGHEST_RATE - _LOWEST_RATE) / _RATE_STEPS

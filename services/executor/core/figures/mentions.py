@@ -341,7 +341,9 @@ def _find_moments_from_now(
 
 @lru_cache(maxsize=64)  # a task's text is asked about by each operand
 def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[str, ...]]:
-    """The numbers that a text states, with their notations; an ambiguous ``1.234`` under both possible values."""
+    """The numbers that a text states, as ``{number: notations}``. ``1.234`` in a German text stands under the value
+    that it has in English, and as plain digits under 1234.
+    """
     notations_by_number: dict[Fraction, dict[str, None]] = {}
     for mention in _find_mentions_on_day(text, today).numbers:
         if not (mention.text.casefold() == "one" and mention.is_small_number_word):
@@ -359,9 +361,7 @@ def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[s
 
 @lru_cache(maxsize=64)
 def find_stated_days(text: str, today: date) -> frozenset[date]:
-    """The days that a text states: of a longer period its first, its last, and the day after it; of
-    "two days before 4 March" also 4 March.
-    """
+    """The days in a text; of a period the first, last and the day after; of "two days before 4 March" also 4 March."""
     periods = [
         period
         for mention in _find_mentions_on_day(text, today).dates

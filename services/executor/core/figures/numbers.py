@@ -158,7 +158,9 @@ def is_rounding_of(number: Decimal, exact: Fraction) -> bool:
 
 
 def list_roundings(number: Decimal) -> list[Decimal]:
-    """The number rounded to fewer decimal places, at least one: a half up, and to the even digit."""
+    """The number rounded to each smaller count of decimal places, down to one, with halves up and to the even digit: of
+    2.345 these are 2.3 (twice), 2.35 and 2.34. Empty if it has fewer than two places.
+    """
     steps = (Decimal(1).scaleb(-count) for count in range(1, -int(number.as_tuple().exponent)))
     return [number.quantize(step, mode, _WIDE_CONTEXT) for step in steps for mode in (ROUND_HALF_UP, ROUND_HALF_EVEN)]
 

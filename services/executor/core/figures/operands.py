@@ -203,7 +203,9 @@ def describe_fields(cells: Sequence[Cell]) -> str:
 def select_rows_by_condition(
     cells: list[Cell], values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder, today: date
 ) -> list[Cell]:
-    """The rows whose value stands in the relation ``sign`` to its counterpart in ``against``."""
+    """The rows (``cells``) whose value stands in the relation ``sign`` to its counterpart in ``against``; for
+    ``overdue`` those whose value is a due date before ``today``, and that are not paid.
+    """
     if sign == OVERDUE:
         return [cell for cell, value in zip(cells, values, strict=True) if _is_overdue(cell, value, order, today)]
     return [*compress(cells, evaluate_condition(values, sign, against, order))]
@@ -224,9 +226,7 @@ _DAYS_FROM_TODAY = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
 
 
 class OperandSources(NamedTuple):
-    """Where operands may come from. ``texts``: the task and the user's earlier turns; ``today``: the task's day in its
-    ``zone``.
-    """
+    """Where operands come from. ``texts``: the task and the user's earlier turns; ``today``: the day in ``zone``."""
 
     facts: Sequence[Fact] = ()
     values: Sequence[NamedValue] = ()

@@ -97,7 +97,9 @@ class CalculationCall(NamedTuple):
 
 
 class CalculationOperation(NamedTuple):
-    """What an operation takes and computes. ``arguments``: in order; the last ends in ``...`` if it may repeat."""
+    """What an operation takes and computes. ``arguments``: their names in order, as one text; ``name...`` may repeat,
+    and ``[name]`` may be missing: ``date, days, [holiday...]``.
+    """
 
     arguments: str
     compute: Callable[[CalculationCall], OperationResult]
@@ -112,7 +114,11 @@ _Compute = Callable[[CalculationCall], OperationResult]
 def _register_operation(
     names: str, arguments: str, *, takes_lists: bool = False, takes_currency: bool = False
 ) -> Callable[[_Compute], _Compute]:
-    """A decorator that registers a function as the implementation of these operations."""
+    """A decorator that registers a function as the implementation of several operations.
+
+    ``names``: the operations, separated by spaces. ``arguments``: what each of them takes, separated by commas (see
+    ``CalculationOperation``): ``"increase_by_percent decrease_by_percent", "base, percent"``.
+    """
 
     def register(compute: _Compute) -> _Compute:
         operation = CalculationOperation(arguments, compute, takes_lists, takes_currency)
@@ -194,7 +200,9 @@ _CHOSEN_ARGUMENTS = frozenset({"part number", "month", "period", "year", "trials
 
 
 def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
-    """The numbers that need no source as this operand: the 12 months of a year, the 3 of "the third of five"."""
+    """The numbers that need no source as the operand at ``place`` (from 0): 12 in a product (months a year), 1 to 1,200
+    as a "part number" ("the third of five").
+    """
     if operation not in CALCULATORS:
         return _SOURCELESS.get(operation, frozenset({0}))
     name = _argument_name_at(operation, place)
@@ -204,7 +212,7 @@ def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
 
 
 def takes_percent(operation: str, place: int) -> bool:
-    """Whether the operand at this place is a share, so that 0.2 may stand for the task's 20 %."""
+    """Whether the operand at ``place`` (from 0) may be a share, so that 0.2 may stand for the task's 20 %."""
     if operation in CALCULATORS:
         return "%" in _argument_name_at(operation, place)
     is_percent = operation in ("percentage", "increase_by_percent", "decrease_by_percent")
@@ -222,9 +230,7 @@ def _to_decimal(number: Number) -> Decimal:
 
 
 def to_result_decimal(number: Fraction) -> Decimal:
-    """A fraction as a decimal: exact if it terminates, else rounded half up to six places. Raises ``CannotCalculate``
-    if it has too many digits.
-    """
+    """A fraction as a decimal, exact or rounded half up to six places. Raises ``CannotCalculate`` if it is too long."""
     try:
         return _EXACT_CONTEXT.divide(Decimal(number.numerator), Decimal(number.denominator))
     except Inexact:
@@ -267,7 +273,7 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
 
 
 def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decimal:
-    """The value padded to the most places of the numbers, at most two: 0.10 + 0.20 is 0.30; never a fraction."""
+    """The value padded to the most places of the numbers, at most two: 0.10 + 0.20 is 0.30; for fractions unpadded."""
     result = to_result_decimal(value)
     if any(isinstance(number, Fraction) for number in numbers):
         return result
@@ -370,7 +376,7 @@ def _count_distinct_cells(call: CalculationCall) -> OperationResult:
 
 @_register_operation("which_has_most which_has_least", "figure of rows", takes_lists=True)
 def _find_extreme_row(call: CalculationCall) -> OperationResult:
-    """The name of the row with the least or the most; rows with the same value are named in the note."""
+    """The field that names the row with the most or least. The note has that figure, and other rows with the same."""
     cells = call.cells()
     if not cells:
         raise CannotCalculate(f"{call.operation}: no row meets the conditions")
@@ -405,7 +411,7 @@ def _name_row(cell: Cell, call: CalculationCall) -> Json:
 
 
 def _build_field_result(value: Json, note: str, order: DateOrder) -> OperationResult:
-    """A row's field as a result of its own type."""
+    """A row's field as a result: a truth value, a number, a date if it can be read as one day only, else a text."""
     if isinstance(value, bool | int | Decimal):
         return OperationResult(value if isinstance(value, bool) else Decimal(value), note=note)
     days = read_possible_dates(value)

@@ -75,7 +75,7 @@ def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> b
 
     A number within a longer code, date or phone number does not count. A negative number of the text counts for the
     positive value, not the reverse. An amount in minor units (123450 for 1,234.50) counts where the hints say so, or
-    the value is an integer that cannot mean anything else.
+    where the argument takes integers and the text's amount is none.
     """
     if value is None or isinstance(value, dict | list):
         return False
@@ -584,7 +584,9 @@ Calculated = Decimal | str
 
 @dataclass(frozen=True)
 class TraceSources:
-    """All that an argument may come from. ``now`` is an aware time in the requester's zone."""
+    """All that an argument may come from. ``now``: an aware time in the requester's zone. ``earlier``: the user's
+    earlier turns. ``calculated``: figures, days and texts by the name of their value.
+    """
 
     task: Mentions
     facts: FactsIndex
@@ -692,8 +694,8 @@ def _is_in_schema(value: Json, schema: JsonObject) -> bool:
 
 
 def _is_valid_source(origin: ReadField, name: str, kind: ArgumentKind) -> bool:
-    """Whether a field is a source for an argument of this name and kind: it holds nothing else, and an id is no amount
-    and no quantity.
+    """Whether a field is a source for an argument of this name and kind: it holds the value alone, and is not of an
+    unsuitable kind, such as an id for an amount. A quantity is an id only if it is an integer under a fitting name.
     """
     if not origin.is_whole or origin.kind is not ContentKind.STRUCTURED:
         return False

@@ -23,7 +23,9 @@ class BadSpec(NoToolMade):
 
 
 class CalculatorSpec(NamedTuple):
-    """What a missing calculator must compute. ``by_words``: words that always mean the same calculation need it."""
+    """What a missing calculator must compute: ``purpose`` defines it, and the last of ``arguments`` ends in ``...`` if
+    it may repeat. ``by_words``: the task's own words define it, so only a tool with the same purpose will do.
+    """
 
     name: str
     purpose: str
@@ -248,7 +250,7 @@ _MEASURE = re.compile(
 
 
 def specs_in_formulas(text: str) -> Iterator[CalculatorSpec]:
-    """Yields a specification for each formula in a text."""
+    """Yields a specification for each formula in a text: of "margin = price - cost" for ``margin(price, cost)``."""
     for match in _FORMULA.finditer(text.translate(_SIGNS)):
         terms = _longest_expression(_TOKEN.findall(match["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(terms)))
@@ -258,7 +260,7 @@ def specs_in_formulas(text: str) -> Iterator[CalculatorSpec]:
 
 
 def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
-    """Up to three calculators that the task's words need and that are missing; those of its own formulas come first."""
+    """Up to three calculators that the text asks for: by its formulas, then by names of measures, as the median."""
     specs: dict[str, CalculatorSpec] = {}
     for spec in specs_in_formulas(text):
         specs.setdefault(spec.name, spec)
@@ -270,7 +272,7 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
 
 
 def _longest_expression(parts: list[str]) -> str:
-    """The longest beginning of the parts that is a complete expression. The rest belongs to the sentence."""
+    """The longest beginning of the tokens that is a complete expression, as text; empty if there is none."""
     complete_length, depth, wants_term = 0, 0, True
     for place, part in enumerate(parts, 1):
         is_term = part not in "+-*/^()" and part != "**"

@@ -49,7 +49,9 @@ T = TypeVar("T")
 
 
 async def compute_with_made_tools(ctx: TurnContext, key: str, runs: MadeToolResults, compute: Callable[[], T]) -> T:
-    """Runs the made tools that ``compute`` needs, then returns its result. ``key``: the prefix of the journal keys."""
+    """The result of ``compute``, which is called again after each made tool that it lacked has run (its outcome goes
+    into ``runs``). ``key``: the prefix of the journal keys.
+    """
     while True:
         try:
             return compute()
@@ -58,7 +60,7 @@ async def compute_with_made_tools(ctx: TurnContext, key: str, runs: MadeToolResu
 
 
 async def run_in_sandbox(sandbox: Sandbox, call: MadeToolRun) -> MadeToolOutcome:
-    """Runs one call in a fresh sandbox; raises ``SandboxUnavailable``."""
+    """Runs one call in a fresh sandbox. If the code fails, the outcome says why. Raises ``SandboxUnavailable``."""
     text = render_program(call.tool.code, call.tool.name, call.tool.arguments)
     try:
         return parse_made_tool_outcome(await sandbox.run(text, call.figures))
@@ -104,7 +106,7 @@ class _FoundTools(Contract):
 
 
 async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tuple[Progress, MadeToolResults]:
-    """The progress with a note on made tools, and the tools: stored ones and those made now."""
+    """The progress with a note on the made tools that the task needs, and these tools: stored before, or made now."""
 
     async def find() -> str:
         if isinstance(ctx.ports.sandbox, NoSandbox):  # no model is asked for a program that nothing here could run
@@ -154,8 +156,8 @@ class _ToolMaker:
             return ()
 
     async def _find_missing_calculators(self, newest: dict[str, MadeTool]) -> tuple[CalculatorSpec, ...]:
-        """The calculators that the task lacks: found by its words, at no cost; otherwise, for a longer task, asked of a
-        model.
+        """The calculators that the task lacks, by its words; if those name none and the task has at least 100
+        characters, by what a model says. ``newest``: the stored tools by name, which the model is told.
         """
         specs = missing_calculators(self._ctx.task)
         if specs or len(self._ctx.task) < _SHORTEST_TASK:
@@ -238,8 +240,8 @@ _FEWEST_DECIMAL_PLACES, _FEWEST_DIGITS = 2, 4
 
 
 def require_useful_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
-    """The test cases; raises ``NoToolMade`` unless they can prove something: they are neither too few nor too many, all
-    differ, not all have one result, and the function takes their inputs.
+    """The test cases; raises ``NoToolMade`` unless they can prove something: there are three to eight, their inputs
+    differ and fit the function, and not all expect the same result.
     """
     if not FEWEST_CASES <= len(cases) <= MOST_CASES:
         raise NoToolMade(f"{FEWEST_CASES} to {MOST_CASES} cases are needed, and there are {len(cases)}")
@@ -258,8 +260,8 @@ def require_useful_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tup
 
 
 def matches_expected(result: Decimal, expected: Decimal) -> bool:
-    """Whether the result equals the expected one. An expected value of at least two places and four digits may be the
-    result rounded half up.
+    """Whether the result equals the expected one, or rounds (half up) to it; the latter only if the expected one has at
+    least two decimal places and four digits: 33.333 matches 33.33, and not 33.3.
     """
     if result == expected:
         return True
@@ -312,7 +314,11 @@ class _CasesAnswer(BaseModel):
 async def ask_missing_calculators(
     ctx: TurnContext, key: str, calculators: str, stored_tools: list[Json]
 ) -> tuple[CalculatorSpec, ...]:
-    """Asks a model which calculators the task lacks; at most two. Raises ``NoToolMade``."""
+    """The calculators that the task lacks, by what a model says; at most two. Raises ``NoToolMade``.
+
+    The model is shown what exists: ``calculators``, the built-in ones with their arguments as text, and
+    ``stored_tools``, the tenant's made tools as ``{name, arguments, definition}``.
+    """
     sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": stored_tools}
     request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
     answer = await _ask_model(ctx, key, request, _SECONDS_FOR_GAPS, _GapList)
@@ -340,8 +346,8 @@ async def ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -
 
 
 def _build_general_spec(gap: _GapDescription, task: str) -> CalculatorSpec:
-    """A specification from the model's description that has nothing of this task in it, since later tasks are shown it.
-    Raises ``BadSpec``.
+    """The specification that the model describes. Later tasks are shown it, so this raises ``BadSpec`` for a protected
+    value, and for a figure or identifier of this task that is longer than two characters.
     """
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))

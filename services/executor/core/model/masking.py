@@ -169,9 +169,7 @@ class _FoundValues(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _find_protected_values(text: str) -> _FoundValues:
-    """The protected values of a text, and its words that look like placeholders; cached because the same texts recur in
-    each request.
-    """
+    """A text's protected values, and its words that look like placeholders; cached, as texts recur in each request."""
     return _FoundValues(protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
@@ -239,9 +237,7 @@ def _mask_block(block: Block, mask: _Mask) -> Block:
 
 
 def _mask_tools(tools: tuple[ToolDefinition, ...], masked_values: _MaskedValues) -> tuple[ToolDefinition, ...]:
-    """The tools with masked values. Tools without such values are returned as the same objects, so that caches by
-    identity apply.
-    """
+    """The tools with masked values; the same objects if nothing is masked, so that caches by identity apply."""
     mask = masked_values.make_mask()
     if not masked_values.names or not mask.may_occur_in(_words_of_tools(tools)):
         return tools
@@ -287,9 +283,7 @@ def _restore_text(text: str, masked: MaskedRequest) -> str:
 
 
 def _escape_for_context(value: str, text_before: str) -> str:
-    """The value escaped for its place: inside a JSON string, or a JSON string inside another, as the last quote in
-    ``text_before`` shows.
-    """
+    """The value escaped as often as JSON strings are nested at its place, which the last quote before it shows."""
     open_quote = _IN_STRING.search(text_before)
     for _ in range((len(open_quote[1]) + 1).bit_length() if open_quote else 0):
         value = _escape_json(value)

@@ -1,6 +1,4 @@
-"""Asks a model. Each call is reserved in the budget, masked and journaled; an unusable structured answer is asked for
-again.
-"""
+"""Asks a model: each call is reserved in the budget, masked and journaled; an unusable answer is asked for again."""
 
 import asyncio
 import hashlib
@@ -80,9 +78,7 @@ class Payment:
         is_cheaper: bool = False,
         last_request: ModelRequest | None = None,
     ) -> None:
-        """``is_cheaper``: the call uses a lower tier than its state normally does. ``last_request``: the last answered
-        one of the same history.
-        """
+        """``is_cheaper``: on a lower tier than usual. ``last_request``: the last answered one of the same history."""
         self._journal, self._daily, self._task = ctx.journal, ctx.ports.daily, ctx.record.task_id
         self._key, self._request, self._share, self._is_cheaper = key, request, share, is_cheaper
         self._size = request_size(request, last_request)
@@ -124,9 +120,7 @@ class Payment:
         return settlement
 
     async def _reserve_in_daily_budget(self, caps: DayCaps) -> bool:
-        """Reserves the call in the tenant's daily budget and counts the cost of earlier calls, in one step; False if it
-        does not fit.
-        """
+        """Reserves the call in the tenant's day and settles earlier calls, in one step; False if it does not fit."""
         settlements = self._journal.pop_settlements(self._day[1])
         charges = [settlement.as_charge(self._task) for settlement in settlements]
         return await self._daily.reserve(*self._day, self._build_charge(), caps, charges)
@@ -167,7 +161,8 @@ async def ask_model(
     *,
     seconds: float = math.inf,
 ) -> ModelReply:
-    """The model's reply, as a journal step. Raises ``Failed`` if the model is unavailable, or ``BudgetSpent``.
+    """The model's reply, as a journal step. Raises ``BudgetSpent``, and ``Failed`` if the model is unavailable or late
+    (``ModelRests``, a kind of it, if the model may soon be back).
 
     ``last_request``: the last answered one of the same history, whose messages are paid for already. ``seconds``: the
     time limit. The model sees placeholders for protected values; the reply has the values.
@@ -233,9 +228,7 @@ async def ask_if_possible(
     *,
     seconds: float = math.inf,
 ) -> ModelReply:
-    """Like ``ask_model``, for a request that the task can do without: raises ``HelperUnavailable`` if the model is
-    unavailable or too expensive.
-    """
+    """Like ``ask_model``; raises ``HelperUnavailable`` if the model is unavailable or too expensive."""
     try:
         return await ask_model(ctx, key, request, share, last_request, seconds=seconds)
     except (Failed, BudgetSpent) as error:
@@ -324,7 +317,7 @@ def _put_usage_on_span(span: Span, reply: ModelReply, settlement: Settlement, ti
 
 
 def _with_budget_hint(ctx: TurnContext, request: ModelRequest, mode: CallMode) -> ModelRequest:
-    """The request on the tier of ``way``, with a hint on the budget as its last text: all before it stays cacheable."""
+    """The request on the mode's tier, with a hint on the budget as its last text: all before it stays cacheable."""
     hint = render_in_order({"efficiency": ctx.prompts._asdict()[f"efficiency_{mode.pressure}"]})
     *earlier, last_message = request.messages
     with_hint = last_message._replace(blocks=(*last_message.blocks, PassingText(hint)))
@@ -419,9 +412,7 @@ class Unanswered(EarlyEnd):
 async def ask_checked(
     ctx: TurnContext, question: ModelQuestion, shape: type[Shape], check: Callable[[Shape], Checked]
 ) -> tuple[Checked, int]:
-    """Asks the question, up to twice, until ``check`` accepts the answer; returns its result and the number of
-    requests. Raises ``Unanswered``.
-    """
+    """What ``check`` makes of the answer, asked for up to twice, and the number of requests. Raises ``Unanswered``."""
     problem = ""
     for attempt in range(_MOST_ATTEMPTS):
         request = question.build_request(problem)

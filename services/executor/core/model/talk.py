@@ -1,6 +1,4 @@
-"""The message history of one task's conversation with a model. It only grows, until it restarts because another tier
-takes over or it is too long.
-"""
+"""The message history of a task's conversation. It only grows, until it is too long or another tier takes over."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -37,7 +35,9 @@ _MOST_RULES, _LONGEST_RULE = 60, 300  # rules that the model is told, and charac
 
 
 async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
-    """The sections of the first message, journaled so that each attempt sends the same bytes."""
+    """The sections of the first message, as ``{section name: content}``; journaled, so that each attempt sends the
+    same. Only the files are today's if some came after the first message.
+    """
 
     async def compose() -> str:
         # The kinds of task that were designed for the tenant keep their names.
@@ -189,7 +189,9 @@ class MessageHistory:
         self.messages = (*self.messages, Message("user", (*results, *blocks)))
 
     def restart(self, tier: Tier) -> None:
-        """Starts a new history on ``tier``: first message, parts, all calls so far, the last text and figures."""
+        """Continues on ``tier`` with a new history of one message: the opening sections, the parts, all calls so far,
+        the last message's texts and the figures. A history that has only its first message is kept.
+        """
         self.tier = tier
         if len(self.messages) > 1:
             last_texts = [block for block in self.messages[-1].blocks if isinstance(block, TextBlock)]
@@ -203,7 +205,7 @@ class MessageHistory:
     async def _ask_model(
         self, key: str, request: ModelRequest, share: BudgetShare, last_request: ModelRequest | None
     ) -> ModelReply:
-        """One reply. If the model pauses within it, it is asked to continue."""
+        """One reply. If the model pauses within it, it is asked to continue, at most four times."""
         reply = await ask_model(self._ctx, key, request, share, last_request)
         for number in range(_MOST_PAUSES):
             if reply.stop_reason != "pause_turn":
@@ -220,7 +222,7 @@ class MessageHistory:
 
 
 class CallAnswer(NamedTuple):
-    """The answer to a tool call. ``outcome``: for a text to the model, if the call has got a result before."""
+    """A tool call's result; if the call was given a result before, ``outcome`` is told to the model in a text."""
 
     result: ToolResult
     outcome: JsonObject | None = None
@@ -241,7 +243,9 @@ class PendingResults:
         self._results |= {result.tool_use_id: result for result in results}
 
     def send_with_outcomes(self, answers: Sequence[CallAnswer]) -> None:
-        """Adds these results and sends all back. An outcome of a call that had a result before goes into a text."""
+        """Adds the answers to the last reply's calls and sends all results back, with a text that has the ``outcome``
+        of each answer to a call which already has a result.
+        """
         waiting = {use_id for use_id in self._list_call_ids() if use_id not in self._results}
         self.add_results(answer.result for answer in answers if answer.result.tool_use_id in waiting)
         answered_before = [answer for answer in answers if answer.result.tool_use_id not in waiting]

@@ -96,7 +96,7 @@ async def with_strategy(ctx: TurnContext, progress: Progress) -> Progress:
 
 
 def _describe_arms(choice: StrategyChoice, arms: Arms) -> dict[str, JsonValue]:
-    """Each arm's pulls, mean reward and UCB1 score, for the task's metadata."""
+    """The arms for the metadata: ``{strategy: {"n": pulls, "q": mean reward, "ucb": UCB1 score or None}}``."""
     rows = ((strategy.value, arms.get(strategy, Arm()), score) for strategy, score in choice.scores.items())
     return {
         name: {"n": arm.n, "q": round(arm.mean_reward, 4), "ucb": None if score is None else round(score, 4)}
@@ -125,7 +125,9 @@ def _describe_case(case: CaseEntry) -> Json:
 
 
 def learned_sections(experience: Experience, journal: Journal, cases_shown: Json = None) -> dict[str, Json]:
-    """The prompt sections of cases, facts and entities. Cases other than ``cases_shown`` are noted as an event."""
+    """The prompt sections ``primer`` (cases), ``knowledge`` (facts) and ``entities``, each a list that may be empty.
+    The cases are noted as an event, unless they are ``cases_shown``.
+    """
     cases: list[Json] = [_describe_case(case) for case in experience.cases]
     if cases and cases != cases_shown:
         primer = [{"case": case.case_id, "use": _USE_BY_OUTCOME[case.outcome]} for case in experience.cases]
@@ -192,14 +194,19 @@ _FACTORS_BY_UNIT = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_
 
 
 def describe_limits(limits: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
-    """Each limit with its source. If predictions of its kind failed lately, a warning replaces its value."""
+    """Each limit for the model, as ``{kind, about, limit, source}``. If predictions of its kind failed lately, a
+    warning (``drift``) replaces the limit. ``accuracy``: of earlier predictions, by kind.
+    """
     return [_describe_limit(limit, accuracy.get(limit.kind, _NO_ACCURACY)) for limit in limits]
 
 
 def find_thresholds(
     policies: Iterable[Policy], texts: Mapping[str, str], tool_names: Collection[str] | None = None
 ) -> tuple[Threshold, ...]:
-    """The limits in rules (only those that may concern a tool in ``tool_names``, if given), then those in the texts."""
+    """Up to twenty limits: those in rules, then those in the ``texts`` (by name). With ``tool_names``, of the rules
+    only those whose condition begins with one of these tools; the empty name stands for conditions that begin with
+    none.
+    """
     limits: dict[Threshold, None] = {}
     for policy in policies:
         for tool, limit in _thresholds_of(policy):
@@ -254,7 +261,9 @@ def _describe_limit(limit: Threshold, accuracy: Accuracy) -> JsonObject:
 
 
 def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
-    """Yields a limit for each comparison of a field with a number; it names the rule if it is the whole condition."""
+    """Yields a limit for each comparison of a field with a number. Only the limit of a comparison that is the whole
+    condition (``tool == "pay" && amount > 500``) has the ids of rule and policy, and the tool.
+    """
     tool_match = _TOOL_CONDITION.match(rule.condition)
     condition = _QUOTED_TEXT.sub('""', rule.condition[tool_match.end() :] if tool_match else rule.condition)
     consequence = " ".join(filter(None, (rule.action, rule.level)))

@@ -152,8 +152,8 @@ _record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump
 async def _preview_rules(
     ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal
 ) -> tuple[list[str], dict[str, JsonValue]]:
-    """The provisional verdict on the task's text, as constraints for every prompt and a note for clients. If the policy
-    service is unavailable, both are empty; but if rules judge texts, raises ``Failed``.
+    """The provisional verdict on the task's text: sentences for every prompt, and ``{"text_policy": note}`` for
+    clients. Both are empty if the policy service is unavailable; but if rules judge texts, raises ``Failed``.
     """
     if not policies:
         return [], {}
@@ -185,7 +185,9 @@ class RequestPolicy(NamedTuple):
 
 
 def parse_request_policy(document: str | Mapping[str, JsonValue] | None) -> RequestPolicy:
-    """A request's policy: JSON, also within a text, is rules, anything else advice. Raises ``Failed`` for bad rules."""
+    """The policy that came with a request. An object or a text with JSON is read as rules; any other text is advice.
+    Raises ``Failed`` for rules that cannot be read.
+    """
     if document is None or not document:
         return RequestPolicy()
     try:

@@ -1,6 +1,4 @@
-"""Policies in plain words: a model translates each once into rules, which are enforced if its sentences support them,
-or used as advice.
-"""
+"""Policies in plain words: a model translates each once into rules, which are enforced, or serve as advice."""
 
 import re
 from collections.abc import Iterable, Sequence

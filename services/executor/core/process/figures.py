@@ -103,8 +103,9 @@ def _compute(figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, ke
 def _find_shared_operands(
     values: Iterable[NamedValue], records: Sequence[SeenRecord]
 ) -> dict[str, tuple[SharedOperand, ...]]:
-    """For each figure, the record fields from which the differences of several subjects are computed. The amount of one
-    is known if all differences start from it, and all reads of it agree.
+    """By figure, the record fields that the figures of several subjects share: the budget from which ``budget_left`` of
+    two orders is computed. Only differences are looked at. A field's amount is known if each difference starts from it,
+    and all reads of it agree.
     """
     places = {
         (record.fact.ref, field_path(record.path, key)): (record.identity, key)
@@ -156,7 +157,9 @@ def _find_subjects(figure: Figure, links: RecordLinks, task: str) -> list[_Figur
 def _is_amount_stated(
     figure: Figure, reads: Sequence[SeenRecord], other_records: Sequence[SeenRecord], links: RecordLinks, task: str
 ) -> bool:
-    """Whether the task states an amount of these records, and they belong to no other record than those named."""
+    """Whether the task states an operand of the figure that is in the record (``reads``: each time that it was read),
+    and the record refers to none but the ``other_records`` (which the task names) where it refers to one of their kind.
+    """
     amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
     if any(links.belongs_to_another(record, other_records) for record in reads):
         return False
@@ -304,7 +307,7 @@ def calls_on_wrong_route(
     progress: Progress, user_texts: Sequence[str], plan: WritePlan, keys: RecordKeys
 ) -> dict[str, str]:
     """By call id, why a call is not made: its row's age belongs to another route, and no user text names the row or the
-    call's route.
+    call's route. ``user_texts``: the task first.
     """
     template, reasons = progress.template, dict[str, str]()
     rows = {
@@ -328,8 +331,8 @@ def calls_on_wrong_route(
 
 
 def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[str]]:
-    """The routes to which a tool belongs, with the words that say so: those with the most words of the tool's name that
-    no other route has.
+    """The routes to which a tool belongs, as ``{route name: words of the tool's name that only this route has}``: those
+    with the most such words, so ``send_reminder`` belongs to a route "remind". Empty if no route has any.
     """
     words = {route.name: frozenset(keywords(f"{route.name} {route.way}")) for route in routes}
     routes_by_word = Counter(word for route_words in words.values() for word in route_words)

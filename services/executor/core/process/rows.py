@@ -132,14 +132,16 @@ class FigureInputs(NamedTuple):
 
 
 class RowGroup(NamedTuple):
-    """The rows that have one value in a field."""
+    """The rows that have this value in a field. ``fields``: the names that the field may have."""
 
     fields: tuple[str, ...]
     value: Json
 
 
 class ChosenRows(NamedTuple):
-    """All rows of one list, and which of them are chosen: those that meet all conditions of one alternative."""
+    """All rows of one list (``records``), and which of them are chosen: those that meet all conditions of one of the
+    ``alternatives``. An alternative without conditions chooses every row.
+    """
 
     pattern: OperandPattern
     records: tuple[SeenRecord, ...]
@@ -161,7 +163,9 @@ class ChosenRows(NamedTuple):
 
 
 def find_pattern_operands(pattern: OperandPattern, inputs: FigureInputs, operation: str) -> list[Operand]:
-    """The figure that the pattern describes, and its currency. Raises ``OperandNotFound`` or ``AmbiguousOperand``."""
+    """The one field that the pattern describes, and its record's currency if that has one (not for ``count``). Raises
+    ``OperandNotFound`` or ``AmbiguousOperand``.
+    """
     record, field = _find_single_match(pattern, inputs)
     operands = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
     currency = record.record.get("currency")
@@ -300,7 +304,12 @@ def _is_in_anchor(place: tuple[str, str], anchors: Sequence[SeenRecord]) -> bool
 
 
 def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs: FigureInputs) -> list[tuple[str, ...]]:
-    """One condition of the pattern, as written for these rows: alternatives, each of conditions that hold together."""
+    """A choice of the pattern as alternatives for these rows, each of conditions that must all hold. Values that a
+    field may have are one alternative each; values that it must not have are one together; ``[()]`` chooses every row.
+
+    Raises ``OperandNotFound`` if the rows lack the field (unless a value is only excluded) or an anchor its value, and
+    ``AmbiguousOperand`` if the task is to name a value and does not.
+    """
     field = next((name for record in records if (name := record.find_field(choice.fields)) is not None), None)
     if choice.sign == "~":
         return _conditions_from_task(field, records, inputs.task)
@@ -333,7 +342,9 @@ def _anchor_value(choice: RowChoice, inputs: FigureInputs) -> Json:
 
 
 def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task: str) -> list[tuple[str, ...]]:
-    """Conditions for the values that the task names; raises ``AmbiguousOperand`` if it names none of several."""
+    """An alternative for each value of the field that the task names; ``[()]`` if the rows lack the field, or all have
+    the same value. Raises ``AmbiguousOperand`` if they have several and the task names none.
+    """
     if field is None:
         return [()]
     present = {_fold_case(record.record.get(field)): record.record.get(field) for record in records}
@@ -350,7 +361,9 @@ def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task
 def _list_owner_conditions(
     pattern: OperandPattern, records: Sequence[SeenRecord], inputs: FigureInputs
 ) -> list[tuple[str, ...]]:
-    """The conditions that keep only the rows of the records that the figure is about."""
+    """The alternatives that keep only the rows which are an anchor, or have an anchor's id in a field for their owner;
+    ``[()]`` if the rows have no such field, or the pattern's own choices say whose rows are meant.
+    """
     if any(OWN_VALUE_MARK in choice.values for choice in pattern.choices):
         return [()]
     anchors = {anchor.identity for anchor in inputs.anchors}

@@ -61,9 +61,7 @@ def _list_changes(calls: Iterable[PlannedCall]) -> list[PlannedCall]:
 
 
 def _named_record_ids(figure: Figure, arguments: JsonObject, ids: frozenset[str]) -> frozenset[str]:
-    """The ids of records of the figure's kind that a call names: known ids anywhere in it, and values of arguments
-    named after the kind.
-    """
+    """The ids of the figure's kind that a call names: known ``ids``, and arguments named after the kind."""
     scalars = {str(part).casefold() for part in literal_scalars(arguments)}
     keys = frozenset((*singular_words(kind), "id") for kind in figure.kinds)
     values = (value for name, value in walk_json(arguments) if singular_words(name) in keys)
@@ -89,8 +87,8 @@ def joint_remainders(
     facts: Sequence[Fact],
     keys: RecordKeys,
 ) -> dict[str, dict[str, Decimal]]:
-    """By figure and record, what remains of an amount that several records share, after all calls of the plan that draw
-    on it: two orders of 60 and 30 on one budget of 100 leave 10.
+    """What the plan's calls together leave of an amount that several records share, as ``{figure name: {record id:
+    remainder}}``: two orders of 60 and 30 on one budget of 100 leave 10 for each of them.
     """
     remainders: dict[str, dict[str, Decimal]] = {}
     for figure in (figure for figure in template.figures if figure.remainder and results.shared):
@@ -133,9 +131,7 @@ def _unknown_inputs(
     keys: RecordKeys,
     values: Sequence[NamedValue],
 ) -> list[_UnknownInput]:
-    """The figures and fields that changes need and that are not known for all records they name. A calculated value may
-    stand in for a figure.
-    """
+    """The figures without stand-in, and the fields, that changes need and that are not known of all their records."""
     stand_in_names = {value.figure for value in figures_for_rules(values, results).stand_ins}
     results = results._replace(missing=tuple(figure for figure in results.missing if figure.name not in stand_in_names))
     changes = _list_changes(calls)
@@ -223,8 +219,8 @@ _IS_CHANGE = f'tool_class == "{ToolClass.CHANGE}"'
 def find_deviations(
     figures: Sequence[Figure], calls: Sequence[PlannedCall], values: Sequence[NamedValue]
 ) -> Mapping[str, tuple[str, ...]]:
-    """By figure, sentences on arguments of changes that differ from the figure by which the process governs them. A
-    figure that is not known governs nothing.
+    """As ``{figure name: sentences}``, the arguments of changes that differ from the figure by which the process
+    governs them; the first sentence tells the figure. A figure that is not known governs nothing.
     """
     governed = {figure.name: [parse_governed(text) for text in figure.governs] for figure in figures if figure.governs}
     deviations: dict[str, tuple[str, ...]] = {}

@@ -125,9 +125,7 @@ _UNVERIFIED_MARK = "[unverified: "
 
 
 def mark_unverified(text: str, tokens: Sequence[str]) -> str:
-    """The text with each of the tokens marked as ``[unverified: TOKEN]``. A token that is not found literally is named
-    at the end.
-    """
+    """The text with each token marked as ``[unverified: TOKEN]``; one that is not found is named at the end."""
     if not tokens:
         return text
     marked_tokens: set[str] = set()
@@ -164,7 +162,7 @@ class DocumentMaterial(NamedTuple):
 
 
 def read_source_data(source: str, material: DocumentMaterial) -> Json:
-    """The data of one source; empty if there is none. The source ``records: a b`` selects records by these words."""
+    """The data of a source (a key of ``SOURCES``, or ``records: a b`` for records with these words); may be empty."""
     kind, _, words = source.partition(":")
     if kind == "records":
         return _select_records(material, stems_of(words))
@@ -405,7 +403,7 @@ def _format_block(value: Json) -> str:
 
 
 def _group_rows(rows: list[JsonObject]) -> list[list[JsonObject]]:
-    """The rows in groups for tables; rows are grouped if the fields of one include those of the other."""
+    """The rows, one group for each table: grouped rows have no fields beyond the first row's, or all of these."""
     kinds: list[list[JsonObject]] = []
     for row in rows:
         kind = next((kind for kind in kinds if row.keys() <= kind[0].keys() or kind[0].keys() <= row.keys()), None)

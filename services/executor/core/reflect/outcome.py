@@ -60,9 +60,7 @@ def outcome_of_record(
 def outcome_of_run(
     record: TaskRecord, run_end: RunEnd, score: Score, hidden: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES
 ) -> TaskOutcome:
-    """The outcome of a task at the end of its run, with what the run read, predicted and answered. ``record``: in its
-    final state.
-    """
+    """The outcome of a task: what its run read, predicted and answered. ``record``: in its final state."""
     progress = run_end.final_progress
     verdict = progress.dossier.verdict
     fell_back = {"strategy_fell_back": progress.fell_back} if progress.fell_back else {}
@@ -132,7 +130,9 @@ _SPEAKS_OF_LIMIT = re.compile(
 
 
 def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[PredictionOutcome, ...]:
-    """The result of each prediction: of limits known in PRIME, then of variances and credits that were computed."""
+    """What became of each prediction, compared with the actual values: of the limits that were known before the task
+    acted, then of the variances and credits that were computed.
+    """
     verified = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
     refusals = [
         entry
@@ -149,7 +149,7 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
 
 
 def _refusal_against(limit: Threshold, dossier: Dossier, refusals: Sequence[LedgerEntry]) -> PredictionOutcome | None:
-    """The outcome of a limit that permitted a value which the tool server refused as too large; None if none did."""
+    """The outcome of a limit that was wrong, since the tool server refused a value that it permits; else None."""
     bound = read_figure(limit.value)
     if bound is None or not limit.rule_id:
         return None
@@ -218,9 +218,7 @@ def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None)
 
 
 def _outcome_of_figure(value: NamedValue, verified: Sequence[LedgerEntry]) -> PredictionOutcome:
-    """The outcome of a computed figure. Its actual value comes from a verified write whose argument was traced to it or
-    has its name.
-    """
+    """The outcome of a computed figure, by a verified write with an argument that came from it or has its name."""
     by_origin = (_numbers_in_arguments(entry, _arguments_with(entry, value.name)) for entry in verified)
     traced = [number for numbers in by_origin for number in numbers]
     actual = _common_value(

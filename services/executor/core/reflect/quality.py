@@ -65,7 +65,9 @@ class FoundSources(NamedTuple):
 
 
 def missing_outputs(outputs: Sequence[str], answer: str, sources: FoundSources) -> tuple[str, ...]:
-    """The required outputs that the answer does not mention, in the template's order."""
+    """The required outputs that the answer does not mention: neither their words, nor words that say the same, nor a
+    found value whose name has their words. In the order of ``outputs``.
+    """
     answer_words, tokens = spaced_words(answer), _tokens_in(answer)
     items = (item for item in sources.named_scalars if item.name)
     names = [stems_of(name) for name in {item.name for item in items if _mentions_value(item, answer_words, tokens)}]
@@ -80,9 +82,7 @@ def answerable_outputs(outputs: Sequence[str], sources: FoundSources) -> tuple[s
 
 
 def collect_sources(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> FoundSources:
-    """All values known at the end of a run. The refusal of a read counts for nothing; that of a write counts, since the
-    answer reports it.
-    """
+    """All values known at the end of a run. What refused a write counts, as the answer reports it; for a read not."""
     facts = [_fact_content(fact) for fact in dossier.facts]
     scalars = [
         NamedScalar(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
@@ -116,8 +116,8 @@ def _fact_content(fact: Fact) -> _FactContent:
 
 
 def untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
-    """The figures and identifiers of a text that occur neither in the task nor in what was found. Amounts in major
-    units and list lengths are accepted.
+    """The figures and identifiers of a text that occur neither in the task nor in what was found. An amount that was
+    found in cents counts in whole units, too, and so does the length of a list. Numbering and durations are left out.
     """
     tokens_found = _tokens_of(sources)
     tokens = (token for token in number_bearing_tokens(text) if not (_is_numbering(token, text) or is_duration(token)))
@@ -333,7 +333,7 @@ def _has_closed_plan(dossier: Dossier) -> bool:
 
 
 def _was_policy_obeyed(run: ReflectedRun, dossier: Dossier) -> bool | None:
-    """Whether the verdict, or the person it required, permitted the plan; None without a plan, or if it was refused."""
+    """Whether the verdict, or the person it required, permitted the plan; None without a verdict or if rejected."""
     verdict = dossier.verdict
     if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):
         return None

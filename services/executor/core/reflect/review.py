@@ -177,7 +177,10 @@ def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
 
 
 async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:
-    """A better text or None, and a note for the metadata. Weak wording alone is worth no second helper request."""
+    """A better text, or None if the answer stays, and a note for the metadata (empty if no model was asked).
+
+    No model is asked for weak wording alone if the run has made a helper request already.
+    """
     wish = find_improvement(run, ctx.limits.answers.formula)
     if wish is None or run.progress is None or (not wish.outputs and run.progress.helper_calls):
         return None, {}
@@ -210,7 +213,11 @@ async def _write_documents(
 async def _draft_sections(
     ctx: TurnContext, progress: Progress, run: ReflectedRun, wanted_sections: Mapping[str, tuple[Section, ...]]
 ) -> tuple[dict[str, dict[str, str]], dict[str, JsonValue]]:
-    """The texts of all sections that no data fills, from one model request, and the metadata on it."""
+    """Has a model write all ``wanted_sections`` (by type of document) in one request.
+
+    Returns the texts as ``{type of document: {section name: text}}`` and the request's metadata
+    ``{"drafting": {"sections": number, "problem": why there is no text, or None}}``; both empty if none is wanted.
+    """
     requested: list[Json] = [
         {"name": f"{kind}.{section.name}", "write": section.write}
         for kind, sections in wanted_sections.items()
@@ -233,7 +240,7 @@ async def _draft_sections(
 def _mark_untraced(
     drafts: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: ReflectedRun
 ) -> dict[str, dict[str, str]]:
-    """The drafted texts of the wanted sections, with figures marked that come from nothing known."""
+    """``{type of document: {section name: text}}`` of the drafts by ``type.section``, with untraced figures marked."""
     sources = run.sources
     return {
         kind: {
@@ -257,7 +264,9 @@ def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
 async def _try_request(
     ctx: TurnContext, key: str, request: ModelRequest, parse: Callable[[ModelReply], str]
 ) -> tuple[str, str | None]:
-    """Makes a model request as one journal step; returns what ``parse`` makes of the reply, or why there is none."""
+    """Makes a model request as one journal step. Returns the text that ``parse`` makes of the reply, and None; or an
+    empty text, and why there is none.
+    """
     stored = ctx.journal.get(key)
     if stored is None:
         try:

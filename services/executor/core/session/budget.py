@@ -62,8 +62,8 @@ class CallMode(NamedTuple):
 
 
 def choose_call_mode(tier: Tier, used: Fraction, *, keeps_tier: bool) -> CallMode:
-    """The tier and pressure of a call, by the share of the budget that is ``used``. Above 80 % the tier becomes the
-    small one, unless ``keeps_tier``.
+    """The tier and pressure of a call, by the share ``used`` of the budget. Above 80 % the tier becomes the small one,
+    unless ``keeps_tier``.
     """
     if used > _CHEAP_ABOVE:
         return CallMode(tier if keeps_tier else Tier.SMALL, BudgetPressure.EMERGENCY)
@@ -71,8 +71,8 @@ def choose_call_mode(tier: Tier, used: Fraction, *, keeps_tier: bool) -> CallMod
 
 
 def longest_answer(tokens_left: int, *, is_undivided: bool) -> int:
-    """The longest answer in tokens, of those ``tokens_left``: only part of them, unless a shorter answer would be
-    worthless (``is_undivided``).
+    """How many tokens an answer may have: half of those left, or 512 if fewer than 2,000 are left, 256 if fewer than
+    500; all of them if a shorter answer would be worthless (``is_undivided``). Never more than 4,096 or than are left.
     """
     if is_undivided:
         return min(_LONGEST_ANSWER, tokens_left)
@@ -109,7 +109,7 @@ class Tariff:
 
 
 class RequestSize(NamedTuple):
-    """The estimated tokens of a request: its static prefix, what is new in its messages, what was counted before."""
+    """The estimated tokens of a request: its static prefix, what is new in its messages, what an earlier one had."""
 
     prefix: int
     fresh: int
@@ -121,7 +121,7 @@ class RequestSize(NamedTuple):
 
 
 def estimate_cost(size: RequestSize, output: int, price: Price) -> CallCost:
-    """The highest possible cost of a request of that size with ``output`` tokens of answer."""
+    """The highest cost of a request with ``output`` tokens of answer. Only its fresh tokens count, but all are paid."""
     return CallCost(size.fresh + output, size.total * price.fresh_input + output * price.output)
 
 
@@ -130,9 +130,7 @@ RELEASED_KIND = "released"
 
 
 class BudgetShare(Enum):
-    """How much of the budget a call may use. A quarter is kept for the plan of writes and the answer; only those may
-    use all. A call that may propose writes keeps its tier.
-    """
+    """How much of the budget a call may use, in quarters. The last is kept for the plan of writes and the answer."""
 
     READING = ("reading", 3)
     PROPOSING = ("proposing", 3)
@@ -168,7 +166,7 @@ class Reservation(NamedTuple):
 
 
 class Settlement(NamedTuple):
-    """The actual cost of a call. ``name`` is that of its reservation, ``day`` the tenant's day.
+    """The actual cost of a call. ``name``: its reservation's; ``day``: the tenant's day on which it counts (ISO date).
 
     ``is_cheaper``: the call used a lower tier than its state normally does. ``doubt``: why an estimate replaces the
     usage that the endpoint reported. ``is_reserved``: whether it was also reserved in the tenant's day; None in replies
@@ -253,7 +251,7 @@ class TaskSpending:
         self, key: str, size: RequestSize, output: int, ceilings: Ceilings, price: Price, share: BudgetShare
     ) -> Reservation:
         """Reserves the call's highest cost, with a shorter answer if need be. The caller stores the reservation. Raises
-        ``BudgetSpent``.
+        ``BudgetSpent`` if fewer than 256 tokens of answer are left (or than ``output``, if that is less).
         """
         tokens_left = self._output_left(size, ceilings, price, share)
         affordable = min(output, longest_answer(tokens_left, is_undivided=share is BudgetShare.PLAN))
@@ -324,7 +322,7 @@ class TaskSpending:
 
 
 def settlement_in(reply: str) -> Settlement:
-    """The settlement in the journal entry of a reply."""
+    """The settlement in ``reply``, the JSON text of a reply's journal entry."""
     spent = json.loads(reply)["spent"]
     amount = CallCost(spent["tokens"], spent["nanos"])
     is_cheaper, doubt = bool(spent.get("cheaper")), str(spent.get("doubt", ""))
@@ -368,11 +366,11 @@ def request_size(request: ModelRequest, earlier: ModelRequest | None = None) -> 
 
 
 def bill_reply(reply: ModelReply, size: RequestSize, price: Price, longest: int) -> tuple[CallCost, str]:
-    """The cost of a call, and why an estimate replaces the reported usage, if it does. ``longest``: the answer's limit
-    in tokens.
+    """The cost of a call, and why it is an estimate; empty if the endpoint's usage is believed. ``longest``: the
+    answer's limit in tokens.
 
-    Of the reported input tokens, those that the estimate calls fresh count as such, but none that came from a cache.
-    So a history counts once, whether or not the endpoint caches it.
+    The reported input is split as the estimate ``size`` is: only its fresh share counts as tokens, and none that came
+    from a cache. So a history counts once, whether or not the endpoint caches it.
     """
     usage = reply.usage
     if doubt := _describe_doubt(reply, size, longest):
@@ -396,7 +394,7 @@ def _describe_doubt(reply: ModelReply, size: RequestSize, longest: int) -> str:
 
 
 def _count_repeated_blocks(request: ModelRequest, earlier: ModelRequest | None) -> int:
-    """How many blocks at the beginning were counted with the ``earlier`` request; 0 if that went to another tier."""
+    """How many of the request's first blocks the ``earlier`` one or its reply had; 0 if there is none on this tier."""
     if earlier is None or earlier.tier is not request.tier:
         return 0
     earlier_blocks = [pair for pair in _list_blocks(earlier) if not isinstance(pair[1], PassingText)]

@@ -68,7 +68,7 @@ class Limits(NamedTuple):
     plans: int = 8  # of one task, each through its own states
     strategies: tuple[Strategy, ...] = tuple(Strategy)  # that the bandit chooses among; the first one begins
     orchestrators: tuple[OrchestratorName, ...] = (OrchestratorName.LOCAL,)  # in the order in which they are tried
-    translator: str = ""  # the model that translates prose: another one translates anew
+    translator: str = ""  # the model that makes rules of policies' prose: for another one they are made anew
     audit: PlanAudit = PlanAudit.RISKY
     trusts_requests: bool = True  # whether a value that only the request gives can keep a rule from acting
     journal: JournalLimits = JournalLimits()
@@ -184,14 +184,14 @@ _NO_IMAGE_MODEL = "the model takes no images, so nobody looked at it"
 
 
 async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
-    """Reads the files of the task's messages in order, each as a journal step, so that all attempts read it once."""
+    """The files of the task's messages, in order. Each is read in a journal step: once for all attempts at the turn."""
     sent_files = (*record.request.files, *record.later_files, *turn.files)
     file_reads = (_read_file(files, record.tenant, journal, number, file) for number, file in enumerate(sent_files, 1))
     return tuple([await file_read for file_read in file_reads])  # one after the other: one parser a task
 
 
 async def load_pictures(archive: TaskFiles, record: TaskRecord, files: Sequence[ReadFile]) -> tuple[ImageBlock, ...]:
-    """The pictures for the model. A picture that no longer exists has its name, but no data."""
+    """The pictures among the files, in base64, for the model. One that is no longer in the archive has empty data."""
     with_picture = [file for file in files if file.picture_id]
     contents = [await archive.get_content(record.tenant, file.picture_id) for file in with_picture]
     return tuple(
@@ -201,25 +201,27 @@ async def load_pictures(archive: TaskFiles, record: TaskRecord, files: Sequence[
 
 
 def files_section(files: Sequence[ReadFile], most_characters: int) -> list[Json]:
-    """The files as quoted in the first message; their texts share ``most_characters``."""
+    """The files for the first message, as ``{ref, name, type, bytes, ...}`` with a text, an image's place, or a
+    problem. Each text is cut to the same share of ``most_characters``.
+    """
     texts = [file for file in files if file.text]
     share = most_characters // max(1, len(texts))
     return [_describe_file(number, file, share) for number, file in enumerate(files, 1)]
 
 
 def files_as_facts(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
-    """The files' texts as facts under the names that the first message gives them."""
+    """The files with a text as facts ``file1``, ``file2`` (as in the first message), whose result has the text."""
     texts = ((number, file.text) for number, file in enumerate(files, 1) if file.text)
     return tuple(_file_as_fact(number, {FILE_SOURCE: {"body": text}}) for number, text in texts)
 
 
 def files_for_look_tool(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
-    """The files' texts as results whose lines the tool ``look`` can show."""
+    """As ``files_as_facts``, but each result is the bare text, whose lines the tool ``look`` can show."""
     return tuple(_file_as_fact(number, file.text) for number, file in enumerate(files, 1) if file.text)
 
 
 def file_notes(files: Sequence[ReadFile]) -> dict[str, JsonValue]:
-    """The files for the task's metadata; empty if there are none."""
+    """The files for the task's metadata, as ``{"files": rows}``; empty if there are none."""
     rows: list[JsonValue] = []
     for file in files:
         row: dict[str, JsonValue] = {"name": file.name, "type": file.media_type, "bytes": file.size}
@@ -270,9 +272,7 @@ C = TypeVar("C")
 
 
 async def run_in_parallel(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
-    """Runs the steps in parallel; returns their results in order. If one raises, the others are cancelled and its error
-    is raised.
-    """
+    """Runs the steps in parallel; returns their results in order. The first error cancels the others and is raised."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(step) for step in steps]

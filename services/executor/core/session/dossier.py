@@ -67,7 +67,7 @@ class Progress(Contract):
     orchestrators: tuple[OrchestratorName, ...] = (OrchestratorName.LOCAL,)  # that may carry the run, the present first
     passed_over: dict[str, str] = {}  # those that were not available, and why
     replies: int = 0  # of the model, that the conversation had when this was stored
-    fell_back: str = ""  # why that strategy could not be applied, and fsm carries the run instead
+    fell_back: str = ""  # why ``strategy`` could not be applied, and fsm carries the run instead
     bandit_json: str = "{}"  # the arms as they stood when the strategy was chosen
     read_only: bool = False
     policy_versions: tuple[str, ...] = ()
@@ -78,7 +78,7 @@ class Progress(Contract):
     model_calls: int = 0
     worked_ms: int = 0
     ruled_tools: tuple[str, ...] = ()  # tools, or patterns of tools, that rules ask about
-    corrections: dict[str, str] = {}  # what the session knows of renamed columns
+    corrections: dict[str, str] = {}  # of renamed columns that the session knows: the new name by the old
     confirmed: tuple[GivenConfirmation, ...] = ()  # the template's confirmations that were given on the present plan
     insight: dict[str, JsonValue] = {}  # what the strategy tells of its own course, for the outcome
     thresholds: tuple[Threshold, ...] = ()  # the limits that were known before the task acted
@@ -130,8 +130,8 @@ class Progress(Contract):
 
 
 def changed_fields_as_json(progress: Progress, stored_progress: Progress | None) -> dict[str, str]:
-    """The fields that differ from the stored progress, as JSON texts by name; the dossier's have the prefix
-    ``dossier.``. Values that Python calls equal (``True == 1``) are compared by their texts, too.
+    """The fields that differ from the stored progress, as ``{field name: JSON text}``; names of the dossier's fields
+    begin with ``dossier.``. Values that Python calls equal (``True == 1``) differ if their texts do.
     """
     progress_before = stored_progress or NO_PROGRESS
     changes = (_changed_fields(progress, progress_before), _changed_fields(progress.dossier, progress_before.dossier))
@@ -144,7 +144,7 @@ def changed_fields_as_json(progress: Progress, stored_progress: Progress | None)
 
 
 def _changed_fields(contract: Contract, old_contract: Contract) -> dict[str, bool]:
-    """The names of the fields whose object was replaced, each with whether the new object equals the old one."""
+    """The fields whose object was replaced, as ``{field name: whether the new object equals the old one}``."""
     new_fields, old_fields = contract.__dict__, old_contract.__dict__
     replaced = [name for name in new_fields if new_fields[name] is not old_fields[name] and name != "dossier"]
     return {name: new_fields[name] == old_fields[name] for name in replaced}
@@ -241,7 +241,7 @@ def binding_hash(verdict: Verdict) -> str:
 
 
 def answer_with_plan(progress: Progress, approvers: str | None) -> Progress:
-    """The progress of a dry run, with its plan as the answer. ``approvers``: whose approval the plan would need."""
+    """A dry run's progress, its plan as the answer. ``approvers``: who would have to approve it; None if nobody."""
     visited = progress.visited[:-1] or progress.visited
     note = f"a real run would wait for {approvers}" if approvers else "a real run would wait for nobody"
     dossier = progress.dossier

@@ -49,9 +49,7 @@ class TurnCounts:
 
     @contextmanager
     def count_turn(self, kind: TurnKind, waited_us: int | None) -> Iterator[None]:
-        """A context that counts and times the attempt by how it ends. ``waited_us``: how long the turn had waited, if
-        this is its first attempt.
-        """
+        """Counts and times the attempt. ``waited_us``: how long the turn had waited; None but for its first attempt."""
         if waited_us is not None:
             self._meter.observe(names.ACCEPT_TO_START, waited_us / 1_000_000, kind=kind.value)
         start, outcome_if_raised = perf_counter(), "broken"
@@ -95,9 +93,7 @@ class TurnCounts:
             self._meter.add(names.STRATEGIES_LEFT, strategy=str(data["strategy"]))
 
     def count_settlement(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
-        """Counts a write whose status is final for now: it is not being sent, and no proof is outstanding. Counts a
-        doubt that is settled by it, too.
-        """
+        """Counts a write with a final status (not sending, no proof to come), and a doubt that it settles."""
         proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
         if entry.status not in _STATUSES_ON_THE_WAY and not proof_comes:
             self._meter.add(names.WRITES, proof=entry.status.value)
@@ -157,7 +153,7 @@ def current_step_key() -> str:
 
 
 class JournalLimits(NamedTuple):
-    """Bounds on a journal, beyond which no step is begun. ``size``: in characters, twice with its checkpoints."""
+    """Bounds on a journal: how many finished steps, and how many characters (``size``) of all its entries together."""
 
     steps: int = 1_000
     size: int = 8_000_000
@@ -258,8 +254,8 @@ class Journal:
         self._record = record
 
     def record_input(self, name: str, data: str, common_texts: tuple[str, ...] = ()) -> None:
-        """Notes an input from outside, for a replay. Stored with the next step. ``common_texts``: texts in it that many
-        tasks have in common.
+        """Notes an input from outside, for a replay, unless it equals the last of its name. Stored with the next step.
+        ``common_texts``: texts in it that many tasks have in common.
         """
         if self._input_by_name.get(name) != data:
             self._queue_entry(JournalEntry(f"{name}#{self._input_count}", INPUT_KIND, data, common_texts))
@@ -329,9 +325,7 @@ class Journal:
         self.check_pulse(pulse)
 
     def pop_settlements(self, day: str) -> tuple[Settlement, ...]:
-        """The settlements of that day whose replies are stored and that the tenant's day does not count yet. They count
-        from now on.
-        """
+        """Returns, once, the settlements of that day whose replies are stored, for the tenant's day to count."""
         waiting = {settlement_in(entry.data_json) for entry in self._waiting if entry.kind == "model"}
         uncounted = self.spending.uncounted
         settlements = tuple(paid for paid in uncounted if paid.day == day and paid not in waiting)
@@ -352,9 +346,7 @@ class Journal:
             self.update_time(await self._store.append(*batch))
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> None:
-        """Stores the intent of a write, with everything that waits. Raises what ``check_may_go_on`` raises; then
-        nothing is stored.
-        """
+        """Stores a write's intent and all that waits; or nothing, and raises what ``check_may_go_on`` raises."""
         batch = self.pop_unstored()
         pulse = await self._store.open_write(entry, hold_seconds, batch)
         if pulse.was_refused:
@@ -372,9 +364,7 @@ class Journal:
         self.stopped_at = None
 
     async def store_then_check(self) -> None:
-        """Stores what waits if it contains a reply or a state, then does what ``check_may_go_on`` does. Called before a
-        tool is asked.
-        """
+        """Before a tool is called: stores what waits if a reply or state is among it; then ``check_may_go_on``."""
         async with self._store_lock:  # another step may be storing the reply that this one depends on
             if any(entry.kind in ("model", CHECKPOINT_KIND) for entry in self._waiting):
                 self.update_time(await self._store.append(*self.pop_unstored()))

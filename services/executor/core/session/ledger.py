@@ -47,13 +47,13 @@ async def plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
 
 
 def has_begun(entry: LedgerEntry) -> bool:
-    """Whether a write may have changed something, or a person has decided on it."""
+    """Whether a write counts as begun: not if it is unsent, or is to be sent again on an operator's word."""
     is_retried = _is_resolved_as(entry, Resolution.RETRY)
     return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE and is_retried))
 
 
 def took_effect(entry: LedgerEntry | None) -> bool:
-    """Whether a write is verified, or an operator said that it was done."""
+    """Whether a write is verified, or unverified and an operator said that it was done; False without an entry."""
     if entry is None:
         return False
     is_said_done = entry.status is WriteStatus.UNVERIFIED and _is_resolved_as(entry, Resolution.DONE)
@@ -244,10 +244,11 @@ def call_outcome(entry: LedgerEntry) -> CallOutcome:
 def calls_to_remember(
     calls: Sequence[SessionCall], task_calls: Iterable[PastCall], rules: Iterable[str], task_id: str, *, has_ended: bool
 ) -> tuple[SessionCall, ...]:
-    """The calls that the session keeps: those of tools that a rule names, the newest of each tool.
+    """The calls that the session keeps after a turn of the task: its ``calls`` of before, and those of the
+    ``task_calls`` whose tool a rule names. Of more than 500 only the newest are kept, up to equally many of each tool.
 
-    ``task_calls``: all calls of the task so far, which replace those that its earlier turns stored. ``rules``: the
-    names of tools in rules, or patterns of names.
+    ``task_calls``: all calls of the task so far. They replace those that its earlier turns stored. ``rules``: names of
+    tools, or patterns of names. ``has_ended``: no later turn of the task will tell of its calls again.
     """
     patterns, open_task = tuple(rules), "" if has_ended else task_id
     kept_calls = [call for call in calls if call.open_task != task_id]
@@ -259,7 +260,9 @@ def calls_to_remember(
 
 
 def _newest_calls(calls: Sequence[SessionCall]) -> tuple[SessionCall, ...]:
-    """The newest calls, equally many of each tool, so that frequent reads do not displace writes."""
+    """The newest calls, at most 500, in their order. If there are more, each tool keeps up to the same number of its
+    calls, so that frequent reads do not displace writes.
+    """
     counts = Counter(call.tool for call in calls)
     most_of_a_tool = _MOST_CALLS
     while most_of_a_tool > 1 and sum(min(most_of_a_tool, count) for count in counts.values()) > _MOST_CALLS:

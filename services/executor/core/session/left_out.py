@@ -33,9 +33,7 @@ def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
 
 
 def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
-    """The remarks below an answer: calls that were not made, a named server without tools, files that were not read;
-    empty if there are none.
-    """
+    """The remarks below an answer on calls not made, a named server without tools, and files not read; may be empty."""
     omitted, endpoint = calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
     remarks = []
     if omitted:

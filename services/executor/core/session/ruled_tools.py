@@ -41,7 +41,7 @@ def rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) 
 
 
 def tool_of_condition(condition: str) -> str:
-    """The tool that a condition begins with, if it can concern no other; else empty."""
+    """The tool of a condition such as ``tool == "pay" && amount > 5``, without ``||``; empty for any other one."""
     equality = _BEGINS_WITH_TOOL.match(condition)
     return equality["name"] if equality and _OR not in condition else ""
 
@@ -58,8 +58,8 @@ def _tools_of_condition(condition: str) -> frozenset[str]:
 
 
 def with_ruled_reads(toolbox: Toolbox, policies: Iterable[Policy]) -> Toolbox:
-    """The toolbox in which a read tool is no longer a read if a rule about calls names it and it takes more than a key:
-    its calls are then planned and judged first. A tool that a condition merely excludes stays a read.
+    """The toolbox in which a read tool counts as a change if a rule's condition names it and it requires more than one
+    argument: its calls are then planned and judged first. Conditions with a negation (``tool != "x"``) make none so.
     """
     rules = [rule for policy in policies for rule in policy.rules if not (rule.report_only or rule.if_known)]
     conditions = [rule.condition for rule in rules if not _NEGATION.search(rule.condition)]

@@ -64,10 +64,11 @@ def is_trusted_place(place: str, patterns: Iterable[str]) -> bool:
 
 
 class Operand(Contract):
-    """The source of one operand. ``task``: a literal text of the task, or of an earlier turn of the user.
+    """The source of one operand. ``result``: the field ``path`` of the fact ``ref``. ``value``: the named value
+    ``ref``. The others have ``literal``. ``task``: a text of the task, or of an earlier turn of the user.
 
-    ``today``: the day on which the task is read, in ``literal``. ``constant``: a number by definition (12 months), or a
-    word to compare a field with. ``row``: another field of the row that a condition is about.
+    ``today``: the day on which the task is read. ``constant``: a number by definition (12 months), or a word to compare
+    a field with. ``row``: another field (``path``) of the row that a condition is about.
     """
 
     source: Literal["result", "task", "value", "today", "constant", "row"]
@@ -214,8 +215,8 @@ def with_figures(values: Sequence[NamedValue], results: FigureResults) -> tuple[
 
 
 def trace_operands(value: NamedValue, values: Mapping[str, NamedValue]) -> Iterator[tuple[str, Operand]]:
-    """Yields the operands from which a value was calculated, also by way of other values, each with its operation; no
-    value is gone through twice.
+    """Yields ``(operation, operand)`` for each operand of the value, then for those of the values that it was
+    calculated from. ``values``: by name. No value is gone through twice.
     """
     reached_names = {value.name}
     waiting = deque([value])
@@ -233,7 +234,10 @@ def without_values(values: Sequence[NamedValue], names: Sequence[str]) -> tuple[
 
 
 def find_figures_about(values: Sequence[NamedValue], names: Sequence[str]) -> dict[str, Decimal]:
-    """By name, the figures of a record with one of the ``names``, or of no record; ambiguous ones are left out."""
+    """The process's figures about the records with these ids (``names``), as ``{figure name: value}``.
+
+    A figure about no particular record is always among them. A figure with several values is left out.
+    """
     record_names = {"", *(name.casefold() for name in names)}  # "": of no record
     figures = [value for value in values if value.figure and value.about.casefold() in record_names]
     counts = Counter(value.figure for value in figures)
@@ -253,7 +257,7 @@ def normalize_quote(text: str) -> str:
 
 
 def list_open_questions(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
-    """The parts to find out that the model has not left."""
+    """The parts to find out that are neither unmet nor marked as unanswered."""
     return tuple(part for part in parts if not (part.is_to_do or part.unmet or part.unanswered))
 
 
@@ -270,8 +274,8 @@ def mark_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> 
 def note_unmet_conditions(
     parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
 ) -> tuple[PartOfTask, ...]:
-    """The parts with the condition found not to hold, by part number (``unmet``). A part that was left for it counts as
-    done, unless its number is in ``unexcused``.
+    """The parts with their conditions that do not hold set anew (``unmet``: by part number; empty for the others). A
+    part left for its condition counts as done, unless its number is in ``unexcused``.
     """
     updates = ({"unmet": unmet.get(part.number, ""), "is_excused": part.number not in unexcused} for part in parts)
     return tuple(part.model_copy(update=update) for part, update in zip(parts, updates, strict=True))
