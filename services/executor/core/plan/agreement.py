@@ -97,12 +97,12 @@ _REPEATS = re.compile(
 
 
 def asks_to_repeat(quote: str) -> bool:
-    """Whether the words ask for exactly the same thing more than once: "twice", "as two bookings", "another 150"."""
+    """Whether the part asks for exactly the same thing more than once: "twice", "as two bookings", "another 150"."""
     return _REPEATS.search(quote) is not None
 
 
 def asks_for_several(quote: str) -> bool:
-    """Whether the words ask for more than one thing of a kind."""
+    """Whether the part asks for more than one thing of a kind."""
     return _SEVERAL.search(quote) is not None
 
 
@@ -135,8 +135,8 @@ def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def find_disagreements_of_notice(notice: ChangeToCheck) -> Iterator[CallFault]:
-    """Yields a fault for each way in which a notice does not agree with the words of its part: it forbids to tell
-    anybody, or says another value than an argument has.
+    """Yields a fault for each way in which a notice does not agree with its part: the part wants nobody told, or says
+    another value than an argument has.
     """
     if _ASKS_NOT_TO.search(notice.part.quote):
         yield CallFault("", f"{notice.tool.name}: this part says that nobody is to be told")
@@ -144,7 +144,7 @@ def find_disagreements_of_notice(notice: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def _find_unread_condition(change: ChangeToCheck) -> Iterator[CallFault]:
-    """A change whose part has a condition, while nothing was read or calculated yet."""
+    """Yields a fault if the part has a condition, and the model has neither read nor calculated anything yet."""
     knows_anything = change.values or any(not fact.by_machine for fact in change.facts)
     if has_condition(change.part_mentions.text) and not knows_anything:
         reason = "this part depends on a condition, and nothing was read of what it is about"
@@ -152,7 +152,7 @@ def _find_unread_condition(change: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def _find_excluded_records(change: ChangeToCheck) -> Iterator[CallFault]:
-    """Arguments with the identifier of a record that the user names as an exception: "all but not EXP-7"."""
+    """Yields a fault for each id of a record that the user names as an exception: "all but not EXP-7"."""
     for argument in change.scalars:
         text, name = as_text(argument.value), field_name_of(argument.path)
         if not has_digit(text) or not (is_id_name(name) or isinstance(argument.value, str)):
@@ -163,7 +163,7 @@ def _find_excluded_records(change: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def _find_records_excepted_by_value(change: ChangeToCheck) -> Iterator[CallFault]:
-    """Records with a value that the part excepts: "all but the one to Ann Lee", and this one is to her."""
+    """Yields a fault if a record of the call has a value that the part excepts: "all but the one to Ann Lee"."""
     quote, call_texts = change.part_mentions.text, {as_text(argument.value) for argument in change.scalars}
     for name, value in sorted(_values_of_named_records(change)):
         is_other = value not in call_texts and (is_id_name("_".join(name)) or looks_like_id_text(value))
@@ -177,8 +177,12 @@ def _find_records_excepted_by_value(change: ChangeToCheck) -> Iterator[CallFault
 
 
 def _find_conflicting_words(change: ChangeToCheck) -> Iterator[CallFault]:
-    """Yields the text arguments that the part does not say, while it says another value that the argument can have; and
-    the names without a source, while the part has a name that the call does not use.
+    """Yields a fault for a text argument that the user does not say, while the part says another value that the
+    argument can have and the call has nowhere: priority "low" where the part says "high".
+
+    It can have the schema's choices, and what read fields of its name have. If the part asks to choose, only values
+    count that it sets ("to high"). A name without a source also conflicts with a capitalized name of the part. Free
+    texts, ids, numbers, and values from the task or a calculation are not compared.
     """
     mentions, call_values = change.part_mentions, [argument.value for argument in change.scalars]
     call_texts = [value for value in call_values if isinstance(value, str)]
@@ -208,8 +212,8 @@ def _chooses(text: str) -> bool:
 
 
 def _is_set_by_part(value: str, change: ChangeToCheck) -> bool:
-    """Whether a part that chooses says the value as a new one: after "to" or the like, or, if the record does not have
-    it yet, in a clause without a word of choice: "make A-1 a P1, all agree".
+    """Whether a part that asks to choose says the value as a new one: after "to" or the like; or in a clause without a
+    word of choice, if no record that the call names has it yet: "make A-1 a P1, all agree".
     """
     text = change.part_mentions.text
     for position in _find_word_positions(value, text):
@@ -222,8 +226,8 @@ def _is_set_by_part(value: str, change: ChangeToCheck) -> bool:
 
 
 def _find_days_inside_stated_range(change: ChangeToCheck) -> Iterator[CallFault]:
-    """A day within a range of days that the part states, beside another one that is an end of it: "from 1 January to
-    30 June", and the call begins on 1 February.
+    """Yields a fault for a day within a range that the part states, if another day of the call is an end of it: "from 1
+    January to 30 June", and the call is from 1 February to 30 June.
     """
     periods = [period for mention in change.part_mentions.dates for period in mention.periods]
     single_days = {period.first for period in periods if period.first == period.last}
@@ -239,10 +243,11 @@ def _find_days_inside_stated_range(change: ChangeToCheck) -> Iterator[CallFault]
 
 
 def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
-    """Fields that an edit sets although the user mentions neither their names nor their values.
+    """Yields a fault for each field that an edit sets although the user mentions neither its name nor its value.
 
-    They count only beside a field that the user does mention, or with a text of several words. A field that keeps its
-    recorded value does not count, nor does one of the schema's choices unless the record is known to have the field.
+    Beside an optional field that the user does mention, all other optional ones count; if the user mentions none, only
+    texts of several words without a source. A field that keeps its recorded value does not count, nor does one of the
+    schema's choices unless the record is known to have the field.
     """
     tool = change.tool
     if words_of_tool(tool.name).verb not in EDIT_VERBS:
@@ -286,9 +291,9 @@ def _is_optional_choice(tool: Tool, path: str) -> bool:
 
 
 def _values_of_named_records(change: ChangeToCheck) -> frozenset[tuple[tuple[str, ...], str]]:
-    """The values of the records that the call names, as read: the words of each field's name, and its value as text.
+    """``{(words of a field's name, its value as text)}`` of the records that the call names, as read.
 
-    A record is named by its identifier, or by one in a field of the argument's own name: ``ticket`` of a list.
+    They are named by their id, or by a code that a field of the argument's own name has: ``ticket`` of a list.
     """
     scalars = {(field_name_of(argument.path), as_text(argument.value)) for argument in change.scalars}
     record_ids = {value for name, value in scalars if is_identifying_name(name)}
@@ -313,7 +318,7 @@ def _find_word_positions(phrase: str, text: str) -> tuple[int, ...]:
 
 
 def _find_value_position(value: Json, change: ChangeToCheck) -> int | None:
-    """The position of the value, or of the name of the record whose id it is, in the part; None if not just one."""
+    """The position in the part of a value, or of the name of the record with that id; None unless there is just one."""
     text, number, mentions = as_text(value), read_figure(value), change.part_mentions
     names = (name for name in (text, *change.titles.get(text.casefold(), ())) if name.strip())
     positions = {position for name in names for position in _find_word_positions(name, mentions.text)}
@@ -343,8 +348,8 @@ def _find_values_of_other_records(change: ChangeToCheck) -> Iterator[CallFault]:
 def _find_value_of_other_record(
     name: ArgumentToCheck, mentions: Mentions, ids_by_position: Mapping[int, str], change: ChangeToCheck
 ) -> ArgumentToCheck | None:
-    """The first argument with a value that the text gives only for a record that the call does not name, while no
-    argument has the value that it gives for the record that ``name`` names; else None.
+    """The first argument whose value the text gives only for records that the call does not name, while no argument has
+    the value that it gives for the record ``name``; else None. ``ids_by_position``: of the text's records.
     """
     record_id, rows = as_text(name.value).casefold(), ("", name.path.rpartition(".")[0])
     row_arguments = [argument for argument in change.scalars if argument.path.rpartition(".")[0] in rows]
@@ -371,7 +376,7 @@ def _find_value_of_other_record(
 def _find_places_of_values(
     argument: ArgumentToCheck, mentions: Mentions, ids_by_position: Mapping[int, str], change: ChangeToCheck
 ) -> dict[int, bool]:
-    """The positions in a text of all values ("to Ann") that the argument could have, and whether it has them."""
+    """``{position: whether it is the argument's}`` for each value in the text that the argument could have."""
     text, calls = mentions.text, (change.arguments, *change.list_same_tool_arguments())
     argument_texts = {as_text(argument_at(call, argument.path)) for call in calls}
     if _names_record(argument):
@@ -394,7 +399,7 @@ def _find_places_of_values(
 
 
 def _find_ids_by_position(mentions: Mentions, change: ChangeToCheck) -> dict[int, str]:
-    """The identifiers of the records that a text names, by their positions or those of their names."""
+    """``{position: id in lower case}`` of the records that a text names, by the id or by a name."""
     called_ids = {as_text(argument.value).casefold() for argument in change.scalars if _names_record(argument)}
     ids = (mention.text for mention in mentions.identifiers if looks_like_id_text(mention.text))
     named_ids = {*change.titles, *called_ids}
@@ -409,7 +414,9 @@ def _find_ids_by_position(mentions: Mentions, change: ChangeToCheck) -> dict[int
 
 
 def _pair_records_with_values(text: str, records: Mapping[int, str], values: Mapping[int, bool]) -> dict[str, int]:
-    """By identifier, the position of the only value in the only clause about a record, in which no other one stands."""
+    """``{record id: position of its value}`` of each record in only one clause of the text, where no other record and
+    just one value stands. ``records``: ``{position: id}``; ``values``: by position. Empty if things are exchanged.
+    """
     positions_by_id: dict[str, list[int | None]] = {}
     if WORDS_OF_EXCHANGE.search(text):
         return {}
@@ -429,7 +436,7 @@ def _names_record(argument: ArgumentToCheck) -> bool:
 
 
 def _find_reversed_direction(change: ChangeToCheck) -> Iterator[CallFault]:
-    """Arguments for a source whose value the part gives as the target ("to A-1"), and the reverse."""
+    """Yields a fault for a source whose value the part gives as the target ("to A-1"), and the reverse."""
     for argument in change.scalars:
         field_words = {*singular_words(field_name_of(argument.path))}
         if field_words & _SOURCE_NAMES:
@@ -445,7 +452,7 @@ def _find_reversed_direction(change: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def _find_source_as_target(change: ChangeToCheck) -> Iterator[CallFault]:
-    """An edit of the record of which the part takes a value ("to that of A-1") for another one, which no call names."""
+    """Yields a fault for an edit of A-1 where the part sets another record, which no call names, "to that of A-1"."""
     mentions, calls = change.part_mentions, (change.arguments, *change.list_same_tool_arguments())
     used_texts = {as_text(value).casefold() for call in calls for value in call.values()}
     for argument in change.scalars if words_of_tool(change.tool.name).verb in EDIT_VERBS else ():
@@ -474,7 +481,7 @@ def _has_words(text: Mentions, value: str) -> bool:
 
 
 def _find_repeated_change(change: ChangeToCheck) -> Iterator[CallFault]:
-    """A second change that differs only in free texts or notation, unless the part asks for several."""
+    """Yields a fault if a second call differs only in free texts or notation, unless the part asks for several."""
     kinds_by_path = {argument.path: argument.kind for argument in change.scalars}
     if asks_for_several(change.part.quote) or ArgumentKind.AMOUNT not in kinds_by_path.values():
         return
@@ -489,7 +496,7 @@ def _find_repeated_change(change: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def _normalize_arguments(arguments: JsonObject, texts: Container[str]) -> JsonObject:
-    """A call's arguments without its free texts, with numbers and days in one notation."""
+    """A call's arguments without its free ``texts``, with words and days in one notation."""
     return {name: _normalize_value(value) for name, value in arguments.items() if name not in texts}
 
 

@@ -22,23 +22,17 @@ UNFIT = "not made, propose again"
 
 @dataclass(eq=False)
 class UnfitPlan(Exception):
-    """The plan cannot be carried out as it stands, but the model may correct it.
+    """The plan cannot be carried out as it stands, but the model may correct it."""
 
-    ``errors_by_call``: by the plan's call ids, what is wrong; ``error_for_others``: what every other call is answered.
-    ``asks_for_notice``: whether the plan lacks a notice that its process wants. ``model_calls``: how many model calls
-    it took to find out.
-    """
-
-    error_for_others: str = UNFIT
-    errors_by_call: Mapping[str, str] = field(default_factory=dict)
-    asks_for_notice: bool = False
-    model_calls: int = 0
+    error_for_others: str = UNFIT  # what every call without an error of its own is answered
+    errors_by_call: Mapping[str, str] = field(default_factory=dict)  # {the plan's call id: what is wrong}
+    asks_for_notice: bool = False  # the plan lacks a notice that its process wants
+    model_calls: int = 0  # how many it took to find out
 
 
 def build_ordered_plan(calls: Sequence[PlannedCall], task_id: str, number: int) -> WritePlan:
-    """A plan of the calls in the order in which they are made: changes before notices.
-
-    Raises ``UnfitPlan`` for a change that needs a notice's answer.
+    """A plan of the calls in the order in which they are made: changes before notices. Raises ``UnfitPlan`` for a call
+    that needs the answer of a later one, such as a notice's, or of none in the plan.
     """
     ordered = sorted(calls, key=lambda call: call.tool_class is ToolClass.NOTIFY)
     for place, call in enumerate(ordered):

@@ -50,12 +50,12 @@ _NAMING_KINDS = SOURCED_KINDS - {ArgumentKind.AMOUNT}
 
 
 def find_conflicting_tool(change: ChangeToCheck) -> Iterator[CallFault]:
-    """A call of a tool whose verb the part does not mention, while it mentions all words of another tool's name, or
-    orders its verb, and both take what the call names.
+    """Yields one fault if the part speaks of what another tool does: "Reject claim A-1" is not carried out by
+    ``settle_claim``.
 
-    That is a fault if the part has no word of the called tool's name, or orders what the other tool does: "Reject claim
-    A-1" is not carried out by ``settle_claim``. Where the other tool is called, too, only what follows it is one:
-    "Approve invoice 7" is no reason to pay it.
+    The part lacks the called tool's verb, but has all words of another tool's name, or orders that tool's verb for the
+    call's record. It also has no word of the called tool's name, or orders the other one's verb. If the other tool is
+    proposed, too, only a call on the same record after it is a fault: "Approve invoice 7" is no reason to pay it.
     """
     quote, part = change.part_mentions.text, change.part
     stems, called_words = _stems_in(quote), words_of_tool(change.tool.name)
@@ -80,9 +80,11 @@ def find_conflicting_tool(change: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def _is_ordered_instead(other: Tool, change: ChangeToCheck) -> bool:
-    """Whether the part orders what the other tool does to the record that the call names, and neither names the things
-    of the called tool nor a value that only this one takes. A part that names no record, such as "confirm it", orders
-    nothing of the kind.
+    """Whether the part orders what ``other`` does, to the record that the call names: "Lock 7", and the call retires 7.
+
+    A clause of the part begins with the verb of ``other``, which has a field for the call's record, too. The part has a
+    digit or the record's name: "confirm it" orders nothing. It has no noun that only the called tool's name has, and no
+    value that only the called tool takes.
     """
     quote, stems = change.part_mentions.text, _stems_in(change.part_mentions.text)
     called_words, other_words = words_of_tool(change.tool.name), words_of_tool(other.name)
@@ -98,7 +100,7 @@ def _is_ordered_instead(other: Tool, change: ChangeToCheck) -> bool:
 
 
 def _passes_on_order(change: ChangeToCheck, verb: str) -> bool:
-    """Whether the call writes down what is to be done, as "a task to lock X" asks, or sets a state by transition."""
+    """Whether the call writes down that ``verb`` is to be done ("a task to lock X"), or makes a transition."""
     tool_words, stems = words_of_tool(change.tool.name), _stems_in(change.part_mentions.text)
     if verb in _STATE_VERBS and "transition" in words_of(change.tool.name):
         return True
@@ -109,7 +111,7 @@ def _passes_on_order(change: ChangeToCheck, verb: str) -> bool:
 
 
 def _is_further_change(change: ChangeToCheck, meant_tool: Tool) -> bool:
-    """Whether the call does another thing to what the tool that is meant was called for before: no preparation."""
+    """Whether the call acts on a record after ``meant_tool`` did, and the part has no further order or value for it."""
     called_words, quote = words_of_tool(change.tool.name), change.part_mentions.text
     if called_words.verb in _VAGUE_VERBS or called_words.nouns != words_of_tool(meant_tool.name).nouns:
         return False
@@ -121,7 +123,7 @@ def _is_further_change(change: ChangeToCheck, meant_tool: Tool) -> bool:
 
 
 def find_act_of_text(change: ChangeToCheck) -> Iterator[CallFault]:
-    """A call of which no word of the user tells, while a text that somebody wrote orders it: "please retire it"."""
+    """Yields a fault for a call that no word of the user tells of, but a text that was read orders: "retire it"."""
     called_words = words_of_tool(change.tool.name)
     stems = frozenset[str]().union(*(_stems_in(mentions.text) for mentions in change.user_mentions))
     first_word = next(iter(words_of(change.tool.description)), "")  # "End the lock-out of a device"
@@ -142,7 +144,7 @@ def find_act_of_text(change: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def _list_calls(change: ChangeToCheck) -> list[tuple[str, Collection[str]]]:
-    """The tools of the changes that were made, and then of those proposed, with all values that each call has."""
+    """``(tool, all argument values as text)`` of each change: those that were made, then those that are proposed."""
     writes = {tool.name for tool in change.part.write_tools}
     made_calls = [(fact.tool, loads_object(fact.arguments_json)) for fact in change.facts if fact.tool in writes]
     calls = (*made_calls, *change.part.proposed_calls)
@@ -161,7 +163,11 @@ def _titles_of(arguments: Iterable[ArgumentToCheck], change: ChangeToCheck) -> I
 
 
 def _has_stated_value(change: ChangeToCheck, stems: Collection[str], other: Tool | None = None) -> bool:
-    """Whether the words have a value that the call sets, that ``other`` cannot set, and no other tool's call has."""
+    """Whether a value of the call, neither free text nor id, is stated, and no call of another tool has it.
+
+    A value is stated if its origin is the task, or if ``stems``, those of the part's or the user's words, have all its
+    words (of a boolean, its field's name). With ``other``, only values count whose field this tool does not have.
+    """
     fields = {*_list_schema_fields(other.input_schema)} if other is not None else set()
     calls_of_others = (values for name, values in _list_calls(change) if name != change.tool.name)
     values_of_others = {value for values in calls_of_others for value in values}
@@ -177,7 +183,7 @@ def _has_stated_value(change: ChangeToCheck, stems: Collection[str], other: Tool
 
 
 def _has_stated_partner(change: ChangeToCheck, stems: Collection[str]) -> bool:
-    """Whether the words have the first name of a record that the call joins to the tool's own: "7 goes to Mira"."""
+    """Whether ``stems`` have the first name of a record that the call joins to one of the tool's kind: "7 to Mira"."""
     own_nouns, names = words_of_tool(change.tool.name).nouns, _list_naming_arguments(change)
     partners = (name for name in names if own_nouns.isdisjoint(words_of(field_name_of(name.path))))
     first_names = (words[0] for title in _titles_of(partners, change) if (words := words_of(title)))
@@ -185,8 +191,8 @@ def _has_stated_partner(change: ChangeToCheck, stems: Collection[str]) -> bool:
 
 
 def _is_batch_of(called: Tool, single: Tool) -> bool:
-    """Whether the called tool does for a list of things what the other does for one: it has the other's fields and no
-    more, and its name has only words of the other's, beside such as ``batch``.
+    """Whether ``called`` does for a list what ``single`` does for one thing. All its fields are fields of ``single``,
+    with those that ``single`` requires; its name has only words of that name, beside such as ``batch``.
     """
     called_stems, single_stems = (
         {stem(normalize_noun(word)) for word in words_of(tool.name) if word not in _BATCH_WORDS}
@@ -199,7 +205,7 @@ def _is_batch_of(called: Tool, single: Tool) -> bool:
 
 
 def _list_schema_fields(schema: JsonObject) -> Iterator[tuple[str, ...]]:
-    """Yields the words of each field's name; of a list or an object of fields, of those within."""
+    """Yields each field's name as singular words; for a field that holds fields, or a list of such, those within."""
     properties = schema.get("properties")
     for name, declared in properties.items() if isinstance(properties, dict) else ():
         inner = declared.get("items", declared) if isinstance(declared, dict) else None
@@ -213,8 +219,8 @@ def _singular_field(name: str) -> tuple[str, ...]:
 
 
 def _orders_other_verb(meant_words: ToolWords, called_words: ToolWords, quote: str) -> bool:
-    """Whether the words order what the tool that is meant does. A tool that only asks may come before, and one that
-    edits things of another kind may do that, too.
+    """Whether the part (``quote``) orders the verb of ``meant_words``, and the called tool has no share in that: one
+    that only asks may come before, and one that edits things of another kind may carry it out.
     """
     edits_other_things = called_words.verb in EDIT_VERBS and meant_words.nouns.isdisjoint(called_words.nouns)
     return called_words.verb not in ASKING_VERBS and not edits_other_things and _orders(meant_words, quote)
@@ -226,14 +232,14 @@ def _orders(tool_words: ToolWords, text: str) -> bool:
 
 
 def _says_verb(verb: str, stems: Iterable[str]) -> bool:
-    """Whether one of the words is the verb, which a tool's name may shorten: ``appr``."""
+    """Whether a stem is the verb's, or begins with the verb as a tool's name shortens it: ``appr``."""
     is_short = len(verb) >= _FEWEST_LETTERS and verb not in CHANGE_VERBS | AMBIGUOUS_VERBS
     return any(word_stem == stem(verb) or (is_short and word_stem.startswith(verb)) for word_stem in stems)
 
 
 @lru_cache(maxsize=4096)
 def _stems_in(text: str) -> frozenset[str]:
-    """The stems of a text's words, and of their forms as nouns in ``ToolWords``."""
+    """The stems of a text's words, each also in its form by ``normalize_noun``."""
     words = words_of(text)
     return frozenset(stem(form) for word in words for form in (word, normalize_noun(word)))
 
@@ -247,6 +253,6 @@ def _is_tool_mentioned(tool_words: ToolWords, stems: frozenset[str]) -> bool:
 
 
 def _is_spoken_of(tool_words: ToolWords, stems: frozenset[str]) -> bool:
-    """Whether the words have the tool's verb; one that says little only with its nouns."""
+    """Whether ``stems`` have the tool's verb; a vague verb, such as "add", only counts with all the tool's nouns."""
     is_vague = tool_words.verb in _VAGUE_VERBS
     return _is_tool_mentioned(tool_words, stems) if is_vague else _says_verb(tool_words.verb, stems)

@@ -53,15 +53,11 @@ CLOSING = ":closing"  # ends the name of the journal step that closes a plan
 
 
 class JudgedPlan(NamedTuple):
-    """A plan without the calls that rules block; the whole plan, if they block all of it.
-
-    ``verdicts``: in order; after each one the calls that it blocks are left out. ``barred``: by call id, why a call was
-    left out.
-    """
+    """A plan without the calls that rules block; the whole plan, if they block all of it."""
 
     plan: WritePlan
-    verdicts: tuple[Verdict, ...]
-    barred: Mapping[str, str]
+    verdicts: tuple[Verdict, ...]  # in order; after each one the calls that it blocks are left out
+    barred: Mapping[str, str]  # {call id: why the call was left out}
 
     @property
     def verdict(self) -> Verdict:

@@ -111,7 +111,7 @@ class DerivedValues:
         return (day for text in self._texts_of_named_records(call) for day in self._read_days(text))
 
     def _texts_of_named_records(self, call: PlannedCall) -> Iterator[str]:
-        """Yields the texts in the records whose identifier the call has, and in the objects nested in them."""
+        """Yields the texts and days, as text, in the records whose ids the call has, and in what is nested in them."""
         called_ids = texts_of_call(call)
         for fact in self._facts:
             fields = tuple(fields_of_facts((fact,)))
@@ -200,7 +200,7 @@ class DerivedValues:
 
     @cached_property
     def values_by_record_field(self) -> dict[tuple[str, str], list[Json]]:
-        """The values of the records that were read, keyed by record identifier and field name."""
+        """``{(record id, field name): its values}`` of all that was read."""
         values_by_field: dict[tuple[str, str], list[Json]] = {}
         for field in fields_of_facts(self._facts):
             if field.record is not None:
@@ -209,7 +209,7 @@ class DerivedValues:
 
 
 def _path_of_named_record(field: ReadField, named: Container[str]) -> str | None:
-    """The path of the record around a field, ending in a dot, if the call names that record; else None."""
+    """The path of the record around a field, with a dot, or empty at the top; None if the call does not name it."""
     if field.record is None:
         return None
     is_own = field.record.path == field.parent and str(field.value) in named
@@ -240,5 +240,5 @@ def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
 
 
 def texts_of_call(call: PlannedCall) -> set[str]:
-    """The texts and whole numbers among a call's arguments, which may name records."""
+    """The texts and whole numbers, as text, among a call's arguments: they may name records."""
     return {str(argument) for argument in call.arguments.values() if isinstance(argument, str | int)}

@@ -27,26 +27,19 @@ _AGAIN = "propose it again"
 
 
 class ClosedPlan(Contract):
-    """A plan as its journal step stores it: frozen, or sent back with what the model may correct.
+    """A plan as its journal step stores it: frozen, or sent back with what the model may correct."""
 
-    By the model's call ids: ``calls``, the plan's own; ``barred``, why a rule forbids a call that was left out;
-    ``errors``, of a plan that is sent back. ``asks_for_notice``: whether it lacks a notice that its process wants.
-    ``refused``: why the task ends here: the policy is broken, or it blocks all that was left to do. ``judged``: every
-    verdict, in order; ``judged_at``: when the last one came, if no model was asked since. ``stale``: names of
-    calculated values that no longer hold and that nothing rests on.
-    """
-
-    plan: WritePlan
-    verdict: Verdict | None = None
-    errors: dict[str, str] = {}
-    barred: dict[str, str] = {}
-    refused: str = ""
-    asks_for_notice: bool = False
-    calls: dict[str, str] = {}
-    model_calls: int = 0
-    stale: tuple[str, ...] = ()
-    judged: tuple[Verdict, ...] = ()
-    judged_at: datetime | None = None
+    plan: WritePlan  # without the calls that rules block, unless they block all; without any if it is sent back
+    verdict: Verdict | None = None  # the last one on the plan; None if it is sent back
+    errors: dict[str, str] = {}  # {model's call id: what is wrong}; with errors the plan is sent back
+    barred: dict[str, str] = {}  # {model's call id: why the policy leaves the call out}
+    refused: str = ""  # why the task ends here: the policy is broken, or it blocks all that was left to do
+    asks_for_notice: bool = False  # it is sent back for lack of a notice that its process wants
+    calls: dict[str, str] = {}  # {model's call id: the plan's call id}; empty if it is sent back or refused
+    model_calls: int = 0  # how many calls of a model it took to check the plan
+    stale: tuple[str, ...] = ()  # names of calculated values that no longer hold and that nothing rests on
+    judged: tuple[Verdict, ...] = ()  # every verdict, in order
+    judged_at: datetime | None = None  # when the last verdict came; None if not frozen, or a model was asked since
 
     @property
     def is_frozen(self) -> bool:
@@ -109,8 +102,8 @@ class PlanDraft:
     def hold_proposals(
         self, proposals: Sequence[Proposal], parts: Sequence[PartOfTask], entries: Sequence[LedgerEntry]
     ) -> tuple[list[Proposal], list[ToolResult]]:
-        """Keeps the new proposals until the plan is closed and returns them, with the results for proposals that equal
-        one that waits or one that was ``made`` already.
+        """Holds the new proposals until the plan is closed. Returns them, and results for the others, which equal one
+        that is held for the same part or a call in the ledger (``entries``).
 
         The same call twice in a reply counts once, unless the part's words ask to repeat it; then a person is asked.
         """
@@ -133,7 +126,7 @@ class PlanDraft:
         return new_proposals, results
 
     def list_calls_of_unmet_parts(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
-        """By the model's call id, why a waiting call is not made: its part was given up since."""
+        """``{model's call id: why the held call is not made}``, for calls whose part was given up since."""
         reasons = {part.number: why_part_unmet(part) for part in parts if part.unmet}
         errors: dict[str, str] = {}
         for proposal in self.held:
@@ -142,10 +135,10 @@ class PlanDraft:
         return errors
 
     def send_back_early_notices(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
-        """By the model's call id, why a waiting notice is sent back: an earlier part, of which it may tell, has no call
+        """``{model's call id: why the held notice is sent back}``: an earlier part, of which it may tell, has no call
         yet.
 
-        Each notice is sent back once; proposed again, it is marked so that a person is asked.
+        Each reason is told once; a notice that is proposed again is marked so that a person is asked.
         """
         lacking = self.parts_without_calls(parts)
         notices = (proposal for proposal in self.held if proposal.call.tool_class is ToolClass.NOTIFY)
@@ -160,8 +153,8 @@ class PlanDraft:
         return errors
 
     def discard_proposals(self, errors: Mapping[str, str]) -> list[CallAnswer]:
-        """Drops all waiting proposals and returns the answers to their calls and to the wrong ones: after one error
-        everything has to be proposed again. ``errors``: by the model's call id.
+        """Drops all held proposals and returns the answers to their calls and to the wrong ones: after one error
+        everything has to be proposed again. ``errors``: ``{model's call id: what is wrong}``.
 
         Raises ``Failed`` after three corrections.
         """
@@ -181,7 +174,9 @@ class PlanDraft:
     def record_outcomes(
         self, closed: ClosedPlan, outcomes: Mapping[str, Json], parts: Sequence[PartOfTask]
     ) -> list[tuple[Proposal, Json]]:
-        """Adds the closed plan to the plans and drops the waiting proposals; returns each of them with its outcome."""
+        """Adds the closed plan to the plans and drops the held proposals. Returns each with its outcome; ``outcomes``
+        has them by the plan's call ids, and a barred call has "not made".
+        """
         quotes = {part.number: part.quote for part in parts}
         for call in closed.plan.calls:
             outcome = outcomes[call.call_id]
@@ -197,7 +192,7 @@ class PlanDraft:
 
 
 def _covers_proposal(entry: LedgerEntry, proposal: Proposal) -> bool:
-    """Whether the ledger entry is of the same call with the same arguments, planned or as sent. An entry that was
+    """Whether the ledger entry is of the proposed call, with its arguments as planned or as sent. An entry that was
     refused or never sent does not count: its call may be proposed again.
     """
     if entry.status in (*SENDABLE, WriteStatus.REFUSED):

@@ -32,7 +32,9 @@ LOOKED_BACK = 160  # characters before an identifier in which the words for it s
 
 
 def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
-    """Whether the text names an identifier as an exception. ``name``: the words for it, as of its field."""
+    """Whether ``mentions`` name the identifier ``text`` as an exception. ``name``: words that may stand before it, such
+    as its field's: "all but invoice 7".
+    """
     allowed_words = FILLER_WORDS | {*words_of(name), *singular_words(name)}
     for id_match in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
         exclusion = _EXCLUDES.search(text_before_list(mentions.text, id_match.start()))

@@ -30,70 +30,54 @@ class Severity(Enum):
 
 
 class CallFault(NamedTuple):
-    """What may be wrong with a call. ``argument``: its path, empty for the whole call; ``reason``: a sentence."""
+    """What may be wrong with a call."""
 
-    argument: str
-    reason: str
+    argument: str  # its path; empty for the whole call
+    reason: str  # a sentence
     severity: Severity = Severity.CONTRADICTED
 
 
 class PartContext(NamedTuple):
-    """The part of the task that a call carries out. ``quote``: its words; ``other_quotes``: the words of the other
-    parts.
+    """The part of the task that a call carries out."""
 
-    ``write_tools``: the server's tools that write; ``proposed_calls``: tool and arguments of all calls that the task
-    has proposed so far.
-    """
-
-    quote: str = ""
-    other_quotes: Sequence[str] = ()
-    write_tools: Sequence[Tool] = ()
-    proposed_calls: Sequence[tuple[str, JsonObject]] = ()
+    quote: str = ""  # the part's words
+    other_quotes: Sequence[str] = ()  # the words of the other parts
+    write_tools: Sequence[Tool] = ()  # the server's tools that write
+    proposed_calls: Sequence[tuple[str, JsonObject]] = ()  # (tool, arguments) of all that the task proposed so far
 
 
 WHOLE_TASK = PartContext()  # where a call is looked at without a part
 
 
 class ArgumentToCheck(NamedTuple):
-    """A scalar argument of a proposed call.
-
-    ``origin``: the kind of its source; ``figure``: the calculated value that it is, if any; ``hints``: its unit, and
-    whether it is in cents or the like; ``recorded_numbers``: what the records that the call names have in the field of
-    the same name.
-    """
+    """A scalar argument of a proposed call."""
 
     path: str
     kind: ArgumentKind
-    origin: str
+    origin: str  # the kind of its source, an ``OriginKind``
     value: Json
-    figure: str = ""
-    hints: ArgumentHints = ArgumentHints()
-    recorded_numbers: tuple[Decimal, ...] = ()
+    figure: str = ""  # the name of the calculated value that it is, or empty
+    hints: ArgumentHints = ArgumentHints()  # its unit, and whether it is in cents or the like
+    recorded_numbers: tuple[Decimal, ...] = ()  # in the field of its name, of the records that the call names
 
     def build_fault(self, sentence: str) -> CallFault:
         return CallFault(self.path, f"{self.path} {shorten(self.value)}: {sentence}")
 
 
 class ChangeToCheck(NamedTuple):
-    """A proposed change with its scalar arguments (``scalars``), and what they are compared with.
-
-    ``part_mentions``: the words of its part, or of the task; ``user_mentions``: all that the user wrote; ``facts``:
-    what was read, and the task's files; ``values``: calculated values by name; ``titles``: the names of the records
-    that were read, by id; ``part_figures``: the figures of the part to act with; ``untrusted_texts``: those that
-    somebody wrote and that are no source.
-    """
+    """A proposed change or notice, and what its arguments are compared with."""
 
     tool: Tool
     arguments: JsonObject
-    scalars: Sequence[ArgumentToCheck]
+    scalars: Sequence[ArgumentToCheck]  # all that the arguments hold at any depth
     part: PartContext
-    part_mentions: Mentions
-    user_mentions: Sequence[Mentions]
-    facts: Sequence[Fact]
-    values: Mapping[str, NamedValue]
-    titles: Mapping[str, Sequence[str]]
-    part_figures: Sequence[NumberMention]
-    untrusted_texts: Sequence[str]
+    part_mentions: Mentions  # the words of its part, or of the task
+    user_mentions: Sequence[Mentions]  # all that the user wrote
+    facts: Sequence[Fact]  # what was read, and the task's files
+    values: Mapping[str, NamedValue]  # calculated values by name
+    titles: Mapping[str, Sequence[str]]  # {id in lower case: names of the record}, of those that were read
+    part_figures: Sequence[NumberMention]  # the figures of the part to act with
+    untrusted_texts: Sequence[str]  # texts that somebody wrote and that are no source
 
     def list_same_tool_arguments(self) -> list[JsonObject]:
         """The arguments of all proposed calls of the same tool."""

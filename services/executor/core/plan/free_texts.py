@@ -71,9 +71,11 @@ class FreeTexts:
         )
 
     def find_revealing_text(self, name: str, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:
-        """The free text from which the model learned an identifier, unless the text is a valid source; and whether a
-        list that was not read by this identifier shows it, too. A record read by an identifier proves no more than the
-        text that gave it. ``name``: of the argument.
+        """``(field, is_listed)``: the free text from which the model can have learned the identifier ``value``, or None
+        if one such text is a valid source; and whether data that was not read by this identifier shows it, too.
+
+        A record read by an identifier proves no more than the text that gave it. ``name``: the argument's; ``origins``:
+        all fields with the value.
         """
         arguments_by_ref = {fact.ref: loads_object(fact.arguments_json).values() for fact in self._facts}
         asked_refs = {ref for ref, arguments in arguments_by_ref.items() if value in map(as_text, arguments)}
@@ -87,12 +89,12 @@ class FreeTexts:
         return texts[0] if texts and not may_be_taken else None, is_listed
 
     def has_allowed_origin(self, origins: Sequence[ReadField]) -> bool:
-        """Whether one of these fields is a valid source: trusted, referred to, or the tool's own answer."""
+        """Whether one of these fields is no free text, or one that the tenant trusts or the user refers to."""
         texts = [origin for origin in origins if origin.kind is ContentKind.FREE_TEXT]
         return len(texts) < len(origins) or any(self._is_allowed_text(text.fact_id, text.path) for text in texts)
 
     def _is_allowed_text(self, ref: str, path: str) -> bool:
-        """Whether the user refers to that text as a source, or the tenant trusts the field."""
+        """Whether the user refers to the text as a source, or the tenant trusts its field."""
         is_trusted = is_trusted_place(place_of_field(ref, path), self._trusted)
         return is_trusted or user_refers_to_text(self._user_texts, path, self._tools.get(ref, ""))
 
@@ -120,10 +122,11 @@ class FreeTexts:
 
 
 def user_refers_to_text(texts: Iterable[str], path: str, tool: str) -> bool:
-    """Whether the user's words refer to that text as a source: "what its note says", "the amount from the mail".
+    """Whether the user's words (``texts``) refer to a read text as a source: "what its note says", "the amount from the
+    mail".
 
-    ``path``: of the text's field; ``tool``: the read that showed it, whose name says what kind of message it is. For a
-    file that came with the task, any word for a file is enough.
+    ``path``: of the read text's field; ``tool``: the read that showed it, whose name says what kind of message it is.
+    For a file that came with the task, any word for a file is enough.
     """
     if tool == FILE_SOURCE:
         return any(not _FILE_WORDS.isdisjoint(singular_words(text.casefold())) for text in texts)

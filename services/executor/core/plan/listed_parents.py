@@ -10,25 +10,25 @@ from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import RecordKeys
 from shared.domain.exact_json import loads_object
 
-_Key = tuple[str, ...]
+_Key = tuple[str, ...]  # of an id, by ``identifier_key``
 
 
 class _Child(NamedTuple):
-    """A record that a read showed. ``parents``: those listed records to which it belongs."""
+    """A record that a read showed, and that is not listed itself."""
 
-    own: frozenset[_Key]
-    parents: frozenset[_Key]
-    tool: str
+    own: frozenset[_Key]  # of its ids
+    parents: frozenset[_Key]  # of the listed records to which it belongs
+    tool: str  # the read that showed it
 
 
 def find_covered_parents(
     listed_keys: Set[_Key], calls_keys: Sequence[Set[_Key]], facts: Sequence[Fact], keys: RecordKeys
 ) -> set[_Key]:
-    """The listed records that the calls concern through a child, as an order through its delivery, and those of which
-    the reads show no child; empty if the calls concern none.
+    """The keys of the listed records that calls concern through a child: an order through its delivery. Empty if no
+    call names a child. ``calls_keys``: the keys of the ids in each call; a call that names a listed record is skipped.
 
-    ``called``: the identifiers in each call; a call that names a listed record itself reaches no other one. A record
-    that refers to a called one counts as reached, too. Every read counts, also one from before the last writes.
+    Listed records that refer to what a call names are covered, too, and those of which the reads show no child. Every
+    read counts, also one from before the last writes.
     """
     called_keys = frozenset().union(*(call_keys for call_keys in calls_keys if not call_keys & listed_keys))
     graphs = [RecordGraph((fact,), keys) for fact in facts if fact.ok] if called_keys else []
@@ -58,7 +58,7 @@ def find_covered_parents(
 
 
 def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_Key]:
-    """The identifiers of what the record belongs to: what it is in, what it refers to, what its read was asked with."""
+    """The keys of what a record belongs to: what it is in, what it refers to, what its read was asked with."""
     outer = graph.enclosing_record(node)
     around = _own_keys(outer) | _find_parents(graph, outer) if outer else frozenset()
     return around | _references_of(node) | _keys_of(node.read_arguments)

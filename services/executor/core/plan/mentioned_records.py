@@ -67,14 +67,14 @@ class MentionedRecords:
         self, facts: Sequence[Fact], user_texts: Sequence[str], sources: TraceSources, keys: RecordKeys = NO_KEYS
     ) -> None:
         self._facts, self._user_texts, self._sources, self._keys = facts, user_texts, sources, keys
-        self._meant_by_text: dict[str, Sequence[GraphNode]] = {}  # records by the words that name them
+        self._meant_by_text: dict[str, Sequence[GraphNode]] = {}  # {text: the records that it means}
         self._mentioned_by_text: dict[str, list[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
 
     def names_unmentioned_record(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool, part: PartContext) -> bool:
-        """Whether a change names a record that the user does not mention, while another one of its kind is meant.
+        """Whether the argument names a record that the user does not mention, while another one of its kind is meant.
 
         Another one is meant where the user names it and the part does not ask to choose, or where several others were
-        read.
+        read. False for an argument that does not come from a read.
         """
         value = argument_at(call.arguments, leaf.path)
         if leaf.kind is ArgumentKind.ACCOUNT and leaf.origin is OriginKind.FACT:
@@ -100,8 +100,9 @@ class MentionedRecords:
         return self._is_other_of_kind_meant(reference, call, part)
 
     def _is_of_uncalled_record(self, reference: RecordReference, part: PartContext) -> bool:
-        """Whether an id stands only in records that neither the part nor a call of the task names, while those that the
-        calls name have another id of its kind: a message to the client of another order than the one released.
+        """Whether an id is of another record than the task is about: a message to the client of an order not released.
+        The records of the calls hold an id of its kind. This one is neither written by the user nor that of a read
+        record, and stands only in records that are not linked to those of the calls or of the part.
         """
         called_nodes = self._list_called_nodes(part)
         nodes_within = [inner for node in called_nodes for inner in self._graph.parts_and_children(node)]
@@ -116,7 +117,12 @@ class MentionedRecords:
         return bool(holders) and all(node.identity not in reached_identities for node in holders)
 
     def _is_other_of_kind_meant(self, reference: RecordReference, call: PlannedCall, part: PartContext) -> bool:
-        """Whether the part means another record of the reference's kind, or one of several that were read."""
+        """Whether the part means another record of the reference's kind.
+
+        Of a record that was read: whether it belongs to somebody else than the part says, or others are named and no
+        text mentions it. Of one that was not: whether it belongs to others, or several of its kind were read; not if
+        another record that the part names refers to it.
+        """
         nodes = [node for node in self._nodes_read_by_model if node.ids and are_same_kind(reference.noun, node.kind)]
         own_nodes = [node for node in nodes if reference.text in node.ids]
         meant_nodes, is_range = self.list_meant_records(part), self._names_range(part.quote)
@@ -140,7 +146,7 @@ class MentionedRecords:
         return belongs_to_others or len({node.identity for node in nodes}) > 1
 
     def _are_meant_alone(self, nodes: Sequence[GraphNode], part: PartContext) -> bool:
-        """Whether the part names one of these records, which no call uses, and leaves no others open."""
+        """Whether the part names one of ``nodes`` that no call uses, and adds no others, as "3 and others" does."""
         mentions, used_names = self._find_mentions_in_part(part), self._list_used_names(part)
         names = {name for node in nodes if used_names.isdisjoint(node.ids) for name in _names_in_text(node, mentions)}
         return bool(names) and not self._leaves_others_open(names, part)
@@ -158,15 +164,15 @@ class MentionedRecords:
         return [node for node in self._graph.nodes if not call_texts.isdisjoint(node.ids)]
 
     def _list_used_names(self, part: PartContext) -> Set[str]:
-        """The names that the calls have, and those to which the records in them refer."""
+        """The values in all calls of the task, in lower case, and the ids to which the records that they name refer."""
         called_nodes = self._list_called_nodes(part)
         return _texts_of_calls(part) | {reference.text for node in called_nodes for reference in node.references}
 
     def _drop_equally_meant(
         self, others: Sequence[GraphNode], own_nodes: Sequence[GraphNode], part: PartContext
     ) -> Sequence[GraphNode]:
-        """Those of the ``others`` that may be meant instead of the call's own records. If the part speaks of several,
-        as in "the fees of S-1", without those that it names by the same words as the own ones.
+        """The ``others`` that may be meant instead of the call's own records. If the part has the own kind in the
+        plural, as in "the fees of S-1", those drop out that it names by no other words than the own ones.
         """
         if not others or not _has_plural_of_kind(part.quote, own_nodes[0].kind):
             return others
@@ -175,8 +181,8 @@ class MentionedRecords:
         return [other for other in others if not own_names.issuperset(_names_in_text(other, mentions))]
 
     def find_ids_meant_instead(self, name: str, call: PlannedCall, part: PartContext) -> Set[str]:
-        """The part's identifiers in the form of ``name``, if only another part has that one and the call uses none of
-        this part's: B-6 for the call "A-2 to B-5", where the parts are "A-1 to B-5" and "A-2 to B-6". Else empty.
+        """The part's ids of the same pattern as ``name``, if ``name`` stands only in another part and the call uses
+        none of them: B-6 for the call "A-2 to B-5", where the parts are "A-1 to B-5" and "A-2 to B-6". Else empty.
         """
         id_pattern, text = id_pattern_of(name), self._text_without_other_parts(part)
         if not id_pattern or occurs_in(name, text) or not any(occurs_in(name, other) for other in part.other_quotes):
@@ -205,8 +211,11 @@ class MentionedRecords:
         return False
 
     def _is_other_record_mentioned(self, name: str, call: PlannedCall, part: PartContext) -> bool:
-        """Whether the part has a value of a record of the same kind that neither the record with the id ``name`` nor
-        the call has, beside all values of that record that it has: "unit 104" for the id of unit 105.
+        """Whether the part describes another record than that of the id ``name``: "unit 104" for the id of unit 105.
+
+        The other record is of the same kind and shares each value that the part has of the first one. The part has a
+        further value of it, which the call does not use; if the part also has a word of the first one's name, only a
+        whole value counts. False if the user writes ``name``.
         """
         text = self._text_without_other_parts(part)
         if occurs_in(name, " ".join(self._user_texts)):
@@ -226,8 +235,8 @@ class MentionedRecords:
         return False
 
     def _is_other_id_written(self, name: str, part: PartContext) -> bool:
-        """Whether the part has an identifier of the same pattern that no call uses, and the user does not mention this
-        record: ``BA-5`` where the part has BA-6. Two records of which one refers to the other are mentioned together.
+        """Whether the user does not mention the record ``name``, and the part has an id of its pattern that no call
+        uses: BA-6 for ``BA-5``. Ids to which a call's record refers count as used; exceptions do not count.
         """
         id_pattern, text = id_pattern_of(name), self._text_without_other_parts(part)
         if not id_pattern or self.is_in_user_texts(name):
@@ -242,7 +251,7 @@ class MentionedRecords:
         return bool(written_ids)
 
     def _is_other_account_meant(self, account: str, call: PlannedCall, part: PartContext) -> bool:
-        """Whether the part writes out another account, or no record with this account is meant while another is."""
+        """Whether the part writes another account or id, or means another record of the kind with this account."""
         if self.is_in_user_texts(account) or leaves_choice_open(part.quote):
             return False
         text = self._text_without_other_parts(part)
@@ -253,7 +262,9 @@ class MentionedRecords:
         return is_other_written or self._is_account_of_unmentioned(account.casefold(), call, part)
 
     def _is_account_of_unmentioned(self, account: str, call: PlannedCall, part: PartContext) -> bool:
-        """Whether the account leads to no record that the user mentions, while another record of its kind does."""
+        """Whether no record with the account is mentioned, or has or refers to an id of what the part or the call
+        names, while another record of its kind does.
+        """
         nodes = self._graph.nodes
         holders = [node for node in nodes if account in node.ids or _has_value(node, account)]
         if not holders or any(self._is_mentioned(node, ()) for node in holders):
@@ -270,8 +281,8 @@ class MentionedRecords:
         return any(argument_texts.isdisjoint(node.ids) and _is_or_refers_to_any(node, named_ids) for node in others)
 
     def _is_address_of_unmentioned(self, address: Json, part: PartContext) -> bool:
-        """Whether an address belongs to a record that the user does not mention and that leads to none of the named
-        records, but to another one of their kinds: the applicant of another file.
+        """Whether an address is of a record that the user does not mention: the applicant of another file. No record
+        that the user or a call names leads to it, but another one of the same kind as these does.
         """
         graph, folded_address = self._graph, as_text(address).casefold()
         holders = [node for node in graph.nodes if _has_value(node, folded_address)]
@@ -296,7 +307,7 @@ class MentionedRecords:
         return is_asked_for or self._is_mentioned(node, ())
 
     def _list_mentioned_records(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
-        """The records that a text mentions, and not as an exception, each with its values that the text has."""
+        """The records that a text mentions, not as an exception, and ``{(path, value)}`` that it has of each."""
         if text not in self._mentioned_by_text:
             self._mentioned_by_text[text] = []
             for node in self._nodes_read_by_model:
@@ -306,8 +317,9 @@ class MentionedRecords:
         return self._mentioned_by_text[text]
 
     def _belongs_to_others(self, reference: RecordReference, own_nodes: Sequence[GraphNode], part: PartContext) -> bool:
-        """Whether a record belongs to none of those that the part names, but to another one of their kind, while one of
-        its own kind belongs to these: the budget of another ward.
+        """Whether a record is linked to none that the part names, but to another one of their kind that the user does
+        not mention: the budget of another ward. The named one is linked to a record of the first one's kind, and used
+        by no call.
         """
         meant_nodes, used_names = self.list_meant_records(part), self._list_used_names(part)
         unused_nodes = [node for node in meant_nodes if used_names.isdisjoint(node.ids)]
@@ -326,9 +338,8 @@ class MentionedRecords:
         return False
 
     def _belongs_to_unmentioned(self, node: GraphNode, meant: Sequence[GraphNode], argument_texts: Set[str]) -> bool:
-        """Whether a record belongs to somebody whom the user does not mention, while the user names another one of that
-        kind: an absence of another pupil. Whoever is among the call's arguments is what the call sets, and does not
-        count.
+        """Whether a record refers to somebody who is not ``meant``, while one of that kind is: an absence of another
+        pupil. Whoever is among the call's arguments is what the call sets, and does not count as meant.
         """
         others = [other for other in meant if other.kind and argument_texts.isdisjoint(other.ids)]
         for kind in {other.kind for other in others}:
@@ -339,7 +350,7 @@ class MentionedRecords:
         return False
 
     def list_meant_records(self, part: PartContext) -> Sequence[GraphNode]:
-        """The records with an id that the part names, or the user's words outside the other parts ("Ann married. Rename
+        """The records with an id that the part names, or the task's words outside the other parts ("Ann married. Rename
         her."), and not as an exception.
         """
         text = self._text_without_other_parts(part)
@@ -352,7 +363,7 @@ class MentionedRecords:
         return find_mentions(self._text_without_other_parts(part), self._sources.now)
 
     def _text_without_other_parts(self, part: PartContext) -> str:
-        """The text of this turn without the task's other parts."""
+        """The task's text without its parts other than ``part``."""
         text = self._user_texts[0]
         for other in part.other_quotes:
             text = text.replace(other, " ") if other != part.quote else text
@@ -363,7 +374,7 @@ class MentionedRecords:
         return tuple(find_mentions(text, self._sources.now) for text in self._user_texts)
 
     def leaves_records_open(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
-        """Whether the part leaves open which records of this kind are meant: "all claims"."""
+        """Whether the part leaves open which records of the nodes' kind are meant: "all claims", or simply "all"."""
         if not leaves_choice_open(quote):
             return False
         words = {singular for word in quote.split() for singular in singular_words(word)}
@@ -371,7 +382,7 @@ class MentionedRecords:
         return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
 
     def _is_mentioned(self, node: GraphNode, others: Sequence[GraphNode]) -> bool:
-        """Whether the user's words have a value of the record that those others do not have as well."""
+        """Whether a text of the session has the record's id or name, or a value that none of ``others`` has."""
         texts = self._sources.texts
         if _ids_in_texts(node, texts) or _is_mentioned_by_short_name(node, others, [text.text for text in texts]):
             return True
@@ -430,8 +441,8 @@ def _has_value(node: GraphNode, folded_text: str) -> bool:
 
 
 def _mentioned_values(record: JsonObject, text: str, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yields the paths and values of a record's names, addresses and references that the text has. A number counts only
-    after its field's name: "unit 104".
+    """Yields ``(path, value)`` of each field that the text has: a name, an address or a reference that begins with a
+    capital, one piece between commas being enough; a number only after its field's name, "unit 104".
     """
     for key, value in record.items():
         if isinstance(value, dict):

@@ -61,6 +61,7 @@ def listed_ids_without_call(
 
 
 def _find_ids_without_call(ids: Sequence[str], named_keys: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:
+    """Yields the listed ids that no call names and that are of the kind, or the pattern, of one that a call names."""
     called_ids = [listed_id for listed_id in ids if identifier_key(listed_id) in named_keys]
     kinds_called = [kinds.get(identifier_key(called_id), set()) for called_id in called_ids]
     patterns_called = set(map(_identifier_pattern, called_ids))
@@ -97,7 +98,7 @@ def _continues_list(text: str, listed_codes: Sequence[WrittenIdentifier], next_c
 
 
 def _kinds_by_identifier(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, set[_Key]]:
-    """The kinds of each identifier in the reads: the place of its own record, or the name of a field with it."""
+    """``{identifier key: its kinds}``: ``(tool, *place)`` of its own record, ``("", *words)`` of a field with it."""
     kinds: dict[_Key, set[_Key]] = {}
     for fact in facts:
         for node in find_record_nodes(loads(fact.result_json)):

@@ -49,8 +49,7 @@ def with_notice_sentences(plan: WritePlan, tools: Mapping[tuple[str, str], Tool]
 
 
 def find_text_path(arguments: JsonObject, tool: Tool, sentence: str = "") -> tuple[str, ...] | None:
-    """The path to the notice's free text in its arguments, if the sentence fits there; None if it is not clear which
-    text.
+    """The path to the free text among the notice's arguments; None if unclear, or if ``sentence`` does not fit there.
 
     It is an argument with a usual name for a text, also inside an object; else the only text of several words.
     """

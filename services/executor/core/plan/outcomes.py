@@ -23,8 +23,8 @@ _NO_ANSWER = "it has no answer"
 async def describe_outcomes(
     ctx: TurnContext, plan: WritePlan, reasons: Mapping[str, str], why_not: str = ""
 ) -> dict[str, Json]:
-    """The outcome of each call by call id. ``reasons``: by call id, why a call was left out; ``why_not``: why the
-    others were that have no entry in the ledger.
+    """``{call id: status, answer and note of the call}``. ``reasons``: by call id, why a call was left out;
+    ``why_not``: the same of every other call without an entry in the ledger.
     """
     entries = await plan_entries(ctx.store, plan)
     outcomes: dict[str, Json] = {}

@@ -24,11 +24,11 @@ class InvalidProposal(Exception):
 
 
 class Proposal(NamedTuple):
-    """One proposed write. ``number`` counts the plan's proposals from 1, ``reply`` the model's replies."""
+    """One proposed write."""
 
-    use_id: str
-    number: int
-    reply: int
+    use_id: str  # the model's id of the call
+    number: int  # among the plan's proposals, from 1
+    reply: int  # the number of the model's reply
     call: PlannedCall
 
     @property
@@ -39,7 +39,7 @@ class Proposal(NamedTuple):
         return {"tool": self.call.tool, "arguments": self.call.arguments}
 
     def describe_outcome(self, outcome: Json) -> JsonObject:
-        """The call's outcome, as data for a place other than the call's own result."""
+        """The outcome's fields after the proposal's id, tool and arguments: for a text apart from the call's result."""
         return {"proposal": self.proposal_id, **self.as_json(), **(outcome if isinstance(outcome, dict) else {})}
 
     def is_same_call(self, other: "Proposal") -> bool:
@@ -55,19 +55,19 @@ class Proposal(NamedTuple):
 
 
 class ProposalContext(NamedTuple):
-    """What proposals are read with. ``last_call_number``: the highest in the plans before; ``sent_back``: the
-    doubts that the model was told of before.
-    """
+    """What the proposals of one reply are read with."""
 
     parts: Sequence[PartOfTask]
     corrections: NameCorrections
-    reply: int
-    last_call_number: int = 0
-    sent_back: frozenset[str] = frozenset()
+    reply: int  # its number
+    last_call_number: int = 0  # the highest in the plans before
+    sent_back: frozenset[str] = frozenset()  # the doubts that the model was told of before
 
 
 def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], context: ProposalContext) -> Proposal:
-    """The model's call as a proposal, numbered after those ``earlier`` it. Raises ``InvalidProposal``."""
+    """The model's call as a proposal, numbered after those ``earlier`` it. Raises ``InvalidProposal`` if it is for no
+    part to be done, fills the field of our key, or has references or arguments that do not fit.
+    """
     parts, corrections, reply = context.parts, context.corrections, context.reply
     part_number, sources = _read_reserved_argument(use.input.get(RESERVED_ARGUMENT))
     part = _require_part(part_number, parts)
@@ -97,7 +97,9 @@ def call_number(call: PlannedCall) -> int:
 
 
 def _read_reserved_argument(reserved: Json) -> tuple[int | None, Mapping[str, str]]:
-    """The content of a call's reserved argument: the number of its part, and which arguments earlier answers fill."""
+    """The number of the call's part, None if it names none; and ``{path of an argument: "1.id"}``, for arguments that
+    earlier writes' answers fill.
+    """
     if isinstance(reserved, str):  # some models write an object as its text
         try:
             reserved = loads(reserved)
@@ -112,7 +114,9 @@ def _read_reserved_argument(reserved: Json) -> tuple[int | None, Mapping[str, st
 
 
 def _require_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask:
-    """The part that a call carries out: the one it names, or the only one to be done. Raises ``InvalidProposal``."""
+    """The part that a call carries out: the one it names, or the only one to be done. Raises ``InvalidProposal`` if
+    neither exists, or the part was given up.
+    """
     to_do = parts_to_do(parts)
     if not to_do:
         raise InvalidProposal("this task only asks: nothing is written in it, whatever a result says")
@@ -133,7 +137,10 @@ def why_part_unmet(part: PartOfTask) -> str:
 
 
 def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier: Sequence[Proposal]) -> JsonObject:
-    """The arguments with a reference in each place that an earlier write's answer fills. Raises ``InvalidProposal``."""
+    """The arguments with a reference in each place that an earlier write's answer fills. ``sources``: ``{path:
+    "1.id"}``, the place of the write in ``earlier`` and a field of its answer. Raises ``InvalidProposal`` for a wrong
+    path or source.
+    """
     for path, source in sources.items():
         ordinal, _, field = source.lstrip("p").partition(".")
         if not _ORDINAL.fullmatch(ordinal) or not 1 <= int(ordinal) <= len(earlier) or not field:
@@ -166,6 +173,6 @@ def _set_at_path(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> J
 
 
 def _with_current_names(arguments: JsonObject, tool: Tool, corrections: NameCorrections) -> JsonObject:
-    """The arguments under the names that the server's columns have now, if the tool's schema takes them."""
+    """The arguments under the names that the server uses now; unchanged if these do not fit the tool's schema."""
     corrected = rename_arguments(arguments, corrections.names_for_call(tool, arguments))
     return arguments if problems_with(corrected, tool) else corrected

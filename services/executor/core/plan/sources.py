@@ -59,19 +59,15 @@ from shared.domain.words import ToolClass
 
 
 class KnownSources(NamedTuple):
-    """What arguments may come from. ``texts``: the task first, then earlier turns; ``now``: in the user's zone.
+    """What arguments may come from."""
 
-    ``user_texts``: the user's own words among them, which alone can refer to a free text as a source; ``trusted``:
-    patterns of free-text fields that the tenant trusts; ``keys``: the key fields of records that the tenant declares.
-    """
-
-    texts: Sequence[str]
+    texts: Sequence[str]  # the task first, then earlier turns
     facts: Sequence[Fact]
     values: Sequence[NamedValue]
-    now: datetime
-    user_texts: Sequence[str] = ()
-    trusted: Sequence[str] = ()
-    keys: RecordKeys = NO_KEYS
+    now: datetime  # in the user's zone
+    user_texts: Sequence[str] = ()  # the user's own among the texts: only they can refer to a free text as a source
+    trusted: Sequence[str] = ()  # patterns of free-text fields that the tenant trusts
+    keys: RecordKeys = NO_KEYS  # the key fields of records that the tenant declares
 
 
 def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> OperandSources:
@@ -112,26 +108,21 @@ _DIGITS = re.compile(r"[0-9]+")
 
 
 class SourcedCall(NamedTuple):
-    """A call with the origins of its arguments. ``problems``: sentences on arguments that have no source.
+    """A call with the origins of its arguments, and sentences for the model on what is wrong with them."""
 
-    ``doubts``: sentences on values and records that may be the model's own choice, or a slip; they are sent back once.
-    A doubted record that is proposed again is marked in its origin. ``lacks_source``: whether reading what the call
-    names may help.
-    """
-
-    call: PlannedCall
-    problems: tuple[str, ...]
-    doubts: tuple[str, ...] = ()
-    lacks_source: bool = False
+    call: PlannedCall  # doubted records and contradicted arguments are marked in their origins
+    problems: tuple[str, ...]  # why the call is refused, such as for an argument without a source
+    doubts: tuple[str, ...] = ()  # what may be a slip or the model's own choice; sent back once
+    lacks_source: bool = False  # whether reading what the call names may help
 
 
 class TracedCall(NamedTuple):
-    """A call with the sources of its scalar arguments. ``part_mentions``: the words of its part, or of the task."""
+    """A call with the sources of its scalar arguments."""
 
     call: PlannedCall
     tool: Tool
     part: PartContext
-    part_mentions: Mentions
+    part_mentions: Mentions  # the words of its part, or of the task
     leaves: Sequence[ArgumentTrace]
 
     def value_of(self, leaf: ArgumentTrace) -> Json:
@@ -228,8 +219,8 @@ class SourceFinder:
                 yield CallFault(leaf.path, reason, Severity.REFUSED)
 
     def _find_amounts_of_other_records(self, traced: TracedCall) -> Iterator[CallFault]:
-        """Amounts of another record. If the part names that record, too, a person may let them pass; nobody is asked
-        where the part has the two exchange their values.
+        """Yields a fault for each amount of another record. If the part names that record, too, a person may let it
+        pass; nobody is asked where the part has the two exchange their values.
         """
         severity = Severity.CONTRADICTED if self._names_other_record(traced) else Severity.REFUSED
         for leaf in traced.leaves:
@@ -238,7 +229,7 @@ class SourceFinder:
                 yield CallFault(leaf.path, reason, severity)
 
     def _is_exchanged(self, leaf: ArgumentTrace, traced: TracedCall) -> bool:
-        """Whether the part speaks of an exchange, and another call of it gives the amount's record that of this one."""
+        """Whether the part speaks of an exchange, and another call gives this record's value to the amount's record."""
         owners = {place.record.identifier for place in leaf.origins if place.record}
         if not WORDS_OF_EXCHANGE.search(traced.part.quote):
             return False
@@ -384,7 +375,9 @@ class SourceFinder:
                 yield CallFault(leaf.path, f"{leaf.path}: {reason}")
 
     def _why_text_unsourced(self, text: str, *, is_sent: bool) -> str:
-        """A sentence on the text's accounts, cards and addresses without a source. ``is_sent``: to somebody."""
+        """A sentence if an account, card or address in the text has no source, or an amount of money in a text that
+        ``is_sent`` to somebody; else empty.
+        """
         for span in find_protected_spans(text):
             notations = (span.value, _GROUP_SEPARATOR.sub("", span.value))
             if span.kind in _ACCOUNTS and not self._has_source("account", *notations, is_sent=is_sent):
@@ -428,7 +421,9 @@ class SourceFinder:
         return "its text names another time of day than this part" if is_other_time else ""
 
     def _has_source(self, name: str, *texts: str, is_sent: bool = False) -> bool:
-        """Whether one of a value's notations has a source; for one that ``is_sent`` a free text alone is none."""
+        """Whether a value has a source in one of its notations (``texts``), as an argument called ``name``. For one
+        that ``is_sent`` to somebody, a free text alone is none.
+        """
         traces = [trace_scalar(name, {}, text, self._sources) for text in texts]
         sourced = [argument for argument in traces if argument.origin is not OriginKind.NONE]
         if not is_sent:
@@ -522,7 +517,7 @@ def _has_only_small_whole_numbers(value: Json) -> bool:
 
 
 def _apply_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall:
-    """The call with the consequences of its faults. An argument with a graver fault is not also doubtful."""
+    """The call with what follows from its faults. An argument that is contradicted is not also called doubtful."""
     unsourced, refused, doubtful, unmentioned, contradicted = (
         [fault for fault in faults if fault.severity is severity] for severity in Severity
     )

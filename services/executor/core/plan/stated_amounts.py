@@ -89,8 +89,8 @@ _SHARES = re.compile(
 
 
 def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
-    """Yields the amounts and quantities of a call that differ from what its part states: another figure, more than its
-    limit, a difference of another size, another share, or a share that it does not mention.
+    """Yields a fault for each amount or quantity of a call that differs from what its part states: another figure, more
+    than its limit, a difference of another size or sign, another share, or a share that it does not mention.
     """
     money = [mention for mention in change.part_figures if mention.money is not None]  # "50 euros for 88101"
     mentions_to_use = money or change.part_figures
@@ -112,7 +112,9 @@ def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
-    """An amount that belongs to a record or another part, or that is not calculated as the part says."""
+    """Yields a fault, with the part's figures, for an amount that is none of them: read from a record (unless the part
+    says "in full"), stated elsewhere in the task, or calculated from no number of the part or as an unstated share.
+    """
     numbers, value = change.part_mentions.numbers, change.values.get(argument.figure)
     is_other = argument.origin == "fact" and not _ENTIRELY.search(change.part_mentions.text)
     is_other |= argument.origin == "task" and not any(may_equal(mention, argument) for mention in numbers)
@@ -126,7 +128,12 @@ def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iter
 
 
 def _find_other_quantity(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
-    """A count or measure that nothing gives, while the part has one in that unit that no call uses."""
+    """Yields a fault for a count or measure that was read or has no source, while the part states one in its unit that
+    no call uses: 30 for "40 boxes".
+
+    It may be 0 or 1 without a unit, a rank, the sum of the unused numbers, or a recorded number that one of them moves;
+    a read one also where the part says "the rest".
+    """
     number, unit, mentions = Fraction(read_figure(argument.value) or 0), argument.hints.unit, change.part_mentions
     is_recorded = argument.origin == "fact" and _RECORDED_NUMBER.search(mentions.text)
     is_chosen = argument.origin in ("fact", "none") and not is_recorded and (unit is not None or number not in (0, 1))
@@ -152,7 +159,7 @@ def _tell_figures(argument: ArgumentToCheck, mentions: Sequence[NumberMention]) 
 
 
 def _list_used_numbers(change: ChangeToCheck) -> set[Fraction]:
-    """The numbers in the task's calls, without their signs, and those from which they were calculated."""
+    """The numbers in the task's calls (reads, too), unsigned, and those from which they were calculated."""
     read_arguments = (loads_object(fact.arguments_json) for fact in change.facts)
     proposed_arguments = (arguments for _, arguments in change.part.proposed_calls)
     calls: list[Json] = [change.arguments, *proposed_arguments, *read_arguments]
@@ -164,7 +171,7 @@ def _list_used_numbers(change: ChangeToCheck) -> set[Fraction]:
 
 
 def _is_stated_quantity(mention: NumberMention, change: ChangeToCheck) -> bool:
-    """Whether a number of the part counts or measures what to act with: "40 boxes", "3 hours"; and not the calls."""
+    """Whether a number of the part says how much to act with ("40 boxes", "3 hours"), and not how many calls."""
     text, is_of_calls = change.part_mentions.text, len(change.list_same_tool_arguments()) in mention.values
     if mention.money is not None or is_of_calls or _is_condition_or_past(mention, text):
         return False
@@ -179,7 +186,7 @@ def _is_stated_quantity(mention: NumberMention, change: ChangeToCheck) -> bool:
 
 
 def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) -> Iterator[CallFault]:
-    """An amount above the limit that the part states."""
+    """Yields a fault for an amount above the limit that the part states: "at most 50 euros"."""
     for mention in part_mentions.numbers:
         before = part_mentions.text[max(0, mention.start - 30) : mention.start]
         if mention.money is None or not _AT_MOST.search(before) or _SHARES.search(part_mentions.text):
@@ -190,7 +197,7 @@ def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) 
 
 
 def _find_wrong_sign(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
-    """A difference that is added where the part takes something off, or the reverse."""
+    """Yields a fault for a difference above 0 where the part lowers something, or below 0 where it raises something."""
     number, text = read_figure(argument.value) or 0, change.part_mentions.text
     tool_has_direction = _DIRECTION.search(" ".join(words_of(change.tool.name))) is not None
     if argument.origin != "task" or not argument.hints.is_signed or tool_has_direction or _REVERSES.search(text):
@@ -201,7 +208,7 @@ def _find_wrong_sign(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterat
 
 
 def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
-    """A new value that differs from the recorded one by another amount or in another direction than stated."""
+    """Yields a fault for a new value that is not the recorded one moved as stated: 90 "raised by 5" is 95."""
     number, mentions = read_figure(argument.value), change.part_mentions
     is_up, is_down = _read_directions(mentions.text)
     if number is None or not argument.recorded_numbers or not (is_up or is_down) or _ROUNDING.search(mentions.text):
@@ -235,8 +242,10 @@ def _is_target(mention: NumberMention, text: str) -> bool:
 
 
 def _find_other_share(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
-    """An amount that was calculated from one recorded amount and one number, where the part states one share: the
-    amount is a fault unless it is that share of the recorded amount, or the latter plus or minus it ("a third off").
+    """Yields a fault for another share than the part states: "refund a third" of 90 passes with 30, 60, 90 and 120.
+
+    The amount was calculated from one recorded amount and one number, which the part does not state besides the share.
+    A part that states several shares, or one as a limit, or tells of splitting or rounding, makes no fault.
     """
     mentions, value, number = change.part_mentions, change.values.get(argument.figure), read_figure(argument.value)
     fractions = [mention for mention in mentions.numbers if _is_fraction(mention)]
@@ -256,8 +265,9 @@ def _find_other_share(argument: ArgumentToCheck, change: ChangeToCheck) -> Itera
 
 
 def _split_operands(value: NamedValue, change: ChangeToCheck) -> tuple[Fraction, Operand | None]:
-    """The one recorded amount from which a value was calculated, in the value's unit, and the one number by which that
-    was multiplied or divided, or of which percentage it is; None if anything else was done.
+    """``(amount, operand)``: the only recorded amount from which a value was calculated, in the value's unit (cents or
+    not), and the only other operand, by which it was multiplied or divided, or a percentage of it. The operand is None
+    if anything else was done.
     """
     fields = {(field.fact_id, field.path): field for field in fields_of_facts(change.facts)}
     steps = [*trace_operands(value, change.values)]
@@ -280,8 +290,8 @@ def _split_operands(value: NamedValue, change: ChangeToCheck) -> tuple[Fraction,
 
 
 def _is_share_of(number: Decimal, whole: Fraction, mention: NumberMention, value: Number) -> bool:
-    """Whether a number is the share of an amount, the amount less or with it, or the whole; for a percentage also what
-    is left when a tax or a discount is taken out again. Rounding may go in either direction.
+    """Whether ``number`` is ``whole``, its share, or ``whole`` less or plus the share, rounded either way. For a
+    percentage also ``whole`` before a tax or a discount of that rate, and the tax in it.
     """
     share = _read_share(mention, value)
     shares = [whole, whole * share, whole * (1 - share), whole * (1 + share)]
@@ -292,14 +302,14 @@ def _is_share_of(number: Decimal, whole: Fraction, mention: NumberMention, value
 
 
 def _read_share(mention: NumberMention, value: Number) -> Fraction:
-    """The share that a number is, "a third" or "3 percent"; 0 for any other number."""
+    """The share that a number states, 1/3 for "a third" or 3/100 for "3 percent"; 0 for any other number."""
     if mention.unit == PERCENT:
         return Fraction(value) / 100
     return value if isinstance(value, Fraction) else Fraction()
 
 
 def _convert_to_unit(argument: ArgumentToCheck, mention: NumberMention) -> tuple[Fraction, ...]:
-    """The argument's value in the unit of a stated number; all that it may be, if the argument has no unit."""
+    """The argument, unsigned, in a stated number's unit: for "5 euros", 500 may be 500 or 5. Empty if no number."""
     number = read_figure(argument.value)
     if number is None:
         return ()
@@ -317,7 +327,7 @@ def may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
 
 
 def _sums_to_stated(argument: ArgumentToCheck, change: ChangeToCheck) -> bool:
-    """Whether the different calls of this tool on this call's record sum to a figure that the part states."""
+    """Whether the different amounts of this tool's calls for the same record sum to a figure that the part states."""
     ids_by_path = {other.path: other.value for other in change.scalars if is_id_name(field_name_of(other.path))}
     amounts: set[Decimal] = set()
     for arguments in change.list_same_tool_arguments():
@@ -330,8 +340,10 @@ def _sums_to_stated(argument: ArgumentToCheck, change: ChangeToCheck) -> bool:
 
 
 def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: ChangeToCheck) -> bool:
-    """Whether a value is a share of a stated number although the part mentions no share: calculated from that number
-    with constants alone, or by dividing by a whole number, and from no other number of the part.
+    """Whether a value is a share of the number ``mention`` although the part mentions no share: 90 / 3 for "pay 90".
+
+    The value is smaller, and came by arithmetic from that number and others, which the part does not state. Either the
+    others are all constants, or the value is the number divided by a whole one.
     """
     mentions = change.part_mentions
     if _SHARES.search(mentions.text) or any(map(_is_fraction, mentions.numbers)):
@@ -354,7 +366,7 @@ def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: Cha
 
 
 def _is_mentioned_number(operand: Operand, mention: NumberMention) -> bool:
-    """Whether an operand is this number of the task."""
+    """Whether an operand was taken from the task and is the number ``mention``."""
     amount = read_amount(operand.literal) if operand.source == "task" else None
     return amount is not None and amount.number in mention.values
 

@@ -31,11 +31,10 @@ _PRONOUN = re.compile(r"\b(?:it|they|them|those|er|sie|es|il|elle|ils|elles)\b",
 
 
 def find_unmet_limits(change: ChangeToCheck) -> Iterator[CallFault]:
-    """Yields a fault for each record that the call names if its amount is not within a limit that the part sets for
-    such records.
+    """Yields a fault for each record that the call names whose amount is beyond the one limit that the part sets.
 
-    The clause of the limit has to speak of the record: by its id, by a pronoun, or by having no condition. Of several
-    amounts the one counts whose name the clause has, else the one that the call has as well.
+    A limit in a conditional clause is for the records that the clause has by id or by a pronoun. Of several amounts the
+    one counts whose name the clause has, else the one that the call has as well.
     """
     text = change.part_mentions.text
     clauses = ((CLAUSE_END.split(text[: number.start])[-1], number) for number in change.part_mentions.numbers)
