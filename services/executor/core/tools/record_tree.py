@@ -91,7 +91,7 @@ class Leaf(NamedTuple):
 
 
 def find_record_nodes(value: Json) -> list[RecordNode]:
-    """Every record in a value that has fields of its own, outermost first."""
+    """Every object in the value that has a scalar or a list of scalars as a field, outer ones first."""
     return list(_walk_nodes(value, (), None, ()))
 
 

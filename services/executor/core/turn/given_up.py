@@ -73,7 +73,7 @@ async def _session_with_calls(
 ) -> SessionState | None:
     """The session's state with the task's calls of tools in rules added (all writes if the rules cannot be read).
 
-    None leaves it unchanged: without such calls, unless an assessment starts (empty), or if it cannot be read.
+    None, to leave it unchanged, if there are none (an empty state if an assessment starts), or it cannot be read.
     """
     calls, ruled_tools = await _read_calls_and_ruled_tools(record, store, entries)
     if not (calls and ruled_tools):

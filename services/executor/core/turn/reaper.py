@@ -79,7 +79,7 @@ class Reaper:
         self.outcomes_behind = await self._upkeep.count_unsettled_outcomes()
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
-        """Whether a due timer was fired; False also if the store fails, which must not hold up other sessions."""
+        """Fires a due timer, and returns whether it did; False also if the store fails, lest other sessions wait."""
         try:
             fired = await self._upkeep.fire_timer(timer, deadline_turn(timer))
         except StoreUnavailable as error:

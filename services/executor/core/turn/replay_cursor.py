@@ -166,7 +166,7 @@ class ReplayCursor:
         self.stops = is_given_up or not attempt.is_last
 
     def take_step(self, key: str, request: str = "") -> JournalEntry:
-        """The archived step, which counts as replayed; raises ``absence_error`` if there is none. ``request``: the
+        """The archived step, which counts as replayed; ``absence_error`` is raised without one. ``request``: the
         digest of the model's request, which must be that of a reply of this attempt; else ``ReplayDifference``.
         """
         entry = self.attempt.steps.get(key)
@@ -206,7 +206,7 @@ class ReplayCursor:
         return entry.data_json if entry else None
 
     def compare_step(self, key: str, kind: str, data: str) -> None:
-        """Raises ``ReplayDifference`` if a checkpoint is not as archived, and ``absence_error`` without such a step."""
+        """Counts a step as replayed. Raises ``ReplayDifference`` for another checkpoint, ``absence_error`` for none."""
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.absence_error(key, "this was not stored then")
@@ -229,7 +229,7 @@ class ReplayCursor:
 
     def absence_error(self, key: str, difference: str) -> Exception:
         """The exception to raise if the archived attempt has nothing under ``key``: its early end, if it may have been
-        there; ``AttemptStopped``, if it stored no end; else a ``ReplayDifference`` that says ``difference``.
+        there and no step is untaken; ``AttemptStopped``, if it stored no end; else a ``ReplayDifference``.
         """
         ended = self.attempt.end
         if ended is not None and (ended.step is None or _could_have_ended_at(ended.step, key)):

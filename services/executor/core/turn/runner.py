@@ -110,9 +110,7 @@ class Runner:
         await self._cancel_all()
 
     async def _cancel_all(self) -> None:
-        """Cancels what still runs, repeatedly, since a library may swallow one cancellation. Sessions that are being
-        released come last.
-        """
+        """Cancels what runs until it ends, since a library may swallow a cancellation; sessions being released last."""
         tries = 0
         while tasks := self._tasks:
             for session in self._claimed.values():

@@ -185,7 +185,7 @@ class SessionRun:
         return True
 
     async def _give_up_unreadable_turn(self, unread: UnreadableTurn) -> bool:
-        """Whether an unreadable turn was given up. At first others may try it, who may run a newer release."""
+        """Whether an unreadable turn was given up; at first it is left to others, who may run a newer release."""
         if unread.attempts <= self._limits.attempts:
             log.warning("turn_unreadable", turn=unread.turn_id, attempts=unread.attempts, error=str(unread))
             await self._release(self._compute_pause(unread.attempts), error=unread)

@@ -233,6 +233,7 @@ def _error_of_operator_decision(entry: LedgerEntry) -> GivenUp:
 
 
 def _find_doubted_write(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
+    """The doubt that an operator's turn names, or for which the turn is the timer; None if it is none of these."""
     name = str(turn.data.get("doubt", "")) or str(turn.data.get("subject", "")).removeprefix(DOUBT_SUBJECT)
     return next((entry for entry in doubts if entry.doubt_id == name), None)
 

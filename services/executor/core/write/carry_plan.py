@@ -39,9 +39,7 @@ from shared.domain.words import DID_NOTHING, DONE, SENDABLE, FsmState, ToolClass
 async def carry_out_plan(
     ctx: TurnContext, progress: Progress
 ) -> Progress | WaitsForDecision | WaitsForTime | StaleInputs:
-    """Carries out the plan from its present state until it is done, a person has to decide, it has to wait, or what it
-    rests on has changed.
-    """
+    """Carries out the plan from its state until it is done, a person or a time is awaited, or its inputs changed."""
     if progress.state not in machine.PLAN_STATES:
         progress = await enter_state(ctx, progress, machine.first_plan_state(progress.path))
     while not machine.is_end_state(progress.state):

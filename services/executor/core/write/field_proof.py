@@ -145,7 +145,8 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
 
 
 class _ComparedReads:
-    """The reads of one row of a write, prepared for the rules.
+    """The reads of one row of a write, prepared for the rules. ``before``, ``after``: the records of each read that the
+    call is about; ``earlier`` pairs all records of both.
 
     ``claims``: the fields that the call sets, or the operator expects; ``answer_claims``: the fields of the answer that
     tell what was written; ``exact_names``: names of fields that the call gives as a value (``field="status"``), so that
@@ -306,7 +307,7 @@ def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
 
 
 def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
-    """set_limit(C-1, 50) is proved if C-1 shows limit=50 now, and did not before, and no field denies it.
+    """``set_limit(C-1, 50)`` is proved if C-1 shows limit=50 now, and did not before, and no field denies it.
 
     Compares the records that were there before; an unchanged one only if the call means it (it is the only one, or has
     an id of the call). Without a read before, only a record that the call means proves it, or for a row the one
@@ -462,8 +463,8 @@ def _find_new_record(reads: _ComparedReads) -> ProofFinding:
 
 
 def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding:
-    """A new record proves the write if just as many more records than before have the call's fields as the call has
-    equal rows: one, if no row equals another.
+    """A new record proves the write if it shows fields of the call, or two of its ids, and denies none, and if one more
+    record than before shows these: of equal rows of the call, as many more as there are rows.
     """
     evidence = reads.evidence
     is_in_answer = node.record_id is not None and str(node.record_id) in dumps(evidence.result)
@@ -505,7 +506,7 @@ def _find_participle_fields(reads: _ComparedReads) -> ProofFinding:
 
 
 def _find_new_state(reads: _ComparedReads) -> ProofFinding:
-    """For a call that names a record and sets no field: finds a status field that changed."""
+    """For a call of ids alone: finds a status that changed to one that the verb may lead to and the answer allows."""
     if not all(is_id_name(claim.name) for claim in reads.claims):
         return ProofFinding()
     answer_claims = {claim.name: claim for claim in reads.answer_claims if not may_be_request_status(claim.value)}

@@ -84,7 +84,7 @@ def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
 
 
 def _judge_unproved_rows(rows: Sequence[RowProof]) -> WriteJudgement:
-    """``UNVERIFIED``, with a note on each row without proof, or a single one if no row has any, all for one reason."""
+    """``UNVERIFIED``, noting why each row without proof has none; once, if no row has any, all for the same reason."""
     judgements = {
         _describe_row(place, row): _judge_unproved_row(row, finding)
         for place, (row, finding) in enumerate(rows, 1)
