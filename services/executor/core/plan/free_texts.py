@@ -71,8 +71,8 @@ class FreeTexts:
         )
 
     def find_revealing_text(self, name: str, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:
-        """``(field, is_listed)``: the free text from which the model can have learned the identifier ``value``, or None
-        if one such text is a valid source; and whether data that was not read by this identifier shows it, too.
+        """``(field, is_listed)``: the free text from which the model can have learned the identifier ``value``, None if
+        there is none or one is a valid source; and whether data that was not read by this identifier shows it, too.
 
         A record read by an identifier proves no more than the text that gave it. ``name``: the argument's; ``origins``:
         all fields with the value.
@@ -150,14 +150,15 @@ def _words_refer_to(text_words: Sequence[str], names: frozenset[str]) -> bool:
 
 
 def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
+    """Whether a word such as "from" stands at most four words before the place, or one such as "says" after it."""
     words_before = text_words[max(0, place - _MOST_WORDS_AWAY) : place]
     words_after = text_words[place + 1 : place + 1 + _MOST_WORDS_AWAY]
     return not _WORDS_OF_TAKING.isdisjoint(words_before) or not _WORDS_OF_SAYING.isdisjoint(words_after)
 
 
 def _is_text_with_identifier(field: ReadField, value: str, kinds: Iterable[str]) -> bool:
-    """Whether a field is a text that somebody wrote and that contains the identifier: a plain number only behind a word
-    for its kind, "fee 904" or "no. 904", and not in that record's own text.
+    """Whether a field is a text that somebody wrote and that contains the identifier ``value``. A plain number counts
+    only behind a word for its kind, "fee 904" or "no. 904", and not in the text of the record with that number.
     """
     if field.kind is ContentKind.STRUCTURED:
         return False

@@ -549,7 +549,7 @@ def _singulars_in(text: str) -> set[str]:
 
 
 def _has_name_from_record(text: str, node: GraphNode) -> bool:
-    """Whether the text has a full name that a field of the record holds, such as that of an account's holder."""
+    """Whether the text has a name of several words from any field of the record, such as of an account's holder."""
     texts = (leaf.value for leaf in find_leaves(node.record) if isinstance(leaf.value, str))
     return any(_name_as_written(name, text) for name in texts if " " in name and name[:1].isupper())
 

@@ -121,6 +121,7 @@ def _add_kind(kinds: dict[_Key, set[_Key]], value: Json, kind: _Key) -> None:
 
 
 def _identifier_keys_in(arguments: JsonObject) -> Iterator[_Key]:
+    """Yields the keys of a call's values, except counts and measures, and of the codes within them."""
     for leaf in find_leaves(arguments):
         for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
             kind = kind_of_argument(leaf.path[-1], {}, value)

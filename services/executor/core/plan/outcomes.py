@@ -42,7 +42,7 @@ async def answers_as_facts(ctx: TurnContext, plans: Iterable[WritePlan]) -> tupl
 
 
 def write_as_fact(entry: LedgerEntry, result_json: str) -> Fact:
-    """A write as a fact with this result, to which its call's id refers."""
+    """A write as a fact with ``result_json`` as its result and the call's id as its reference."""
     return Fact(
         ref=entry.call.call_id,
         connection_id=entry.call.connection_id,

@@ -158,6 +158,7 @@ def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier:
 
 
 def _set_at_path(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> Json:
+    """The value with ``leaf`` at the path; what lacks on the way is made. Raises for an index beyond the next item."""
     if not steps:
         return leaf
     (key, index), *rest = steps
