@@ -258,6 +258,7 @@ def arguments_from_hint(paging: PagingArguments, hint: PageHint) -> JsonObject:
 
 
 def _argument_for_hint(paging: PagingArguments, hint: PageHint) -> str | None:
+    """The argument that takes a hint's value: an offset or page for most numbers, else a cursor; None without one."""
     words = set(words_of(hint.path[-1]))
     is_number = isinstance(hint.value, int) or str(hint.value).isdigit()
     if is_number and words & {"offset", "skip", "start"}:

@@ -128,6 +128,7 @@ async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool
 async def _settle_by_answer(
     ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, stop_agent: bool
 ) -> LedgerEntry:
+    """Stores what the agent says; a call that it was told to stop and did not is in doubt. Raises ``AgentAtWork``."""
     if answer == NEVER_TAKEN:
         return await _settle_untaken_call(ctx, entry, may_resend=not stop_agent)
     if answer.unfinished is None:

@@ -99,7 +99,7 @@ RowProof: TypeAlias = tuple[WriteEvidence, ProofFinding]
 
 
 def prove_rows(evidence: WriteEvidence) -> Sequence[RowProof]:
-    """What the reads show of each row of the call. A call whose rows name no records counts as one row."""
+    """The evidence of each row of the call, and what the reads show. A call whose rows name no records is one."""
     rows = [_ComparedReads(row) for row in evidence.split_rows()]
     for row in rows:
         row.set_other_rows([other for other in rows if other is not row and other.evidence.after is row.evidence.after])
