@@ -262,8 +262,8 @@ class MentionedRecords:
         return is_other_written or self._is_account_of_unmentioned(account.casefold(), call, part)
 
     def _is_account_of_unmentioned(self, account: str, call: PlannedCall, part: PartContext) -> bool:
-        """Whether no record with the account is mentioned, or has or refers to an id of what the part or the call
-        names, while another record of its kind does.
+        """Whether no record with the account is mentioned or linked to what the part or the call names, while another
+        record of its kind is linked to that.
         """
         nodes = self._graph.nodes
         holders = [node for node in nodes if account in node.ids or _has_value(node, account)]
@@ -317,9 +317,9 @@ class MentionedRecords:
         return self._mentioned_by_text[text]
 
     def _belongs_to_others(self, reference: RecordReference, own_nodes: Sequence[GraphNode], part: PartContext) -> bool:
-        """Whether a record is linked to none that the part names, but to another one of their kind that the user does
-        not mention: the budget of another ward. The named one is linked to a record of the first one's kind, and used
-        by no call.
+        """Whether the reference's record is linked to no record that the part names, but to another of their kind: the
+        budget of another ward. The user does not mention that ward; the named one has a budget, too, and no call uses
+        it.
         """
         meant_nodes, used_names = self.list_meant_records(part), self._list_used_names(part)
         unused_nodes = [node for node in meant_nodes if used_names.isdisjoint(node.ids)]
