@@ -80,9 +80,7 @@ def _list_argument_sources(call: PlannedCall) -> Iterator[ArgumentSource]:
 
 
 def _describe_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
-    """The source of an argument's value as fields of ``ArgumentSource``. Of a value with several scalars inside, the
-    first that has a source counts.
-    """
+    """An argument's source as fields of ``ArgumentSource``: of several scalars in it, the first that has a source."""
     if calls := [*referenced_calls(value)]:
         return {"source": "call", "ref": ", ".join(dict.fromkeys(calls))}
     known = next((origin for origin in origins if origin.source != "none"), None)
@@ -351,8 +349,8 @@ def _format_call(call: PlannedCall) -> str:
 def finalize_approval(
     approval: Approval | None, decided: Approval | None, present: Approval | None, carried_out: Container[str] = ()
 ) -> Approval | None:
-    """The approval with its final status; None if it was not waiting, or still is the ``present`` one. ``decided``: it
-    with the turn's decision, if there was one.
+    """The approval that waited before a turn, with its final status; None if none waited, or if it is still the
+    ``present`` one, which the turn leaves. ``decided``: the approval with the turn's decision, None without one.
 
     It stays APPROVED if ``present`` is None or about the same plan and verdict, or if its plan's hash is in
     ``carried_out``; else it ends SUPERSEDED.

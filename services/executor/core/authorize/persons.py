@@ -1,6 +1,4 @@
-"""Whether a plan needs a person's approval and why, whether it is released to be carried out (I7), and which states
-follow.
-"""
+"""Whether a plan needs a person's approval and why, whether it is released (I7), and which states follow."""
 
 from enum import StrEnum
 
@@ -58,9 +56,7 @@ def count_persons_needed(ctx: TurnContext, progress: Progress) -> int:
 
 
 def reasons_to_ask_a_person(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    """The reasons to ask a person that come from no rule: doubtful sources of arguments, the process's own wish for two
-    people, and writes to which no rule applies.
-    """
+    """The reasons to ask a person that come from no rule, but from arguments, the process, or writes without a rule."""
     reasons = (*_reasons_of_arguments(ctx, progress), *_reasons_of_process(ctx, progress))
     return (*reasons, *_reasons_of_tenant(ctx, progress))
 
@@ -101,7 +97,8 @@ def _reasons_of_tenant(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
 
 def tools_without_rule(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
     """The tools of the plan's changes (of its notices, if it has no change) to which no rule of the tenant or the
-    request applies. Rules of the process do not count.
+    request applies; rules of the process do not count. If the verdict has no ``ruled_calls``, or a rule about the
+    task's text applies, any such rule counts for all calls; ``("",)`` then stands for a plan without calls.
     """
     calls = plan.every_call if plan else ()
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls
@@ -125,7 +122,9 @@ def _may_end_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
 
 
 def release_still_holds(ctx: TurnContext, progress: Progress, fresh: Progress, verdict: Verdict) -> bool:
-    """Whether a plan that was released may still be carried out under the renewed ``verdict`` on ``fresh`` inputs."""
+    """Whether a plan that was released may still be carried out under the renewed ``verdict``. Yes, if the verdict is
+    the same and asks nobody whom it did not ask before; or if nobody has to approve the plan on its ``fresh`` inputs.
+    """
     verdict_before, was_asked = progress.dossier.verdict, needs_person(ctx, progress)
     asks_now = needs_person(ctx, progress.update_dossier(verdict=verdict)) and not was_asked
     if verdict_before is not None and binding_hash(verdict) == binding_hash(verdict_before) and not asks_now:

@@ -1,6 +1,4 @@
-"""POLICY_CHECK: asks the policy service for the binding verdict on a plan, by rules and read values, without a model
-(I2).
-"""
+"""POLICY_CHECK: asks the policy service for the binding verdict on a plan, by rules and not by a model (I2)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
@@ -78,8 +76,8 @@ def has_fresh_verdict(ctx: TurnContext, plan_hash: str) -> bool:
 
 
 async def renew_verdict(ctx: TurnContext, fresh: Progress) -> contracts.Verdict:
-    """Asks for a fresh verdict on the plan by its present inputs. Raises ``Failed`` like ``request_verdict``, and
-    ``Rejected``, naming the rules, if rules now block the plan.
+    """A fresh verdict on the plan by its present inputs. Raises ``Failed``, and ``Rejected`` if rules now block the
+    plan.
     """
     verdict = await request_verdict(ctx, fresh.template, fresh.dossier)
     refuse_if_blocked(verdict, fresh.dossier.plan)
@@ -117,9 +115,7 @@ def format_refusal(refusal: contracts.CallRefusal) -> str:
 def build_verdict_request(
     ctx: TurnContext, template: ProcessTemplate, dossier: Dossier, history: tuple[contracts.PastCall, ...] = ()
 ) -> contracts.EvaluateRequest:
-    """The request for a verdict on the plan by all policies. Without calls it is provisional: a field that rules lack
-    then blocks nothing.
-    """
+    """The request for a verdict on the plan by all policies; a plan without calls is not blocked by lacking fields."""
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
     kind = template.process_type
     figures = compute_figures(template, dossier.facts, ctx.task, ctx.toolbox.keys)
@@ -155,9 +151,7 @@ def build_verdict_request(
 
 
 async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[contracts.PastCall, ...]:
-    """The session's earlier calls, for rules that count calls. The plan's own calls are left out, so that a renewed
-    verdict does not count them twice.
-    """
+    """The session's earlier calls, without those of the plan itself; empty if no rule is about tools."""
     if not has_tool_rules(ctx.policies):
         return ()
     plan_hash = dossier.plan.hash if dossier.plan else None
@@ -176,10 +170,12 @@ def _list_confirmations(dossier: Dossier) -> tuple[contracts.Confirmation, ...]:
 
 
 class _VerdictInputs(NamedTuple):
-    """What all calls of a plan are judged with.
+    """What all calls of a plan are judged with. ``values``: what was calculated; ``figures``: those of the process.
 
-    ``asked_names``: the fields that rules need; ``constants``: the names that policies define in their own context;
-    ``remainders``: what is left of amounts that several records share; ``sums``: sums over the task's calls.
+    ``most_rows``: how many rows of one call are judged one by one; ``asked_names``: the fields that rules need;
+    ``constants``: the names that policies define in their own context; ``remainders``: ``{figure: {record's id: what
+    the plan leaves}}`` of amounts that several records share; ``trusts_requests``: whether a value that only the
+    request gives can keep a rule from acting; ``sums``: sums over the task's calls.
     """
 
     facts: tuple[Fact, ...]
@@ -260,7 +256,9 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
 def _find_fields_in_other_shapes(
     view: binding.CallView, names: Iterable[str], inputs: _VerdictInputs, known_fields: Mapping[str, Json]
 ) -> JsonObject:
-    """The asked fields in other shapes whose value is not the known one: it may set a rule off, and clears none."""
+    """The asked fields that the call states in another shape (``{"amount": {"value": 9}}``) and not with the known
+    value, as ``{name: value}``. Such a value may set a rule off, and clears none.
+    """
     stated_values = {name: view.value_in_other_shape(name) for name in names if "." not in name}
     fields: JsonObject = {}
     for name, value in stated_values.items():
@@ -271,7 +269,7 @@ def _find_fields_in_other_shapes(
 
 
 def _figures_in_rows(rows: Sequence[Mapping[str, contracts.ContextValue]]) -> dict[str, list[Decimal]]:
-    """The figures of each field that every row has as a figure."""
+    """``{field: its figure in each row}``, for the fields that every row has as a figure."""
     names = frozenset.intersection(*map(frozenset, rows)) if rows else frozenset[str]()
     figures_by_name: dict[str, list[Decimal]] = {}
     for name in names:
@@ -293,9 +291,7 @@ class _RowFields(NamedTuple):
 
 
 def _list_row_fields(call: PlannedCall, inputs: _VerdictInputs) -> list[_RowFields]:
-    """The fields of each row of a call that takes several things. Empty for a call without rows, and for one with more
-    rows than are judged one by one.
-    """
+    """The fields of each row of a call; empty if it has no rows, or more than are judged one by one."""
     call_rows = rows_of_call(call.arguments)
     rows = [*islice(call_rows.innermost_rows(), inputs.most_rows + 1)] if call_rows.groups else []
     rows_fields: list[_RowFields] = []
@@ -309,7 +305,7 @@ def _list_row_fields(call: PlannedCall, inputs: _VerdictInputs) -> list[_RowFiel
 
 
 def _find_differing_fields(call: PlannedCall, rows: Sequence[_RowFields], recorded: Mapping[str, Json]) -> list[str]:
-    """The fields that the records give for the call as a whole, while for one of its rows they are unknown or
+    """The names of fields that the records give for the call as a whole, while for one of its rows they are unknown or
     different: a call may name two different invoices.
     """
     argument_names = {name for name, _ in fields_of_arguments(call.arguments)} if rows else set()
@@ -325,11 +321,13 @@ def _build_row_contexts(
     row_fields: Sequence[_RowFields],
     known_fields: Mapping[str, Json],
 ) -> tuple[dict[str, contracts.ContextValue], ...]:
-    """Alternative sets of fields for the rules to judge, besides the call as a whole.
+    """Alternative values of fields that are ``unknown`` of the call as a whole, for the rules to judge besides it.
 
-    There is one for each row where a field is unknown of the whole call; one for the old and one for the new value of a
-    field that the call edits; each without and with the values calculated from the user's words alone; and each by the
-    record that the call names and by the called record's own of that kind. Empty if none of these applies.
+    A call pays a rent and a repair invoice, and a rule asks the ``category``: ``({"category": "rent"}, {"category":
+    "repair"})``. Each source multiplies the alternatives: one for each row of the call; one without and one with the
+    values calculated from the task's words alone; one for the old and one for the new value of an edited field; one for
+    each record of ``fields_by_linked_record``. Only the last is used unless requests are trusted. Empty if no source
+    gives any, or if they are more than ``most_rows``.
     """
     asked_names = fields_asked_of(call.tool, inputs.policies)
     unknown = [name for name in unknown if name in asked_names]

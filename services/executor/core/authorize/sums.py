@@ -50,7 +50,9 @@ _NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, Argume
 
 
 class _NamingArgument(NamedTuple):
-    """An argument's value that may name a record. ``nodes``: the records read so far that have this value as a name."""
+    """A value that may name a record. ``argument``: the top-level argument that it is in, empty if that is an object.
+    ``nodes``: the records read so far that have the value as a name.
+    """
 
     argument: str
     reference: seen_records.RecordReference
@@ -91,8 +93,8 @@ _KindTest: TypeAlias = Callable[[seen_records.Noun, seen_records.Noun], bool]
 
 
 class _RecordNames(NamedTuple):
-    """The names of records in a call. ``certain_arguments``: those that certainly name a record; two different values
-    of one such argument are two records.
+    """The names of records in a call: ``(kind, identifier)``. ``certain_arguments``: ``(argument, kind, is a number)``
+    of those that certainly name a record; two different values of one such argument are two records.
     """
 
     names: _Names
@@ -100,11 +102,13 @@ class _RecordNames(NamedTuple):
 
 
 class _CallRecords(NamedTuple):
-    """The records that a call may concern.
+    """The records that a call, or a row of it, may concern.
 
-    ``own``: records of the kind that its tool is about; ``all``: every value that may name a record. ``parties``:
-    payers, payees and the like, by argument name; ``ids``: values of arguments that are ids by name. Parties decide
-    whether two calls may concern one record where no record is known; ids do so for calls that make records.
+    ``own``: those that were read and are of the kind that its tool is about; empty if the tool makes one. ``all``:
+    every value that may name a record. ``makes``: whether the tool makes a record; ``is_for_none``: whether it does,
+    and no argument names a record for which it is made. ``parties``: ``{argument: words of its values}`` of payers,
+    payees and the like; ``ids``: ``{argument: values}`` of those that are ids by name. Where no record decides whether
+    two calls may concern the same one, parties in common do; then, for calls that make records, ids.
     """
 
     own: _RecordNames
@@ -160,12 +164,12 @@ class CallSums:
         names: Iterable[str],
         row_figures: Mapping[str, Sequence[Decimal]] = MappingProxyType({}),
     ) -> JsonObject:
-        """For each figure of the call that rules may use, its sum over all calls and rows that may concern the same
-        record; where the call concerns several records, the greatest of these sums. A figure that nothing is added to
-        is left out, if rules judge it anyway: as the call's field, or row by row.
+        """Sums of the call's figures over all calls and rows that may concern the same record, as ``{name: sum}``: two
+        refunds of 45 of one order give ``{"amount": 90}``. A ``credit.amount`` gives ``{"credit": {"amount": 90}}``.
 
-        ``names``: those that rules use, also with a kind as in ``credit.amount``; ``row_figures``: for fields that are
-        judged row by row, the figures of these rows.
+        Where the call concerns several records, the greatest of their sums counts. A figure to which nothing is added
+        is left out, if rules judge it anyway: as one of ``call_fields``, or row by row. ``names``: those that rules
+        use; ``row_figures``: for fields that are judged row by row, the figures of these rows.
         """
         if call not in self._calls:  # a compensation is made in place of another call
             return {}
@@ -203,6 +207,7 @@ class CallSums:
     def _summands_of_row(
         self, row: CallRows, default: Decimal | None, call: PlannedCall, name: str, view: CallView
     ) -> list[_Summand]:
+        """The row's figure (else ``default``), or those of a group of its inner rows, if their sum is greater."""
         own_figure = _read_argument_figure(name, row.fields, view)
         figure = default if own_figure is None else own_figure
         summands: list[_Summand] = []
@@ -224,7 +229,8 @@ class CallSums:
         view: CallView,
     ) -> list[_Summand]:
         """The figures of a group of rows. ``default``, the figure beside them, counts for each row that has none, if
-        the rows are what the call is about. Rows that name no record are parts of one thing and count as one.
+        the rows are what the call is about; if it is their total, the result is empty. Rows that name no record count
+        as one.
         """
         has_records = any(self._names_a_record(call, row) for row in group.rows)
         outer_names = self._find_call_records(call, outer_row.outer).all

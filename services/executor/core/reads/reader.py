@@ -32,7 +32,9 @@ class ReadRules:
         self._tools = {allowance.tool: allowance for allowance in allowances.tools} if allowances else {}
 
     async def find_refusal(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
-        """Why policy forbids the call; else None. ``calls``: this task's so far, also those under way."""
+        """Why policy forbids the call, ``rule id: reason``, else None; raises ``Failed`` if the service cannot say.
+        ``key``: the read's journal step; ``calls``: this task's so far, also those under way.
+        """
         allowance, journal = self._tools.get(tool.name), self._ctx.journal
         refusal = journal.get(f"{key}:barred")
         if allowance is None or refusal is not None or journal.get(key) is not None:
@@ -50,7 +52,6 @@ class ReadRules:
 
     async def _ask_why_not(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
         """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
-
         ctx = self._ctx
         call = CallContext(call_id=_CALL_ID, tool=tool.name, fields=rule_fields(arguments), tool_class=tool.tool_class)
 
@@ -183,9 +184,7 @@ class TaskReader:
         return ref
 
     def restore_reference(self, use: ToolUse) -> str:
-        """The reference that an earlier attempt gave this read, whose tool is gone by now or may change things. Takes
-        the next number also if there was no such read.
-        """
+        """The earlier attempt's reference of a read whose tool is gone or may change things by now; else a new one."""
         self._reserved += 1
         fact = self._earlier_facts.get((use.name, dumps(use.input)))
         if fact is None:
@@ -243,8 +242,8 @@ class TaskReader:
             del self._facts[ref]
 
     def mark_not_reread(self, ref: str, reason: str) -> None:
-        """Records that a read which was made before could not be repeated, so that its old result no longer counts. The
-        reference of a read that was never made is dropped.
+        """Records under ``ref`` that a read could not be repeated: ``ok`` is false, and ``reason`` the result, so that
+        the old one no longer counts. If the read was never made before, the reference is dropped.
         """
         key = self._facts[ref].call
         if sum(fact.call == key for fact in self._facts.values()) < _MOST_EQUAL_READS:

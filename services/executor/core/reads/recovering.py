@@ -61,11 +61,11 @@ def known_corrections(ctx: TurnContext, progress: Progress) -> NameCorrections:
 async def read_with_recovery(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, corrections: NameCorrections
 ) -> "ServerRead":
-    """Makes one journaled read. Raises ``Failed`` if the server does not answer.
+    """Makes one journaled read, its first step under ``key``. Raises ``Failed`` if the server does not answer.
 
-    If the server calls a column by another name, the call is corrected and repeated for that column; the result then
-    also has the column under the name that was asked for, as it has fields that were only renamed. A read whose tool is
-    gone is made with a tool that asks the same, if there is one.
+    A column that the server calls by another name is corrected, and the call repeated. The result has it under both
+    names, like other renamed fields that are expected. A read whose tool is gone is made with a tool that asks the
+    same, if there is one.
     """
     reading = ServerRead(ctx, key, tool, arguments, corrections.names_for_call(tool, arguments))
     await reading.send()
@@ -92,11 +92,11 @@ async def read_again(ctx: TurnContext, key: str, fact: Fact, progress: Progress)
 
 
 class ServerRead:
-    """One read in progress: the ``tool`` and ``arguments`` that were called last, under the server's present ``names``
-    by the old ones, and the ``answer``. Every call is a step of the journal.
+    """One read in progress: the ``tool`` and ``arguments`` that were called last, and the ``answer``. Every call is a
+    step of the journal.
 
-    ``learned``: the new names by the old ones that the read found out. ``only_repeats_call``: the answer says no more
-    than the call did.
+    ``names``: ``{name asked for: the server's present name}``, as the call was sent; ``learned``: those of them that
+    this read found out. ``only_repeats_call``: the answer says no more than the call did.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class ServerRead:
 
     async def _try_stand_ins(self, kind: ReadFailure, failures: list[str]) -> str | None:
         """Has other reads of the same server answer in place of the failed one, and returns a note on it; None if all
-        failed. ``tried`` gets the failures of those that were tried.
+        failed. ``failures`` gets a text on each that was tried and failed.
         """
         others, missing_tool = tuple(self._ctx.toolbox.tools.values()), self.tool
         is_gone = kind is ReadFailure.TOOL_GONE
@@ -324,7 +324,6 @@ class ServerRead:
             self.answer = self.answer._replace(content=renamed_content.content)
 
     def _adopt_answer_of(self, other: "ServerRead") -> None:
-        """Takes another read's call and answer in place of its own."""
         self.tool, self.arguments, self.names, self.answer = other.tool, other.arguments, other.names, other.answer
 
     def _record_recovery(self, tool: Tool, how: str) -> None:
@@ -342,6 +341,7 @@ class StandInAdvice(Contract):
 def _check_stand_in_advice(
     advice: StandInAdvice, missing_tool: Tool, arguments: JsonObject, tool: Tool | None
 ) -> ReadCall | None:
+    """The advised call; None if a model advises none. Raises ``UnusableAnswer`` if it does not fit."""
     if advice.tool is None:
         return None
     try:
@@ -365,7 +365,7 @@ _MOST_READS_OF_COLUMNS = 4
 
 
 class _KnownColumns(NamedTuple):
-    """The column names that a server has, with its descriptions of them."""
+    """The column names that a server has, and ``described``: ``{name: its description}``."""
 
     names: tuple[str, ...] = ()
     described: Mapping[str, str] = schema_drift.NO_DESCRIPTIONS

@@ -1,6 +1,4 @@
-"""One call to a server, of a read or a write, sent and journaled as a step; and the fields of its answer under the
-names that rules and the task expect.
-"""
+"""One call to a server, sent as a step of the journal; and its answer under the field names that are expected."""
 
 import asyncio
 import re
@@ -64,7 +62,9 @@ def parse_clause_record(content: Json) -> Json:
 
 
 async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, is_read: bool) -> ToolAnswer:
-    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``. ``is_read``: the call may be repeated."""
+    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``. ``is_read``: the call may be repeated, and a
+    text of clauses in the answer becomes an object.
+    """
     ask = ctx.ports.tools.read if is_read else ctx.ports.tools.call
     connection = ctx.toolbox.connection_of(tool)
     with ctx.ports.tracer.open_span(names.TOOL_OPERATION, SpanKind.CLIENT) as span:
@@ -111,14 +111,14 @@ _PAUSE_SECONDS = (0.5, 2.0)  # seconds before a read is made again that its serv
 
 class AnsweredCall(NamedTuple):
     answer: ToolAnswer
-    names: Mapping[str, str]  # new names by the old ones that were asked for
+    names: Mapping[str, str]  # names that were sent, by the names that were asked for
     is_silent: bool = False  # no answer came at all
 
 
 async def send_call(
     ctx: TurnContext, key: str, tool: Tool, arguments: JsonObject, names: Mapping[str, str]
 ) -> AnsweredCall:
-    """The server's answer to a call.
+    """The server's answer to a call. ``names``: ``{name in the arguments: the server's present name}``.
 
     A read is repeated a few times if the server could not serve it for the moment, and once if no answer came; never
     where there are rules about tools, which may allow a single call. Raises ``Failed`` if no answer comes at all.
@@ -140,9 +140,7 @@ async def send_call(
 
 
 def format_arguments(arguments: JsonObject, hidden: Mapping[str, ProtectedKind]) -> str:
-    """The arguments as JSON for people, cut to 200 characters. Hidden values are removed before the cut, since half of
-    one would not be recognized.
-    """
+    """The arguments as JSON for people, without ``hidden`` values, and only then cut to 200 characters."""
     return dumps(redact_json(arguments, hidden))[:_LONGEST_ARGUMENTS]
 
 
@@ -197,7 +195,7 @@ _RENAMES_IN_NOTE = re.compile(r"the server sent no (\S+): (\S+) is taken for it\
 
 
 class WantedField(NamedTuple):
-    """Possible names of one field. ``kinds``: the kinds that have it; if empty, the records that the task names."""
+    """Possible names of one field. ``kinds``: of the records that have it; if empty, those that the task names do."""
 
     fields: tuple[str, ...]
     kinds: tuple[str, ...] = ()
@@ -225,9 +223,7 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
 
 
 def _record_fields_of_condition(ctx: TurnContext, condition: str) -> Iterator[str]:
-    """Yields the field names in a rule's condition, without those that are arguments of the tools that the condition
-    names: their values come from the call, and not from a record.
-    """
+    """Yields the field names in a rule's condition, without those that are arguments of all tools that it names."""
     quoted = {text[1:-1] for text in _QUOTED.findall(condition)}
     named_tools = [tool for tool in ctx.toolbox.tools.values() if tool.name in quoted]
     for word in _NAME.findall(_QUOTED.sub("''", condition)):
@@ -264,7 +260,7 @@ def content_as_received(fact: Fact) -> Json:
 
 
 def _find_renames(record: SeenRecord, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
-    """New names by expected ones, without columns that match two expected names or are themselves expected."""
+    """``{expected name: the record's}``, without columns that match two expected names or are themselves expected."""
     own_fields = tuple(field for field in fields if _may_have_field(field, record, task))
     values = ((name, value) for name, value in record.record.items() if value is not None)
     scalar_names = tuple(name for name, value in values if not isinstance(value, dict | list))

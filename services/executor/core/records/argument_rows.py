@@ -10,13 +10,16 @@ from services.executor.core.tools.record_tree import find_leaves, is_id_name, is
 from shared.domain.exact_json import Json, JsonObject
 
 _FEWEST_ROWS = 2
-# The names on the way to a row, the row, and its key in a table.
+# Path, row, key. Of a list: the path to the list, one item, no key (""). Of a table like {"A-1": {...}}: the path to
+# the table, one entry as {"A-1": {...}}, and its key "A-1". Of sibling objects: the path to one, the object, no key.
 PlacedRow: TypeAlias = tuple[tuple[str, ...], Json, str]
 
 
 def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
-    """The arguments of one call for each row, if rows name records, or for each id in a list of what the tool is about:
-    the row's fields beside those outside of the lists. The call's own arguments if it has no such rows.
+    """The arguments of one call for each row of a call; only the call's own if it has no such rows.
+
+    ``{"to": 7, "lines": [{"id": "A-1"}, {"id": "A-2"}]}`` gives ``{"to": 7, "lines": None, "id": "A-1"}`` and the same
+    for ``A-2``. There must be two rows, and one must name a record; else a list of two ids is split so.
     """
     placed_rows = [placed for group, is_list in find_row_groups(arguments, ()) if is_list for placed in group]
     rows = [row for placed in placed_rows for row in arguments_by_row(tool, _fields_of_row(placed))]
@@ -33,7 +36,7 @@ def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
 
 
 def _fields_of_row(placed: PlacedRow) -> JsonObject:
-    """A row's fields; of a row in a table keyed by id, with its key as its id."""
+    """A row's fields, empty if it is no object; of ``{"A-1": {...}}`` from a table by id: ``{"id": "A-1", ...}``."""
     _, row, key = placed
     fields = row if isinstance(row, dict) else {}
     inner = fields.get(key) if is_id_text(key) or key.isdigit() else None
@@ -51,8 +54,8 @@ def _names_by_key(name: str) -> bool:
 
 
 def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObject]]:
-    """The name of the list that has the ids of what the tool is about, and an object with each of them. A list of
-    texts like ``BME-12`` is one where the tool's name says ``bulk``.
+    """The name of the call's list of ids of what the tool is about, with ``{"order_id": 5}`` for each; ``("", [])`` if
+    it has none. If the tool's name says ``bulk``, a list of only texts like ``BME-12`` is one, too.
     """
     words, is_bulk = words_of_tool(tool), name_for_one(tool) != tool
     for name, value in arguments.items():
@@ -64,7 +67,7 @@ def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObjec
 
 
 def find_row_groups(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[PlacedRow], bool]]:
-    """Yields each group of rows, and whether it is a list, or a table keyed by id or by words."""
+    """Yields groups of rows, with True for a list or table, False for siblings such as a sender and a receiver."""
     objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
     tables = {key: rows for key, rows in objects.items() if len(rows) > 1 and (is_keyed_table(rows) or _is_table(rows))}
     siblings = {key: inner for key, inner in objects.items() if key not in tables}

@@ -19,10 +19,10 @@ _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type cal
 
 
 class AskedFields(NamedTuple):
-    """The fields that a condition asks for. ``is_about_calls``: whether it says which calls it is about;
-    ``lists_tools``: only by the names of tools.
-
-    ``quoted_texts``: those of a condition that says which tools it is about; the tools' names are among them.
+    """What a rule's condition asks for. ``names``: of fields, such as ``order.total``; a few may be no fields.
+    ``is_about_calls``: the condition has ``tool`` or ``verb``. ``lists_tools``: it says only by names of tools which
+    calls it is about, without ``verb``, "not" and "or". ``quoted_texts``: its quoted texts, among them names of tools;
+    empty if it does not have ``tool``.
     """
 
     names: tuple[str, ...]
@@ -52,8 +52,8 @@ def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
 
 
 def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ...]:
-    """For each rule that names several tools, the texts in its condition and in the lists of the policy's ``context``
-    that it uses; the tools' names are among them.
+    """For each rule with several texts: the quoted ones of a condition that has ``tool``, and those in lists of the
+    policy's ``context`` that the condition names. Names of tools are among them.
     """
     asked_fields_of_rules = [_read_condition(rule.condition) for policy in policies for rule in policy.rules]
     contexts = [policy.context for policy in policies for _ in policy.rules]
@@ -66,8 +66,8 @@ def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ..
 
 
 def fields_asked_of(tool: str, policies: Iterable[Policy]) -> dict[str, bool]:
-    """The fields that rules ask of a call of the tool, each with whether such a rule says which calls it is about.
-    Rules that only name other tools do not count.
+    """The fields that rules ask of a call of the tool, as ``{name: whether such a rule says which calls it is about}``.
+    Rules about tools do, and conditions with ``tool`` or ``verb``. Rules that only name other tools do not count.
     """
     fields: dict[str, bool] = {}
     for policy in policies:

@@ -52,8 +52,9 @@ _MOST_RECORDS_BEYOND = 40
 class NamedRecords(NamedTuple):
     """The records that a call names. ``unread_*``: references to records that nobody read.
 
-    ``subjects``: those of the kind that the tool is about; if there are none, all of them. ``kinds``: of the subjects.
-    ``mentioned``: every record whose identifier occurs anywhere in the call.
+    ``subjects``: those of the kind that the tool is about; all, if none, read or unread, is of that kind. ``others``:
+    the rest. ``kinds``: of the subjects, and what the tool is about. ``mentioned``: every record whose identifier
+    occurs anywhere in the call.
     """
 
     subjects: tuple[GraphNode, ...]
@@ -73,19 +74,19 @@ class NamedRecords(NamedTuple):
 
     @property
     def ids(self) -> frozenset[str]:
-        """The ids of the named records, and the texts by which the call names records that nobody read."""
+        """The ids and numbers of the named records, and the texts by which the call names records that nobody read."""
         read_names = (name for node in self.records for names in node.names[:2] for name in names)
         return frozenset((*read_names, *(reference.text for reference in self.unread)))
 
 
 class BoundFields(NamedTuple):
-    """The fields of a call as rules see them. ``unknown``: fields that rules ask for and that the call's records have
-    without a single value.
+    """The fields of a call as rules see them: ``{name: value}``, and ``{kind: {field: value}}`` for a ``kind.field``.
 
-    ``recorded``: what the records say, regardless of the arguments. ``named``: the records that the call names or
-    mentions, and arguments that are aliases of their fields; ``beyond``: fields that only records further away have,
-    such as a screening of the order's customer. Values in ``named`` and ``beyond`` may trigger a rule, and never keep
-    one from triggering.
+    ``unknown``: names that rules ask for and that the call or its records have without a single value. ``recorded``:
+    what the records say of names without a dot, regardless of the arguments. ``named``: ``{name: argument}`` for each
+    argument that is an alias of a recorded field, then each record that the call mentions. ``beyond``: of each record
+    further away, such as a screening of the order's customer, the fields that the call has not. Values in ``named`` and
+    ``beyond`` may trigger a rule, and never keep one from triggering.
     """
 
     fields: Mapping[str, Json]
@@ -106,8 +107,8 @@ def refs_of_reads_around(
     """The references of the reads of single records on which rules about the call depend. Reads of lists are left out,
     since a list may have lost the record since.
 
-    ``made``: only if one of these earlier calls concerns a record around the call, else empty: a change of a customer
-    may change the customer's mandates.
+    ``made``: earlier calls. If they are given, and none concerns a record around the call, the result is empty: a
+    change of a customer may change the customer's mandates.
     """
     nearby_nodes = _nodes_around(call, facts, keys)
     if made is not None and not any(_concerns_nearby_record(earlier, nearby_nodes, facts, keys) for earlier in made):
@@ -157,7 +158,9 @@ def _build_cached_view(graph: RecordGraph, tool: str, arguments_json: str) -> "C
 
 
 def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> NamedRecords:
-    """The records that a call names, by any argument. If it has an identifier, plain numbers name no record."""
+    """The records that a call names, by any argument. Once an id leads to a read record, a plain number that leads to
+    none is no unread record, unless named after what the tool is about. What the call makes is not unread.
+    """
     about = noun_of_tool(tool, graph.keys)
     references = [*references_in(arguments, about, graph.keys)]
     matches = [(reference, _find_referenced_records(graph, reference, about)) for reference in references]
@@ -190,9 +193,11 @@ def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> 
 def _may_be_unread_record(
     reference: RecordReference, about: Noun, read: Sequence[RecordReference], graph: RecordGraph
 ) -> bool:
-    """Whether a call's reference that leads to no record that was read may name one. ``read``: those that lead to one.
+    """Whether a call's reference that leads to no read record names an unread one. ``read``: those that lead to one.
 
-    A reference of the kind of a read one may also give that record a new key, if nothing has that key yet.
+    Yes, if the value can hardly be anything else, is an id of the same kind as one in ``read``, or has the form of an
+    id there (``C-#``). No, if it describes the request (``tenant_id``). No, if ``read`` has a record of its kind, and a
+    read by this key found nothing: then the call gives that record a new key.
     """
     if may_describe_request(reference.noun) and not are_same_kind(reference.noun, about):
         return False
@@ -206,8 +211,8 @@ def _may_be_unread_record(
 
 
 def _find_by_key_of_other(references: Iterable[RecordReference], about: Noun, graph: RecordGraph) -> list[GraphNode]:
-    """The record that the tool is about and that has another record's key, as a lease's deposit has the lease's: the
-    one shown by a read that was asked with just this key.
+    """The records of the kind that the tool is about that were each the only one of a read with one id, which the call
+    has: the deposit that ``get_deposit`` showed by ``lease_id``, for a call with the lease's id.
     """
     keys = {(reference.noun, reference.text) for reference in references if reference.is_id}
     nodes = (node for node in graph.nodes if len(node.read_arguments) == 1 and node.seen.is_only_record)
@@ -216,7 +221,7 @@ def _find_by_key_of_other(references: Iterable[RecordReference], about: Noun, gr
 
 
 def _find_referenced_records(graph: RecordGraph, reference: RecordReference, about: Noun) -> list[GraphNode]:
-    """The records that a call's reference names, without those of another kind that only share a number."""
+    """The records that a reference names; if it is of the kind ``about``, none of another kind known only by number."""
     nodes = graph.find_referenced_records(reference)
     if not are_same_kind(reference.noun, about):
         return nodes
@@ -224,7 +229,11 @@ def _find_referenced_records(graph: RecordGraph, reference: RecordReference, abo
 
 
 class CallView:
-    """The records around one call, the nearest first, and the values of their fields."""
+    """The records around one call, the nearest first, and the values of their fields.
+
+    ``own``: the named records and their parts. ``_levels``: the subjects, the other named records, those one step away,
+    those two steps away; a ``distance`` is an index of it. The called kinds are those of the subjects.
+    """
 
     def __init__(self, graph: RecordGraph, tool: str, arguments: JsonObject) -> None:
         self._graph = graph
@@ -267,8 +276,9 @@ class CallView:
         return common_value(alternatives) if alternatives else self.value_in_records(name)
 
     def present_and_edited_values(self, name: str) -> list[FieldValue]:
-        """The field's present value and its value after an edit in the call; empty if the call edits no such field. The
-        present value is left out if no record has the field.
+        """``[present value, new values]`` of a field that the call edits; the present one may be ``UNKNOWN``, and is
+        left out if all records were read and none has the field. Empty if the call edits no such field, or has an
+        argument of that name.
         """
         edited_values = find_values_by_name(name, self._edited)
         if not edited_values or find_values(name, self._arguments, self._named.kinds):
@@ -278,8 +288,8 @@ class CallView:
         return edited_values if is_new else [recorded_value, *edited_values]
 
     def value_in_other_shape(self, name: str) -> Json:
-        """What the call may say of the field in another shape than an argument of its name, the greatest if it says
-        several; None if it says nothing, or has an argument of that name.
+        """What the call says of the field in another shape (9 for ``{"amount": {"value": 9}}``), the greatest if it
+        says several; None if it says nothing, or has an argument of that name.
         """
         if find_values_by_name(name, self._plain_arguments, self._named.kinds):
             return None
@@ -293,7 +303,9 @@ class CallView:
         return bool(_values_by_dotted_name(nodes, name))
 
     def aliases_of_recorded_field(self, name: str) -> list[FieldValue]:
-        """The arguments that are aliases of a field which a record that the call names has under its own name."""
+        """The values of arguments that are only aliases of the field: of ``amount`` for the ``total`` of a named
+        invoice. Empty if the call has an argument of the field's name, or no named record has the field under its own.
+        """
         if find_values_by_name(name, self._arguments, self._named.kinds):
             return []
         values_of_own = (find_values_by_name(name, fields_of_record(node.record), (node.kind,)) for node in self.own)
@@ -332,12 +344,14 @@ class CallView:
         return is_other_unread or bool(self._references_without_field(name, kind))
 
     def _references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
-        """The call's references to records of kinds that have the field, which were only read without it."""
+        """The call's references to records seen without the field, while a named record of their kind has it."""
         showing = _nodes_with_field(self.own, name, kind)
         return [reference for reference, nodes in self._named_nodes if self._lacks_field(nodes, name, kind, showing)]
 
     def _lacks_field(self, nodes: Sequence[GraphNode], name: str, kind: Noun, showing: Sequence[GraphNode]) -> bool:
-        """Whether the records, read without the field, may have it, as others of their kind (``showing``) do."""
+        """Whether records that were seen without the field may have it, as others of their kind (``showing``) do. No,
+        if one was read singly by a tool that showed the field in ``showing``: it would have shown it here, too.
+        """
         kinds = self._kinds_with_owners(showing)
         if not any(is_of_any_kind(node.kind, kinds) for node in nodes):
             return False
@@ -352,8 +366,8 @@ class CallView:
         return {owner.kind for pair in owners for owner in pair if owner}
 
     def _unread_references_at_level(self, name: str, distance: int, kind: Noun = ()) -> list[RecordReference]:
-        """The references, in records one step nearer, to records of the kinds that have the field at this level, and
-        that were not read or were read without it: they are as near, and may have another value.
+        """The references to records of this level that may have another value of the field. They stand in records one
+        step nearer, are to a kind that has the field at this level, and their record was not read, or read without it.
         """
         showing = _nodes_with_field(self._levels[distance], name, kind)
         kinds = self._kinds_with_owners(showing)
@@ -370,8 +384,9 @@ class CallView:
         return unread_references
 
     def value_of_kind(self, dotted: str, *, with_subject_links: bool = True) -> FieldValue:
-        """The value of a field such as ``order.total``, in the nearest record of that kind; else of the field at that
-        path in the nearest record that has one.
+        """The value of a field such as ``order.total``: of the argument at that path; else in the nearest records of
+        the kind; else at that path in a record. ``UNKNOWN`` without a single one, or if the call names an unread record
+        of the kind.
         """
         kind, name = _split_dotted(dotted)
         if argument_values := [value for path, value in self._arguments if path == dotted]:
@@ -389,9 +404,9 @@ class CallView:
 
     @cached_property
     def _subject_links(self) -> list[tuple[RecordReference, list[GraphNode]]]:
-        """The references, at most two steps from the records that the call is about, to records of a kind of which the
-        call names another one: the called booking's guest, if a note in the call names a guest. Each comes with its
-        records, none if nobody read them.
+        """The called records' own links to a kind of which the call names another record: a booking's guest, where the
+        call has the id of some other guest in its note. Each is ``(reference, records)``, at most two steps from the
+        subjects; the records are empty if nobody read them.
         """
         kinds = [node.kind for node in self._levels[1]]
         nodes_to_follow, links = self._levels[0] if kinds else [], list[tuple[RecordReference, list[GraphNode]]]()
@@ -409,10 +424,11 @@ class CallView:
         return links
 
     def _values_of_subject_links(self, level: Sequence[GraphNode], name: str, of_kind: Noun = ()) -> list[FieldValue]:
-        """The field's values in ``_subject_links`` of the kinds of the named records that have it; ``UNKNOWN`` for each
-        that nobody read, or of which only a row without the field was read.
+        """The field's values in ``_subject_links``, to be compared with those in ``level``: an id in a note would else
+        pass a rule. If ``level`` has the ``vip`` of the guest in a note, the result has that of the booking's guest.
 
-        A record that the call names does not stand in for the called record's own: an id in a note would pass a rule.
+        Links to a kind of which no record in ``level`` has the field do not count. A link gives ``UNKNOWN`` if nobody
+        read its record, or if only a row without the field was read. ``of_kind``: empty for any kind.
         """
         kinds = [node.kind for node in _nodes_with_field(level, name, of_kind)]
         values: list[FieldValue] = []
@@ -424,8 +440,13 @@ class CallView:
         return values
 
     def fields_by_linked_record(self, names: Sequence[str]) -> list[dict[str, FieldValue]]:
-        """The fields, also as ``kind.field``, on which named records and those of ``_subject_links`` disagree: once as
-        the named ones have them, and once for each of the others. A field without a single value is left out.
+        """The values of unknown fields, one dict for each record that may be meant: ``[{"vip": True}, {"vip": False}]``
+        if the guest in a booking's note is a VIP, and the booking's own guest is not.
+
+        The first dict is of the named records that are no subjects; each further one is of a link in ``_subject_links``
+        that was read. ``names``: unknown fields, also as ``kind.field``; those count that would be known without the
+        links. The list is empty if none counts or no link was read. A dict lacks the names that its records lack, and
+        has ``UNKNOWN`` where they differ.
         """
         groups = [nodes for _, nodes in self._subject_links if nodes]
         differing_names = [name for name in names if groups and self._is_known_without_subject_links(name)]
@@ -454,7 +475,9 @@ class CallView:
         return _one_per_kind_and_fields(node for node in self._graph.nodes if is_of_any_kind(node.kind, kinds))
 
     def _group_by_distance(self) -> list[list[GraphNode]]:
-        """The records that the call names, in two groups, then those one step and two steps away."""
+        """The ``_levels``, each with its records' parts. A step leads to what a record refers to, contains or stands
+        in; the first step also to what refers to a subject.
+        """
         subjects, others = (self._graph.with_parts(nodes) for nodes in (self._named.subjects, self._named.others))
         levels, nearest_nodes = [subjects, others], [*subjects, *others]
         nodes_about_subjects = [node for subject in subjects for node in self._graph.referring_records(subject)]
@@ -471,8 +494,9 @@ class CallView:
         return levels
 
     def _may_give_field(self, named_ids: Set[int], node: GraphNode, *, is_first_step: bool) -> bool:
-        """Whether a record that the call does not name may still give it a field. ``named_ids``: the ``id`` of those
-        that fields of a nearer record name.
+        """Whether a record that the call does not name may give it a field: it is no other one of the called kind, nor
+        belongs to one (that is not asked of those that a named record's field names). ``named_ids``: ``id(node)`` of
+        the records that a field of a nearer record names.
         """
         is_named_by_field = id(node) in named_ids
         if is_named_by_field and is_first_step:
@@ -490,9 +514,8 @@ class CallView:
 
     @cached_property
     def records_beyond(self) -> list[GraphNode]:
-        """At most forty records outside ``records_around`` that refer to a record around the call.
-
-        Their fields may trigger a rule, and never keep one from triggering.
+        """At most forty records outside ``records_around``, none of the called kind, that refer to a record one step
+        away or to a named one that is no subject. Their fields may trigger a rule, and never keep one from triggering.
         """
         nodes_by_id: dict[int, GraphNode] = {}
         for near in (*self._levels[1], *self._levels[2]):
@@ -540,7 +563,7 @@ class CallView:
                 yield from self._references_to_read_beyond(kind, field, is_about_tool=is_about_tool)
 
     def _references_to_read_beside_own(self, kind: Noun, field: str) -> Iterator[RecordReference]:
-        """Yields what should be read for a field that a record has which the call names."""
+        """Yields what should be read for a field that a named record has. ``kind``: empty for a field of any kind."""
         yield from self._references_without_field(field, kind)
         if self._have_field(self._levels[1], kind, field):
             yield from (reference for reference, nodes in self._subject_links if _are_only_rows(nodes))
@@ -548,7 +571,7 @@ class CallView:
             yield from _references_of_kind(self._references_seen_only_in_lists, kind)
 
     def _references_to_read_beyond(self, kind: Noun, field: str, *, is_about_tool: bool) -> Iterator[RecordReference]:
-        """Yields what should be read for a field that no record has which the call names."""
+        """Yields what to read for a field that no named record has. ``is_about_tool``: a rule on the tool asks it."""
         listed = _references_of_kind(self._references_seen_only_in_lists, kind)
         distances = [distance for distance in (2, 3) if self._have_field(self._levels[distance], kind, field)]
         yield from listed
@@ -598,7 +621,7 @@ class CallView:
 
     @cached_property
     def _references_seen_only_in_lists(self) -> list[RecordReference]:
-        """The call's references to records that only a list showed, or not every declared read."""
+        """The call's references to records that only a list, or not every tool declared to read them, has shown."""
         matches, lacks_read = self._named_nodes, self._lacks_declared_read
         return [reference for reference, nodes in matches if _are_only_rows(nodes) or lacks_read(reference, nodes)]
 
@@ -609,9 +632,7 @@ class CallView:
 
     @cached_property
     def _unread_references_one_step_away(self) -> list[RecordReference]:
-        """The references, in records one step away, to records of other kinds that not every declared read has shown:
-        the customer of a disconnection order's contract.
-        """
+        """As ``_unread_references_in_named_records``, of records one step away: the customer of an order's contract."""
         return self._unread_references_in(self._levels[2])
 
     @cached_property
@@ -631,7 +652,7 @@ class CallView:
                 yield reference, self._graph.find_referenced_records(reference)
 
     def _lacks_declared_read(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
-        """Whether a read that is declared to show the record was not made."""
+        """Whether a tool that is declared to show such records is not among the tools that showed these."""
         used_tools, declared_reads = {node.seen.fact.tool for node in nodes}, self._graph.keys.kinds_by_read
         return any(are_same_kind(kind, reference.noun) and tool not in used_tools for tool, kind in declared_reads)
 
@@ -650,7 +671,7 @@ class CallView:
         return bool(self._named.unread_subjects)
 
     def records_at(self, ref: str, path: str) -> list[GraphNode]:
-        """The records of a read that contain the values at a path, which is written as in a calculation."""
+        """The records of read ``ref`` with the values at a path as in a calculation; empty if nothing is there."""
         nodes_of_read = [node for node in self._graph.nodes if node.seen.fact.ref == ref]
         try:
             cells = select_cells(nodes_of_read[0].seen.fact.result, path).cells if nodes_of_read else []
@@ -675,7 +696,7 @@ class CallView:
         return not node.ids and node.seen.rows is None and outer is not None and self.is_named_record(outer)
 
     def _belongs_to_other_record(self, node: GraphNode) -> bool:
-        """Whether the record is another one of the called kind, or belongs to one."""
+        """Whether it is another record of the called kind, refers to one, was read by its id, or stands in one."""
         if self.is_named_record(node):
             return False
         if id(node) not in self._belongs_elsewhere:
@@ -747,7 +768,7 @@ def _one_per_kind_and_fields(nodes: Iterable[GraphNode]) -> list[GraphNode]:
 
 
 def _prefer_records_named_by_own_id(matches: _Matches) -> list[GraphNode]:
-    """The records that are named. Of a kind of which one is named by its own identifier, only those."""
+    """The matched records, each once. If some are named by an id of their own kind, only these count of that kind."""
     pairs = [(reference, node) for reference, nodes in matches for node in nodes]
     by_own_id = [node for reference, node in pairs if reference.is_id and are_same_kind(reference.noun, node.kind)]
     own_ids, kinds = {id(node) for node in by_own_id}, [node.kind for node in by_own_id]

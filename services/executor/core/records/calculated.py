@@ -17,8 +17,8 @@ def rule_field_value(value: NamedValue) -> Decimal | str:
 def values_as_fields(
     values: Sequence[NamedValue], view: CallView, constants: Container[str] = ()
 ) -> dict[str, Decimal | str]:
-    """The values that rules see as fields of the call. A value must rest on what was read, and have neither the name of
-    a record's field nor that of a policy's constant.
+    """The calculated values that rules see as fields of the call, ``{name: number or text}``; empty if its record is
+    unread. Each must be about the call, and have no name of its fields, of records' fields or of ``constants``.
     """
     free_values = () if view.names_unread_record else _unrecorded_values(values, view, constants)
     return {value.name: rule_field_value(value) for value in free_values if is_value_about_call(value, values, view)}
@@ -27,8 +27,8 @@ def values_as_fields(
 def values_not_of_call(
     values: Sequence[NamedValue], view: CallView, constants: Container[str]
 ) -> dict[str, Decimal | str]:
-    """The values that are no fields of the call, since they rest on the task's words alone or the call's record was not
-    read. They may trigger a rule.
+    """The calculated values, as ``{name: number or text}``, that rest on the task's words alone; of a call about a
+    record that nobody read, all that are free for it. They are no fields of the call, and may trigger a rule.
     """
     values_by_name = {value.name: value for value in values}
     free_values = _unrecorded_values(values, view, constants)
@@ -48,7 +48,7 @@ def _may_be_about_call(value: NamedValue, view: CallView) -> bool:
 
 
 def figures_of_call(figures: ProcessFigures, values: Sequence[NamedValue], view: CallView) -> dict[str, Decimal]:
-    """The process's figures about what the call names, by their names in the template."""
+    """``{name in the template: number}`` of the figures about what the call names, without those that have several."""
     of_call = [value for value in figures.computed if _is_figure_about_call(value, figures.subjects, values, view)]
     stand_ins = (value for value in figures.stand_ins if _may_be_about_call(value, view))
     of_call += [value for value in stand_ins if is_value_about_call(value, values, view)]
@@ -66,9 +66,8 @@ def _is_figure_about_call(
 
 
 def is_value_about_call(value: NamedValue, values: Sequence[NamedValue], view: CallView) -> bool:
-    """Whether a value is about the call: it rests on records around the call, or on results that contain no record that
-    a call could name. A value that rests on the task's words alone is about no call.
-
+    """Whether a value is about the call: it rests on records around the call; or on results of which no record contains
+    its operands; or on any result, if the call names no record. One that rests on the task's words alone is about none.
     A value that rests on records of the called kind is only about calls that name one of these.
     """
     values_by_name = {other.name: other for other in values}

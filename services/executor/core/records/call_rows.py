@@ -9,11 +9,12 @@ from shared.domain.exact_json import JsonObject
 
 
 class CallRows(NamedTuple):
-    """A call, or one of its rows.
+    """A call, or one of its rows. ``fields``: name and value of each field outside of inner rows; ``groups``: the inner
+    rows.
 
-    ``groups``: the rows within it; ``fields``: its fields apart from those. For a row: ``alone``: the row itself, as if
-    it were all of the arguments; ``arguments``: those of the call, with no other row; ``outer``: the same without the
-    rows within the row; ``key``: the row's key in its table.
+    For the row ``{"id": 1}`` in ``{"to": 7, "rows": [{"id": 1}, {"id": 2}]}``: ``alone`` is ``{"rows": {"id": 1}}``,
+    and ``arguments`` is ``{"to": 7, "rows": {"id": 1}}``. ``outer``: ``arguments``, with ``[]`` in place of inner rows.
+    ``key``: the row's key in its table, else empty. For a call, ``alone`` and ``arguments`` are its arguments.
     """
 
     fields: Fields

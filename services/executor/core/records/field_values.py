@@ -33,12 +33,12 @@ _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 
 
 def fields_of_record(record: JsonObject) -> Fields:
-    """The fields of a record that rules can use."""
+    """The fields that rules can use, scalars and lists of scalars, as ``(name, value)``."""
     return [(key, value) for key, value in record.items() if type(value) in _SCALARS or is_rule_value(value)]
 
 
 def nested_fields(record: JsonObject, path: str = "") -> Iterator[tuple[str, FieldValue]]:
-    """Yields the fields within a record's objects by their path: whose object it is, only the path says."""
+    """Yields ``("deposit.amount", 9)`` for each field within the record's objects, but not in tables keyed by id."""
     for key, inner in record.items():
         if isinstance(inner, dict) and not is_keyed_table(inner):
             yield from ((f"{path}{key}.{name}", value) for name, value in fields_of_record(inner))
@@ -46,9 +46,9 @@ def nested_fields(record: JsonObject, path: str = "") -> Iterator[tuple[str, Fie
 
 
 def fields_of_arguments(arguments: JsonObject) -> Fields:
-    """The arguments of a call by name; nested ones also by path.
-
-    An outer argument hides a nested one of the same name, except a greater figure in a row.
+    """The arguments of a call as ``(name, value)``; a nested one by its path, ``order.total``, and again as ``total``.
+    An outer argument hides a nested one of the same name, unless that is a greater figure in a row of a list, and the
+    outer one is not the rows' total. A value that refers to another call's result is ``UNKNOWN``.
     """
     arguments_by_path = [*_list_arguments("", arguments, in_list=False)]
     nested = [(path.rpartition(".")[2], value, in_list) for path, value, in_list in arguments_by_path if "." in path]
@@ -65,7 +65,6 @@ def fields_of_arguments(arguments: JsonObject) -> Fields:
 
 
 def _is_sum_of(outer: Json, nested_values: Sequence[FieldValue]) -> bool:
-    """Whether the outer figure is the sum of the nested ones."""
     figures = [None if isinstance(value, UnknownValue) else read_figure(value) for value in nested_values]
     return bool(figures) and read_figure(outer) == sum(figure or 0 for figure in figures)
 

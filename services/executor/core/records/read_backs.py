@@ -1,6 +1,4 @@
-"""Chooses reads in code, without a model: the one that proves a write, when the plan is frozen (I4), and the one that
-shows a record which a call names and nobody read.
-"""
+"""Chooses reads without a model: one that proves a write (I4), one that shows a record which nobody read."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -30,7 +28,7 @@ from shared.domain.words import ToolClass
 
 
 class NamedId(NamedTuple):
-    """An identifier in a call's arguments. ``kind_words``: of its record; ``value`` may refer to an earlier result."""
+    """An argument that is an id. ``kind_words``: nouns of its record; ``value``: the id, or ``{"$ref": ...}``."""
 
     name: str
     kind_words: frozenset[str]
@@ -65,8 +63,8 @@ class ReadTool(NamedTuple):
     tool: Tool
     words: ToolWords
     required: frozenset[str]
-    identifiers: Mapping[str, frozenset[str]]  # its arguments that name a record, by what they identify
-    argument_words: Mapping[str, tuple[str, ...]]
+    identifiers: Mapping[str, frozenset[str]]  # of arguments that name a record: the nouns of it
+    argument_words: Mapping[str, tuple[str, ...]]  # of every argument: the words of its name
 
 
 class NamedWrite(NamedTuple):
@@ -106,13 +104,14 @@ def choose_read_back(
     find_barring_rule: Callable[[str], str | None] = lambda _: None,
 ) -> ReadBack | None:
     """The read that will prove the call; None for a notice, where no read fits, or where the catalogue says that none
-    does. A call with rows that name records is proved row by row: each of them needs a read, and there are at most
-    fifty.
+    does. A call with rows that name records is proved row by row (``of_rows``): each needs a read, and there are at
+    most fifty.
 
     The first of these that is possible: the read that the operator's catalogue names; for what the call makes, a read
-    of that kind; a read of what belongs to the named record, where the tool is about that; the read of this task that
-    showed the named record; a read that takes an id of the call; a read by the id that only the answer gives; a list of
-    the kind. ``barred`` says why a read tool must not be called, or None.
+    of that kind; this task's read of the named record, if the tool is about its kind; a read of what belongs to the
+    named record, if the tool is about that; this task's read of a named record of another kind; a read that takes an id
+    of the call; this task's read of a record that refers to a named one, or of a selection; a read by the id that only
+    the answer gives; a list of the kind. ``find_barring_rule`` gives the rule that forbids a read tool, or None.
     """
     if not _has_read_back(tool):
         return None
@@ -244,15 +243,13 @@ def _reads_showing(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequen
 
 
 def _is_asked_by_other_id(reader: ReadTool, write: NamedWrite) -> bool:
-    """Whether a read shows the one thing that the tool is about by the id of what it belongs to:
-    ``get_deposit(assignment_id)``; no list of such things.
-    """
+    """Whether a read shows the one thing that the tool is about by its owner's id: ``get_deposit(assignment_id)``."""
     is_singular = reader.words.head in words_of(reader.tool.name)
     return is_singular and write.is_about(reader.words) and reader.words.nouns not in reader.identifiers.values()
 
 
 def _find_shown_id(write: NamedWrite, shown_ids: "_ShownIds") -> tuple[int | None, bool]:
-    """The index of the first of the call's ids that a result shows, and whether it shows it as a record's own id."""
+    """The index of the call's first id that a result shows, or None; and whether it is a record's own id there."""
     for rank, named_id in enumerate(write.ids):
         keys = shown_ids.keys_of.get(str(named_id.value), ()) if named_id.is_known else ()
         is_same_name = any(words_of(key) == words_of(named_id.name) for key in keys)
@@ -297,7 +294,7 @@ def _has_field_for(node: RecordNode, named_id: NamedId) -> bool:
 
 
 class _ShownIds(NamedTuple):
-    """The fields under which a result shows each value (``_OWN_ID``: a record's own id), and its number of records."""
+    """``keys_of``: the fields that have each value, as text (``_OWN_ID``: as own id); ``records``: their number."""
 
     keys_of: Mapping[str, frozenset[str]]
     records: int
@@ -446,7 +443,7 @@ _reader_of = IdentityCache(_build_read_tool, MOST_COMPILED)  # a toolbox is made
 
 
 def proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
-    """The read that the catalogue names as the write's proof, if it asks for this very record."""
+    """The read that the catalogue names as the write's proof; None unless it asks for this very record."""
     write = toolbox.find_tool(call.connection_id, call.tool)
     if write is None or not write.catalogue.read_back:
         return None

@@ -39,11 +39,10 @@ _MOST_STEPS_TO_LINKED = 2  # from a record that is named to one that it leads to
 
 @dataclass(frozen=True, eq=False)
 class GraphNode:
-    """A record in the graph. ``names``: its ids, numbers and names. ``read_arguments``: what the read that showed it
-    was asked with.
+    """A record in the graph. ``names``: ids, numbers, and names. ``read_arguments``: what its read was asked with.
 
-    ``values_by_key``: of its declared keys, empty for a key without a value; ``plain_names``: its names without these.
-    ``is_named_by_number``: its fields have no word of its kind, and it is known by the only number that it has.
+    ``values_by_key``: ``{declared key: value}``, empty for one without a value; ``plain_names``: ``names`` without
+    these. ``is_named_by_number``: its fields have no word of its kind, and it is known by the only number that it has.
     """
 
     seen: SeenRecord
@@ -87,7 +86,7 @@ class GraphNode:
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
-        """A key that is the same each time the record was read."""
+        """A key that is the same each time the record was read: kind and ids, or kind and numbers, or read and path."""
         own_names = sorted(self.ids) or sorted(self.names[1])
         return (self.kind[-1] if self.kind else "", *own_names) if own_names else (self.seen.fact.ref, self.seen.path)
 
@@ -171,7 +170,9 @@ class RecordGraph:
         return self._referring_nodes.get(id(node), ())
 
     def reachable_identities(self, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
-        """The identities of the named records and of those that they lead to, also under another kind's name."""
+        """The identities in ``named``, and those of the records at most two steps away: they are referred to, contain
+        or are contained, or have the same id under another kind's name.
+        """
         reached = set(named)
         for _ in range(_MOST_STEPS_TO_LINKED):
             reached_nodes = (node for node in self.nodes if node.identity in reached)
@@ -181,7 +182,7 @@ class RecordGraph:
         return reached
 
     def list_linked_ids(self, kind: Noun, names: Set[str]) -> set[tuple[Noun, str]]:
-        """The kinds and ids of the records to which one with these names refers, and of those that refer to it."""
+        """``(kind, id)`` of what the records of this kind with these ids refer to, and of what refers to them."""
         linked_ids: set[tuple[Noun, str]] = set()
         for node in self.nodes:
             referenced_ids = {(reference.noun, reference.text) for reference in node.references}
@@ -202,7 +203,7 @@ class RecordGraph:
 
     @cached_property
     def keys_not_found(self) -> frozenset[tuple[str, str]]:
-        """The declared keys, each with a value, with which a read of their kind was asked and found no record."""
+        """``(declared key or "", value)`` with which alone a read of its kind was asked, and found no record."""
         keys_not_found: set[tuple[str, str]] = set()
         for fact in latest_reads(self._facts) if self.keys.kinds else ():
             arguments = [*references_in(loads_object(fact.arguments_json), (), self.keys)]

@@ -23,8 +23,12 @@ class CallSubjects(NamedTuple):
 
 
 def find_subjects(shown: Json, arguments: JsonObject, result: Json, read_arguments: JsonObject) -> CallSubjects:
-    """The records of an answer that the call is about. The only record of an answer counts as named, unless its id is
-    neither in the call nor in its result; so does one around records without ids, of an answer asked with the call's.
+    """The records in ``shown``, the answer to a read with ``read_arguments``, that a call is about.
+
+    All, if the call has no id. Else those that have one of its ids as their own, or in a field of the same name. If
+    none has one as its own, these count, too: those with one as a text in any field; and the answer's only record,
+    unless its id is neither in the call nor in its ``result``. A record with others inside counts as the only one if
+    nothing matched, the read was asked with all of the call's ids, and no record shows any other id.
     """
     nodes = find_record_nodes(shown)
     names = identifiers_in(arguments)
@@ -57,9 +61,7 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, read_argumen
 
 def identifiers_in(arguments: JsonObject) -> dict[str, Json]:
     """The call's identifiers by name, at any depth: by the field's name, or else texts with a digit that are no figure
-    or date.
-
-    An ``id`` inside another argument gets both names: ``order`` and ``id`` name an order.
+    or date. ``{"order": {"id": 7}}`` gives ``{"order_id": 7}``.
     """
     leaves = (leaf for leaf in find_leaves(arguments) if leaf.value is not None and not leaf.items)
     scalars: dict[str, Json] = {"_".join(leaf.names): leaf.value for leaf in leaves if not isinstance(leaf.value, list)}

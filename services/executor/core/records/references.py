@@ -37,7 +37,7 @@ def is_unqualified_id(name: str) -> bool:
 
 
 def find_made_id(answer: Json, name: str) -> Json:
-    """The id in an answer, by its name, by its record's name, or a plain ``id``; None if several differ."""
+    """The id in an answer: by its name, its record's name, or a plain ``id``; None without one or if several differ."""
     words = _stem_words(name)
     noun = words[:-1] if len(words) > 1 and words_of(name)[-1] in _ID_WORDS else words
     if not isinstance(answer, dict | list):
@@ -159,9 +159,8 @@ _BARE_NAME = re.compile(r"[A-Za-z][\w-]*")
 
 
 def resolve_references(arguments: JsonObject, results: Mapping[str, Json]) -> JsonObject:
-    """The arguments with every reference replaced by its value.
-
-    Raises ``NoSuchPath`` if a call has no result, or its result no such field.
+    """The arguments with every reference replaced by its value. ``results``: by call id. Raises ``NoSuchPath`` if a
+    call has no result, or its result no such field.
     """
     return cast(JsonObject, _resolve_value(arguments, results))
 

@@ -71,6 +71,7 @@ class SeenRecord:
 
     @property
     def id(self) -> Json:
+        """Its id; without one, of a part the outer record's, of an entry of a table its key; else None."""
         if self.id_field:
             return self.record[self.id_field]
         return self.outer.id if self.is_part and self.outer and self.key is None else self.key
@@ -106,16 +107,14 @@ class SeenRecord:
         return any(name[-len(kind_words) :] == kind_words for name in self.names)
 
     def has_kind_in_name(self, kind: str) -> bool:
-        """Whether the record's name contains the kind."""
         kind_words = singular_words(kind)
         size = len(kind_words)
         return any(name[start : start + size] == kind_words for name in self.names for start in range(len(name)))
 
     def find_field(self, names: Iterable[str]) -> str | None:
-        """The record's name of the first of these fields for which it has a value: by name, then by the same words,
-        then by alias.
-
-        None if it has none, or its aliases have different values.
+        """The record's own name of one of these fields that has a value there: the first exact name; else the first in
+        the same words (``totalAmount`` for ``total_amount``); else the first by an alias. None if it has none, or if
+        the fields that match so have different values.
         """
         names_in_order = tuple(names)
         for name in names_in_order:
@@ -203,7 +202,7 @@ def _walk_records(
 
 
 def _expand_noun(noun: "Noun", names: Iterable["Noun"], keys: RecordKeys) -> "Noun":
-    """The noun in the longer form that one of the names has: the ``invoice`` of a rent invoice is a rent invoice."""
+    """The noun, or its longer form in ``names``: the ``invoice`` of a rent invoice is a rent invoice."""
     if any(noun == kind for _, kind in keys.kinds):
         return noun
     return next((name for name in names if are_same_kind(noun, name) and {*noun[:-1]} < {*name[:-1]}), noun)
@@ -351,11 +350,11 @@ _DIGITS = re.compile(r"\d+")
 
 
 class RecordReference(NamedTuple):
-    """A value that may name a record. ``noun``: the kind that its field names, empty if none.
-
-    ``is_id``: its field is an identifier by its name. ``must_exist``: it can hardly be anything but a record. ``key``:
-    its field's name in comparable form, where the tenant declares it a key of that kind. ``may_hold_any_key``: its
-    field is named after a kind with declared keys, and may hold the value of any of them.
+    """A value that may name a record. ``text``: it in comparable form; ``noun``: the kind that its field names, else
+    that of the record around it, else empty. ``is_id``: its field is an identifier by its name. ``must_exist``: it can
+    hardly be anything but a record. ``key``: its field's name in comparable form, where the tenant declares it a key of
+    that kind, else empty. ``may_hold_any_key``: its field is named after a kind with declared keys, and may hold the
+    value of any of them.
     """
 
     noun: Noun
@@ -389,7 +388,7 @@ def references_in(
 def reference_of(
     key: str, value: Json, kind: Noun = (), keys: RecordKeys = NO_KEYS, tool_kind: Noun = ()
 ) -> RecordReference | None:
-    """The reference that one field is; None if its value cannot name a record."""
+    """One field as a reference (``kind``, ``tool_kind``: as in ``references_in``); None if it can name no record."""
     nouns_in_full = (kind, tool_kind)
     text = comparable_id(value)
     if text is None:

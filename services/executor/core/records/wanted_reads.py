@@ -1,6 +1,4 @@
-"""The reads that are still needed before rules can judge a plan: of the records that it names, and of those with a
-field that rules ask for.
-"""
+"""The reads still needed before rules can judge a plan: of records that it names or that have an asked field."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -27,11 +25,10 @@ _MOST_READS_FOR_RULES = 4  # about one call, beside one for each record that it 
 def missing_reads(
     plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy] = ()
 ) -> tuple[ReadCall, ...]:
-    """The reads that rules still need, each once, in the order of the calls: of the records that a change names and
-    nobody read, or a notice of which rules ask a field; then, for each call, of other records of which the ``policies``
-    ask a field, at most four more than the call has references to records.
-
-    A record that a read did not find is left out: its fields stay unknown, and the rules decide what that means.
+    """The reads that rules still need, each once, in the order of the calls that count: changes, and notices of which
+    rules ask a field. First those of the records that the calls name and nobody read. Then, for each call, those of
+    other records of which the ``policies`` ask a field: at most four, and one more for each reference to a record in
+    it. A record that a read did not find is left out: its fields stay unknown, and the rules decide what that means.
     """
     calls = [
         call for call in plan.every_call if call.tool_class is ToolClass.CHANGE or fields_asked_of(call.tool, policies)
@@ -55,9 +52,8 @@ def _key_of_read(read: ReadCall) -> tuple[str, str, str]:
 
 
 def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> Mapping[str, str]:
-    """By call id of a change, the record that it names and that its own read did not find.
-
-    A record that no tool reads does not count, nor one that is missing from a list that was read in part.
+    """The changes that name a record which its own read did not find, as ``{call id: "get_order {...} finds no such
+    record"}``. A record that no tool reads does not count, nor one that is only missing from a list.
     """
     facts_by_call = {fact.call: fact for fact in facts}
     vain_reads: dict[str, str] = {}
@@ -72,7 +68,7 @@ def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) 
 
 
 def _reads_of_reference(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
-    """The read that proves the write, if it shows such a record or no other does; else those of the record's kind."""
+    """The proving read, if it shows such a record or nothing else does; else the reads of the kind, or none."""
     proving_read_call = proving_read(call, toolbox, reference)
     if proving_read_call and _shows_referenced_kind(proving_read_call.tool, call, reference, toolbox):
         return [proving_read_call]
@@ -99,7 +95,7 @@ def _reads_for_rules(
 
 
 def _reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> list[ReadCall]:
-    """The reads declared to show one record of that kind; else one named so that takes its id; else its list."""
+    """The reads declared to show one record of the kind; else one named so that takes its id; else its list or none."""
     keys, kind = toolbox.keys, _kind_of_reference(call, reference, toolbox)
     tools_beside = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)
     readers = [tool for tool in tools_beside if tool.tool_class is ToolClass.READ]
@@ -117,9 +113,7 @@ def _reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolb
 
 
 def _find_id_argument(tool: Tool, kind: Noun, key: str, keys: RecordKeys) -> str | None:
-    """The argument by which the tool asks for one record of the kind, if it needs no other; else None. ``key``: the
-    declared key whose value is known.
-    """
+    """The argument by which alone the tool asks for one record of the kind, or None. ``key``: a declared key known."""
     names = [name for name in tool.parameters if tool.required <= {name}]
     id_arguments = [name for name in names if _identifies_kind(name, kind, key, keys)]
     return next((name for name in id_arguments if name in tool.required), id_arguments[0] if id_arguments else None)
