@@ -40,7 +40,7 @@ class ProgressTracker:
             self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
 
     async def set_parts_and_process(self, ctx: TurnContext, understanding: Understanding) -> TurnContext:
-        """Fixes the task's parts, process and strategy; returns the context with what was learned of such tasks."""
+        """Fixes the task's parts, process and strategy; returns the context with what was learned of that process."""
         if not self.was_reply_stored:
             ctx, self.progress = await choose_process(ctx, self.progress, understanding)
         self.progress = with_parts(ctx, self.progress, understanding)
@@ -57,9 +57,7 @@ class ProgressTracker:
             self.progress = await enter_state(ctx, self._with_reply_count(), state)
 
     async def begin_plan(self, ctx: TurnContext, closed_plan: ClosedPlan) -> None:
-        """Enters the plan's first state. If an earlier attempt has closed this plan, the progress is left as it is,
-        since it may already hold the approval of a person.
-        """
+        """Enters the plan's first state, unless an earlier attempt closed it: a person may have approved it since."""
         plan = closed_plan.plan
         if plan.round <= self._stored_plan:
             return

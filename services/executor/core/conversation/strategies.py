@@ -159,8 +159,8 @@ class TwoDrafts(SingleDraft):
     """The strategy ``moa``: the first reply that closes a plan or answers is drafted twice, and two drafts that differ
     are merged by a third request.
 
-    A reply that leaves a part without calls is not drafted twice. Nor is any reply of a task that used a reply for
-    local tools alone, because its figures are computed by the executor.
+    A reply that leaves a part without calls is not drafted twice. Nor is any reply after one that only called local
+    tools (its figures are computed by the executor), or that closed a plan by a mere text.
     """
 
     def __init__(self, ctx: TurnContext) -> None:

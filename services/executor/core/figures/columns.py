@@ -31,7 +31,9 @@ _AMOUNT_WORDS = ("amount", "value", "total", "units")
 
 
 class Cell(NamedTuple):
-    """One value of a result. ``records``: the objects around it, the outermost first; ``field``: its field's name."""
+    """One value of a result. ``records``: the objects around it, the outermost first; ``field``: its field's name.
+    ``currency`` and ``unit``: known of a calculated value; else empty, and its field or its records may name them.
+    """
 
     value: Json
     records: tuple[JsonObject, ...] = ()

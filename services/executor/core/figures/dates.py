@@ -564,7 +564,7 @@ def _shift_by_offsets(
 
 
 def _find_offset_before(signs: str, backwards: str, place: int) -> re.Match[str] | None:
-    """The offset that ends directly before a position; None if there is none."""
+    """The offset that ends directly before ``place``; None if there is none. ``backwards``: the signs in reverse."""
     match = _OFFSET_BACKWARDS.match(backwards, len(signs) - place)
     return _OFFSET.match(signs, len(signs) - match.end(), place) if match else None
 

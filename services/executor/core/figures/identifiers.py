@@ -145,7 +145,7 @@ def addresses_to_open(arguments: JsonObject) -> Iterator[str]:
 
 
 def strip_strange_addresses(text: str, is_strange: Callable[[str], bool]) -> str:
-    """The text without its strange addresses: a link keeps its label, any other is replaced by a note."""
+    """The text without the addresses that are strange: a Markdown link keeps its label, any other becomes a note."""
 
     def keep_label_if_strange(match: re.Match[str]) -> str:
         return match["label"] if is_strange(match["target"]) else match[0]

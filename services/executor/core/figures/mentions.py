@@ -136,7 +136,9 @@ def _build_mention(match: re.Match[str], hours: Sequence[int], minute: int, seco
 def _read_time_in_words(
     tokens: Sequence[WrittenToken], numbers: Mapping[int, tuple[int, int]], place: int
 ) -> tuple[int, int] | None:
-    """A time in words, ``half past nine``, as minutes since midnight, and the index of the token after it."""
+    """A time in words, ``half past nine``, as minutes since midnight, and the index of the token after it; None if none
+    begins at ``place``. ``numbers``: by token index, the number there and the index of the token after it.
+    """
     word, next_place = tokens[place].folded, place + 1
     next_word = tokens[next_place].folded if next_place < len(tokens) else ""
     if word == "halb" and next_place in numbers:

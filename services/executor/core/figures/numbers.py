@@ -276,7 +276,9 @@ def find_numbers(text: str) -> list[NumberMention]:
 
 
 def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = False) -> Iterator[NumberMention]:
-    """Yields the numbers in digits. ``language`` decides which mark separates thousands where both could."""
+    """Yields the numbers in digits. ``language`` decides which mark separates thousands where both could; with
+    ``m_is_million``, ``5m`` is five million and not a length.
+    """
     for match in _FRACTION_IN_DIGITS.finditer(text):
         units, numerator, denominator = (int(group or 0) for group in match.groups())
         if 0 < numerator < denominator:

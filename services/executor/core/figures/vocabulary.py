@@ -414,10 +414,11 @@ _MOST_WORDS_BETWEEN = 2  # from a word of choice to the noun that it belongs to:
 
 
 def leaves_others_open(text: str, names: Iterable[str], kind_words: Iterable[str]) -> bool:
-    """Whether a text that has these names leaves open which other things are meant.
+    """Whether a text that has the ``names`` leaves open which other things are meant: "close every job like A-1" does,
+    "all is checked: close A-1" does not.
 
-    It does where a word of choice stands shortly before a name or a word for the kind of thing ("every job like A-1"),
-    or in a clause without a name, but with such a word. "All is checked: close A-1" does not.
+    In a clause with a name, a word of choice counts shortly before a name or one of the ``kind_words`` ("job"), and
+    before "but" with a name. In a clause without a name, it counts beside one of the ``kind_words``.
     """
     name_stems, kind_stems = (tuple(map(_spaced_stems, words)) for words in (names, kind_words))
     for clause in CLAUSE_END.split(text):

@@ -64,7 +64,7 @@ def mask_request(request: ModelRequest, task: str) -> MaskedRequest:
 
 
 def mask_earlier_request(prior: ModelRequest, request: ModelRequest, masked: MaskedRequest, task: str) -> ModelRequest:
-    """The earlier request, masked. If ``request`` continues it, its part of the masked request is reused."""
+    """The earlier request (``prior``), masked: as the beginning of ``masked`` if ``request`` continues it, or anew."""
     count = len(prior.messages)
     if prior.tools == request.tools and prior.messages == request.messages[:count]:
         return prior._replace(tools=masked.request.tools, messages=masked.request.messages[:count])
@@ -79,7 +79,7 @@ def restore_values(reply: ModelReply, masked: MaskedRequest) -> ModelReply:
 
 
 class _MaskedValues:
-    """The values hidden so far, by placeholder. A word of the text that looks like a placeholder is hidden, too."""
+    """The values hidden so far (``names``: by placeholder), among them words of texts that look like placeholders."""
 
     def __init__(self) -> None:
         self.kinds: dict[str, ProtectedKind] = {}
@@ -118,7 +118,7 @@ class _MaskedValues:
 
 
 class _Mask:
-    """Replaces values by placeholders; collects in ``bare`` the placeholders that replaced a bare JSON number."""
+    """Replaces values by placeholders (``names``: by value). ``bare`` gets those that replaced a bare JSON number."""
 
     def __init__(self, names: Mapping[str, str], bare: set[str]) -> None:
         self._names = names
@@ -246,7 +246,7 @@ def _mask_tools(tools: tuple[ToolDefinition, ...], masked_values: _MaskedValues)
 
 
 def _mask_tool(tool: ToolDefinition, mask: _Mask, self_evident_mask: _Mask) -> ToolDefinition:
-    """The tool with its texts masked. In its schema, only values that show by themselves are masked."""
+    """The tool with its description masked, and its schema by ``self_evident_mask``, which leaves out passwords."""
     schema = cast("Mapping[str, JsonValue]", self_evident_mask.mask_json(cast(Json, dict(tool.input_schema))))
     return tool._replace(description=mask.mask_text(tool.description), input_schema=schema)
 

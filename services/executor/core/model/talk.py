@@ -131,7 +131,7 @@ class MessageHistory:
     def __init__(
         self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[ToolDefinition, ...], prefix: str
     ) -> None:
-        """``prefix`` is that of the journal keys of its replies."""
+        """``prefix``: of the journal keys of the replies. ``sections``: of the first message, by name."""
         self._prefix = prefix
         self._ctx = ctx
         self._sections = sections

@@ -175,9 +175,7 @@ async def _preview_rules(
 
 
 class RequestPolicy(NamedTuple):
-    """The policy that came with a request. ``rules`` apply in addition to the tenant's; ``advice`` only informs the
-    model; ``unread`` lists fields without effect.
-    """
+    """A request's policy: ``rules`` beside the tenant's, ``advice`` for the model, ``unread`` fields without effect."""
 
     rules: Policy | None = None
     advice: str = ""

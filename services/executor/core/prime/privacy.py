@@ -328,6 +328,7 @@ def _is_noun(word: str, previous: str) -> bool:
 
 
 def _reports_a_request(words_before: Sequence[str]) -> bool:
+    """Whether the words before a verb tell of somebody's request: "a mail asks users to"; not "I was asked to"."""
     return (
         words_before[-1:] == ["to"]
         and not words.WORDS_OF_REPORTED_REQUESTS.isdisjoint(words_before[-6:])
@@ -336,6 +337,7 @@ def _reports_a_request(words_before: Sequence[str]) -> bool:
 
 
 def _hands_over_value(verb: str, previous: str, next_words: Sequence[str], is_movable: bool) -> bool:
+    """Whether a verb asks for the data itself: not "I need a password"; what is movable only if it is shown or told."""
     if previous in _NEGATIONS:
         return False
     if (
@@ -359,6 +361,7 @@ def _asks_in_general(question: str, words_between: Sequence[str], is_movable: bo
 
 
 def _continues_request(preposition: str, previous: str, next_word: str) -> bool:
+    """Whether what follows the preposition is still asked for, as in "a file with", "provide me with", "with the"."""
     return previous in words.OBJECTS_BY_LINKING_WORD.get(preposition, ()) or (
         preposition == "with" and next_word in words.DETERMINERS
     )

@@ -378,7 +378,7 @@ def _find_due_row(template: ProcessTemplate, record: SeenRecord) -> Iterator[Due
 
 
 def _ids_of_row(record: SeenRecord) -> set[str]:
-    """The ids and mail addresses in a row, its own and those of others, in lower case."""
+    """The ids (its own and references to other records) and mail addresses in a row, in lower case."""
     return {
         as_text(value).casefold()
         for key, value in record.record.items()

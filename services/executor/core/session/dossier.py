@@ -178,7 +178,7 @@ class TimedWait(NamedTuple):
 
 
 class WaitsForDecision(NamedTuple):
-    """The run waits for a person to decide on its plan. ``changes``: sentences, if the question is asked again."""
+    """The run waits for a person to decide on its plan. ``changes``: what changed since the question was last asked."""
 
     progress: Progress
     changes: tuple[str, ...] = ()
