@@ -297,6 +297,7 @@ class CallSums:
         return bool(own_records.own.names or own_records.all.certain_arguments or own_records.parties)
 
     def _find_call_records(self, call: PlannedCall, arguments: JsonObject, row_key: str = "") -> _CallRecords:
+        """The records that a call's or a row's arguments may concern. ``row_key``: the row's key in its table."""
         key = (call.tool, id(arguments))  # which lasts as long as this object: ``_rows_by_arguments`` holds it
         if key not in self._records:
             tool_kind = seen_records.noun_of_tool(call.tool, self._graph.keys)

@@ -737,6 +737,7 @@ def _split_dotted(name: str) -> tuple[Noun, str]:
 
 
 def _values_by_dotted_name(nodes: Sequence[GraphNode], name: str) -> list[FieldValue]:
+    """The values of ``kind.field`` in records of the kind; if there are none, those at this path inside any record."""
     kind, field = _split_dotted(name)
     return _field_values_in_nodes(nodes, field, kind) or (_field_values_in_nodes(nodes, name) if kind else [])
 

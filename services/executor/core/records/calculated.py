@@ -38,6 +38,7 @@ def values_not_of_call(
 
 
 def _unrecorded_values(values: Sequence[NamedValue], view: CallView, constants: Container[str]) -> Iterator[NamedValue]:
+    """Yields the values that may be about the call and are named like no constant and no field of it or of a record."""
     others = (value for value in values if value.name not in constants and _may_be_about_call(value, view))
     yield from (value for value in others if not view.is_field_of_records(value.name))
 

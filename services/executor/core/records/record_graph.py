@@ -268,6 +268,7 @@ build_record_graph = lru_cache(maxsize=8)(RecordGraph)  # every call of a plan a
 
 
 def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:
+    """The record as a node, named by its fields, by its key in a table, and by the id that its read was asked with."""
     kind = next((name for name in record.names if name), ())
     arguments = loads_object(record.fact.arguments_json)
     read_arguments = tuple(references_in(arguments, noun_of_tool(record.fact.tool, keys), keys))
