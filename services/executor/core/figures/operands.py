@@ -419,6 +419,7 @@ def _write_row_step(rows: Sequence[Json], index: int) -> str:
 
 
 def _find_notation_in_text(figure: str, text: str, today: date) -> str | None:
+    """The figure as the text writes it, or as it is if it stands there in several currencies; None if it does not."""
     amount = read_amount(figure)
     if amount is None:
         number = read_number_word(figure)

@@ -323,6 +323,7 @@ def _multiply(numbers: Iterable[Fraction]) -> Fraction:
 
 
 def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str:
+    """The unit of the result, which may be empty. Raises ``CannotCalculate`` for a sum of unlike units."""
     if call.operation in ("product", "quotient", "percentage"):
         units = {amount.unit for amount in amounts}
         first_unit = amounts[0].unit if amounts else ""
@@ -399,6 +400,7 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
 
 
 def _name_row(cell: Cell, call: CalculationCall) -> Json:
+    """The value of the row's field ``give``, or of the field that names it best. Raises ``CannotCalculate``."""
     if call.give:
         field = find_field_around(cell, call.give)
         if field is None:
