@@ -14,7 +14,7 @@ from cli.gateway.client import (
     AsJson,
     Gateway,
     GatewayClient,
-    Name,
+    SpeakerName,
     ask_gateway,
     build_speaker_claim,
     path_of,
@@ -67,7 +67,7 @@ def show(approval_id: ApprovalId, url: Gateway = "", as_json: AsJson = False) ->
 def approve(
     approval_id: ApprovalId,
     comment: Comment = "",
-    name: Name = "",
+    speaker: SpeakerName = "",
     level: Levels = None,
     url: Gateway = "",
     as_json: AsJson = False,
@@ -81,14 +81,14 @@ def approve(
 
       purple approvals approve 1f0c9a7b3d2e4a5b --as dana --level manager
     """
-    _submit_decision("approve", approval_id, comment, name, level, url, as_json)
+    _submit_decision("approve", approval_id, comment, speaker, level, url, as_json)
 
 
 @approvals.command()
 def reject(
     approval_id: ApprovalId,
     comment: Comment = "",
-    name: Name = "",
+    speaker: SpeakerName = "",
     level: Levels = None,
     url: Gateway = "",
     as_json: AsJson = False,
@@ -99,7 +99,7 @@ def reject(
 
       purple approvals reject 1f0c9a7b3d2e4a5b --as dana --level manager --comment "not this quarter"
     """
-    _submit_decision("reject", approval_id, comment, name, level, url, as_json)
+    _submit_decision("reject", approval_id, comment, speaker, level, url, as_json)
 
 
 def _submit_decision(

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import CommandError, err, format_local_time, out, plain_text, print_answer, text_table
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, print_rows
+from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator, print_rows
 from shared.domain.exact_json import JsonObject, objects_in
 
 _MOST_LISTED = 1000
@@ -22,7 +22,7 @@ dlq = typer.Typer(
 @dlq.command("list")
 def list_dead_letters(
     limit: Annotated[int, typer.Option(help="How many, the newest first.", min=1, max=1000)] = 100,
-    name: Name = "",
+    speaker: SpeakerName = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
@@ -32,19 +32,19 @@ def list_dead_letters(
 
       purple dlq list
     """
-    answer = ask_as_operator(url, name, "dlq", "list", body={"limit": limit})
+    answer = ask_as_operator(url, speaker, "dlq", "list", body={"limit": limit})
     print_rows(answer, "letters", _build_table, "No dead letters.", as_json=as_json)
 
 
 @dlq.command()
-def show(letter_id: LetterId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def show(letter_id: LetterId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show one letter with its content: the turn and its request, or the outcome.
 
     Example:
 
       purple dlq show turn-12-1790000000000-0
     """
-    print_answer(ask_as_operator(url, name, "dlq", letter_id, "show"), _print_result, as_json=as_json)
+    print_answer(ask_as_operator(url, speaker, "dlq", letter_id, "show"), _print_result, as_json=as_json)
 
 
 @dlq.command()
@@ -52,7 +52,7 @@ def requeue(
     letter_id: LetterId = "",
     outcomes: Annotated[bool, typer.Option("--outcomes", help="All outcomes, once what broke them is mended.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Also if its task made writes: they are made again.")] = False,
-    name: Name = "",
+    speaker: SpeakerName = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
@@ -68,21 +68,21 @@ def requeue(
     if bool(letter_id) == outcomes:
         raise CommandError("Name one letter, or say --outcomes for all outcomes.")
     if outcomes:
-        answer = _requeue_outcomes(url, name)
+        answer = _requeue_outcomes(url, speaker)
     else:
-        answer = ask_as_operator(url, name, "dlq", letter_id, "requeue", body={"again": again})
+        answer = ask_as_operator(url, speaker, "dlq", letter_id, "requeue", body={"again": again})
     print_answer(answer, _print_result, as_json=as_json)
 
 
 @dlq.command()
-def drop(letter_id: LetterId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def drop(letter_id: LetterId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Delete a letter permanently.
 
     Example:
 
       purple dlq drop outcome-3-1790000000000-0
     """
-    print_answer(ask_as_operator(url, name, "dlq", letter_id, "drop"), _print_result, as_json=as_json)
+    print_answer(ask_as_operator(url, speaker, "dlq", letter_id, "drop"), _print_result, as_json=as_json)
 
 
 def _requeue_outcomes(url: str, name: str) -> JsonObject:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from cli.child_json import run_module_for_json
 from cli.console import err, format_local_time, join_values, out, print_answer, text_table
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, print_rows
+from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator, print_rows
 from cli.send import parse_levels
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Role
@@ -55,7 +55,7 @@ def create(
     rate: Annotated[int | None, typer.Option(help="Requests a minute; as usual if nothing is said.", min=0)] = None,
     messages: Annotated[int | None, typer.Option(help="Messages a minute; 0 is without limit.", min=0)] = None,
     daily: Annotated[int | None, typer.Option(help="Messages a day (UTC).", min=0)] = None,
-    name: Name = "",
+    speaker: SpeakerName = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
@@ -69,25 +69,25 @@ def create(
     key: JsonObject = {"principal": principal, "label": label, "levels": [*parse_levels(level)]}
     key |= {"roles": [word.value for word in role or [Role.CLIENT]]}
     numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
-    key |= {name: number for name, number in numbers.items() if number is not None}
-    print_answer(ask_as_operator(url, name, "keys", "create", body={"key": key}), _print_new_key, as_json=as_json)
+    key |= {speaker: number for speaker, number in numbers.items() if number is not None}
+    print_answer(ask_as_operator(url, speaker, "keys", "create", body={"key": key}), _print_new_key, as_json=as_json)
 
 
 @keys.command("list")
-def list_keys(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def list_keys(speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """List the tenant's keys, the newest first, without their secrets.
 
     Example:
 
       purple keys list
     """
-    print_rows(ask_as_operator(url, name, "keys", "list"), "keys", _build_table, "No keys.", as_json=as_json)
+    print_rows(ask_as_operator(url, speaker, "keys", "list"), "keys", _build_table, "No keys.", as_json=as_json)
 
 
 @keys.command()
 def revoke(
     key_id: Annotated[str, typer.Argument(help="The key's id: `purple keys list` shows them.")],
-    name: Name = "",
+    speaker: SpeakerName = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
@@ -97,7 +97,7 @@ def revoke(
 
       purple keys revoke 1f0c9a7b3d2e
     """
-    revoked = ask_as_operator(url, name, "keys", key_id, "revoke")
+    revoked = ask_as_operator(url, speaker, "keys", key_id, "revoke")
     sentence = f"Key {revoked.get('key_id')} lets nobody in any more."
     print_answer(revoked, lambda _: out.print(sentence), as_json=as_json)
 

@@ -22,7 +22,7 @@ _ENTITIES_A_REQUEST = 250  # entities in one request
 
 def export(
     folder: Annotated[Path, typer.Argument(help="Where the files go; it is made if it is not there.", file_okay=False)],
-    name: gateway.Name = "",
+    speaker: gateway.SpeakerName = "",
     url: gateway.Gateway = "",
     as_json: gateway.AsJson = False,
 ) -> None:
@@ -34,8 +34,10 @@ def export(
 
       purple learn export ./learned
     """
-    files = as_object(gateway.ask_as_operator(url, name, "learn", "export").get("files"))
-    contents = {name: files[name] for name in map(str, LearningFile) if name in files}  # no other leads anywhere
+    files = as_object(gateway.ask_as_operator(url, speaker, "learn", "export").get("files"))
+    contents = {
+        speaker: files[speaker] for speaker in map(str, LearningFile) if speaker in files
+    }  # no other leads anywhere
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file_name, content in contents.items():
@@ -50,7 +52,7 @@ def export(
 def import_files(
     folder: Annotated[Path, typer.Argument(help="The folder with the files.", exists=True, file_okay=False)],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would become of each file.")] = False,
-    name: gateway.Name = "",
+    speaker: gateway.SpeakerName = "",
     url: gateway.Gateway = "",
     as_json: gateway.AsJson = False,
 ) -> None:
@@ -67,11 +69,11 @@ def import_files(
     contents = [
         piece for file, content in _read_contents(folder).items() for piece in split_for_requests(file, content)
     ]
-    dry_reports = [_import_file(url, name, file, content, dry_run=True) for file, content in contents]
+    dry_reports = [_import_file(url, speaker, file, content, dry_run=True) for file, content in contents]
     is_refused = any(report.get("problems") for report in dry_reports)
     reports = dry_reports
     if not (is_refused or dry_run):
-        reports = [_import_file(url, name, file, content, dry_run=False) for file, content in contents]
+        reports = [_import_file(url, speaker, file, content, dry_run=False) for file, content in contents]
         is_refused = any(report.get("problems") for report in reports)
     _print_reports(reports, is_refused, as_json)
     if is_refused:
@@ -140,7 +142,7 @@ def forget(
     session: Annotated[str, typer.Option(help="A session: what its tasks taught, and what it remembers.")] = "",
     tenant: Annotated[bool, typer.Option("--tenant", help="All that was learned of the tenant.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask first.")] = False,
-    name: gateway.Name = "",
+    speaker: gateway.SpeakerName = "",
     url: gateway.Gateway = "",
     as_json: gateway.AsJson = False,
 ) -> None:
@@ -157,7 +159,7 @@ def forget(
     scope, subject = _scope_and_subject(entity, session, tenant)
     if not yes:
         _confirm_forget(scope, subject)
-    request = gateway.run_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, name))
+    request = gateway.run_with_gateway(url, lambda client: _forget_and_wait(client, scope, subject, speaker))
     print_answer(request, _print_forgotten, as_json=as_json)
     if request.get("state") != "done":
         err.print("It goes on; look again with the same command.", style="yellow")

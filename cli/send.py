@@ -13,7 +13,7 @@ from cli.gateway.client import (
     Gateway,
     GatewayClient,
     GatewayUnreachable,
-    Name,
+    SpeakerName,
     build_speaker,
     connect_gateway,
 )
@@ -31,7 +31,7 @@ def send(
         str | None, typer.Option(help="Go on in this session: a model is told what was said in it.")
     ] = None,
     url: Gateway = "",
-    name: Name = "",
+    speaker: SpeakerName = "",
     role: Annotated[list[Role] | None, typer.Option(help="Roles of the speaker, such as approver.")] = None,
     level: Annotated[list[str] | None, typer.Option(help="Levels an approver may decide, such as manager.")] = None,
     task: Annotated[str | None, typer.Option(help="A further turn of this task, such as an approval.")] = None,
@@ -57,7 +57,7 @@ def send(
         raise typer.BadParameter(f"{text} of what? Say which task waits: --task TASK", param_hint="TEXT")
     _check_policy_json(policy)
     message = OutgoingMessage(
-        text, build_speaker(name, tuple(role or ()), parse_levels(level)), session, task, policy, tools, dry_run
+        text, build_speaker(speaker, tuple(role or ()), parse_levels(level)), session, task, policy, tools, dry_run
     )
     view = asyncio.run(_connect_and_send(url, message, None if as_json else LiveEventPrinter(err, verbose=verbose)))
     if as_json:

@@ -10,7 +10,7 @@ from cli.gateway.client import (
     AsJson,
     Gateway,
     GatewayClient,
-    Name,
+    SpeakerName,
     ask_gateway,
     build_speaker_claim,
     path_of,
@@ -42,7 +42,7 @@ def show(task_id: TaskId, url: Gateway = "", as_json: AsJson = False) -> None:
 
 
 @task.command()
-def cancel(task_id: TaskId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def cancel(task_id: TaskId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Cancel a task before its next call. Writes already made stay. Exit code 1 if the task had ended already.
 
     Example:
@@ -51,7 +51,7 @@ def cancel(task_id: TaskId, name: Name = "", url: Gateway = "", as_json: AsJson 
     """
 
     async def cancel_and_reread(client: GatewayClient) -> JsonObject:
-        await client.cancel_task(task_id, build_speaker_claim(name, Role.CLIENT))
+        await client.cancel_task(task_id, build_speaker_claim(speaker, Role.CLIENT))
         return await client.request_json("GET", path_of("tasks", task_id))
 
     print_answer(run_with_gateway(url, cancel_and_reread), print_task, as_json=as_json)
@@ -69,7 +69,7 @@ def resolve(
     ],
     call: Annotated[str, typer.Option(help="The call in doubt, such as c1: `purple task show` lists them.")],
     comment: Annotated[str, typer.Option(help="Why, for whoever reads it later.")] = "",
-    name: Name = "",
+    speaker: SpeakerName = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
@@ -81,7 +81,12 @@ def resolve(
 
       purple task resolve TASK retry --call c1 --as olga
     """
-    body: JsonObject = {"call": call, "resolution": resolution.value, "comment": comment, **build_speaker_claim(name)}
+    body: JsonObject = {
+        "call": call,
+        "resolution": resolution.value,
+        "comment": comment,
+        **build_speaker_claim(speaker),
+    }
     print_answer(ask_gateway(url, "POST", path_of("tasks", task_id, "resolve"), body), print_task, as_json=as_json)
 
 

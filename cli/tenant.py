@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cli.child_json import run_module_for_json
 from cli.console import err, out, print_answer, text_table
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator
+from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator
 from cli.tenant_record import TenantId, record
 from shared.domain.exact_json import JsonObject, as_object, objects_in
 
@@ -83,7 +83,7 @@ tenant.add_typer(connections, name="connections")
 def stop(
     tenant_id: TenantId,
     reason: Annotated[str, typer.Option(help="Why: whoever sends a message meanwhile is told.")] = "",
-    name: Name = "",
+    speaker: SpeakerName = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
@@ -96,19 +96,19 @@ def stop(
 
       purple tenant stop default --reason "the ledger is being repaired"
     """
-    state = ask_as_operator(url, name, "tenants", tenant_id, "stop", body={"reason": reason})
+    state = ask_as_operator(url, speaker, "tenants", tenant_id, "stop", body={"reason": reason})
     print_answer(state, _print_tenant_state, as_json=as_json)
 
 
 @tenant.command()
-def resume(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def resume(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Resume a stopped tenant: it accepts messages again, and its tasks go on where they stopped.
 
     Example:
 
       purple tenant resume default
     """
-    print_answer(ask_as_operator(url, name, "tenants", tenant_id, "resume"), _print_tenant_state, as_json=as_json)
+    print_answer(ask_as_operator(url, speaker, "tenants", tenant_id, "resume"), _print_tenant_state, as_json=as_json)
 
 
 class OnOff(StrEnum):
@@ -120,7 +120,7 @@ class OnOff(StrEnum):
 def switch_made_tools(
     tenant_id: TenantId,
     switch: Annotated[OnOff, typer.Argument(help="Whether calculators that are missing may be made at run time.")],
-    name: Name = "",
+    speaker: SpeakerName = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
@@ -130,19 +130,19 @@ def switch_made_tools(
 
       purple tenant made-tools default on
     """
-    state = ask_as_operator(url, name, "tenants", tenant_id, "made-tools", body={"on": switch is OnOff.ON})
+    state = ask_as_operator(url, speaker, "tenants", tenant_id, "made-tools", body={"on": switch is OnOff.ON})
     print_answer(state, _print_tenant_state, as_json=as_json)
 
 
 @tenant.command()
-def show(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def show(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show whether a tenant is stopped, how many of its sessions wait and run, and what it spent on each day.
 
     Example:
 
       purple tenant show default --json
     """
-    print_answer(ask_as_operator(url, name, "tenants", tenant_id, "show"), _print_tenant_state, as_json=as_json)
+    print_answer(ask_as_operator(url, speaker, "tenants", tenant_id, "show"), _print_tenant_state, as_json=as_json)
 
 
 def _print_tenant_state(state: JsonObject) -> None:

@@ -14,7 +14,7 @@ from cli.console import CommandError, err, indent_json, join_values, out, print_
 from cli.gateway.client import (
     AsJson,
     Gateway,
-    Name,
+    SpeakerName,
     ask_as_operator,
     ask_gateway,
     build_speaker_claim,
@@ -37,7 +37,7 @@ record = typer.Typer(no_args_is_help=True, help="A tenant's record: show it, rep
 def show(
     tenant_id: TenantId,
     version: Annotated[int | None, typer.Option(help="An earlier version.", min=1)] = None,
-    name: Name = "",
+    speaker: SpeakerName = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
@@ -49,7 +49,7 @@ def show(
 
       purple tenant record show default > record.json
     """
-    answer = _fetch_record(url, tenant_id, name, version)
+    answer = _fetch_record(url, tenant_id, speaker, version)
     print_answer(answer, _print_record, as_json=as_json)
 
 
@@ -69,7 +69,7 @@ def store_record(
     file: RecordFile,
     comment: Comment = "",
     force: Annotated[bool, typer.Option("--force", help="Replace whichever version holds now.")] = False,
-    name: Name = "",
+    speaker: SpeakerName = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
@@ -84,23 +84,23 @@ def store_record(
     """
     document = _read_document(file)
     _check_policies(file, document, tenant_id)
-    document["version"] = _base_version(url, tenant_id, name, document.get("version"), force=force)
-    body: JsonObject = {"record": document, "comment": comment, **build_speaker_claim(name)}
+    document["version"] = _base_version(url, tenant_id, speaker, document.get("version"), force=force)
+    body: JsonObject = {"record": document, "comment": comment, **build_speaker_claim(speaker)}
     answer = ask_gateway(url, "PUT", path_of("tenants", tenant_id, "record"), body)
     _print_stored_version(tenant_id, answer, as_json)
 
 
 @record.command()
-def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = "") -> None:
+def diff(tenant_id: TenantId, file: RecordFile, speaker: SpeakerName = "", url: Gateway = "") -> None:
     """Show what `set` would change. Exit code 0 if nothing, 1 otherwise.
 
     Example:
 
       purple tenant record diff default record.json
     """
-    versions = objects_in(_fetch_history(url, tenant_id, name).get("versions"))
+    versions = objects_in(_fetch_history(url, tenant_id, speaker).get("versions"))
     if versions and not versions[0].get("withdrawn"):
-        lines_before = _record_lines(_fetch_record(url, tenant_id, name).get("record"))
+        lines_before = _record_lines(_fetch_record(url, tenant_id, speaker).get("record"))
     else:
         lines_before = []
         err.print("No record is stored: that of TENANT_FILE holds, which only executors see. All of the file is new.")
@@ -113,14 +113,14 @@ def diff(tenant_id: TenantId, file: RecordFile, name: Name = "", url: Gateway = 
 
 
 @record.command()
-def history(tenant_id: TenantId, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def history(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """List who changed what and when, the newest first.
 
     Example:
 
       purple tenant record history default
     """
-    answer, empty_sentence = _fetch_history(url, tenant_id, name), "No record is stored: that of TENANT_FILE holds."
+    answer, empty_sentence = _fetch_history(url, tenant_id, speaker), "No record is stored: that of TENANT_FILE holds."
     print_rows(answer, "versions", _build_table, empty_sentence, as_json=as_json)
 
 
@@ -129,7 +129,7 @@ def restore(
     tenant_id: TenantId,
     version: Annotated[int, typer.Argument(help="The version to have again: `history` lists them.", min=1)],
     comment: Comment = "",
-    name: Name = "",
+    speaker: SpeakerName = "",
     url: Gateway = "",
     as_json: AsJson = False,
 ) -> None:
@@ -140,13 +140,13 @@ def restore(
       purple tenant record restore default 3 --comment "the new ERP is not ready"
     """
     body: JsonObject = {"version": version, "comment": comment}
-    answer = ask_as_operator(url, name, "tenants", tenant_id, "record", "restore", body=body)
+    answer = ask_as_operator(url, speaker, "tenants", tenant_id, "record", "restore", body=body)
     _print_stored_version(tenant_id, answer, as_json)
 
 
 @record.command()
 def withdraw(
-    tenant_id: TenantId, comment: Comment = "", name: Name = "", url: Gateway = "", as_json: AsJson = False
+    tenant_id: TenantId, comment: Comment = "", speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False
 ) -> None:
     """Withdraw the stored record: executors use that of their TENANT_FILE again. `restore` brings a version back.
 
@@ -154,7 +154,7 @@ def withdraw(
 
       purple tenant record withdraw default --comment "one file for all again"
     """
-    answer = ask_as_operator(url, name, "tenants", tenant_id, "record", "withdraw", body={"comment": comment})
+    answer = ask_as_operator(url, speaker, "tenants", tenant_id, "record", "withdraw", body={"comment": comment})
     _print_stored_version(tenant_id, answer, as_json)
 
 

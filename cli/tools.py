@@ -12,7 +12,7 @@ from rich.text import Text
 
 from cli.child_json import run_module_for_json
 from cli.console import CommandError, err, join_values, out, print_answer, text_table
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator, print_rows
+from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator, print_rows
 from cli.gateway.messages import list_or_empty
 from shared.domain.exact_json import Json, JsonObject, as_object, objects_in
 from shared.domain.words import ToolClass
@@ -26,38 +26,38 @@ made = typer.Typer(
 
 
 @made.command("list")
-def list_made_tools(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def list_made_tools(speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """List the tools that were made for the tenant at run time, every version. Requires the role operator.
 
     Example:
 
       purple tools made list
     """
-    answer = ask_as_operator(url, name, "tools", "made", "list")
+    answer = ask_as_operator(url, speaker, "tools", "made", "list")
     print_rows(answer, "tools", _build_table, "No tools were made.", as_json=as_json)
 
 
 @made.command()
-def show(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def show(tool: ToolName, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show each version of a tool: its code, its hash, and the test cases that it passed.
 
     Example:
 
       purple tools made show net_margin
     """
-    answer = ask_as_operator(url, name, "tools", "made", tool, "show")
+    answer = ask_as_operator(url, speaker, "tools", "made", tool, "show")
     print_answer(answer, _print_versions, as_json=as_json)
 
 
 @made.command()
-def remove(tool: ToolName, name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def remove(tool: ToolName, speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Remove all versions of a tool; tasks that begin later do not use it. The same code is not accepted again.
 
     Example:
 
       purple tools made remove net_margin
     """
-    answer = ask_as_operator(url, name, "tools", "made", tool, "remove")
+    answer = ask_as_operator(url, speaker, "tools", "made", tool, "remove")
     sentence = f"Tool {tool} is used by no task any more."
     print_answer(answer, lambda _: out.print(sentence, markup=False), as_json=as_json)
 

@@ -4,7 +4,7 @@ import typer
 from rich.text import Text
 
 from cli.console import out, print_answer
-from cli.gateway.client import AsJson, Gateway, Name, ask_as_operator
+from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator
 from cli.gateway.messages import list_or_empty
 from shared.domain.exact_json import JsonObject
 
@@ -12,14 +12,14 @@ webhooks = typer.Typer(no_args_is_help=True, help="Webhooks: the secret that a t
 
 
 @webhooks.command("secret")
-def show_secrets(name: Name = "", url: Gateway = "", as_json: AsJson = False) -> None:
+def show_secrets(speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson = False) -> None:
     """Show the secrets with which the tenant's receivers verify signatures (Standard Webhooks). Requires an operator.
 
     Example:
 
       purple webhooks secret
     """
-    answer = ask_as_operator(url, name, "webhooks", "secret")
+    answer = ask_as_operator(url, speaker, "webhooks", "secret")
     print_answer(answer, _print_secrets, as_json=as_json)
 
 

@@ -173,7 +173,7 @@ def _read_event(event_id: str, kind: str, body: JsonObject) -> Event:
 
 
 T = TypeVar("T")
-Name = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
+SpeakerName = Annotated[str, typer.Option("--as", help="Who speaks (believed in the embedded profile only).")]
 Gateway = Annotated[
     str,
     typer.Option(

@@ -242,7 +242,7 @@ def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) ->
     return f"{_slot(partition_of(tenant, session_id))}:dedupe:{_quote(tenant)}:{_quote(principal_id)}:{_quote(message)}"
 
 
-def alias_key(tenant: str, task_id: str) -> str:
+def task_location_key(tenant: str, task_id: str) -> str:
     """The key from a task's id to the task, in its own slot, because a caller may know only the id."""
     return f"pa:alias:{_quote(tenant)}:{_quote(task_id)}"
 

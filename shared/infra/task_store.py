@@ -117,7 +117,7 @@ class TaskStore(Tasks):
 
     async def _accept_in_two_steps(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
         """Stores the task's alias first and then the turn, because on a cluster the alias is in another slot."""
-        alias = keys.alias_key(record.tenant, record.task_id)
+        alias = keys.task_location_key(record.tenant, record.task_id)
         is_fresh = await self._claim_alias(record)
         reply = await self._run_accept_script(record, turn, message)
         if reply[0] == "ok" and not is_fresh:  # the name of a task which has left may be about to leave, too
@@ -141,7 +141,7 @@ class TaskStore(Tasks):
         partition = keys.partition_keys_of(tenant, session_id)
         dedupe = keys.dedupe_key(tenant, session_id, turn.principal.id, message)
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
-        alias = {"alias": keys.alias_key(tenant, record.task_id)} if names_task else {}
+        alias = {"alias": keys.task_location_key(tenant, record.task_id)} if names_task else {}
         async with self._admission.waiting_limit() as most_waiting:
             arguments = arguments_for(
                 "accept",
@@ -192,10 +192,10 @@ class TaskStore(Tasks):
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
         """Reserves a task id before the task exists; True if it was free, or left over from a failed accept."""
-        alias_key, place = keys.alias_key(record.tenant, record.task_id), _alias_value(record)
-        if await self._scripts.execute("SETNX", alias_key, place):
+        task_location_key, place = keys.task_location_key(record.tenant, record.task_id), _alias_value(record)
+        if await self._scripts.execute("SETNX", task_location_key, place):
             return True
-        alias_before = await self._scripts.execute("GET", alias_key)
+        alias_before = await self._scripts.execute("GET", task_location_key)
         if alias_before is None or alias_before == place:
             return False
         await self._take_over_alias(record, str(alias_before))
@@ -206,12 +206,12 @@ class TaskStore(Tasks):
         task_id, session_id = alias_value.split("\n")
         if await self._read_record(record.tenant, task_id, session_id) is not None:
             raise SessionBelongsToOther(session_id)
-        await self._scripts.execute("SET", keys.alias_key(record.tenant, record.task_id), _alias_value(record))
+        await self._scripts.execute("SET", keys.task_location_key(record.tenant, record.task_id), _alias_value(record))
 
     async def _resolve_alias(self, tenant: str, task_id: str, session_id: str = "") -> tuple[str, str] | None:
         if session_id:
             return task_id, session_id
-        value = await self._scripts.execute("GET", keys.alias_key(tenant, task_id))
+        value = await self._scripts.execute("GET", keys.task_location_key(tenant, task_id))
         if value is None:
             return None
         task_id, session_id = str(value).split("\n")

@@ -64,7 +64,7 @@ async def test_who_knows_a_tasks_session_looks_up_no_id(redis: Redis, task_store
     """Followers have the task's record already: its id is resolved once a request, not with each of their reads."""
     record = await accepted(task_store)
     tenant, task_id, session_id = record.tenant, record.task_id, record.session_id
-    await redis.delete(keys.alias_key(tenant, task_id))
+    await redis.delete(keys.task_location_key(tenant, task_id))
     standing = await task_store.get_snapshot(tenant, task_id, session_id)
     async with aclosing(task_store.watch(tenant, task_id, "0", session_id)) as events:
         first, event = await anext(events)

@@ -69,7 +69,7 @@ async def test_an_ended_task_that_left_is_gone_at_once(redis: Redis, task_store:
     record = await _ended(redis, task_store)
     assert await _read_twice(replicas, record.task_id) == [record] * 4
     row = keys.task_keys("acme", record.session_id, record.task_id).record
-    await redis.delete(keys.alias_key("acme", record.task_id), row)
+    await redis.delete(keys.task_location_key("acme", record.task_id), row)
     assert await _read_twice(replicas, record.task_id) == [None] * 4
 
 

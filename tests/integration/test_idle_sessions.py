@@ -138,7 +138,7 @@ class House(NamedTuple):
         """Seconds to live of each of the task's keys; -1 for good, -2 gone."""
         names = keys.task_keys(record.tenant, record.session_id, record.task_id)
         all_names = {field: getattr(names, field) for field in ("record", "journal", "ledger", "events")}
-        all_names["alias"] = keys.alias_key(record.tenant, record.task_id)
+        all_names["alias"] = keys.task_location_key(record.tenant, record.task_id)
         return {field: await self.redis.ttl(name) for field, name in all_names.items()}
 
     async def due_again(self, record: TaskRecord) -> None:
@@ -358,7 +358,7 @@ async def test_without_an_archive_an_ended_task_stays_its_whole_time(house: Hous
 async def test_a_name_that_leads_to_a_newer_task_stays(house: House) -> None:
     """A task that leaves takes its name with it only where that still leads to it."""
     record = await house.ended()
-    name = keys.alias_key(record.tenant, record.task_id)
+    name = keys.task_location_key(record.tenant, record.task_id)
     await house.redis.set(name, f"{record.task_id}\ns2")
     await house.archived()
     assert await house.redis.ttl(name) == -1

@@ -192,7 +192,7 @@ async def test_only_a_turn_that_is_accepted_keeps_its_tasks_name_for_good(cluste
     async with ChannelListener(cluster) as live:
         store = TaskStore(cluster, live)
         record = await accepted(store, "named")
-        name = keys.alias_key("acme", record.task_id)
+        name = keys.task_location_key("acme", record.task_id)
         await cluster.expire(name, 1_000)
         await store.accept(record, a_turn(record), dedupe=None)
         assert await cluster.ttl(name) == -1

@@ -11,7 +11,7 @@ from services.executor.ports.turns import JournalEntry, LedgerConflict, Timer
 from shared.contracts.digest import digest_of
 from shared.contracts.task import TurnKind
 from shared.domain.words import SENDABLE, TaskState, WriteStatus
-from shared.infra.keys import alias_key, dedupe_key, partition_keys_of, session_keys
+from shared.infra.keys import dedupe_key, partition_keys_of, session_keys, task_location_key
 from shared.infra.stored_outcomes import unpack_outcome
 from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
@@ -50,7 +50,7 @@ async def test_a_message_resent_after_a_day_has_one_place_in_the_queue(redis: Re
     other = a_record(task_id="made-up-by-the-resend")
     again = await task_store.accept(other, turn.model_copy(update={"task_id": other.task_id}), dedupe="m1")
     assert (again.is_new, again.record.task_id) == (False, record.task_id)
-    assert await redis.exists(alias_key("acme", other.task_id)) == 0
+    assert await redis.exists(task_location_key("acme", other.task_id)) == 0
     assert await redis.llen(session_keys("acme", "s1").inbox) == 1  # type: ignore[misc]  # redis-py's union
 
 
@@ -61,8 +61,8 @@ async def test_a_resent_message_leaves_no_name_of_the_task_it_did_not_make(redis
     other = a_record()
     again = await task_store.accept(other, a_turn(other), dedupe="m1")
     assert again.record.task_id == record.task_id
-    assert await redis.exists(alias_key("acme", other.task_id)) == 0
-    assert await redis.exists(alias_key("acme", record.task_id)) == 1
+    assert await redis.exists(task_location_key("acme", other.task_id)) == 0
+    assert await redis.exists(task_location_key("acme", record.task_id)) == 1
 
 
 async def test_an_id_without_its_turn_holds_up_nobody(redis: Redis, task_store: TaskStore) -> None:

@@ -66,7 +66,7 @@ class RedisEndedTasks(EndedTasks):
         seconds = [0, keys.DETAIL_SECONDS] if are_archived else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []
         for task, _ in tasks:
-            alias, alias_value = keys.alias_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"
+            alias, alias_value = keys.task_location_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"
             names = keys_for("archived", keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id))
             if isinstance(self._redis, ClusterRedis):  # there the name lies in another slot
                 calls.append(("let_go", [alias], [alias_value, keys.TASK_RETENTION_SECONDS]))

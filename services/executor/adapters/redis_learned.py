@@ -27,7 +27,7 @@ _PROCESSES_KEPT = 500
 _MOST_ROWS_CACHED = 20_000  # of all tenants that are held as they were read last: a tenant has at most 1,700
 
 log = structlog.get_logger()
-Lesson = TypeVar("Lesson", bound=Contract)
+LearnedT = TypeVar("LearnedT", bound=Contract)
 
 
 class RedisLearned(Learned):
@@ -162,9 +162,9 @@ def _parse_new_rows(kind: type[Contract], tenant: str, rows: list[str], cache: _
     return _ParsedRows(rows, tuple(by_row[row] for row in rows if row in by_row), by_row)
 
 
-def _parse_rows(kind: type[Lesson], tenant: str, rows: Sequence[str]) -> dict[str, Lesson]:
+def _parse_rows(kind: type[LearnedT], tenant: str, rows: Sequence[str]) -> dict[str, LearnedT]:
     """The parsed lessons by row. A row that this version cannot read is logged and left out."""
-    lessons: dict[str, Lesson] = {}
+    lessons: dict[str, LearnedT] = {}
     for row in rows:
         try:
             lessons[row] = kind.model_validate_json(row)

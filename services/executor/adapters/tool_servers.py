@@ -106,21 +106,22 @@ class ServersByProtocol:
 
 
 class ConnectedServers(ports.ToolServers):
-    """Tool servers by who named them. ``trusted`` serves connections of the installation's operator, ``tenants`` those
-    of a tenant's operators, ``guarded`` those that a request named and ``reach`` permits.
+    """Tool servers by who named them: the installation's operator, a tenant's operators, or a request; of these last
+    only those that ``reach`` permits.
     """
 
     def __init__(
         self,
-        trusted: ServersByProtocol,
-        tenants: ServersByProtocol,
-        guarded: ServersByProtocol,
+        installation_servers: ServersByProtocol,
+        tenant_servers: ServersByProtocol,
+        request_servers: ServersByProtocol,
         reach: AllowedAddresses,
         credentials: ports.Credentials,
         resilience: Resilience,
     ) -> None:
         """``credentials`` are sent to the servers."""
-        self._trusted, self._tenants, self._guarded = trusted, tenants, guarded
+        self._installation_servers, self._tenant_servers = installation_servers, tenant_servers
+        self._request_servers = request_servers
         self._reach, self._operators = reach, addresses_for_operators(reach.listed)
         self._credentials, self._resilience = credentials, resilience
         self._masked_listings = IdentityCache[tuple[ports.Tool, ...], dict[tuple[str, ...], tuple[ports.Tool, ...]]](
@@ -215,8 +216,8 @@ class ConnectedServers(ports.ToolServers):
 
     def _servers_by_origin(self, connection: Connection) -> ServersByProtocol:
         if connection.from_request:
-            return self._guarded
-        return self._tenants if connection.owner else self._trusted
+            return self._request_servers
+        return self._tenant_servers if connection.owner else self._installation_servers
 
     def _without_secrets(self, answer: object, secrets: tuple[str, ...]) -> object:
         """The answer without the secrets. An unchanged tool list gives the same objects as before."""

@@ -28,7 +28,7 @@ def health_app(
 ) -> Starlette:
     """The app with the paths for health and metrics.
 
-    ``mended``: repaired faults by kind; ``count_behind``: outcomes not learned yet; ``servers``: tool servers by
+    ``fault_counts``: repaired faults by kind; ``count_behind``: outcomes not learned yet; ``servers``: tool servers by
     state of their circuit breakers.
     """
 

@@ -92,7 +92,7 @@ def describe_tools(listing: ServerListing) -> list[JsonObject]:
 
 
 def _describe_tool(tool: Tool, listing: ServerListing) -> JsonObject:
-    undecided_fields: list[Json] = [*_find_undecidable_fields(tool, listing)]
+    undecided_fields: list[Json] = [*_find_fields_nothing_supplies(tool, listing)]
     records = {name: record for name, record in _find_named_records(tool, listing.keys).items() if record.is_id}
     return {
         "name": tool.name,
@@ -119,7 +119,7 @@ def _find_named_records(tool: Tool, keys: RecordKeys) -> dict[str, RecordReferen
     return records
 
 
-def _find_undecidable_fields(tool: Tool, listing: ServerListing) -> Iterator[str]:
+def _find_fields_nothing_supplies(tool: Tool, listing: ServerListing) -> Iterator[str]:
     """Yields the fields that rules need for a write, and that neither its arguments nor the server's reads give."""
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return

@@ -28,7 +28,7 @@ from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalcu
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_made_tools
-from services.executor.core.plan.sources import known_figures, user_texts
+from services.executor.core.plan.sources import build_operand_sources, user_texts
 from services.executor.core.session.context import TurnContext, files_for_look_tool, local_now
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import in_sending_order, list_writes
@@ -133,7 +133,7 @@ class LocalTools:
 
     async def _calculate(self, call: _LocalCall) -> Json:
         expression = {name: value for name, value in call.arguments.items() if name != _PART_ARGUMENT}
-        sources = known_figures(self.ctx, tuple(call.facts), self.all_values)
+        sources = build_operand_sources(self.ctx, tuple(call.facts), self.all_values)
         value = await compute_with_made_tools(
             self.ctx, call.key, self.made_tools, lambda: calculate(expression, sources, self.made_tools)
         )

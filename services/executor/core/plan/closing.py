@@ -26,7 +26,7 @@ from services.executor.core.plan.assembly import (
 from services.executor.core.plan.draft import ClosedPlan
 from services.executor.core.plan.notices import why_notice_needed
 from services.executor.core.plan.proposals import Proposal
-from services.executor.core.plan.sources import known_figures, user_texts
+from services.executor.core.plan.sources import build_operand_sources, user_texts
 from services.executor.core.process.figures import calls_on_wrong_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.read_backs import choose_read_back
@@ -193,7 +193,7 @@ class PlanClosing:
         """
         if not dossier.values:
             return ()
-        figures, results = known_figures(self._ctx, dossier.facts), MadeToolResults(dossier.made)
+        figures, results = build_operand_sources(self._ctx, dossier.facts), MadeToolResults(dossier.made)
         reasons = await compute_with_made_tools(
             self._ctx, self._key, results, lambda: recheck_figures(dossier.values, figures, results)
         )

@@ -130,11 +130,11 @@ def user_refers_to_text(texts: Iterable[str], path: str, tool: str) -> bool:
     """
     if tool == FILE_SOURCE:
         return any(not _FILE_WORDS.isdisjoint(singular_words(text.casefold())) for text in texts)
-    names = _names_of_text(path, tool)
+    names = _words_for_text_field(path, tool)
     return any(_words_refer_to(tuple(_WORD.findall(text.casefold())), names) for text in texts)
 
 
-def _names_of_text(path: str, tool: str) -> frozenset[str]:
+def _words_for_text_field(path: str, tool: str) -> frozenset[str]:
     """The words by which people may refer to a field's text; for a message's body also those for the message."""
     steps = [frozenset(singular_words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
     field_words = steps[-1] if steps else frozenset[str]()

@@ -70,7 +70,7 @@ class KnownSources(NamedTuple):
     keys: RecordKeys = NO_KEYS  # the key fields of records that the tenant declares
 
 
-def known_figures(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> OperandSources:
+def build_operand_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> OperandSources:
     now = local_now(ctx)
     return OperandSources(facts, values, session_texts(ctx), now.date(), now.tzinfo)
 

@@ -90,7 +90,7 @@ class Worker(TurnRunner):
         recording.record_attempt_start(opened.journal, work.turn, ledger, self._limits)
         try:
             ended = await self._run_phases(opened, approval)
-            charges = _list_charges(work, entries, opened.journal.spending.uncounted)
+            charges = _sum_charges_by_day(work, entries, opened.journal.spending.uncounted)
             await self._store_end(opened, ended, approval, charges)
         except (LeaseLost, StoreUnavailable):
             raise
@@ -217,13 +217,13 @@ class Worker(TurnRunner):
     async def _count_spending(self, work: TurnWork, entries: Sequence[JournalEntry]) -> None:
         """Counts the cost of a given-up turn's attempts in the tenant's days."""
         try:
-            for day, charges in _list_charges(work, entries):
+            for day, charges in _sum_charges_by_day(work, entries):
                 await self._ports.daily.settle_charges(work.record.tenant, day, charges)
         except StoreUnavailable as error:  # the writes are to be settled all the same
             log.warning("spending_not_counted", task=work.record.task_id, error=str(error))
 
 
-def _list_charges(
+def _sum_charges_by_day(
     work: TurnWork, entries: Sequence[JournalEntry], uncounted: Sequence[Settlement] = ()
 ) -> tuple[DayCharges, ...]:
     """The cost of a turn by the tenant's days, including its earlier attempts."""

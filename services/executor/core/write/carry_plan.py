@@ -16,7 +16,7 @@ from services.executor.core.figures.evaluate import recompute_values
 from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.plan.notices import wait_until_quiet_hours_end, why_notice_waits
 from services.executor.core.plan.outcomes import answers_as_facts
-from services.executor.core.plan.sources import SourceFinder, known_figures, known_sources
+from services.executor.core.plan.sources import SourceFinder, build_operand_sources, known_sources
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.references import referenced_calls
@@ -118,7 +118,7 @@ async def _read_facts_again(ctx: TurnContext, progress: Progress) -> Progress:
 async def _recompute_values(
     ctx: TurnContext, progress: Progress, values: Sequence[NamedValue], facts: Sequence[Fact]
 ) -> tuple[NamedValue, ...]:
-    tool_results, figures = MadeToolResults(progress.dossier.made), known_figures(ctx, facts)
+    tool_results, figures = MadeToolResults(progress.dossier.made), build_operand_sources(ctx, facts)
     prefix = _reread_step_prefix(ctx, progress)
     try:
         return await compute_with_made_tools(

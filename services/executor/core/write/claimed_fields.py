@@ -184,7 +184,7 @@ def is_amount_or_count(claim: Leaf) -> bool:
     return read_figure(claim.value) is not None and (kind is ArgumentKind.AMOUNT or is_count)
 
 
-def is_code(leaf: Leaf) -> bool:
+def is_label(leaf: Leaf) -> bool:
     """Whether a field is by its name a status or an identifier, to which no amount is added."""
     return is_identifying_name(leaf.name) or not STATUS_WORDS.isdisjoint(normalized_words(leaf.name))
 

@@ -23,7 +23,7 @@ from services.executor.core.write.claimed_fields import (
     has_claimed_value,
     has_value_of,
     is_amount_or_count,
-    is_code,
+    is_label,
     is_list_of_claim,
 )
 from services.executor.core.write.earlier_records import EarlierRecords, ValuesByPath, find_changes
@@ -440,12 +440,12 @@ def _find_claim_by_value(
         return None
     is_telling = claimed_fields.is_distinctive(claim.value) or reads.is_named_item(node)
     telling = [leaf for leaf in changed if leaf.items or is_telling]
-    equal = [leaf for leaf in telling if has_claimed_value(claim, leaf) and not (is_measure and is_code(leaf))]
+    equal = [leaf for leaf in telling if has_claimed_value(claim, leaf) and not (is_measure and is_label(leaf))]
     if is_kept and is_figure:
         equal = [leaf for leaf in equal if old_values.get(leaf.path) is None]
     elif is_kept:
         equal = [leaf for leaf in equal if claimed_fields.adds_to_name(claim, leaf, reads.participles)]
-    may_move = [leaf for leaf in (changed if claimed_fields.is_negative(claim) else telling) if not is_code(leaf)]
+    may_move = [leaf for leaf in (changed if claimed_fields.is_negative(claim) else telling) if not is_label(leaf)]
     leaves = equal or [leaf for leaf in may_move if claimed_fields.has_changed_by(claim, leaf, old_values)]
     return leaves[0] if len({leaf.path[-1] for leaf in leaves}) == 1 else None
 

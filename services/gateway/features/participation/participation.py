@@ -177,7 +177,7 @@ class ParticipationService:
             return message
         if assessor_message.kind is AssessorMessageKind.COMPLETE:
             return await self._complete_assessment(message, caller, participation)
-        return await self._take_turn(assessor_message.data, message, caller, participation)
+        return await self._message_of_turn(assessor_message.data, message, caller, participation)
 
     async def _begin_assessment(self, data: JsonObject, message: ClientMessage, caller: Caller) -> TaskRecord:
         """Begin an assessment. Without a context id it gets a session of its own, and ends the caller's earlier one."""
@@ -205,7 +205,7 @@ class ParticipationService:
             await self._end_assessment(previous, caller)
         return self._taskless_answer(message, caller, session, BEGUN_ANSWER)
 
-    async def _take_turn(
+    async def _message_of_turn(
         self, data: JsonObject, message: ClientMessage, caller: Caller, participation: Participation | None
     ) -> ClientMessage | TaskRecord:
         """Turn a turn message into a task's message, with the user's chat messages as text; a repeat is the same task.

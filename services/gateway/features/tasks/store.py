@@ -43,7 +43,7 @@ def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
     """The commands that read what is recorded under a task's id, the task's place, and its record."""
     return PackedReads.pack(
         ("HMGET", client_task_key(key.tenant, key.alias), *_fields_of_message(key.fingerprint)),
-        ("GET", keys.alias_key(key.tenant, key.alias)),
+        ("GET", keys.task_location_key(key.tenant, key.alias)),
         ("HGET", keys.task_keys(key.tenant, session_id, key.alias).record, "json"),
     )
 

@@ -236,8 +236,8 @@ class FileStatistics(NamedTuple):
 def read_statistics(content: JsonValue) -> FileStatistics:
     """The statistics in a file. Raises ``BadFile``."""
     parts = entries_of_object(content)
-    counts = _read_numbers(parts.get("counts", {}), "counts")
-    days = _read_numbers(parts.get("days", {}), "days")
+    counts = _read_counts(parts.get("counts", {}), "counts")
+    days = _read_counts(parts.get("days", {}), "days")
     problems = [f"days {name}: it is no day and count" for name in days if not _DAY_AND_COUNT.fullmatch(name)]
     problems += [f"counts {name}: it is not known" for name in counts if name not in _COUNT_NAMES]
     if sum(counts.get(kind, 0) for kind in _OUTCOME_NAMES) > counts.get("events", 0):
@@ -257,10 +257,10 @@ def read_statistics(content: JsonValue) -> FileStatistics:
     return FileStatistics(FileTotals(counts, days, trend), dict(zip(accuracy, rows, strict=True)))
 
 
-def _read_numbers(content: JsonValue, part: str) -> dict[str, int]:
-    numbers = entries_of_object(content)
-    counts = parse_entries(((f"{part} {name}", number) for name, number in numbers.items()), _check_number)
-    return dict(zip(numbers, counts, strict=True))
+def _read_counts(content: JsonValue, part: str) -> dict[str, int]:
+    entries = entries_of_object(content)
+    counts = parse_entries(((f"{part} {name}", entry) for name, entry in entries.items()), _check_number)
+    return dict(zip(entries, counts, strict=True))
 
 
 def _check_number(entry: JsonValue) -> int:
