@@ -133,7 +133,7 @@ async def test_a_reason_that_the_answer_tells_by_itself_is_not_told_a_second_tim
     (condition("500"), "approve_claim was called for this part already: say so"),
 )
 async def test_a_part_that_was_carried_out_cannot_be_left_afterwards(use_after: Use, is_told: str) -> None:
-    stage = Stage(f"{TASK} if it is over 500", [READ], [MINE], [use_after], answer="C-1 stays open.")
+    stage = Stage(f"{TASK} if it is over 500 or overdue", [READ], [MINE], [use_after], answer="C-1 stays open.")
     record = await stage.ends(DONE, ["C-1"])
     assert is_told in stage.told
     assert "Not done" not in str(record.answer)

@@ -45,6 +45,8 @@ GROSS: JsonObject = {"amount": Decimal("1071.00")}
     ("If R-2 is over 500 euro, ask Ann; otherwise pay it.", PAY, "R-2", "", {}),
     ("Pay invoices over 100 and under 300 euro.", PAY, "R-2", "", {}),
     ("Pay R-2, not over 300 euro.", PAY, "R-2", "", {}),
+    ("Pay R-2 over 500 euro for Monday.", PAY, "R-2", "", {}),
+    ("Pay R-2 if it is over 500 euro or overdue.", PAY, "R-2", "", {}),
     ("Pay all invoices under 1,000 euro.", PAY, "R-3", "gross of R-3 is 1071", GROSS),
     ("Pay all invoices under 1,000 euro.", PAY, "R-3", "", {}),  # it has two amounts
 )

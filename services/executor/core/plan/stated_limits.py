@@ -12,7 +12,7 @@ from services.executor.core.figures.arguments import (
     names_minor_unit,
 )
 from services.executor.core.figures.numbers import NumberMention, read_figure
-from services.executor.core.figures.vocabulary import CLAUSE_END, has_condition
+from services.executor.core.figures.vocabulary import CLAUSE_END, has_condition, leaves_choice_open
 from services.executor.core.plan.faults import CallFault, ChangeToCheck, field_name_of
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.name_similarity import words_of
@@ -26,15 +26,15 @@ _COMPARISON = re.compile(  # what stands before the limit; "to just over 500" is
     re.IGNORECASE,
 )
 _EXCEPTION = re.compile(r"\b(?:unless|except|but\s+not|not|außer|nicht|sauf|salvo|excepto)\b", re.IGNORECASE)
-_ALTERNATIVE = re.compile(r"\b(?:otherwise|else|instead|sonst|andernfalls|sinon|sino)\b", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"\b(?:or|otherwise|else|instead|oder|sonst|andernfalls|ou|sinon|sino)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"\b(?:it|they|them|those|er|sie|es|il|elle|ils|elles)\b", re.IGNORECASE)
 
 
 def find_unmet_limits(change: ChangeToCheck) -> Iterator[CallFault]:
     """Yields a fault for each record that the call names whose amount is beyond the one limit that the part sets.
 
-    A limit in a conditional clause is for the records that the clause has by id or by a pronoun. Of several amounts the
-    one counts whose name the clause has, else the one that the call has as well.
+    The clause of the limit has to speak of the record: by a choice ("all invoices"), or by a condition with its id or a
+    pronoun. Of several amounts the one counts whose name the clause has, else the one that the call has as well.
     """
     text = change.part_mentions.text
     clauses = ((CLAUSE_END.split(text[: number.start])[-1], number) for number in change.part_mentions.numbers)
@@ -45,7 +45,8 @@ def find_unmet_limits(change: ChangeToCheck) -> Iterator[CallFault]:
     is_exception = _EXCEPTION.search(clause[: comparison.start()]) is not None
     is_upper_limit = (comparison["below"] is not None) is not is_exception
     for record_id in _list_named_ids(change):
-        is_about_record = not has_condition(clause) or record_id in clause or _PRONOUN.search(clause)
+        is_named = record_id in clause or _PRONOUN.search(clause) is not None
+        is_about_record = is_named if has_condition(clause) else leaves_choice_open(clause)
         fields = _list_amount_fields(record_id, clause, change) if is_about_record else []
         is_kept = any(_keeps_limit(field, limit, is_upper_limit=is_upper_limit) for field in fields)
         if len({field.field_name for field in fields}) == 1 and not is_kept:

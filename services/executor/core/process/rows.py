@@ -292,7 +292,7 @@ def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenR
         raise OperandNotFound(f"no list of {_describe_kind(pattern)} was read")
     identities = [{record.identity for record in rows} for rows in candidates]
     for rows, identities_of_rows in zip(candidates, identities, strict=True):
-        if identities_of_rows.issuperset(*identities):
+        if all(map(identities_of_rows.issuperset, identities)):
             return tuple(rows)
     raise AmbiguousOperand(f"there are {len(candidates)} lists of {_describe_kind(pattern)}, and none holds all rows")
 
