@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import httpx
 
-from cli.stack.plan import free_ports
 from services.gateway.bootstrap import build_app
 from services.gateway.settings import GatewaySettings
 from shared.domain.words import Role
 from shared.infra.archive_open import generate_key
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
-from tests.e2e.haproxy import UNCHECKED, haproxy_or_skip, round_robin
+from tests.e2e.haproxy import UNCHECKED, haproxy_or_skip, reserved_port, round_robin
 from tests.http_client import open_http
 from tests.redis_server import short_folder
 from tests.scripted_agent import WEBHOOK_SECRET, make_keys, start_worker
@@ -61,7 +60,7 @@ async def replicas(**settings: object) -> AsyncIterator[Replicas]:
         redis = connect(server.url)
         stack.push_async_callback(redis.aclose)
         tokens = await make_keys(redis, _PEOPLE) if settings.get("authentication") == "keys" else {}
-        (port,) = free_ports(1)
+        port = stack.enter_context(reserved_port())
         if settings.get("authentication"):
             settings |= {"archive_url": f"file://{folder}/archive", "archive_key": generate_key()}
         said = {"redis_url": server.url, "purple_agent_card_url": f"http://127.0.0.1:{port}/", **settings}

@@ -2,9 +2,10 @@
 
 import asyncio
 import shutil
+import socket
 import subprocess
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import httpx
@@ -48,21 +49,30 @@ def haproxy_or_skip() -> str:
     return found
 
 
+@contextmanager
+def reserved_port() -> Iterator[int]:
+    """A port on which nothing but the proxy can listen meanwhile: it is bound here, with the option that haproxy sets,
+    too, and nothing listens.
+    """
+    (port,) = free_ports(1)
+    with socket.socket() as holder:
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        holder.bind(("127.0.0.1", port))
+        yield port
+
+
 @asynccontextmanager
-async def round_robin(
-    servers: Mapping[str, int], folder: Path, port: int | None = None, checks: str = _QUICK
-) -> AsyncIterator[str]:
+async def round_robin(servers: Mapping[str, int], folder: Path, port: int, checks: str = _QUICK) -> AsyncIterator[str]:
     """The URL of a proxy that gives each request to the next of the servers, given by name and port.
 
     A server whose ``/ready`` is not answered with success gets no requests; who answered, says ``SERVED_BY``.
     """
-    (chosen,) = (port,) if port is not None else free_ports(1)
     lines = "\n".join(f"    server {name} 127.0.0.1:{number}" for name, number in servers.items())
     config = folder / "haproxy.cfg"
-    config.write_text(_CONFIG.format(port=chosen, servers=lines, served_by=SERVED_BY, checks=checks).lstrip())
+    config.write_text(_CONFIG.format(port=port, servers=lines, served_by=SERVED_BY, checks=checks).lstrip())
     process = _start(config)
     try:
-        url = f"http://127.0.0.1:{chosen}"
+        url = f"http://127.0.0.1:{port}"
         await _answers(url, process)
         yield url
     finally:
@@ -84,7 +94,8 @@ async def _answers(url: str, process: "subprocess.Popen[bytes]") -> None:
     async with asyncio.timeout(_PATIENCE), open_http(trust_env=False) as client:
         while process.poll() is None:
             try:
-                if (await client.get(f"{url}/health")).is_success:
+                answer = await client.get(f"{url}/health")
+                if answer.is_success and SERVED_BY in answer.headers:
                     return
             except httpx.TransportError:
                 await asyncio.sleep(0.02)

@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 
 from cli.stack.child import Child
-from cli.stack.plan import free_ports
 from tests.doubles.otlp_receiver import OtlpReceiver, receiving
+from tests.e2e.haproxy import reserved_port
 from tests.e2e.one_stack.two_replicas import TwoReplicas, start_second, two_replicas
 from tests.e2e.whole_stack import WholeStack, whole_stack
 
@@ -20,10 +20,10 @@ def collector() -> Iterator[OtlpReceiver]:
 
 
 @pytest.fixture(scope="package")
-def proxy_port() -> int:
+def proxy_port() -> Iterator[int]:
     """Where the proxy before the gateways listens."""
-    (port,) = free_ports(1)
-    return port
+    with reserved_port() as port:
+        yield port
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
