@@ -152,7 +152,7 @@ def _bad_urls(document: JsonObject) -> Iterator[FieldProblem]:
 
 
 def with_default_url(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
-    """The connections that have a URL, with empty ones set to ``tool_server``.
+    """The connections, of which an empty URL becomes ``tool_server``; without those that have none then.
 
     A tenant without connections gets one, ``default``, to ``tool_server`` if that is set.
     """

@@ -44,7 +44,7 @@ class Learner:
         self._expected: set[int] = set()
         self._listeners: list[OutcomeNews] = []
         self._announced: set[int] = set()  # told already of what the next run takes there
-        self._between_runs = asyncio.Lock()
+        self._run_lock = asyncio.Lock()
         self.counts = LearnedCounts()
         self.shared = asyncio.Event()  # set once it knows what it should read
 
@@ -74,7 +74,7 @@ class Learner:
     async def update_share(self) -> None:
         """Takes or releases partitions, so that each living learner has its share."""
         share = partitions_of_learner(await self._outcomes.roster())
-        async with self._between_runs:
+        async with self._run_lock:
             if partitions_to_release := self._share - share:
                 await self._outcomes.release(partitions_to_release)
             self._expected = (self._expected | (share - self._share) | self._others) & share
@@ -83,13 +83,13 @@ class Learner:
 
     async def release_partitions(self) -> None:
         """Releases all partitions, once no run is in progress."""
-        async with self._between_runs:
+        async with self._run_lock:
             partitions, self._share, self._expected = self.partitions, frozenset(), set()
             await self._outcomes.release(partitions)
 
     async def run_once(self) -> int:
         """Takes, learns and settles the waiting outcomes; returns how many there were."""
-        async with self._between_runs:
+        async with self._run_lock:
             partitions, self._expected = sorted(self._expected), set()
             step = min(_MOST_LANES, -(-len(partitions) // _PARTITIONS_A_LANE))
             async with asyncio.TaskGroup() as group:

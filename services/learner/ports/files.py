@@ -20,7 +20,7 @@ class ArmRecord(NamedTuple):
 
 
 class EntityRecord(NamedTuple):
-    """One entity in a file, with its hash field."""
+    """One entity in a file. ``field``: the field of the Redis hash under which it is stored."""
 
     field: str
     entity: KnownEntity

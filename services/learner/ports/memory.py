@@ -122,9 +122,10 @@ class FactRepository(Protocol):
     async def store_facts(
         self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = ""
     ) -> bool:
-        """Stores facts and removes the todo in one step; False if the tenant's memory has another version by now.
+        """Stores the change, adds ``counts`` to the tenant's counts by name, and removes the todo, in one step.
 
-        ``NO_CHANGE`` fits any version.
+        ``version``: that of the memory from which the change was made; only ``NO_CHANGE`` may go without. False, with
+        nothing stored, if the memory has another one by now.
         """
 
     async def finish_searches(self, searched: Sequence[tuple[str, str]]) -> None:

@@ -85,7 +85,9 @@ def equal(left: Value, right: Value) -> Truth:
 
 
 def identical(left: Value, right: Value) -> Truth:
-    """``===``: the same type and the same value; ``3 === 3.0`` holds, since both are numbers."""
+    """``===``: the same type and the same value; ``3 === 3.0`` holds, since both are numbers. ``UNKNOWN`` if a side is;
+    raises ``TypeClash`` for a list or an object, unless the other side is null.
+    """
     if isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
     if left is None or right is None:

@@ -304,7 +304,7 @@ class CallSums:
             makes_record = seen_records.makes_record(call.tool)
             naming_arguments = [*self._find_naming_arguments(call, arguments, tool_kind)]
             own_arguments: list[_NamingArgument] = []
-            for is_kind in (seen_records.are_same_kind, seen_records.is_aspect_of):
+            for is_kind in (seen_records.are_same_kind, seen_records.has_aspect):
                 of_kind = (argument for argument in naming_arguments if argument.has_record(is_kind, tool_kind))
                 own_arguments = own_arguments or [*of_kind]
             other_arguments = naming_arguments

@@ -14,9 +14,9 @@ from services.executor.core.records.seen_records import (
     comparable_id,
     field_aliases,
     find_records,
+    has_aspect,
     has_read_tool,
     id_pattern_of,
-    is_aspect_of,
     is_of_any_kind,
     is_of_kind,
     latest_reads,
@@ -305,7 +305,7 @@ def _requested_id(
     if not record.is_only_record or (own_ids and any(looks_like_id_text(own_id) for own_id in own_ids)):
         return None
     of_kind = [reference for reference in read_arguments if are_same_kind(reference.noun, kind)]
-    of_kind = of_kind or [reference for reference in read_arguments if is_aspect_of(reference.noun, kind)]
+    of_kind = of_kind or [reference for reference in read_arguments if has_aspect(reference.noun, kind)]
     ids = {reference.text: reference for reference in of_kind if reference.is_id or reference.looks_like_id}
     only_id = ids.popitem()[1] if len(ids) == 1 else None
     if only_id is None or not (only_id.is_number and own_ids and all(own_id.isdigit() for own_id in own_ids)):

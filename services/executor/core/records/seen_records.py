@@ -457,7 +457,7 @@ def rank_as_own_name(key: str, kind: Noun) -> int | None:
 
 
 def are_same_kind(one: Noun, other: Noun) -> bool:
-    """Whether two nouns are of one kind: ``claim`` and ``expense_claim`` are, and so are ``claim`` and ``expense``."""
+    """Whether two nouns end in one word or in synonyms: ``claim``, ``expense_claim`` and ``expense`` are one kind."""
     return bool(one and other) and are_kind_synonyms(one[-1], other[-1])
 
 
@@ -470,7 +470,7 @@ def is_of_kind(noun: Noun, kind: Noun) -> bool:
     return are_same_kind(noun, kind) and noun[:-1] == kind[:-1]
 
 
-def is_aspect_of(noun: Noun, kind: Noun) -> bool:
+def has_aspect(noun: Noun, kind: Noun) -> bool:
     """Whether ``kind`` is an aspect of the noun, as ``claim_status`` is one of ``claim``."""
     return bool(noun) and any(are_kind_synonyms(noun[-1], word) for word in kind)
 
@@ -491,7 +491,7 @@ def is_id_text(value: Json) -> bool:
 
 
 def id_pattern_of(text: str) -> str:
-    """The pattern that ids of one kind share, ``c-#`` for ``C-17``; empty for a plain number."""
+    """The pattern that ids of one kind share, ``c-#`` for ``C-17``; empty for a text that is no such id."""
     return _DIGITS.sub("#", text.casefold()) if looks_like_id_text(text) else ""
 
 

@@ -355,7 +355,9 @@ class Journal:
         self.update_time(pulse)
 
     async def settle_write(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
-        """Stores the outcome of a write."""
+        """Replaces the write's ledger entry and stores all that waits. Raises ``LedgerConflict`` if the stored entry's
+        status is not ``status_before``.
+        """
         self.update_time(await self._store.settle_write(entry, status_before, self.pop_unstored()))
         self.counts.count_settlement(entry, status_before)
 

@@ -200,7 +200,7 @@ def _tells_somebody(verb: str, other_words: frozenset[str]) -> bool:
 _FILLERS = frozenset("a an the all one single full current detail details info information record records data".split())
 _PREPOSITIONS = frozenset("by for of from to in into on at with".split())  # what follows is not what the tool is about
 _ID_WORDS = frozenset("id ids uuid guid number num nr no reference ref code key sku isbn vin".split())
-_WORDS_BEFORE_NO_ID = frozenset(  # before one of these: ``currency_code``, ``phone_number``
+_WORDS_OF_NO_ID = frozenset(  # ``code`` or ``number`` after one of these is no id: ``currency_code``
     """currency country language lang locale zip postal post area state status color colour promo phone mobile
     fax""".split()
 )
@@ -291,7 +291,7 @@ def participles_of_verb(tool: str) -> frozenset[str]:
 def is_identifying_name(name: str) -> bool:
     """Whether a field or argument of this name identifies a record: ``claim_id``, ``orderNumber``, ``reference``."""
     *other_words, last_word = words_of(name) or [""]
-    return is_id_name(name) or (last_word in _ID_WORDS and _WORDS_BEFORE_NO_ID.isdisjoint(other_words))
+    return is_id_name(name) or (last_word in _ID_WORDS and _WORDS_OF_NO_ID.isdisjoint(other_words))
 
 
 @lru_cache(maxsize=8192)

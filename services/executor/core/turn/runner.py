@@ -114,7 +114,7 @@ class Runner:
         tries = 0
         while tasks := self._tasks:
             for session in self._claimed.values():
-                if session.task is not None and not (session.run and session.run.leaves and tries < _TRIES_SPARED):
+                if session.task is not None and not (session.run and session.run.is_leaving and tries < _TRIES_SPARED):
                     session.task.cancel()
             await asyncio.wait(tasks, timeout=_PATIENCE_SECONDS)
             tries += 1

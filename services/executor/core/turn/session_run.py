@@ -114,7 +114,7 @@ class SessionRun:
         self._parts, self._sessions, self._limits = parts, parts.sessions, parts.limits
         self._lease, self._leases, self._stopping = lease, leases, stopping
         self._heartbeat = KeptLease(leases, lease)
-        self.leaves = False
+        self.is_leaving = False
 
     async def run(self) -> None:
         """Runs turns until none waits, then releases the session; it is released on any error, too."""
@@ -213,7 +213,7 @@ class SessionRun:
     async def _release(self, retry_in: float, *, handed_over: bool = False, error: Exception | None = None) -> None:
         """Releases the lease. If that fails, the lease expires and the reaper finds the session."""
         lease, error_text = self._lease, f"{type(error).__name__}: {error}" if error else ""
-        self.leaves = True
+        self.is_leaving = True
         try:
             with self._heartbeat.allow_release():
                 await self._sessions.abandon(lease, retry_in, handed_over=handed_over, error=error_text)
