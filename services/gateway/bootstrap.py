@@ -70,7 +70,6 @@ from shared.infra.keys import DEDUPE_SECONDS
 from shared.infra.live import ChannelListener
 from shared.infra.metrics import Metrics
 from shared.infra.parts import load_part
-from shared.infra.reads import ReadPipeline
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
@@ -85,7 +84,6 @@ class _Connections(NamedTuple):
     state: Redis
     queue: Redis
     live: ChannelListener
-    reads: ReadPipeline
     identity: IdentityWiring
     metrics: Metrics
     webhooks: WebhookWiring
@@ -120,11 +118,11 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
 
 def _connect(settings: GatewaySettings) -> _Connections:
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
-    live, reads = ChannelListener(state), ReadPipeline(state, settings.redis_url)
+    live = ChannelListener(state)
     metrics = Metrics("gateway")
     is_embedded = settings.profile == "embedded"
     webhooks = WebhookWiring(settings, state, live, is_embedded=is_embedded, meter=metrics)
-    return _Connections(state, queue, live, reads, IdentityWiring(settings, RateMeter(state)), metrics, webhooks)
+    return _Connections(state, queue, live, IdentityWiring(settings, RateMeter(state)), metrics, webhooks)
 
 
 def _make_lifespan(
@@ -141,7 +139,6 @@ def _make_lifespan(
             for part in parts:
                 await stack.enter_async_context(part.open())
             yield
-        opened.reads.close()
         await state.aclose()
         await opened.queue.aclose()
 
@@ -163,7 +160,7 @@ def _build_services(
     store = _build_store(settings, opened, wakes, tracer)
     tasks = TaskService(
         tasks=store,
-        client_ids=RedisClientIds(state, opened.reads, store),
+        client_ids=RedisClientIds(state, store),
         take_time_and_id=_take_time_and_id,
         rules=_message_rules(settings, opened),
         wait_seconds=settings.blocking_limit,

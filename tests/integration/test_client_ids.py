@@ -13,7 +13,6 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.keys import client_task_key
 from shared.infra.live import ChannelListener
-from shared.infra.reads import ReadPipeline
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Accepted, TooManyWaiting
@@ -23,10 +22,8 @@ from tests.integration.state_stage import accepted, begin, sessions_of
 
 
 @pytest.fixture
-async def client_ids(redis: Redis, redis_url: str, task_store: TaskStore) -> AsyncIterator[RedisClientIds]:
-    reads = ReadPipeline(redis, redis_url)
-    yield RedisClientIds(redis, reads, task_store)
-    reads.close()
+def client_ids(redis: Redis, task_store: TaskStore) -> RedisClientIds:
+    return RedisClientIds(redis, task_store)
 
 
 @pytest.mark.promise("gateway.threads_bounded")

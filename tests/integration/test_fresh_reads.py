@@ -1,6 +1,5 @@
 """Reads: what a replica keeps is never what it answers with, and the short way answers as the common one does."""
 
-from collections.abc import AsyncIterator
 from itertools import product
 
 import httpx
@@ -12,37 +11,25 @@ from services.gateway.features.tasks.store import RedisClientIds
 from shared.contracts.task import TaskRecord
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.reads import ReadPipeline
 from shared.infra.task_store import TaskStore
 from tests.http_client import rpc_body
 from tests.integration.gateway_stage import Locked, Stage, at, locked_stage
 from tests.integration.state_stage import accepted, an_end, begin, sessions_of, stored_record
 
-
-class Replica:
-    """One gateway's look at the tasks."""
-
-    def __init__(self, redis: Redis, url: str, store: TaskStore) -> None:
-        self.reads = ReadPipeline(redis, url)
-        self.client_ids = RedisClientIds(redis, self.reads, store)
-
-    async def find(self, task_id: str, tenant: str = "acme") -> TaskRecord | None:
-        return (await self.client_ids.find(MessageKey(tenant, task_id))).record
-
-
-Replicas = tuple[Replica, Replica]
+Replicas = tuple[RedisClientIds, RedisClientIds]
 
 
 @pytest.fixture
-async def replicas(redis: Redis, redis_url: str, task_store: TaskStore) -> AsyncIterator[Replicas]:
-    both = Replica(redis, redis_url, task_store), Replica(redis, redis_url, task_store)
-    yield both
-    for one in both:
-        one.reads.close()
+def replicas(redis: Redis, task_store: TaskStore) -> Replicas:
+    return RedisClientIds(redis, task_store), RedisClientIds(redis, task_store)
+
+
+async def _find(replica: RedisClientIds, task_id: str, tenant: str = "acme") -> TaskRecord | None:
+    return (await replica.find(MessageKey(tenant, task_id))).record
 
 
 async def _read_twice(replicas: Replicas, task_id: str) -> list[TaskRecord | None]:
-    return [await one.find(task_id) for _ in range(2) for one in replicas]
+    return [await _find(one, task_id) for _ in range(2) for one in replicas]
 
 
 async def _ended(redis: Redis, store: TaskStore) -> TaskRecord:
@@ -80,9 +67,9 @@ async def test_an_id_of_a_newer_task_leads_there_at_once(
     """Whichever replica noted it."""
     record = await _ended(redis, task_store)
     assert await _read_twice(replicas, record.task_id) == [record] * 4
-    await replicas[0].client_ids.record_task(MessageKey("acme", record.task_id), "newer")
+    await replicas[0].record_task(MessageKey("acme", record.task_id), "newer")
     assert await _read_twice(replicas, record.task_id) == [None] * 4
-    await replicas[1].client_ids.record_task(MessageKey("acme", record.task_id), record.task_id)
+    await replicas[1].record_task(MessageKey("acme", record.task_id), record.task_id)
     assert await _read_twice(replicas, record.task_id) == [record] * 4
 
 
@@ -90,7 +77,7 @@ async def test_an_id_of_a_newer_task_leads_there_at_once(
 async def test_what_is_kept_of_a_task_is_its_tenants(redis: Redis, task_store: TaskStore, replicas: Replicas) -> None:
     record = await _ended(redis, task_store)
     await _read_twice(replicas, record.task_id)
-    assert [await one.find(record.task_id, "other") for one in replicas] == [None] * 2
+    assert [await _find(one, record.task_id, "other") for one in replicas] == [None] * 2
 
 
 _NEW = [("A2A-Version", "1.0"), ("Content-Type", "application/json")]

@@ -1,7 +1,6 @@
-"""Reads and commands that are asked at the same time share one connection and one trip, and nothing else."""
+"""Commands that are asked at the same time share one trip, and nothing else."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import cast
 
 import pytest
@@ -10,83 +9,9 @@ from redis.exceptions import ResponseError
 
 from shared.infra import keys
 from shared.infra.lua import Scripts
-from shared.infra.reads import PackedReads, ReadPipeline
 from shared.infra.redis import connect
 from shared.infra.redis_pools import FollowingPool
 from shared.ports.store import StoreUnavailable
-from tools.tcp_proxy import TcpProxy
-
-
-@pytest.fixture
-async def reads(redis: Redis, redis_url: str) -> AsyncIterator[ReadPipeline]:
-    found = ReadPipeline(redis, redis_url)
-    yield found
-    found.close()
-
-
-@pytest.mark.promise("gateway.threads_bounded")
-async def test_each_gets_its_own_replies_of_those_that_ask_together(redis: Redis, reads: ReadPipeline) -> None:
-    await redis.mset({f"k{number}": f"v{number}" * 5000 for number in range(20)})
-    await redis.hset("h", "a", "1")  # type: ignore[misc]  # redis-py
-    asked = [PackedReads.pack(("GET", f"k{number}"), ("HMGET", "h", "a", "b"), ("GET", "none")) for number in range(20)]
-    for _ in range(3):
-        found = await asyncio.gather(*map(reads.fetch, asked))
-        assert list(found) == [[f"v{number}" * 5000, ["1", None], None] for number in range(20)]
-
-
-@pytest.mark.promise("gateway.threads_bounded")
-async def test_together_they_cost_redis_few_packets(redis: Redis, reads: ReadPipeline) -> None:
-    asked = PackedReads.pack(("GET", "a"), ("GET", "b"))
-    await reads.fetch(asked)
-    before = int((await redis.info("stats"))["total_reads_processed"])
-    await asyncio.gather(*(reads.fetch(asked) for _ in range(50)))
-    assert int((await redis.info("stats"))["total_reads_processed"]) - before <= 10
-
-
-@pytest.mark.promise("gateway.threads_bounded")
-async def test_what_the_server_refuses_is_the_stores_fault(redis: Redis, reads: ReadPipeline) -> None:
-    await redis.set("text", "x")
-    with pytest.raises(StoreUnavailable, match="WRONGTYPE"):
-        await reads.fetch(PackedReads.pack(("HGET", "text", "field")))
-    assert await reads.fetch(PackedReads.pack(("GET", "text"))) == ["x"]
-
-
-@pytest.mark.promise("gateway.threads_bounded")
-async def test_a_cut_is_bridged_and_a_client_that_left_disturbs_nobody(redis: Redis, redis_url: str) -> None:
-    await redis.set("k", "v")
-    asked = PackedReads.pack(("GET", "k"))
-    async with TcpProxy(_upstream(redis_url)) as proxy:
-        reads = ReadPipeline(redis, f"redis://{proxy.address}/0")
-        assert await reads.fetch(asked) == ["v"]
-        proxy.answers.pause()
-        left = asyncio.create_task(reads.fetch(asked))
-        stays = asyncio.create_task(reads.fetch(asked))
-        await asyncio.sleep(0)
-        left.cancel()
-        proxy.answers.resume()
-        assert await stays == ["v"]
-        proxy.cut()
-        assert [await reads.fetch(asked) for _ in range(3)] == [["v"]] * 3
-        reads.close()
-
-
-@pytest.mark.promise("gateway.threads_bounded")
-async def test_a_password_and_a_database_are_heeded(redis: Redis, redis_url: str) -> None:
-    await redis.execute_command("ACL", "SETUSER", "reader", "on", ">secret", "~*", "+@read", "+select")  # type: ignore[no-untyped-call]  # redis-py
-    await redis.set("where", "0")
-    asked = PackedReads.pack(("GET", "where"))
-    async with TcpProxy(_upstream(redis_url)) as proxy:
-        right = ReadPipeline(redis, f"redis://reader:secret@{proxy.address}/1")
-        wrong = ReadPipeline(redis, f"redis://reader:wrong@{proxy.address}/1")
-        found = [await one.fetch(asked) for one in (right, wrong)]
-        right.close()
-        wrong.close()
-    await redis.execute_command("ACL", "DELUSER", "reader")  # type: ignore[no-untyped-call]  # redis-py
-    assert found == [[None], ["0"]]  # the second by the client, which has other credentials
-
-
-def _upstream(redis_url: str) -> str:
-    return redis_url if redis_url.startswith("unix:") else redis_url.removeprefix("redis://").partition("/")[0]
 
 
 async def _reads(redis: Redis) -> int:

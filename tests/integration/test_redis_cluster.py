@@ -32,7 +32,6 @@ from shared.infra.lineage import lineage_of
 from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.process import make_parent_death_hook
-from shared.infra.reads import ReadPipeline
 from shared.infra.redis import check_durable, connect, make_queue_pool
 from shared.infra.rpc import RpcQueue
 from shared.infra.task_store import TaskStore
@@ -110,7 +109,7 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
     async with ChannelListener(cluster) as live:
         store, key = TaskStore(cluster, live), MessageKey("acme", "c1", "f")
         record = await accepted(store)
-        client_ids = RedisClientIds(cluster, ReadPipeline(cluster, "redis+cluster://nowhere"), store)
+        client_ids = RedisClientIds(cluster, store)
         await client_ids.record_task(key, record.task_id)
         assert (await client_ids.find(key)).record == record
     assert (await LearnedData(cluster).totals("acme")).cases == 0

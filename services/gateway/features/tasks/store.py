@@ -13,7 +13,6 @@ from shared.domain.lru_cache import LruCache
 from shared.infra import keys
 from shared.infra.keys import THREAD_SECONDS, client_task_key
 from shared.infra.lua import ScriptedStore, bounded_redis_calls
-from shared.infra.reads import PackedReads, ReadPipeline
 from shared.infra.redis import VolatileRedis, check_durable, check_writable
 from shared.infra.stored_tasks import read_record
 from shared.ports.store import StoreUnavailable
@@ -26,11 +25,10 @@ MOST_RECORDED_MESSAGES = 4096  # notes under one id: a client that uses one id f
 
 
 class _CachedTask(NamedTuple):
-    """A cache entry of a task: where it is stored, the prepared commands that read it, and its record as last read."""
+    """A cache entry of a task: where it is stored, and its record as last read."""
 
     session_id: str
     place: str
-    reads: PackedReads
     record_json: str = ""
     record: TaskRecord | None = None
 
@@ -39,9 +37,9 @@ def _fields_of_message(fingerprint: str) -> list[str]:
     return [_TASK_FIELD, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
 
 
-def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
+def _commands_to_read(key: MessageKey, session_id: str) -> tuple[tuple[str, ...], ...]:
     """The commands that read what is recorded under a task's id, the task's place, and its record."""
-    return PackedReads.pack(
+    return (
         ("HMGET", client_task_key(key.tenant, key.alias), *_fields_of_message(key.fingerprint)),
         ("GET", keys.task_location_key(key.tenant, key.alias)),
         ("HGET", keys.task_keys(key.tenant, session_id, key.alias).record, "json"),
@@ -51,20 +49,20 @@ def _packed_reads(key: MessageKey, session_id: str) -> PackedReads:
 class RedisClientIds(ScriptedStore, ClientIds):
     """Clients' own task ids in Redis. Every method may raise ``StoreUnavailable``."""
 
-    def __init__(self, redis: Redis, reads: ReadPipeline, tasks: Tasks) -> None:
+    def __init__(self, redis: Redis, tasks: Tasks) -> None:
         super().__init__(redis)
-        self._reads, self._tasks = reads, tasks
+        self._tasks = tasks
         self._cached_tasks = LruCache[tuple[str, str], _CachedTask](_MOST_CACHED_TASKS)
 
     @override
     async def find(self, key: MessageKey) -> FoundTask:
         """As in ``ClientIds``; one round trip for a task that this process has cached."""
-        tenant, alias, fingerprint = key
+        tenant, alias, _ = key
         cached = self._cached_tasks.get((tenant, alias))
         if cached is None:
             return await self._find_uncached(key)
-        reads = cached.reads if not fingerprint else _packed_reads(key, cached.session_id)
-        fields, place, record_json = await self._reads.fetch(reads)
+        commands = _commands_to_read(key, cached.session_id)
+        fields, place, record_json = await self._scripts.execute_many(*commands)
         task_id, signalled, answered = (field or "" for field in cast("list[str | None]", fields))
         is_there = place == cached.place and task_id in ("", alias)
         if not is_there or not isinstance(record_json, str):
@@ -89,9 +87,8 @@ class RedisClientIds(ScriptedStore, ClientIds):
     def _cache(self, record: TaskRecord, record_json: str) -> None:
         """Cache a task's place, and its record unless it is large."""
         place = f"{record.task_id}\n{record.session_id}"
-        reads = _packed_reads(MessageKey(record.tenant, record.task_id), record.session_id)
         cached = (record_json, record) if 0 < len(record_json) <= _LARGEST_CACHED_RECORD else ()
-        self._cached_tasks.put((record.tenant, record.task_id), _CachedTask(record.session_id, place, reads, *cached))
+        self._cached_tasks.put((record.tenant, record.task_id), _CachedTask(record.session_id, place, *cached))
 
     async def record_task(self, key: MessageKey, task_id: str) -> None:
         await self._record(key, _TASK_FIELD, task_id)
