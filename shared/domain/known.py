@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Protocol, TypeVar
-
-from shared.domain.identity_cache import IdentityCache
 
 FACTS_KEPT = 500
 ENTITIES_KEPT = 1_000
@@ -68,24 +67,18 @@ def select_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: st
 
 def select_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
     """The entities that the task names, then the few seen most often; without those last seen long ago."""
-    lowered_task = task.lower()
-    spelled = _cached_spellings(entities) if isinstance(entities, tuple) else _spell_names(entities)
     since = _FIRST_MOMENT if now is None else now - ENTITY_LASTS
-    recent = [place for place, entity in enumerate(entities) if entity.last_seen >= since]
-    by_count = sorted(recent, key=lambda place: -entities[place].seen)
-    known = [place for place in by_count if entities[place].seen >= _NAMED_FEWEST_SEEN]
-    named = [place for place in known if any(_occurs_in(name, lowered_task) for name in spelled[place])][:_NAMED_SHOWN]
-    frequent = [place for place in known if entities[place].seen >= _FREQUENT_FEWEST_SEEN and place not in named]
-    return [entities[place] for place in (*named, *frequent[:_FREQUENT_SHOWN])]
+    known = [entity for entity in entities if entity.seen >= _NAMED_FEWEST_SEEN and entity.last_seen >= since]
+    known.sort(key=lambda entity: -entity.seen)
+    lowered_task = task.lower()
+    named = [entity for entity in known if _is_named(entity, lowered_task)][:_NAMED_SHOWN]
+    frequent = (entity for entity in known if entity.seen >= _FREQUENT_FEWEST_SEEN and entity not in named)
+    return [*named, *islice(frequent, _FREQUENT_SHOWN)]
 
 
-def _spell_names(entities: Sequence[Entity]) -> list[tuple[str, ...]]:
-    """For each entity, its value and other names in lower case."""
-    return [tuple(name.lower() for name in (entity.value, *entity.names)) for entity in entities]
-
-
-# A tenant's entities come with each of its tasks.
-_cached_spellings = IdentityCache[tuple[Entity, ...], list[tuple[str, ...]]](_spell_names, 64)
+def _is_named(entity: Entity, lowered_task: str) -> bool:
+    """Whether the text has the entity's value or another name of it as whole words."""
+    return any(_occurs_in(name.lower(), lowered_task) for name in (entity.value, *entity.names))
 
 
 def _score_relevance(fact: RankedFact, task_words: frozenset[str], lowered_task: str, domain: str) -> float:
