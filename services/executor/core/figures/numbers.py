@@ -88,6 +88,7 @@ _DENOMINATORS = {
     for word in words.split()
 }  # fmt: skip
 _ARTICLES = frozenset("a an one the by um ein eine einem einen die un une la le d".split())
+_INDEFINITE_ARTICLES = frozenset("a an one ein eine einer einem einen un une".split())
 _WORDS_FOR_AND = frozenset("and und et".split())
 _DOZENS = frozenset("dozen dutzend douzaine douzaines".split())
 _VALUES_OF_WORDS = {
@@ -423,6 +424,12 @@ def find_numbers_in_words(
     numbers_by_start = {number.start_index: number for number in spelled}
     place = 0
     while place < len(tokens):
+        if period := _read_period_and_fraction(tokens, numbers_by_start, place):
+            length, unit, place_after = period
+            start, end = tokens[place].start, tokens[place_after - 1].end
+            yield NumberMention(start, end, text[start:end], (length,), unit=unit, is_spelled=True)
+            place = place_after
+            continue
         value, end_index = _read_number_words(tokens, numbers_by_start, place)
         if value is None:
             place += 1
@@ -471,6 +478,26 @@ def _read_number_words(
     if word in _HALVES and not _is_part_of_time(tokens, place):
         return Fraction(1, 2), place + 1
     return None, place
+
+
+def _read_period_and_fraction(
+    tokens: Sequence[WrittenToken], numbers_by_start: dict[int, SpelledNumber], place: int
+) -> tuple[Fraction, Unit, int] | None:
+    """A period that a fraction of its unit follows, ``an hour and a half``: number, unit, and the index after it."""
+    word, number = tokens[place].folded, numbers_by_start.get(place)
+    if number is not None:
+        count, unit_index = number.value, number.end_index
+    elif word.isdecimal() or word in _INDEFINITE_ARTICLES:
+        count, unit_index = Decimal(word if word.isdecimal() else 1), place + 1
+    else:
+        return None
+    following = [token.folded for token in tokens[unit_index : unit_index + 3]]
+    unit = UNITS.get(following[0]) if following and not following[0].startswith("heure") else None  # a time of day
+    if unit is None or unit.measure not in ("time", "month") or not _WORDS_FOR_AND.intersection(following[1:2]):
+        return None
+    part_index = unit_index + (3 if following[2:] and following[2] in _ARTICLES else 2)
+    part = _read_denominator(tokens, part_index)
+    return (Fraction(count) + Fraction(1, part), unit, part_index + 1) if part else None
 
 
 def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, end_index: int) -> tuple[Number, int]:
