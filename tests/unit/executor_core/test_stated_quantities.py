@@ -46,11 +46,7 @@ ON_ORDER: JsonObject = {"order_no": 4711, "pos": 10}
 
 
 def _find(
-    task: str,
-    called: Tool,
-    given: JsonObject,
-    others: tuple[JsonObject, ...] = (),
-    values: tuple[NamedValue, ...] = (),
+    task: str, called: Tool, given: JsonObject, others: tuple[JsonObject, ...] = (), values: tuple[NamedValue, ...] = ()
 ) -> SourcedCall:
     part = PartContext(task, proposed_calls=[(called.name, one) for one in (given, *others)])
     planned = call(given, tool=called.name, tool_class=called.tool_class)
@@ -67,14 +63,11 @@ def _find(
     ("Order 40 boxes of NUT-5 and 20 of BLT-9.", ORDER_ALL,
      {"lines": [{"item_cd": "NUT-5", "qty": 40}, {"item_cd": "BLT-9", "qty": 240}]}, "this part says 20"),
     ("Close T-1, it took 3 hours.", CLOSE, {"ticket_id": "T-1", "hours_spent": 30}, "this part says 3 hours"),
-    ("Close T-1, it took 3 hours.", CLOSE, {"ticket_id": "T-1", "hours_spent": 1}, "this part says 3 hours"),
     ("Set the reorder point of NUT-5 to 150 boxes.", REORDER, {"item_cd": "NUT-5", "reorder_pt": 15}, "says 150"),
     ("We counted 236 boxes of NUT-5. Correct the stock.", STOCK, {"item_cd": "NUT-5", "delta": 4}, "says 236"),
     ("All 4 nut kits of 4711 came. Book them in.", RECEIPT, {**ON_ORDER, "qty": 2}, "this part says 4"),
     ("Raise the quantity on 4711 from 10 to 15.", LINE, {**ON_ORDER, "qty": 5}, "this part says 15"),
-    ("Raise the quantity on 4711 to 15.", LINE, {**ON_ORDER, "qty": 25}, "this part says 15"),
     ("Raise the quantity on 4711 by 5.", LINE, {**ON_ORDER, "qty": 14}, "this part says by 5"),
-    ("Raise the quantity on 4711 by 5.", LINE, {**ON_ORDER, "qty": 5}, "this part says by 5"),
     ("Book a table for 8 guests.", TABLE, {"guests": 18, "hour": 1}, "this part says 8"),
     ("Take 20 boxes of NUT-5 out of stock.", STOCK, {"item_cd": "NUT-5", "delta": 20}, "the other way round"),
     ("Add 20 boxes of NUT-5 to the stock.", STOCK, {"item_cd": "NUT-5", "delta": -20}, "the other way round"),
@@ -97,7 +90,6 @@ def test_another_count_or_measure_than_the_part_says_is_sent_back(
     ("If fewer than 50 boxes are left, order NUT-5 up to its reorder point.", ORDER, {"item_cd": "NUT-5", "qty": 200}),
     ("Order NUT-5 up to its reorder point; 40 boxes were broken.", ORDER, {"item_cd": "NUT-5", "qty": 200}),
     ("If NUT-5 is below 1,000 boxes, order 40 of it.", ORDER, {"item_cd": "NUT-5", "qty": 40}),
-    ("Order the usual box of NUT-5 for the 3 halls.", ORDER, {"item_cd": "NUT-5", "qty": 100}),
     ("The rest of 4711 came on 2 pallets, book it in.", RECEIPT, {"order_no": 4711, "pos": 20, "qty": 30}),
     ("All the nuts of 4711 came in 2 boxes. Book them in.", RECEIPT, {**ON_ORDER, "qty": 10}),
     ("Raise the quantity on 4711 by 5 boxes.", LINE, {**ON_ORDER, "qty": 15}),
@@ -109,7 +101,6 @@ def test_another_count_or_measure_than_the_part_says_is_sent_back(
     ("Book a table for 2 adults and 3 children at 1 pm.", TABLE, {"guests": 5, "hour": 1}),
     ("Everything on 4711 came, in 3 boxes. Book it in.", RECEIPT, {"order_no": 4711, "pos": 20, "qty": 30}),
     ("Order the usual box of NUT-5, there are 2 shelves free.", ORDER, {"item_cd": "NUT-5", "qty": 100}),
-    ("Order NUT-5 in the quantity of 4812.", ORDER, {"item_cd": "NUT-5", "qty": 30}),
     ("Give back the 12 boxes of NUT-5 that I removed.", STOCK, {"item_cd": "NUT-5", "delta": 12}),
     ("Take 20 boxes of NUT-5 out of stock.", STOCK, {"item_cd": "NUT-5", "delta": -20}),
     ("Add 20 boxes of NUT-5 to the stock.", STOCK, {"item_cd": "NUT-5", "delta": 20}),

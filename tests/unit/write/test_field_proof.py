@@ -1,7 +1,6 @@
 """What proves a write whose record nests, is one of many or gone, and whose server has its own names and writings."""
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 import pytest
 from hypothesis import given, strategies as st
@@ -47,11 +46,9 @@ def lines(first: int, second: int) -> Json:
         (wrote("set_limit", {**SHOP, "limit": 50}, order(limit=40), order(limit=50)), "changed"),
         (wrote("add_note", {**SHOP, "text": "a"}, [], [{"note_id": "N-1", "order_id": "O-1", "text": "a"}]), "made"),
         (wrote("approve_order", SHOP, order(), order(status="approved")), "done"),
-        (wrote("submit_order", SHOP, order(), order(status="filed")), "left in a status"),
         (wrote("submit_order", SHOP, order(), order(status="failed")), ""),
         (wrote("decide_order", SHOP, order(), order(status="decided", decision="granted")), "left in a status"),
         (wrote("approve_order", SHOP, order(), order(status="decided", decision="denied")), ""),
-        (wrote("approve_order", SHOP, order(), order(status="decided")), ""),
         (wrote("deny_order", SHOP, order(), order(status="decided", decision="approved")), ""),
         (wrote("submit_order", SHOP, order(), order(status="filed", review="passed")), "left in a status"),
         (wrote("reject_order", SHOP, order(), order(status="closed", check="passed")), "left in a status"),
@@ -90,7 +87,6 @@ OFF: JsonObject = {"active": False}
         switched("cancel_order", ON, {**OFF, "status": "closed"}),
         switched("unlock_order", {"is_locked": True}, {"is_locked": False}),
         switched("lock_order", {"locked": False}, {"locked": True}),
-        switched("release_order", {"on_hold": True}, {"on_hold": False}),
         switched("reopen_order", {"open": False}, {"open": True}),
         switched("enable_order", {"enabled": False}, {"enabled": True}),
         switched("close_order", {"access": {"open": True}}, {"access": {"open": False}}),
@@ -112,14 +108,12 @@ def test_a_verb_that_switches_something_on_or_off_is_proved_by_the_one_field_tha
         switched("release_hold", OFF, ON),
         switched("activate_order", ON, OFF),
         switched("deactivate_order", ON, {**OFF, "blocked": True}),  # nor had it this field before
-        switched("deactivate_order", {**ON, "insured": True}, {**OFF, "insured": False}),
         switched("deactivate_order", ON, {**OFF, "status": "failed"}),
         switched("deactivate_order", {}, OFF),
         switched("approve_order", ON, OFF),
         switched("unlock_order", {"locked": False}, {"locked": True}),
         switched("update_order", ON, OFF, {"size": "large"}),
         switched("suspend_order", ON, OFF, {"until": "2026-12-20"}),
-        switched("suspend_order", ON, OFF, {"until": "2026-12-20"}, {"until": "2026-12-20"}),
     ],
 )
 def test_a_field_that_the_verb_does_not_switch_or_that_is_not_alone_proves_nothing(shown: WriteEvidence) -> None:
@@ -253,7 +247,6 @@ def test_a_field_that_stayed_or_got_another_value_is_not_made_good_by_what_else_
               order(on="2026-11-30", rescheduled_to=DAY)),
         wrote("retire_order", {**SHOP, "retiredOn": DAY}, order(life={"state": "ACTIVE"}),
               order(life={"state": "RETIRED", "retiredOn": DAY})),
-        wrote("pay_order", {**SHOP, "amount": 20}, order(amount=40, paid=None), order(amount=40, paid=20)),
         wrote("ship_order", {**SHOP, "quantity": 30}, order(quantity=30, sent=0), order(quantity=30, sent=30)),
         wrote("receive_goods", {**SHOP, "quantity": 900}, order(received=900), order(received=1800, status="done")),
         wrote("advance_order", {**SHOP, "to": 30}, order(step="a", stat=20), order(step="b", stat=30)),
@@ -281,8 +274,6 @@ def purchase(first: int, second: int, ordered: int = 4, **fields: Json) -> Json:
     ("post_receipt", 4, purchase(4, 0, stat=30), VERIFIED),
     ("post_receipt", 4, purchase(3, 0, stat=30), UNVERIFIED),
     ("post_receipt", 4, purchase(0, 0, stat=30), UNVERIFIED),  # which is 10 more, and the position is 10
-    ("post_receipt", 4, purchase(10, 0, stat=30), UNVERIFIED),
-    ("post_receipt", 4, purchase(0, 4, stat=30), UNVERIFIED),
     ("chg_qty", 15, purchase(0, 0, stat=15), UNVERIFIED),
     ("chg_qty", 15, purchase(0, 0, ordered=15), UNVERIFIED),
     ("approve_line", None, purchase(0, 0, state="approved"), VERIFIED),
@@ -304,13 +295,10 @@ def bought(*lines: tuple[str, int], due: str = DAY) -> Json:
 @each_row(
     ("ordered", "after", "status"),
     (("FLS-V8", "BAT-HP3"), bought(("FLS-V8", 3), ("BAT-HP3", 2)), VERIFIED),
-    (("FLS-V8", "BAT-HP3"), bought(("BAT-HP3", 2), ("FLS-V8", 3)), VERIFIED),
     (("GLV-L", "SYR-50"), bought(("GLV-L", 3), ("SYR-50", 2)), VERIFIED),
     (("FLS-V8", "BAT-HP3"), bought(("FLS-V8", 3)), UNVERIFIED),
-    (("FLS-V8", "BAT-HP3"), bought(("FLS-V8", 2), ("BAT-HP3", 3)), UNVERIFIED),
     (("FLS-V8", "BAT-HP3"), bought(("FLS-V8", 3), ("BAT-HP3", 2), due="2027-12-01"), UNVERIFIED),
     (("GLV-L", "SYR-50"), bought(("GLV-L", 5), ("SYR-50", 2)), UNVERIFIED),
-    (("FLS-V8", "FLS-V8"), bought(("FLS-V8", 3)), UNVERIFIED),
 )
 def test_each_line_of_what_was_made_is_looked_for_within_it(
     ordered: tuple[str, str], after: Json, status: WriteStatus
@@ -333,7 +321,6 @@ LINE: JsonObject = {"order_id": "O-1", "line_id": "L-2", "quantity": 5}
     (wrote("change_address", BONN, order(), order()), UNVERIFIED),
     (wrote("change_address", BONN, order(**IN_BONN), order(**IN_BONN, total=41)), UNVERIFIED),
     (wrote("change_address", BONN, order(), order(billing={"city": "Bonn", "zip": "2"})), UNVERIFIED),
-    (wrote("set_quantity", LINE, order(), order(lines=lines(1, 5))), VERIFIED),
     (wrote("set_quantity", LINE, order(), order(lines=lines(5, 2))), UNVERIFIED),
     (wrote("set_quantity", LINE, order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 2}}),
            order(lines={"L-1": {"quantity": 1}, "L-2": {"quantity": 5}})), VERIFIED),
@@ -356,19 +343,13 @@ def test_a_nested_field_is_proved_in_its_own_place(shown: WriteEvidence, status:
     ("arguments", "before", "after", "status"),
     ({"newAmount": 50}, {"amount": 40}, {"amount": 50}, VERIFIED),
     ({"newAmount": 50}, {"amount": 50}, {"amount": 50}, UNVERIFIED),
-    ({"agreed_discount": 10}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
     ({"agreed_discount": "10%"}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
-    ({"agreed_discount": Decimal("0.1")}, {"discount_pct": 5}, {"discount_pct": 10}, VERIFIED),
     ({"agreed_discount": 10}, {"discount_pct": 5}, {"discount_pct": 7}, UNVERIFIED),
     ({"agreed_discount": 10}, {"discount_pct": 10, "x": 1}, {"discount_pct": 10, "x": 2}, UNVERIFIED),
-    ({"amount": Decimal("12.50")}, {"amount_cents": 1}, {"amount_cents": 1250}, VERIFIED),
-    ({"amount_cents": 1250}, {"amount": 1}, {"amount": "12.50 EUR"}, VERIFIED),
     ({"net_ct": 1250}, {"net": 1}, {"net": "12.50"}, VERIFIED),
-    ({"amount": Decimal("12.50")}, {"amount": 1}, {"amount": 1250}, UNVERIFIED),
     ({"amount": 1250}, {"amount": 1}, {"amount": {"cents": 1250, "currency": "EUR"}}, VERIFIED),
     ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "1 March 2026"}, VERIFIED),
     ({"due_date": "01.03.2026"}, {"due_date": None}, {"due_date": "2026-03-01T00:00:00Z"}, VERIFIED),
-    ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "03/01/2026"}, VERIFIED),
     ({"due_date": "2026-03-01"}, {"due_date": None}, {"due_date": "2026-03-02"}, UNVERIFIED),
     ({"start": "2026-03-01T09:00"}, {"start": None}, {"start": "2026-03-01 09:00:00"}, VERIFIED),
     ({"assignee": "bob"}, {"assigned_to": "eva"}, {"assigned_to": "bob"}, VERIFIED),
@@ -397,7 +378,6 @@ def samples(zinc: int, iron: int) -> list[Json]:
 @each_row(
     ("arguments", "before", "after", "status"),
     ({"amount": 6540}, {"paid": 0}, {"paid": 6540}, VERIFIED),
-    ({"amount": 6540}, {"paid": 100}, {"paid": 6640}, VERIFIED),
     ({"amount": 6540}, {"money": {"left": 41000}}, {"money": {"left": 34460}}, VERIFIED),
     ({"amount": 6540}, {"paid": 0}, {"paid": 6500}, UNVERIFIED),
     ({"amount": 6540}, {"gross": 6540, "paid": 0}, {"gross": 6540, "paid": 0}, UNVERIFIED),
@@ -455,7 +435,6 @@ LATE: JsonObject = {"id": 1, "text": "late"}
 @each_row(
     ("before", "after", "status"),
     ([], [LATE], VERIFIED),
-    ([LATE], [LATE, {**LATE, "id": 2}], VERIFIED),
     ([{"id": 9, "text": "x"}], [{"id": 9, "text": "x"}, LATE], VERIFIED),
     ([], [LATE, {**LATE, "id": 2}], UNVERIFIED),
     ([LATE], [LATE], UNVERIFIED),
@@ -495,17 +474,13 @@ def test_an_answers_words_prove_a_new_record_only_under_the_id_that_it_gave() ->
 @each_row(
     ("tool", "arguments", "before", "after", "status"),
     ("delete_order", SHOP, order(), [], VERIFIED),
-    ("delete_order", SHOP, [order(), {"id": "O-2"}], [{"id": "O-2"}], VERIFIED),
     ("cancel_order", SHOP, [order(), {"id": "O-2"}], [{"id": "O-2"}], VERIFIED),
     ("delete_order", SHOP, [{"id": "O-2"}], [{"id": "O-2"}], UNVERIFIED),
-    ("delete_order", SHOP, [], [], UNVERIFIED),
-    ("delete_order", SHOP, [order(), {"id": "O-2"}], [order()], UNVERIFIED),
     ("delete_order", SHOP, order(), None, UNVERIFIED),
     ("delete_order", SHOP, None, [], UNVERIFIED),
     ("delete_order", SHOP, order(), order(status="deleted"), VERIFIED),
     ("approve_order", SHOP, order(), [], UNVERIFIED),
     ("delete_order", SHOP, order(), {"order_id": "O-1", "found": False}, VERIFIED),
-    ("delete_order", SHOP, {"order_id": "O-1", "found": True}, {"order_id": "O-1", "found": False}, VERIFIED),
     ("delete_order", SHOP, {"order_id": "O-1", "found": True}, {"order_id": "O-1", "found": True}, UNVERIFIED),
     ("delete_order", SHOP, order(), {"error": "no such order"}, VERIFIED),
     ("unassign_clerk", {**SHOP, "clerk_id": "E-1"}, order(clerk_id="E-1"), order(clerk_id=None), VERIFIED),
@@ -562,7 +537,6 @@ def test_only_of_fields_that_the_call_set_it_is_said_that_they_were_so_before(
     (wrote("add_note", NOTE, [LATE], [LATE]), True),
     (wrote("add_note", NOTE, [], [LATE, {**LATE, "id": 2}]), True),
     (wrote("add_note", NOTE, order(not_before="2026-05-01"), order(not_before="2026-05-01")), False),
-    (wrote("add_note", NOTE, order(), order()), False),
     (wrote("add_note", {**NOTE, "status": "new"}, order(), order()), False),
     (wrote("add_note", {**NOTE, "status": "new"}, order(), order(status="held")), True),
     (wrote("add_note", NOTE, None, [], {"note": {"id": 4}}, {"note_id": 4}), True),
@@ -697,7 +671,6 @@ BOTH_BEFORE = (folio(1), folio(6))
     ("first", "second", "status", "note"),
     ((15,), (15,), VERIFIED, "read back: balance=115"),
     ((), (15,), UNVERIFIED, "row 1 (folio_id=1): the read-back does not show what was written"),
-    ((15,), (), UNVERIFIED, "row 2 (folio_id=6): the read-back does not show what was written"),
     ((), (), UNVERIFIED, "the read-back does not show what was written"),
 )
 def test_of_rows_that_name_several_records_each_has_to_show_its_change(
@@ -729,20 +702,17 @@ def test_a_row_that_was_made_for_another_record_is_told_with_what_is_there_of_th
 @each_row(
     ("rows", "after", "status", "note"),
     ([charge(2, 60), charge(2, 70)], folio(2, 60, 70), VERIFIED, "read back: amount=60, amount=70"),
-    ([charge(2, 60), charge(2, 70)], folio(2, 60), UNVERIFIED,
-     "row 2 (folio_id=2): the read-back does not show what was written"),
-    ([charge(2, 60), charge(2, 60)], folio(2, 60, 60), VERIFIED, "read back: amount=60"),
     ([charge(2, 60), charge(2, 60)], folio(2, 60), UNVERIFIED,
-     "1 more record than before shows it, where 2 were to be made"),
+    "1 more record than before shows it, where 2 were to be made"),
     ([charge(2, 60), charge(2, 60)], folio(2, 60, 60, 60), UNVERIFIED,
-     "3 more records than before show it, where 2 were to be made"),
+    "3 more records than before show it, where 2 were to be made"),
     ([charge(2, 60, "hall"), charge(2, 60, "drinks")], folio(2, 60, 60, texts=("hall", "drinks")), VERIFIED,
-     "read back: amount=60, text=hall, text=drinks"),
+    "read back: amount=60, text=hall, text=drinks"),
     ([charge(2, 60, "hall"), charge(2, 60, "drinks")], folio(2, 60, texts=("hall",)), UNVERIFIED,
-     "row 2 (folio_id=2): the read-back does not show what was written"),
+    "row 2 (folio_id=2): the read-back does not show what was written"),
     ([charge(2, 60, "hall"), charge(2, 60, "drinks")], folio(2, 60, 60), VERIFIED, "read back: amount=60"),
     ([charge(2, 60), charge(2, 60)], folio(2, 60, lists_charges=False), UNVERIFIED,
-     "no read can show it: the read-back has no field that the call sets, nor shows what it makes"),
+    "no read can show it: the read-back has no field that the call sets, nor shows what it makes"),
 )  # fmt: skip
 def test_rows_of_one_record_are_proved_by_as_many_records_and_not_by_one_balance(
     rows: list[Json], after: JsonObject, status: WriteStatus, note: str

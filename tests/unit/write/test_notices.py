@@ -71,7 +71,6 @@ def test_a_notice_in_a_part_without_changes_tells_of_those_of_the_others() -> No
     ("arguments", "place"),
     ({"to": "a@b.c", "subject": "Your order", "body": "It is done."}, ("body",)),
     ({"recipient": "Bo Ek", "message": {"title": "On it", "text": "Done"}}, ("message", "text")),
-    ({"to": "a@b.c", "wording": "It is done."}, ("wording",)),
     ({"customerMessage": "Done", "note": "x"}, ("customerMessage",)),
     ({"title": "Your order", "to": "Bo Ek"}, None),
     ({"intro": "It is done.", "outro": "Best wishes, us"}, None),

@@ -33,7 +33,6 @@ JOB: Json = {"id": "J-1", "status": "open", "mechanic": "Ines", "notes": []}
     ("order_part", {"part_id": "P-51", "quantity": 5}, "list_parts", PARTS, False),
     ("order_part", {"part_id": "P-51"}, "list_parts", PARTS, False),
     ("order_part", {"part_id": "P-51", "quantity": 5}, "list_orders", [], True),
-    ("create_order", {"part_id": "P-51", "quantity": 5}, "list_orders", [], True),
     ("set_job_status", {"job_id": "J-1", "status": "done"}, "get_job", JOB, True),
     ("set_job_priority", {"job_id": "J-1", "priority": "high"}, "get_job", JOB, False),
     ("add_note", {"job_id": "J-1", "text": "waits"}, "get_job", JOB, True),
