@@ -635,6 +635,21 @@ async def test_a_record_that_only_a_note_names_is_written_to_where_the_task_says
 
 
 @pytest.mark.promise("conversation.free_text_identifiers")
+@each_row(
+    ("text", "applied"),
+    ('Approve the "Roof" of claim C-1', ["C-2"]),
+    ("Approve the roof of claim C-1", []),
+)
+async def test_a_listed_record_of_which_the_task_quotes_a_text_may_stand_in_a_note_too(
+    text: str, applied: list[str]
+) -> None:
+    stage = Stage(text, [READ, ("list_items", {})], *[[APPROVE_2]] * 4, answer="The roof is approved.")
+    stage.claims.rows["C-1"]["note"] = "One of its entries: C-2, Roof"
+    stage.servers.add("list_items", lambda _: {"items": {"C-2": {"text": "Roof"}}}, ToolClass.READ)
+    await stage.ends(DONE if applied else FAILED, applied)
+
+
+@pytest.mark.promise("conversation.free_text_identifiers")
 async def test_a_payee_that_only_a_note_names_asks_nobody_where_the_task_does_not_send_to_it() -> None:
     """Whatever else of the plan waits for a person: what nobody asked for is not put before one."""
     stage = _paying(text="Pay claim C-1", times=5)

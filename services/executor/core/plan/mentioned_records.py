@@ -45,6 +45,7 @@ from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, wa
 from shared.domain.words import ToolClass
 
 NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
+_QUOTED_TEXT = re.compile(r"""[\"“„«'‘](\w[^\"“”„«»‘’']*)[\"“”»'’]""")
 _RANGE = re.compile(
     r"(?<![\w/-])([\w/-]*\d)\s+(?:to|through|thru|until|bis|à|a|hasta)\s+([\w/-]*\d)(?![\w/-]|[.,]\d\d)", re.IGNORECASE
 )
@@ -549,9 +550,12 @@ def _singulars_in(text: str) -> set[str]:
 
 
 def _has_name_from_record(text: str, node: GraphNode) -> bool:
-    """Whether the text has a name of several words from any field of the record, such as of an account's holder."""
-    texts = (leaf.value for leaf in find_leaves(node.record) if isinstance(leaf.value, str))
-    return any(_name_as_written(name, text) for name in texts if " " in name and name[:1].isupper())
+    """Whether the text has a name of several words from any field of the record, such as of an account's holder, or
+    quotes one of a field's: the position "Repairs".
+    """
+    values, quoted_texts = [leaf.value for leaf in find_leaves(node.record)], {*_QUOTED_TEXT.findall(text)}
+    names = [value for value in values if isinstance(value, str) and value[:1].isupper()]
+    return any(name in quoted_texts or (" " in name and _name_as_written(name, text)) for name in names)
 
 
 def _name_as_written(name: str, text: str) -> str:
