@@ -2,12 +2,11 @@
 
 from fastapi import FastAPI
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.entrypoints.http import build_application
 from services.policy.settings import PolicySettings
 from shared.ports.meter import NO_METER, Meter
 
 
 def build(settings: PolicySettings, meter: Meter = NO_METER) -> FastAPI:
-    """The policy service as an ASGI application, with a cache of parsed conditions of its own."""
-    return build_application(ConditionCache(), settings.max_body_bytes, meter)
+    """The policy service as an ASGI application."""
+    return build_application(settings.max_body_bytes, meter)

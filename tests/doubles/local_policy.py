@@ -4,7 +4,6 @@ from typing_extensions import override
 
 from services.executor.ports.policy import PolicyService
 from services.policy.core.allowances import decide_allowances
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import prepare_policies
 from services.policy.core.prose import check_candidates
@@ -17,19 +16,18 @@ class LocalPolicy(PolicyService):
     """Messages go through their JSON, as they do over the wire."""
 
     def __init__(self) -> None:
-        self._conditions = ConditionCache()
         self.asked: list[EvaluateRequest] = []
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         self.asked.append(request)
         read = EvaluateRequest.from_json(request.to_json())
-        return Verdict.from_json(evaluate(read, self._conditions).to_json())
+        return Verdict.from_json(evaluate(read).to_json())
 
     @override
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
-        return decide_allowances(request, prepare_policies(request.policies, self._conditions))
+        return decide_allowances(request, prepare_policies(request.policies))
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        return check_candidates(ProseRequest.from_json(request.to_json()), self._conditions)
+        return check_candidates(ProseRequest.from_json(request.to_json()))

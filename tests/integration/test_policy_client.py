@@ -15,7 +15,6 @@ from typing_extensions import override
 from services.executor.adapters.policy_http import HttpPolicy
 from services.executor.ports.policy import PolicyUnavailable
 from services.policy.bootstrap import build
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.settings import PolicySettings
 from shared.contracts.allowance import AllowanceRequest, OfferedTool
@@ -176,7 +175,7 @@ async def test_what_rules_foresee_of_any_task_is_asked_for_once_and_all_else_eac
     requests = [EvaluateRequest(policies=(policy,), text=text).model_copy(update=known) for text in ("a bribe", "b")]
     verdicts = [await client.evaluate(request) for request in requests]
 
-    assert verdicts == [evaluate(request, ConditionCache()) for request in requests]
+    assert verdicts == [evaluate(request) for request in requests]
     assert len(services.paths) == asked + 1  # the policies are sent once
 
 

@@ -45,27 +45,19 @@ class Condition(NamedTuple):
         return tuple(field.name for field in self.fields if values.get(field.name) is None)
 
 
-class ConditionCache(WeightedCache[str, Condition]):
-    """The most recently used parsed conditions, by their text."""
-
-    def __init__(self, limit: int = MOST_NODES_CACHED) -> None:
-        super().__init__(limit)
-
-    def get(self, text: str) -> Condition:
-        """The condition of a text, parsed if need be; raises ``ConditionError``."""
-        condition = self.look_up(text)
-        if condition is None:
-            condition = parse_condition(text)
-            self.put(text, condition, condition.cost)
-        return condition
+_parsed_conditions = WeightedCache[str, Condition](MOST_NODES_CACHED)  # by their texts
 
 
 def parse_condition(text: str) -> Condition:
-    """Parse a condition and build its closures; raises ``ConditionError``."""
-    tree = parse(text)
-    nodes = tuple(walk_nodes(tree))
-    fields = tuple(dict.fromkeys(node for node in nodes if isinstance(node, FieldReference)))
-    return Condition(tree, fields, len(nodes) + len(text) // 32, compile_node(tree))
+    """The condition of a text with its closures, parsed unless it is held already; raises ``ConditionError``."""
+    condition = _parsed_conditions.look_up(text)
+    if condition is None:
+        tree = parse(text)
+        nodes = tuple(walk_nodes(tree))
+        fields = tuple(dict.fromkeys(node for node in nodes if isinstance(node, FieldReference)))
+        condition = Condition(tree, fields, len(nodes) + len(text) // 32, compile_node(tree))
+        _parsed_conditions.put(text, condition, condition.cost)
+    return condition
 
 
 def value_at(context: Context, path: Sequence[str]) -> Value:

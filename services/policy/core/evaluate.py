@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.findings import CallFacts, applies_to_call, facts_of_calls, facts_of_rows, findings_for_call
 from services.policy.core.plan_findings import findings_for_plan
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge, prepare_policies
@@ -23,13 +22,13 @@ MAX_PATTERNS_COST = 40_000_000  # the same over all patterns
 MAX_KEYWORD_COST = 20_000_000  # keywords times characters of the text
 
 
-def evaluate(request: contracts.EvaluateRequest, conditions: ConditionCache) -> contracts.Verdict:
+def evaluate(request: contracts.EvaluateRequest) -> contracts.Verdict:
     """Decides a request.
 
     A rule that cannot be parsed or evaluated becomes a problem in the verdict, which then does not pass. Raises
     ``RequestTooLarge``.
     """
-    return decide(request, prepare_policies(request.policies, conditions))
+    return decide(request, prepare_policies(request.policies))
 
 
 def decide(request: contracts.EvaluateRequest, policies: ReadyPolicies) -> contracts.Verdict:
@@ -215,13 +214,11 @@ def _read_plan(task: ArchivedTask, note: JsonObject) -> DecidedPlan:
     )
 
 
-def backtest_plan(
-    plan: DecidedPlan, changed_policies: Sequence[contracts.Policy], conditions: ConditionCache
-) -> BacktestedPlan:
+def backtest_plan(plan: DecidedPlan, changed_policies: Sequence[contracts.Policy]) -> BacktestedPlan:
     """Decides a plan again. Each changed policy replaces the one with its id, or is added."""
     ids = {policy.id for policy in changed_policies}
     policies = (*(policy for policy in plan.request.policies if policy.id not in ids), *changed_policies)
-    verdict = evaluate(plan.request.model_copy(update={"policies": policies}), conditions)
+    verdict = evaluate(plan.request.model_copy(update={"policies": policies}))
     old_ids, new_ids = _ids_of_finding_rules(plan.verdict), _ids_of_finding_rules(verdict)
     changes = (
         *(f"- {rule}" for rule in sorted(old_ids - new_ids)),

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
 from services.policy.core.rules import ReadyRule, build_problem, enum_member_of, prepare_rule
 from services.policy.core.text_rules import ReadyTextRule, ReadyTexts, TextDefault, prepare_text_rule
@@ -53,35 +52,31 @@ class ReadyPolicies(NamedTuple):
 class PreparedPolicies(WeightedCache[str, ReadyPolicies]):
     """A cache of prepared policies by hash, shared by all requests that send or name them."""
 
-    def __init__(self, conditions: ConditionCache, limit: int = CACHE_CHARACTERS) -> None:
+    def __init__(self, limit: int = CACHE_CHARACTERS) -> None:
         super().__init__(limit)
-        self._conditions = conditions
 
     def get_or_prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:
         """The prepared policies, from the cache or made now. Raises ``RequestTooLarge`` for too much text."""
-        hash_of_policies = policy_hash(policies)
-        ready_policies = self.look_up(hash_of_policies)
+        ready_policies = self.look_up(policy_hash(policies))
         if ready_policies is None:
-            ready_policies = prepare_policies(policies, self._conditions, hash_of_policies)
+            ready_policies = prepare_policies(policies)
             size = sum(len(policy.model_dump_json()) for policy in policies)
-            self.put(hash_of_policies, ready_policies, 32 * ready_policies.cost + size)
+            self.put(ready_policies.hash, ready_policies, 32 * ready_policies.cost + size)
         return ready_policies
 
 
-def prepare_policies(
-    policies: Sequence[Policy], conditions: ConditionCache, known_hash: str | None = None
-) -> ReadyPolicies:
-    """Parses and measures policies. ``known_hash``: their hash. Raises ``RequestTooLarge`` for too much text."""
+def prepare_policies(policies: Sequence[Policy]) -> ReadyPolicies:
+    """Parses and measures policies. Raises ``RequestTooLarge`` for too much text."""
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []
-    ready = tuple(_prepare_policy(policy, conditions, problems) for policy in policies)
+    ready = tuple(_prepare_policy(policy, problems) for policy in policies)
     condition_rules = [rule for policy in ready for rule in policy.rules.all]
     tool_rules = [rule for policy in ready for rule in policy.tool_rules]
     text_rules = [rule for policy in ready for rule in policy.texts.rules]
     return ReadyPolicies(
         ready=ready,
         problems=tuple(problems),
-        hash=known_hash or policy_hash(policies),
+        hash=policy_hash(policies),
         rules=len(condition_rules) + len(tool_rules),
         cost=sum(rule.cost for rule in condition_rules) + sum(rule.cost for rule in tool_rules),
         rules_about_tools=len(tool_rules),
@@ -100,7 +95,7 @@ def refuse_too_much_text(policies: Sequence[Policy]) -> None:
         raise RequestTooLarge(f"the patterns have {patterns} characters; the limit is {MAX_ALL_PATTERNS}", "policies")
 
 
-def _prepare_policy(policy: Policy, conditions: ConditionCache, problems: list[PolicyProblem]) -> ReadyPolicy:
+def _prepare_policy(policy: Policy, problems: list[PolicyProblem]) -> ReadyPolicy:
     def make_or_report(rule_id: str, make: Callable[..., _T], *arguments: object) -> list[_T]:
         """The result of ``make`` in a list; empty, with a problem added, if the rule is invalid."""
         try:
@@ -112,9 +107,9 @@ def _prepare_policy(policy: Policy, conditions: ConditionCache, problems: list[P
 
     rules, tool_rules, texts = list[ReadyRule](), list[ReadyToolRule](), list[ReadyTextRule]()
     for rule in policy.rules:
-        rules += make_or_report(rule.id, prepare_rule, policy, rule, conditions)
+        rules += make_or_report(rule.id, prepare_rule, policy.id, rule)
     for tool_rule in policy.tool_rules:
-        tool_rules += make_or_report(tool_rule.id, prepare_tool_rule, policy, tool_rule, conditions)
+        tool_rules += make_or_report(tool_rule.id, prepare_tool_rule, policy.id, tool_rule)
     tool_defaults = make_or_report("toolDefault", enum_member_of, ToolDefault, "default", policy.tool_default)
     tool_default = tool_defaults[0] if tool_defaults else ToolDefault.DENY
     for text_rule in policy.text_rules:

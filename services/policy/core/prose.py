@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.policy.core.conditions import Condition, ConditionCache
+from services.policy.core.conditions import Condition
 from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, walk_nodes
 from services.policy.core.prepared import RequestTooLarge, refuse_too_much_text
 from services.policy.core.quotes import Quotes
@@ -21,16 +21,16 @@ MAX_TOOL_PAIRS = 100_000  # candidates times tools
 MAX_PLACES = 10_000_000  # candidates times characters of the source
 MAX_CANDIDATES = 500
 _FIELDS_OF_EVERY_CALL = ("tool", "call_id")  # every call has these
-_NO_POLICY = Policy(id="prose")
+_POLICY_ID = "prose"  # of the accepted rules
 
 
-def check_candidates(request: ProseRequest, conditions: ConditionCache) -> ProseAnswer:
+def check_candidates(request: ProseRequest) -> ProseAnswer:
     """The accepted rules as a policy, the refused ones with their reasons, and the untranslated sentences.
 
     Raises ``RequestTooLarge``.
     """
     _refuse_too_much(request)
-    checking = _CandidateCheck(Quotes(request.source), _Vocabulary(request.tools, request.fields), conditions)
+    checking = _CandidateCheck(Quotes(request.source), _Vocabulary(request.tools, request.fields))
     accepted_rules: dict[str, Rule | ToolRule] = {}
     refusals: list[RefusedCandidate] = []
     for index, candidate in enumerate(request.candidates):
@@ -81,7 +81,6 @@ class _Vocabulary:
 class _CandidateCheck(NamedTuple):
     quotes: Quotes
     vocabulary: _Vocabulary
-    conditions: ConditionCache
 
     def find_objection(self, candidate: Candidate, rule: Rule | ToolRule | None, is_taken: bool) -> str | None:
         """Why the candidate is refused; None if it is accepted, and then its quote is marked in the source."""
@@ -91,7 +90,7 @@ class _CandidateCheck(NamedTuple):
             return f"another rule has the id {rule.id!r}"
         try:
             quote_words = self.quotes.words_of(candidate.quote)
-            _refuse_unsupported(rule, quote_words, self.vocabulary, self.conditions)
+            _refuse_unsupported(rule, quote_words, self.vocabulary)
         except ConditionError as error:
             return f"{error.cause} (at character {error.position} of the condition)"
         except ValueError as error:
@@ -102,7 +101,7 @@ class _CandidateCheck(NamedTuple):
 
 def _build_policy(rules: Sequence[Rule | ToolRule], source: str) -> Policy:
     return Policy(
-        id="prose",
+        id=_POLICY_ID,
         version=digest(source),
         rules=tuple(rule for rule in rules if isinstance(rule, Rule)),
         tool_rules=tuple(rule for rule in rules if isinstance(rule, ToolRule)),
@@ -120,16 +119,14 @@ def _refuse_too_much(request: ProseRequest) -> None:
     refuse_too_much_text([_build_policy(rules, request.source)])
 
 
-def _refuse_unsupported(
-    rule: Rule | ToolRule, quote_words: Sequence[str], vocabulary: _Vocabulary, conditions: ConditionCache
-) -> None:
+def _refuse_unsupported(rule: Rule | ToolRule, quote_words: Sequence[str], vocabulary: _Vocabulary) -> None:
     """Raises ``ValueError`` or ``ConditionError`` for a rule that its quote does not support."""
     _refuse_loosening(rule, quote_words)
     if isinstance(rule, Rule):
-        condition = prepare_rule(_NO_POLICY, rule, conditions).condition
+        condition = prepare_rule(_POLICY_ID, rule).condition
         _refuse_condition(condition, _tools_named(condition), quote_words, vocabulary)
         return
-    ready = prepare_tool_rule(_NO_POLICY, rule, conditions)
+    ready = prepare_tool_rule(_POLICY_ID, rule)
     vocabulary.refuse_unmatched_tool_pattern(rule.tool)
     vocabulary.refuse_unknown_tools(rule.after)
     vocabulary.refuse_unknown_fields(rule.per, [rule.tool])

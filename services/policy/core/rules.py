@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from services.policy.core.conditions import Condition, ConditionCache
+from services.policy.core.conditions import Condition, parse_condition
 from services.policy.core.grammar import FieldReference
 from services.policy.core.values import ConditionError, Context
 from shared.contracts import policy as contracts
@@ -103,14 +103,14 @@ class ReadyRule(NamedTuple):
         return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
 
 
-def prepare_rule(policy: contracts.Policy, rule: contracts.Rule, conditions: ConditionCache) -> ReadyRule:
+def prepare_rule(policy_id: str, rule: contracts.Rule) -> ReadyRule:
     """Parses the rule. Raises ``ConditionError`` for its condition, ``ValueError`` for an unknown action or level."""
     action = enum_member_of(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
-    condition = conditions.get(rule.condition)
+    condition = parse_condition(rule.condition)
     looks_at = tuple(field for field in condition.fields if field.path[0] not in _FIELDS_OF_EVERY_CALL)
     return ReadyRule(
-        policy.id, rule, action, _find_level(rule, action), condition, _names_its_calls(condition), looks_at
+        policy_id, rule, action, _find_level(rule, action), condition, _names_its_calls(condition), looks_at
     )
 
 

@@ -77,6 +77,7 @@ MAX_PATTERN = 500  # characters
 MAX_UNICODE_CLASSES = 8  # classes by Unicode property in one pattern: each of them is hundreds of ranges to compile
 _MOST_PATTERN_BYTES = 1 << 19  # bytes of a compiled pattern and of what it remembers while it searches
 _PATTERNS_REMEMBERED = 4_096
+_UNUSABLE = "the pattern cannot be used"
 
 
 class _CompiledPattern(Protocol):
@@ -95,24 +96,18 @@ class TextPattern(NamedTuple):
         return self.compiled.search(text) is not None
 
 
+@lru_cache(_PATTERNS_REMEMBERED)
 def compile_text_pattern(text: str) -> TextPattern:
     """The compiled pattern, ignoring case; raises ``ValueError`` for an unusable one."""
-    pattern_or_cause = _compile_pattern(text)
-    if isinstance(pattern_or_cause, str):
-        raise ValueError(f"the pattern cannot be used: {pattern_or_cause}")
-    return pattern_or_cause
-
-
-@lru_cache(_PATTERNS_REMEMBERED)
-def _compile_pattern(text: str) -> TextPattern | str:
     if len(text) > MAX_PATTERN:
-        return f"it has {len(text)} characters; the limit is {MAX_PATTERN}"
+        raise ValueError(f"{_UNUSABLE}: it has {len(text)} characters; the limit is {MAX_PATTERN}")
     if text.lower().count("\\p") > MAX_UNICODE_CLASSES:
-        return f"it has more than {MAX_UNICODE_CLASSES} classes by Unicode property"
+        raise ValueError(f"{_UNUSABLE}: it has more than {MAX_UNICODE_CLASSES} classes by Unicode property")
     try:
         pattern = cast(_CompiledPattern, re2.compile(text, _build_options()))
     except re2.error as error:
-        return f"{_describe_cause(error)} (look-around and back references do not exist here)"
+        hint = "look-around and back references do not exist here"
+        raise ValueError(f"{_UNUSABLE}: {_describe_cause(error)} ({hint})") from None
     return TextPattern(pattern, pattern.programsize)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.policy.core.conditions import Condition, ConditionCache
+from services.policy.core.conditions import Condition, parse_condition
 from services.policy.core.rules import enum_member_of
 from shared.contracts.policy import Policy, ToolRule, ToolRuleKind
 from shared.domain.words import Level, ToolClass
@@ -75,7 +75,7 @@ class ReadyToolRule(NamedTuple):
                 return "must not be called"
 
 
-def prepare_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache) -> ReadyToolRule:
+def prepare_tool_rule(policy_id: str, rule: ToolRule) -> ReadyToolRule:
     """Checks the rule, and parses its condition. Raises ``ConditionError`` for that, else ``ValueError``."""
     kind = enum_member_of(ToolRuleKind, "kind", rule.kind, "known kinds")
     _refuse_stray_fields(rule, kind)
@@ -84,14 +84,14 @@ def prepare_tool_rule(policy: Policy, rule: ToolRule, conditions: ConditionCache
     if any("*" in name or not name.strip() for name in rule.after):
         raise ValueError("'after' holds whole names of tools")
     return ReadyToolRule(
-        policy_id=policy.id,
+        policy_id=policy_id,
         rule=rule,
         kind=kind,
         matches=name_matcher(rule.tool),
         limit=_read_limit(rule),
         successes_only=_counted_calls(rule) is CountedCalls.SUCCESSES,
         per=_read_paths(rule),
-        condition=_read_condition(rule, kind, conditions),
+        condition=_read_condition(rule, kind),
         level=None if rule.level is None else Level.parse(rule.level),
     )
 
@@ -160,9 +160,9 @@ def _read_paths(rule: ToolRule) -> tuple[tuple[str, ...], ...]:
     return paths
 
 
-def _read_condition(rule: ToolRule, kind: ToolRuleKind, conditions: ConditionCache) -> Condition | None:
+def _read_condition(rule: ToolRule, kind: ToolRuleKind) -> Condition | None:
     if kind is not ToolRuleKind.ONLY_WHEN:
         return None
     if rule.condition is None:
         raise ValueError("only_when needs a condition")
-    return conditions.get(rule.condition)
+    return parse_condition(rule.condition)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import BacktestedPlan, backtest_plan, decided_plans, evaluate, verdict_in_words
 from services.policy.core.prepared import RequestTooLarge
 from shared.contracts.archive import read_archived
@@ -43,7 +42,7 @@ def check(arguments: Sequence[str]) -> int:
     try:
         policies, unread, field_problems, prose = read_policies(options.file, options.tenant)
         request = _build_request(policies, options.context, options.task)
-        verdict = evaluate(request, ConditionCache())
+        verdict = evaluate(request)
     except (UnreadableDocument, RequestTooLarge) as error:
         return _print_refusal(str(error))
     text_rules = [rule for policy in policies for rule in policy.text_rules]
@@ -86,7 +85,7 @@ def _usable_policies(file: Path) -> tuple[Policy, ...]:
     faults = [f"nobody reads the field {name}" for name in document.unread]
     faults += [f"{problem.field}: {problem.problem}" for problem in document.field_problems]
     request = EvaluateRequest(policies=document.policies, text="")
-    faults += [f"{problem.policy_id}: {problem.message}" for problem in evaluate(request, ConditionCache()).problems]
+    faults += [f"{problem.policy_id}: {problem.message}" for problem in evaluate(request).problems]
     if faults:
         raise UnreadableDocument(f"{file}: {'; '.join(faults)}")
     return document.policies
@@ -95,11 +94,11 @@ def _usable_policies(file: Path) -> tuple[Policy, ...]:
 async def _backtest_archive(
     archive: Archive, tenant: str, changed_policies: Sequence[Policy]
 ) -> tuple[list[BacktestedPlan], int]:
-    conditions, plans, tasks_without_plan = ConditionCache(), list[BacktestedPlan](), 0
+    plans, tasks_without_plan = list[BacktestedPlan](), 0
     for task_id in await archive.list(tenant):
         content = await archive.get(tenant, task_id)
         decided_here = decided_plans(read_archived(content)) if content is not None else ()
-        plans += [backtest_plan(plan, changed_policies, conditions) for plan in decided_here]
+        plans += [backtest_plan(plan, changed_policies) for plan in decided_here]
         tasks_without_plan += not decided_here
     return plans, tasks_without_plan
 

@@ -13,7 +13,6 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from services.policy.core.allowances import decide_allowances
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
 from services.policy.core.prepared import PreparedPolicies, ReadyPolicies, RequestTooLarge
 from services.policy.core.prose import check_candidates
@@ -175,13 +174,13 @@ class PolicyApp(FastAPI):
         return super().openapi()
 
 
-def build_application(conditions: ConditionCache, max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
-    """The service as an ASGI application. Between requests it keeps only caches of policies and conditions."""
+def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
+    """The service as an ASGI application. Between requests it keeps only a cache of policies."""
     app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}
     refusals_and_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": RefusalBody}}
     plan_body, tool_body = request_body(EvaluateRequest), request_body(AllowanceRequest)
-    cache = PreparedPolicies(conditions)
+    cache = PreparedPolicies()
 
     @app.post("/v1/evaluate", response_model=Verdict, responses=refusals, openapi_extra=plan_body)
     async def evaluate_rules(request: Request) -> Response:
@@ -212,9 +211,8 @@ def build_application(conditions: ConditionCache, max_body_bytes: int, meter: Me
     )
     async def check_prose(request: Request) -> Response:
         """Check rules that were translated from prose against that prose, and against the tools that exist."""
-        return _json_response(
-            check_candidates(validate_document(ProseRequest, await read_document(request, max_body_bytes)), conditions)
-        )
+        document = await read_document(request, max_body_bytes)
+        return _json_response(check_candidates(validate_document(ProseRequest, document)))
 
     @app.get("/health")
     async def health() -> PolicyHealth:

@@ -8,7 +8,6 @@ import pytest
 from services.executor.core.records.binding import BoundFields, bind_fields, build_call_view
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject
@@ -448,7 +447,7 @@ def test_a_field_that_a_call_edits_is_judged_as_it_is_and_as_it_will_be(edit: Ca
 
     def asks(rent: int, before: JsonObject) -> bool:
         call = change("edit_lease", {"lease_id": "L-7", **edit(rent)})
-        found = evaluate(request(rules, [call], [read("get_lease", {"lease_id": "L-7", **before})]), ConditionCache())
+        found = evaluate(request(rules, [call], [read("get_lease", {"lease_id": "L-7", **before})]))
         assert (found.escalate, found.problems) == (False, ())
         return found.requires_approval
 
@@ -496,7 +495,7 @@ _TWO_LEASES = [
 )
 def test_each_row_is_judged_by_what_it_names_however_it_names_it(given: JsonObject, blocked: bool) -> None:
     ended = Rule(id="ENDED", condition='tool == "post_notes" && status == "ended"', action="block")
-    found = evaluate(request([ended], [change("post_notes", given)], _TWO_LEASES), ConditionCache())
+    found = evaluate(request([ended], [change("post_notes", given)], _TWO_LEASES))
     assert (found.blocked, found.problems) == (blocked, ())
 
 
@@ -602,5 +601,5 @@ def test_a_call_in_another_shape_neither_lifts_a_policys_limit_nor_stands_in_for
     calls = [change("update_payment", {"payment_id": 3, **given})]
     rule = Rule(id="R", condition='tool == "update_payment" && amount > credit_limit', action="block")
     policy = Policy(id="house", rules=(rule,), context={"credit_limit": 5000})
-    found = evaluate(request([], calls, facts, policy=policy), ConditionCache())
+    found = evaluate(request([], calls, facts, policy=policy))
     assert not is_let_through(found, calls)

@@ -11,7 +11,6 @@ from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.core.tools.record_tree import NO_KEYS
 from services.executor.ports.tools import Tool
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, Policy, Rule
 from shared.contracts.tenant import CatalogueEntry
@@ -188,7 +187,7 @@ def test_a_calculated_value_decides_a_rule_by_what_was_read_alone_and_is_no_cons
         [], [change("release_deposit", {"lease_id": "L-7", "refund": refund})], [lease], values=values, policy=policy
     )
     assert (name in asked.calls[0].fields) is decided
-    assert evaluate(asked, ConditionCache()).passed is decided
+    assert evaluate(asked).passed is decided
 
 
 @pytest.mark.promise("process.asks_nobody")

@@ -4,7 +4,6 @@ import pytest
 
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.tools.toolbox import Toolbox
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject
@@ -25,7 +24,7 @@ def _asks(
     calls = [change(name, arguments, f"c{place}") for place, arguments in enumerate(given)]
     rule = LIMIT.model_copy(update={"condition": limit})
     asked = [request([rule], some, facts, box=box) for some in (*([call] for call in calls), calls)]
-    *alone, together = (evaluate(one, ConditionCache()) for one in asked)
+    *alone, together = (evaluate(one) for one in asked)
     assert not any(one.requires_approval or one.escalate or one.problems for one in alone)
     assert (together.problems, together.escalate) == ((), False)
     return any(one.rule_id == LIMIT.id for one in together.triggered_rules)
@@ -143,7 +142,7 @@ _ROW: JsonObject = {"account": "RA-7", "cents": 200}
 def test_rows_of_one_call_that_may_concern_one_record_are_summed(given: JsonObject, asks: bool) -> None:
     limit = LIMIT.model_copy(update={"condition": "cents > 300"})
     facts = (read("list_accounts", {"accounts": [{"id": "RA-7"}, {"id": "RA-8"}]}),)
-    found = evaluate(request([limit], [change("post_credits", given)], facts), ConditionCache())
+    found = evaluate(request([limit], [change("post_credits", given)], facts))
     assert (found.requires_approval, found.escalate) == (asks, False)
 
 
@@ -167,11 +166,11 @@ def test_rows_that_differ_are_judged_one_by_one(rows: list[Json], asks: bool) ->
     facts = [read("get_unit", one, f"f{place}", unit_id=f"U-{place + 1}") for place, one in enumerate(units)]
     call = change("import_readings", {"readings": [*_READINGS, *rows]})
     asked = request([most, sealed], [call], facts)
-    found = evaluate(asked, ConditionCache())
+    found = evaluate(asked)
     assert (found.requires_approval or found.escalate) is asks
     assert len({rule.rule_id for rule in found.triggered_rules}) == len(found.triggered_rules)
     before = asked.model_copy(update={"calls": tuple(one.model_copy(update={"rows": ()}) for one in asked.calls)})
-    assert evaluate(before, ConditionCache()).escalate, "a service that does not know rows lets nothing through"
+    assert evaluate(before).escalate, "a service that does not know rows lets nothing through"
 
 
 def test_a_row_is_summed_with_another_call_on_its_record() -> None:
@@ -190,7 +189,7 @@ def test_a_row_is_summed_with_another_call_on_its_record() -> None:
 def test_tools_that_one_rule_names_together_share_its_limit(condition: str, asks: bool) -> None:
     limit = LIMIT.model_copy(update={"condition": condition})
     calls = [change("post_credit", _ROW, "c1"), change("post_credits", {"credits": [{**_ROW, "cents": 150}]}, "c2")]
-    assert evaluate(request([limit], calls, ()), ConditionCache()).requires_approval is asks
+    assert evaluate(request([limit], calls, ())).requires_approval is asks
 
 
 @each_row("party", {"payer": "Maeve O'Sullivan"}, {"to": 8101}, {"for": {"holder_name": "Ann"}}, {"tenant_id": 3})
@@ -224,7 +223,7 @@ def test_pieces_whose_amounts_were_calculated_are_summed(pieces: tuple[int, ...]
     calls = [change("waive_charge", {"charge_id": "C-1", "amount": one}, f"c{one}") for one in pieces]
     values = [NamedValue(name=f"v{one}", operation="difference", operands=(), value=str(one)) for one in pieces]
     facts = [read("list_charges", {"charges": [{"id": "C-1", "amount": 260, "waived": 0}, {"id": "C-2", "amount": 1}]})]
-    found = evaluate(request([limit], calls, facts, values=values), ConditionCache())
+    found = evaluate(request([limit], calls, facts, values=values))
     assert found.requires_approval is asks
     assert {rule.call_id for rule in found.triggered_rules} == ({call.call_id for call in calls} if asks else set())
 
@@ -241,21 +240,21 @@ def test_a_value_in_a_currency_is_an_amount_and_a_notice_counts() -> None:
     voucher: JsonObject = {"invoice_no": "INV-1", "valueCents": 8_000}
     limit = LIMIT.model_copy(update={"condition": "valueCents > 15000"})
     rows: JsonObject = {"vouchers": [voucher, {**voucher, "valueCents": 9_000}]}
-    assert evaluate(request([limit], [change("post_vouchers", rows)], ()), ConditionCache()).requires_approval
+    assert evaluate(request([limit], [change("post_vouchers", rows)], ())).requires_approval
     told = [
         change("email_voucher", {"invoice_no": "INV-1", "amount": amount}, f"c{amount}").model_copy(
             update={"tool_class": ToolClass.NOTIFY}
         )
         for amount in (150, 140)
     ]
-    assert evaluate(request([LIMIT], told, ()), ConditionCache()).requires_approval
+    assert evaluate(request([LIMIT], told, ())).requires_approval
 
 
 @each_row("field", "priority", "max_price", "percent", "total")
 def test_what_is_no_amount_of_each_is_not_multiplied_where_an_id_stands_twice(field: str) -> None:
     limit = LIMIT.model_copy(update={"condition": f"{field} > 100"})
     call = change("order_products", {"product_ids": ["P-1", "P-1"], field: 90})
-    assert evaluate(request([limit], [call], ()), ConditionCache()).passed
+    assert evaluate(request([limit], [call], ())).passed
 
 
 @each_row(("second", "passes"), (1700, True), (1701, False))
@@ -265,7 +264,7 @@ def test_rows_for_several_records_are_held_against_each_ones_own_field_and_not_t
     over = Rule(id="OVER", condition='tool == "settle_claims" && amount > assessed', action="block")
     facts = [read("get_claim", {"id": f"C-{one}", "assessed": one}, f"f{one}", id=f"C-{one}") for one in (650, 1700)]
     rows: JsonObject = {"claims": [{"claim_id": "C-650", "amount": 650}, {"claim_id": "C-1700", "amount": second}]}
-    assert evaluate(request([over], [change("settle_claims", rows)], facts), ConditionCache()).passed is passes
+    assert evaluate(request([over], [change("settle_claims", rows)], facts)).passed is passes
 
 
 @each_row(
@@ -278,4 +277,4 @@ def test_what_the_rows_of_one_record_come_to_is_held_against_it_beside_a_greater
     over = Rule(id="OVER", condition='tool == "settle_claims" && amount > assessed', action="block")
     facts = [read("get_claim", {"id": f"C-{one}", "assessed": one}, f"f{one}", id=f"C-{one}") for one in (650, 1700)]
     rows: JsonObject = {"claims": [first, {"claim_id": "C-1700", "amount": 1700}]}
-    assert not evaluate(request([over], [change("settle_claims", rows)], facts), ConditionCache()).passed
+    assert not evaluate(request([over], [change("settle_claims", rows)], facts)).passed

@@ -11,7 +11,6 @@ from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import Fact, NamedValue
 from services.executor.core.states.machine import GENERAL, ProcessTemplate
 from services.executor.core.tools.toolbox import Toolbox, build_toolbox
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, Verdict
@@ -55,7 +54,7 @@ def request(
 def verdict(
     rules: Sequence[Rule], calls: Sequence[PlannedCall], facts: Sequence[Fact], template: ProcessTemplate = GENERAL
 ) -> Verdict:
-    return evaluate(request(rules, calls, facts, template), ConditionCache())
+    return evaluate(request(rules, calls, facts, template))
 
 
 def is_let_through(found: Verdict, calls: Sequence[PlannedCall]) -> bool:

@@ -18,7 +18,6 @@ from services.executor.ports.policy import PolicyService, PolicyUnavailable, Ten
 from services.executor.ports.tools import ToolSilent
 from services.executor.ports.turns import Timer
 from services.policy.core.allowances import decide_allowances
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import prepare_policies
 from shared.contracts.allowance import AllowanceRequest, Allowances, ToolAllowance
@@ -151,7 +150,7 @@ class RealPolicy(SaidPolicy):
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         self.asked.append(request)
-        return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
+        return evaluate(EvaluateRequest.from_json(request.to_json()))
 
 
 class RealRules(RealPolicy):
@@ -159,7 +158,7 @@ class RealRules(RealPolicy):
 
     @override
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
-        return decide_allowances(request, prepare_policies(request.policies, ConditionCache()))
+        return decide_allowances(request, prepare_policies(request.policies))
 
 
 class OneTenant(Tenants):

@@ -7,7 +7,6 @@ import pytest
 from services.executor.core.authorize.policy import unproven_arguments
 from services.executor.core.records.binding import bind_fields, build_call_view
 from services.executor.core.session.dossier import Dossier
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, ToolRule
 from shared.domain.exact_json import Json, JsonObject
@@ -34,13 +33,13 @@ def test_it_can_trigger_a_rule_and_not_clear_one(
     amount: int, unproven: tuple[str, ...], approval: bool, escalates: bool
 ) -> None:
     """An amount that nothing but the request says goes to a person, however small it is said to be."""
-    verdict = evaluate(_asked(amount, unproven, Policy(id="p", rules=(LIMIT,))), ConditionCache())
+    verdict = evaluate(_asked(amount, unproven, Policy(id="p", rules=(LIMIT,))))
     assert (verdict.requires_approval, verdict.escalate) == (approval, escalates)
     if escalates:
         assert verdict.triggered_rules[0].indeterminate
         assert "only the request gives" in verdict.triggered_rules[0].reason
         provisional = _asked(amount, unproven, Policy(id="p", rules=(LIMIT,)), binding=False)
-        assert evaluate(provisional, ConditionCache()).passed
+        assert evaluate(provisional).passed
 
 
 @each_row(("unproven", "refused"), [((), False), (("amount",), True), (("note",), False)])
@@ -48,10 +47,10 @@ def test_it_opens_no_tool_either_and_a_rule_about_another_tool_is_not_held_up(
     unproven: tuple[str, ...], refused: bool
 ) -> None:
     """What the request says does not matter to a rule that is settled by the tool alone."""
-    verdict = evaluate(_asked(50, unproven, Policy(id="p", tool_rules=(SMALL,))), ConditionCache())
+    verdict = evaluate(_asked(50, unproven, Policy(id="p", tool_rules=(SMALL,))))
     assert bool(verdict.refusals) is refused
     other = LIMIT.model_copy(update={"condition": 'tool == "hire" && amount > 500'})
-    assert evaluate(_asked(50, unproven, Policy(id="p", rules=(other,))), ConditionCache()).passed
+    assert evaluate(_asked(50, unproven, Policy(id="p", rules=(other,)))).passed
 
 
 def _unproven(arguments: JsonObject, dossier: Dossier) -> tuple[str, ...]:

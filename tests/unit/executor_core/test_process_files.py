@@ -12,7 +12,6 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.session.context import DispatchRefused, require_permitted
 from services.executor.core.states import machine
 from services.executor.core.tools.record_tree import NO_KEYS
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.prepared import prepare_policies
 from shared.contracts.policy import Policy
 from shared.domain.words import FsmState, FsmState as S, ToolClass
@@ -63,7 +62,7 @@ def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() ->
     assert [value.value for value in compute_figures(template, (grant,), "Pay 80 of grant G-1", NO_KEYS).values] == [
         "79.50"
     ]
-    assert not prepare_policies((Policy(id="process:x", rules=template.rules),), ConditionCache()).problems
+    assert not prepare_policies((Policy(id="process:x", rules=template.rules),)).problems
 
 
 @pytest.mark.promise("process.walks")

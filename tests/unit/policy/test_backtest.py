@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import MAX_WORK, backtest_plan, decided_plans, evaluate
 from services.policy.core.grammar import MAX_DEPTH, MAX_LENGTH, MAX_TERMS, parse
 from services.policy.core.prepared import MAX_ALL_PATTERNS, MAX_RULE_CHARACTERS
@@ -38,7 +37,7 @@ LIMIT = Rule(id="LIMIT", condition='tool == "pay" && amount > 5000', action="req
 def _archived(*policies: Policy) -> ArchivedTask:
     call = CallContext(call_id="c1", tool="pay", fields={"amount": 700})
     request = EvaluateRequest(policies=policies, calls=(call,), binding=True, plan_hash="h")
-    verdict = evaluate(request, ConditionCache())
+    verdict = evaluate(request)
     noted = f'{{"request":{request.to_json()},"verdict":{verdict.to_json()}}}'
     provisional = f'{{"verdict":{verdict.to_json()}}}'
     steps = (("policy:0#1", provisional), ("policy:a#1", noted), ("1.ASSESS:model:0", "{}"))
@@ -62,7 +61,7 @@ def _archived(*policies: Policy) -> ArchivedTask:
 def test_what_would_have_been_different_is_named(changed: Policy, after: str, why: tuple[str, ...]) -> None:
     """The changed policy stands in for the one of its id; the rules that make the difference are listed."""
     (known,) = decided_plans(_archived(Policy(id="pay", rules=(LIMIT,))))
-    tried = backtest_plan(known, (changed,), ConditionCache())
+    tried = backtest_plan(known, (changed,))
     assert (tried.verdict_before, tried.verdict_after, tried.differing_rules) == ("passes", after, why)
     assert tried.differs is bool(why)
 
@@ -136,7 +135,7 @@ def test_the_measured_requests_make_rules_trigger_and_are_none_alike() -> None:
     first, second = make_bodies(100, 2)
     new = make_bodies(100, 2, new_policies=True)
 
-    verdict = evaluate(EvaluateRequest.from_json(first), ConditionCache())
+    verdict = evaluate(EvaluateRequest.from_json(first))
     assert {rule.rule_id for rule in verdict.triggered_rules} == {"RULE_3", "RULE_53"}
     assert not verdict.problems
     assert len({first, second, *new}) == 4
@@ -145,7 +144,7 @@ def test_the_measured_requests_make_rules_trigger_and_are_none_alike() -> None:
     assert not any(EvaluateRequest.from_json(body).policies for body in by_hash)
     assert len({*by_hash}) == 2
     assert len({EvaluateRequest.from_json(body).policies[0].version for body in (first, second, *new)}) == 3
-    different = evaluate(different_rules(100), ConditionCache())
+    different = evaluate(different_rules(100))
     assert [rule.rule_id for rule in different.triggered_rules] == ["RULE_3", "RULE_5"]
 
 
@@ -165,7 +164,7 @@ def _as_request(shown: JsonObject) -> EvaluateRequest:
 @each_row("shown", _BLOCK.findall(PAGE))
 def test_each_example_is_a_valid_policy_or_request(shown: str) -> None:
     """None of them is a problem of its own verdict."""
-    assert not evaluate(_as_request(loads_object(shown)), ConditionCache()).problems
+    assert not evaluate(_as_request(loads_object(shown))).problems
 
 
 @pytest.mark.promise("policy.errors")

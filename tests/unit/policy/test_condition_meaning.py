@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.policy.core import grammar
-from services.policy.core.conditions import ConditionCache, compile_node, parse_condition
+from services.policy.core.conditions import MOST_NODES_CACHED, compile_node, parse_condition
 from services.policy.core.values import UNKNOWN, ConditionError
 from shared.contracts.policy import ContextValue
 from tests.each_row import each_row
@@ -129,17 +129,13 @@ def test_money_is_compared_exactly() -> None:
 @pytest.mark.promise("policy.bounds")
 def test_parsed_conditions_are_remembered_within_a_bound() -> None:
     """The same text is parsed once; what was not used for longest goes first."""
-    conditions = ConditionCache(limit=9)
-    first = conditions.get("a > 1")
+    long = ["||".join(["a>1"] * 999 + [f"b{number} > 1"]) for number in range(MOST_NODES_CACHED // 2_000)]
+    used, unused = parse_condition("used > 1"), parse_condition("unused > 1")
+    for text in long:
+        parse_condition(text)
+        assert parse_condition("used > 1") is used
 
-    assert conditions.get("a > 1") is first
-    conditions.get("b > 1")
-    conditions.get("c > 1")
-    conditions.get("a > 1")
-    conditions.get("d > 1")
-
-    assert len(conditions) == 3
-    assert conditions.get("a > 1") is first
+    assert parse_condition("unused > 1") is not unused
 
 
 A, B, C = grammar.FieldReference(("a",)), grammar.FieldReference(("b",)), grammar.FieldReference(("c",))

@@ -5,7 +5,6 @@ from decimal import Decimal
 
 import pytest
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import PreparedPolicies, prepare_policies
 from services.policy.core.values import Context
@@ -63,11 +62,7 @@ def _found(verdict: Verdict) -> object:
 @pytest.mark.promise("policy.index")
 def test_rules_that_are_found_by_tool_and_field_decide_as_if_all_were_looked_at() -> None:
     requests = _requests()
-    differing = [
-        request
-        for request in requests
-        if _found(evaluate(request, ConditionCache())) != _found(evaluate(_hidden(request), ConditionCache()))
-    ]
+    differing = [request for request in requests if _found(evaluate(request)) != _found(evaluate(_hidden(request)))]
 
     assert len(requests) > 100
     assert differing == []
@@ -112,7 +107,7 @@ def test_a_value_of_another_kind_leaves_every_rule_to_be_decided(value: ContextV
         binding=True,
     )
 
-    assert _found(evaluate(request, ConditionCache())) == _found(evaluate(_hidden(request), ConditionCache()))
+    assert _found(evaluate(request)) == _found(evaluate(_hidden(request)))
 
 
 @pytest.mark.promise("policy.index")
@@ -129,7 +124,7 @@ def _rules(conditions: Iterable[str]) -> tuple[Rule, ...]:
 
 
 def _open(rules: tuple[Rule, ...], *contexts: Context) -> list[str]:
-    [ready] = prepare_policies((Policy(id="P", rules=rules),), ConditionCache()).ready
+    [ready] = prepare_policies((Policy(id="P", rules=rules),)).ready
     return [rule.rule.id for rule in ready.rules.find_candidates(contexts)]
 
 
@@ -141,7 +136,7 @@ def test_rules_that_compare_with_true_and_with_one_are_decided_apart() -> None:
     )
     policy = Policy(id="P", rules=rules)
     call = CallContext(call_id="c", tool="ship", fields={"a": True})
-    verdict = evaluate(EvaluateRequest(policies=(policy,), calls=(call,)), ConditionCache())
+    verdict = evaluate(EvaluateRequest(policies=(policy,), calls=(call,)))
 
     assert [rule.rule_id for rule in verdict.triggered_rules] == ["true"]
 
@@ -179,7 +174,7 @@ def _other(rule: PolicyContract, name: str) -> object:
 @pytest.mark.promise("policy.by_hash")
 def test_the_memory_of_policies_is_bounded() -> None:
     """What was not used for longest is forgotten; whoever names it is asked for it."""
-    held = PreparedPolicies(ConditionCache(), limit=4_000)
+    held = PreparedPolicies(limit=4_000)
     hashes = [held.get_or_prepare((_FULL.model_copy(update={"version": str(version)}),)).hash for version in range(50)]
 
     assert held.look_up(hashes[0]) is None

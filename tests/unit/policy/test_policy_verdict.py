@@ -5,7 +5,6 @@ from decimal import Decimal
 import pytest
 from hypothesis import given
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import MAX_RULE_CHARACTERS, RequestTooLarge
 from shared.contracts.policy import (
@@ -31,7 +30,7 @@ def _request(*held: Rule, **fields: object) -> EvaluateRequest:
 @pytest.mark.promise("policy.verdict")
 def test_a_required_approval_passes_and_names_level_reason_and_values() -> None:
     """The plan may go on once somebody of that level has agreed; without a level it is the manager."""
-    verdict = evaluate(_request(_APPROVAL, context={"amount": Decimal("7200.50")}), ConditionCache())
+    verdict = evaluate(_request(_APPROVAL, context={"amount": Decimal("7200.50")}))
 
     assert (verdict.passed, verdict.requires_approval, verdict.escalation_level) == (True, True, "manager")
     [rule] = verdict.triggered_rules
@@ -42,7 +41,7 @@ def test_a_required_approval_passes_and_names_level_reason_and_values() -> None:
 def test_an_escalation_does_not_pass() -> None:
     """It waits for the level's decision on the whole task, which is not a plan's approval."""
     rule = Rule(id="R", condition="amount > 5000", action="escalate", level="legal")
-    verdict = evaluate(_request(rule, context={"amount": 7200}), ConditionCache())
+    verdict = evaluate(_request(rule, context={"amount": 7200}))
 
     assert (verdict.passed, verdict.escalate, verdict.requires_approval) == (False, True, False)
     assert verdict.escalation_level == "legal"
@@ -52,7 +51,7 @@ def test_an_escalation_does_not_pass() -> None:
 def test_a_block_wins_over_an_approval() -> None:
     """Nobody can approve what is forbidden."""
     block = Rule(id="NO", condition="amount > 1", action="block")
-    verdict = evaluate(_request(_APPROVAL, block, context={"amount": 7200}), ConditionCache())
+    verdict = evaluate(_request(_APPROVAL, block, context={"amount": 7200}))
 
     assert verdict.blocked
     assert not verdict.passed
@@ -69,7 +68,7 @@ def test_a_rule_triggers_once_for_each_call_that_meets_it() -> None:
         CallContext(call_id="c3", tool="note"),
         CallContext(call_id="c4", tool="pay", fields={"amount": 11}),
     ]
-    verdict = evaluate(_request(rule, context={"limit": 5}, calls=calls, binding=True), ConditionCache())
+    verdict = evaluate(_request(rule, context={"limit": 5}, calls=calls, binding=True))
 
     assert [found.call_id for found in verdict.triggered_rules] == ["c1", "c4"]
     assert verdict.triggered_rules[0].values == {"tool": "pay", "amount": 10, "limit": 5}
@@ -81,18 +80,18 @@ def test_neither_an_argument_nor_what_came_with_the_policy_poses_as_what_is_know
     rule = Rule(id="R", condition='tool == "pay" && call_id == "c1"', action="block")
     call = CallContext(call_id="c1", tool="pay", fields={"tool": "harmless", "call_id": "c9"})
 
-    assert evaluate(_request(rule, calls=[call]), ConditionCache()).blocked
+    assert evaluate(_request(rule, calls=[call])).blocked
     policy = Policy(id="P", rules=(_APPROVAL,), context={"amount": 1})
 
     known = EvaluateRequest(policies=(policy,), context={"amount": 7200})
-    assert evaluate(known, ConditionCache()).requires_approval
-    assert not evaluate(EvaluateRequest(policies=(policy,)), ConditionCache()).requires_approval
+    assert evaluate(known).requires_approval
+    assert not evaluate(EvaluateRequest(policies=(policy,))).requires_approval
 
 
 @pytest.mark.promise("policy.missing")
 def test_an_undecided_rule_is_harmless_in_a_provisional_verdict() -> None:
     """Most fields are not known yet when it is asked for; the rule is named, and that is all."""
-    verdict = evaluate(_request(_APPROVAL), ConditionCache())
+    verdict = evaluate(_request(_APPROVAL))
 
     assert verdict.passed
     assert verdict.indeterminate == ("LIMIT",)
@@ -105,7 +104,7 @@ def test_an_undecided_rule_is_harmless_in_a_provisional_verdict() -> None:
 def test_an_undecided_rule_escalates_in_a_binding_verdict(action: str, level: str | None, expected: str) -> None:
     """At the rule's level, or the manager's; whatever the rule would have done."""
     rule = Rule(id="R", condition="amount > 5000", action=action, level=level)
-    verdict = evaluate(_request(rule, binding=True), ConditionCache())
+    verdict = evaluate(_request(rule, binding=True))
 
     assert (verdict.passed, verdict.escalate, verdict.escalation_level) == (False, True, expected)
     assert verdict.triggered_rules[0].indeterminate
@@ -127,7 +126,7 @@ def test_a_value_that_only_the_request_gives_sets_a_rule_off_and_clears_none(
     """Whoever asks cannot talk a rule away: what rests on their word alone is decided by a person."""
     rule = Rule(id="R", condition='tool == "pay" && amount > 5000', action="block")
     call = CallContext(call_id="c", tool="pay", fields={"amount": amount}, unproven=unproven)
-    verdict = evaluate(_request(rule, calls=[call], binding=True), ConditionCache())
+    verdict = evaluate(_request(rule, calls=[call], binding=True))
 
     assert (verdict.blocked, verdict.escalate) == outcome
 
@@ -138,11 +137,11 @@ def test_a_tool_rule_is_not_met_by_a_value_that_only_the_request_gives() -> None
     rule = ToolRule(id="SMALL", kind="only_when", tool="refund", condition="amount <= 50")
     call = CallContext(call_id="c", tool="refund", fields={"amount": 20}, unproven=("amount",))
     policy = Policy(id="P", tool_rules=(rule,))
-    [refusal] = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), ConditionCache()).refusals
+    [refusal] = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True)).refusals
 
     assert refusal.indeterminate
     assert "only the request gives" in refusal.reason
-    assert evaluate(EvaluateRequest(policies=(policy,), calls=(call,)), ConditionCache()).passed
+    assert evaluate(EvaluateRequest(policies=(policy,), calls=(call,))).passed
 
 
 @pytest.mark.promise("policy.monotone")
@@ -153,8 +152,8 @@ def test_doubt_never_turns_a_refusal_into_a_pass(request: EvaluateRequest, field
     certain = request.model_copy(update={"calls": (call,)})
     doubted = request.model_copy(update={"calls": (call.model_copy(update={"unproven": ("a", "b", "o")}),)})
 
-    assert evaluate(certain, ConditionCache()).passed or not evaluate(doubted, ConditionCache()).passed
-    assert evaluate(certain, ConditionCache()).context_hash != evaluate(doubted, ConditionCache()).context_hash
+    assert evaluate(certain).passed or not evaluate(doubted).passed
+    assert evaluate(certain).context_hash != evaluate(doubted).context_hash
 
 
 @pytest.mark.promise("policy.report_only")
@@ -164,7 +163,7 @@ def test_a_report_only_rule_neither_blocks_nor_escalates() -> None:
         Rule(id="NO", condition="amount > 5000", action="block", report_only=True),
         Rule(id="WHO", condition="who == 1", action="block", report_only=True),
     ]
-    verdict = evaluate(_request(*rules_, context={"amount": 7200}, binding=True), ConditionCache())
+    verdict = evaluate(_request(*rules_, context={"amount": 7200}, binding=True))
 
     assert verdict.passed
     assert not verdict.triggered_rules
@@ -176,7 +175,7 @@ def test_a_rule_that_fails_for_every_call_is_one_problem() -> None:
     """The verdict does not pass, and the others of its rules are decided all the same."""
     bad, block = Rule(id="BAD", condition="name > 5", action="escalate"), Rule(id="B", condition="true", action="block")
     calls = [CallContext(call_id=f"c{number}", tool="pay", fields={"name": "Ann"}) for number in range(3)]
-    verdict = evaluate(_request(bad, block, calls=calls), ConditionCache())
+    verdict = evaluate(_request(bad, block, calls=calls))
 
     assert not verdict.passed
     assert [(problem.rule_id, problem.position) for problem in verdict.problems] == [("BAD", 5)]
@@ -188,11 +187,11 @@ def test_the_verdict_is_bound_to_policy_context_and_plan() -> None:
     """A change of any fact, rule or call changes the hash that stands for it; nothing else does."""
     call = CallContext(call_id="c1", tool="pay", fields={"amount": 1})
     base = _request(_APPROVAL, context={"x": 1}, calls=[call], plan_hash="plan")
-    first = evaluate(base, ConditionCache())
-    other_fact = evaluate(base.model_copy(update={"context": {"x": 2}}), ConditionCache())
-    other_rule = evaluate(_request(context={"x": 1}, calls=[call]), ConditionCache())
+    first = evaluate(base)
+    other_fact = evaluate(base.model_copy(update={"context": {"x": 2}}))
+    other_rule = evaluate(_request(context={"x": 1}, calls=[call]))
 
-    assert first == evaluate(base, ConditionCache())
+    assert first == evaluate(base)
     assert first.plan_hash == "plan"
     assert (other_fact.policy_hash == first.policy_hash, other_fact.context_hash == first.context_hash) == (True, False)
     assert (other_rule.policy_hash == first.policy_hash, other_rule.context_hash == first.context_hash) == (False, True)
@@ -205,7 +204,7 @@ def test_a_further_block_rule_never_turns_a_refusal_into_a_pass(request: Evaluat
     block = rule.model_copy(update={"action": "block"})
     tighter = request.model_copy(update={"policies": (*request.policies, Policy(id="more", rules=(block,)))})
 
-    assert evaluate(request, ConditionCache()).passed or not evaluate(tighter, ConditionCache()).passed
+    assert evaluate(request).passed or not evaluate(tighter).passed
 
 
 _TEXT = Rule(id="R", condition="a", action="block", reason="b")
@@ -239,7 +238,7 @@ _LONGEST = Policy(id="P", rules=(_TEXT,), tool_rules=(_SENT,), text_rules=(_SAID
 def test_a_request_that_would_hold_up_the_others_is_refused(request_: EvaluateRequest, field: str) -> None:
     """Before the work is done, and with the part that is too large."""
     with pytest.raises(RequestTooLarge) as caught:
-        evaluate(request_, ConditionCache())
+        evaluate(request_)
 
     assert caught.value.field == field
 
@@ -249,7 +248,7 @@ def test_a_verdict_does_not_repeat_long_values() -> None:
     """A text is cut, a list shortened, an object counted: the rule saw all of it."""
     rule = Rule(id="R", condition='text != "" && 99 in items && object != null', action="block")
     context = {"text": "x" * 1_000, "items": list(range(100)), "object": {"a": 1, "b": 2}}
-    [found] = evaluate(_request(rule, context=context), ConditionCache()).triggered_rules
+    [found] = evaluate(_request(rule, context=context)).triggered_rules
 
     assert found.values == {
         "text": "x" * 199 + "…",
@@ -262,7 +261,7 @@ _RULE = Rule(id="R", condition="amount > 500", action="require_approval", level=
 
 
 def _verdict(*held: Rule, amount: int) -> Verdict:
-    return evaluate(_request(*held, context={"amount": amount}), ConditionCache())
+    return evaluate(_request(*held, context={"amount": amount}))
 
 
 @pytest.mark.promise("approvals.several")
@@ -302,7 +301,7 @@ def test_a_number_that_nobody_can_meet_makes_the_policy_invalid(changed: dict[st
 def test_a_condition_holds_where_a_reader_expects_it(condition: str, context: dict[str, ContextValue]) -> None:
     """An earlier checker took each of these for false, so that the rule never acted."""
     rule = Rule(id="R", condition=condition, action="block")
-    assert evaluate(_request(rule, context=context, binding=True), ConditionCache()).blocked
+    assert evaluate(_request(rule, context=context, binding=True)).blocked
 
 
 @pytest.mark.promise("policy.probes")
@@ -316,7 +315,7 @@ def test_a_condition_holds_where_a_reader_expects_it(condition: str, context: di
 def test_a_word_that_nobody_knows_never_passes(rule: dict[str, str], says: str) -> None:
     """Even where the condition does not hold: the rule is invalid, and nothing passes on it."""
     invalid = Rule.model_validate({"id": "R", "condition": "amount > 5000", "action": "block", **rule})
-    verdict = evaluate(_request(invalid, context={"amount": 1, "is_vip": False}), ConditionCache())
+    verdict = evaluate(_request(invalid, context={"amount": 1, "is_vip": False}))
 
     assert not verdict.passed
     assert says in verdict.problems[0].message
@@ -326,5 +325,5 @@ def test_a_word_that_nobody_knows_never_passes(rule: dict[str, str], says: str) 
 def test_actions_and_levels_are_words_in_any_case_and_the_highest_level_wins() -> None:
     asked = [_APPROVAL.model_copy(update={"id": level, "level": level}) for level in ("CFO", "manager")]
     for rules_ in (asked, asked[::-1]):
-        assert evaluate(_request(*rules_, context={"amount": 7200}), ConditionCache()).escalation_level == "cfo"
-    assert evaluate(_request(Rule(id="R", condition="true", action="BLOCK")), ConditionCache()).blocked
+        assert evaluate(_request(*rules_, context={"amount": 7200})).escalation_level == "cfo"
+    assert evaluate(_request(Rule(id="R", condition="true", action="BLOCK"))).blocked

@@ -3,7 +3,6 @@
 import pytest
 from hypothesis import given
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, ContextValue, EvaluateRequest, Policy, Rule, ToolRule, Verdict
 from shared.domain.words import RuleAction, ToolClass
@@ -36,7 +35,7 @@ def _verdict(
     }
     call = CallContext(call_id="c1", tool=tool, tool_class=kind, fields=given, unknown_fields=unknown)
     request = EvaluateRequest(policies=(Policy(id="house", rules=(rule,)),), calls=(call,), binding=True)
-    return evaluate(EvaluateRequest.from_json(request.to_json()), ConditionCache())
+    return evaluate(EvaluateRequest.from_json(request.to_json()))
 
 
 @pytest.mark.promise("policy.applies")
@@ -115,7 +114,7 @@ def test_neither_a_rule_that_only_reports_nor_one_that_acts_only_if_known_rules_
 def test_a_rule_about_tools_rules_the_calls_of_its_tools() -> None:
     policy = Policy(id="house", tool_rules=(ToolRule(id="once", kind="at_most", tool="pay_*"),))
     calls = tuple(CallContext(call_id=tool, tool=tool, unknown_fields=()) for tool in ("pay_claim", "hire"))
-    found = evaluate(EvaluateRequest(policies=(policy,), calls=calls, binding=True), ConditionCache())
+    found = evaluate(EvaluateRequest(policies=(policy,), calls=calls, binding=True))
     assert found.ruled_calls == {"pay_claim": ("house",), "hire": ()}
 
 
@@ -140,7 +139,7 @@ def test_a_farther_record_sets_off_a_rule_that_lacks_the_field_and_clears_none()
     )
     for judges, expected in ((False, {"far"}), (True, {"far", "known"})):
         policy = Policy(id="p", rules=rules, judges_records=judges)
-        found = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), ConditionCache())
+        found = evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True))
         assert {rule.rule_id for rule in found.triggered_rules} == expected
 
 
@@ -176,9 +175,7 @@ _SEVERITY = {RuleAction.REQUIRE_APPROVAL: 1, RuleAction.ESCALATE: 2, RuleAction.
 
 def _bound(rule: Rule, *, unproven: tuple[str, ...] = (), **fields: ContextValue) -> Verdict:
     call = CallContext(call_id="c1", tool="pay_invoice", fields=fields, unproven=unproven)
-    return evaluate(
-        EvaluateRequest(policies=(Policy(id="P", rules=(rule,)),), calls=(call,), binding=True), ConditionCache()
-    )
+    return evaluate(EvaluateRequest(policies=(Policy(id="P", rules=(rule,)),), calls=(call,), binding=True))
 
 
 @pytest.mark.promise("policy.if_known")
@@ -233,7 +230,7 @@ def _contradicted(
         recorded=({"region": "EU"}, {"variance": recorded, "tool": "another"}),
     )
     policy = Policy(id="P", rules=(rule,), judges_records=judges)
-    return evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True), ConditionCache())
+    return evaluate(EvaluateRequest(policies=(policy,), calls=(call,), binding=True))
 
 
 @pytest.mark.promise("process.only_tightens")
@@ -241,8 +238,8 @@ def _contradicted(
 def test_a_further_policy_never_loosens_a_verdict(request: EvaluateRequest) -> None:
     """A process brings rules of its own; whatever the others find stands beside what they find."""
     own = Policy(id="process:general", rules=(_MILD, _MILD.model_copy(update={"id": "S", "action": "escalate"})))
-    without = evaluate(request, ConditionCache())
-    beside = evaluate(request.model_copy(update={"policies": (*request.policies, own)}), ConditionCache())
+    without = evaluate(request)
+    beside = evaluate(request.model_copy(update={"policies": (*request.policies, own)}))
 
     assert all(rule in beside.triggered_rules for rule in without.triggered_rules)
     assert beside.requires_approval >= without.requires_approval

@@ -7,7 +7,6 @@ from uuid import uuid4
 import pytest
 from hypothesis import given, strategies as st
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import RequestTooLarge
 from services.policy.core.prose import check_candidates
@@ -24,7 +23,7 @@ _DENY = TextRule(id="r1", type="deny", description="No profanity", keywords=("da
 
 def _verdict(*rules: TextRule, text: str | None, default: str = "allow", binding: bool = True) -> Verdict:
     policy = Policy(id="P", text_rules=rules, text_default=default)
-    return evaluate(EvaluateRequest(policies=(policy,), text=text, binding=binding), ConditionCache())
+    return evaluate(EvaluateRequest(policies=(policy,), text=text, binding=binding))
 
 
 def _found(*rules: TextRule, text: str, default: str = "allow") -> TextFinding:
@@ -262,9 +261,7 @@ LIMIT = Candidate(
 
 
 def _check(*candidates: Candidate, source: str = SOURCE, fields: tuple[str, ...] = ()) -> ProseAnswer:
-    return check_candidates(
-        ProseRequest(source=source, candidates=candidates, tools=TOOLS, fields=fields), ConditionCache()
-    )
+    return check_candidates(ProseRequest(source=source, candidates=candidates, tools=TOOLS, fields=fields))
 
 
 def _rule(condition: str, quote: str = LIMIT.quote, action: str = "block", level: str | None = None) -> Candidate:
@@ -378,7 +375,7 @@ def test_prose_is_cut_into_sentences(source: str, expected: list[str]) -> None:
 def test_more_prose_than_the_others_can_wait_for_is_refused(request_: ProseRequest, field: str) -> None:
     """The source, the candidates, and what they are compared with."""
     with pytest.raises(RequestTooLarge) as caught:
-        check_candidates(request_, ConditionCache())
+        check_candidates(request_)
 
     assert caught.value.field == field
 
@@ -398,4 +395,4 @@ _RULE = Rule(id="R", condition="amount > 5000", action="block")
 )
 def test_hostile_prose_is_checked_in_a_bounded_time(request_: ProseRequest) -> None:
     """Repetition is what makes searching dear; its own processor time counts, for the machine may be busy."""
-    assert soon(lambda: check_candidates(request_, ConditionCache()))
+    assert soon(lambda: check_candidates(request_))

@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.policy.core.allowances import decide_allowances
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import evaluate
 from services.policy.core.prepared import RequestTooLarge, prepare_policies
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool, ToolAllowance
@@ -40,7 +39,7 @@ def _verdict(
         confirmations=confirmations,
         binding=binding,
     )
-    return evaluate(request, ConditionCache())
+    return evaluate(request)
 
 
 def _refused(verdict: Verdict) -> list[tuple[str, str]]:
@@ -223,10 +222,8 @@ def test_deny_writes_leaves_reading_free(tool_class: ToolClass, passes: bool) ->
     call = CallContext(call_id="c", tool="get", tool_class=tool_class)
     policies = (Policy(id="P", tool_default="deny_writes"),)
 
-    assert evaluate(EvaluateRequest(policies=policies, calls=(call,)), ConditionCache()).passed is passes
-    assert not evaluate(
-        EvaluateRequest(policies=policies, calls=(CallContext(call_id="c", tool="get"),)), ConditionCache()
-    ).passed
+    assert evaluate(EvaluateRequest(policies=policies, calls=(call,))).passed is passes
+    assert not evaluate(EvaluateRequest(policies=policies, calls=(CallContext(call_id="c", tool="get"),))).passed
 
 
 @pytest.mark.promise("policy.errors")
@@ -272,17 +269,17 @@ def test_a_further_policy_about_tools_never_makes_a_pass(request: EvaluateReques
     """Policies are judged each for itself: what another allows opens nothing."""
     tighter = request.model_copy(update={"policies": (*request.policies, further)})
 
-    assert evaluate(request, ConditionCache()).passed or not evaluate(tighter, ConditionCache()).passed
+    assert evaluate(request).passed or not evaluate(tighter).passed
 
 
 @pytest.mark.promise("policy.tool_rules")
 @given(plans)
 def test_a_plan_without_its_refused_calls_has_no_refused_call(request: EvaluateRequest) -> None:
     """So whoever plans again, without them, comes to an end."""
-    refused = {refusal.call_id for refusal in evaluate(request, ConditionCache()).refusals}
+    refused = {refusal.call_id for refusal in evaluate(request).refusals}
     kept = tuple(call for call in request.calls if call.call_id not in refused)
 
-    assert not evaluate(request.model_copy(update={"calls": kept}), ConditionCache()).refusals
+    assert not evaluate(request.model_copy(update={"calls": kept})).refusals
 
 
 @pytest.mark.promise("policy.bounds")
@@ -302,7 +299,7 @@ _FAILED = PastCall(tool="get", outcome=CallOutcome.FAILED)
 
 
 def _asked(request: AllowanceRequest) -> Allowances:
-    return decide_allowances(request, prepare_policies(request.policies, ConditionCache()))
+    return decide_allowances(request, prepare_policies(request.policies))
 
 
 _UNMENTIONED = ToolAllowance(tool="")
@@ -439,8 +436,7 @@ def test_an_allowance_decides_as_a_verdict_on_a_call_does(request: EvaluateReque
     allowance = next(iter(asked.tools), ToolAllowance(tool=tool))
     call = CallContext(call_id="c", tool=tool, tool_class=ToolClass.READ)
     verdict = evaluate(
-        request.model_copy(update={"calls": (call,), "history": (*request.history, *made), "binding": True}),
-        ConditionCache(),
+        request.model_copy(update={"calls": (call,), "history": (*request.history, *made), "binding": True})
     )
 
     if not allowance.ask:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from time import process_time
 from typing import NamedTuple
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
 from services.policy.core.prepared import prepare_policies
 from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
@@ -98,7 +97,7 @@ def _figures(found: Engines) -> PolicyFigures:
 
 def _different_ms() -> float:
     request = different_rules(_DIFFERENT_RULES)
-    prepared, spent = prepare_policies(request.policies, ConditionCache()), list[float]()
+    prepared, spent = prepare_policies(request.policies), list[float]()
     for _ in range(_DIFFERENT_ROUNDS):
         began = process_time()
         decide(request, prepared)

@@ -1,6 +1,5 @@
 """A verdict over few rules and over many, each rule naming its tool, as many of them for each tool."""
 
-from services.policy.core.conditions import ConditionCache
 from services.policy.core.evaluate import decide
 from services.policy.core.prepared import ReadyPolicies, prepare_policies
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
@@ -25,7 +24,7 @@ _REQUEST = EvaluateRequest(policies=(), calls=(_CALL,), plan_hash="plan", bindin
 
 def _prepare(rules: int) -> ReadyPolicies:
     policy = Policy(id="scale", version="1", rules=tuple(map(_rule, range(rules))))
-    return prepare_policies((policy,), ConditionCache())
+    return prepare_policies((policy,))
 
 
 def _rule(number: int) -> Rule:
