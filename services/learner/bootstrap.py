@@ -55,7 +55,7 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
         group.create_task(server.serve())
         sharing = group.create_task(keep_adjusting_share(learner, every))
         consuming = group.create_task(keep_learning(learner, outcomes, every, stop))
-        remembering = group.create_task(memory.run(learner, stop))
+        remembering = group.create_task(memory.run(learner, every, stop))
         filing = group.create_task(files.run())
         await stop.wait()
         log.info("stopping", partitions=len(learner.partitions))

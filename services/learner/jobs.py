@@ -18,12 +18,12 @@ from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import report_importer, report_rows
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import TASKS_AT_ONCE, FactWorker, ModelFacts, TenantBudgets
-from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
+from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.memory.rememberer import Rememberer
 from services.learner.core.training import Seeder
 from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due_work, keep_following, keep_seeding
-from services.learner.ports.outcomes import TrainingBucket
+from services.learner.ports.outcomes import Outcomes, TrainingBucket
 from services.learner.settings import LearnerSettings, MemorySettings
 from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.model_price import highest_prices
@@ -50,17 +50,17 @@ class MemoryJobs:
 
     rememberer: Rememberer
     follower: OutcomeFollower
-    news: OutcomeNews
+    outcomes: Outcomes
     forgetter: ForgetRequestWorker
     worker: FactWorker | None = None
     close: Callable[[], Awaitable[None]] | None = None
 
-    async def run(self, learner: Learner, stop: asyncio.Event) -> None:
+    async def run(self, learner: Learner, every_seconds: float, stop: asyncio.Event) -> None:
         """Runs until ``stop`` is set. A model call in progress is then abandoned, and its task searched again later."""
         async with asyncio.TaskGroup() as group:
             finding = group.create_task(self._find_facts(stop))
             group.create_task(keep_doing_due_work(self.forgetter.carry_out_waiting, 1, stop))
-            group.create_task(keep_following(self.follower, self.news, learner, stop))
+            group.create_task(keep_following(self.follower, self.outcomes, learner, every_seconds, stop))
             await stop.wait()
             finding.cancel()
 
@@ -89,11 +89,11 @@ def build_memory_jobs(
 ) -> MemoryJobs:
     wants_facts = settings.learn_knowledge == "on"
     rememberer = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts)
-    news, outcomes = learner.add_listener(), RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
-    follower = OutcomeFollower(outcomes, rememberer.apply, lambda: learner.partitions, news.drain_partitions)
+    outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
+    follower = OutcomeFollower(outcomes, rememberer.apply, lambda: learner.partitions)
     forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.open_session_archive()))
     if not wants_facts:
-        return MemoryJobs(rememberer, follower, news, forgetter)
+        return MemoryJobs(rememberer, follower, outcomes, forgetter)
 
     model = LazyModel(lambda: _build_model(settings))
     prices = read_prices()
@@ -101,7 +101,7 @@ def build_memory_jobs(
     finder = ModelFacts(counted_model, prices.get(settings.haiku_model) or highest_prices(prices.values()))
     budgets = TenantBudgets(RedisSpend(redis), RedisTenantRecords(redis))
     worker = FactWorker(RedisFactRepository(redis), finder, budgets)
-    return MemoryJobs(rememberer, follower, news, forgetter, worker, model.close)
+    return MemoryJobs(rememberer, follower, outcomes, forgetter, worker, model.close)
 
 
 def _build_model(settings: MemorySettings) -> ClosableModel:

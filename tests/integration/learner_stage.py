@@ -11,9 +11,10 @@ import httpx
 from redis.asyncio import Redis
 
 from cli.stack.plan import free_ports
-from services.learner.core.memory.lesson import lesson_of
+from shared.contracts.digest import case_of
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
+from shared.domain.bandit import reward_units
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import TREND_POINTS_KEPT, parse_trend
 from shared.domain.partition import PARTITIONS
@@ -74,15 +75,15 @@ def expected_arms(outcomes: Iterable[TaskOutcome]) -> dict[str, int]:
     for outcome in outcomes:
         fields = keys.arm_fields(outcome.process_type, outcome.strategy)
         arms[fields.n] += 1
-        arms[fields.units] += lesson_of(outcome).reward_units
+        arms[fields.units] += reward_units(outcome.quality)
     return dict(arms)
 
 
 def expected_counts(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
     """The counts that counting each outcome once gives."""
-    lessons = [lesson_of(outcome) for outcome in outcomes]
-    kinds = Counter(lesson.case.outcome.value for lesson in lessons)
-    return {"events": len(lessons), "quality_units": sum(lesson.reward_units for lesson in lessons), **kinds}
+    kinds = Counter(case_of(outcome).outcome.value for outcome in outcomes)
+    units = sum(reward_units(outcome.quality) for outcome in outcomes)
+    return {"events": len(outcomes), "quality_units": units, **kinds}
 
 
 def expected_days(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:

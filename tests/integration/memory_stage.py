@@ -60,10 +60,11 @@ class MemoryStage:
 
     def a_follower(self, name: str, held: Collection[int] = range(PARTITIONS)) -> OutcomeFollower:
         outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING)
-        return OutcomeFollower(outcomes, self.rememberer.apply, lambda: held, lambda: held)
+        return OutcomeFollower(outcomes, self.rememberer.apply, lambda: held)
 
     async def remembers(self) -> None:
         """Until every outcome is remembered."""
+        self.follower.expect_outcomes_in(range(PARTITIONS))
         while await self.follower.run_once():
             pass
 

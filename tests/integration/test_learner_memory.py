@@ -79,7 +79,7 @@ async def test_each_outcome_is_remembered_once_whoever_dies_when(redis: Redis) -
     stage = MemoryStage(redis)
     outcomes = [an_outcome_of(_TEXT, number, session=f"s{number % 3}") for number in range(6)]
     streams = RedisOutcomes(redis, "dying", LEASE, REMEMBERING)
-    dying = OutcomeFollower(streams, Rememberer(Forgetful(redis), wants_facts=True).apply, _everywhere, _everywhere)
+    dying = OutcomeFollower(streams, Rememberer(Forgetful(redis), wants_facts=True).apply, _everywhere)
     for some in (outcomes[:3], outcomes[3:]):
         await leave(redis, some)
         with pytest.raises(StoreUnavailable):

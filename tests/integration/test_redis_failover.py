@@ -225,7 +225,7 @@ async def test_whoever_reads_outcomes_beside_the_learner_gets_them_again_too(
     await pair.catch_up()
     consumer = FailsOverOnceApplied(failover)
     outcomes = RedisOutcomes(client, "one", 5.0, REMEMBERING)
-    follower = OutcomeFollower(outcomes, consumer.apply, lambda: range(PARTITIONS), lambda: ())
+    follower = OutcomeFollower(outcomes, consumer.apply, lambda: range(PARTITIONS))
     while await follower.run_once():
         pass
     first, again = consumer.taken

@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from services.learner.core.memory.follower import OutcomeNews
 from services.learner.core.memory.lesson import lesson_in
 from services.learner.ports.outcomes import AbandonedOutcome, Delivery, Lesson, LessonRefused, Lessons, Outcomes, Roster
 from shared.domain import span_names as names
@@ -42,8 +41,6 @@ class Learner:
         self._share: frozenset[int] = frozenset()
         self._others: set[int] = set()  # of its share, what another still reads
         self._expected: set[int] = set()
-        self._listeners: list[OutcomeNews] = []
-        self._announced: set[int] = set()  # told already of what the next run takes there
         self._run_lock = asyncio.Lock()
         self.counts = LearnedCounts()
         self.shared = asyncio.Event()  # set once it knows what it should read
@@ -55,21 +52,7 @@ class Learner:
 
     def expect_outcomes_in(self, partitions: Collection[int]) -> None:
         """Reads these partitions in the next run."""
-        expected_partitions = self._share.intersection(partitions)
-        self._expected |= expected_partitions
-        self._announced |= expected_partitions
-        self._tell_listeners(expected_partitions)
-
-    def add_listener(self) -> OutcomeNews:
-        """Returns an object that collects the partitions in which this learner expects or takes outcomes
-        from now on.
-        """
-        self._listeners.append(OutcomeNews())
-        return self._listeners[-1]
-
-    def _tell_listeners(self, partitions: Collection[int]) -> None:
-        for listener in self._listeners:
-            listener.add_partitions(partitions)
+        self._expected |= self._share.intersection(partitions)
 
     async def update_share(self) -> None:
         """Takes or releases partitions, so that each living learner has its share."""
@@ -92,30 +75,24 @@ class Learner:
         async with self._run_lock:
             partitions, self._expected = sorted(self._expected), set()
             step = min(_MOST_LANES, -(-len(partitions) // _PARTITIONS_A_LANE))
-            async with asyncio.TaskGroup() as group:
-                lanes = [group.create_task(self._run_partitions(partitions[start::step])) for start in range(step)]
-            results = [lane.result() for lane in lanes]
+            lanes = (self._run_partitions(partitions[start::step]) for start in range(step))
+            results = await asyncio.gather(*lanes, return_exceptions=True)  # the failure of one stops no other
             for failure in results:
-                if isinstance(failure, StoreUnavailable):
+                if isinstance(failure, BaseException):
                     raise failure
-            return sum(step for step in results if isinstance(step, int))
+            return sum(count for count in results if isinstance(count, int))
 
-    async def _run_partitions(self, partitions: Sequence[int]) -> int | StoreUnavailable:
-        """Handles some partitions; returns how many outcomes there were, or the store's failure.
-
-        A failure is returned, not raised, so that other lanes continue.
-        """
+    async def _run_partitions(self, partitions: Sequence[int]) -> int:
+        """Handles some partitions; returns how many outcomes there were. Raises ``StoreUnavailable``."""
         try:
             outcomes = await self._outcomes.claim(partitions)
             self._others.update(outcomes.partitions_lost)
-            self._tell_listeners({delivery.partition for delivery in outcomes.deliveries} - self._announced)
-            self._announced.difference_update(partitions)
             self._expected.update(outcomes.partitions_with_more)
             if outcomes.deliveries:
                 self._expected.update(await self._learn(outcomes.deliveries))
-        except StoreUnavailable as error:
+        except StoreUnavailable:
             self._expected.update(partitions)
-            return error
+            raise
         return len(outcomes.deliveries)
 
     async def _learn(self, deliveries: Sequence[Delivery]) -> Collection[int]:

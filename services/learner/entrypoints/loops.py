@@ -1,16 +1,17 @@
 """The learner's loops. Learning has priority over remembering and seeding; a failing store is waited for."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Protocol
 
 import structlog
 from pydantic import JsonValue
 
 from services.learner.core.learner import Learner
-from services.learner.core.memory.follower import OutcomeFollower, OutcomeNews
+from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.rememberer import MemoryContended
 from services.learner.core.training import Seeder, SeedResult
 from services.learner.ports.outcomes import BucketUnavailable, Outcomes
@@ -34,25 +35,43 @@ async def keep_adjusting_share(learner: Learner, every_seconds: float) -> None:
     await _run_for_ever(adjust_share_once)
 
 
+class OutcomeReader(Protocol):
+    """Reads the outcomes of some partitions in runs, of which each looks only where outcomes are expected."""
+
+    @property
+    def partitions(self) -> Collection[int]: ...
+
+    def expect_outcomes_in(self, partitions: Collection[int]) -> None: ...
+
+
+class NewsWatch:
+    """Tells a reader where there are new outcomes. ``seconds``: how long it waits for them at most."""
+
+    def __init__(self, reader: OutcomeReader, outcomes: Outcomes, seconds: float) -> None:
+        self._reader, self._outcomes, self._seconds = reader, outcomes, min(_NEWS_SECONDS, seconds)
+        self._clock = asyncio.get_running_loop().time
+        self._swept = self._clock()
+
+    async def wait(self) -> None:
+        """Waits until outcomes are expected somewhere, or the time is over; now and then they are everywhere."""
+        partitions = self._reader.partitions
+        if self._clock() > self._swept + SWEEP_SECONDS:
+            self._swept = self._clock()
+            self._reader.expect_outcomes_in(partitions)
+        elif not partitions:
+            await asyncio.sleep(self._seconds)
+        elif news := await self._outcomes.await_new(partitions, self._seconds):
+            await asyncio.sleep(_GATHER_SECONDS)
+            self._reader.expect_outcomes_in(news)
+
+
 async def keep_learning(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
     """Learns until ``stop`` is set; outcomes in progress are finished first."""
-    patience = min(_NEWS_SECONDS, every_seconds)
-    clock = asyncio.get_running_loop().time
-    swept = clock()
+    watch = NewsWatch(learner, outcomes, every_seconds)
 
     async def learn_once() -> None:
-        nonlocal swept
-        if await learner.run_once():
-            return
-        if clock() > swept + SWEEP_SECONDS:
-            swept = clock()
-            learner.expect_outcomes_in(learner.partitions)
-        elif learner.partitions:
-            if news := await outcomes.await_new(learner.partitions, patience):
-                await asyncio.sleep(_GATHER_SECONDS)
-                learner.expect_outcomes_in(news)
-        else:
-            await asyncio.sleep(patience)
+        if not await learner.run_once():
+            await watch.wait()
 
     await _run_for_ever(learn_once, stop)
 
@@ -66,28 +85,24 @@ async def _run_for_ever(step: Callable[[], Awaitable[None]], stop: asyncio.Event
             await asyncio.sleep(_RETRY_SECONDS)
 
 
-_NEWS_CHECK_SECONDS = 0.5  # between two looks at what the learner holds, should it tell nothing
 _DUE_CHECK_SECONDS = 1.0  # at what is due in the store
 _BUSY_LEARNER_SECONDS = 0.1
 
 
-async def keep_following(follower: OutcomeFollower, news: OutcomeNews, learner: Learner, stop: asyncio.Event) -> None:
+async def keep_following(
+    follower: OutcomeFollower, outcomes: Outcomes, learner: Learner, every_seconds: float, stop: asyncio.Event
+) -> None:
     """Runs the follower after the learner, rarely while that is busy, until ``stop`` is set; then releases its
     partitions.
     """
     learned_count = -1
-    clock = asyncio.get_running_loop().time
-    swept = clock()
+    watch = NewsWatch(follower, outcomes, every_seconds)
 
     async def follow_once() -> None:
-        nonlocal learned_count, swept
-        if clock() > swept + SWEEP_SECONDS:
-            swept = clock()
-            follower.expect_outcomes_everywhere()
+        nonlocal learned_count
         count_before, learned_count = learned_count, learner.counts.learned
         if not await follower.run_once():
-            if not stop.is_set():  # until the learner says where to look, so that both read in one round trip
-                await _wait_for_event(news.some, _NEWS_CHECK_SECONDS)
+            await watch.wait()
         elif learner.counts.learned != count_before:
             await _wait_for_event(stop, _BUSY_LEARNER_SECONDS)
 

@@ -97,15 +97,6 @@ class Lesson(NamedTuple):
     case_json: str
     pull: StrategyUse | None
 
-    @property
-    def reward_units(self) -> int:
-        return int(self.counted_line.partition(" ")[0])
-
-    @property
-    def case(self) -> CaseEntry:
-        """The parsed case; ``case_json`` must not be empty."""
-        return CaseEntry.model_validate_json(self.case_json)
-
 
 class LessonRefused(NamedTuple):
     """Why one lesson cannot be stored, although the store answers."""

@@ -31,6 +31,7 @@ from services.learner.core.memory.facts import (
 from services.learner.core.memory.lesson import UnreadableOutcome, lesson_of, parse_outcome
 from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
 from services.learner.ports.outcomes import StrategyUse
+from shared.contracts.digest import case_of
 from shared.contracts.knowledge import KnownFact
 from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, reward_units, ucb1
 from shared.domain.cases import CaseOutcome
@@ -359,7 +360,7 @@ def test_a_case_has_what_the_seed_lists() -> None:
         worked=("get_expense",),
         failed=("approve_expense",),
     )
-    case = lesson_of(outcome).case
+    case = case_of(outcome)
     assert (case.summary, case.domain, case.tool_count) == (outcome.summary, "expense_approval", 3)
     assert case.keywords == ("approv", "expens", "claim", "sale", "depart")
     assert (case.outcome, case.quality, case.at) == (CaseOutcome.FAILURE, 0.4, outcome.ended_at)
@@ -368,9 +369,9 @@ def test_a_case_has_what_the_seed_lists() -> None:
 
 
 def test_a_lesson_stays_small_whatever_the_outcome_says() -> None:
-    case = lesson_of(
+    case = case_of(
         an_outcome(summary="long " * 1000, reason="why " * 1000, failed=tuple(f"tool{n}" for n in range(500)))
-    ).case
+    )
     assert len(case.summary) == 200
     assert len(case.failed) == 10
     assert len(case.failed[0]) == 200
@@ -380,8 +381,8 @@ def test_a_lesson_stays_small_whatever_the_outcome_says() -> None:
 def test_a_case_names_the_strategy_that_did_the_work_and_one_that_did_not_apply_is_not_charged() -> None:
     fell_back = {"strategy_fell_back": "the task's budget has no room for it"}
     told = an_outcome(strategy=Strategy.MOA, strategy_applied=False, details=fell_back)
-    assert lesson_of(told).case.strategy is Strategy.FSM
-    assert lesson_of(an_outcome(strategy=Strategy.MOA)).case.strategy is Strategy.MOA
+    assert case_of(told).strategy is Strategy.FSM
+    assert case_of(an_outcome(strategy=Strategy.MOA)).strategy is Strategy.MOA
     assert lesson_of(an_outcome()).pull == StrategyUse("expense_approval", Strategy.FSM)
     assert lesson_of(an_outcome(strategy_applied=False)).pull is None
 
@@ -391,14 +392,14 @@ def test_a_case_names_the_strategy_that_did_the_work_and_one_that_did_not_apply_
 def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: Formula) -> None:
     """By either formula; what is no part of a score is left out, whatever an event says."""
     said = {"formula": formula.value, "baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
-    case = lesson_of(an_outcome(details={"quality_parts": {**said, "note": "long", "Odd name": 0.1, "much": 7}})).case
+    case = case_of(an_outcome(details={"quality_parts": {**said, "note": "long", "Odd name": 0.1, "much": 7}}))
     assert case.formula == formula
     assert case.parts == {"baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
 
 
 @each_row("said", [None, "signals", [], {"formula": ["signals"]}, {"formula": "another"}])
 def test_a_quality_without_its_parts_is_kept_all_the_same(said: JsonValue) -> None:
-    case = lesson_of(an_outcome(details={"quality_parts": said})).case
+    case = case_of(an_outcome(details={"quality_parts": said}))
     assert (case.formula, case.parts, case.quality) == ("", {}, 0.9)
 
 
@@ -434,9 +435,9 @@ def test_an_outcome_that_cannot_be_read_is_refused_without_its_words_and_a_later
 def test_no_case_has_what_the_privacy_guard_marks_whoever_sent_the_event() -> None:
     """In the summary, its keywords, the reason and the names of tools."""
     card, secret = "4111 1111 1111 1111", "sk-live-abcdefghijklmnopqrstuvwx"
-    case = lesson_of(
+    case = case_of(
         an_outcome(summary=f"Charge card {card}", reason=f"refused {secret}", worked=(f"tool {secret}",))
-    ).case
+    )
     told = case.model_dump_json()
     assert (card in told, secret in told) == (False, False)
     assert "[card]" in case.summary
