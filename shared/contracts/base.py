@@ -9,13 +9,17 @@ from pydantic.fields import FieldInfo
 from typing_extensions import override
 
 
-class Contract(BaseModel):
-    """A frozen, versioned message. Readers ignore fields they do not know, so two services can be deployed apart.
+class FrozenModel(BaseModel):
+    """A frozen model that ignores fields it does not know.
 
     A validation error names fields, never their values: errors reach logs (I12).
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class Contract(FrozenModel):
+    """A versioned message. Readers ignore fields they do not know, so two services can be deployed apart."""
 
     v: int = 1
 

@@ -1,7 +1,7 @@
 """The short form of a task outcome that the learner's statistics need: a header and a case, packed with the outcome."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import islice
@@ -22,7 +22,7 @@ _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzin
 _FORMULAS = frozenset(Formula)
 _PART_NAME = re.compile(r"[a-z_]{1,30}")
 _MOST_PARTS = 20
-_LONGEST_SUMMARY = 200  # characters
+LONGEST_SUMMARY = 200  # characters
 _MOST_NOTES = 10  # entries each of what worked and what failed
 _LONGEST_NOTE = 200  # characters of one of them
 
@@ -72,14 +72,14 @@ def case_of(outcome: TaskOutcome) -> CaseEntry:
         case_id=outcome.event_id,
         session_id=outcome.session_id,
         task_id=outcome.task_id,
-        summary=summary[:_LONGEST_SUMMARY],
+        summary=summary[:LONGEST_SUMMARY],
         keywords=keywords(summary),
         outcome=judge_outcome(outcome.state, outcome.quality),
         quality=outcome.quality,
         formula=_read_formula_name(outcome),
         parts=_numeric_score_parts(outcome),
-        worked=_shorten_notes(_success_lines(outcome)),
-        failed=_shorten_notes(_failure_lines(outcome)),
+        worked=shorten_notes(_success_lines(outcome)),
+        failed=shorten_notes(_failure_lines(outcome)),
         tool_count=outcome.tool_calls,
         domain=outcome.process_type,
         strategy=_effective_strategy(outcome),
@@ -137,12 +137,14 @@ def _failure_lines(outcome: TaskOutcome) -> Iterator[str]:
     yield from outcome.failed
 
 
-def _shorten_notes(notes: Iterator[str]) -> tuple[str, ...]:
-    return tuple(map(_shorten_note, islice(notes, _MOST_NOTES)))
+def shorten_notes(notes: Iterable[str]) -> tuple[str, ...]:
+    """The first notes of a case on what worked or failed, each cut, and without protected values."""
+    return tuple(map(shorten_note, islice(notes, _MOST_NOTES)))
 
 
 @lru_cache(maxsize=4_096)  # the same few names of tools, over and over
-def _shorten_note(text: str) -> str:
+def shorten_note(text: str) -> str:
+    """A note of a case, cut, and without protected values."""
     return redact_text(text)[:_LONGEST_NOTE]
 
 

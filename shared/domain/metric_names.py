@@ -63,13 +63,6 @@ class Metric(NamedTuple):
     buckets: tuple[float, ...] = ()
     begins_with: tuple[tuple[str, ...], ...] = ()
 
-    @property
-    def sample_names(self) -> tuple[str, ...]:
-        """The names of its samples in queries."""
-        if self.kind is not MetricKind.HISTOGRAM:
-            return (self.name,)
-        return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))
-
 
 _QUEUE, _GATEWAY, _EXECUTOR, _LEARNER = (
     MetricScope.QUEUE,

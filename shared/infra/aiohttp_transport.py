@@ -60,7 +60,8 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         timeouts = request.extensions.get("timeout", _NO_TIMEOUTS)
         connect, pool, write, read = (timeouts.get(name) for name in ("connect", "pool", "write", "read"))
         timeout = aiohttp.ClientTimeout(connect=_sum_if_all_known(pool, connect), sock_connect=connect, sock_read=read)
-        session = self._session = self._session or self._open_session()
+        session, encoding = self._session or self._open_session(), request.headers.encoding
+        self._session = session
         for _ in range(2):  # so that the loop hears of kept connections which their servers have ended
             await asyncio.sleep(0)
         with _raise_httpx2_errors(request):
@@ -70,7 +71,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 response = await session.request(
                     request.method,
                     URL(str(request.url), encoded=True),
-                    headers=_headers_of(request),
+                    headers=[(name.decode(encoding), value.decode(encoding)) for name, value in request.headers.raw],
                     data=io.BytesIO(body) if len(body) > _MOST_BYTES_AT_ONCE else body or None,
                     allow_redirects=False,
                     timeout=timeout,
@@ -102,14 +103,6 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
             max_line_size=_MOST_HEAD_BYTES,
             skip_auto_headers=_SKIPPED_AUTO_HEADERS,
         )
-
-
-def _headers_of(request: httpx2.Request) -> list[tuple[str, str]]:
-    """The request's headers as given, without httpx2's look-up of each one's encoding."""
-    try:
-        return [(name.decode("ascii"), value.decode("ascii")) for name, value in request.headers.raw]
-    except UnicodeDecodeError:
-        return request.headers.multi_items()
 
 
 class _AnswerStream(httpx2.AsyncByteStream):

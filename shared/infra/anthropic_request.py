@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
 from enum import StrEnum
-from typing import NamedTuple, TypeAlias, cast, get_args
+from typing import TypeAlias, cast, get_args
 
 import structlog
 from pydantic import JsonValue
@@ -49,8 +49,7 @@ def encode_model_request(model: str, request: models.ModelRequest, without: Set[
         has_mark = has_cache_marks and not system
         encoded_tools = _encoded_tools(request.tools)
         if (is_strict, has_mark) not in encoded_tools:
-            texts = _encode_tools(request.tools, is_strict=is_strict, has_mark=has_mark)
-            encoded_tools[is_strict, has_mark] = _join_array(texts)
+            encoded_tools[is_strict, has_mark] = _encode_tools(request.tools, is_strict=is_strict, has_mark=has_mark)
         fields["tools"] = encoded_tools[is_strict, has_mark]
         fields["tool_choice"] = _encode({"type": "auto"})
     if system:
@@ -79,33 +78,22 @@ def _output_config(model: str, request: models.ModelRequest, without: Set[Featur
     return output
 
 
-class _ToolText(NamedTuple):
-    """A tool as JSON, and whether the API can enforce its schema (``strict``)."""
-
-    json: str
-    can_be_strict: bool
-
-
-def _encode_tools(tools: Sequence[models.ToolDefinition], *, is_strict: bool, has_mark: bool) -> list[str]:
-    texts: list[str] = []
+def _encode_tools(tools: Sequence[models.ToolDefinition], *, is_strict: bool, has_mark: bool) -> str:
+    """The tools as a JSON array; the first of those whose schema the API can enforce are ``strict``."""
+    entries: list[dict[str, object]] = []
     strict_left = _MAX_STRICT_TOOLS if is_strict else 0
     for tool in tools:
-        text, can_be_strict = _tool_text(tool)
-        if strict_left and can_be_strict:
-            text = f'{text[:-1]},"strict":true}}'
+        entry: dict[str, object] = {"name": tool.name, "description": tool.description}
+        entry["input_schema"] = dict(tool.input_schema)
+        if strict_left and tool.strict and _can_be_strict(tool.input_schema):
+            entry["strict"] = True
             strict_left -= 1
-        texts.append(text)
+        entries.append(entry)
     if has_mark:
-        texts[-1] = f"{texts[-1][:-1]},{_encode(_CACHE_MARK)[1:]}"
-    return texts
+        entries[-1] |= _CACHE_MARK
+    return _encode(entries)
 
 
-def _encode_tool(tool: models.ToolDefinition) -> _ToolText:
-    text = _encode({"name": tool.name, "description": tool.description, "input_schema": dict(tool.input_schema)})
-    return _ToolText(text, tool.strict and _can_be_strict(tool.input_schema))
-
-
-_tool_text = IdentityCache(_encode_tool, 8_192)  # the tools of a catalogue come with each request
 _encoded_tools = IdentityCache[Sequence[models.ToolDefinition], dict[tuple[bool, bool], str]](
     lambda _: {}, 32
 )  # all tools of a request as a JSON array, by whether they are strict and whether the last has a cache mark

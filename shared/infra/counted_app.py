@@ -37,7 +37,30 @@ class CountedApp:
             return await (await self._page.answer(Request(scope)))(scope, receive, send)
         if scope["path"] in PROBE_PATHS:
             return await self._app(scope, receive, send)
-        return await _TimedRequest(self._meter, self._counts, scope).run(self._app, receive, send)
+        return await self._count_request(scope, receive, send)
+
+    async def _count_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Times the request until its response ends; a stream until its first byte, since its client ends it."""
+        began, status, stream_began = perf_counter(), 500, 0.0
+
+        async def send_and_time(message: Message) -> None:
+            nonlocal status, stream_began
+            if message["type"] == "http.response.start":
+                status = int(message["status"])
+                if _is_stream(message):
+                    stream_began = perf_counter()
+                    self._meter.add(names.HTTP_STREAMS, 1)
+            await send(message)
+
+        self._counts.count_open(1)
+        try:
+            await self._app(scope, receive, send_and_time)
+        finally:
+            self._counts.count_open(-1)
+            if stream_began:
+                self._meter.add(names.HTTP_STREAMS, -1)
+            took = (stream_began or perf_counter()) - began
+            self._counts.count_answer(str(scope["method"]), route_of(scope), status, took)
 
 
 def count_requests(app: ASGIApp, service: str) -> CountedApp:
@@ -46,61 +69,20 @@ def count_requests(app: ASGIApp, service: str) -> CountedApp:
     return CountedApp(app, metrics, MetricsPage(metrics))
 
 
-class _TimedRequest:
-    """One request, timed until its response ends; a stream until its first byte, since its client ends it."""
-
-    def __init__(self, meter: Meter, counts: "AnswerCounts", scope: Scope) -> None:
-        self._meter, self._counts, self._scope = meter, counts, scope
-        self._began, self._took = perf_counter(), 0.0
-        self._status, self._streams = 500, False
-
-    async def run(self, app: ASGIApp, receive: Receive, send: Send) -> None:
-        self._counts.count_open(1)
-        try:
-            await app(self._scope, receive, self._timing_send(send))
-        finally:
-            self._counts.count_open(-1)
-            if self._streams:
-                self._meter.add(names.HTTP_STREAMS, -1)
-            self._count()
-
-    def _timing_send(self, send: Send) -> Callable[[Message], Awaitable[None]]:
-        async def send_and_time(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self._status = int(message["status"])
-                if _is_stream(message):
-                    self._streams, self._took = True, perf_counter() - self._began
-                    self._meter.add(names.HTTP_STREAMS, 1)
-            await send(message)
-
-        return send_and_time
-
-    def _count(self) -> None:
-        took = self._took or perf_counter() - self._began
-        self._counts.count_answer(str(self._scope["method"]), route_of(self._scope), self._status, took)
-
-
 class AnswerCounts:
-    """Counts responses by method, route and status, with a cached series for each."""
+    """Counts requests and responses, these by method, route and status."""
 
     def __init__(self, meter: Meter) -> None:
-        self.count_open = meter.recorder(names.HTTP_OPEN)
         self._meter = meter
-        self._series: dict[tuple[str, str, int], tuple[Callable[[float], None], Callable[[float], None]]] = {}
+
+    def count_open(self, change: int) -> None:
+        self._meter.add(names.HTTP_OPEN, change)
 
     def count_answer(self, method: str, route: str, status: int, took: float) -> None:
         """Counts one response. ``took``: seconds to its end, or to a stream's first byte."""
-        name = (method if method in KNOWN_METHODS else "OTHER", route, status)
-        count, observe = self._series.get(name) or self._add_series(*name)
-        count(1)
-        observe(took)
-
-    def _add_series(
-        self, method: str, route: str, status: int
-    ) -> tuple[Callable[[float], None], Callable[[float], None]]:
-        count = self._meter.recorder(names.HTTP_REQUESTS, route=route, method=method, code=str(status))
-        recorders = self._series[method, route, status] = count, self._meter.recorder(names.HTTP_SECONDS, route=route)
-        return recorders
+        known_method = method if method in KNOWN_METHODS else "OTHER"
+        self._meter.add(names.HTTP_REQUESTS, route=route, method=known_method, code=str(status))
+        self._meter.observe(names.HTTP_SECONDS, took, route=route)
 
 
 def route_of(scope: Scope) -> str:

@@ -191,11 +191,10 @@ class Scripts:
         parts = [len(keys), *keys, *arguments]
 
         async def evaluate(is_repeated: bool) -> Reply:
-            text = script_source(name, is_repeated=is_repeated)
-            try:
-                return cast(Reply, await self._send_words("EVALSHA", script_digest(text), *parts))
-            except NoScriptError:  # the server was restarted, or its scripts were flushed
-                return cast(Reply, await self._send_words("EVAL", text, *parts))
+            (reply,) = await self._evaluate([(name, parts)], is_repeated)
+            if isinstance(reply, ResponseError):
+                raise reply
+            return reply
 
         return await self._retry(evaluate)
 
@@ -229,46 +228,38 @@ class Scripts:
     ) -> "list[Reply | ResponseError]":
         """Runs several scripts in one round trip; returns each one's reply or error."""
         rows = [(name, list[Argument]([len(keys), *keys, *arguments])) for name, keys, arguments in calls]
-
-        async def evaluate(is_repeated: bool) -> "list[Reply | ResponseError]":
-            texts = {name: script_source(name, is_repeated=is_repeated) for name, _ in rows}
-            replies = await self._send_commands([["EVALSHA", script_digest(texts[name]), *row] for name, row in rows])
-            unloaded = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
-            commands = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in unloaded]
-            for place, reply in zip(unloaded, await self._send_commands(commands) if unloaded else [], strict=True):
-                replies[place] = reply
-            return replies
-
-        return await self._retry(evaluate) if rows else []
+        return await self._retry(lambda is_repeated: self._evaluate(rows, is_repeated)) if rows else []
 
     async def execute(self, *words: Argument) -> object:
         """The reply to one plain command, which must be safe to repeat. Raises ``StoreUnavailable``."""
-
-        async def execute(_: bool) -> object:
-            return await self._send_words(*words)
-
-        return await self._retry(execute)
+        (reply,) = await self.execute_many(words)
+        return reply
 
     async def execute_many(self, *rows: Command) -> list[object]:
         """The replies to plain commands sent in one round trip, which must be safe to repeat."""
 
         async def execute(_: bool) -> list[object]:
-            replies = await self._send_commands(rows)
+            replies = await self._trip.execute(self._redis, rows)
             for reply in replies:
                 if isinstance(reply, Exception):
                     raise reply
-            return cast("list[object]", replies)
+            return replies
 
         return await self._retry(execute)
 
-    async def _send_words(self, *words: Argument) -> object:
-        (reply,) = await self._trip.execute(self._redis, [words])
-        if isinstance(reply, Exception):
-            raise reply
-        return reply
-
-    async def _send_commands(self, rows: Sequence[Command]) -> "list[Reply | ResponseError]":
-        return cast("list[Reply | ResponseError]", await self._trip.execute(self._redis, rows))
+    async def _evaluate(
+        self, rows: Sequence[tuple[str, list[Argument]]], is_repeated: bool
+    ) -> "list[Reply | ResponseError]":
+        """Runs scripts, each with the number of its keys, its keys and arguments, in one round trip."""
+        texts = {name: script_source(name, is_repeated=is_repeated) for name, _ in rows}
+        commands = [["EVALSHA", script_digest(texts[name]), *row] for name, row in rows]
+        replies = await self._trip.execute(self._redis, commands)
+        unloaded = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        if unloaded:  # the server was restarted, or its scripts were flushed
+            commands = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in unloaded]
+            for place, reply in zip(unloaded, await self._trip.execute(self._redis, commands), strict=True):
+                replies[place] = reply
+        return cast("list[Reply | ResponseError]", replies)
 
     async def _send_confirmed(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
         rows: list[Command] = [words, ["WAIT", replicas, CONFIRM_MS]]

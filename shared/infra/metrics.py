@@ -1,7 +1,7 @@
 """The Prometheus metrics of one process, and the page ``/metrics``, which reads some gauges at each scrape."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 import structlog
@@ -14,7 +14,6 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from typing_extensions import override
 
 from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER_SERIES, Metric, MetricKind
 from shared.domain.version import VERSION
@@ -55,14 +54,6 @@ class Metrics(Meter):
         if type(series) is Gauge:
             series.set(value)
 
-    @override
-    def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
-        """A function that records to one series, looked up once. Not for a metric that is cleared."""
-        series = self._find_series(metric, labels)
-        if isinstance(series, Histogram):
-            return series.observe
-        return _ignore_value if series is None else series.inc
-
     def clear(self, metric: Metric) -> None:
         """Makes the metric unknown until it is set again: without samples, or NaN for a gauge without labels."""
         collector = self._collectors.get(metric.name)
@@ -89,10 +80,6 @@ class Metrics(Meter):
                 return collector.labels(*(OTHER_SERIES,) * len(values))
             series = series_by_values[values] = collector.labels(*values)
         return series
-
-
-def _ignore_value(_: float) -> None:
-    pass
 
 
 def _make_collector(metric: Metric, registry: CollectorRegistry) -> _Collector:

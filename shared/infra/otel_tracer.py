@@ -5,7 +5,7 @@ The current span is in our own context variable, so that no library adds spans t
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -13,8 +13,7 @@ from functools import lru_cache
 from opentelemetry import trace as otel
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+from opentelemetry.sdk.trace import TracerProvider
 from structlog.contextvars import bound_contextvars
 from typing_extensions import override
 
@@ -129,20 +128,17 @@ def _read_parent(traceparent: str | None) -> otel.Span:
 _TIMEOUT_SECONDS = 5.0  # for a batch, its repetitions among them
 
 
-class OtlpSpans(SpanExporter):
-    """Exports spans with the SDK's OTLP exporter, and shuts it down once, although both the SDK and we ask for it."""
+class OtlpSpans(OTLPSpanExporter):
+    """The SDK's OTLP exporter, which is shut down once, although both the SDK and we ask for it."""
+
+    _has_ended = False
 
     def __init__(self, endpoint: str) -> None:
-        self._exporter = OTLPSpanExporter(endpoint=endpoint, timeout=_TIMEOUT_SECONDS)
-        self._has_ended = False
-
-    @override
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        return self._exporter.export(spans)
+        super().__init__(endpoint=endpoint, timeout=_TIMEOUT_SECONDS)
 
     @override
     def shutdown(self) -> None:
         """Ends the exporter. Spans that it has not sent by now are lost."""
         if not self._has_ended:
             self._has_ended = True
-            self._exporter.shutdown()  # type: ignore[no-untyped-call]  # it has no types
+            super().shutdown()  # type: ignore[no-untyped-call]  # it has no types

@@ -1,9 +1,8 @@
 """The port by which code records metrics."""
 
-from collections.abc import Callable
 from typing import Protocol
 
-from shared.domain.metric_names import Metric, MetricKind
+from shared.domain.metric_names import Metric
 
 
 class Meter(Protocol):
@@ -17,12 +16,6 @@ class Meter(Protocol):
 
     def set_gauge(self, metric: Metric, value: float, **labels: str) -> None:
         """Sets a gauge."""
-
-    def recorder(self, metric: Metric, **labels: str) -> Callable[[float], None]:
-        """A function that records to one series: ``observe`` of a histogram, else ``add``."""
-        if metric.kind is MetricKind.HISTOGRAM:
-            return lambda value: self.observe(metric, value, **labels)
-        return lambda value: self.add(metric, value, **labels)
 
 
 class NoMeter(Meter):

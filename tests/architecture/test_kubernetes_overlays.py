@@ -17,6 +17,7 @@ from tests.deployment.agreement import longest_stop
 from tests.deployment.kustomize import BASE, LOCAL, PRODUCTION, Document, built
 from tests.deployment.manifests import config_maps, environment, name_of, of_kind, pods, spec_of, workloads
 from tests.each_row import each_row
+from tests.observability.queries import sample_names
 
 _ALB = "alb.ingress.kubernetes.io/"
 
@@ -134,7 +135,7 @@ def test_executors_scale_on_metrics_that_exist_and_before_they_are_full() -> Non
     (scaler,) = of_kind(built(PRODUCTION), "ScaledObject")
     (trigger,) = [one for one in _triggers_of(scaler) if one["type"] == "prometheus"]
     told = cast(dict[str, str], trigger["metadata"])
-    known = {series for metric in metric_names.METRICS for series in metric.sample_names}
+    known = {series for metric in metric_names.METRICS for series in sample_names(metric)}
     named = {word for word in told["query"].replace("(", " ").replace(")", " ").split() if word.startswith("purple_")}
 
     parse(told["query"])

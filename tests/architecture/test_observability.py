@@ -19,7 +19,15 @@ from shared.domain.metric_names import BUILD, METRICS, Metric, MetricKind
 from tests.deployment.dockerfile import ROOT, images
 from tests.each_row import each_row
 from tests.observability.metrics_page import PAGE, main
-from tests.observability.queries import grouped_by, is_of_the_process, labels_of, metric_of, parsed, selected
+from tests.observability.queries import (
+    grouped_by,
+    is_of_the_process,
+    labels_of,
+    metric_of,
+    parsed,
+    sample_names,
+    selected,
+)
 from tests.observability.rule_files import (
     DASHBOARDS,
     FOLDER,
@@ -139,7 +147,7 @@ def test_names_and_labels_follow_prometheus_and_name_nobody() -> None:
 def test_every_metric_is_used_by_a_rule_or_shown_on_a_dashboard() -> None:
     """What nobody looks at need not be counted."""
     used = {one.metric for query in QUERIES for one in selected(query.expression)}
-    unused = [metric.name for metric in METRICS if not used.intersection(metric.sample_names)]
+    unused = [metric.name for metric in METRICS if not used.intersection(sample_names(metric))]
 
     assert unused == []
 

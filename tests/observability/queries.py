@@ -6,10 +6,19 @@ from typing import NamedTuple
 
 import promql_parser
 
-from shared.domain.metric_names import METRICS, Metric
+from shared.domain.metric_names import METRICS, Metric, MetricKind
 
 EVERYWHERE = frozenset({"instance", "job"})  # Prometheus adds them
-_OWN = {series: metric for metric in METRICS for series in metric.sample_names}
+
+
+def sample_names(metric: Metric) -> tuple[str, ...]:
+    """The names of a metric's samples in queries."""
+    if metric.kind is not MetricKind.HISTOGRAM:
+        return (metric.name,)
+    return tuple(f"{metric.name}_{part}" for part in ("bucket", "sum", "count"))
+
+
+_OWN = {series: metric for metric in METRICS for series in sample_names(metric)}
 _PLACEHOLDERS = {"$__rate_interval": "5m", "$__range": "1h"}  # Grafana's, before it asks
 _PROCESS = re.compile(r"(process|python)_[a-z_]+")
 

@@ -21,10 +21,11 @@ from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import lesson_of
 from services.learner.ports.files import StoredVersions
 from services.learner.ports.memory import FactChange, FactTodo, MemoryChange
+from shared.contracts.digest import case_of
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome import TaskOutcome
-from shared.domain.bandit import Arm
+from shared.domain.bandit import Arm, reward_units
 from shared.domain.cases import CASES_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
@@ -60,13 +61,13 @@ class MemoryStage(Stage):
     @override
     async def learns(self, outcomes: Sequence[TaskOutcome]) -> None:
         for outcome in outcomes:
-            lesson = lesson_of(outcome)
             kind = (outcome.tenant, outcome.process_type)
             arms = dict(self._memory.arms.get(kind, {}))
             arm = arms.get(outcome.strategy, Arm())
-            arms[outcome.strategy] = Arm(arm.n + 1, arm.units + lesson.reward_units)
+            arms[outcome.strategy] = Arm(arm.n + 1, arm.units + reward_units(outcome.quality))
             self._memory.arms[kind] = arms
-            self._memory.cases[outcome.tenant] = (lesson.case, *self._memory.cases.get(outcome.tenant, ()))[:CASES_KEPT]
+            cases = (case_of(outcome), *self._memory.cases.get(outcome.tenant, ()))
+            self._memory.cases[outcome.tenant] = cases[:CASES_KEPT]
 
     @override
     async def breaks(self) -> None:
@@ -114,7 +115,7 @@ async def test_arms_are_those_of_the_process_type_and_cases_all_newest_first(sta
     await stage.learns(outcomes)
     found = await stage.learned.recall("acme", "expense_approval")
     assert found.arms == {Strategy.FSM: Arm(2, 15_000), Strategy.MOA: Arm(1, 2_500)}
-    assert found.cases == tuple(lesson_of(outcome).case for outcome in reversed(outcomes))
+    assert found.cases == tuple(case_of(outcome) for outcome in reversed(outcomes))
 
 
 @pytest.mark.promise("I10.learned_by_tenant")

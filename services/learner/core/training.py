@@ -7,10 +7,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BeforeValidator, Field, JsonValue, ValidationError
 
 from services.learner.ports import outcomes
-from shared.contracts.base import first_fault
+from shared.contracts.base import FrozenModel, first_fault
+from shared.contracts.digest import LONGEST_SUMMARY, shorten_note, shorten_notes
 from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CASES_KEPT, CaseOutcome, judge_outcome
 from shared.domain.exact_json import digest
@@ -39,11 +40,7 @@ class BadRow(NamedTuple):
 Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else str(value))]  # of any JSON value
 
 
-class _RowModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
-
-
-class Metadata(_RowModel):
+class Metadata(FrozenModel):
     """A training row's metadata. ``overall_score``: out of 1 or 100, see ``TrainingRows.scale``."""
 
     overall_score: float = Field(ge=0, le=_BEST_SCORE, allow_inf_nan=False)
@@ -54,7 +51,7 @@ class Metadata(_RowModel):
     tool_count: int | None = Field(default=None, ge=0)
 
 
-class TrainingMessage(_RowModel):
+class TrainingMessage(FrozenModel):
     """A message of a training row. ``content``: a text, or blocks as in the Messages API."""
 
     role: str
@@ -73,7 +70,7 @@ class TrainingMessage(_RowModel):
         return tuple(str(block.get("name")) for block in blocks if block.get("type") == "tool_use")
 
 
-class TrainingRow(_RowModel):
+class TrainingRow(FrozenModel):
     messages: tuple[TrainingMessage, ...]
     metadata: Metadata
 
@@ -281,9 +278,6 @@ class Seeder:
         return SeedResult(source, len(cases), bad_rows, sum(bool(row.case and row.case.case_id in ids) for row in log))
 
 
-_LONGEST_SUMMARY = 200  # characters
-_LONGEST_NOTE = 200
-_MOST_NOTES = 10
 _ID_CHARACTERS = 16
 _UNKNOWN = "general"
 
@@ -300,18 +294,14 @@ def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseE
         case_id=f"training-{digest([metadata.task_id, row.request, metadata.training_type.value])[:_ID_CHARACTERS]}",
         session_id=f"training:{source}",
         task_id=metadata.task_id,
-        summary=summary[:_LONGEST_SUMMARY],
+        summary=summary[:LONGEST_SUMMARY],
         keywords=keywords(summary),
         outcome=CaseOutcome.FAILURE if has_failed else judge_outcome(TaskState.COMPLETED, quality),
         quality=quality,
-        worked=() if has_failed else tuple(dict.fromkeys(map(_redact_note, row.tools)))[:_MOST_NOTES],
-        failed=(_redact_note(metadata.failure_cause),) if metadata.failure_cause.strip() else (),
+        worked=() if has_failed else shorten_notes(dict.fromkeys(row.tools)),
+        failed=shorten_notes([metadata.failure_cause] if metadata.failure_cause.strip() else ()),
         tool_count=len(row.tools) if metadata.tool_count is None else metadata.tool_count,
-        domain=_redact_note(metadata.scenario.strip()) or _UNKNOWN,
+        domain=shorten_note(metadata.scenario.strip()) or _UNKNOWN,
         strategy=Strategy.FSM,
         at=now,
     )
-
-
-def _redact_note(text: str) -> str:
-    return redact_text(text)[:_LONGEST_NOTE]

@@ -3,8 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import AfterValidator, Field, JsonValue, field_validator
 
+from shared.contracts.base import FrozenModel
 from shared.domain.instants import in_utc, parse_duration
 
 JsonObject: TypeAlias = dict[str, JsonValue]
@@ -12,10 +13,8 @@ MOST_TURNS = 10_000  # of one assessment
 Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 
-class AssessmentMessage(BaseModel):
-    """Base of the messages: frozen, and unknown fields are ignored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+class AssessmentMessage(FrozenModel):
+    """Base of the messages."""
 
     def to_json(self) -> JsonObject:
         """The message as the JSON that is sent."""

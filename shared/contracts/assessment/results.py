@@ -7,10 +7,10 @@ from enum import StrEnum
 from statistics import fmean
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from shared.contracts.assessment.messages import MOST_TURNS, AssessmentMessage, JsonObject, Moment
-from shared.contracts.base import Contract
+from shared.contracts.base import Contract, FrozenModel
 from shared.domain.estimates import Interval, chance_interval, mean_interval, pass_hat
 
 
@@ -145,10 +145,8 @@ class AssessmentResults(AssessmentMessage):
 PASSES_AT = 0.95  # of the points that somebody could judge
 
 
-class Run(BaseModel):
+class Run(FrozenModel):
     """One run of an assessment. ``updates``: the assessor's progress messages, in order."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     results: AssessmentResults
     updates: tuple[JsonObject, ...] = ()
@@ -165,10 +163,8 @@ class Run(BaseModel):
         return self.results.status == "completed" and self.points.max_score > 0 and has_enough
 
 
-class Assessment(BaseModel):
+class Assessment(FrozenModel):
     """The runs of one command, all with the same agent and scenario. ``name`` is unique where it is stored."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     version: int = 1
     name: str = Field(min_length=1, max_length=200)

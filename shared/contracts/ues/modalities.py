@@ -4,18 +4,17 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, TypeAlias
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, AliasChoices, Field, JsonValue
 
+from shared.contracts.base import FrozenModel
 from shared.domain.instants import in_utc
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 Moment = Annotated[datetime, AfterValidator(in_utc)]
 
 
-class UesAnswer(BaseModel):
-    """Base of a simulator's answers: frozen, and unknown fields are ignored, since the server may be newer."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+class UesAnswer(FrozenModel):
+    """Base of a simulator's answers, whose unknown fields are ignored, since the server may be newer."""
 
 
 class ActionDone(UesAnswer):

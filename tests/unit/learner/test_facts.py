@@ -435,9 +435,7 @@ def test_an_outcome_that_cannot_be_read_is_refused_without_its_words_and_a_later
 def test_no_case_has_what_the_privacy_guard_marks_whoever_sent_the_event() -> None:
     """In the summary, its keywords, the reason and the names of tools."""
     card, secret = "4111 1111 1111 1111", "sk-live-abcdefghijklmnopqrstuvwx"
-    case = case_of(
-        an_outcome(summary=f"Charge card {card}", reason=f"refused {secret}", worked=(f"tool {secret}",))
-    )
+    case = case_of(an_outcome(summary=f"Charge card {card}", reason=f"refused {secret}", worked=(f"tool {secret}",)))
     told = case.model_dump_json()
     assert (card in told, secret in told) == (False, False)
     assert "[card]" in case.summary

@@ -5,19 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, NamedTuple, TypeVar
 
-from pydantic import (
-    AliasChoices,
-    AwareDatetime,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    ValidationError,
-)
+from pydantic import AliasChoices, AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from services.learner.ports.files import ArmRecord, FileTotals
-from shared.contracts.base import first_fault
+from shared.contracts.base import FrozenModel, first_fault
+from shared.contracts.digest import LONGEST_SUMMARY, shorten_notes
 from shared.contracts.knowledge import Accuracy, CaseEntry
 from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.cases import CaseOutcome
@@ -92,10 +84,8 @@ def _check_count(entries: list[JsonValue]) -> list[JsonValue]:
 _MOST_PULLS = 10**9
 
 
-class _Arm(BaseModel):
+class _Arm(FrozenModel):
     """An arm in a file. ``units``: the exact sum of rewards in ten-thousandths; computed from the mean if absent."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
     n: int = Field(ge=0, le=_MOST_PULLS, validation_alias=AliasChoices("n", "pulls", "count"))
     q: float = Field(default=0.0, ge=0, le=1, allow_inf_nan=False, validation_alias=AliasChoices("q", "mean", "value"))
@@ -148,7 +138,7 @@ def _read_arm(entry: JsonValue) -> ArmRecord:
     return ArmRecord((str(fields["kind"]), strategy.value), Arm(arm.n, units), _check_trend(arm.trend))
 
 
-_LONGEST_SUMMARY, _LONGEST_NOTE, _MOST_NOTES, _MOST_KEYWORDS, _ID_CHARACTERS = 200, 200, 10, 15, 16
+_MOST_KEYWORDS, _ID_CHARACTERS = 15, 16
 _EARLIEST_MOMENT, _LATEST_MOMENT = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
@@ -174,8 +164,8 @@ Notes = Annotated[tuple[str, ...], BeforeValidator(_read_notes)]
 Moment = Annotated[AwareDatetime, BeforeValidator(_read_moment), Field(ge=_EARLIEST_MOMENT, le=_LATEST_MOMENT)]
 
 
-class _Case(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True, populate_by_name=True)
+class _Case(FrozenModel):
+    model_config = ConfigDict(populate_by_name=True)
 
     case_id: str = Field(default="", max_length=200)
     summary: str = Field(validation_alias=AliasChoices("summary", "task_summary"), min_length=1)
@@ -203,7 +193,7 @@ def _read_case(entry: JsonValue) -> CaseEntry:
     if not isinstance(entry, dict):
         raise BadEntry("it is no object")
     case = _Case.model_validate(entry)
-    summary = redact_text(case.summary)[:_LONGEST_SUMMARY]
+    summary = redact_text(case.summary)[:LONGEST_SUMMARY]
     fields = case.model_dump(exclude={"case_id", "keywords", "summary"})
     return CaseEntry.model_validate(
         {
@@ -211,14 +201,10 @@ def _read_case(entry: JsonValue) -> CaseEntry:
             "case_id": case.case_id or f"import-{digest([summary, case.at.isoformat()])[:_ID_CHARACTERS]}",
             "summary": summary,
             "keywords": tuple(redact_text(word) for word in case.keywords[:_MOST_KEYWORDS]) or keywords(summary),
-            "worked": _redact_and_cut_notes(case.worked),
-            "failed": _redact_and_cut_notes(case.failed),
+            "worked": shorten_notes(case.worked),
+            "failed": shorten_notes(case.failed),
         }
     )
-
-
-def _redact_and_cut_notes(notes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(redact_text(note)[:_LONGEST_NOTE] for note in notes[:_MOST_NOTES])
 
 
 _OUTCOME_NAMES = tuple(outcome.value for outcome in CaseOutcome)

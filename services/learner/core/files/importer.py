@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AliasChoices, ConfigDict, Field, JsonValue
 
 from services.learner.core.files import formats
 from services.learner.core.memory.facts import merge_facts, says_the_same
 from services.learner.core.training import merge_cases
 from services.learner.ports.files import ArmRecord, EntityRecord, FileChanges, ImportRepository, StoredFile
 from services.learner.ports.memory import KnownFacts
+from shared.contracts.base import FrozenModel
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.bandit import Arm
@@ -150,8 +151,8 @@ _LONGEST_FIELD = 300
 _MOST_SEEN = 10**9
 
 
-class _FileFact(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+class _FileFact(FrozenModel):
+    model_config = ConfigDict(extra="allow")
 
     text: str = Field(min_length=1, max_length=_LONGEST_TEXT, validation_alias=AliasChoices("text", "fact", "content"))
     domain: str = "general"
@@ -164,8 +165,8 @@ class _FileFact(BaseModel):
     superseded_at: formats.Moment | None = None
 
 
-class _Entity(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="allow", hide_input_in_errors=True)
+class _Entity(FrozenModel):
+    model_config = ConfigDict(extra="allow")
 
     key: str = Field(default="", max_length=_LONGEST_FIELD)
     kind: str = Field(min_length=1, max_length=50, pattern=r"^[^:]+$", validation_alias=AliasChoices("kind", "type"))
