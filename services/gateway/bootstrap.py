@@ -15,7 +15,6 @@ from services.gateway.a2a.card import agent_card, card_routes
 from services.gateway.a2a.get_task_fast_path import FastPathChecks, GetTaskFastPath
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcMiddleware
 from services.gateway.a2a.methods import A2aMethods
-from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
 from services.gateway.edge.keep_alive import DrainMiddleware
 from services.gateway.edge.replies import add_error_handlers
@@ -183,29 +182,17 @@ def _build_services(
     )
 
 
-def _build_profile(settings: GatewaySettings, services: FeatureServices) -> GatewayProfile:
-    return GatewayProfile(
-        settings.card_url,
-        settings.model_notice,
-        settings.max_body_bytes,
-        abilities=settings.abilities._replace(accepts_files=services.tasks.files.accepts_files),
-        card=settings.card_facts,
-        keys=settings.card_keys,
-        max_message=settings.message_bytes,
-    )
-
-
 def _add_a2a_routes(
     app: FastAPI, settings: GatewaySettings, opened: _Connections, services: FeatureServices, shutdown: ShutdownState
 ) -> JsonRpcEndpoint:
     """Add the routes of the A2A protocols, and the gateway's own routes for tasks; returns the JSON-RPC endpoint."""
-    profile, identity = _build_profile(settings, services), opened.identity.identity
+    profile, identity = settings.client_profile, opened.identity.identity
     card = agent_card(profile)
     methods = A2aMethods(services, identity, profile, card)
     rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
     task_paths = RestEndpoints(services.tasks, identity, readiness.find_problems, profile.notice, rest.task)
-    card_paths = card_routes(card, utc_now(), profile.card.default_card, profile.keys)
+    card_paths = card_routes(card, utc_now(), profile)
     # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
     for router in (card_paths, rest.routes(), task_paths.routes()):

@@ -7,7 +7,7 @@ from pydantic import Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from services.gateway.a2a.card_keys import CardKeys, read_card_keys
-from services.gateway.a2a.profile import SKILLS, Abilities, CardFacts
+from services.gateway.a2a.profile import SKILLS, GatewayProfile
 from services.gateway.edge.request_limits import RequestLimits
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.tasks.checks import MessageLimits
@@ -81,12 +81,6 @@ class CardSettings(Settings):
         if bool(self.a2a_provider) != bool(self.a2a_provider_url):
             raise PydanticCustomError("provider", "A2A_PROVIDER and A2A_PROVIDER_URL must be set together, or neither.")
         return self
-
-    @property
-    def card_facts(self) -> CardFacts:
-        return CardFacts(
-            self.a2a_card, self.a2a_processes, self.a2a_provider, self.a2a_provider_url, self.a2a_documentation_url
-        )
 
 
 def load_card_keys_pem(value: str) -> str:
@@ -259,9 +253,25 @@ class GatewaySettings(
         )
 
     @property
-    def abilities(self) -> Abilities:
-        on = (self.a2a_streaming == "on", self.push_offered, self.a2a_extended_card == "on")
-        return Abilities(*on, self.auth_methods, self.discovery)
+    def client_profile(self) -> GatewayProfile:
+        return GatewayProfile(
+            url=self.card_url,
+            notice=self.model_notice,
+            max_body=self.max_body_bytes,
+            max_message=self.message_bytes,
+            default_card=self.a2a_card,
+            processes=self.a2a_processes,
+            provider=self.a2a_provider,
+            provider_url=self.a2a_provider_url,
+            documentation_url=self.a2a_documentation_url,
+            offers_streaming=self.a2a_streaming == "on",
+            offers_push=self.push_offered,
+            shows_extended_card=self.a2a_extended_card == "on" and bool(self.auth_methods),
+            accepts_files=bool(self.archive_url),
+            auth_methods=self.auth_methods,
+            discovery=self.discovery,
+            keys=self.card_keys,
+        )
 
     @property
     def card_keys(self) -> CardKeys | None:

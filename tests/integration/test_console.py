@@ -19,7 +19,6 @@ from starlette.routing import Route
 from services.gateway.features.console.pages import PageRenderer, asset_urls
 from services.gateway.features.console.routes import exception_handlers
 from services.gateway.features.console.sessions import MOST_REFUSALS
-from services.gateway.features.console.vocabulary import VOCABULARY
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import loads_object
 from shared.infra.archive_open import generate_key
@@ -348,7 +347,7 @@ async def test_what_nobody_foresaw_is_said_without_its_inside() -> None:
     async def breaks(_: Request) -> Response:
         raise RuntimeError("secret inside")
 
-    pages = PageRenderer("", lambda: datetime.now(UTC), VOCABULARY)
+    pages = PageRenderer("", lambda: datetime.now(UTC))
     app = Starlette(routes=[Route("/console/", breaks)], exception_handlers=exception_handlers(pages))
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as http:

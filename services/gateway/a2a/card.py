@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
-from services.gateway.a2a.profile import SKILLS, Abilities, GatewayProfile, Skill
+from services.gateway.a2a.profile import SKILLS, GatewayProfile, Skill
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.domain.version import VERSION
@@ -38,38 +38,36 @@ _FILE_TYPES = (
 
 
 def agent_card(profile: GatewayProfile) -> new.AgentCard:
-    abilities, facts = profile.abilities, profile.card
-    schemes = _build_schemes(abilities)
+    schemes = _build_schemes(profile)
     card = new.AgentCard(
         name="Purple Agent",
         description=f"{_DESCRIPTION} Model: {profile.notice}." if profile.notice else _DESCRIPTION,
         version=VERSION,
-        provider=new.AgentProvider(organization=facts.provider, url=facts.provider_url) if facts.provider else None,
-        documentation_url=facts.documentation_url or None,
+        provider=new.AgentProvider(organization=profile.provider, url=profile.provider_url)
+        if profile.provider
+        else None,
+        documentation_url=profile.documentation_url or None,
         supported_interfaces=_list_interfaces(profile.url),
         capabilities=new.AgentCapabilities(
-            streaming=abilities.offers_streaming,
-            push_notifications=abilities.offers_push,
-            extended_agent_card=abilities.shows_extended_card,
+            streaming=profile.offers_streaming,
+            push_notifications=profile.offers_push,
+            extended_agent_card=profile.shows_extended_card,
         ),
         security_schemes=schemes,
         security_requirements=[new.SecurityRequirement(schemes={name: new.StringList()}) for name in schemes],
-        default_input_modes=["text/plain", "application/json", *(_FILE_TYPES if abilities.accepts_files else ())],
+        default_input_modes=["text/plain", "application/json", *(_FILE_TYPES if profile.accepts_files else ())],
         default_output_modes=list(OUTPUT_MODES),
-        skills=[_build_skill(skill) for skill in SKILLS if not facts.processes or skill.id in facts.processes],
+        skills=[_build_skill(skill) for skill in SKILLS if not profile.processes or skill.id in profile.processes],
     )
     return profile.keys.sign(card) if profile.keys else card
 
 
-def card_routes(
-    card: new.AgentCard, last_modified: datetime, default_card: str = "merged", keys: CardKeys | None = None
-) -> APIRouter:
+def card_routes(card: new.AgentCard, last_modified: datetime, profile: GatewayProfile) -> APIRouter:
     """The routes of the card and of the keys that verify it.
 
-    ``default_card``: the form for clients that name no version (``merged``, ``1.0`` or ``0.3``). The merged card has
-    the signature of the 1.0 card, since verifiers of 1.0 ignore the fields of 0.3.
+    The merged card has the signature of the 1.0 card, since verifiers of 1.0 ignore the fields of 0.3.
     """
-    router, changed = APIRouter(), last_modified.astimezone(UTC).replace(microsecond=0)
+    router, changed, keys = APIRouter(), last_modified.astimezone(UTC).replace(microsecond=0), profile.keys
     shapes: Mapping[str, Callable[[new.AgentCard, CardKeys | None], Mapping[str, object]]]
     shapes = {"merged": _merged_card, "1.0": FORMAT_1_0.show_card, "0.3": FORMAT_0_3.show_card}
 
@@ -80,7 +78,7 @@ def card_routes(
     async def get_card(request: Request) -> Response:
         """The A2A agent card: the agent's skills, capabilities, URLs and authentication schemes."""
         version = request.headers.get("a2a-version", "")
-        fallback = default_card if not version or default_card == "0.3" else "merged"
+        fallback = profile.default_card if not version or profile.default_card == "0.3" else "merged"
         body = serialize_card("1.0" if version.startswith("1") else fallback)
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         headers = {"ETag": etag, "Cache-Control": "public, max-age=300", "Vary": "A2A-Version"}
@@ -113,21 +111,21 @@ def _list_interfaces(url: str) -> Iterator[new.AgentInterface]:
         yield new.AgentInterface(url=urls[binding], protocol_binding=binding, protocol_version=version)
 
 
-def _build_schemes(abilities: Abilities) -> dict[str, new.SecurityScheme]:
+def _build_schemes(profile: GatewayProfile) -> dict[str, new.SecurityScheme]:
     schemes: dict[str, new.SecurityScheme] = {}
-    if "keys" in abilities.auth_methods:
+    if "keys" in profile.auth_methods:
         in_header = new.APIKeySecurityScheme(location="header", name="X-API-Key", description="A key of this gateway.")
         schemes["apiKey"] = new.SecurityScheme(api_key_security_scheme=in_header)
-    if abilities.auth_methods:
+    if profile.auth_methods:
         kinds = " or ".join(
-            {"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[method] for method in abilities.auth_methods
+            {"keys": "a key of this gateway", "jwt": "a JSON Web Token"}[method] for method in profile.auth_methods
         )
         bearer = new.HTTPAuthSecurityScheme(scheme="Bearer", description=f"Authorization: Bearer, with {kinds}.")
-        bearer.bearer_format = "JWT" if abilities.auth_methods == ("jwt",) else ""
+        bearer.bearer_format = "JWT" if profile.auth_methods == ("jwt",) else ""
         schemes["bearer"] = new.SecurityScheme(http_auth_security_scheme=bearer)
-    if abilities.discovery:
+    if profile.discovery:
         issuer = new.OpenIdConnectSecurityScheme(
-            open_id_connect_url=abilities.discovery, description="Who issues tokens."
+            open_id_connect_url=profile.discovery, description="Who issues tokens."
         )
         schemes["openId"] = new.SecurityScheme(open_id_connect_security_scheme=issuer)
     return schemes

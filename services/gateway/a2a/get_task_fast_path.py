@@ -27,13 +27,7 @@ from services.gateway.edge.replies import (
     rpc_fault_reply,
     rpc_result_bytes,
 )
-from services.gateway.edge.request_limits import (
-    OriginGuard,
-    PendingReceive,
-    RequestLimiter,
-    replay_first_message,
-    try_receive,
-)
+from services.gateway.edge.request_limits import OriginGuard, RequestLimiter, receive_at_once, replay_first_message
 from services.gateway.features.identity.middleware import CallerMiddleware, limit_headers
 from services.gateway.features.identity.model import AdmittedCaller, Identity
 from shared.infra.counted_app import AnswerCounts
@@ -110,10 +104,11 @@ class GetTaskFastPath:
         if scope["method"] == "GET":
             task_id, media_type = scope["path"].removeprefix("/tasks/"), choose_media_type(head.get("accept", ""))
             return await self._send_reply(scope, send, _RestGetTask(task_id, media_type.encode()), admitted, began)
-        first_message = try_receive(receive)  # who sends it is known before anything of it is read
-        get_task = None
-        if not isinstance(first_message, PendingReceive) and not first_message.get("more_body"):
-            get_task = _parse_rpc_get_task(first_message.get("body", b""))
+        first_message = await receive_at_once(receive)  # who sends it is known before anything of it is read
+        if first_message is None:
+            return await self._app(scope, receive, send)
+        is_whole = not first_message.get("more_body")
+        get_task = _parse_rpc_get_task(first_message.get("body", b"")) if is_whole else None
         if get_task is None:
             return await self._app(scope, replay_first_message(first_message, receive), send)
         return await self._send_reply(scope, send, get_task, admitted, began)

@@ -97,7 +97,7 @@ _SHARED_METHODS = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of
 class JsonRpcEndpoint:
     def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
         self.acts, self.methods, self._profile = methods, rpc_methods(methods), profile
-        self._shared = _SHARED_METHODS if methods.abilities.offers_streaming else _SHARED_METHODS[:2]
+        self._shared = _SHARED_METHODS if profile.offers_streaming else _SHARED_METHODS[:2]
 
     async def __call__(self, request: Request) -> Response:
         """Answer a JSON-RPC call of A2A 1.0, A2A 0.3 or the early protocol."""
@@ -169,7 +169,7 @@ class JsonRpcMiddleware:
 def _build_response(call: RpcCall, answer: streams.Answer, *, has_reason: bool) -> Response:
     match answer:
         case streams.StreamAnswer():
-            return streams.sse_response(answer, streams.rpc_envelope(call.call_id, has_reason=has_reason))
+            return streams.stream_response(answer, streams.rpc_envelope(call.call_id, has_reason=has_reason))
         case streams.PendingAnswer():
             body = _stream_pending_answer(call, answer, has_reason=has_reason)
             return KeepAliveResponse(body, _JSON_TYPE, JSON_HEARTBEAT, answer.record_delivery)

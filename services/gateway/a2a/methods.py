@@ -32,9 +32,8 @@ _MOST_WEBHOOKS = 100
 
 class A2aMethods:
     def __init__(self, services: FeatureServices, identity: Identity, profile: GatewayProfile, card: AgentCard) -> None:
-        self._services, self._identity, self._card, self._keys = services, identity, card, profile.keys
-        self._streams, self._written = Streams(services.tasks), TaskJsonCache()
-        self._notice, self.abilities = profile.notice, profile.abilities
+        self._services, self._identity, self._card, self._profile = services, identity, card, profile
+        self._streams, self._written, self._notice = Streams(services.tasks), TaskJsonCache(), profile.notice
 
     async def send(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
@@ -139,11 +138,11 @@ class A2aMethods:
 
     async def extended_card(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """GetExtendedAgentCard: the agent's card, for authenticated callers only."""
-        if not self.abilities.shows_extended_card:
+        if not self._profile.shows_extended_card:
             raise Unsupported(NO_EXTENDED_CARD)
         if not self.identify_caller(call, answer_format).principal.verified:
             raise NoExtendedCard("the extended card is for callers who have shown who they are")
-        return answer_format.show_card(self._card, self._keys)
+        return answer_format.show_card(self._card, self._profile.keys)
 
     def identify_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
@@ -158,7 +157,7 @@ class A2aMethods:
         return required_id_at(call.params, "id", f"{answer_format.prefix}id"), caller
 
     def _check_streaming_offered(self) -> None:
-        if not self.abilities.offers_streaming:
+        if not self._profile.offers_streaming:
             raise Unsupported(NO_STREAMS)
 
     def _webhook_task_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:

@@ -1,42 +1,8 @@
-"""What the agent card says: the agent's skills, its abilities, and facts about the installation."""
+"""What concerns clients: the agent's skills, what the gateway offers, and facts about the installation."""
 
 from typing import NamedTuple
 
 from services.gateway.a2a.card_keys import CardKeys
-
-
-class Abilities(NamedTuple):
-    """What the gateway offers; the card says it and the methods enforce it.
-
-    ``auth_methods``: ``keys``, ``jwt`` or both. ``discovery``: the OpenID Connect discovery URL of the tokens' issuer;
-    empty if there is none.
-    """
-
-    offers_streaming: bool = True
-    offers_push: bool = True
-    offers_extended_card: bool = True
-    auth_methods: tuple[str, ...] = ()
-    discovery: str = ""
-    accepts_files: bool = False
-
-    @property
-    def shows_extended_card(self) -> bool:
-        """Whether there is an extended card: only if callers can identify themselves."""
-        return self.offers_extended_card and bool(self.auth_methods)
-
-
-class CardFacts(NamedTuple):
-    """Facts about this installation for the card.
-
-    ``default_card``: the card for clients that name no version (``merged``, ``1.0``, ``0.3``); ``processes``: those
-    offered as skills, all if empty.
-    """
-
-    default_card: str = "merged"
-    processes: tuple[str, ...] = ()
-    provider: str = ""
-    provider_url: str = ""
-    documentation_url: str = ""
 
 
 class Skill(NamedTuple):
@@ -157,12 +123,27 @@ SKILLS = (
 
 
 class GatewayProfile(NamedTuple):
-    """The settings that concern clients. ``notice``: the text about the model that is shown with each task."""
+    """The settings that concern clients; what the gateway offers, the card says and the methods enforce.
+
+    ``notice``: the text about the model that is shown with each task. ``default_card``: the card for clients that name
+    no version (``merged``, ``1.0``, ``0.3``). ``processes``: those offered as skills, all if empty. ``auth_methods``:
+    ``keys``, ``jwt`` or both. ``discovery``: the OpenID Connect discovery URL of the tokens' issuer; empty if there is
+    none. ``keys``: what the card is signed with.
+    """
 
     url: str
-    notice: str = ""
-    max_body: int = 1024 * 1024
-    max_message: int = 1024 * 1024
-    abilities: Abilities = Abilities()
-    card: CardFacts = CardFacts()
-    keys: CardKeys | None = None  # what the card is signed with
+    notice: str
+    max_body: int
+    max_message: int
+    default_card: str
+    processes: tuple[str, ...]
+    provider: str
+    provider_url: str
+    documentation_url: str
+    offers_streaming: bool
+    offers_push: bool
+    shows_extended_card: bool
+    accepts_files: bool
+    auth_methods: tuple[str, ...]
+    discovery: str
+    keys: CardKeys | None

@@ -27,7 +27,7 @@ from services.gateway.a2a.streams import (
     MethodCall,
     PendingAnswer,
     StreamAnswer,
-    sse_response,
+    stream_response,
 )
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_0_3_REST, FORMAT_1_0, AnswerFormat
 from services.gateway.edge.body import check_content_type, read_object
@@ -166,7 +166,7 @@ def _build_response(answer: Answer, request: Request, answer_format: AnswerForma
     media_type = choose_media_type(accepted) if answer_format is FORMAT_1_0 else "application/json"
     match answer:
         case StreamAnswer():
-            return sse_response(answer, BARE_ENVELOPE)
+            return stream_response(answer, BARE_ENVELOPE)
         case PendingAnswer():
             return KeepAliveResponse(_stream_pending_answer(answer), media_type, JSON_HEARTBEAT)
         case JsonText(result):

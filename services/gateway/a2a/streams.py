@@ -15,11 +15,11 @@ from starlette.requests import Request
 
 from services.gateway.a2a.views import AnswerFormat, ClientView, JsonFields
 from services.gateway.edge.errors import GatewayRefusal
-from services.gateway.edge.keep_alive import SSE_HEARTBEAT, KeepAliveResponse
+from services.gateway.edge.keep_alive import KeepAliveResponse, sse_frame, sse_response
 from services.gateway.edge.replies import rpc_error_of, write_json
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
-from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot
+from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot, Update
 from services.gateway.features.tasks.service import AcceptedMessage, TaskService
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
@@ -115,9 +115,9 @@ def rpc_envelope(call_id: str | int | None, *, has_reason: bool = False) -> Enve
     return Envelope({"jsonrpc": "2.0", "id": call_id}, has_reason)
 
 
-def sse_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
+def stream_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
     record_delivery = partial(record_delivery_or_log, answer.stream.record_delivery, answer.stream.record.task_id)
-    return KeepAliveResponse(_sse_frames(answer, envelope), "text/event-stream", SSE_HEARTBEAT, record_delivery)
+    return sse_response(_sse_frames(answer, envelope), record_delivery)
 
 
 async def record_delivery_or_log(record_delivery: Callable[[], Awaitable[None]], task_id: str) -> None:
@@ -132,18 +132,18 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
     try:
         async with aclosing(stream.updates()) as updates:
             async for numbered in updates:
-                yield _sse_frame(numbered, envelope.wrap_result(answer.format_update(numbered)))
+                data = write_json(envelope.wrap_result(answer.format_update(numbered)))
+                yield sse_frame(data, event_id=numbered.event_id, comment=_describe_gap(numbered.update))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
         else:
             log.exception("stream_failed", task_id=stream.record.task_id)
         error = envelope.wrap_error(rpc_error_of(fault, has_reason=envelope.has_reason))
-        yield f"data: {write_json(error)}\n\n".encode()  # without an id: who goes on gets what is missing
+        yield sse_frame(write_json(error))  # without an id: who goes on gets what is missing
 
 
-def _sse_frame(numbered: NumberedUpdate, data: JsonValue) -> bytes:
-    """The bytes of an SSE event. A gap before it is also named in a comment, for clients that ignore metadata."""
-    gap = numbered.update.lost_after if isinstance(numbered.update, Snapshot) else None
-    comment = "" if gap is None else f": gap, the events after {gap} are kept no longer\n"
-    return f"{comment}id: {numbered.event_id}\ndata: {write_json(data)}\n\n".encode()
+def _describe_gap(update: Update) -> str:
+    """The comment that names a gap before an update, for clients that ignore metadata; empty without a gap."""
+    gap = update.lost_after if isinstance(update, Snapshot) else None
+    return "" if gap is None else f"gap, the events after {gap} are kept no longer"

@@ -13,6 +13,20 @@ JSON_HEARTBEAT = (b" ", 10.0)  # white space before a JSON text is part of it
 SSE_HEARTBEAT = (b": keep-alive\n\n", 15.0)
 
 
+def sse_frame(data: str, *, event_id: str = "", event: str = "", comment: str = "") -> bytes:
+    """The bytes of a server-sent event, without what is empty. ``comment``: is not part of the event."""
+    fields = {"": comment, "id": event_id, "event": event, "data": data}
+    lines = [f"{name}: {value}\n" for name, value in fields.items() if value]
+    return f"{''.join(lines)}\n".encode()
+
+
+def sse_response(
+    frames: AsyncGenerator[bytes, None], on_delivered: Callable[[], Awaitable[None]] | None = None
+) -> "KeepAliveResponse":
+    """A stream of server-sent events, kept alive."""
+    return KeepAliveResponse(frames, "text/event-stream", SSE_HEARTBEAT, on_delivered)
+
+
 class KeepAliveResponse(Response):
     """A response that sends what ``chunks`` yields, and the bytes of ``heartbeat`` every few seconds meanwhile.
 

@@ -2,11 +2,10 @@
 
 import asyncio
 import re
-from collections.abc import Callable, Generator, Mapping
-from functools import lru_cache, partial
+from collections.abc import Mapping
+from functools import lru_cache
 from ipaddress import ip_address
-from types import coroutine
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect
@@ -204,24 +203,16 @@ class _LimitedBody:
         if self._is_complete:
             return await self._receive()
         self._check_size(self._content_length)
-        message = try_receive(self._receive)  # most bodies have come by now: they need no timer
-        if isinstance(message, PendingReceive):
-            message = await self._receive_in_time(message)
-        self._count_bytes(message)
-        return message
-
-    async def _receive_in_time(self, pending: "PendingReceive") -> Message:
         try:
             async with asyncio.timeout_at(self._until):
-                return await finish_receiving(pending)
+                message = await self._receive()
         except TimeoutError:
             seconds = self._limits.body_seconds
             raise BadCall(INVALID_REQUEST, f"the request body took over {seconds:g} seconds", status=408) from None
-
-    def _count_bytes(self, message: Message) -> None:
         self._bytes_read += len(message.get("body", b""))
         self._is_complete = not message.get("more_body", False)
         self._check_size(self._bytes_read)
+        return message
 
     def _check_size(self, size: int) -> None:
         check_body_size(size, self._most_bytes)
@@ -237,55 +228,23 @@ class _LimitedBody:
             self._is_large = False
 
 
-class PendingReceive(NamedTuple):
-    """An ASGI ``receive()`` that was started and has to wait: its coroutine, and the future that it waits for."""
-
-    step: "Generator[object, object, Message]"
-    waits_for: object
-
-
-def try_receive(receive: Receive) -> Message | PendingReceive:
-    """The next ASGI message if it has already arrived, else the pending ``receive()`` for ``finish_receiving``.
-
-    The coroutine is driven by hand: awaiting it could yield to the event loop even if the message is there, and most
-    bodies arrive in one piece.
-    """
-    step = cast("Generator[object, object, Message]", receive().__await__())
+async def receive_at_once(receive: Receive) -> Message | None:
+    """The next ASGI message if it has already arrived, else None; ``receive`` then still returns it later."""
     try:
-        waits_for = next(step)
-    except StopIteration as received:
-        return cast(Message, received.value)
-    return PendingReceive(step, waits_for)
+        async with asyncio.timeout(0):
+            return await receive()
+    except TimeoutError:
+        return None
 
 
-def replay_first_message(first: Message | PendingReceive, receive: Receive) -> Receive:
+def replay_first_message(first: Message, receive: Receive) -> Receive:
     """A ``receive`` that returns ``first``, which was already taken from ``receive``, and then the later messages."""
-    pending_messages = [first]
+    taken_messages = [first]
 
     async def receive_next() -> Message:
-        if not pending_messages:
-            return await receive()
-        message = pending_messages.pop()
-        return await finish_receiving(message) if isinstance(message, PendingReceive) else message
+        return taken_messages.pop() if taken_messages else await receive()
 
     return receive_next
-
-
-@coroutine
-def finish_receiving(pending: PendingReceive) -> "Generator[object, object, Message]":
-    """Wait for the message of a pending ``receive()``."""
-    step, waits_for = pending
-    while True:
-        try:
-            value = yield waits_for
-        except BaseException as error:  # noqa: BLE001  it is its own: a cancellation above all
-            make: Callable[[], object] = partial(step.throw, error)
-        else:
-            make = partial(step.send, value)
-        try:
-            waits_for = make()
-        except StopIteration as done:
-            return cast(Message, done.value)
 
 
 def _content_length(scope: Scope) -> int:

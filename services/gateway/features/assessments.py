@@ -142,7 +142,7 @@ class AssessmentRepository(ScriptedStore):
         score, card, body = await self._scripts.execute_many(*((*command, assessment_id) for command in commands))
         if score is None or card is None or body is None:
             return None
-        summary, assessment = _read_card(str(card), _parse_score_time(score)), _read_assessment(str(body))
+        summary, assessment = _read_card(card, _parse_score_time(score)), _read_assessment(str(body))
         return KeptAssessment(summary, assessment) if summary and assessment else None
 
     async def delete(self, assessment_id: str, caller: Caller) -> None:
@@ -163,12 +163,10 @@ def _parse_score_time(score: object) -> datetime:
     return datetime.fromtimestamp(float(str(score)) / 1000, UTC)
 
 
-def _read_card(row: str, time: datetime) -> AssessmentCard | None:
-    try:
-        return AssessmentCard.model_validate_json(row).model_copy(update={"kept_at": time})
-    except ValidationError as error:  # written by another version: a list without it is better than none
-        log.warning("assessment_unreadable", errors=error.error_count())
-        return None
+def _read_card(row: object, time: datetime) -> AssessmentCard | None:
+    """The summary in a row; None if another version wrote it, since a list without it is better than none."""
+    card = AssessmentCard.read_row(row)
+    return card and card.model_copy(update={"kept_at": time})
 
 
 def _read_assessment(body: str) -> Assessment | None:

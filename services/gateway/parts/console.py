@@ -8,7 +8,6 @@ from services.gateway.features.console.context import ConsoleContext, InboxCache
 from services.gateway.features.console.pages import PageRenderer
 from services.gateway.features.console.routes import console_app
 from services.gateway.features.console.sessions import ConsoleSessions
-from services.gateway.features.console.vocabulary import VOCABULARY
 from services.gateway.features.identity.throttle import parse_networks
 from services.gateway.optional_parts import GatewayPart, PartHost
 
@@ -18,7 +17,7 @@ def build_console(host: PartHost) -> GatewayPart:
     context = ConsoleContext(
         services=services,
         sessions=ConsoleSessions(host.state, host.identity),
-        pages=PageRenderer(settings.model_notice, host.clock, VOCABULARY),
+        pages=PageRenderer(settings.model_notice, host.clock),
         inbox_cache=InboxCache(services.approvals, services.lists, services.learned, host.clock),
         has_secure_cookies=settings.card_url.startswith("https://"),
         trusted=parse_networks(settings.trusted_proxies),

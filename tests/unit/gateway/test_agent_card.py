@@ -18,16 +18,19 @@ from pydantic import ValidationError
 
 from services.gateway.a2a.card import agent_card
 from services.gateway.a2a.card_keys import CardKeys, read_card_keys
-from services.gateway.a2a.profile import Abilities, GatewayProfile
+from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
 from services.gateway.settings import GatewaySettings
 from tests.each_row import each_row
 
 _ROOT = Path(__file__).parents[3]
 _DISCOVERY = "https://id.example.com/.well-known/openid-configuration"
-_FACE = GatewayProfile(
-    "https://agent.example.com/", abilities=Abilities(auth_methods=("keys", "jwt"), discovery=_DISCOVERY)
-)
+_INSTALLATION = {
+    "purple_agent_card_url": "https://agent.example.com/",
+    "authentication": "keys,jwt",
+    "jwt_issuer": "https://id.example.com",
+    "jwt_audience": "agent",
+}
 
 
 def _settings(**settings: object) -> GatewaySettings:
@@ -35,7 +38,10 @@ def _settings(**settings: object) -> GatewaySettings:
 
 
 def _face(**settings: object) -> GatewayProfile:
-    return _FACE._replace(card=_settings(**settings).card_facts)
+    return _settings(**{**_INSTALLATION, **settings}).client_profile
+
+
+_FACE = _face()
 
 
 @pytest.mark.promise("gateway.card_facts")
@@ -110,7 +116,7 @@ def test_security_schemes_of_0_3_are_those_of_openapi() -> None:
 
 
 def test_where_tokens_alone_let_in_the_bearer_s_format_is_said() -> None:
-    card = agent_card(GatewayProfile("https://agent.example.com/", abilities=Abilities(auth_methods=("jwt",))))
+    card = agent_card(_face(authentication="jwt", jwt_jwks_url="https://id.example.com/keys"))
     assert card.security_schemes["bearer"].http_auth_security_scheme.bearer_format == "JWT"
     assert list(card.security_schemes) == ["bearer"]
 

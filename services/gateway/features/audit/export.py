@@ -8,18 +8,17 @@ from typing import NamedTuple, cast
 from redis.asyncio import Redis
 from starlette.responses import Response, StreamingResponse
 
-from services.gateway.edge.errors import InvalidField, NotAnOperator, NoVisibleTask
+from services.gateway.edge.errors import InvalidField, NoVisibleTask
 from services.gateway.edge.fields import decode_page_token, encode_page_token, parse_time
 from services.gateway.features.audit.rows import audit_rows, rows_from_record, time_of_row
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
-from services.gateway.features.identity.model import Caller
-from services.gateway.features.tasks.listing import TaskListPosition, TaskLists, WantedTasks
+from services.gateway.features.identity.model import Caller, check_operator
+from services.gateway.features.tasks.listing import TaskLists, WantedTasks, parse_position
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.lru_cache import LruCache
-from shared.domain.words import Role
 from shared.infra import keys
 from shared.infra.ledger_rows import read_entry
 from shared.infra.lua import ScriptedStore
@@ -52,12 +51,6 @@ class AuditPage(NamedTuple):
     has_archive: bool  # whether ended tasks are still found after they have left the store
 
 
-def check_auditor(caller: Caller) -> None:
-    """Raises ``NotAnOperator`` for an authenticated caller without the role operator."""
-    if caller.principal.verified and Role.OPERATOR not in caller.principal.roles:
-        raise NotAnOperator
-
-
 def is_in_period(row: JsonObject, query: AuditQuery) -> bool:
     moment = time_of_row(row)
     if moment is None:
@@ -80,11 +73,6 @@ LISTED_SECONDS = 60.0  # a task is asked for here only when it has left the stor
 _MOST_LISTINGS = 16
 
 
-class _ArchiveListing(NamedTuple):
-    until: float
-    names: Sequence[str]
-
-
 class ArchivedTaskReader:
     """Reads archived tasks. A tenant's listing is cached for a minute, since listing a bucket is slow.
 
@@ -93,14 +81,14 @@ class ArchivedTaskReader:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._listed = LruCache[str, _ArchiveListing](_MOST_LISTINGS)
+        self._listed = LruCache[str, tuple[float, Sequence[str]]](_MOST_LISTINGS)  # until when, and the ids
 
     async def list_task_ids(self, tenant: str) -> Sequence[str]:
         """The ids of the tenant's archived tasks, sorted."""
         now, listing = asyncio.get_running_loop().time(), self._listed.get(tenant)
-        if listing is None or now >= listing.until:
-            listing = _ArchiveListing(now + LISTED_SECONDS, await self._archive.list(tenant))
-        return self._listed.put(tenant, listing).names
+        if listing is None or now >= listing[0]:
+            listing = now + LISTED_SECONDS, await self._archive.list(tenant)
+        return self._listed.put(tenant, listing)[1]
 
     async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:
         """The archived task, None if there is none. Raises ``ArchiveUnavailable`` if it cannot be parsed, too."""
@@ -112,13 +100,6 @@ class ArchivedTaskReader:
         except ValueError as error:
             raise ArchiveUnavailable(f"the archived task {task_id!r} cannot be read: {type(error).__name__}") from error
         return task if task.record.tenant == tenant else None
-
-
-class StoredTask(NamedTuple):
-    """A task's record, with its ledger and approvals in ``details``; None if the store no longer has them."""
-
-    record: TaskRecord
-    details: ArchivedTask | None
 
 
 class AuditExport(ScriptedStore):
@@ -133,7 +114,8 @@ class AuditExport(ScriptedStore):
 
     async def page(self, query: AuditQuery, caller: Caller) -> AuditPage:
         """One page of the export. Also raises ``NoVisibleTask`` if a single task is asked for and does not exist."""
-        check_auditor(caller)
+        if caller.principal.verified:
+            check_operator(caller)
         rows, token = await self._rows_of_page(query, caller)
         return AuditPage([row for row in rows if is_in_period(row, query)], token, self._archive is not None)
 
@@ -150,8 +132,7 @@ class AuditExport(ScriptedStore):
 
         ``includes_events``: also with its journal and events, if it is archived. Does not raise ``NotAnOperator``.
         """
-        task = await self._find(record.tenant, record.task_id)
-        details = task.details if task else None
+        (details,) = await self._read_stored_details([record])
         if details is not None and not includes_events:
             return details
         return await self._find_archived(record.tenant, record.task_id) or details
@@ -171,32 +152,31 @@ class AuditExport(ScriptedStore):
         return await self._stored_rows(query, caller.tenant, place)
 
     async def _rows_of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
-        task = await self._find(caller.tenant, task_id)
-        if task is not None:
-            return await self._rows_of_stored(task)
+        record = await self._tasks.get_record(caller.tenant, task_id)
+        if record is not None:
+            (details,) = await self._read_stored_details([record])
+            return await self._rows_of_stored(record, details)
         archived = await self._find_archived(caller.tenant, task_id)
         if archived is None:
             raise NoVisibleTask(task_id)
         return audit_rows(archived, "archive")
 
     async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
-        try:
-            position = _parse_live_place(place)
-        except ValueError:
-            raise InvalidField("token", "is none that this server gave") from None
+        position = parse_position("token", *place.partition(" ")[::2]) if place else None
         filters = WantedTasks(tenant, session=query.session, since=query.since)
         page = await self._lists.page(filters, query.size, position)
-        rows = [row for task in await self._add_details(page.records) for row in await self._rows_of_stored(task)]
+        tasks = zip(page.records, await self._read_stored_details(page.records), strict=True)
+        rows = [row for record, details in tasks for row in await self._rows_of_stored(record, details)]
         if page.next_position:
             return rows, encode_page_token(_FROM_STORE, f"{page.next_position.micros} {page.next_position.task}")
         return rows, encode_page_token(_FROM_ARCHIVE, "") if self._archive else ""
 
-    async def _rows_of_stored(self, task: StoredTask) -> list[JsonObject]:
+    async def _rows_of_stored(self, record: TaskRecord, details: ArchivedTask | None) -> list[JsonObject]:
         """The rows of a task's writes, from the store or the archive, else from its record."""
-        if task.details is not None:
-            return audit_rows(task.details, "store")
-        archived = await self._find_archived(task.record.tenant, task.record.task_id)
-        return audit_rows(archived, "archive") if archived else rows_from_record(task.record)
+        if details is not None:
+            return audit_rows(details, "store")
+        archived = await self._find_archived(record.tenant, record.task_id)
+        return audit_rows(archived, "archive") if archived else rows_from_record(record)
 
     async def _archived_rows(
         self, archive: ArchivedTaskReader, query: AuditQuery, tenant: str, place: str
@@ -208,25 +188,22 @@ class AuditExport(ScriptedStore):
             task = await archive.find(tenant, task_id)
             if task is None or query.session not in (None, task.record.session_id):
                 continue
-            if await self._find(tenant, task.record.task_id) is None:
+            if await self._tasks.get_record(tenant, task.record.task_id) is None:
                 rows += audit_rows(task, "archive")
         return rows, encode_page_token(_FROM_ARCHIVE, later_ids[query.size - 1]) if len(later_ids) > query.size else ""
 
     async def _find_archived(self, tenant: str, task_id: str) -> ArchivedTask | None:
         return await self._archive.find(tenant, task_id) if self._archive else None
 
-    async def _find(self, tenant: str, task_id: str) -> StoredTask | None:
-        record = await self._tasks.get_record(tenant, task_id)
-        return None if record is None else (await self._add_details([record]))[0]
-
-    async def _add_details(self, records: Sequence[TaskRecord]) -> list[StoredTask]:
+    async def _read_stored_details(self, records: Sequence[TaskRecord]) -> list[ArchivedTask | None]:
+        """Each task with its ledger and approvals; None if the store no longer has them."""
         if not records:
             return []
         task_keys = [keys.task_keys(record.tenant, record.session_id, record.task_id) for record in records]
         commands = (("HGETALL", name) for names in task_keys for name in (names.ledger, names.approvals))
         answers = cast("list[dict[str, str]]", await self._scripts.execute_many(*commands))
         return [
-            StoredTask(record, _build_details(record, ledger, approvals))
+            _build_details(record, ledger, approvals)
             for record, ledger, approvals in zip(records, answers[::2], answers[1::2], strict=True)
         ]
 
@@ -239,14 +216,6 @@ def _build_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[s
     asked_approvals = [Approval.model_validate_json(row) for key, row in approvals.items() if key != "latest"]
     ordered = tuple(sorted(asked_approvals, key=lambda approval: approval.asked_at))
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)
-
-
-def _parse_live_place(place: str) -> TaskListPosition | None:
-    """Parse a page's place in the list of stored tasks; None for the start. Raises ``ValueError``."""
-    if not place:
-        return None
-    micros, _, task = place.partition(" ")
-    return TaskListPosition(int(micros), task)
 
 
 _NDJSON_TYPE = "application/x-ndjson"

@@ -31,11 +31,6 @@ _LEGEND_MARKUP = re.compile(r'<g transform="[^"]*"><rect[^>]*/><text[^>]*>Unname
 _LONG_NUMBER = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
 
 
-class ChartBar(NamedTuple):
-    label: str
-    value: float
-
-
 class ChartLine(NamedTuple):
     """A line through points from left to right. ``tone``: the CSS class of its colour and stroke."""
 
@@ -75,10 +70,10 @@ def line_chart(lines: Sequence[ChartLine], words: str, frame: ChartFrame) -> Mar
     return _to_svg(chart, words, frame.width, frame.height, tones)
 
 
-def column_chart(rows: Sequence[ChartBar], words: str, frame: ChartFrame) -> Markup:
-    """A chart with a column for each row. Its vertical axis is labelled; the page labels the rows."""
+def column_chart(rows: Sequence[tuple[str, float]], words: str, frame: ChartFrame) -> Markup:
+    """A chart with a column for each (label, value). Its vertical axis is labelled; the page labels the columns."""
     chart = leather.Chart()
-    chart.add_columns([(row.label, row.value) for row in rows])
+    chart.add_columns(rows)
     chart.add_x_axis(tick_formatter=_no_label)
     _add_y_axis(chart, frame)
     return _to_svg(chart, words, frame.width, frame.height, ["s1"])
@@ -143,10 +138,10 @@ def arms_chart(card: ProcessCard) -> Markup:
 def spend_chart(days: Sequence[DailySpending], *, is_small: bool = False) -> Markup:
     """The chart of each day's cost, or of its tokens if the model costs nothing."""
     paid = any(day.nanos for day in days)
-    rows = [ChartBar(day.date, day.nanos / _NANOS_PER_DOLLAR if paid else float(day.tokens)) for day in days]
-    largest = max(row.value for row in rows)
+    rows = [(day.date, day.nanos / _NANOS_PER_DOLLAR if paid else float(day.tokens)) for day in days]
+    largest = max(value for _, value in rows)
     format_value = _format_dollars if paid else _format_tokens
-    bar_texts = ", ".join(f"{row.label} {format_value(row.value)}" for row in rows if row.value)
+    bar_texts = ", ".join(f"{label} {format_value(value)}" for label, value in rows if value)
     frame = ChartFrame(*(_SMALL_SIZE if is_small else _HALF_SIZE), round_ticks(largest), format_value)
     return column_chart(rows, f"{'Spent' if paid else 'Tokens'} by day: {bar_texts}", frame)
 
@@ -156,9 +151,9 @@ def days_chart(days: Sequence[DayCounts], *, is_small: bool = False) -> Markup:
     counts_by_date = {date.fromisoformat(day.date): day.events for day in days}
     first, last = min(counts_by_date), max(counts_by_date)
     all_days = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]
-    rows = [ChartBar(day.isoformat(), float(counts_by_date.get(day, 0))) for day in all_days]
+    rows = [(day.isoformat(), float(counts_by_date.get(day, 0))) for day in all_days]
     bar_texts = ", ".join(f"{day.date} {day.events}" for day in days)
-    ticks = round_ticks(max(row.value for row in rows))
+    ticks = round_ticks(max(counts_by_date.values()))
     frame = ChartFrame(*(_SMALL_SIZE if is_small else _WIDE_SIZE), ticks, _format_tokens)
     return column_chart(rows, f"Tasks that ended by day: {bar_texts}", frame)
 

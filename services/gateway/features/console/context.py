@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from services.gateway.features.approvals.approvals import ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.pages import PageRenderer, redirect_to
+from services.gateway.features.console.pages import PageRenderer, Tab, redirect_to, visible_tabs
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
 from services.gateway.features.console.views.approvals import answerable_requests
 from services.gateway.features.console.views.health import END_STATES, dates_until_tomorrow, drop_unbegun_day
@@ -75,10 +75,6 @@ class InboxCache:
             return str((await self._learned.totals(tenant)).counts.get("events", 0))
         except StoreUnavailable:  # spoiled statistics are no reason to show no approvals
             return ""
-
-    async def count_answerable(self, caller: Caller) -> int:
-        """How many of the waiting approvals the caller may answer."""
-        return len(answerable_requests(await self.waiting_approvals(caller), caller.principal, self.clock()))
 
     def invalidate(self, caller: Caller) -> None:
         """Drop the caller's cached approvals, after an answer or a cancel."""
@@ -161,12 +157,26 @@ class ConsoleContext:
         return client_address(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted)
 
     async def render_page(
-        self, request: Request, template: str, visitor: Visitor, status: int = 200, **values: object
+        self,
+        request: Request,
+        template: str,
+        visitor: Visitor,
+        status: int = 200,
+        tabs: Sequence[Tab] = (),
+        **values: object,
     ) -> Response:
-        """Render a page; its frame shows the number of approvals that the visitor may answer."""
-        badge = await self.inbox_cache.count_answerable(visitor.caller)
-        version = await self.inbox_cache.page_version(visitor.caller)
-        return self.pages.render(request, template, visitor, status, badge=badge, version=version, **values)
+        """Render a page; its frame shows the number of approvals that the visitor may answer.
+
+        ``tabs``: of those that the visitor may open, all are shown if there are several.
+        """
+        inbox, caller = self.inbox_cache, visitor.caller
+        waiting, version = await inbox.waiting_approvals(caller), await inbox.page_version(caller)
+        frame = {
+            "badge": len(answerable_requests(waiting, caller.principal, inbox.clock())),
+            "version": version,
+            "tabs": visible_tabs(tabs, visitor),
+        }
+        return self.pages.render(request, template, visitor, status, **frame, **values)
 
 
 class PageGroup:

@@ -18,7 +18,6 @@ from services.gateway.features.console.pages import (
     Tab,
     quote_id,
     redirect_to,
-    visible_tabs,
 )
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import health, memory
@@ -88,7 +87,7 @@ class OverviewPages(PageGroup):
         running = (await self._context.services.lists.list_tasks(query, caller)).total
         is_stuck = await self._context.is_stuck(caller, overview.state) if overview.state else False
         for_others = len(overview.waiting) - len(overview.answerable)
-        deadline = health.earliest_deadline(overview.answerable)
+        deadline = min((request.approval.deadline for request in overview.answerable), default=None)
         tiles = [
             health.working_tile(totals, running, overview.state, is_stuck=is_stuck),
             health.quality_tile(quality_trend(overview.history.quality)),
@@ -127,7 +126,7 @@ class OverviewPages(PageGroup):
 class WebhookPage(PageGroup):
     async def show_failing_webhooks(self, request: Request, visitor: Visitor) -> Response:
         failing = await self._context.services.webhooks.failing_deliveries(visitor.caller)
-        tabs = visible_tabs((*OPERATIONS_TABS, WEBHOOKS_TAB), visitor)
+        tabs = (*OPERATIONS_TABS, WEBHOOKS_TAB)
         return await self._context.render_page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
 
 
@@ -146,7 +145,7 @@ class LearningPages(PageGroup):
             request,
             "learning.html",
             visitor,
-            tabs=visible_tabs(LEARNING_TABS, visitor),
+            tabs=LEARNING_TABS,
             learning=learning,
             direction=quality_trend(history.quality),
             quality=quality,
@@ -160,21 +159,18 @@ class LearningPages(PageGroup):
     async def show_cases(self, request: Request, visitor: Visitor) -> Response:
         cases = await self._context.services.memory.cases(visitor.caller.tenant)
         page = memory.cases_page(cases, _read_memory_query(request))
-        tabs = visible_tabs(LEARNING_TABS, visitor)
-        return await self._context.render_page(request, "cases.html", visitor, tabs=tabs, page=page)
+        return await self._context.render_page(request, "cases.html", visitor, tabs=LEARNING_TABS, page=page)
 
     async def show_facts(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
         page = memory.facts_page(remembered.facts, _read_memory_query(request))
         cost = memory.describe_finding_cost(remembered.fact_costs)
-        tabs = visible_tabs(LEARNING_TABS, visitor)
-        return await self._context.render_page(request, "facts.html", visitor, tabs=tabs, page=page, cost=cost)
+        return await self._context.render_page(request, "facts.html", visitor, tabs=LEARNING_TABS, page=page, cost=cost)
 
     async def show_entities(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
         page = memory.entities_page(remembered.linked_entities, _read_memory_query(request))
-        tabs = visible_tabs(LEARNING_TABS, visitor)
-        return await self._context.render_page(request, "entities.html", visitor, tabs=tabs, page=page)
+        return await self._context.render_page(request, "entities.html", visitor, tabs=LEARNING_TABS, page=page)
 
     async def _read_accuracy(self, visitor: Visitor) -> object:
         if not visitor.has_any_role(Role.OPERATOR):
@@ -213,7 +209,7 @@ class OperationsPages(PageGroup):
             request,
             "operations.html",
             visitor,
-            tabs=self._visible_tabs(visitor),
+            tabs=self._tabs,
             stopped=state.stopped,
             figures=[
                 *health.load_items(state, is_stuck=await self._context.is_stuck(caller, state)),
@@ -256,10 +252,10 @@ class OperationsPages(PageGroup):
         self, request: Request, visitor: Visitor, problem: str = "", status: int = 200
     ) -> Response:
         letters = await self._context.services.dead_letters.list_newest(visitor.caller.tenant, _MOST_LETTERS)
-        values = {"tabs": self._visible_tabs(visitor), "letters": letters, "problem": problem}
-        done = request.query_params.get("done", "")
-        return await self._context.render_page(request, "letters.html", visitor, status, **values, done=done)
+        values = {"letters": letters, "problem": problem, "done": request.query_params.get("done", "")}
+        return await self._context.render_page(request, "letters.html", visitor, status, self._tabs, **values)
 
-    def _visible_tabs(self, visitor: Visitor) -> tuple[Tab, ...]:
+    @property
+    def _tabs(self) -> tuple[Tab, ...]:
         hooks = (WEBHOOKS_TAB,) if self._context.services.webhooks.are_offered else ()
-        return visible_tabs((*OPERATIONS_TABS, *hooks), visitor)
+        return *OPERATIONS_TABS, *hooks

@@ -17,17 +17,17 @@ from services.gateway.features.approvals.approvals import read_answer
 from services.gateway.features.assessments import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext, PageGroup
 from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPages, WebhookPage
-from services.gateway.features.console.pages import LEARNING_TABS, PageRenderer, redirect_to, serve_asset, visible_tabs
+from services.gateway.features.console.pages import LEARNING_TABS, PageRenderer, redirect_to, serve_asset
 from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
 from services.gateway.features.console.views import assessments
 from services.gateway.features.console.views.approvals import approval_page, summarize_calls
 from services.gateway.features.console.views.replay import (
+    TURNS_AROUND,
     replayed_turn,
     sorted_criteria,
     timeline_turns,
-    timeline_turns_near,
 )
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
@@ -79,8 +79,7 @@ _ASSESSMENTS_PATH = "/console/learning/assessments"
 class AssessmentPages(PageGroup):
     async def show_list(self, request: Request, visitor: Visitor) -> Response:
         cards = await self._context.services.assessments.list_cards(visitor.caller)
-        tabs = visible_tabs(LEARNING_TABS, visitor)
-        return await self._context.render_page(request, "assessments.html", visitor, tabs=tabs, rows=cards)
+        return await self._context.render_page(request, "assessments.html", visitor, tabs=LEARNING_TABS, rows=cards)
 
     async def show_assessment(self, request: Request, visitor: Visitor) -> Response:
         kept_assessment = await self._read_assessment(request.path_params["assessment_id"], visitor)
@@ -98,6 +97,7 @@ class AssessmentPages(PageGroup):
         run = kept_assessment.assessment.runs[number - 1]
         stops = timeline_turns(run)
         turn = replayed_turn(run, stops, _parse_count(request.query_params.get("turn", "")))
+        first_shown, last_shown = max(0, turn.stop.turn - TURNS_AROUND), turn.stop.turn + TURNS_AROUND
         return await self._context.render_page(
             request,
             "replay.html",
@@ -106,7 +106,7 @@ class AssessmentPages(PageGroup):
             place=f"{_ASSESSMENTS_PATH}/{kept_assessment.card.assessment_id}",
             run=run,
             run_number=number,
-            stops=timeline_turns_near(stops, turn.stop.turn),
+            stops=stops[first_shown : last_shown + 1],
             last=stops[-1].turn,
             turn=turn,
             criteria=sorted_criteria(run),

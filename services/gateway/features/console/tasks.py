@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, NoVisibleTask
-from services.gateway.edge.keep_alive import SSE_HEARTBEAT, KeepAliveResponse
+from services.gateway.edge.keep_alive import sse_frame, sse_response
 from services.gateway.edge.replies import file_reply
 from services.gateway.features.audit.rows import audit_rows, rows_from_record
 from services.gateway.features.console.context import PageGroup
@@ -39,24 +39,24 @@ class LiveStreams(PageGroup):
     """Server-sent events by which pages refresh themselves: of one task until it ends, of the inbox without end."""
 
     async def stream_inbox(self, request: Request, visitor: Visitor) -> Response:
-        return KeepAliveResponse(self._inbox_frames(request, visitor), "text/event-stream", SSE_HEARTBEAT)
+        return sse_response(self._inbox_frames(request, visitor))
 
     async def stream_task(self, request: Request, visitor: Visitor) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         last_event_id = request.headers.get("last-event-id") or request.query_params.get("after", "")
         last_event_id = last_event_id if _STREAM_ID.fullmatch(last_event_id) else "0"
-        return KeepAliveResponse(self._task_frames(record, last_event_id), "text/event-stream", SSE_HEARTBEAT)
+        return sse_response(self._task_frames(record, last_event_id))
 
     async def _inbox_frames(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:
         shown_version = request.query_params.get("seen", "")
         while True:
             try:
                 if await self._context.sessions.find_visitor(request) is None:
-                    yield _sse_frame("out", {})
+                    yield sse_frame("{}", event="out")
                     return
                 version = await self._context.inbox_cache.page_version(visitor.caller)
                 if version != shown_version:
-                    yield _sse_frame("changed", {"version": version})
+                    yield sse_frame(json.dumps({"version": version}), event="changed")
                 shown_version = version
             except StoreUnavailable as fault:  # the page keeps what it shows; the next look may do
                 log.warning("console_look_failed", error=str(fault))
@@ -79,15 +79,10 @@ class LiveStreams(PageGroup):
     async def _change_frames(self, record: TaskRecord, last_event_id: str) -> AsyncGenerator[bytes, None]:
         async with aclosing(self._context.services.tasks.watch(record, last_event_id)) as events:
             async for stream_id, event in events:
-                yield _sse_frame("changed", {"kind": event.kind}, stream_id)
+                yield sse_frame(json.dumps({"kind": event.kind}), event_id=stream_id, event="changed")
                 if ends_task(event):
-                    yield _sse_frame("over", {})
+                    yield sse_frame("{}", event="over")
                     return
-
-
-def _sse_frame(kind: str, data: dict[str, str], stream_id: str = "") -> bytes:
-    id_line = f"id: {stream_id}\n" if stream_id else ""
-    return f"{id_line}event: {kind}\ndata: {json.dumps(data)}\n\n".encode()
 
 
 _PAGE_SIZE = 25
@@ -138,10 +133,18 @@ class TaskPages(PageGroup):
         token = request.query_params.get("page", "")
         query = TaskQuery(states=task_filter.states, size=_PAGE_SIZE, token=token)
         page = await self._context.services.lists.list_tasks(query, visitor.caller)
-        values = {"rows": page.records, "total": page.total, "more": page.next_token, "token": token}
-        filter_values = {"filters": views.TASK_FILTERS, "task_filter": task_filter, "missed": missed}
         return await self._context.render_page(
-            request, "tasks.html", visitor, 404 if missed else 200, **values, **filter_values
+            request,
+            "tasks.html",
+            visitor,
+            404 if missed else 200,
+            rows=page.records,
+            total=page.total,
+            more=page.next_token,
+            token=token,
+            filters=views.TASK_FILTERS,
+            task_filter=task_filter,
+            missed=missed,
         )
 
     async def show_task(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:

@@ -86,10 +86,6 @@ class MessageFiles:
     ) -> None:
         self._archive, self._reach, self._most_files, self._most_bytes = archive, reach, most_files, most_bytes
 
-    @property
-    def accepts_files(self) -> bool:
-        return self._archive is not None
-
     def check_files(self, files: Sequence[ClientFile]) -> None:
         """Check number, size and URLs of files. Raises ``UnsupportedContent`` and ``InvalidField``."""
         if files and self._archive is None:

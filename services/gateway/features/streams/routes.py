@@ -9,14 +9,14 @@ from fastapi import APIRouter, Request
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.edge.keep_alive import SSE_HEARTBEAT, KeepAliveResponse
+from services.gateway.edge.keep_alive import sse_frame, sse_response
 from services.gateway.edge.replies import RETRY_LATER_HEADERS, asks_for_1_0, file_reply
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
 from services.gateway.features.tasks.service import TaskService, ends_task
 from services.gateway.features.tasks.views import public_view
-from shared.contracts.task import TaskEvent, TaskRecord
+from shared.contracts.task import TaskRecord
 from shared.domain.version import VERSION
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, TaskSnapshot
@@ -46,7 +46,7 @@ async def event_frames(
                 resumption = updates.Resumption(None, lost.after)
     except StoreUnavailable as fault:
         log.warning("story_broken", task_id=task_snapshot.record.task_id, error=str(fault))
-        yield f"event: error\ndata: {json.dumps({'error': str(fault)})}\n\n".encode()
+        yield sse_frame(json.dumps({"error": str(fault)}), event="error")
 
 
 async def _later_frames(
@@ -60,7 +60,8 @@ async def _later_frames(
     past_turns = _past_turns(record)
     async with aclosing(tasks.watch(record, start.stream_id_to_read_after)) as events:
         async for stream_id, event in events:
-            yield event_frame(stream_id, event)
+            data = event.model_dump_json(include={"kind", "at", "data"})
+            yield sse_frame(data, event_id=stream_id, event=event.kind)
             is_of_past_turn = event.data.get("turn_id") in past_turns
             if ends_task(event) or (updates.leaves_task_waiting(event) and not follow and not is_of_past_turn):
                 return
@@ -70,12 +71,7 @@ async def _later_frames(
 
 def _gap_frame(task_snapshot: TaskSnapshot, lost_after: str, notice: str) -> bytes:
     data = {"kind": "snapshot", "gap": {"lost_after": lost_after}, "task": public_view(task_snapshot.record, notice)}
-    return f"id: {task_snapshot.newest or '0-0'}\nevent: snapshot\ndata: {json.dumps(data)}\n\n".encode()
-
-
-def event_frame(stream_id: str, event: TaskEvent) -> bytes:
-    data = event.model_dump_json(include={"kind", "at", "data"})
-    return f"id: {stream_id}\nevent: {event.kind}\ndata: {data}\n\n".encode()
+    return sse_frame(json.dumps(data), event_id=task_snapshot.newest or "0-0", event="snapshot")
 
 
 def _past_turns(record: TaskRecord) -> frozenset[str]:
@@ -113,8 +109,7 @@ class RestEndpoints:
         """Stream the task's events as server-sent events; with ``Last-Event-ID`` those after that event."""
         seen = updates.parse_last_event_id(request.headers.get(updates.LAST_EVENT_ID))
         task_snapshot = await self._tasks.snapshot(await self._tasks.read(task_id, self._identify_caller(request)))
-        frames = event_frames(self._tasks, task_snapshot, seen, self._notice, follow=follow)
-        return KeepAliveResponse(frames, "text/event-stream", SSE_HEARTBEAT)
+        return sse_response(event_frames(self._tasks, task_snapshot, seen, self._notice, follow=follow))
 
     async def file(self, task_id: str, file_id: str, request: Request) -> Response:
         """Download a file of the task's messages."""

@@ -1,6 +1,6 @@
 """Lists the tasks that a caller may see, page by page, the last changed first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, cast
 
@@ -67,13 +67,14 @@ class TaskLists(ScriptedStore):
 
     async def page(self, filters: WantedTasks, size: int, position: TaskListPosition | None) -> TaskListPage:
         """At most ``size`` of the wanted tasks after a place; may raise ``StoreUnavailable``."""
-        partitions = _list_partitions(filters)
+        of_session = [] if filters.session is None else [partition_of(filters.tenant, filters.session)]
+        partitions: Sequence[int] = of_session or range(PARTITIONS)
         calls = [_build_list_call(filters, partition, size + 1, position) for partition in partitions]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
         places = (
-            (place, keys.listed_record_key(partition, filters.tenant, place.task))
+            (TaskListPosition(int(micros), task), keys.listed_record_key(partition, filters.tenant, task))
             for partition, reply in zip(partitions, replies, strict=True)
-            for place in _parse_list_reply(reply)
+            for task, micros in zip(reply[1::2], reply[2::2], strict=True)
         )
         rows = sorted(places, reverse=True)
         page_rows = rows[:size]
@@ -84,7 +85,8 @@ class TaskLists(ScriptedStore):
     async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
         filters = WantedTasks(caller.tenant, visible_owner(caller), query.session, query.states, query.since)
-        page = await self.page(filters, query.size, _parse_token(query.token))
+        position = parse_position("pageToken", *decode_page_token(query.token)) if query.token else None
+        page = await self.page(filters, query.size, position)
         visible = [record for record in page.records if may_read(caller.principal, record)]
         if len(visible) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return TaskListPage((), None, 0)
@@ -101,18 +103,11 @@ def visible_owner(caller: Caller) -> str | None:
     return None if sees_all(caller.principal) else caller.principal.id
 
 
-def _parse_token(token: str) -> TaskListPosition | None:
-    if not token:
-        return None
-    micros, task = decode_page_token(token)
+def parse_position(field: str, micros: str, task: str) -> TaskListPosition:
+    """The place in a token of the client's; raises ``InvalidField``."""
     if not (micros.isascii() and micros.isdecimal() and task):
-        raise InvalidField("pageToken", "is none that this server gave")
+        raise InvalidField(field, "is none that this server gave")
     return TaskListPosition(int(micros), task)
-
-
-def _list_partitions(filters: WantedTasks) -> Sequence[int]:
-    """The partitions in which the wanted tasks may be: just one if a session is given."""
-    return range(PARTITIONS) if filters.session is None else [partition_of(filters.tenant, filters.session)]
 
 
 def _build_list_call(filters: WantedTasks, partition: int, count: int, position: TaskListPosition | None) -> ScriptCall:
@@ -123,7 +118,3 @@ def _build_list_call(filters: WantedTasks, partition: int, count: int, position:
     if filters.session is not None:
         stem = stems.session
     return [stem + state.value for state in filters.states], [count, *place, since]
-
-
-def _parse_list_reply(reply: list[str]) -> Iterable[TaskListPosition]:
-    return (TaskListPosition(int(micros), member) for member, micros in zip(reply[1::2], reply[2::2], strict=True))

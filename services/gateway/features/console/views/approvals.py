@@ -34,10 +34,12 @@ _ON_FAILURE = {
 }
 
 
-class ArgumentRow(NamedTuple):
+class ValueRow(NamedTuple):
+    """An argument or a figure. ``origin``: where the value is from, in words; empty where that is not known."""
+
     name: str
     value: str
-    origin: str  # where the value is from, in words; empty where that is not known
+    origin: str
 
 
 class CallRow(NamedTuple):
@@ -47,19 +49,20 @@ class CallRow(NamedTuple):
     title: str
     tool: str
     connection: str
-    arguments: tuple[ArgumentRow, ...]
+    arguments: tuple[ValueRow, ...]
     proof: str
     on_failure: str
     undo: "CallRow | None" = None
 
 
-class PlanReason(NamedTuple):
-    """A rule that requires the approval: its id as heading, its reason, its values, and its action."""
+class RuleRow(NamedTuple):
+    """A rule that stands against a plan. ``asks``: its action and level in words; ``policy``: the id of its policy."""
 
-    heading: str
-    text: str = ""
-    rows: tuple[tuple[str, str], ...] = ()
-    more: str = ""
+    rule_id: str
+    policy: str
+    reason: str
+    asks: str
+    values: tuple[tuple[str, str], ...]
 
 
 class ApprovalPage(NamedTuple):
@@ -72,7 +75,7 @@ class ApprovalPage(NamedTuple):
     record: TaskRecord
     calls: tuple[CallRow, ...]
     all_reasons: tuple[str, ...]
-    rules: tuple[PlanReason, ...]
+    rules: tuple[RuleRow, ...]
     barred: str
 
     @property
@@ -100,7 +103,7 @@ class ApprovalPage(NamedTuple):
     @property
     def reasons(self) -> list[str]:
         """The reasons that are not those of a rule, since rules are shown with their own."""
-        rule_texts = {rule.text for rule in self.rules}
+        rule_texts = {rule.reason for rule in self.rules}
         return [reason for reason in self.all_reasons if reason not in rule_texts]
 
     @property
@@ -113,8 +116,12 @@ def approval_page(request: ApprovalRequest, reader: Principal, now: datetime) ->
     calls = tuple(_build_call_row(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
     reasons = tuple(map(_strip_rule_id, approval.reasons))
     rules = tuple(
-        PlanReason(
-            rule.rule_id, rule.reason, field_rows(loads(rule.values_json)), _describe_action(rule.action, rule.level)
+        RuleRow(
+            rule.rule_id,
+            rule.policy_id,
+            rule.reason,
+            _describe_action(rule.action, rule.level),
+            field_rows(loads(rule.values_json)),
         )
         for rule in approval.grounds.rules
     )
@@ -160,7 +167,7 @@ def _build_call_row(number: int, call: PlannedCall, grounds: Grounds) -> CallRow
     sources = {source.argument: source for source in grounds.arguments if source.call_id == call.call_id}
     origins = {origin.argument: origin for origin in call.origins}
     rows = tuple(
-        ArgumentRow(
+        ValueRow(
             name, _describe_argument(value), _describe_origin(value, sources.get(name), origins.get(name), grounds)
         )
         for name, value in call.arguments.items()

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.approvals import (
-    ArgumentRow,
+    RuleRow,
+    ValueRow,
     describe_reference,
     describe_source,
     figure_origin,
@@ -42,21 +43,13 @@ class WriteLine(NamedTuple):
     tool: str
     connection: str
     status: Badge
-    arguments: tuple[ArgumentRow, ...]
+    arguments: tuple[ValueRow, ...]
     attempt: int
     sent_at: datetime | None
     note: str
     read_back: str
     shows: tuple[tuple[str, str], ...]
     words: tuple[str, ...]
-
-
-class RuleRow(NamedTuple):
-    rule_id: str
-    policy: str
-    reason: str
-    asks: str
-    values: tuple[tuple[str, str], ...]
 
 
 class PolicyEvidence(NamedTuple):
@@ -66,12 +59,6 @@ class PolicyEvidence(NamedTuple):
     rules: tuple[RuleRow, ...]
     undecided_rules: tuple[str, ...]
     problems: tuple[str, ...]
-
-
-class FigureRow(NamedTuple):
-    name: str
-    value: str
-    origin: str
 
 
 class TierUsage(NamedTuple):
@@ -103,13 +90,13 @@ def unenforced_policy(record: TaskRecord) -> str:
     return text_or_empty(record.metadata.get("policy_unenforced"))
 
 
-def figure_rows(record: TaskRecord, grounds: Grounds | None) -> tuple[FigureRow, ...]:
+def figure_rows(record: TaskRecord, grounds: Grounds | None) -> tuple[ValueRow, ...]:
     """The computed figures, with operation and operands if an approval recorded them."""
     frozen = grounds or _NO_GROUNDS
     origins = {figure.name: figure_origin(figure, frozen) for figure in frozen.figures}
     values_by_name = {figure.name: figure.value for figure in frozen.figures}
     values_by_name |= {name: str(value) for name, value in as_object(record.metadata.get("values")).items()}
-    return tuple(FigureRow(humanize_name(name), value, origins.get(name, "")) for name, value in values_by_name.items())
+    return tuple(ValueRow(humanize_name(name), value, origins.get(name, "")) for name, value in values_by_name.items())
 
 
 def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
@@ -153,7 +140,7 @@ def _write_line(row: JsonObject, grounds: Grounds) -> WriteLine:
         connection=text_or_empty(row.get("connection")),
         status=WRITE_BADGES.get(status, Badge(humanize_name(status), "mute")),
         arguments=tuple(
-            ArgumentRow(name, format_json(value), _describe_write_source(sources.get(name), grounds))
+            ValueRow(name, format_json(value), _describe_write_source(sources.get(name), grounds))
             for name, value in arguments.items()
         ),
         attempt=attempt if isinstance(attempt, int) else 1,

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
+from math import ceil
 from typing import NamedTuple
 
-from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.views.progress import QualityTrend
 from services.gateway.features.console.views.tasks import as_dollars, format_duration
 from services.gateway.features.console.views.words import (
@@ -115,7 +115,7 @@ def duration_items(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
         ("With an approval", with_approval, 50, f"half of the last {len(with_approval)}, waiting included"),
     )
     return tuple(
-        HealthItem(label, format_duration(times[_percentile_index(len(times), percent)]), remark)
+        HealthItem(label, format_duration(times[ceil(len(times) * percent / 100) - 1]), remark)
         for label, times, percent, remark in figures
         if times
     )
@@ -156,11 +156,6 @@ def _failure_cause(record: TaskRecord) -> str:
 
 def _duration_of(record: TaskRecord) -> timedelta:
     return max(record.updated_at - record.accepted_at, timedelta(0))
-
-
-def _percentile_index(count: int, percent: int) -> int:
-    """The index of a percentile in a sorted list of ``count`` values."""
-    return max(0, -(-count * percent // 100) - 1)
 
 
 def _format_percent(part: int, total: int) -> str:
@@ -253,10 +248,6 @@ def cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: 
     tasks = next((day.events for day in days if day.date == today.isoformat()), 0)
     cost_each = f", {as_dollars(round(spent_today.nanos / tasks))} a task" if tasks and spent_today.nanos else ""
     return Tile(question, as_dollars(spent_today.nanos), f"today: {calls}{cost_each}; {week}", href)
-
-
-def earliest_deadline(requests: Sequence[ApprovalRequest]) -> datetime | None:
-    return min((request.approval.deadline for request in requests), default=None)
 
 
 def dates_until_tomorrow(today: date, count: int) -> list[str]:

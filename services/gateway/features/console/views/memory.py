@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
 from services.gateway.features.console.views.tasks import as_dollars
@@ -61,12 +62,26 @@ def parse_page_number(text: str) -> int:
 def cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> MemoryPage[CaseEntry]:
     """The page of cases that match the query; the kind of a case is its outcome."""
     words = {outcome.value: OUTCOME_BADGES[outcome].text for outcome in CaseOutcome}
-    return _build_page(entries, query, lambda outcome: outcome.outcome.value, _case_texts, words)
+    return _build_page(
+        entries,
+        query,
+        lambda case: case.outcome.value,
+        lambda case: (
+            *(case.summary, case.domain, case.strategy.value, case.task_id),
+            *(*case.keywords, *case.worked, *case.failed),
+        ),
+        words,
+    )
 
 
 def facts_page(facts: Sequence[KnownFact], query: MemoryQuery) -> MemoryPage[KnownFact]:
     """The page of facts that match the query; the kind of a fact is its process type."""
-    return _build_page(facts, query, lambda fact: fact.domain, _fact_texts, {})
+    return _build_page(
+        facts,
+        query,
+        lambda fact: fact.domain,
+        lambda fact: (fact.text, fact.domain, fact.task_id, *fact.entities, *fact.keywords),
+    )
 
 
 def entities_page(linked_entities: Sequence[LinkedEntity], query: MemoryQuery) -> MemoryPage[LinkedEntity]:
@@ -74,7 +89,15 @@ def entities_page(linked_entities: Sequence[LinkedEntity], query: MemoryQuery) -
 
     Entities named together with one are shown as they are written, not by their normalised keys.
     """
-    page = _build_page(linked_entities, query, lambda row: row.entity.kind, _entity_texts, {})
+    page = _build_page(
+        linked_entities,
+        query,
+        lambda row: row.entity.kind,
+        lambda row: (
+            *(row.entity.kind, row.entity.value),
+            *(*row.links.together, *(task.task_id for task in row.links.tasks)),
+        ),
+    )
     names = {f"{row.entity.kind}:{row.entity.value}".casefold(): row.entity.value for row in linked_entities}
     return page._replace(rows=[_name_linked_entities(row, names) for row in page.rows])
 
@@ -112,14 +135,12 @@ def _build_page(
     query: MemoryQuery,
     kind_of: Callable[[Row], str],
     texts_of: Callable[[Row], Iterable[str]],
-    titles: Mapping[str, str],
+    titles: Mapping[str, str] = MappingProxyType({}),
 ) -> MemoryPage[Row]:
+    """The page of rows that match. ``titles``: of the kinds, in order; without any, the most frequent kind is first."""
     words = query.words.casefold().split()
-    matches = []
-    for row in rows:
-        text = " ".join(texts_of(row)).casefold()
-        if all(word in text for word in words):
-            matches.append(row)
+    texts = ((row, " ".join(texts_of(row)).casefold()) for row in rows)
+    matches = [row for row, text in texts if all(word in text for word in words)]
     counts = Counter(kind_of(row) for row in matches)
     order = list(titles) or [word for word, _ in counts.most_common()]
     kinds = tuple(
@@ -129,28 +150,3 @@ def _build_page(
     start = PAGE_SIZE * (query.page - 1)
     end = start + PAGE_SIZE
     return MemoryPage(chosen[start:end], len(chosen), len(rows), kinds, query, len(chosen) > end)
-
-
-def _case_texts(entry: CaseEntry) -> Iterable[str]:
-    return (
-        entry.summary,
-        entry.domain,
-        entry.strategy.value,
-        entry.task_id,
-        *entry.keywords,
-        *entry.worked,
-        *entry.failed,
-    )
-
-
-def _fact_texts(fact: KnownFact) -> Iterable[str]:
-    return (fact.text, fact.domain, fact.task_id, *fact.entities, *fact.keywords)
-
-
-def _entity_texts(linked: LinkedEntity) -> Iterable[str]:
-    return (
-        linked.entity.kind,
-        linked.entity.value,
-        *linked.links.together,
-        *(task.task_id for task in linked.links.tasks),
-    )

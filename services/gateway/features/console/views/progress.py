@@ -80,14 +80,10 @@ def quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
     lately, earlier = _mean_between(middle, last), _mean_between(start, middle)
     tasks = last.n - middle.n
     text = f"over the last {count_with_noun(tasks, 'task')}; {earlier:.2f} over the {middle.n - start.n} before"
-    if abs(lately - earlier) <= _standard_error(tasks):
+    standard_error = _QUALITY_SPREAD * sqrt(2 / tasks)  # of the difference between two means over so many tasks each
+    if abs(lately - earlier) <= standard_error:
         return QualityTrend("level", "", lately, text)
     return QualityTrend("up", "good", lately, text) if lately > earlier else QualityTrend("down", "warn", lately, text)
-
-
-def _standard_error(tasks: int) -> float:
-    """One standard error of the difference between two means over so many tasks each."""
-    return _QUALITY_SPREAD * sqrt(2 / tasks)
 
 
 def quality_over_time(points: Sequence[TrendPoint]) -> QualityHistory | None:

@@ -9,7 +9,13 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.assessments import NO_VALUE, format_value, shorten
-from services.gateway.features.console.views.words import Badge, count_with_noun, humanize_name, parse_time_or_none
+from services.gateway.features.console.views.words import (
+    Badge,
+    count_with_noun,
+    humanize_name,
+    parse_time_or_none,
+    texts_or_empty,
+)
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldAfterTurn, WorldChange
 from shared.domain.instants import in_utc
@@ -86,7 +92,7 @@ def _choose_badge(entry: ActionLogEntry) -> Badge:
 
 
 CHANGE_BADGES = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
-_TURNS_AROUND = 100  # turns before and after the one that is shown
+TURNS_AROUND = 100  # how many turns the time line shows before and after the one that is shown
 _LONGEST_NOTES = 4000
 _TURN_BEGINS = "update_turn_started"
 
@@ -109,11 +115,6 @@ class TurnCount(NamedTuple):
     moved: str
 
 
-class UpdateLine(NamedTuple):
-    text: str
-    tone: str
-
-
 class ReplayedTurn(NamedTuple):
     """What is shown of one turn. ``has_world_state``: whether the results contain the world's state at its end.
 
@@ -128,18 +129,16 @@ class ReplayedTurn(NamedTuple):
     other_changes: tuple[WorldChange, ...]
     left_out: int
     actions: tuple[ActionRow, ...]
-    updates: tuple[UpdateLine, ...]
+    updates: tuple[Badge, ...]
     notes: str
 
 
 def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
     """All turns of a run as the time line shows them, in order."""
     worlds, begins = {world.turn: world for world in run.results.world}, _turn_starts(run)
-    log = run.results.action_log
+    log, failed_turns = run.results.action_log, map(_read_turn_number, run.results.failed_turns)
     done = Counter(entry.turn for entry in log)
-    wrong = {entry.turn for entry in log if not entry.success} | {
-        _read_turn_number(update) for update in run.results.failed_turns
-    }
+    wrong = {*failed_turns, *(entry.turn for entry in log if not entry.success)}
     last = max(run.results.turns_taken, *done, *worlds, 0)
     return tuple(
         TimelineTurn(
@@ -153,17 +152,14 @@ def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
     )
 
 
-def timeline_turns_near(all_turns: Sequence[TimelineTurn], turn: int) -> Sequence[TimelineTurn]:
-    """The turns that the time line shows around a turn: at most 100 before and after it."""
-    return all_turns[max(0, turn - _TURNS_AROUND) : turn + _TURNS_AROUND + 1]
-
-
 def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> ReplayedTurn:
     """What is shown of the turn with that number, or of the nearest turn."""
     worlds = {world.turn: world for world in run.results.world}
     turn = min(max(turn, 0), len(all_turns) - 1)
     world, world_before = worlds.get(turn), worlds.get(turn - 1)
     changes = world.changes if world else ()
+    all_changes = (change for world in run.results.world for change in world.changes)
+    titles = {change.key: change.title for change in all_changes if change.title}
     return ReplayedTurn(
         stop=all_turns[turn],
         began=all_turns[turn - 1].at if turn else None,
@@ -172,7 +168,7 @@ def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> Rep
         agent_changes=tuple(change for change in changes if change.by == "participant"),
         other_changes=tuple(change for change in changes if change.by == "others"),
         left_out=world.left_out if world else 0,
-        actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], _row_titles(run)),
+        actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], titles),
         updates=_update_lines(run, turn),
         notes=_notes_or_prompt(run, turn),
     )
@@ -181,11 +177,6 @@ def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> Rep
 def sorted_criteria(run: Run) -> list[CriterionResult]:
     """The criteria, those with the smallest share of points first, unjudged ones last."""
     return sorted(run.results.criteria_results, key=lambda result: (result.unjudged, result.score / result.max_score))
-
-
-def _row_titles(run: Run) -> Mapping[str, str]:
-    """The titles of the rows that changed, by their ids."""
-    return {change.key: change.title for world in run.results.world for change in world.changes if change.title}
 
 
 def _turn_starts(run: Run) -> Mapping[int, datetime]:
@@ -222,32 +213,27 @@ def _notes_or_prompt(run: Run, turn: int) -> str:
     return next((text[:_LONGEST_NOTES] for text in texts if isinstance(text, str)), "")
 
 
-def _update_lines(run: Run, turn: int) -> tuple[UpdateLine, ...]:
+def _update_lines(run: Run, turn: int) -> tuple[Badge, ...]:
     lines = (_describe_update(update) for update in _updates_of_turn(run, turn)) if turn else ()
     return tuple(line for line in lines if line is not None)
 
 
-def _describe_update(update: JsonObject) -> UpdateLine | None:
+def _describe_update(update: JsonObject) -> Badge | None:
     match update.get("message_type"):
         case "update_responses_generated" if update.get("responses_count"):
             characters = update.get("characters_involved")
-            names = (
-                ", ".join(humanize_name(str(name)).title() for name in characters)
-                if isinstance(characters, list)
-                else ""
-            )
-            return UpdateLine(f"{names} answered", "info")
+            names = ", ".join(humanize_name(name).title() for name in texts_or_empty(characters))
+            return Badge(f"{names} answered", "info")
         case "update_simulation_advanced" if update.get("events_processed"):
-            return UpdateLine(
-                f"{count_with_noun(_read_int(update, 'events_processed'), 'thing')} happened as time went on", "info"
-            )
+            things = count_with_noun(_read_int(update, "events_processed"), "thing")
+            return Badge(f"{things} happened as time went on", "info")
         case "update_turn_completed" if update.get("early_completion_requested"):
-            return UpdateLine("The agent said that it had nothing more to do", "mute")
+            return Badge("The agent said that it had nothing more to do", "mute")
         case "update_turn_completed":
-            return UpdateLine(f"Time went on by {_format_duration(str(update.get('time_advanced', '')))}", "mute")
+            return Badge(f"Time went on by {_format_duration(str(update.get('time_advanced', '')))}", "mute")
         case "update_error_occurred":
-            kind = str(update.get("error_type", "error")).replace("_", " ")
-            return UpdateLine(f"{humanize_name(kind)}: {shorten(str(update.get('error_message', '')))}", "bad")
+            kind = humanize_name(str(update.get("error_type", "error")))
+            return Badge(f"{kind}: {shorten(str(update.get('error_message', '')))}", "bad")
         case _:
             return None
 
