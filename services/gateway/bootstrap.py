@@ -25,7 +25,7 @@ from services.gateway.features.approvals.routes import ApprovalEndpoints
 from services.gateway.features.assessments import AssessmentEndpoints, AssessmentRepository
 from services.gateway.features.audit.export import ArchivedTaskReader, AuditEndpoints, AuditExport
 from services.gateway.features.dead_letters import DeadLetterEndpoints, DeadLetters
-from services.gateway.features.identity.api_paths import ApiRouterFactory
+from services.gateway.features.identity.api_paths import api_router
 from services.gateway.features.identity.middleware import CallerMiddleware
 from services.gateway.features.identity.routes import KeyEndpoints
 from services.gateway.features.identity.store import Keyring, RateMeter
@@ -203,7 +203,6 @@ def _add_a2a_routes(
 def _own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
     """The routers of the gateway's own API, with the services that only they use."""
     identity, state = opened.identity.identity, opened.state
-    factory = ApiRouterFactory(identity, settings.max_body_bytes)
     addresses = PermittedAddresses(addresses_for_operators(settings.tools_allowed_hosts), opened.webhooks.reach)
     records = RecordService(
         RedisTenantRecords(state), partial(find_policy_problems, settings.policy_url), addresses, utc_now
@@ -223,7 +222,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
         AssessmentEndpoints(services.assessments),
     )
     solver = SolverEndpoint(services.tasks, identity, settings.max_body_bytes)
-    return [*map(factory.router, endpoints), solver.routes()]
+    return [*map(partial(api_router, identity, settings.max_body_bytes), endpoints), solver.routes()]
 
 
 def _add_middleware(

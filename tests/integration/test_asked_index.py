@@ -120,9 +120,9 @@ async def test_what_is_owed_is_taken_by_one_and_by_another_if_it_dies(redis: Red
     await _asked(redis, task_store, Notice(NoticeEvent.WAITING, "a1"))
     one, two = DueNotices(redis), DueNotices(redis)
     (owed,) = await one.claim_due()
-    assert (owed.event, owed.tenant, owed.approval_id, owed.step) == (NoticeEvent.WAITING, "acme", "a1", 0)
+    assert (owed.event, owed.tenant, owed.approval_id, owed.step) == (NoticeEvent.WAITING.value, "acme", "a1", "0")
     assert await two.claim_due() == []
-    await redis.zadd(keys.partition_keys(_PARTITION).notices, {owed.name: 1}, xx=True)  # its time is over
+    await redis.zadd(keys.partition_keys(_PARTITION).notices, {keys.pack_member(owed): 1}, xx=True)  # its time is over
     assert await two.claim_due() == [owed]
     await two.mark_done(owed)
     assert await redis.exists(keys.partition_keys(_PARTITION).notices) == 0

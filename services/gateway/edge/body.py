@@ -103,13 +103,6 @@ def _read_call_id(value: JsonObject, method: str) -> str | int | None:
 
 def parse_json(body: bytes) -> Json:
     """Parse a body as JSON, with exact numbers; raises ``BadCall``, also for values beyond the limits."""
-    value = decode_unchecked_json(body)
-    _check_values(value)
-    return value
-
-
-def decode_unchecked_json(body: bytes) -> Json:
-    """Parse a body as JSON without the limits of ``parse_json`` on depth, size and numbers; raises ``BadCall``."""
     if body.count(b",") > _MOST_COMMAS:  # before so many values are made: a large message is large by its files
         raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_VALUES} values, names of fields among them")
     try:
@@ -117,11 +110,13 @@ def decode_unchecked_json(body: bytes) -> Json:
     except UnicodeDecodeError as error:
         raise BadCall(PARSE_ERROR, f"the body is not UTF-8 (byte {error.start})") from None
     try:
-        return cast(Json, _DECODER.decode(text))
+        value = cast(Json, _DECODER.decode(text))
     except RecursionError:
         raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
         raise BadCall(PARSE_ERROR, f"the body is not JSON: {error}") from None
+    _check_values(value)
+    return value
 
 
 def _check_values(root: Json) -> None:

@@ -47,13 +47,6 @@ class DeadLetter(NamedTuple):
     content: str = ""
 
 
-class RequeueResult(NamedTuple):
-    """The requeued letter. ``task_id``: the new task's; None for an outcome."""
-
-    letter: DeadLetter
-    task_id: str | None = None
-
-
 def build_requeued_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[TaskRecord, Turn]:
     """A new task and its first turn, with a dead turn's request and session. A letter always gives the same ids."""
     task_id = derive_id("requeued", dead.tenant, letter_id)
@@ -134,21 +127,22 @@ class DeadLetters(ScriptedStore):
     async def get_letter(self, tenant: str, letter_id: str) -> DeadLetter:
         return (await self._find(tenant, letter_id))[1]
 
-    async def requeue(self, tenant: str, letter_id: str, *, repeats_writes: bool = False) -> RequeueResult:
+    async def requeue(self, tenant: str, letter_id: str, *, repeats_writes: bool) -> tuple[DeadLetter, str | None]:
         """Start a dead turn's task again in its session, or give an outcome back to the learner. It may be repeated.
 
-        Raises ``WouldRepeatWrites`` if the task made writes, or may have, unless ``repeats_writes`` is set.
+        Returns the letter, and the new task's id, None for an outcome. Raises ``WouldRepeatWrites`` if the task made
+        writes, or may have, unless ``repeats_writes`` is set.
         """
         address, letter = await self._find(tenant, letter_id)
         if address.kind is LetterKind.OUTCOME:
             names = keys.partition_keys(address.partition)
             if await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [address.entry_id]) != 1:
                 raise _letter_not_found(letter_id)
-            return RequeueResult(letter)
+            return letter, None
         dead = DeadTurn.model_validate_json(letter.content)
         if dead.writes and not repeats_writes:
             raise WouldRepeatWrites(letter_id, dead.writes)
-        return RequeueResult(letter, await self._restart_task(address, dead))
+        return letter, await self._restart_task(address, dead)
 
     async def drop(self, tenant: str, letter_id: str) -> DeadLetter:
         address, letter = await self._find(tenant, letter_id)
@@ -250,12 +244,11 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
 
         The answer names the new task. If the old one made writes, 409, unless the body has ``"again": true``.
         """
-        letter_id = call.path_value("letter_id")
-        repeats_writes = call.body.get("again") is True
-        result = await self._service.requeue(call.caller.tenant, letter_id, repeats_writes=repeats_writes)
-        if result.task_id is None:
-            return {"requeued": letter_id, "outcome_of": result.letter.task_id}
-        return {"requeued": letter_id, "task_id": result.task_id, "requeued_from": result.letter.task_id}
+        letter_id, repeats_writes = call.path_value("letter_id"), call.body.get("again") is True
+        letter, task_id = await self._service.requeue(call.caller.tenant, letter_id, repeats_writes=repeats_writes)
+        if task_id is None:
+            return {"requeued": letter_id, "outcome_of": letter.task_id}
+        return {"requeued": letter_id, "task_id": task_id, "requeued_from": letter.task_id}
 
     @api_path("POST", "/dlq/{letter_id}/drop")
     async def drop(self, call: ApiCall) -> JsonValue:

@@ -16,12 +16,11 @@ from starlette.routing import Route
 
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.replies import FAILED_TEXT
-from services.gateway.features.approvals.approvals import ApproverAnswer
 from services.gateway.features.identity.middleware import caller_of_request, count_message
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskQuery
-from services.gateway.features.tasks.message import read_message
+from services.gateway.features.tasks.message import MessageDecision, read_message
 from services.gateway.features.tasks.views import public_view
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, dumps, to_exact
@@ -185,7 +184,7 @@ class McpEndpoint:
         return {"tasks": summaries, "next_page_token": page.next_token, "total": page.total}
 
     async def _decide_approval(self, call: DecideApproval, caller: Caller) -> Result:
-        answer = ApproverAnswer(call.decision, call.comment)
+        answer = MessageDecision(call.decision, call.comment)
         request, has_effect = await self._services.approvals.answer(call.approval_id, answer, caller)
         return {**self._services.approvals.view(request, caller), "heeded": has_effect}
 

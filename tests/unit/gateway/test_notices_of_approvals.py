@@ -13,7 +13,7 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.approvals.approvals import Approvals, DueNotice, DueNotices, resolve_env_reference
+from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
 from services.gateway.features.approvals.notices import (
     AddressedTarget,
     ApprovalNews,
@@ -29,6 +29,7 @@ from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.outgoing import AllowedAddresses
+from shared.infra.keys import NoticeMember
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import approval, call
@@ -63,16 +64,20 @@ class OneApproval(Approvals):
         return self.request if (tenant, approval_id) == ("acme", "a1") else None
 
 
+def _due(approval_id: str, event: NoticeEvent = NoticeEvent.WAITING) -> NoticeMember:
+    return NoticeMember(event.value, "0", approval_id, "acme", "s1", "t1")
+
+
 class ListedNotices(DueNotices):
-    def __init__(self, *due: DueNotice) -> None:
+    def __init__(self, *due: NoticeMember) -> None:
         self.due = list(due)
 
     @override
-    async def claim_due(self) -> Sequence[DueNotice]:
+    async def claim_due(self) -> Sequence[NoticeMember]:
         return list(self.due)
 
     @override
-    async def mark_done(self, due: DueNotice) -> None:
+    async def mark_done(self, due: NoticeMember) -> None:
         self.due.remove(due)
 
 
@@ -88,7 +93,7 @@ class HeardPosts(DeliverySink):
 async def _told(
     *targets: NoticeTarget, event: NoticeEvent = NoticeEvent.WAITING, environ: Mapping[str, str] | None = None
 ) -> tuple[list[SignedPost], ListedNotices]:
-    notices, posts = ListedNotices(DueNotice("n1", event, 0, "acme", "a1")), HeardPosts()
+    notices, posts = ListedNotices(_due("a1", event)), HeardPosts()
     notifier = _notifier(notices, OneApproval(_approval(*targets)), posts, environ or {})
     for due in await notices.claim_due():
         await notifier.enqueue_notice(due)
@@ -123,7 +128,7 @@ async def test_a_target_is_told_what_is_asked_of_whom_and_where_to_answer_and_no
 async def test_slack_gets_no_block_that_it_refuses(text: str) -> None:
     record = _record()
     record = record.model_copy(update={"request": TaskRequest(text=text), "requester": Principal(id="<!here>")})
-    told = ApprovalNews(NoticeEvent.WAITING, 0, ApprovalRequest(_approval(), record))
+    told = ApprovalNews(NoticeEvent.WAITING, "0", ApprovalRequest(_approval(), record))
     target = AddressedTarget(NoticeTarget(url=_HOOK, format="slack"), _HOOK)
     said = loads_object(build_signed_post(told, target, "https://purple.example", _NOW).body)
     blocks = cast("list[dict[str, dict[str, str]]]", said["blocks"])
@@ -193,27 +198,27 @@ class OneUnreadable(OneApproval):
 class TakenOnce(ListedNotices):
     """What is not done is owed again only later; ``told`` is set once ``n2`` is done."""
 
-    def __init__(self, *due: DueNotice) -> None:
+    def __init__(self, *due: NoticeMember) -> None:
         super().__init__(*due)
         self.told = asyncio.Event()
-        self._taken: set[str] = set()
+        self._taken: set[NoticeMember] = set()
 
     @override
-    async def claim_due(self) -> Sequence[DueNotice]:
-        fresh = [one for one in self.due if one.name not in self._taken]
-        self._taken |= {one.name for one in fresh}
+    async def claim_due(self) -> Sequence[NoticeMember]:
+        fresh = [one for one in self.due if one not in self._taken]
+        self._taken |= {*fresh}
         return fresh
 
     @override
-    async def mark_done(self, due: DueNotice) -> None:
+    async def mark_done(self, due: NoticeMember) -> None:
         await super().mark_done(due)
         self.told.set()
 
 
 @pytest.mark.promise("approvals.notices")
 async def test_an_approval_that_cannot_be_read_keeps_nobody_from_being_told_of_others() -> None:
-    broken = DueNotice("n1", NoticeEvent.WAITING, 0, "acme", "broken")
-    notices, posts = TakenOnce(broken, DueNotice("n2", NoticeEvent.WAITING, 0, "acme", "a1")), HeardPosts()
+    broken = _due("broken")
+    notices, posts = TakenOnce(broken, _due("a1")), HeardPosts()
     notifier = _notifier(notices, OneUnreadable(_approval(NoticeTarget(url=_HOOK))), posts)
     async with asyncio.timeout(5), notifier.run_in_background(_listening):
         await notices.told.wait()

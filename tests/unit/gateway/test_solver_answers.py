@@ -6,11 +6,10 @@ from pydantic import JsonValue
 
 from services.gateway.features.solver.service import (
     Format,
-    SolverCall,
     asks_for_given_order,
     extract_answers,
     http_status_of,
-    parse_solver_call,
+    parse_solver_message,
     solver_view,
 )
 from shared.contracts.task import TaskRecord
@@ -139,7 +138,7 @@ def test_what_is_no_answer_has_no_200(state: TaskState, metadata: dict[str, Json
 @each_row(("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, None)])
 def test_the_metadata_says_what_of_a_policy_was_not_enforced(metadata: dict[str, JsonValue], said: str | None) -> None:
     """Beside the answers, which stay as they are."""
-    ask: SolverCall = parse_solver_call({"task_id": "t", "task": "Which cities?"})
+    ask = parse_solver_message({"task_id": "t", "task": "Which cities?"})
     view = solver_view(ask, _record(TaskState.COMPLETED, metadata).model_copy(update={"answer": "Paris, Berlin"}))
     told = view["metadata"]
     assert isinstance(told, dict)

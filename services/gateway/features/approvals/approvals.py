@@ -3,7 +3,7 @@
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -12,12 +12,12 @@ from services.gateway.edge.fields import required_id_at, short_text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import ApprovalRequest, approval_view
 from services.gateway.features.identity.model import Caller, may_read
-from services.gateway.features.tasks.message import DECISION_WORDS
-from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
+from services.gateway.features.tasks.message import DECISION_WORDS, MessageDecision
+from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.credential import parse_reference, why_not_own_secret
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import JsonObject
-from shared.domain.partition import PARTITIONS, partition_of
+from shared.domain.partition import PARTITIONS
 from shared.domain.words import Role, TaskState
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
@@ -35,7 +35,11 @@ class Approvals(ScriptedStore):
         commands = (("ZRANGE", keys.waiting_approvals_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
         rows = cast("list[list[str]]", await self._scripts.execute_many(*commands))
         members = [keys.unpack_member(keys.WaitingApprovalMember, member) for row in rows for member in row]
-        return [request for request in await self._read_requests(members) if _is_undecided(request)]
+        return [
+            request
+            for request in await self._read_requests(members)
+            if request.approval.status is ApprovalStatus.WAITING and not request.record.state.is_terminal
+        ]
 
     async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         """The approval, decided or not; None if it does not exist, or is no longer stored."""
@@ -61,26 +65,15 @@ class Approvals(ScriptedStore):
         ]
 
 
-def _is_undecided(request: ApprovalRequest) -> bool:
-    return request.approval.status is ApprovalStatus.WAITING and not request.record.state.is_terminal
-
-
 _LONGEST_COMMENT = 2000
 
 
-class ApproverAnswer(NamedTuple):
-    """An approver's decision on the calls of one approval, with a comment."""
-
-    decision: str
-    comment: str = ""
-
-
-def read_answer(body: JsonObject) -> ApproverAnswer:
+def read_answer(body: JsonObject) -> MessageDecision:
     """Parse ``{"decision": "approve" | "reject", "comment"}``; raises ``InvalidField``."""
     word = required_id_at(body, "decision", "decision").strip().lower()
     if word not in DECISION_WORDS:
         raise InvalidField("decision", f"must be {' or '.join(DECISION_WORDS)}")
-    return ApproverAnswer(word, short_text_at(body, "comment", _LONGEST_COMMENT))
+    return MessageDecision(word, short_text_at(body, "comment", _LONGEST_COMMENT))
 
 
 # Puts a turn ahead of its session's messages, waits a little for its end, and returns the task.
@@ -113,7 +106,7 @@ class ApprovalService:
             raise UnknownApproval(f"approval {approval_id!r} that you may see")
         return request
 
-    async def answer(self, approval_id: str, answer: ApproverAnswer, caller: Caller) -> tuple[ApprovalRequest, bool]:
+    async def answer(self, approval_id: str, answer: MessageDecision, caller: Caller) -> tuple[ApprovalRequest, bool]:
         """Send an answer to the waiting task, and wait a little; returns the approval, and whether it took effect.
 
         The same answer by the same person counts once, however often it is sent. Raises ``MissingRole``,
@@ -154,7 +147,7 @@ def _withdrawal_reason(request: ApprovalRequest) -> str:
     return f"it is superseded: what it rested on has changed, and approval {current_id!r} is asked instead"
 
 
-def _has_answered(approval: Approval, answer: ApproverAnswer, principal: Principal) -> bool:
+def _has_answered(approval: Approval, answer: MessageDecision, principal: Principal) -> bool:
     """Whether the principal has given that answer to an approval that is not superseded."""
     if approval.status is ApprovalStatus.SUPERSEDED:
         return False
@@ -162,7 +155,7 @@ def _has_answered(approval: Approval, answer: ApproverAnswer, principal: Princip
     return any(decision.by.id == principal.id and decision.approve is approves for decision in approval.decisions)
 
 
-def _build_turn(request: ApprovalRequest, answer: ApproverAnswer, caller: Caller, now: datetime) -> Turn:
+def _build_turn(request: ApprovalRequest, answer: MessageDecision, caller: Caller, now: datetime) -> Turn:
     """The turn that carries an answer to its task. Equal answers with equal rights at one level have the same id."""
     approval, rights = request.approval, (*caller.principal.roles, *caller.principal.levels)
     return Turn(
@@ -176,16 +169,6 @@ def _build_turn(request: ApprovalRequest, answer: ApproverAnswer, caller: Caller
         text=answer.decision,
         data={"decision": answer.decision, "comment": answer.comment, "approval_id": approval.approval_id},
     )
-
-
-class DueNotice(NamedTuple):
-    """A notice about an approval that is due. ``name``: its key in the store; ``step``: how many levels had passed."""
-
-    name: str
-    event: NoticeEvent
-    step: int
-    tenant: str
-    approval_id: str
 
 
 class UnreadableReference(Exception):
@@ -202,21 +185,15 @@ _CLAIM_MS = 30_000
 class DueNotices(ScriptedStore):
     """The notices about approvals that have not been queued yet. Every method may raise ``StoreUnavailable``."""
 
-    async def claim_due(self) -> Sequence[DueNotice]:
+    async def claim_due(self) -> Sequence[keys.NoticeMember]:
         """Claim the due notices for a while; if this process dies, another claims them afterwards."""
         calls = [([partition.notices], [_MOST_CLAIMED, _CLAIM_MS]) for partition in keys.all_partitions()]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
-        return [_parse_due_notice(member) for row in rows for member in row]
+        return [keys.unpack_member(keys.NoticeMember, member) for row in rows for member in row]
 
-    async def mark_done(self, notice: DueNotice) -> None:
-        member = keys.unpack_member(keys.NoticeMember, notice.name)
-        notices = keys.partition_keys(partition_of(member.tenant, member.session_id)).notices
-        await self._scripts.execute("ZREM", notices, notice.name)
-
-
-def _parse_due_notice(name: str) -> DueNotice:
-    member = keys.unpack_member(keys.NoticeMember, name)
-    return DueNotice(name, NoticeEvent(member.event), int(member.step), member.tenant, member.approval_id)
+    async def mark_done(self, notice: keys.NoticeMember) -> None:
+        notices = keys.partition_keys_of(notice.tenant, notice.session_id).notices
+        await self._scripts.execute("ZREM", notices, keys.pack_member(notice))
 
 
 _ENV_PREFIX = "env:"

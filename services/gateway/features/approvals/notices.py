@@ -11,7 +11,6 @@ from pydantic import JsonValue
 
 from services.gateway.features.approvals.approvals import (
     Approvals,
-    DueNotice,
     DueNotices,
     ResolveEnvReference,
     UnreadableReference,
@@ -26,6 +25,7 @@ from shared.domain.exact_json import JsonObject, dumps, loads_object, to_i_json
 from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import who_decides
+from shared.infra.keys import NoticeMember
 from shared.infra.live import LOOK_SECONDS, Listen, poll_when_due
 from shared.ports.store import StoreUnavailable
 
@@ -42,7 +42,7 @@ class ApprovalNews(NamedTuple):
     """An event of an approval that notice targets are to hear of. ``step``: how many levels it had passed by then."""
 
     event: NoticeEvent
-    step: int
+    step: str
     request: ApprovalRequest
 
 
@@ -60,7 +60,7 @@ def build_signed_post(news: ApprovalNews, addressed: AddressedTarget, console: s
     ``console``: the gateway's public URL, for links.
     """
     approval, record = news.request
-    parts = (record.tenant, approval.approval_id, news.event.value, str(news.step), addressed.url)
+    parts = (record.tenant, approval.approval_id, news.event.value, news.step, addressed.url)
     link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
     if addressed.target.format == "slack":  # ``text`` is shown in notifications, ``blocks`` is the message itself
         title = _escape_text(redact_text(notice_headline(news)))
@@ -208,24 +208,25 @@ class Notifier:
                 log.exception("notice_failed", tenant=notice.tenant, approval=notice.approval_id)
         return 0 if notices else LOOK_SECONDS
 
-    async def enqueue_notice(self, notice: DueNotice) -> None:
+    async def enqueue_notice(self, notice: NoticeMember) -> None:
         """Queue one notice for each of its approval's targets; a repeat is harmless. Raises ``StoreUnavailable``."""
         request = await self._approvals.find(notice.tenant, notice.approval_id)
         if request is not None:
-            news = ApprovalNews(notice.event, notice.step, request)
+            news = ApprovalNews(NoticeEvent(notice.event), notice.step, request)
             for target in request.approval.notices:
-                if notice.event in target.events:
-                    await self._enqueue_for_target(notice, target, news)
+                if news.event in target.events:
+                    await self._enqueue_for_target(target, news)
         await self._notices.mark_done(notice)
 
-    async def _enqueue_for_target(self, notice: DueNotice, target: NoticeTarget, news: ApprovalNews) -> None:
-        webhooks = self._webhooks
+    async def _enqueue_for_target(self, target: NoticeTarget, news: ApprovalNews) -> None:
+        webhooks, tenant = self._webhooks, news.request.record.tenant
         try:
             if webhooks is None:
                 raise UnreadableReference(_NO_WEBHOOKS)
-            addressed = self._resolve_target(target, notice.tenant, webhooks.reach)
+            addressed = self._resolve_target(target, tenant, webhooks.reach)
         except UnreadableReference as problem:
-            log.warning("notice_not_sent", tenant=notice.tenant, approval=notice.approval_id, why=str(problem))
+            approval_id = news.request.approval.approval_id
+            log.warning("notice_not_sent", tenant=tenant, approval=approval_id, why=str(problem))
             return
         await webhooks.posts.enqueue(build_signed_post(news, addressed, self._console, self._clock()))
 

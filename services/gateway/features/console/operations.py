@@ -230,16 +230,14 @@ class OperationsPages(PageGroup):
         """Requeue a dead letter; if its task made writes, only when the operator has agreed to repeat them."""
         letter_id = request.path_params["letter_id"]
         try:
-            result = await self._context.services.dead_letters.requeue(
+            _, task_id = await self._context.services.dead_letters.requeue(
                 visitor.caller.tenant, letter_id, repeats_writes=fields.get("again") == "yes"
             )
         except WouldRepeatWrites:
             return await self.show_dead_letters(request, visitor, _MADE_WRITES, 409)
         except (NotFound, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
             return await self.show_dead_letters(request, visitor, f"Nothing was done: {fault}.", 409)
-        return redirect_to(
-            f"/console/tasks/{quote_id(result.task_id)}" if result.task_id else f"{_DEAD_LETTERS_PATH}?done=requeued"
-        )
+        return redirect_to(f"/console/tasks/{quote_id(task_id)}" if task_id else f"{_DEAD_LETTERS_PATH}?done=requeued")
 
     async def drop_dead_letter(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
         try:

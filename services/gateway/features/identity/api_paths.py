@@ -46,10 +46,6 @@ class PathRules(NamedTuple):
     may_be_empty: bool = False
     requires_operator: bool = False
 
-    def check(self, call: ApiCall) -> None:
-        if self.requires_operator:
-            check_operator_of(str(call.request.path_params.get("tenant", call.caller.tenant)), call.caller)
-
 
 class _ApiPath(NamedTuple):
     verb: str
@@ -79,35 +75,33 @@ class ApiEndpoints(Generic[Service]):
         self._service = service
 
 
-class ApiRouterFactory:
-    def __init__(self, identity: Identity, max_body: int) -> None:
-        self._identity, self._max_body = identity, max_body
+def api_router(identity: Identity, max_body: int, endpoints: ApiEndpoints[object]) -> APIRouter:
+    """The routes of the marked methods. ``max_body``: the most bytes of a body."""
+    router = APIRouter()
 
-    def router(self, endpoints: ApiEndpoints[object]) -> APIRouter:
-        router = APIRouter()
-        for name, method in vars(type(endpoints)).items():
-            marked_path: _ApiPath | None = getattr(method, "api_path", None)
-            if marked_path is not None:
-                rules = marked_path.rules or endpoints.rules
-                router.add_api_route(
-                    marked_path.path,
-                    self._make_endpoint(marked_path.verb, getattr(endpoints, name), rules),
-                    methods=[marked_path.verb],
-                    response_class=JSONResponse,
-                    name=name,
-                    description=method.__doc__ or "",
-                    openapi_extra={CALLERS_KEY: OPERATORS_TEXT} if rules.requires_operator else None,
-                )
-        return router
-
-    def _make_endpoint(self, verb: str, act: Act, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
+    def make_endpoint(verb: str, act: Act, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             has_body = verb != "GET"
-            body = await read_object(request, self._max_body, may_be_empty=rules.may_be_empty) if has_body else {}
-            caller = self._identity.caller_of(caller_of_request(request), object_at(body, "metadata", "metadata"))
-            call = ApiCall(caller, body, request)
-            rules.check(call)
-            answer = await act(call)
+            body = await read_object(request, max_body, may_be_empty=rules.may_be_empty) if has_body else {}
+            caller = identity.caller_of(caller_of_request(request), object_at(body, "metadata", "metadata"))
+            if rules.requires_operator:
+                check_operator_of(str(request.path_params.get("tenant", caller.tenant)), caller)
+            answer = await act(ApiCall(caller, body, request))
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
         return endpoint
+
+    for name, method in vars(type(endpoints)).items():
+        marked_path: _ApiPath | None = getattr(method, "api_path", None)
+        if marked_path is not None:
+            rules = marked_path.rules or endpoints.rules
+            router.add_api_route(
+                marked_path.path,
+                make_endpoint(marked_path.verb, getattr(endpoints, name), rules),
+                methods=[marked_path.verb],
+                response_class=JSONResponse,
+                name=name,
+                description=method.__doc__ or "",
+                openapi_extra={CALLERS_KEY: OPERATORS_TEXT} if rules.requires_operator else None,
+            )
+    return router

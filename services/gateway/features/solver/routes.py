@@ -13,9 +13,8 @@ from services.gateway.edge.replies import FAILED_TEXT, error_reply
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.solver.service import (
-    SolverCall,
     http_status_of,
-    parse_solver_call,
+    parse_solver_message,
     solver_metadata,
     solver_view,
 )
@@ -48,8 +47,8 @@ class SolverEndpoint:
         takes longer than the gateway waits; the same request again then waits for the same task.
         """
         try:
-            body = await read_object(request, self._max_body)
-            return await self._solve(parse_solver_call(body), self._identity.caller_of(caller_of_request(request), {}))
+            message = parse_solver_message(await read_object(request, self._max_body))
+            return await self._solve(message, self._identity.caller_of(caller_of_request(request), {}))
         except (BadCall, StoppedTenant, TooManyRequests, StoreUnavailable):
             raise  # answered here as on every path of our own
         except InvalidField as fault:
@@ -60,24 +59,20 @@ class SolverEndpoint:
             log.exception("request_failed", path=SOLVER_PATH)
             return error_reply(500, FAILED_TEXT)
 
-    async def _solve(self, call: SolverCall, caller: Caller) -> JSONResponse:
-        ticket = await self._tasks.submit(_scope_session_to_caller(call.message, caller), caller)
+    async def _solve(self, message: ClientMessage, caller: Caller) -> JSONResponse:
+        if caller.principal.verified:  # a session of the caller's own, since two may send the same request
+            message = message._replace(session_id=caller_scoped_id(message.session_id or "", caller))
+        ticket = await self._tasks.submit(message, caller)
         record = await self._tasks.wait_for_answer(ticket)
         await self._tasks.record_answer_received(ticket, record)
-        return _build_response(call, record)
+        return _build_response(message, record)
 
 
-def _scope_session_to_caller(message: ClientMessage, caller: Caller) -> ClientMessage:
-    """The message with a session id of its own for each verified caller, since two may send the same request."""
-    session = message.session_id or ""
-    return message._replace(session_id=caller_scoped_id(session, caller)) if caller.principal.verified else message
-
-
-def _build_response(call: SolverCall, record: TaskRecord) -> JSONResponse:
+def _build_response(message: ClientMessage, record: TaskRecord) -> JSONResponse:
     status = http_status_of(record)
     if status == 200:
-        return JSONResponse(solver_view(call, record))
-    answer = {"task_id": call.task_id, "state": record.state.value, "error": _describe_missing_answers(record)}
+        return JSONResponse(solver_view(message, record))
+    answer = {"task_id": message.task_id, "state": record.state.value, "error": _describe_missing_answers(record)}
     return JSONResponse({**answer, "metadata": solver_metadata(record)} if record.state.is_terminal else answer, status)
 
 

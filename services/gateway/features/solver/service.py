@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Literal, NamedTuple, cast
+from typing import Literal, cast
 
 from pydantic import JsonValue
 
@@ -158,24 +158,18 @@ _FORMAT_NAMES = ("list", "single", "json")
 _TURN_ROLES = ("user", "assistant")
 
 
-class SolverCall(NamedTuple):
-    """A request to the solver endpoint. ``message``: for the task service; its session id derives from its content."""
+def parse_solver_message(body: JsonObject) -> ClientMessage:
+    """Parse the body of a request to the solver endpoint; raises ``InvalidField``.
 
-    task_id: str
-    answer_format: Format
-    message: ClientMessage
-
-
-def parse_solver_call(body: JsonObject) -> SolverCall:
-    """Parse the body of a request to the solver endpoint; raises ``InvalidField``."""
+    The message's session id derives from its content.
+    """
     task_id = required_id_at(body, "task_id", "task_id")
     task = _required_text(body, "task")
     context = text_at(body, "context", "context")
-    answer_format = _read_format(body)
-    solver = SolverRequest(history=_read_history(body), expected_format=answer_format)
+    solver = SolverRequest(history=_read_history(body), expected_format=_read_format(body))
     policy = body.get("policy_doc")
     check_policy_document(policy, "policy_doc")
-    message = ClientMessage(
+    return ClientMessage(
         dialect=A2aVersion.LEGACY,
         task_id=task_id,
         session_id=f"solver-{digest(body)[:32]}",
@@ -187,15 +181,14 @@ def parse_solver_call(body: JsonObject) -> SolverCall:
         metadata={},
         solver=solver,
     )
-    return SolverCall(task_id, answer_format, message)
 
 
-def solver_view(call: SolverCall, record: TaskRecord) -> dict[str, JsonValue]:
+def solver_view(message: ClientMessage, record: TaskRecord) -> dict[str, JsonValue]:
     """The response for an ended task, as JSON; without answers unless the task was completed."""
     answer = record.answer if record.state is TaskState.COMPLETED else None
-    keeps_order = asks_for_given_order(call.message.text)
-    answers = extract_answers(answer or "", call.answer_format, keeps_order=keeps_order)
-    return {"task_id": call.task_id, "answers": list(answers), "metadata": solver_metadata(record)}
+    answer_format = message.solver.expected_format if message.solver else "list"
+    answers = extract_answers(answer or "", answer_format, keeps_order=asks_for_given_order(message.text))
+    return {"task_id": message.task_id, "answers": list(answers), "metadata": solver_metadata(record)}
 
 
 def http_status_of(record: TaskRecord) -> int:

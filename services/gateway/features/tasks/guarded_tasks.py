@@ -66,19 +66,14 @@ class GuardedTasks(ports.Tasks):
         return accepted
 
     async def signal(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        is_taken = await self._signal_in_span(tenant, session_id, turn)
-        if is_taken:
-            await self._wakes.wake(tenant, session_id)
-        return is_taken
-
-    async def _signal_in_span(self, tenant: str, session_id: str, turn: Turn) -> bool:
-        if not self._tracer.is_on:
-            return await self._tasks.signal(tenant, session_id, turn)
         with self._tracer.open_span(spans.ACCEPT, SpanKind.PRODUCER) as span:
             span.annotate({spans.TENANT: tenant, spans.SESSION: session_id, spans.TASK: turn.task_id})
             span.annotate({spans.TURN_KIND: turn.kind.value})
             trace = {"traceparent": self._tracer.traceparent()}
-            return await self._tasks.signal(tenant, session_id, turn.model_copy(update=trace))
+            is_taken = await self._tasks.signal(tenant, session_id, turn.model_copy(update=trace))
+        if is_taken:
+            await self._wakes.wake(tenant, session_id)
+        return is_taken
 
     async def get_record(self, tenant: str, task_id: str, session_id: str = "") -> TaskRecord | None:
         return await self._tasks.get_record(tenant, task_id, session_id)
@@ -95,8 +90,6 @@ class GuardedTasks(ports.Tasks):
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.Prepare | None
     ) -> ports.Accepted:
         """Accept a turn within a span of its own, so that the spans of its execution have a finished parent."""
-        if not self._tracer.is_on:
-            return await self._tasks.accept(record, turn, dedupe, prepare)
         with self._tracer.open_span(spans.ACCEPT, SpanKind.PRODUCER) as span:
             trace = {"traceparent": self._tracer.traceparent()}
             record, turn = record.model_copy(update=trace), turn.model_copy(update=trace)

@@ -91,7 +91,7 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
     incoming = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
     if record is None:
         check_client(caller)
-        return incoming.begin_task(id_rules.ids_of_new_task(incoming, found_task))
+        return incoming.begin_task(*id_rules.ids_of_new_task(incoming, found_task))
     if incoming.turn_id in (*record.turns_done, found_task.signalled):
         return JoinTurn(record, incoming.turn_id)
     decision = parse_decision(message) if record.state is TaskState.INPUT_REQUIRED else None
@@ -100,7 +100,7 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
     if not decision:
         check_client(caller)
     if record.state.is_terminal:
-        return incoming.begin_task(id_rules.ids_of_new_task(incoming, found_task))
+        return incoming.begin_task(*id_rules.ids_of_new_task(incoming, found_task))
     if message.session_id not in (None, record.session_id):
         cause = f"task {message.task_id!r} belongs to session {record.session_id!r}"
         raise InvalidField(id_rules.session_field, cause)
@@ -108,13 +108,6 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
     if decision:
         return SignalTurn(record, _as_decision(turn, decision, record))
     return AcceptTurn(record, turn, incoming.dedupe)
-
-
-class TaskIds(NamedTuple):
-    """The id and the session of a task that a message begins."""
-
-    task_id: str
-    session_id: str
 
 
 class _IncomingMessage(NamedTuple):
@@ -138,15 +131,15 @@ class _IncomingMessage(NamedTuple):
             parts=self.message.parts,
         )
 
-    def begin_task(self, ids: TaskIds) -> AcceptTurn:
+    def begin_task(self, task_id: str, session_id: str) -> AcceptTurn:
         """Build a new task with the message's turn as its first."""
-        message, turn, now = self.message, self.build_turn(ids.task_id), self.moment.now
+        message, turn, now = self.message, self.build_turn(task_id), self.moment.now
         message_id = message.message_id or self.turn_id
         first_message = HistoryMessage(role="user", text=turn.text, message_id=message_id, at=now, parts=turn.parts)
         record = TaskRecord(
             tenant=self.caller.tenant,
-            task_id=ids.task_id,
-            session_id=ids.session_id,
+            task_id=task_id,
+            session_id=session_id,
             dialect=message.dialect,
             requester=self.caller.principal,
             request=TaskRequest(
@@ -179,8 +172,8 @@ class IdRules:
         may_be_repeat = message.message_id and not message.is_always_new
         return digest(["a2a", found_task.key.fingerprint if may_be_repeat else fresh_id])
 
-    def ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> TaskIds:
-        """The ids of the new task that a message begins.
+    def ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> tuple[str, str]:
+        """The id and the session of the new task that a message begins.
 
         Raises ``NoVisibleTask`` if the message names a task that does not exist, ``TaskHasEnded`` for one that has
         ended.
@@ -190,7 +183,7 @@ class IdRules:
         if incoming.message.task_id:
             raise NoVisibleTask(incoming.message.task_id)
         session = incoming.message.session_id or derive_id("session", incoming.caller.tenant, incoming.dedupe)
-        return TaskIds(incoming.moment.fresh_id, session)
+        return incoming.moment.fresh_id, session
 
 
 class LegacyIdRules(IdRules):
@@ -208,13 +201,13 @@ class LegacyIdRules(IdRules):
         return digest(["legacy", found_task.key.alias, found_task.key.fingerprint, found_task.answered])
 
     @override
-    def ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> TaskIds:
+    def ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> tuple[str, str]:
         """As in ``IdRules``. A first task without session id gets its own id as one, made unique per caller."""
         session_id, alias = incoming.message.session_id, found_task.key.alias
         if found_task.record is not None:
-            return TaskIds(incoming.moment.fresh_id, session_id or found_task.record.session_id)
+            return incoming.moment.fresh_id, session_id or found_task.record.session_id
         own_id = caller_scoped_id(alias, incoming.caller) if incoming.caller.principal.verified else alias
-        return TaskIds(alias, session_id or own_id)
+        return alias, session_id or own_id
 
 
 _ID_RULES, _LEGACY_ID_RULES = IdRules(), LegacyIdRules()
