@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from services.gateway.a2a.card import agent_card, card_routes
-from services.gateway.a2a.get_task_fast_path import FastPathChecks, GetTaskFastPath
+from services.gateway.a2a.get_task_fast_path import GetTaskFastPath
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcMiddleware
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.rest import A2aRest, TenantPathMiddleware
@@ -35,7 +35,7 @@ from services.gateway.features.memory.routes import MemoryEndpoints
 from services.gateway.features.memory.store import TenantMemories
 from services.gateway.features.records.policy_check import find_policy_problems
 from services.gateway.features.records.routes import TenantRecordEndpoints
-from services.gateway.features.records.service import PermittedAddresses, RecordService
+from services.gateway.features.records.service import RecordService
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.solver.routes import SolverEndpoint
 from services.gateway.features.streams.routes import RestEndpoints
@@ -73,7 +73,6 @@ from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.infra.tenant_records import RedisTenantRecords
 from shared.infra.wakes import ArqWakes
-from shared.ports.tasks import Wakes
 from shared.ports.tracing import NO_TRACER, Tracer
 
 
@@ -144,19 +143,15 @@ def _make_lifespan(
     return lifespan
 
 
-def _build_store(settings: GatewaySettings, opened: _Connections, wakes: Wakes, tracer: Tracer) -> GuardedTasks:
-    resend_window = settings.message_id_window or DEDUPE_SECONDS
-    store = TaskStore(opened.state, opened.live, resend_window, settings.max_waiting_sessions)
-    return GuardedTasks(store, wakes, opened.metrics, tracer)
-
-
 def _build_services(
     settings: GatewaySettings, opened: _Connections, shutdown: ShutdownState, tracer: Tracer
 ) -> FeatureServices:
     """The services that several groups of routes use."""
     state, archive = opened.state, settings.open_task_archive()
-    stored, wakes = TaskStore(state, opened.live), BestEffortWakes(ArqWakes(opened.queue))
-    store = _build_store(settings, opened, wakes, tracer)
+    resend_window = settings.message_id_window or DEDUPE_SECONDS
+    stored = TaskStore(state, opened.live, resend_window, settings.max_waiting_sessions)
+    wakes = BestEffortWakes(ArqWakes(opened.queue))
+    store = GuardedTasks(stored, wakes, opened.metrics, tracer)
     tasks = TaskService(
         tasks=store,
         client_ids=RedisClientIds(state, store),
@@ -175,7 +170,7 @@ def _build_services(
         tenants=TenantStates(state),
         learned=LearnedData(state),
         webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
-        dead_letters=DeadLetters(state, stored, wakes, utc_now),
+        dead_letters=DeadLetters(state, TaskStore(state, opened.live), wakes, utc_now),
         memory=TenantMemories(state),
         audit=AuditExport(state, stored, TaskLists(state), ArchivedTaskReader(archive) if archive else None),
         assessments=AssessmentRepository(state),
@@ -203,9 +198,12 @@ def _add_a2a_routes(
 def _own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
     """The routers of the gateway's own API, with the services that only they use."""
     identity, state = opened.identity.identity, opened.state
-    addresses = PermittedAddresses(addresses_for_operators(settings.tools_allowed_hosts), opened.webhooks.reach)
     records = RecordService(
-        RedisTenantRecords(state), partial(find_policy_problems, settings.policy_url), addresses, utc_now
+        RedisTenantRecords(state),
+        partial(find_policy_problems, settings.policy_url),
+        addresses_for_operators(settings.tools_allowed_hosts),
+        opened.webhooks.reach,
+        utc_now,
     )
     endpoints = (
         ResolutionEndpoints(services.signals, settings.model_notice),
@@ -237,8 +235,8 @@ def _add_middleware(
     limiter = RequestLimiter(origin_guard or callers, settings.request_limits)  # not too large, slow or many
     drain = DrainMiddleware(limiter, shutdown)  # nothing new while the process leaves
     counted = CountedApp(drain, meter)  # counts and times
-    checks = FastPathChecks(limiter, origin_guard, callers, identity, AnswerCounts(meter))  # the same for a usual read,
-    return GetTaskFastPath(counted, checks, rpc.acts)  # which passes them in one step
+    # the same for a usual read, which passes them in one step
+    return GetTaskFastPath(counted, rpc.acts, limiter, origin_guard, callers, identity, AnswerCounts(meter))
 
 
 def _take_time_and_id() -> TimeAndFreshId:

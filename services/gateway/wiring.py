@@ -14,9 +14,9 @@ from redis.asyncio import Redis
 
 from services.gateway.a2a.webhook_bodies import webhook_body
 from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
-from services.gateway.features.approvals.notices import NoticeDelivery, Notifier
+from services.gateway.features.approvals.notices import Notifier
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttpClient
-from services.gateway.features.deliveries.service import ClockAndRandom, DeliveryRules, DeliveryService
+from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.files.service import MessageFiles
 from services.gateway.features.identity.api_keys import KeyIdentity, KeyOrTokenIdentity, UnverifiedIdentity
@@ -117,25 +117,21 @@ class WebhookWiring:
         if self.posts is None:
             yield
             return
-        rules = _delivery_rules(self._settings)
+        settings = self._settings
+        rules = DeliveryRules(
+            timeout=settings.push_timeout,
+            first_pause=settings.push_first_pause,
+            longest_pause=settings.push_longest_pause,
+            tries=settings.push_tries,
+            slots=settings.push_concurrency,
+            per_tenant=max(1, settings.push_concurrency // 4),
+        )
         async with aclosing(WebhookHttpClient(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
-            clock_and_random = ClockAndRandom(utc_now, random.random)
             write_body = partial(webhook_body, notice)
-            service = DeliveryService(self.posts, post, write_body, self._settings.secrets, clock_and_random, rules)
+            service = DeliveryService(self.posts, post, write_body, settings.secrets, utc_now, random.random, rules)
             loop = DeliveryLoop(service, self.posts, lambda: self._live.open_news_event(DELIVERIES_CHANNEL), rules)
             async with loop.run_in_background():
                 yield
-
-
-def _delivery_rules(settings: PushSettings) -> DeliveryRules:
-    return DeliveryRules(
-        timeout=settings.push_timeout,
-        first_pause=settings.push_first_pause,
-        longest_pause=settings.push_longest_pause,
-        tries=settings.push_tries,
-        slots=settings.push_concurrency,
-        per_tenant=max(1, settings.push_concurrency // 4),
-    )
 
 
 def run_notifier(
@@ -148,7 +144,8 @@ def run_notifier(
     notifier = Notifier(
         notices=DueNotices(state),
         approvals=Approvals(state),
-        webhooks=NoticeDelivery(push.posts, push.reach) if push.posts else None,
+        posts=push.posts,
+        reach=push.reach,
         resolve_env_reference=resolve_env_reference,
         console=console,
         clock=utc_now,

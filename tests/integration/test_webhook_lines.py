@@ -24,7 +24,7 @@ from services.gateway.features.deliveries.model import (
     WebhookWork,
     pending_updates,
 )
-from services.gateway.features.deliveries.service import ClockAndRandom, DeliveryRules, DeliveryService
+from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
 from services.gateway.features.streams.updates import ArtifactUpdate
 from services.gateway.features.webhooks.model import DeliveryProgress, FailingDelivery, SignedPost, TaskWebhook
@@ -227,8 +227,8 @@ class World(HttpPoster):
         """Until nothing waits. Claims end at once, so that nobody has to wait for those of the dead."""
         lines = RedisDeliveryQueue(self._redis, SEAL)
         rules = DeliveryRules(first_pause=0, tries=1000)
-        edge = ClockAndRandom(lambda: datetime.now(UTC), random.random)
-        courier = DeliveryService(lines, self, partial(webhook_body, ""), read_secrets(SECRET), edge, rules)
+        body, secrets = partial(webhook_body, ""), read_secrets(SECRET)
+        courier = DeliveryService(lines, self, body, secrets, lambda: datetime.now(UTC), random.random, rules)
         while due := (await lines.list_due(10, 10)).deliveries:
             for claim in await lines.claim(due, 60):
                 try:

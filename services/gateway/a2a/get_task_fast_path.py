@@ -43,54 +43,33 @@ _RAW_PRIVATE_HEADERS = tuple((name.lower().encode(), value.encode()) for name, v
 _RPC_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
-class FastPathChecks(NamedTuple):
-    """The middleware whose checks the fast path makes. ``origin_guard``: None if callers must authenticate."""
-
-    limiter: RequestLimiter
-    origin_guard: OriginGuard | None
-    callers: CallerMiddleware
-    identity: Identity
-    counts: AnswerCounts
-
-
-class _RpcGetTask(NamedTuple):
-    """A ``GetTask`` over JSON-RPC."""
+class _GetTask(NamedTuple):
+    """A ``GetTask``. ``call_id``: of the JSON-RPC call; None over REST."""
 
     task_id: str
-    call_id: str | int
-    content_type: bytes = _JSON_TYPE.encode()
-    more_headers: tuple[tuple[bytes, bytes], ...] = ()
-
-    def wrap_task(self, task: bytes) -> bytes:
-        return rpc_result_bytes(self.call_id, task)
-
-    def error_response(self, fault: Exception) -> Response:
-        return rpc_fault_reply(self.call_id, fault, has_reason=True)
-
-
-class _RestGetTask(NamedTuple):
-    """A ``GetTask`` over REST."""
-
-    task_id: str
-    content_type: bytes
-    more_headers: tuple[tuple[bytes, bytes], ...] = _RAW_PRIVATE_HEADERS
-
-    def wrap_task(self, task: bytes) -> bytes:
-        return task
-
-    def error_response(self, fault: Exception) -> Response:
-        return rest_fault_reply(fault)
-
-
-_GetTask = _RpcGetTask | _RestGetTask
+    media_type: str = _JSON_TYPE
+    call_id: str | int | None = None
 
 
 class GetTaskFastPath:
-    """The outermost ASGI layer: answers ``GetTask`` itself and passes every other request to ``app``."""
+    """The outermost ASGI layer: answers ``GetTask`` itself and passes every other request to ``app``.
 
-    def __init__(self, app: ASGIApp, checks: FastPathChecks, methods: A2aMethods) -> None:
-        self._app, self._checks, self._methods = app, checks, methods
-        self._most = min(_MOST_CALL_BYTES, checks.limiter.limits.body_bytes)
+    It makes the checks of the given middleware. ``origin_guard``: None if callers must authenticate.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        methods: A2aMethods,
+        limiter: RequestLimiter,
+        origin_guard: OriginGuard | None,
+        callers: CallerMiddleware,
+        identity: Identity,
+        counts: AnswerCounts,
+    ) -> None:
+        self._app, self._methods, self._limiter, self._origin_guard = app, methods, limiter, origin_guard
+        self._callers, self._identity, self._counts = callers, identity, counts
+        self._most = min(_MOST_CALL_BYTES, limiter.limits.body_bytes)
         self._routes = {path: Route(path, app, methods=[verb]) for verb, path in (("POST", "/"), ("GET", _TASK_PATH))}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,12 +77,12 @@ class GetTaskFastPath:
         head = _fast_path_headers(scope, self._most) if scope["type"] == "http" else None
         if head is None or not self._passes_checks(scope, head):
             return await self._app(scope, receive, send)
-        admitted = await self._checks.callers.admit(scope, head, head.get("x-forwarded-for", ""))
+        admitted = await self._callers.admit(scope, head, head.get("x-forwarded-for", ""))
         if isinstance(admitted, Response):
             return await self._app(scope, receive, send)
         if scope["method"] == "GET":
             task_id, media_type = scope["path"].removeprefix("/tasks/"), choose_media_type(head.get("accept", ""))
-            return await self._send_reply(scope, send, _RestGetTask(task_id, media_type.encode()), admitted, began)
+            return await self._send_reply(scope, send, _GetTask(task_id, media_type), admitted, began)
         first_message = await receive_at_once(receive)  # who sends it is known before anything of it is read
         if first_message is None:
             return await self._app(scope, receive, send)
@@ -115,38 +94,41 @@ class GetTaskFastPath:
 
     def _passes_checks(self, scope: Scope, head: Mapping[str, str]) -> bool:
         """Whether the request's head passes the limits and the origin check; if not, ``app`` refuses the request."""
-        pages = self._checks.origin_guard
+        pages = self._origin_guard
         is_foreign = pages is not None and pages.why_refused(scope["path"], head) is not None
-        return not is_foreign and self._checks.limiter.refusal(scope) is None
+        return not is_foreign and self._limiter.refusal(scope) is None
 
     async def _send_reply(
         self, scope: Scope, send: Send, get_task: _GetTask, admitted: AdmittedCaller, began: float
     ) -> None:
-        counts, path = self._checks.counts, "/" if scope["method"] == "POST" else _TASK_PATH
+        counts, path = self._counts, "/" if scope["method"] == "POST" else _TASK_PATH
         scope["route"], status = self._routes[path], 500
         counts.count_open(1)
-        self._checks.limiter.open_requests += 1
+        self._limiter.open_requests += 1
         try:
             start, body = await self._build_answer(get_task, admitted)
             status = start["status"]
             await send(start)
             await send({"type": "http.response.body", "body": body})
         finally:
-            self._checks.limiter.open_requests -= 1
+            self._limiter.open_requests -= 1
             counts.count_open(-1)
             counts.count_answer(scope["method"], path, status, perf_counter() - began)
 
     async def _build_answer(self, get_task: _GetTask, admitted: AdmittedCaller) -> tuple[Message, bytes]:
         """The first ASGI message of the answer, and the answer's body."""
+        call_id = get_task.call_id
         try:
-            caller = self._checks.identity.caller_of(admitted.caller, {})
-            body = get_task.wrap_task(await self._methods.serialize_task(get_task.task_id, caller, FORMAT_1_0))
-            length, kind = (b"content-length", b"%d" % len(body)), (b"content-type", get_task.content_type)
-            status, headers = 200, [length, kind, *get_task.more_headers]
+            caller = self._identity.caller_of(admitted.caller, {})
+            task = await self._methods.serialize_task(get_task.task_id, caller, FORMAT_1_0)
+            body = task if call_id is None else rpc_result_bytes(call_id, task)
+            length, kind = (b"content-length", b"%d" % len(body)), (b"content-type", get_task.media_type.encode())
+            status, headers = 200, [length, kind, *(_RAW_PRIVATE_HEADERS if call_id is None else ())]
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, Fault):
                 log.exception("request_failed", method="GetTask")
-            refusal = get_task.error_response(fault)
+            is_rest = call_id is None
+            refusal = rest_fault_reply(fault) if is_rest else rpc_fault_reply(call_id, fault, has_reason=True)
             status, headers, body = refusal.status_code, refusal.raw_headers, bytes(refusal.body)
         if admitted.rate_limits.measures:
             limits = limit_headers(admitted.rate_limits)
@@ -171,7 +153,7 @@ def _fast_path_headers(scope: Scope, most_bytes: int) -> Mapping[str, str] | Non
     return head if is_short and head.get("content-type", _JSON_TYPE) == _JSON_TYPE else None
 
 
-def _parse_rpc_get_task(body: bytes) -> _RpcGetTask | None:
+def _parse_rpc_get_task(body: bytes) -> _GetTask | None:
     """Parse a JSON-RPC ``GetTask`` whose only parameter is the task's id; None for any other body."""
     if b'"GetTask"' not in body:
         return None
@@ -186,7 +168,9 @@ def _parse_rpc_get_task(body: bytes) -> _RpcGetTask | None:
     call_id, params = call["id"], call["params"]
     task_id = params.get("id") if isinstance(params, dict) and len(params) == 1 else None
     is_number = type(call_id) is int and abs(call_id) < _LARGEST_ID
-    return _RpcGetTask(task_id, call_id) if _is_valid_id(task_id) and (is_number or _is_valid_id(call_id)) else None
+    if not (_is_valid_id(task_id) and (is_number or _is_valid_id(call_id))):
+        return None
+    return _GetTask(task_id, call_id=call_id)
 
 
 def _is_valid_id(value: object) -> TypeGuard[str]:

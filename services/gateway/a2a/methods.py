@@ -38,12 +38,12 @@ class A2aMethods:
     async def send(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
         params, caller = call.params, self.identify_caller(call, answer_format)
-        options = read_send_options(params, answer_format.dialect)
+        waits, history_length = read_send_options(params, answer_format.dialect)
         ticket = await self._services.tasks.submit(read_message(params, answer_format.dialect), caller)
-        view = ClientView(self._notice, ticket.shown_id, options.history_length)
+        view = ClientView(self._notice, ticket.shown_id, history_length)
         if ticket.is_reply:
             return cast(JsonValue, answer_format.show_answer(ticket.record, view, is_reply=True))
-        if not options.waits:
+        if not waits:
             record = await self._add_file_contents(ticket.record, answer_format)
             return cast(JsonValue, answer_format.show_answer(record, view))
         return streams.PendingAnswer(self._services.tasks, ticket, answer_format, view)
@@ -52,9 +52,9 @@ class A2aMethods:
         """SendStreamingMessage: send a message; answers with its task's updates as server-sent events."""
         self._check_streaming_offered()
         params, caller = call.params, self.identify_caller(call, answer_format)
-        options = read_send_options(params, answer_format.dialect)
+        _, history_length = read_send_options(params, answer_format.dialect)
         stream = await self._streams.send(read_message(params, answer_format.dialect), caller, call.last_event_id)
-        view = ClientView(self._notice, stream.shown_id, options.history_length)
+        view = ClientView(self._notice, stream.shown_id, history_length)
         return streams.StreamAnswer(stream, answer_format, view)
 
     async def subscribe(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
@@ -87,13 +87,14 @@ class A2aMethods:
 
     async def tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
-        caller, options = self.identify_caller(call, answer_format), read_list_options(call.params)
-        page = await self._services.lists.list_tasks(options.query, caller)
-        view = ClientView(self._notice, "", options.history_length, options.includes_artifacts)
+        caller = self.identify_caller(call, answer_format)
+        query, history_length, includes_artifacts = read_list_options(call.params)
+        page = await self._services.lists.list_tasks(query, caller)
+        view = ClientView(self._notice, "", history_length, includes_artifacts)
         return {
             "tasks": [answer_format.show_task(record, view) for record in page.records],
             "nextPageToken": page.next_token,
-            "pageSize": options.query.size,
+            "pageSize": query.size,
             "totalSize": page.total,
         }
 

@@ -40,7 +40,11 @@ def parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
     """Parse ``{"assessment": ...}`` as ``purple assess`` writes it; raises ``MissingRole`` and ``InvalidField``."""
     if caller.principal.verified and not {Role.CLIENT, Role.OPERATOR} & {*caller.principal.roles}:
         raise MissingRole("you have neither the role client nor operator, and may not keep assessments")
-    assessment = _strip_credentials(_validate_assessment(object_at(body, "assessment", "assessment")))
+    try:
+        assessment = Assessment.model_validate_json(dumps(object_at(body, "assessment", "assessment")))
+    except ValidationError as error:
+        raise to_invalid_field(error, "assessment") from None
+    assessment = _strip_credentials(assessment)
     owner = caller.principal.id
     name = sha256(f"{owner}\n{assessment.model_dump_json()}".encode()).hexdigest()[:_ID_LENGTH]
     return KeptAssessment(card_of(name, owner, assessment), assessment)
@@ -53,13 +57,6 @@ def may_see(caller: Caller, card: AssessmentCard) -> bool:
     """
     principal = caller.principal
     return not principal.verified or Role.OPERATOR in principal.roles or principal.id == card.owner
-
-
-def _validate_assessment(fields: JsonObject) -> Assessment:
-    try:
-        return Assessment.model_validate_json(dumps(fields))
-    except ValidationError as error:
-        raise to_invalid_field(error, "assessment") from None
 
 
 def _strip_credentials(assessment: Assessment) -> Assessment:

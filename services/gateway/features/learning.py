@@ -67,11 +67,11 @@ def _count_view(counts: Mapping[str, int]) -> dict[str, JsonValue]:
 
 def _arms_view(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
     pulls = sum(arm.n for arm in arms.values())
-    return {strategy: _arm_view(arm, ucb1(arm, pulls)) for strategy, arm in sorted(arms.items())}
-
-
-def _arm_view(arm: Arm, score: float | None) -> dict[str, JsonValue]:
-    return {"n": arm.n, "q": round(arm.mean_reward, 4), "ucb": None if score is None else round(score, 4)}
+    scored_arms = ((strategy, arm, ucb1(arm, pulls)) for strategy, arm in sorted(arms.items()))
+    return {
+        strategy: {"n": arm.n, "q": round(arm.mean_reward, 4), "ucb": None if score is None else round(score, 4)}
+        for strategy, arm, score in scored_arms
+    }
 
 
 def parse_import(body: JsonObject) -> tuple[LearningFile, Json, bool]:

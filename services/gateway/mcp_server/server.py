@@ -180,7 +180,16 @@ class McpEndpoint:
     async def _list_tasks(self, call: ListTasks, caller: Caller) -> Result:
         query = TaskQuery(session=call.session_id, size=call.page_size, token=call.page_token)
         page = await self._services.lists.list_tasks(query, caller)
-        summaries: list[JsonValue] = [_summarize_task(record) for record in page.records]
+        summaries: list[JsonValue] = [
+            {
+                "task_id": record.task_id,
+                "session_id": record.session_id,
+                "state": record.state.value,
+                "reason": record.reason,
+                "updated_at": record.updated_at.isoformat(),
+            }
+            for record in page.records
+        ]
         return {"tasks": summaries, "next_page_token": page.next_token, "total": page.total}
 
     async def _decide_approval(self, call: DecideApproval, caller: Caller) -> Result:
@@ -215,16 +224,6 @@ def _parse_call(params: types.CallToolRequestParams) -> ToolCall:
 class UnknownMcpTool(GatewayRefusal):
     def __init__(self, name: str) -> None:
         super().__init__(f"there is no tool {name[:100]!r}; there are {', '.join(call.name for call in TOOL_CALLS)}")
-
-
-def _summarize_task(record: TaskRecord) -> JsonValue:
-    return {
-        "task_id": record.task_id,
-        "session_id": record.session_id,
-        "state": record.state.value,
-        "reason": record.reason,
-        "updated_at": record.updated_at.isoformat(),
-    }
 
 
 def _describe_validation_error(error: ValidationError) -> str:

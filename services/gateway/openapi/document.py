@@ -76,15 +76,14 @@ class DescribedApp(FastAPI):
 
 def _build_document(app: FastAPI) -> Schema:
     document = get_openapi(title=app.title, version=VERSION, routes=app.routes)
-    paths = {path: _describe_path(path, operations) for path, operations in document["paths"].items()}
-    return {**document, "paths": paths, "components": {"schemas": all_schemas()}}
-
-
-def _describe_path(path: str, operations: Mapping[str, Mapping[str, JsonValue]]) -> Schema:
-    return {
-        method: _describe_operation(method, path, _add_path_parameters(path, dict(operation)))
-        for method, operation in operations.items()
+    paths = {
+        path: {
+            method: _describe_operation(method, path, _add_path_parameters(path, dict(operation)))
+            for method, operation in operations.items()
+        }
+        for path, operations in document["paths"].items()
     }
+    return {**document, "paths": paths, "components": {"schemas": all_schemas()}}
 
 
 def _describe_operation(method: str, path: str, operation: Schema) -> Schema:

@@ -4,7 +4,7 @@ from functools import partial
 
 from services.gateway.features.participation.participation import Participations, UndecryptableKey
 from services.gateway.optional_parts import GatewayPart, PartHost
-from services.gateway.worlds.calls import BridgedWorld, WorldToolCaller
+from services.gateway.worlds.calls import BridgedWorld, WorldToolCaller, guarded_transport
 from services.gateway.worlds.server import WorldsEndpoint
 from shared.domain.outgoing import addresses_for_tools
 from shared.infra.guard import Guard
@@ -28,5 +28,5 @@ def build_worlds(host: PartHost) -> GatewayPart:
     keys = settings.world_sealing_keys
     guard = Guard(addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"))
     participations = Participations(host.state, keys) if keys else None
-    endpoint = WorldsEndpoint(partial(find_world, participations), WorldToolCaller(guard))
+    endpoint = WorldsEndpoint(partial(find_world, participations), WorldToolCaller(guarded_transport(guard)))
     return GatewayPart(endpoint.routes, endpoint.open)

@@ -137,11 +137,10 @@ class BridgedWorld(NamedTuple):
 
 
 class WorldToolCaller:
-    """Calls tools of worlds over one pool of connections. Use it as an async context manager."""
+    """Calls tools of worlds over one transport. Use it as an async context manager."""
 
-    def __init__(self, guard: Guard | None = None, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        """``guard``: limits the addresses that may be called; ``transport``: replaces the HTTP transport."""
-        self._line = SharedTransport(transport or _open_transport(guard))
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self._line = SharedTransport(transport)
 
     async def __aenter__(self) -> Self:
         return self
@@ -159,11 +158,9 @@ class WorldToolCaller:
         return reply._replace(content=_redact_key(reply.content, world.key))
 
 
-def _open_transport(guard: Guard | None) -> httpx.AsyncBaseTransport:
-    tls = trusted_certificates()
-    if guard:
-        return GuardedTransport(guard, _POOL_LIMITS, tls)
-    return httpx.AsyncHTTPTransport(limits=_POOL_LIMITS, verify=tls)
+def guarded_transport(guard: Guard) -> httpx.AsyncBaseTransport:
+    """A pool of connections to addresses that the guard permits."""
+    return GuardedTransport(guard, _POOL_LIMITS, trusted_certificates())
 
 
 async def _run_operation(world: ConnectedWorld, operation: Operation, timeout: float) -> WorldReply:
@@ -262,7 +259,7 @@ _MOST_CHARACTERS = 20_000  # characters
 
 async def read_user_messages(guard: Guard, ues_url: str, key: str) -> str:
     """Read the user's chat messages in a world, in order, as one text. Raises ``UserMessagesUnavailable``."""
-    async with WorldToolCaller(guard) as calls:
+    async with WorldToolCaller(guarded_transport(guard)) as calls:
         reply = await calls.call(BridgedWorld(ues_url, key), _MESSAGES_TOOL, {"limit": _MOST_MESSAGES}, CALL_SECONDS)
     if reply.result is not CallResult.DONE:
         raise UserMessagesUnavailable(f"the assessed world cannot be asked: {reply.content}")

@@ -36,12 +36,6 @@ class ConnectedWorld:
             raise WorldRefused(done.message or "the world says that the action failed")
         return done
 
-    async def change_message(self, name: str, message_id: str, **details: FieldValue) -> None:
-        """Carry out the action of that name, such as ``email:read``, on one message."""
-        modality, action = name.split(":")
-        endpoints = {"email": self.ues.email, "sms": self.ues.sms}[modality]
-        await self.carry_out_change(endpoints.post_action(action, message_ids=[message_id], **details))
-
     async def user_address(self) -> str:
         """The user's own mail address."""
         address = (await self.ues.email.get_state()).user_email_address
@@ -89,7 +83,9 @@ class MessageChange(WorldEdit):
     message_id: str
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        await world.change_message(self.permission, self.message_id, **self.details())
+        modality, action = self.permission.split(":")
+        endpoints = {"email": world.ues.email, "sms": world.ues.sms}[modality]
+        await world.carry_out_change(endpoints.post_action(action, message_ids=[self.message_id], **self.details()))
         return {"message_id": self.message_id, **to_exact_json(self.expect)}
 
     def details(self) -> dict[str, FieldValue]:

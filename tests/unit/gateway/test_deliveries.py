@@ -13,7 +13,6 @@ from services.gateway.__main__ import main
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.deliveries import model as deliveries
 from services.gateway.features.deliveries.service import (
-    ClockAndRandom,
     DeliveryRules,
     DeliveryService,
     choose_due_deliveries,
@@ -98,8 +97,8 @@ def _write_nothing(_work: deliveries.WebhookWork, _news: deliveries.WebhookUpdat
 
 
 def _courier(lines: deliveries.DeliveryQueue, post: deliveries.HttpPoster, luck: float = 1.0) -> DeliveryService:
-    edge = ClockAndRandom(lambda: NOON, lambda: luck)
-    return DeliveryService(lines, post, _write_nothing, read_secrets("bmV3" * 8), edge, RULES)
+    secrets = read_secrets("bmV3" * 8)
+    return DeliveryService(lines, post, _write_nothing, secrets, lambda: NOON, lambda: luck, RULES)
 
 
 @pytest.mark.promise("push.retried")

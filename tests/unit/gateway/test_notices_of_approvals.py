@@ -15,9 +15,7 @@ from typing_extensions import override
 
 from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
 from services.gateway.features.approvals.notices import (
-    AddressedTarget,
     ApprovalNews,
-    NoticeDelivery,
     Notifier,
     build_signed_post,
 )
@@ -103,11 +101,9 @@ async def _told(
 def _notifier(
     notices: DueNotices, approvals: Approvals, posts: DeliverySink, environ: Mapping[str, str] = MappingProxyType({})
 ) -> Notifier:
-    webhooks, references = (
-        NoticeDelivery(posts, AllowedAddresses(permits_public=True, schemes=frozenset({"https"}))),
-        partial(resolve_env_reference, environ=environ),
-    )
-    return Notifier(notices, approvals, webhooks, references, "https://purple.example/", lambda: _NOW)
+    reach = AllowedAddresses(permits_public=True, schemes=frozenset({"https"}))
+    references = partial(resolve_env_reference, environ=environ)
+    return Notifier(notices, approvals, posts, reach, references, "https://purple.example/", lambda: _NOW)
 
 
 @pytest.mark.promise("approvals.notices", "approvals.notices_masked")
@@ -129,8 +125,8 @@ async def test_slack_gets_no_block_that_it_refuses(text: str) -> None:
     record = _record()
     record = record.model_copy(update={"request": TaskRequest(text=text), "requester": Principal(id="<!here>")})
     told = ApprovalNews(NoticeEvent.WAITING, "0", ApprovalRequest(_approval(), record))
-    target = AddressedTarget(NoticeTarget(url=_HOOK, format="slack"), _HOOK)
-    said = loads_object(build_signed_post(told, target, "https://purple.example", _NOW).body)
+    target = NoticeTarget(url=_HOOK, format="slack")
+    said = loads_object(build_signed_post(told, target, _HOOK, "", "https://purple.example", _NOW).body)
     blocks = cast("list[dict[str, dict[str, str]]]", said["blocks"])
     texts = [block["text"]["text"] for block in blocks if "text" in block]
     assert all(1 <= len(one) <= 3_000 for one in texts)

@@ -46,23 +46,17 @@ class ApprovalNews(NamedTuple):
     request: ApprovalRequest
 
 
-class AddressedTarget(NamedTuple):
-    """A notice target, with the URL and secret that its fields refer to."""
-
-    target: NoticeTarget
-    url: str
-    secret: str = ""
-
-
-def build_signed_post(news: ApprovalNews, addressed: AddressedTarget, console: str, now: datetime) -> SignedPost:
+def build_signed_post(
+    news: ApprovalNews, target: NoticeTarget, url: str, secret: str, console: str, now: datetime
+) -> SignedPost:
     """The POST that delivers a notice to one target. Its id depends only on event and target, so a repeat has the same.
 
-    ``console``: the gateway's public URL, for links.
+    ``url``, ``secret``: what the target's fields refer to. ``console``: the gateway's public URL, for links.
     """
     approval, record = news.request
-    parts = (record.tenant, approval.approval_id, news.event.value, news.step, addressed.url)
+    parts = (record.tenant, approval.approval_id, news.event.value, news.step, url)
     link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
-    if addressed.target.format == "slack":  # ``text`` is shown in notifications, ``blocks`` is the message itself
+    if target.format == "slack":  # ``text`` is shown in notifications, ``blocks`` is the message itself
         title = _escape_text(redact_text(notice_headline(news)))
         body: JsonObject = {"text": title, "blocks": [*_slack_blocks(news, title, link)]}
     else:
@@ -71,9 +65,9 @@ def build_signed_post(news: ApprovalNews, addressed: AddressedTarget, console: s
         tenant=record.tenant,
         delivery_id=derive_delivery_id(*parts),
         subject=f"{news.event.value} {approval.approval_id}",
-        url=addressed.url,
+        url=url,
         body=dumps(body),
-        secret=addressed.secret,
+        secret=secret,
     )
 
 
@@ -162,30 +156,24 @@ log = structlog.get_logger()
 _NO_WEBHOOKS = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_PUSH is off"
 
 
-class NoticeDelivery(NamedTuple):
-    """How notices are delivered: the queue of their posts, and the addresses that they may be sent to."""
-
-    posts: DeliverySink
-    reach: AllowedAddresses
-
-
 class Notifier:
     """Queues due notices about approvals for delivery. ``console``: the gateway's public URL, for links.
 
-    ``webhooks``: None if webhooks are not offered. A target that cannot be notified is logged and skipped. Nothing is
-    lost if the process is killed.
+    ``posts``: the queue of their posts, None if webhooks are not offered; ``reach``: the addresses that they may be
+    sent to. A target that cannot be notified is logged and skipped. Nothing is lost if the process is killed.
     """
 
     def __init__(
         self,
         notices: DueNotices,
         approvals: Approvals,
-        webhooks: NoticeDelivery | None,
+        posts: DeliverySink | None,
+        reach: AllowedAddresses,
         resolve_env_reference: ResolveEnvReference,
         console: str,
         clock: Callable[[], datetime],
     ) -> None:
-        self._notices, self._approvals, self._webhooks = notices, approvals, webhooks
+        self._notices, self._approvals, self._posts, self._reach = notices, approvals, posts, reach
         self._resolve_env_reference, self._console, self._clock = resolve_env_reference, console, clock
 
     @asynccontextmanager
@@ -219,22 +207,23 @@ class Notifier:
         await self._notices.mark_done(notice)
 
     async def _enqueue_for_target(self, target: NoticeTarget, news: ApprovalNews) -> None:
-        webhooks, tenant = self._webhooks, news.request.record.tenant
+        posts, tenant = self._posts, news.request.record.tenant
         try:
-            if webhooks is None:
+            if posts is None:
                 raise UnreadableReference(_NO_WEBHOOKS)
-            addressed = self._resolve_target(target, tenant, webhooks.reach)
+            url, secret = self._resolve_target(target, tenant)
         except UnreadableReference as problem:
             approval_id = news.request.approval.approval_id
             log.warning("notice_not_sent", tenant=tenant, approval=approval_id, why=str(problem))
             return
-        await webhooks.posts.enqueue(build_signed_post(news, addressed, self._console, self._clock()))
+        await posts.enqueue(build_signed_post(news, target, url, secret, self._console, self._clock()))
 
-    def _resolve_target(self, target: NoticeTarget, tenant: str, reach: AllowedAddresses) -> AddressedTarget:
+    def _resolve_target(self, target: NoticeTarget, tenant: str) -> tuple[str, str]:
+        """The URL and secret that a target's fields refer to; raises ``UnreadableReference``."""
         url = self._resolve_env_reference(target.url, tenant)
         secret = self._resolve_env_reference(target.secret, tenant)
-        if problem := why_refused(url, reach):
+        if problem := why_refused(url, self._reach):
             raise UnreadableReference(f"the URL of a notice target: {problem}")
         if secret and not is_secret(secret):
             raise UnreadableReference(f"{target.secret} holds no secret of Standard Webhooks")
-        return AddressedTarget(target, url, secret)
+        return url, secret

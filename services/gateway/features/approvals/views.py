@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from shared.contracts.approval import Approval
-from shared.contracts.grounds import ArgumentSource, ReadGround, RuleGround
+from shared.contracts.grounds import ArgumentSource, ReadGround
 from shared.contracts.plan import Origin, PlannedCall
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, loads, to_i_json
@@ -24,6 +24,10 @@ def approval_view(
 ) -> dict[str, JsonValue]:
     """An approval as JSON. With ``reader`` and ``now`` it also says whether that principal's answer would count."""
     approval, record = request
+    rights: dict[str, JsonValue] = {}
+    if reader and now:
+        objection = approval.find_objection(reader, now)
+        rights = {"may_decide": objection is None, "why_not": objection}
     return {
         "approval_id": approval.approval_id,
         "task_id": record.task_id,
@@ -46,9 +50,12 @@ def approval_view(
         "figures": [_to_i_json(figure.model_dump(exclude={"v"}, mode="json")) for figure in approval.grounds.figures],
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
-        "escalations": _describe_escalations(approval),
+        "escalations": [  # the levels that did not decide in time
+            {"level": escalation.level, "deadline": escalation.deadline.isoformat(), "at": escalation.at.isoformat()}
+            for escalation in approval.escalations
+        ],
         "goes_on_to": [rung.level for rung in approval.ladder],
-        **(_describe_rights(approval, reader, now) if reader and now else {}),
+        **rights,
     }
 
 
@@ -109,22 +116,21 @@ def _describe_confirmation(approval: Approval) -> JsonValue:
 def _describe_policy(approval: Approval) -> JsonValue:
     """The rules that require the approval, each with the values that triggered it."""
     grounds = approval.grounds
-    rules: list[JsonValue] = [_rule_view(rule) for rule in grounds.rules]
+    rules: list[JsonValue] = [
+        {
+            "rule": rule.rule_id,
+            "policy": rule.policy_id,
+            "action": rule.action,
+            "level": rule.level,
+            "approvers": rule.approvers,
+            "reason": rule.reason,
+            "call_id": rule.call_id,
+            "values": _parse_json(rule.values_json),
+            "indeterminate": rule.indeterminate,
+        }
+        for rule in grounds.rules
+    ]
     return {"rules": rules, "policy_hash": grounds.policy_hash, "versions": list(grounds.policy_versions)}
-
-
-def _rule_view(rule: RuleGround) -> JsonValue:
-    return {
-        "rule": rule.rule_id,
-        "policy": rule.policy_id,
-        "action": rule.action,
-        "level": rule.level,
-        "approvers": rule.approvers,
-        "reason": rule.reason,
-        "call_id": rule.call_id,
-        "values": _parse_json(rule.values_json),
-        "indeterminate": rule.indeterminate,
-    }
 
 
 def _read_view(ground: ReadGround) -> JsonValue:
@@ -139,19 +145,6 @@ def _read_view(ground: ReadGround) -> JsonValue:
         "note": ground.note,
         "supports": list(ground.supports),
     }
-
-
-def _describe_escalations(approval: Approval) -> list[JsonValue]:
-    """The levels that did not decide in time."""
-    return [
-        {"level": escalation.level, "deadline": escalation.deadline.isoformat(), "at": escalation.at.isoformat()}
-        for escalation in approval.escalations
-    ]
-
-
-def _describe_rights(approval: Approval, reader: Principal, now: datetime) -> dict[str, JsonValue]:
-    objection = approval.find_objection(reader, now)
-    return {"may_decide": objection is None, "why_not": objection}
 
 
 def _parse_json(text: str) -> JsonValue:

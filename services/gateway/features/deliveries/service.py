@@ -60,13 +60,6 @@ WriteBody = Callable[
 ]  # the update as JSON, in the webhook's protocol
 
 
-class ClockAndRandom(NamedTuple):
-    """The clock, and a source of random numbers from 0 to 1."""
-
-    now: Callable[[], datetime]
-    random_fraction: Callable[[], float]
-
-
 class _PreparedPost(NamedTuple):
     """A request to send, and the progress of delivery once the receiver has accepted it."""
 
@@ -90,17 +83,20 @@ class _PostOutcome(NamedTuple):
 
 
 class DeliveryService:
+    """Makes deliveries. ``random_fraction``: gives random numbers from 0 to 1."""
+
     def __init__(
         self,
         queue: deliveries.DeliveryQueue,
         post: deliveries.HttpPoster,
         write_body: WriteBody,
         secrets: WebhookMasterSecrets,
-        clock_and_random: ClockAndRandom,
+        clock: Callable[[], datetime],
+        random_fraction: Callable[[], float],
         rules: DeliveryRules,
     ) -> None:
         self._queue, self._post, self._write_body = queue, post, write_body
-        self._secrets, self._clock_and_random, self._rules = secrets, clock_and_random, rules
+        self._secrets, self._clock, self._random_fraction, self._rules = secrets, clock, random_fraction, rules
 
     async def deliver(self, claim: deliveries.ClaimedDelivery) -> None:
         """Deliver the updates of a claimed webhook or notice. After ``StoreUnavailable`` it is tried again later."""
@@ -153,8 +149,7 @@ class DeliveryService:
             )
 
     async def _send_post(self, prepared: _PreparedPost) -> _PostOutcome:
-        now = self._clock_and_random.now
-        signatures = sign_body(prepared.delivery_id, prepared.body, prepared.secrets, now())
+        signatures = sign_body(prepared.delivery_id, prepared.body, prepared.secrets, self._clock())
         try:
             headers = check_headers({**_JSON_HEADERS, **prepared.headers, **signatures})
             status, retry_after = await self._post.post(prepared.url, headers, prepared.body.encode())
@@ -162,20 +157,22 @@ class DeliveryService:
             return _PostOutcome(str(error))
         if 200 <= status < 300:
             return _PostOutcome("")
-        return _PostOutcome(_describe_status(status), status == _GONE_STATUS, parse_retry_after(retry_after, now()))
+        return _PostOutcome(
+            _describe_status(status), status == _GONE_STATUS, parse_retry_after(retry_after, self._clock())
+        )
 
     def _progress_after(
         self, progress: DeliveryProgress, prepared: _PreparedPost, outcome: _PostOutcome
     ) -> DeliveryProgress:
         if outcome.error:
             return self._count_failure(progress, outcome.error, is_gone=outcome.is_gone)
-        delivered = {"tries": 0, "error": "", "delivered": progress.delivered + 1, "at": self._clock_and_random.now()}
+        delivered = {"tries": 0, "error": "", "delivered": progress.delivered + 1, "at": self._clock()}
         return prepared.progress.model_copy(update=delivered)
 
     def _count_failure(self, progress: DeliveryProgress, error: str, *, is_gone: bool = False) -> DeliveryProgress:
         tries = progress.tries + 1
         is_given_up = is_gone or tries >= self._rules.tries
-        failed = {"tries": tries, "error": error, "disabled": is_given_up, "at": self._clock_and_random.now()}
+        failed = {"tries": tries, "error": error, "disabled": is_given_up, "at": self._clock()}
         return progress.model_copy(update=failed)
 
     def _compute_pause(self, progress: DeliveryProgress, step: deliveries.DeliveryStep, wait: float) -> float:
@@ -186,7 +183,7 @@ class DeliveryService:
         if step is not deliveries.DeliveryStep.RETRY:
             return self._rules.lease
         doubled = self._rules.first_pause * float(2 ** min(progress.tries - 1, _LONGEST_EXPONENT))
-        spread = min(doubled, self._rules.longest_pause) * (0.5 + self._clock_and_random.random_fraction() / 2)
+        spread = min(doubled, self._rules.longest_pause) * (0.5 + self._random_fraction() / 2)
         return max(spread, min(wait, self._rules.longest_pause))
 
 

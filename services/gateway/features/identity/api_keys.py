@@ -92,12 +92,6 @@ def is_valid_secret(key: ApiKey | None, secret: str, now: datetime) -> bool:
     return hmac.compare_digest(hash_secret(secret), stored_hash) and key is not None and key.is_valid(now)
 
 
-def caller_of_key(key: ApiKey) -> identity.Caller:
-    return identity.Caller(
-        key.tenant, Principal(id=key.principal_id, roles=key.roles, levels=key.levels, verified=True)
-    )
-
-
 def parse_key_request(body: JsonObject) -> KeyRequest:
     """Parse ``{"principal", "roles", "levels", "label", "days"}`` and limits under ``key``; raises ``InvalidField``."""
     if unread := sorted(body.keys() - _KEY_FIELDS):
@@ -162,6 +156,9 @@ class UnverifiedIdentity(identity.Identity):
         return identity.Caller(identity.DEFAULT_TENANT, identity.claimed_principal(metadata))
 
 
+_UNKNOWN_KEY = "the API key is unknown, expired or revoked"
+
+
 class KeyIdentity(identity.Identity):
     """Identifies callers by API keys. ``default_allowance``: the rate limits of keys that have none of their own."""
 
@@ -177,13 +174,16 @@ class KeyIdentity(identity.Identity):
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
         parts = split_token(token)
         if parts is None:
-            raise _unknown_key_error()
+            raise Unauthenticated(_UNKNOWN_KEY)
         key_id, digest = parts[0], hash_secret(parts[1])
         key, rate_limits = await self._meter.count_for_key(key_id, digest, use, self._default_allowance)
         if key is None or not is_valid_secret(key, parts[1], self._clock()):
-            raise _unknown_key_error()
+            raise Unauthenticated(_UNKNOWN_KEY)
+        principal = Principal(id=key.principal_id, roles=key.roles, levels=key.levels, verified=True)
         return identity.AdmittedCaller(
-            caller_of_key(key), check_rate_limits(rate_limits), partial(self._count_message, key_id, digest)
+            identity.Caller(key.tenant, principal),
+            check_rate_limits(rate_limits),
+            partial(self._count_message, key_id, digest),
         )
 
     async def _count_message(self, key_id: str, digest: str) -> RateLimitStatus:
@@ -191,10 +191,6 @@ class KeyIdentity(identity.Identity):
             key_id, digest, identity.LimitUse.MESSAGE, self._default_allowance
         )
         return check_rate_limits(rate_limits)
-
-
-def _unknown_key_error() -> Unauthenticated:
-    return Unauthenticated("the API key is unknown, expired or revoked")
 
 
 class KeyOrTokenIdentity(identity.Identity):

@@ -52,7 +52,9 @@ class Identity(Protocol):
         """
         if authenticated is None:
             raise Unauthenticated("nobody checked who sends the request")
-        check_claimed_principal(authenticated.principal, metadata)
+        claimed = object_at(metadata, "principal", _PRINCIPAL_PATH).get("id")
+        if claimed not in (None, authenticated.principal.id):
+            raise InvalidField(f"{_PRINCIPAL_PATH}.id", "is not whom the key that came with the request belongs to")
         return authenticated
 
 
@@ -103,13 +105,6 @@ def claimed_principal(metadata: JsonObject) -> Principal:
         roles=parse_roles(claim, _PRINCIPAL_PATH),
         levels=parse_levels(claim, _PRINCIPAL_PATH),
     )
-
-
-def check_claimed_principal(principal: Principal, metadata: JsonObject) -> None:
-    """Raises ``InvalidField`` if the request's metadata claims another principal than its credential's."""
-    claimed = object_at(metadata, "principal", _PRINCIPAL_PATH).get("id")
-    if claimed not in (None, principal.id):
-        raise InvalidField(f"{_PRINCIPAL_PATH}.id", "is not whom the key that came with the request belongs to")
 
 
 def bearer_token(headers: Mapping[str, str]) -> str | None:

@@ -11,7 +11,7 @@ from shared.infra import keys
 from shared.infra.lua import Argument, ScriptedStore
 
 _LAST_USE_SECONDS = 60  # a key's last use is noted at most so often
-_MINUTE_SECONDS, _DAY_SECONDS = 60, 86400
+_LIMIT_WINDOWS = {"requests": 60, "messages": 60, "daily": 86400}  # seconds, in the order of the script's reply
 _COSTS_A_REQUEST = (identity.LimitUse.REQUEST, identity.LimitUse.REQUEST_AND_MESSAGE)
 _COSTS_A_MESSAGE = (identity.LimitUse.MESSAGE, identity.LimitUse.REQUEST_AND_MESSAGE)
 _MICROS_PER_SECOND = 1_000_000
@@ -61,18 +61,15 @@ def _parse_rate_limits(reply: Sequence[str]) -> RateLimitStatus:
     """Parse the rate limits in a script's reply, which is empty for a key that is not valid."""
     if not reply:
         return RateLimitStatus()
-    used_up, wait, *numbers = reply
-    rows = (
-        _read_quota_usage("requests", _MINUTE_SECONDS, numbers[0:3]),
-        _read_quota_usage("messages", _MINUTE_SECONDS, numbers[3:6]),
-        _read_quota_usage("daily", _DAY_SECONDS, numbers[6:9]),
-    )
-    return RateLimitStatus(tuple(row for row in rows if row.quota), used_up, int(wait) / _MICROS_PER_SECOND)
-
-
-def _read_quota_usage(name: str, window: int, numbers: Sequence[str]) -> QuotaUsage:
-    quota, remaining, reset_micros = map(int, numbers)
-    return QuotaUsage(name, quota, window, remaining, reset_micros / _MICROS_PER_SECOND)
+    used_up, wait, *texts = reply
+    numbers = [int(text) for text in texts]
+    usages = zip(_LIMIT_WINDOWS.items(), numbers[::3], numbers[1::3], numbers[2::3], strict=True)
+    rows = [
+        QuotaUsage(name, quota, window, remaining, reset_micros / _MICROS_PER_SECOND)
+        for (name, window), quota, remaining, reset_micros in usages
+        if quota
+    ]
+    return RateLimitStatus(tuple(rows), used_up, int(wait) / _MICROS_PER_SECOND)
 
 
 class Keyring(ScriptedStore):

@@ -182,7 +182,10 @@ class ParticipationService:
     async def _begin_assessment(self, data: JsonObject, message: ClientMessage, caller: Caller) -> TaskRecord:
         """Begin an assessment. Without a context id it gets a session of its own, and ends the caller's earlier one."""
         start = parse_start_message(data)
-        self._check_world_url(start.ues_url)
+        try:
+            check_url(start.ues_url, self._worlds)  # executors check it again
+        except Refused as error:
+            raise InvalidField(f"{AssessorMessageKind.START}.ues_url", error.message) from None
         name = _derive_id(caller, "assessment", message.message_id or self._new_id())
         session = message.session_id or session_without_context(caller, name)
         if message.session_id:
@@ -256,13 +259,6 @@ class ParticipationService:
             return await self._participations.find_latest(caller.tenant, caller.principal.id)
         participation = await self._participations.find(caller.tenant, message.session_id)
         return participation if participation and participation.caller == caller.principal.id else None
-
-    def _check_world_url(self, url: str) -> None:
-        """Raises ``InvalidField`` for a URL that worlds may not have; executors check it again."""
-        try:
-            check_url(url, self._worlds)
-        except Refused as error:
-            raise InvalidField(f"{AssessorMessageKind.START}.ues_url", error.message) from None
 
     def _taskless_answer(self, message: ClientMessage, caller: Caller, session: str, text: str) -> TaskRecord:
         now = self._clock()

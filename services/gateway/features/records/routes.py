@@ -66,7 +66,8 @@ async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Respo
         return _version_reply(tenant, await change)
     except BadRecord as bad_record:
         error = f"the record cannot be used: {bad_record}"
-        return JSONResponse({"error": error, "fields": records.problems_view(bad_record.problems)}, status_code=400)
+        fields = [{"field": field, "problem": problem} for field, problem in bad_record.problems]
+        return JSONResponse({"error": error, "fields": fields}, status_code=400)
     except VersionConflict as conflict:
         error = f"{conflict}: read it again and change that"
         return JSONResponse(
@@ -75,7 +76,8 @@ async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Respo
 
 
 def _version_reply(tenant: str, version: TenantVersion) -> Response:
-    return _answer_json(records.version_view(tenant, version), _build_etag(version.version))
+    view = {**records.version_view(version), "tenant": tenant, "record": version.document}
+    return _answer_json(view, _build_etag(version.version))
 
 
 def _answer_json(value: Json, headers: Mapping[str, str] | None = None) -> Response:

@@ -2,9 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from typing import NamedTuple
-
-from pydantic import JsonValue
 
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, Unavailable
 from services.gateway.edge.fields import count_at, short_text_at
@@ -52,24 +51,22 @@ class RecordChange(NamedTuple):
     restored: int | None = None
 
 
-class PermittedAddresses(NamedTuple):
-    """The addresses that a record may name: ``servers``: of tool servers and their tokens, ``notices``: of notices."""
-
-    servers: AllowedAddresses
-    notices: AllowedAddresses
-
-
 class RecordService:
-    """Reads and changes tenants' records. Each change is stored as a new version."""
+    """Reads and changes tenants' records. Each change is stored as a new version.
+
+    The addresses that a record may name: ``servers``: of tool servers and their tokens, ``notices``: of notices.
+    """
 
     def __init__(
         self,
         records: TenantRecords,
         check_policies: PolicyCheck,
-        addresses: PermittedAddresses,
+        servers: AllowedAddresses,
+        notices: AllowedAddresses,
         clock: Callable[[], datetime],
     ) -> None:
-        self._records, self._check_policies, self._addresses, self._clock = records, check_policies, addresses, clock
+        self._records, self._check_policies, self._clock = records, check_policies, clock
+        self._servers, self._notices = servers, notices
 
     async def get_version(self, tenant: str, number: int | None) -> TenantVersion:
         """The version of that number, or the latest; raises ``NoRecord``."""
@@ -105,7 +102,18 @@ class RecordService:
             record = read_owned_record(document, tenant)
         except BadRecord as error:
             return error.problems
-        return tuple(_refused_addresses(record, self._addresses))
+        return tuple(self._refused_addresses(record))
+
+    def _refused_addresses(self, record: TenantRecord) -> Iterator[FieldProblem]:
+        """Yields a problem for each address that is not permitted; executors check again when they connect."""
+        for place, connection in enumerate(record.connections):
+            token_url = connection.credential.token_url if connection.credential else ""
+            for name, url in (("url", connection.url), ("credential.token_url", token_url)):
+                if url and (problem := why_refused(url, self._servers)):
+                    yield FieldProblem(f"connections.{place}.{name}", problem)
+        for place, target in enumerate(record.notices):
+            if not target.url.startswith("env:") and (problem := why_refused(target.url, self._notices)):
+                yield FieldProblem(f"notices.{place}.url", problem)
 
     async def _field_and_rule_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
         """The errors in the record's fields and rules. Raises ``Unavailable`` if the rules alone cannot be checked."""
@@ -136,18 +144,6 @@ class RecordService:
         )
         await self._records.add_version(tenant, version)
         return version
-
-
-def _refused_addresses(record: TenantRecord, addresses: PermittedAddresses) -> Iterator[FieldProblem]:
-    """Yields a problem for each address that is not permitted; executors check again when they connect."""
-    for place, connection in enumerate(record.connections):
-        token_url = connection.credential.token_url if connection.credential else ""
-        for name, url in (("url", connection.url), ("credential.token_url", token_url)):
-            if url and (problem := why_refused(url, addresses.servers)):
-                yield FieldProblem(f"connections.{place}.{name}", problem)
-    for place, target in enumerate(record.notices):
-        if not target.url.startswith("env:") and (problem := why_refused(target.url, addresses.notices)):
-            yield FieldProblem(f"notices.{place}.url", problem)
 
 
 def parse_change(body: JsonObject, if_match: str | None) -> RecordChange:
@@ -189,30 +185,17 @@ def _parse_number(value: Json) -> int | None:
     return int(text) if text.isdecimal() and text.isascii() and len(text) <= 9 else None
 
 
-def version_view(tenant: str, version: TenantVersion) -> dict[str, Json]:
-    return {**_describe_version(version), "tenant": tenant, "record": version.document}
-
-
 def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
     """The versions as JSON, newest first. ``changed``: the fields that differ from the version before."""
-    earlier_documents = [version.document for version in versions[1:]]
-    rows: list[Json] = []
-    for place, version in enumerate(versions):
-        earlier = earlier_documents[place] if place < len(earlier_documents) else None
-        rows.append(
-            {
-                **_describe_version(version),
-                "changed": None if earlier is None else _changed_fields(earlier, version.document),
-            }
-        )
+    rows: list[Json] = [
+        {**version_view(version), "changed": _changed_fields(earlier.document, version.document) if earlier else None}
+        for version, earlier in zip_longest(versions, versions[1:])
+    ]
     return {"tenant": tenant, "versions": rows}
 
 
-def problems_view(problems: Sequence[FieldProblem]) -> list[JsonValue]:
-    return [{"field": field, "problem": problem} for field, problem in problems]
-
-
-def _describe_version(version: TenantVersion) -> dict[str, Json]:
+def version_view(version: TenantVersion) -> dict[str, Json]:
+    """A version as JSON, without its document."""
     return {
         "version": version.version,
         "at": version.at.isoformat(),

@@ -16,7 +16,6 @@ from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
 from services.gateway.features.tasks.service import TaskService, ends_task
 from services.gateway.features.tasks.views import public_view
-from shared.contracts.task import TaskRecord
 from shared.domain.version import VERSION
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, TaskSnapshot
@@ -57,7 +56,8 @@ async def _later_frames(
     start = resumption.seen or (newest if resumption.lost_after else updates.SeenEvents(updates.EventPosition(0, 0)))
     if record.state.is_terminal and start.place >= newest.place and start.part is None:
         return
-    past_turns = _past_turns(record)
+    # the turns that do not end the stream: all that have ended, except the last if the task is at rest
+    past_turns = record.turns_done[:-1] if updates.is_at_rest(record) else record.turns_done
     async with aclosing(tasks.watch(record, start.stream_id_to_read_after)) as events:
         async for stream_id, event in events:
             data = event.model_dump_json(include={"kind", "at", "data"})
@@ -72,11 +72,6 @@ async def _later_frames(
 def _gap_frame(task_snapshot: TaskSnapshot, lost_after: str, notice: str) -> bytes:
     data = {"kind": "snapshot", "gap": {"lost_after": lost_after}, "task": public_view(task_snapshot.record, notice)}
     return sse_frame(json.dumps(data), event_id=task_snapshot.newest or "0-0", event="snapshot")
-
-
-def _past_turns(record: TaskRecord) -> frozenset[str]:
-    """The ids of the turns that do not end a stream: all that have ended, except the last if the task is at rest."""
-    return frozenset(record.turns_done[:-1] if updates.is_at_rest(record) else record.turns_done)
 
 
 TaskOf1_0 = Callable[[Request], Awaitable[Response]]

@@ -1,7 +1,5 @@
 """Parses options of A2A requests: how a message is answered, and which page of a list is wanted."""
 
-from typing import NamedTuple
-
 from services.gateway.edge.errors import InvalidField, UnsupportedContent
 from services.gateway.edge.fields import count_at, id_at, json_type_name, list_at, object_at, parse_time, text_at
 from services.gateway.features.tasks.listing import MOST_LISTED_TASKS, USUAL_LISTED_TASKS, TaskQuery
@@ -15,33 +13,21 @@ _STATES_BY_NAME = {f"TASK_STATE_{state.name}": state for state in TaskState}
 _NO_SUCH_TASKS = {"TASK_STATE_AUTH_REQUIRED"}  # a state of the protocol that no task of this worker is ever in
 
 
-class SendOptions(NamedTuple):
-    """How a message is answered. ``waits``: only after its turn; ``history_length``: of the answer, all if None."""
-
-    waits: bool = True
-    history_length: int | None = None
-
-
-class ListOptions(NamedTuple):
-    query: TaskQuery
-    history_length: int | None = None
-    includes_artifacts: bool = False
-
-
-def read_send_options(params: JsonObject, dialect: A2aVersion) -> SendOptions:
+def read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, int | None]:
     """Parse the ``configuration`` of a message; raises ``InvalidField``.
 
+    Returns whether the message is answered only after its turn, and how many messages the answer has, None for all.
     Raises ``UnsupportedContent`` if the worker can produce none of the accepted output modes.
     """
     if dialect is A2aVersion.LEGACY:
-        return SendOptions(history_length=read_history_length(params, "params.historyLength", dialect))
+        return True, read_history_length(params, "params.historyLength", dialect)
     configuration = object_at(params, "configuration", "configuration")
     _check_modes(configuration)
     length = read_history_length(configuration, "configuration.historyLength", dialect)
     if dialect is A2aVersion.A2A_1_0:
         _check_role(params)
-        return SendOptions(not flag_at(configuration, "returnImmediately", "configuration.returnImmediately"), length)
-    return SendOptions(flag_at(configuration, "blocking", "configuration.blocking"), length)
+        return not flag_at(configuration, "returnImmediately", "configuration.returnImmediately"), length
+    return flag_at(configuration, "blocking", "configuration.blocking"), length
 
 
 def read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> int | None:
@@ -52,8 +38,11 @@ def read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> i
     return length if dialect is A2aVersion.A2A_1_0 else length or None
 
 
-def read_list_options(params: JsonObject) -> ListOptions:
-    """Parse the parameters of ListTasks; raises ``InvalidField``."""
+def read_list_options(params: JsonObject) -> tuple[TaskQuery, int | None, bool]:
+    """Parse the parameters of ListTasks: the tasks, how many messages each has, and whether it has artifacts.
+
+    Raises ``InvalidField``.
+    """
     query = TaskQuery(
         session=id_at(params, "contextId", "contextId"),
         states=_parse_states(text_at(params, "status", "status")),
@@ -62,7 +51,7 @@ def read_list_options(params: JsonObject) -> ListOptions:
         token=text_at(params, "pageToken", "pageToken") or "",
     )
     length = read_history_length(params, "historyLength", A2aVersion.A2A_1_0)
-    return ListOptions(query, length, flag_at(params, "includeArtifacts", "includeArtifacts"))
+    return query, length, flag_at(params, "includeArtifacts", "includeArtifacts")
 
 
 def flag_at(source: JsonObject, key: str, path: str) -> bool:

@@ -159,8 +159,9 @@ def read_webhook(config: JsonObject, path: str, dialect: A2aVersion, shown_id: s
     if len(url) > _LONGEST_URL:
         raise InvalidField(f"{path}.url", f"must have at most {_LONGEST_URL} characters")
     scheme, credentials = _read_authentication(config, f"{path}.authentication")
+    default_id = f"webhook-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
     return TaskWebhook(
-        config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is A2aVersion.A2A_0_3 else _default_id(url)),
+        config_id=id_at(config, "id", f"{path}.id") or ("" if dialect is A2aVersion.A2A_0_3 else default_id),
         url=url,
         dialect=dialect,
         token=check_header_value(text_at(config, "token", f"{path}.token") or "", f"{path}.token"),
@@ -168,10 +169,6 @@ def read_webhook(config: JsonObject, path: str, dialect: A2aVersion, shown_id: s
         credentials=credentials,
         shown_id=shown_id or "",
     )
-
-
-def _default_id(url: str) -> str:
-    return f"webhook-{hashlib.sha256(url.encode()).hexdigest()[:12]}"
 
 
 def legacy_webhook_view(webhook: TaskWebhook) -> dict[str, JsonValue]:
