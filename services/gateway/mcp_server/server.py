@@ -1,7 +1,6 @@
 """The gateway as a stateless MCP server, with tools that send and read tasks and decide approvals as the caller."""
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from typing import ClassVar, Literal, cast
 from uuid import uuid4
 
@@ -123,13 +122,8 @@ class McpEndpoint:
         server: Server[object] = Server(
             "purple-agent", version=VERSION, on_list_tools=_list_tools, on_call_tool=self._call_tool
         )
-        self._sessions = StreamableHTTPSessionManager(server, stateless=True, json_response=True)
-        self.route = Route(MCP_PATH, StreamableHTTPASGIApp(self._sessions))
-
-    @asynccontextmanager
-    async def open(self) -> AsyncIterator[None]:
-        async with self._sessions.run():
-            yield
+        sessions = StreamableHTTPSessionManager(server, stateless=True, json_response=True)
+        self.route, self.open = Route(MCP_PATH, StreamableHTTPASGIApp(sessions)), sessions.run
 
     async def _call_tool(
         self, context: ServerRequestContext[object], params: types.CallToolRequestParams

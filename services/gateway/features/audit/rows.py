@@ -1,7 +1,7 @@
 """The audit rows: each write of a task with its requester, approvals, arguments, rules, status and proof."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
@@ -70,7 +70,15 @@ def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObje
             for attempt in entry.earlier
         ],
         "compensates": entry.compensates,
-        "operators": _operator_decisions(entry),
+        "operators": [
+            {
+                "resolution": resolution.resolution.value,
+                "by": resolution.by.id,
+                "at": resolution.at.isoformat(),
+                "comment": resolution.comment,
+            }
+            for resolution in entry.resolutions
+        ],
         "kept_in": kept_in,
     }
 
@@ -135,12 +143,11 @@ def _describe_policy(record: TaskRecord, approvals: Sequence[Approval]) -> Json:
         ]
         versions: list[Json] = [*grounds.policy_versions]
         return {**passed, "rules": rules, "policy_hash": grounds.policy_hash, "versions": versions}
-    return {**passed, "rules": [*_describe_rules(verdict)], "policy_hash": verdict.get("policyHash"), "versions": []}
-
-
-def _describe_rules(verdict: JsonObject) -> Iterator[Json]:
-    for rule in objects_in(verdict.get("triggeredRules")):
-        yield {"rule": rule.get("ruleId"), "policy": rule.get("policyId"), "reason": rule.get("reason")}
+    triggered_rules: list[Json] = [
+        {"rule": rule.get("ruleId"), "policy": rule.get("policyId"), "reason": rule.get("reason")}
+        for rule in objects_in(verdict.get("triggeredRules"))
+    ]
+    return {**passed, "rules": triggered_rules, "policy_hash": verdict.get("policyHash"), "versions": []}
 
 
 def _describe_proof(entry: LedgerEntry) -> JsonObject:
@@ -154,18 +161,6 @@ def _describe_proof(entry: LedgerEntry) -> JsonObject:
         "shows_sha256": _hash_text(entry.proof_json) if entry.proof_json else None,
         "answer_sha256": _hash_text(entry.result_json) if entry.result_json else None,
     }
-
-
-def _operator_decisions(entry: LedgerEntry) -> list[Json]:
-    return [
-        {
-            "resolution": resolution.resolution.value,
-            "by": resolution.by.id,
-            "at": resolution.at.isoformat(),
-            "comment": resolution.comment,
-        }
-        for resolution in entry.resolutions
-    ]
 
 
 def _metadata_text(record: TaskRecord, name: str) -> Json:

@@ -46,10 +46,6 @@ class ChartFrame(NamedTuple):
     ticks: Sequence[float]
     format_tick: Callable[[float], str] = "{:g}".format
 
-    @property
-    def top(self) -> float:
-        return self.ticks[-1]
-
 
 def line_chart(lines: Sequence[ChartLine], words: str, frame: ChartFrame) -> Markup:
     """A chart of lines over one period, each with a dot at its end. The page labels the period's ends.
@@ -91,7 +87,7 @@ def round_ticks(largest: float) -> tuple[float, ...]:
 
 
 def _add_y_axis(chart: leather.Chart, frame: ChartFrame) -> None:
-    chart.add_y_scale(frame.ticks[0], frame.top)
+    chart.add_y_scale(frame.ticks[0], frame.ticks[-1])
     chart.add_y_axis(ticks=frame.ticks, tick_formatter=lambda value, _number, _count: frame.format_tick(value))
 
 

@@ -67,22 +67,16 @@ class LiveStreams(PageGroup):
         try:
             while True:
                 try:
-                    async with aclosing(self._change_frames(record, last_event_id)) as changes:
-                        async for change in changes:
-                            yield change
-                    return
+                    async with aclosing(self._context.services.tasks.watch(record, last_event_id)) as events:
+                        async for stream_id, event in events:
+                            yield sse_frame(json.dumps({"kind": event.kind}), event_id=stream_id, event="changed")
+                            if ends_task(event):
+                                yield sse_frame("{}", event="over")
+                                return
                 except EventsLost:  # from the same place it would be lost again: on with what is kept
                     last_event_id = "0"
         except StoreUnavailable as fault:
             log.warning("console_watch_failed", task_id=record.task_id, error=str(fault))
-
-    async def _change_frames(self, record: TaskRecord, last_event_id: str) -> AsyncGenerator[bytes, None]:
-        async with aclosing(self._context.services.tasks.watch(record, last_event_id)) as events:
-            async for stream_id, event in events:
-                yield sse_frame(json.dumps({"kind": event.kind}), event_id=stream_id, event="changed")
-                if ends_task(event):
-                    yield sse_frame("{}", event="over")
-                    return
 
 
 _PAGE_SIZE = 25

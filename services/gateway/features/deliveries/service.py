@@ -118,10 +118,9 @@ class DeliveryService:
     async def count_internal_failure(self, claim: deliveries.ClaimedDelivery) -> None:
         """Count an internal error of this process as a failed try, so that nothing is tried for ever."""
         work = await self._queue.read(claim)
-        if work is None:
-            return
-        progress = self._count_failure(work.progress, "the gateway failed on it; its log says how")
-        await self._store_progress(claim, work, progress)
+        if work is not None:
+            progress = self._count_failure(work.progress, "the gateway failed on it; its log says how")
+            await self._store_progress(claim, work, progress)
 
     async def _store_progress(
         self, claim: deliveries.ClaimedDelivery, work: deliveries.Work, progress: DeliveryProgress, wait: float = 0

@@ -6,7 +6,6 @@ from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
 import structlog
-from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.gateway.features.deliveries import model as deliveries
@@ -78,17 +77,14 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
 
     async def read(self, claim: deliveries.ClaimedDelivery) -> deliveries.Work | None:
         member = keys.unpack_delivery(claim.member)
+        delivery_keys = _keys_of_delivery(member)
+        text = await self._scripts.execute("HGET", delivery_keys.hash, claim.member)
         try:
-            work = (
-                await self._read_post(member)
-                if isinstance(member, keys.PostMember)
-                else await self._read_webhook(member)
-            )
-        except (ValidationError, ValueError) as error:  # perhaps another replica can, or this one soon
+            work = None if text is None else await self._read_work(member, delivery_keys, rows.parse_row(str(text)))
+        except ValueError as error:  # perhaps another replica can, or this one soon
             log.warning("webhook_unreadable", tenant=claim.tenant, error=type(error).__name__)
             return None
         if work is None:
-            delivery_keys = _keys_of_delivery(member)
             commands = (("ZREM", delivery_keys.deliveries), ("HDEL", delivery_keys.hash))
             await self._scripts.execute_many(*((*command, claim.member) for command in commands))
         return work
@@ -116,29 +112,18 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
             self._meter.add(names.WEBHOOKS_OFF)
         return token
 
-    async def _read_row(self, member: keys.WebhookMember | keys.PostMember) -> rows.DeliveryRow | None:
-        text = await self._scripts.execute("HGET", _keys_of_delivery(member).hash, keys.pack_member(member))
-        return None if text is None else rows.parse_row(str(text))
-
-    async def _read_post(
-        self, member: keys.PostMember
-    ) -> deliveries.SignedPostWork | deliveries.UnreadableDelivery | None:
-        row = await self._read_row(member)
-        if row is None:
-            return None
+    async def _read_work(
+        self, member: keys.WebhookMember | keys.PostMember, delivery_keys: _DeliveryKeys, row: rows.DeliveryRow
+    ) -> deliveries.Work | None:
+        """What a stored row is to deliver; None if the webhook's task is gone. Raises ``ValueError``."""
         try:
-            return deliveries.SignedPostWork(
-                SignedPost.model_validate_json(self._seal.decrypt(row.sealed)), row.progress
-            )
+            content = self._seal.decrypt(row.sealed)
         except CannotDecrypt:
-            return deliveries.UnreadableDelivery(row.progress, "a notice", member.post_id)
-
-    async def _read_webhook(
-        self, member: keys.WebhookMember
-    ) -> deliveries.WebhookWork | deliveries.UnreadableDelivery | None:
-        delivery_keys, row = _keys_of_delivery(member), await self._read_row(member)
-        if row is None:
-            return None
+            content = None
+        if isinstance(member, keys.PostMember):
+            if content is None:
+                return deliveries.UnreadableDelivery(row.progress, "a notice", member.post_id)
+            return deliveries.SignedPostWork(SignedPost.model_validate_json(content), row.progress)
         story = await read_event_page(
             self._scripts,
             delivery_keys.events,
@@ -148,10 +133,9 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         )
         if not story.record:
             return None
-        try:
-            webhook = TaskWebhook.model_validate_json(self._seal.decrypt(row.sealed))
-        except CannotDecrypt:
+        if content is None:
             return deliveries.UnreadableDelivery(row.progress, member.task_id, member.config_id)
+        webhook = TaskWebhook.model_validate_json(content)
         return deliveries.WebhookWork(webhook, row.progress, read_record(story.record), tuple(story.rows))
 
 

@@ -73,7 +73,7 @@ def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str
     for one behind a proxy that no setting trusts, where all clients would share one address.
     """
     if not forwarded:
-        return _peer_text(peer)
+        return _address_text(_parse_address(peer))
     if not trusted:
         return ""
     address = _parse_address(peer)
@@ -98,11 +98,6 @@ def _parse_address(text: str) -> Address | None:
         return None
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
-
-
-@lru_cache(_MOST_CACHED_HEADERS)
-def _peer_text(peer: str) -> str:
-    return _address_text(_parse_address(peer))
 
 
 @lru_cache(_MOST_CACHED_HEADERS)

@@ -43,7 +43,10 @@ def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
 def facts_view(memory: TenantMemory) -> dict[str, JsonValue]:
     """The facts as JSON. ``holds``: whether no newer fact supersedes it; ``finding``: what extracting facts cost."""
     finding: dict[str, JsonValue] = {name: count for name, count in memory.fact_costs.items() if name != "version"}
-    return {"facts": [_describe_fact(fact) for fact in memory.facts], "finding": finding}
+    facts: list[JsonValue] = [
+        {**fact.model_dump(mode="json", exclude={"v"}), "holds": fact.superseded_at is None} for fact in memory.facts
+    ]
+    return {"facts": facts, "finding": finding}
 
 
 def entities_view(memory: TenantMemory) -> dict[str, JsonValue]:
@@ -59,11 +62,6 @@ def accuracy_view(memory: TenantMemory) -> dict[str, JsonValue]:
 def forget_request_view(request: ForgetRequest) -> dict[str, JsonValue]:
     view: dict[str, JsonValue] = request.model_dump(mode="json", exclude={"v", "tenant"})
     return view
-
-
-def _describe_fact(fact: KnownFact) -> JsonValue:
-    view: dict[str, JsonValue] = fact.model_dump(mode="json", exclude={"v"})
-    return {**view, "holds": fact.superseded_at is None}
 
 
 def _describe_entity(linked: LinkedEntity) -> JsonValue:

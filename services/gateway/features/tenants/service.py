@@ -57,19 +57,18 @@ def state_view(tenant: str, state: TenantState) -> dict[str, JsonValue]:
         "stopped": state.stopped is not None,
         "reason": state.stopped,
         "sessions": {"waiting": state.waiting, "running": state.running},
-        "spend": [_day_view(day) for day in state.spent],
+        "spend": [
+            {
+                "date": day.date,
+                "tokens": day.tokens,
+                "dollars": _format_dollars(day.nanos),
+                "model_calls": day.calls,
+                "set_aside_tokens": day.reserved_tokens,
+                "set_aside_dollars": _format_dollars(day.reserved_nanos),
+            }
+            for day in state.spent
+        ],
         "made_tools": state.made_tools,
-    }
-
-
-def _day_view(day: DailySpending) -> JsonValue:
-    return {
-        "date": day.date,
-        "tokens": day.tokens,
-        "dollars": _format_dollars(day.nanos),
-        "model_calls": day.calls,
-        "set_aside_tokens": day.reserved_tokens,
-        "set_aside_dollars": _format_dollars(day.reserved_nanos),
     }
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import cast
 
-from pydantic import ValidationError
 from redis.asyncio import Redis
 
 from services.gateway.features.webhooks import model as hooks
@@ -68,7 +67,7 @@ class RedisWebhooks(hooks.WebhookStore):
             return hooks.RegisteredWebhook(
                 hooks.TaskWebhook.model_validate_json(self._seal.decrypt(row.sealed)), row.progress
             )
-        except (CannotDecrypt, ValidationError, ValueError):
+        except (CannotDecrypt, ValueError):
             return None
 
 
