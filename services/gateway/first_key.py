@@ -51,7 +51,7 @@ async def first_key(redis_url: str, tenant: str, principal_id: str, allows_anoth
         keyring, values = Keyring(state), new_key_values()
         operator = find_operator_id(await keyring.keys_of(tenant), values.now)
         if operator and not allows_another:
-            raise OperatorExists(tenant, operator)
+            raise OperatorExists(f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create")
         created = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, values)
         await keyring.add(created.key)
         return created

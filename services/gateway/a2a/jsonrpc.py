@@ -173,8 +173,8 @@ def _build_response(call: RpcCall, answer: streams.Answer, *, has_reason: bool) 
         case streams.PendingAnswer():
             body = _stream_pending_answer(call, answer, has_reason=has_reason)
             return KeepAliveResponse(body, _JSON_TYPE, JSON_HEARTBEAT, answer.record_delivery)
-        case streams.JsonText(result):
-            return Response(replies.rpc_result_bytes(call.call_id, result), media_type=_JSON_TYPE)
+        case bytes():
+            return Response(replies.rpc_result_bytes(call.call_id, answer), media_type=_JSON_TYPE)
         case _:
             return Response(replies.rpc_response_bytes(call.call_id, result=answer), media_type=_JSON_TYPE)
 

@@ -68,7 +68,7 @@ class A2aMethods:
         """GetTask: the present state of a task."""
         task_id, caller = self._task_and_caller(call, answer_format)
         length = read_history_length(call.params, f"{answer_format.prefix}historyLength", answer_format.dialect)
-        return streams.JsonText(await self.serialize_task(task_id, caller, answer_format, length))
+        return await self.serialize_task(task_id, caller, answer_format, length)
 
     async def serialize_task(
         self, task_id: str, caller: Caller, answer_format: AnswerFormat, length: int | None = None

@@ -23,7 +23,6 @@ from services.gateway.a2a.streams import (
     BARE_ENVELOPE,
     Act,
     Answer,
-    JsonText,
     MethodCall,
     PendingAnswer,
     StreamAnswer,
@@ -169,8 +168,8 @@ def _build_response(answer: Answer, request: Request, answer_format: AnswerForma
             return stream_response(answer, BARE_ENVELOPE)
         case PendingAnswer():
             return KeepAliveResponse(_stream_pending_answer(answer), media_type, JSON_HEARTBEAT)
-        case JsonText(result):
-            return Response(result, media_type=media_type, headers=PRIVATE_HEADERS)
+        case bytes():
+            return Response(answer, media_type=media_type, headers=PRIVATE_HEADERS)
         case _:
             return JSONResponse(answer, media_type=media_type, headers=PRIVATE_HEADERS)
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple, cast
 from uuid import uuid4
 
 from a2a._base import to_camel_custom
@@ -17,10 +17,9 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from pydantic import BaseModel, ValidationError
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import decode_base64, json_type_name, object_at, required_id_at
+from services.gateway.edge.fields import check_type, decode_base64, object_at, required_id_at
 from shared.domain.exact_json import Json, JsonObject, dumps
 
-T = TypeVar("T")
 Type = FieldDescriptor
 _WHOLE_NUMBERS = {Type.TYPE_INT32: (-(2**31), 2**31 - 1), Type.TYPE_UINT32: (0, 2**32 - 1)}
 _UNPARSED_TYPES: Mapping[str, type] = {
@@ -93,36 +92,36 @@ def _field_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     if field.message_type and field.message_type.GetOptions().map_entry:
         of_value = _element_reader(field.message_type.fields_by_name["value"])
         return lambda value, path: {
-            key: of_value(item, f"{path}.{key}") for key, item in _check_type(value, dict, path).items()
+            key: of_value(item, f"{path}.{key}") for key, item in check_type(value, dict, path).items()
         }
     single = _element_reader(field)
     if not field.is_repeated:
         return single
     return lambda value, path: [
-        single(item, f"{path}[{place}]") for place, item in enumerate(_check_type(value, list, path))
+        single(item, f"{path}[{place}]") for place, item in enumerate(check_type(value, list, path))
     ]
 
 
 def _element_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     match field.type:
         case Type.TYPE_MESSAGE if kind := _UNPARSED_TYPES.get(field.message_type.full_name):
-            return lambda value, path: cast(Json, _check_type(value, kind, path))
+            return lambda value, path: cast(Json, check_type(value, kind, path))
         case Type.TYPE_MESSAGE:
             message = field.message_type
-            return lambda value, path: read_by_schema(_check_type(value, dict, path), message, path)
+            return lambda value, path: read_by_schema(check_type(value, dict, path), message, path)
         case Type.TYPE_ENUM:
             names = [*field.enum_type.values_by_name]
             numbers = {str(number): enum_value.name for number, enum_value in field.enum_type.values_by_number.items()}
             return lambda value, path: _read_enum(value, path, names, numbers)
         case Type.TYPE_BOOL:
-            return lambda value, path: _check_type(value, bool, path)
+            return lambda value, path: check_type(value, bool, path)
         case Type.TYPE_BYTES:
-            return lambda value, path: base64.b64encode(decode_base64(_check_type(value, str, path), path)).decode()
+            return lambda value, path: base64.b64encode(decode_base64(check_type(value, str, path), path)).decode()
         case number if number in _WHOLE_NUMBERS:
             lowest, highest = _WHOLE_NUMBERS[number]
             return lambda value, path: _read_integer(value, path, lowest, highest)
         case _:
-            return lambda value, path: _check_type(value, str, path)
+            return lambda value, path: check_type(value, str, path)
 
 
 def _read_enum(value: Json, path: str, names: Sequence[str], numbers: Mapping[str, str]) -> str:
@@ -144,15 +143,6 @@ def _read_integer(value: Json, path: str, lowest: int, highest: int) -> int:
     if not lowest <= number <= highest:
         raise InvalidField(path, f"must be from {lowest} to {highest}")
     return int(number)
-
-
-_TYPE_NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
-
-
-def _check_type(value: Json, kind: type[T], path: str) -> T:
-    if not isinstance(value, kind):
-        raise InvalidField(path, f"must be {_TYPE_NAMES[kind]}, not {json_type_name(value)}")
-    return value
 
 
 _FREE_FORM_KEYS = frozenset({"metadata", "data"})  # what clients may fill as they like

@@ -82,13 +82,7 @@ class StreamAnswer(NamedTuple):
         return self.answer_format.show_update(numbered.update, numbered.event_id, self.stream.record, self.view)
 
 
-class JsonText(NamedTuple):
-    """An answer that is already serialized as JSON."""
-
-    result: bytes
-
-
-Answer = JsonValue | PendingAnswer | StreamAnswer | JsonText
+Answer = JsonValue | PendingAnswer | StreamAnswer | bytes  # the last: already serialized as JSON
 Act = Callable[[MethodCall, AnswerFormat], Awaitable[Answer]]
 
 

@@ -8,8 +8,8 @@ from typing import NamedTuple, NoReturn, cast
 
 from starlette.requests import Request
 
-from services.gateway.edge.errors import InvalidField, UnsupportedMediaType
-from services.gateway.edge.fields import json_type_name
+from services.gateway.edge.errors import UnsupportedMediaType
+from services.gateway.edge.fields import check_type, json_type_name
 from shared.domain.exact_json import Json, JsonObject
 
 PARSE_ERROR = -32700
@@ -46,7 +46,7 @@ def check_content_type(request: Request) -> None:
     content_type = request.headers.get("content-type", "")
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type and not re.fullmatch(r"application/(json|.*\+json)", media_type):
-        raise UnsupportedMediaType(content_type)
+        raise UnsupportedMediaType(f"Content-Type: send application/json, not {content_type!r}")
 
 
 async def read_body(request: Request, limit: int) -> bytes:
@@ -68,10 +68,7 @@ def check_body_size(size: int, limit: int, call: RpcCall | None = None) -> None:
 async def read_object(request: Request, limit: int, *, may_be_empty: bool = False) -> JsonObject:
     """Read the body as a JSON object; raises ``BadCall``, and ``InvalidField`` for any other JSON value."""
     body = await read_body(request, limit)
-    value = parse_json(b"{}" if may_be_empty and not body else body)
-    if not isinstance(value, dict):
-        raise InvalidField("body", f"must be an object, not {json_type_name(value)}")
-    return value
+    return check_type(parse_json(b"{}" if may_be_empty and not body else body), dict, "body")
 
 
 def parse_call(body: bytes) -> RpcCall:

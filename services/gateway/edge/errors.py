@@ -1,6 +1,5 @@
 """The exceptions by which the gateway refuses a request. The messages are meant for the client's developers."""
 
-from collections.abc import Sequence
 from math import ceil
 from typing import ClassVar, NamedTuple
 
@@ -45,15 +44,11 @@ class InvalidField(GatewayRefusal):
 
 
 class UnsupportedContent(GatewayRefusal):
-    def __init__(self, field: str, cause: str) -> None:
-        super().__init__(f"{field}: {cause}")
+    """The request has, or asks for, content that this gateway does not handle; the message names the field."""
 
 
 class UnsupportedMediaType(GatewayRefusal):
     """The request declares its body as something other than JSON."""
-
-    def __init__(self, content_type: str) -> None:
-        super().__init__(f"Content-Type: send application/json, not {content_type!r}")
 
 
 class NoExtendedCard(GatewayRefusal):
@@ -89,8 +84,7 @@ class MissingRole(GatewayRefusal):
 
 
 class NotAnOperator(MissingRole):
-    def __init__(self) -> None:
-        super().__init__("you do not have the role operator")
+    """The caller lacks the role operator."""
 
 
 class Unavailable(GatewayRefusal):
@@ -117,9 +111,6 @@ class NotCancelable(GatewayRefusal):
 
 class NotAClient(GatewayRefusal):
     """A verified principal without the role client tried to begin or continue a task."""
-
-    def __init__(self) -> None:
-        super().__init__("you do not have the role client, and may not send tasks")
 
 
 class DecisionNotCounted(GatewayRefusal):
@@ -169,26 +160,15 @@ class StoppedTenant(GatewayRefusal):
 
     status = 503
 
-    def __init__(self, tenant: str, reason: str) -> None:
-        super().__init__(f"tenant {tenant!r} is stopped and takes no messages for now: {reason}")
-
 
 class WouldRepeatWrites(GatewayRefusal):
     """Starting a dead letter's task again would repeat its writes, which takes an explicit ``again``."""
 
     status = 409
 
-    def __init__(self, letter_id: str, writes: Sequence[str]) -> None:
-        super().__init__(
-            f"dead letter {letter_id!r} is not begun anew: its task made these writes, or may have, and would make "
-            f"them again: {'; '.join(writes)}. To have them made again all the same, say so: again"
-        )
-
 
 class UnknownWebhook(GatewayRefusal):
-    def __init__(self, task_id: str, config_id: str | None) -> None:
-        webhook_words = f"webhook {config_id!r}" if config_id else "webhook"
-        super().__init__(f"task {task_id!r} has no {webhook_words}")
+    """The task has no such webhook."""
 
 
 class PushUnsupported(GatewayRefusal):

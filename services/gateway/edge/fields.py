@@ -5,6 +5,7 @@
 
 import base64
 import binascii
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeVar
@@ -16,30 +17,39 @@ from shared.domain.exact_json import Json, JsonObject
 
 MAX_ID = 256
 Word = TypeVar("Word", bound=StrEnum)
+T = TypeVar("T")
+_TYPE_NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
+
+
+def check_type(value: Json, kind: type[T], path: str) -> T:
+    """The value, if it is of that kind; raises ``InvalidField``."""
+    if not isinstance(value, kind):
+        raise InvalidField(path, f"must be {_TYPE_NAMES[kind]}, not {json_type_name(value)}")
+    return value
 
 
 def object_at(source: JsonObject, key: str, path: str) -> JsonObject:
     """The object under ``key``; an empty one if it is absent or null."""
     value = source.get(key)
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise InvalidField(path, f"must be an object, not {json_type_name(value)}")
-    return value
+    return {} if value is None else check_type(value, dict, path)
 
 
 def list_at(source: JsonObject, key: str, path: str) -> list[Json]:
     value = source.get(key)
-    if not isinstance(value, list):
-        raise InvalidField(path, "is required" if value is None else f"must be a list, not {json_type_name(value)}")
-    return value
+    if value is None:
+        raise InvalidField(path, "is required")
+    return check_type(value, list, path)
+
+
+def flag_at(source: JsonObject, key: str, path: str) -> bool:
+    """The boolean under ``key``; False if it is absent or null."""
+    value = source.get(key)
+    return value is not None and check_type(value, bool, path)
 
 
 def text_at(source: JsonObject, key: str, path: str) -> str | None:
     value = source.get(key)
-    if value is None or isinstance(value, str):
-        return value
-    raise InvalidField(path, f"must be a string, not {json_type_name(value)}")
+    return None if value is None else check_type(value, str, path)
 
 
 def short_text_at(source: JsonObject, key: str, most_characters: int, path: str = "") -> str:

@@ -141,7 +141,10 @@ class DeadLetters(ScriptedStore):
             return letter, None
         dead = DeadTurn.model_validate_json(letter.content)
         if dead.writes and not repeats_writes:
-            raise WouldRepeatWrites(letter_id, dead.writes)
+            raise WouldRepeatWrites(
+                f"dead letter {letter_id!r} is not begun anew: its task made these writes, or may have, and would make "
+                f"them again: {'; '.join(dead.writes)}. To have them made again all the same, say so: again"
+            )
         return letter, await self._restart_task(address, dead)
 
     async def drop(self, tenant: str, letter_id: str) -> DeadLetter:

@@ -208,16 +208,11 @@ def _describe_tool(call: type[ToolCall]) -> types.Tool:
 
 
 def _parse_call(params: types.CallToolRequestParams) -> ToolCall:
-    """Parse a call of a tool; raises ``ValidationError``, and ``UnknownMcpTool`` for an unknown tool."""
+    """Parse a call of a tool; raises ``ValidationError``, and ``GatewayRefusal`` for an unknown tool."""
     calls_by_name: Mapping[str, type[ToolCall]] = {call.name: call for call in TOOL_CALLS}
     if params.name not in calls_by_name:
-        raise UnknownMcpTool(params.name)
+        raise GatewayRefusal(f"there is no tool {params.name[:100]!r}; there are {', '.join(calls_by_name)}")
     return calls_by_name[params.name].model_validate(params.arguments or {})
-
-
-class UnknownMcpTool(GatewayRefusal):
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no tool {name[:100]!r}; there are {', '.join(call.name for call in TOOL_CALLS)}")
 
 
 def _describe_validation_error(error: ValidationError) -> str:

@@ -127,7 +127,7 @@ def test_what_today_and_the_week_have_cost() -> None:
 @pytest.mark.promise("console.operations")
 def test_a_queue_that_nobody_works_off_is_bad() -> None:
     state = TenantState(waiting=2)
-    assert [health.load_items(state, is_stuck=still)[0].tone for still in (True, False)] == ["bad", ""]
+    assert [health.load_tiles(state, is_stuck=still)[0].tone for still in (True, False)] == ["bad", ""]
     assert health.working_tile({TaskState.COMPLETED: 9}, 2, state, is_stuck=True).value == "Stands still"
 
 
@@ -142,12 +142,12 @@ def ended(task_id: str, seconds: float, **data: object) -> TaskRecord:
 def test_how_long_tasks_took_apart_from_waiting_for_people(left: dict[str, object]) -> None:
     alone = [ended(f"t{n}", n) for n in range(1, 21)]
     waited = ended("w", 7200, metadata=left)
-    assert [(one.label, one.value) for one in health.duration_items([*alone, waited])] == [
+    assert [(one.label, one.value) for one in health.duration_tiles([*alone, waited])] == [
         ("Half of the tasks took", "10.0 s"),
         ("19 in 20 took at most", "19.0 s"),
         ("With an approval", "2 h"),
     ]
-    assert health.duration_items([]) == ()
+    assert health.duration_tiles([]) == ()
 
 
 @pytest.mark.promise("console.operations")
@@ -156,10 +156,11 @@ def test_why_tasks_failed_is_counted_a_refusal_is_no_error_and_a_cancel_counts_n
     records = [ended("t1", 1, **broke), ended("t2", 1, **broke), ended("t3", 1), ended("t4", 1, state=TaskState.FAILED)]
     assert health.failure_causes(records) == (("It broke at the model", 2, "t1"), ("No reason was given", 1, "t4"))
     totals = {TaskState.COMPLETED: 17, TaskState.REJECTED: 2, TaskState.FAILED: 1, TaskState.CANCELED: 9}
-    assert health.error_rate_item(totals)[1:] == ("5.0 %", "1 of 20 tasks that were not canceled", "warn")
-    assert [(row.word, row.share) for row in health.end_state_rows(totals)][:2] == [
-        ("completed", "59 %"),
-        ("rejected", "6.9 %"),
+    failed = health.error_rate_tile(totals)
+    assert (failed.value, failed.remark, failed.tone) == ("5.0 %", "1 of 20 tasks that were not canceled", "warn")
+    assert [(row.state.text, row.share) for row in health.end_state_rows(totals)][:2] == [
+        ("Completed", "59 %"),
+        ("Rejected", "6.9 %"),
     ]
     assert health.end_state_rows({}) == ()
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from services.gateway.features.approvals.approvals import ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.pages import PageRenderer, Tab, redirect_to, visible_tabs
+from services.gateway.features.console.pages import Link, PageRenderer, redirect_to, visible_links
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
 from services.gateway.features.console.views.approvals import answerable_requests
 from services.gateway.features.console.views.health import END_STATES, dates_until_tomorrow, drop_unbegun_day
@@ -162,7 +162,7 @@ class ConsoleContext:
         template: str,
         visitor: Visitor,
         status: int = 200,
-        tabs: Sequence[Tab] = (),
+        tabs: Sequence[Link] = (),
         **values: object,
     ) -> Response:
         """Render a page; its frame shows the number of approvals that the visitor may answer.
@@ -174,7 +174,7 @@ class ConsoleContext:
         frame = {
             "badge": len(answerable_requests(waiting, caller.principal, inbox.clock())),
             "version": version,
-            "tabs": visible_tabs(tabs, visitor),
+            "tabs": visible_links(tabs, visitor),
         }
         return self.pages.render(request, template, visitor, status, **frame, **values)
 

@@ -15,7 +15,7 @@ from services.gateway.features.console.pages import (
     LEARNING_TABS,
     OPERATIONS_TABS,
     WEBHOOKS_TAB,
-    Tab,
+    Link,
     quote_id,
     redirect_to,
 )
@@ -212,9 +212,9 @@ class OperationsPages(PageGroup):
             tabs=self._tabs,
             stopped=state.stopped,
             figures=[
-                *health.load_items(state, is_stuck=await self._context.is_stuck(caller, state)),
-                health.error_rate_item(totals),
-                *health.duration_items(ended_tasks.records),
+                *health.load_tiles(state, is_stuck=await self._context.is_stuck(caller, state)),
+                health.error_rate_tile(totals),
+                *health.duration_tiles(ended_tasks.records),
             ],
             endings=health.end_state_rows(totals),
             causes=health.failure_causes(ended_tasks.records),
@@ -254,6 +254,6 @@ class OperationsPages(PageGroup):
         return await self._context.render_page(request, "letters.html", visitor, status, self._tabs, **values)
 
     @property
-    def _tabs(self) -> tuple[Tab, ...]:
+    def _tabs(self) -> tuple[Link, ...]:
         hooks = (WEBHOOKS_TAB,) if self._context.services.webhooks.are_offered else ()
         return *OPERATIONS_TABS, *hooks

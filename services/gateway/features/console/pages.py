@@ -44,26 +44,32 @@ async def serve_asset(request: Request) -> Response:
     return reply
 
 
-class Tab(NamedTuple):
+class Link(NamedTuple):
+    """A link to a page, in the frame of all pages or as a tab. ``icon``: its name; tabs have none."""
+
     href: str
     text: str
-    requires_operator: bool = True
+    icon: str = ""
+    requires_operator: bool = False
 
 
 LEARNING_TABS = (
-    Tab("/console/learning", "Progress", requires_operator=False),
-    Tab("/console/learning/cases", "Cases"),
-    Tab("/console/learning/facts", "Facts"),
-    Tab("/console/learning/entities", "Entities"),
-    Tab("/console/learning/assessments", "Assessments", requires_operator=False),
+    Link("/console/learning", "Progress"),
+    Link("/console/learning/cases", "Cases", requires_operator=True),
+    Link("/console/learning/facts", "Facts", requires_operator=True),
+    Link("/console/learning/entities", "Entities", requires_operator=True),
+    Link("/console/learning/assessments", "Assessments"),
 )
-OPERATIONS_TABS = (Tab("/console/operations", "Load and cost"), Tab("/console/operations/dead-letters", "Dead letters"))
-WEBHOOKS_TAB = Tab("/console/webhooks", "Webhooks")
+OPERATIONS_TABS = (
+    Link("/console/operations", "Load and cost", requires_operator=True),
+    Link("/console/operations/dead-letters", "Dead letters", requires_operator=True),
+)
+WEBHOOKS_TAB = Link("/console/webhooks", "Webhooks", requires_operator=True)
 
 
-def visible_tabs(tabs: Sequence[Tab], visitor: Visitor) -> tuple[Tab, ...]:
-    """The tabs that the visitor may open; empty if there is only one."""
-    visible = tuple(tab for tab in tabs if visitor.has_any_role(Role.OPERATOR) or not tab.requires_operator)
+def visible_links(links: Sequence[Link], visitor: Visitor) -> tuple[Link, ...]:
+    """The links that the visitor may follow; empty if there is only one."""
+    visible = tuple(link for link in links if visitor.has_any_role(Role.OPERATOR) or not link.requires_operator)
     return visible if len(visible) > 1 else ()
 
 
@@ -84,19 +90,13 @@ SECURITY_HEADERS = {
 }
 
 
-class Link(NamedTuple):
-    href: str
-    text: str
-    icon: str
-
-
 _PAGE_LINKS = (
     Link("/console/", "Overview", "home"),
     Link("/console/approvals", "Approvals", "inbox"),
     Link("/console/tasks", "Tasks", "list"),
     Link("/console/learning", "Learning", "trend"),
+    Link("/console/operations", "Operations", "gauge", requires_operator=True),
 )
-_OPERATIONS_LINK = Link("/console/operations", "Operations", "gauge")
 
 
 _LETTER_KINDS = {LetterKind.TURN: Badge("Task given up", "bad"), LetterKind.OUTCOME: Badge("Not learned from", "warn")}
@@ -189,14 +189,12 @@ def format_iso_time(time: datetime) -> str:
 
 
 def _frame_values(request: Request, visitor: Visitor | None, now: datetime) -> Mapping[str, object]:
-    theme, links = request.cookies.get(THEME_COOKIE, "auto"), [*_PAGE_LINKS] if visitor else []
-    if visitor and visitor.has_any_role(Role.OPERATOR):
-        links.append(_OPERATIONS_LINK)
+    theme = request.cookies.get(THEME_COOKIE, "auto")
     return {
         "path": request.url.path,
         "clock": words.PageClock(now, words.find_zone(unquote(request.cookies.get(ZONE_COOKIE, "UTC")))),
         "theme": theme if theme in THEMES else "auto",
-        "links": links,
+        "links": visible_links(_PAGE_LINKS, visitor) if visitor else (),
         "visitor": visitor,
         "who": visitor.caller.principal if visitor else None,
         "roles": [role for role in Role if visitor and visitor.has_any_role(role)],

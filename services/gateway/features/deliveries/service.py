@@ -138,7 +138,7 @@ class DeliveryService:
         if isinstance(work, deliveries.SignedPostWork):
             post = work.delivery
             secrets = (post.secret,) if post.secret else self._secrets.secrets_of(claim.tenant)
-            yield _PreparedPost(post.delivery_id, post.url, post.headers, post.body, secrets, work.progress)
+            yield _PreparedPost(post.delivery_id, post.url, {}, post.body, secrets, work.progress)
             return
         secrets, headers = self._secrets.secrets_of(claim.tenant), _build_headers(work.webhook)
         for update in deliveries.pending_updates(work):

@@ -89,7 +89,7 @@ class MessageFiles:
     def check_files(self, files: Sequence[ClientFile]) -> None:
         """Check number, size and URLs of files. Raises ``UnsupportedContent`` and ``InvalidField``."""
         if files and self._archive is None:
-            raise UnsupportedContent(files[0].path, _NO_FILES_KEPT)
+            raise UnsupportedContent(f"{files[0].path}: {_NO_FILES_KEPT}")
         if len(files) > self._most_files:
             raise InvalidField("message.parts", f"there are {len(files)} files; at most {self._most_files} are taken")
         for file in files:

@@ -132,9 +132,6 @@ def _expiry_warning(key: ApiKey, now: datetime) -> str | None:
 class OperatorExists(Exception):
     """An operator of the tenant already has a valid key."""
 
-    def __init__(self, tenant: str, operator: str) -> None:
-        super().__init__(f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create")
-
 
 def find_operator_id(keys: Sequence[ApiKey], now: datetime) -> str | None:
     """The principal of the first valid key with the role operator; None if there is none."""
@@ -198,11 +195,8 @@ class KeyOrTokenIdentity(identity.Identity):
         self._keys, self._tokens = keys, tokens
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
-        return await self._identity_for(headers).admit(headers, use)
-
-    def _identity_for(self, headers: Mapping[str, str]) -> identity.Identity:
         authorization = headers.get("authorization", "")
         if not authorization and "x-api-key" not in headers:
             raise Unauthenticated("an API key or a token is needed, as in Authorization: Bearer pa_... or eyJ...")
         is_key = not authorization or authorization.split(" ")[-1].startswith(f"{PREFIX_OF_KEYS}_")
-        return self._keys if is_key else self._tokens
+        return await (self._keys if is_key else self._tokens).admit(headers, use)

@@ -47,17 +47,14 @@ class PathRules(NamedTuple):
     requires_operator: bool = False
 
 
-class _ApiPath(NamedTuple):
-    verb: str
-    path: str
-    rules: PathRules | None
+_MarkedPath = tuple[str, str, PathRules | None]  # verb, path, and its rules
 
 
 def api_path(verb: str, path: str, rules: PathRules | None = None) -> Callable[[Method], Method]:
     """Mark a method of ``ApiEndpoints`` as the handler of a path. ``rules``: if they differ from those of its class."""
 
     def attach_path(method: Method) -> Method:
-        method.__dict__["api_path"] = _ApiPath(verb, path, rules)
+        method.__dict__["api_path"] = (verb, path, rules)
         return method
 
     return attach_path
@@ -92,13 +89,14 @@ def api_router(identity: Identity, max_body: int, endpoints: ApiEndpoints[object
         return endpoint
 
     for name, method in vars(type(endpoints)).items():
-        marked_path: _ApiPath | None = getattr(method, "api_path", None)
+        marked_path: _MarkedPath | None = getattr(method, "api_path", None)
         if marked_path is not None:
-            rules = marked_path.rules or endpoints.rules
+            verb, path, own_rules = marked_path
+            rules = own_rules or endpoints.rules
             router.add_api_route(
-                marked_path.path,
-                make_endpoint(marked_path.verb, getattr(endpoints, name), rules),
-                methods=[marked_path.verb],
+                path,
+                make_endpoint(verb, getattr(endpoints, name), rules),
+                methods=[verb],
                 response_class=JSONResponse,
                 name=name,
                 description=method.__doc__ or "",

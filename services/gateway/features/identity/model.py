@@ -14,7 +14,7 @@ from services.gateway.edge.errors import (
     TooManyRequests,
     Unauthenticated,
 )
-from services.gateway.edge.fields import json_type_name, list_at, object_at, required_id_at
+from services.gateway.edge.fields import check_type, list_at, object_at, required_id_at
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Level, Role
@@ -116,7 +116,7 @@ def bearer_token(headers: Mapping[str, str]) -> str | None:
 def check_client(caller: Caller) -> None:
     """Raises ``NotAClient`` for a verified caller without the role client, which sending tasks requires."""
     if caller.principal.verified and Role.CLIENT not in caller.principal.roles:
-        raise NotAClient
+        raise NotAClient("you do not have the role client, and may not send tasks")
 
 
 def sees_all(principal: Principal) -> bool:
@@ -169,18 +169,14 @@ def parse_levels(claim: JsonObject, path: str) -> tuple[str, ...]:
 
 
 def _read_strings(claim: JsonObject, key: str, path: str) -> tuple[str, ...]:
-    words: list[str] = []
-    for index, word in enumerate(list_at(claim, key, f"{path}.{key}")):
-        if not isinstance(word, str):
-            raise InvalidField(f"{path}.{key}[{index}]", f"must be a string, not {json_type_name(word)}")
-        words.append(word)
-    return tuple(words)
+    words = enumerate(list_at(claim, key, f"{path}.{key}"))
+    return tuple(check_type(word, str, f"{path}.{key}[{index}]") for index, word in words)
 
 
 def check_operator(caller: Caller) -> None:
     """Raises ``NotAnOperator`` unless the caller has the role operator."""
     if Role.OPERATOR not in caller.principal.roles:
-        raise NotAnOperator
+        raise NotAnOperator("you do not have the role operator")
 
 
 def check_operator_of(tenant: str, caller: Caller) -> None:

@@ -28,18 +28,9 @@ _LONGEST_COMMENT = 500
 class NoRecord(GatewayRefusal):
     status = 404
 
-    def __init__(self, tenant: str, number: int | None = None) -> None:
-        detail = "; without one, that of TENANT_FILE holds" if number is None else f" of version {number}"
-        super().__init__(f"tenant {tenant!r} has no stored record{detail}")
-
 
 class MissingBaseVersion(GatewayRefusal):
     status = 428
-
-    def __init__(self) -> None:
-        super().__init__(
-            'say which version this replaces: If-Match: "3", or "version" in the record; "0" where there is none yet'
-        )
 
 
 class RecordChange(NamedTuple):
@@ -73,7 +64,8 @@ class RecordService:
         wanted_number = await self._records.latest_number(tenant) if number is None else number
         version = await self._records.get_version(tenant, wanted_number) if wanted_number else None
         if version is None or version.withdrawn:
-            raise NoRecord(tenant, number)
+            detail = "; without one, that of TENANT_FILE holds" if number is None else f" of version {number}"
+            raise NoRecord(f"tenant {tenant!r} has no stored record{detail}")
         return version
 
     async def history(self, tenant: str) -> Sequence[TenantVersion]:
@@ -154,7 +146,9 @@ def parse_change(body: JsonObject, if_match: str | None) -> RecordChange:
     base = parse_if_match(if_match)
     base = _parse_number(document.get("version")) if base is None else base
     if base is None:
-        raise MissingBaseVersion
+        raise MissingBaseVersion(
+            'say which version this replaces: If-Match: "3", or "version" in the record; "0" where there is none yet'
+        )
     return RecordChange(document, base, read_comment(body))
 
 

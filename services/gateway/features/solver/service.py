@@ -9,7 +9,7 @@ from typing import Literal, cast
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import json_type_name, list_at, required_id_at, text_at
+from services.gateway.edge.fields import check_type, list_at, required_id_at, text_at
 from services.gateway.features.tasks.message import ClientMessage, read_policy_document
 from shared.contracts.policy_document import BadPolicyDocument, parse_rules_in_text, read_rules
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
@@ -246,9 +246,8 @@ def _read_history(body: JsonObject) -> tuple[PriorTurn, ...]:
     return tuple(_read_turn(item, f"history.{index}") for index, item in enumerate(list_at(body, "history", "history")))
 
 
-def _read_turn(item: Json, path: str) -> PriorTurn:
-    if not isinstance(item, dict):
-        raise InvalidField(path, f"must be an object, not {json_type_name(item)}")
+def _read_turn(value: Json, path: str) -> PriorTurn:
+    item = check_type(value, dict, path)
     role, content = text_at(item, "role", f"{path}.role"), text_at(item, "content", f"{path}.content")
     if role not in _TURN_ROLES:
         raise InvalidField(f"{path}.role", f"must be one of {', '.join(_TURN_ROLES)}")

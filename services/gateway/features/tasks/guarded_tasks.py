@@ -56,7 +56,8 @@ class GuardedTasks(ports.Tasks):
                     self._log_shedding(waiting)
                     raise TooManyRequests("more work waits than this installation takes on", RETRY_SECONDS) from error
                 case ports.TenantIsStopped(reason=reason):
-                    raise StoppedTenant(record.tenant, reason) from error
+                    problem = f"tenant {record.tenant!r} is stopped and takes no messages for now: {reason}"
+                    raise StoppedTenant(problem) from error
                 case _:
                     raise
         freshness = "yes" if accepted.is_new else "no"

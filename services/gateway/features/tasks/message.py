@@ -8,6 +8,7 @@ from pydantic import JsonValue, ValidationError
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import (
+    check_type,
     id_at,
     json_type_name,
     list_at,
@@ -99,10 +100,8 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
 
 def merged_metadata(params: JsonObject) -> JsonObject:
     """The metadata of the message, overridden by that of the request: clients use either."""
-    inner = object_at(params, "message", "params.message").get("metadata")
-    if inner is not None and not isinstance(inner, dict):
-        raise InvalidField("message.metadata", f"must be an object, not {json_type_name(inner)}")
-    return {**(inner or {}), **object_at(params, "metadata", "metadata")}
+    inner = object_at(object_at(params, "message", "params.message"), "metadata", "message.metadata")
+    return {**inner, **object_at(params, "metadata", "metadata")}
 
 
 def to_json_values(value: JsonObject) -> dict[str, JsonValue]:
@@ -145,10 +144,9 @@ def _split_parts_by_kind(parts: list[Json]) -> tuple[str, tuple[JsonObject, ...]
     texts: list[str] = []
     data: list[JsonObject] = []
     files: list[ClientFile] = []
-    for index, part in enumerate(parts):
+    for index, part_value in enumerate(parts):
         path = f"message.parts[{index}]"
-        if not isinstance(part, dict):
-            raise InvalidField(path, f"must be an object, not {json_type_name(part)}")
+        part = check_type(part_value, dict, path)
         if is_file(part):
             files.append(read_file(part, path))
         elif part.get("text") is not None:

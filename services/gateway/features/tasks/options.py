@@ -1,7 +1,16 @@
 """Parses options of A2A requests: how a message is answered, and which page of a list is wanted."""
 
 from services.gateway.edge.errors import InvalidField, UnsupportedContent
-from services.gateway.edge.fields import count_at, id_at, json_type_name, list_at, object_at, parse_time, text_at
+from services.gateway.edge.fields import (
+    count_at,
+    flag_at,
+    id_at,
+    json_type_name,
+    list_at,
+    object_at,
+    parse_time,
+    text_at,
+)
 from services.gateway.features.tasks.listing import MOST_LISTED_TASKS, USUAL_LISTED_TASKS, TaskQuery
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import A2aVersion, TaskState
@@ -54,15 +63,6 @@ def read_list_options(params: JsonObject) -> tuple[TaskQuery, int | None, bool]:
     return query, length, flag_at(params, "includeArtifacts", "includeArtifacts")
 
 
-def flag_at(source: JsonObject, key: str, path: str) -> bool:
-    value = source.get(key)
-    if value is None:
-        return False
-    if not isinstance(value, bool):
-        raise InvalidField(path, f"must be true or false, not {json_type_name(value)}")
-    return value
-
-
 def _check_role(params: JsonObject) -> None:
     """Raises ``InvalidField`` for a message without a role, which only 1.0 requires."""
     message = params.get("message")
@@ -76,7 +76,7 @@ def _check_modes(configuration: JsonObject) -> None:
         return
     modes = [_media_type(item, path) for item in list_at(configuration, key, path)]
     if not _ACCEPTED_MODES.intersection(modes):
-        raise UnsupportedContent(path, f"the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these")
+        raise UnsupportedContent(f"{path}: the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these")
 
 
 def _media_type(item: Json, path: str) -> str:

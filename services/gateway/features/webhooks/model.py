@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import id_at, json_type_name, list_at, object_at, text_at
+from services.gateway.edge.fields import check_type, id_at, list_at, object_at, text_at
 from shared.contracts.base import Contract
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject
@@ -100,7 +100,6 @@ class SignedPost(Contract):
     subject: str
     url: str
     body: str
-    headers: Mapping[str, str] = {}
     secret: str = ""
 
 
@@ -204,6 +203,4 @@ def _first_offered_scheme(authentication: JsonObject, path: str) -> str:
     if authentication.get("schemes") is None:
         return ""
     scheme = next(iter(list_at(authentication, "schemes", f"{path}.schemes")), "")
-    if not isinstance(scheme, str):
-        raise InvalidField(f"{path}.schemes[0]", f"must be a string, not {json_type_name(scheme)}")
-    return scheme
+    return check_type(scheme, str, f"{path}.schemes[0]")

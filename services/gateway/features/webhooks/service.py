@@ -74,7 +74,7 @@ class WebhookService:
         for webhook in webhooks:
             if config_id in (None, webhook.config_id):
                 return webhook
-        raise UnknownWebhook(task_id, config_id)
+        raise UnknownWebhook(f"task {task_id!r} has no webhook{f' {config_id!r}' if config_id else ''}")
 
     async def remove(self, task_id: str, config_id: str, caller: Caller) -> None:
         """Remove a webhook, if it exists."""

@@ -41,11 +41,6 @@ class CriterionRow(NamedTuple):
     reason: str
 
 
-class DimensionRows(NamedTuple):
-    points: ScoreRow
-    criteria: tuple[CriterionRow, ...]
-
-
 def score_row(name: str, score: OverallScore) -> ScoreRow:
     share = round(100 * score.score / score.max_score) if score.max_score else 0
     tone = "good" if share >= 95 else "warn" if share >= 50 else "bad"
@@ -58,7 +53,8 @@ def pass_chances_text(card: AssessmentCard) -> str:
     return ", ".join(f"pass^{k} {round(100 * chances[k])} %" for k in chances if k <= _PASSES_SHOWN or k == card.runs)
 
 
-def group_by_dimension(assessment: Assessment) -> tuple[DimensionRows, ...]:
+def group_by_dimension(assessment: Assessment) -> tuple[tuple[ScoreRow, tuple[CriterionRow, ...]], ...]:
+    """The score and the criteria of each dimension."""
     groups: dict[str, list[CriterionPoints]] = defaultdict(list)
     for line in criterion_points(assessment):
         groups[line.dimension].append(line)
@@ -75,9 +71,9 @@ def verdict_badge(card: AssessmentCard) -> Badge:
     return Badge(f"{card.passed} of {card.runs} passed", "warn") if card.passed else Badge("Not passed", "bad")
 
 
-def _build_dimension(name: str, rows: Sequence[CriterionPoints]) -> DimensionRows:
+def _build_dimension(name: str, rows: Sequence[CriterionPoints]) -> tuple[ScoreRow, tuple[CriterionRow, ...]]:
     total = OverallScore(score=sum(line.mean for line in rows), max_score=sum(line.most for line in rows))
-    return DimensionRows(score_row(humanize_name(name), total), tuple(_build_criterion(line) for line in rows))
+    return score_row(humanize_name(name), total), tuple(_build_criterion(line) for line in rows)
 
 
 def _build_criterion(line: CriterionPoints) -> CriterionRow:

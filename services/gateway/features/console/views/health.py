@@ -45,20 +45,21 @@ class DayCounts(NamedTuple):
         return f"{self.units / (REWARD_UNITS * self.judged_count):.2f}" if self.judged_count else ""
 
 
-class HealthItem(NamedTuple):
-    """A labelled figure. ``tone``: good, warn, bad or empty."""
+class Tile(NamedTuple):
+    """A question or a label, and its answer. ``tone``: good, warn, bad or empty; ``mark``: shown beside the value."""
 
     label: str
     value: str
     remark: str = ""
+    href: str = ""
     tone: str = ""
+    mark: str = ""
 
 
 class EndStateRow(NamedTuple):
     """How many tasks ended in a state, and their share of all that ended, such as ``12 %``."""
 
     state: Badge
-    word: str
     number: int
     share: str
 
@@ -71,15 +72,15 @@ class FailureCause(NamedTuple):
     task_id: str
 
 
-def load_items(state: TenantState, *, is_stuck: bool) -> tuple[HealthItem, ...]:
+def load_tiles(state: TenantState, *, is_stuck: bool) -> tuple[Tile, ...]:
     """How many sessions wait and are worked on. ``is_stuck``: sessions wait and none is worked on."""
-    waiting = HealthItem(
+    waiting = Tile(
         "Sessions that wait",
         f"{state.waiting:,}",
         "nobody works on them: does an executor run?" if is_stuck else "to be taken up by a worker",
-        "bad" if is_stuck else "",
+        tone="bad" if is_stuck else "",
     )
-    return waiting, HealthItem("Sessions worked on", f"{state.running:,}", "right now")
+    return waiting, Tile("Sessions worked on", f"{state.running:,}", "right now")
 
 
 def end_state_rows(totals: Mapping[TaskState, int]) -> tuple[EndStateRow, ...]:
@@ -88,24 +89,22 @@ def end_state_rows(totals: Mapping[TaskState, int]) -> tuple[EndStateRow, ...]:
     if not total:
         return ()
     counts = [(state, totals.get(state, 0)) for state in END_STATES]
-    return tuple(
-        EndStateRow(state_badge(state), state.value, count, _format_percent(count, total)) for state, count in counts
-    )
+    return tuple(EndStateRow(state_badge(state), count, _format_percent(count, total)) for state, count in counts)
 
 
-def error_rate_item(totals: Mapping[TaskState, int]) -> HealthItem:
+def error_rate_tile(totals: Mapping[TaskState, int]) -> Tile:
     """The share of failed tasks among those not canceled; rejected tasks do not count as failed."""
     total = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
     failed = totals.get(TaskState.FAILED, 0)
     remark = f"{failed} of {count_with_noun(total, 'task')} that were not canceled"
-    return HealthItem("Failed", _format_percent(failed, total) or "none", remark, _failure_tone(failed, total))
+    return Tile("Failed", _format_percent(failed, total) or "none", remark, tone=_failure_tone(failed, total))
 
 
 def _failure_tone(failed: int, total: int) -> str:
     return "" if not failed else "bad" if failed * 5 > total else "warn"
 
 
-def duration_items(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
+def duration_tiles(records: Sequence[TaskRecord]) -> tuple[Tile, ...]:
     """Percentiles of durations from message to end, apart for tasks that waited for a person and those that did not."""
     without_people = sorted(_duration_of(record) for record in records if not has_waited_for_people(record))
     with_approval = sorted(_duration_of(record) for record in records if has_waited_for_people(record))
@@ -115,7 +114,7 @@ def duration_items(records: Sequence[TaskRecord]) -> tuple[HealthItem, ...]:
         ("With an approval", with_approval, 50, f"half of the last {len(with_approval)}, waiting included"),
     )
     return tuple(
-        HealthItem(label, format_duration(times[ceil(len(times) * percent / 100) - 1]), remark)
+        Tile(label, format_duration(times[ceil(len(times) * percent / 100) - 1]), remark)
         for label, times, percent, remark in figures
         if times
     )
@@ -168,17 +167,6 @@ def _format_percent(part: int, total: int) -> str:
 _DAYS_OF_WEEK = 7
 _INBOX_PATH = "/console/approvals"
 _TREND_MARKS = {"up": "▲", "down": "▼"}
-
-
-class Tile(NamedTuple):
-    """A question and its answer on the overview page. ``mark``: shown beside the value."""
-
-    question: str
-    value: str
-    remark: str
-    href: str
-    tone: str = ""
-    mark: str = ""
 
 
 class WaitingCounts(NamedTuple):
