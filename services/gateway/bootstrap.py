@@ -152,11 +152,21 @@ def _build_services(
     stored = TaskStore(state, opened.live, resend_window, settings.max_waiting_sessions)
     wakes = BestEffortWakes(ArqWakes(opened.queue))
     store = GuardedTasks(stored, wakes, opened.metrics, tracer)
+    rules = MessageRules(
+        most_parts=settings.max_parts,
+        most_characters=settings.max_text_characters,
+        most_metadata=settings.max_metadata_characters,
+        endpoints=addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"),
+        records=RedisTenantRecords(state),
+        files=message_files(settings),
+        webhooks=opened.webhooks.registrar,
+        ids_mark_repeats=settings.message_id_window > 0,
+    )
     tasks = TaskService(
         tasks=store,
         client_ids=RedisClientIds(state, store),
         take_time_and_id=_take_time_and_id,
-        rules=_message_rules(settings, opened),
+        rules=rules,
         wait_seconds=settings.blocking_limit,
         shutdown=shutdown,
         read_assessment=assessment_reader(settings, state, store),
@@ -241,14 +251,3 @@ def _add_middleware(
 
 def _take_time_and_id() -> TimeAndFreshId:
     return TimeAndFreshId(utc_now(), str(uuid4()))
-
-
-def _message_rules(settings: GatewaySettings, opened: _Connections) -> MessageRules:
-    return MessageRules(
-        limits=settings.message_limits,
-        endpoints=addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"),
-        records=RedisTenantRecords(opened.state),
-        files=message_files(settings),
-        webhooks=opened.webhooks.registrar,
-        ids_mark_repeats=settings.message_id_window > 0,
-    )

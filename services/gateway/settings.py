@@ -10,7 +10,6 @@ from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import SKILLS, GatewayProfile
 from services.gateway.edge.request_limits import RequestLimits
 from services.gateway.features.identity.settings import IdentitySettings
-from services.gateway.features.tasks.checks import MessageLimits
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.address_ranges import why_not_open
 from shared.infra.archive_open import ArchiveSettings, parse_keys
@@ -130,10 +129,6 @@ class LimitSettings(Settings):
         le=604_800,
         description="seconds in which a message with the id of an earlier one is the same message; 0: ids may repeat",
     )
-
-    @property
-    def message_limits(self) -> MessageLimits:
-        return MessageLimits(self.max_parts, self.max_text_characters, self.max_metadata_characters)
 
 
 class GatewaySettings(

@@ -18,7 +18,7 @@ from typing_extensions import override
 from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, Update
-from services.gateway.features.tasks.views import answer_of, artifacts_of, client_metadata, legacy_view
+from services.gateway.features.tasks.views import ANSWER_NAME, answer_of, artifacts_of, client_metadata, legacy_view
 from services.gateway.features.webhooks.model import TaskWebhook, legacy_webhook_view, webhook_view_1_0
 from shared.contracts.task import FILE_ID, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
@@ -57,7 +57,9 @@ def update_view(update: Update, name: str, record: TaskRecord, notice: str, leng
     """An update as JSON of protocol 1.0: one field, named after its kind. ``name``: unique among the task's updates."""
     match update:
         case Snapshot():
-            return {"task": _snapshot_view(update, notice, length)}
+            gap: JsonFields = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
+            metadata = _metadata_view({**client_metadata(update.record, notice), **gap})
+            return {"task": {**task_view(update.record, notice, length), "metadata": metadata}}
         case updates.TasklessReply(replied):
             return {"message": reply_view(replied, notice)}
         case StatusUpdate():
@@ -66,12 +68,6 @@ def update_view(update: Update, name: str, record: TaskRecord, notice: str, leng
             artifact = _artifact_view(update.place, update.artifact)
             flags = _drop_empty(append=update.append, lastChunk=update.last_chunk)
             return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
-
-
-def _snapshot_view(update: Snapshot, notice: str, length: int | None) -> JsonFields:
-    gap: JsonFields = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
-    metadata = _metadata_view({**client_metadata(update.record, notice), **gap})
-    return {**task_view(update.record, notice, length), "metadata": metadata}
 
 
 def _status_update_view(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> JsonFields:
@@ -98,7 +94,7 @@ def _artifact_views(record: TaskRecord) -> list[JsonValue]:
     results: list[JsonValue] = [_artifact_view(n, artifact) for n, artifact in enumerate(artifacts_of(record), 1)]
     if answer is None:
         return results
-    answer_view = _artifact_view(0, Artifact(name=answer.name, text=answer.text))
+    answer_view = _artifact_view(0, Artifact(name=ANSWER_NAME, text=answer.text))
     return [answer_view, *results] if answer.is_given else [*results, answer_view]
 
 

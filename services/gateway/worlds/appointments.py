@@ -7,8 +7,7 @@ from pydantic import Field
 
 from services.gateway.worlds.world import (
     ConnectedWorld,
-    WorldEdit,
-    WorldRead,
+    Operation,
     created_ids,
     list_page,
     record_fields,
@@ -20,7 +19,7 @@ from shared.domain.exact_json import Json, JsonObject
 _UTC = "UTC"
 
 
-class GetCalendars(WorldRead):
+class GetCalendars(Operation):
     """The user's calendars and time zone."""
 
     tool, permission = "get_calendars", "calendar:state"
@@ -32,7 +31,7 @@ class GetCalendars(WorldRead):
         return {"default_calendar_id": default, "user_timezone": zone, "calendars": calendars}
 
 
-class ListCalendarEvents(WorldRead):
+class ListCalendarEvents(Operation):
     """Appointments that touch a span of time or have words in them, in order; every date of those that recur.
 
     Fields at their usual values are left out: confirmed, takes time, in the user's own calendar.
@@ -53,7 +52,7 @@ class ListCalendarEvents(WorldRead):
         return list_page("events", [_build_row(event) for event in page.events], page.total_count)
 
 
-class GetCalendarEvent(WorldRead):
+class GetCalendarEvent(Operation):
     """One appointment, by its event_id."""
 
     tool, permission = "get_calendar_event", "calendar:state"
@@ -65,7 +64,7 @@ class GetCalendarEvent(WorldRead):
         return {**_describe_event(event), "exists": True} if event else {"event_id": self.event_id, "exists": False}
 
 
-class FindCalendarEvents(WorldRead):
+class FindCalendarEvents(Operation):
     """Appointments of a title."""
 
     tool, permission = "find_calendar_events", "calendar:state"
@@ -79,7 +78,7 @@ class FindCalendarEvents(WorldRead):
         return list_page("events", [_describe_event(event) for event in matches], len(matches))
 
 
-class GetInvitationResponse(WorldRead):
+class GetInvitationResponse(Operation):
     """What the user has answered to the invitation to an appointment, by its event_id."""
 
     tool, permission = "get_invitation_response", "calendar:state"
@@ -93,7 +92,7 @@ class GetInvitationResponse(WorldRead):
         return {"event_id": self.event_id, **(record_fields(own_entry, "email") if own_entry else {"invited": False})}
 
 
-class _CalendarEventFields(WorldEdit):
+class _CalendarEventFields(Operation):
     description: str | None = None
     location: str | None = None
     attendee_emails: tuple[str, ...] | None = Field(None, description="mail addresses of all who are invited")
@@ -151,7 +150,7 @@ class UpdateCalendarEvent(_CalendarEventFields):
         return {"event_id": self.event_id, **invited}
 
 
-class DeleteCalendarEvent(WorldEdit):
+class DeleteCalendarEvent(Operation):
     """Delete an appointment."""
 
     tool, permission, expect = "delete_calendar_event", "calendar:delete", {"exists": False}
@@ -164,7 +163,7 @@ class DeleteCalendarEvent(WorldEdit):
         return {"event_id": self.event_id, "exists": False}
 
 
-class RespondToInvitation(WorldEdit):
+class RespondToInvitation(Operation):
     """Answer the invitation to an appointment in the user's name."""
 
     tool, permission, read_back = "respond_to_invitation", "calendar:respond", "get_invitation_response"

@@ -18,8 +18,6 @@ from services.gateway.worlds.world import (
     USERS_CHAT,
     ConnectedWorld,
     Operation,
-    WorldEdit,
-    WorldRead,
     WorldRefused,
     created_ids,
     list_page,
@@ -34,7 +32,7 @@ from shared.infra.ues.client import AsyncUESClient
 from shared.infra.ues.line import APIError, ProtocolError, ServerError, UESError
 
 
-class ListChatMessages(WorldRead):
+class ListChatMessages(Operation):
     """What user and assistant have said to each other in the chat, in order."""
 
     tool, permission = "list_chat_messages", "chat:query"
@@ -50,7 +48,7 @@ class ListChatMessages(WorldRead):
         return list_page("messages", [_describe_message(message) for message in page.messages], page.total_count)
 
 
-class FindChatAnswers(WorldRead):
+class FindChatAnswers(Operation):
     """What the assistant has told the user in the chat in these words."""
 
     tool, permission = "find_chat_answers", "chat:query"
@@ -63,7 +61,7 @@ class FindChatAnswers(WorldRead):
         return list_page("messages", rows, len(rows))
 
 
-class SendChatMessage(WorldEdit):
+class SendChatMessage(Operation):
     """Tell the user something in the chat, as the user's assistant."""
 
     tool, permission, read_back = "send_chat_message", "chat:send", "find_chat_answers"
@@ -76,7 +74,7 @@ class SendChatMessage(WorldEdit):
         )
 
 
-class GetChatCounts(WorldRead):
+class GetChatCounts(Operation):
     """How much was said in the chat, in all conversations."""
 
     tool, permission = "get_chat", "chat:state"
@@ -86,7 +84,7 @@ class GetChatCounts(WorldRead):
         return {"total_message_count": state.total_message_count, "conversation_count": state.conversation_count}
 
 
-class GetTime(WorldRead):
+class GetTime(Operation):
     """What time it is for the user."""
 
     tool, permission = "get_time", "time:read"
@@ -185,7 +183,7 @@ async def _run_operation(world: ConnectedWorld, operation: Operation, timeout: f
 
 def _report_failure(operation: Operation, world: ConnectedWorld, reason: str) -> WorldReply:
     """The reply for a failure: ``NOTHING`` if a change was not sent yet, else ``UNKNOWN``."""
-    if operation.is_change and not world.has_acted:
+    if operation.read_back and not world.has_acted:
         return WorldReply(CallResult.NOTHING, f"{operation.tool} was not sent: {reason}")
     return WorldReply(CallResult.UNKNOWN, f"{operation.tool}: {reason}")
 

@@ -11,8 +11,6 @@ from services.gateway.worlds.world import (
     ConnectedWorld,
     MessageChange,
     Operation,
-    WorldEdit,
-    WorldRead,
     WorldRefused,
     created_ids,
     list_page,
@@ -28,7 +26,7 @@ _REPLY_PREFIX = "re:"
 _HIDDEN_FIELDS = ("body_html", "reply_to_address")
 
 
-class GetMailbox(WorldRead):
+class GetMailbox(Operation):
     """The user's own mail address, the folders with how many mails lie in each, and the labels in use."""
 
     tool, permission = "get_mailbox", "email:state"
@@ -45,7 +43,7 @@ class GetMailbox(WorldRead):
         }
 
 
-class ListEmails(WorldRead):
+class ListEmails(Operation):
     """Mails that fit all that is given, newest first, with all of their text. Addresses and words match as parts.
 
     Fields at their usual values are left out: not starred, normal priority, no thread, sent when it was received.
@@ -76,7 +74,7 @@ class ListEmails(WorldRead):
         return list_page("emails", rows, page.total_count)
 
 
-class GetEmail(WorldRead):
+class GetEmail(Operation):
     """One mail, by its message_id."""
 
     tool, permission = "get_email", "email:state"
@@ -88,7 +86,7 @@ class GetEmail(WorldRead):
         return _describe_mail(mail) if mail else {"message_id": self.message_id, "found": False}
 
 
-class GetEmailLabel(WorldRead):
+class GetEmailLabel(Operation):
     """Whether one mail has a label."""
 
     tool, permission = "get_email_label", "email:state"
@@ -102,7 +100,7 @@ class GetEmailLabel(WorldRead):
         return {"message_id": self.message_id, "label": self.label, "present": has_label}
 
 
-class FindSentEmails(WorldRead):
+class FindSentEmails(Operation):
     """Mails that the user has sent under a subject."""
 
     tool, permission = "find_sent_emails", "email:query"
@@ -114,7 +112,7 @@ class FindSentEmails(WorldRead):
         return list_page("emails", [_describe_mail(mail) for mail in page.emails], page.total_count)
 
 
-class FindEmailReplies(WorldRead):
+class FindEmailReplies(Operation):
     """What the user has answered to one mail, by the mail's message_id."""
 
     tool, permission = "find_email_replies", "email:query"
@@ -128,7 +126,7 @@ class FindEmailReplies(WorldRead):
         return list_page("replies", rows, len(rows))
 
 
-class SendEmail(WorldEdit):
+class SendEmail(Operation):
     """Send a new mail in the user's name. To answer one, use reply_to_email."""
 
     tool, permission, read_back = "send_email", "email:send", "find_sent_emails"
@@ -151,7 +149,7 @@ class SendEmail(WorldEdit):
         return created_ids(await world.carry_out_change(email), "message_id")
 
 
-class ReplyToEmail(WorldEdit):
+class ReplyToEmail(Operation):
     """Answer a mail in the user's name, in its thread, to its sender or to the ``reply_to_address`` that it shows.
 
     ``cc_addresses``: who else gets the answer.

@@ -95,7 +95,9 @@ def _describe_tool(kind: type[Operation]) -> types.Tool:
             "description": " ".join((kind.__doc__ or "").split()),
             "inputSchema": cast("dict[str, JsonValue]", to_builtins(input_schema_of(kind))),
             "annotations": types.ToolAnnotations(
-                read_only_hint=not kind.is_change, destructive_hint=kind.is_change, open_world_hint=False
+                read_only_hint=kind.read_back is None,
+                destructive_hint=kind.read_back is not None,
+                open_world_hint=False,
             ),
             "_meta": {PROOF_KEY: proof} if proof else None,
         }

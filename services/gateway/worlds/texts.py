@@ -8,8 +8,6 @@ from pydantic import Field
 from services.gateway.worlds.world import (
     ConnectedWorld,
     Operation,
-    WorldEdit,
-    WorldRead,
     created_ids,
     list_page,
     make_message_change,
@@ -22,7 +20,7 @@ from shared.domain.exact_json import Json, JsonObject
 _ARRIVAL_STATES = frozenset({"sent", "delivered", "read"})
 
 
-class GetPhone(WorldRead):
+class GetPhone(Operation):
     """The user's own telephone number, and the conversations with their numbers."""
 
     tool, permission = "get_phone", "sms:state"
@@ -41,7 +39,7 @@ class GetPhone(WorldRead):
         return {"user_phone_number": state.user_phone_number, "conversations": conversations}
 
 
-class ListTexts(WorldRead):
+class ListTexts(Operation):
     """Text messages (SMS) that fit all that is given, newest first. Usual values are left out: delivered, no spam."""
 
     tool, permission = "list_texts", "sms:query"
@@ -62,7 +60,7 @@ class ListTexts(WorldRead):
         return list_page("texts", [_build_row(text) for text in page.messages], page.total_count)
 
 
-class GetText(WorldRead):
+class GetText(Operation):
     """One text message, by its message_id."""
 
     tool, permission = "get_text", "sms:state"
@@ -74,7 +72,7 @@ class GetText(WorldRead):
         return record_fields(text) if text else {"message_id": self.message_id, "found": False}
 
 
-class FindSentTexts(WorldRead):
+class FindSentTexts(Operation):
     """Text messages that the user has sent in these words."""
 
     tool, permission = "find_sent_texts", "sms:query"
@@ -86,7 +84,7 @@ class FindSentTexts(WorldRead):
         return list_page("texts", [record_fields(text) for text in page.messages], page.total_count)
 
 
-class GetTextReaction(WorldRead):
+class GetTextReaction(Operation):
     """Whether the user has reacted to a text message with an emoji."""
 
     tool, permission = "get_text_reaction", "sms:state"
@@ -102,7 +100,7 @@ class GetTextReaction(WorldRead):
         return {"message_id": self.message_id, "emoji": self.emoji, "present": reaction in reactions}
 
 
-class SendText(WorldEdit):
+class SendText(Operation):
     """Send a text message (SMS) from the user's telephone."""
 
     tool, permission, read_back = "send_text", "sms:send", "find_sent_texts"
@@ -116,7 +114,7 @@ class SendText(WorldEdit):
         return created_ids(await world.carry_out_change(text), "message_id")
 
 
-class ReactToText(WorldEdit):
+class ReactToText(Operation):
     """React to a text message with an emoji."""
 
     tool, permission, expect, read_back = "react_to_text", "sms:react", {"present": True}, "get_text_reaction"

@@ -57,9 +57,8 @@ class Operation(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tool: ClassVar[str]
-    is_change: ClassVar[bool]
     permission: ClassVar[str]  # of the user's key; the others that it needs only read
-    read_back: ClassVar[str | None] = None
+    read_back: ClassVar[str | None] = None  # the operation that proves a change; None for one that only reads
     expect: ClassVar[dict[str, JsonValue]] = {}
 
     @abstractmethod
@@ -67,17 +66,7 @@ class Operation(BaseModel):
         """Carry out the operation; raises ``UESError`` or ``WorldRefused``."""
 
 
-class WorldRead(Operation):
-    is_change = False
-
-
-class WorldEdit(Operation):
-    """An operation that changes the world, which includes sending mails and texts."""
-
-    is_change = True
-
-
-class MessageChange(WorldEdit):
+class MessageChange(Operation):
     """A change of one mail or text message, by the action that its permission names; ``expect`` is its result."""
 
     message_id: str

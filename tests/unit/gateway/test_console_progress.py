@@ -17,7 +17,7 @@ from services.gateway.features.console.views.progress import build_process_cards
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning import LearnedData, LearningHistory, LearningTotals
 from services.gateway.features.memory.service import LinkedEntity
-from services.gateway.features.tasks.listing import TaskListPage, TaskListPosition, TaskLists, WantedTasks
+from services.gateway.features.tasks.listing import TaskListPage, TaskListPosition, TaskLists, TaskQuery
 from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, Turn
@@ -286,8 +286,10 @@ class Store(TaskLists, Approvals, LearnedData):
         self.asked: list[tuple[str, str | None]] = []
 
     @override
-    async def page(self, wanted: WantedTasks, size: int, after: TaskListPosition | None) -> TaskListPage:
-        self.asked.append((wanted.tenant, wanted.owner))
+    async def page(
+        self, tenant: str, query: TaskQuery, position: TaskListPosition | None, owner: str | None = None
+    ) -> TaskListPage:
+        self.asked.append((tenant, owner))
         return TaskListPage((), None, 0)
 
     @override

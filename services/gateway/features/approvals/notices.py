@@ -19,7 +19,7 @@ from services.gateway.features.approvals.views import ApprovalRequest, approval_
 from services.gateway.features.deliveries.model import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost
 from services.gateway.features.webhooks.secrets import derive_delivery_id, is_secret
-from shared.contracts.approval import Approval, NoticeEvent, NoticeTarget
+from shared.contracts.approval import NoticeEvent, NoticeTarget
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, loads_object, to_i_json
 from shared.domain.outgoing import AllowedAddresses, why_refused
@@ -74,7 +74,8 @@ def build_signed_post(
 def notice_headline(news: ApprovalNews) -> str:
     """One sentence on what happened to the approval, without any of the task's content."""
     approval, record = news.request
-    decider, subject = _describe_decider(approval), f"Approval {approval.approval_id}"
+    people, subject = who_decides(approval.level), f"Approval {approval.approval_id}"
+    decider = people if approval.needed == 1 else f"{people} ({approval.needed} different people)"
     deadline = f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
     match news.event:
         case NoticeEvent.WAITING:
@@ -100,15 +101,18 @@ def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
             for decision in approval.decisions
         ],
         "escalated_from": [escalation.level for escalation in approval.escalations],
-        "calls": [_call_view(call) for call in approval.plan.calls[:_MOST_CALLS]],
+        "calls": [
+            {
+                "call_id": call.call_id,
+                "connection": call.connection_id,
+                "tool": call.tool,
+                "arguments": cast(JsonValue, to_i_json(call.arguments)),
+            }
+            for call in approval.plan.calls[:_MOST_CALLS]
+        ],
         "url": link,
     }
     return loads_object(dumps(cast(JsonObject, redact_json(data))))
-
-
-def _call_view(call: PlannedCall) -> JsonValue:
-    arguments = cast(JsonValue, to_i_json(call.arguments))
-    return {"call_id": call.call_id, "connection": call.connection_id, "tool": call.tool, "arguments": arguments}
 
 
 def _slack_blocks(news: ApprovalNews, title: str, link: str) -> Iterator[JsonObject]:
@@ -145,11 +149,6 @@ def _escape_text(text: str) -> str:
 def _redact_and_cut_text(text: str) -> str:
     hidden = redact_text(text)
     return hidden if len(hidden) <= _LONGEST_TEXT else f"{hidden[:_LONGEST_TEXT]}..."
-
-
-def _describe_decider(approval: Approval) -> str:
-    people = who_decides(approval.level)
-    return people if approval.needed == 1 else f"{people} ({approval.needed} different people)"
 
 
 log = structlog.get_logger()

@@ -13,7 +13,7 @@ from services.gateway.edge.fields import decode_page_token, encode_page_token, p
 from services.gateway.features.audit.rows import audit_rows, rows_from_record, time_of_row
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller, check_operator
-from services.gateway.features.tasks.listing import TaskLists, WantedTasks, parse_position
+from services.gateway.features.tasks.listing import TaskLists, TaskQuery, parse_position
 from shared.contracts.approval import Approval
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -163,8 +163,8 @@ class AuditExport(ScriptedStore):
 
     async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
         position = parse_position("token", *place.partition(" ")[::2]) if place else None
-        filters = WantedTasks(tenant, session=query.session, since=query.since)
-        page = await self._lists.page(filters, query.size, position)
+        listed = TaskQuery(session=query.session, since=query.since, size=query.size)
+        page = await self._lists.page(tenant, listed, position)
         tasks = zip(page.records, await self._read_stored_details(page.records), strict=True)
         rows = [row for record, details in tasks for row in await self._rows_of_stored(record, details)]
         if page.next_position:

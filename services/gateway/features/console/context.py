@@ -61,7 +61,8 @@ class InboxCache:
             now = self.clock()
             if snapshot.at is None or now - snapshot.at > _LONGEST_CACHED:
                 snapshot.requests, newest = (await self._approvals.waiting(caller), await self._newest_change(caller))
-                snapshot.version, snapshot.at = _hash_version(snapshot.requests, newest), now
+                parts = [newest, *(request.approval.model_dump_json() for request in snapshot.requests)]
+                snapshot.version, snapshot.at = sha256("\n".join(parts).encode()).hexdigest()[:16], now
         return snapshot
 
     async def _newest_change(self, caller: Caller) -> str:
@@ -83,11 +84,6 @@ class InboxCache:
 
 def _cache_key(caller: Caller) -> _CacheKey:
     return caller.tenant, visible_owner(caller)
-
-
-def _hash_version(requests: Sequence[ApprovalRequest], newest: str) -> str:
-    parts = [newest, *(request.approval.model_dump_json() for request in requests)]
-    return sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
 Show = Callable[[Request, Visitor], Awaitable[Response]]

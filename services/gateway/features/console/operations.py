@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import NotFound, WouldRepeatWrites
-from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
 from services.gateway.features.console.context import PageGroup
 from services.gateway.features.console.pages import (
@@ -24,7 +23,6 @@ from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.approvals import answerable_requests, approval_page, summarize_calls
 from services.gateway.features.console.views.progress import build_process_cards, quality_over_time, quality_trend
 from services.gateway.features.console.views.tasks import RUNNING_STATES, writes_in_doubt
-from services.gateway.features.learning import LearningHistory
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.task import TaskRecord
@@ -38,75 +36,61 @@ _ONE_DAY = timedelta(days=1)
 _DAYS_DRAWN = 14
 
 
-class _OverviewData(NamedTuple):
-    """The data of the overview page. ``answerable``: the waiting approvals that the visitor may answer.
+class _OperatorData(NamedTuple):
+    """What the overview page shows to operators only. ``letters``, ``hooks``: dead letters, and disabled webhooks."""
 
-    ``state`` and the fields after it are read for operators only.
-    """
-
-    history: LearningHistory
-    waiting: Sequence[ApprovalRequest]
-    answerable: Sequence[ApprovalRequest]
     state: TenantState | None = None
     spent: Sequence[DailySpending] = ()
     doubted: Sequence[TaskRecord] = ()
     letters: int = 0
     hooks: int = 0
 
-    @property
-    def waiting_counts(self) -> health.WaitingCounts:
-        return health.WaitingCounts(len(self.answerable), len(self.doubted), self.letters, self.hooks)
-
 
 class OverviewPages(PageGroup):
     async def show_overview(self, request: Request, visitor: Visitor) -> Response:
-        now, reader = self._context.inbox_cache.clock(), visitor.caller.principal
-        overview = await self._read_overview_data(visitor)
-        pages = [approval_page(approval, reader, now) for approval in overview.answerable[:_MOST_ASKED]]
-        quality = quality_over_time(overview.history.quality)
-        spent = [day for day in overview.spent if day.calls]
-        return await self._context.render_page(
+        context, caller, now = self._context, visitor.caller, self._context.inbox_cache.clock()
+        waiting = await context.inbox_cache.waiting_approvals(caller)
+        answerable = answerable_requests(waiting, caller.principal, now)
+        history = await context.services.learned.history(caller.tenant)
+        operated = await self._read_operator_data(visitor)
+        needs = health.WaitingCounts(len(answerable), len(operated.doubted), operated.letters, operated.hooks)
+        running = await context.services.lists.list_tasks(TaskQuery(states=RUNNING_STATES, size=1), caller)
+        deadline = min((asked.approval.deadline for asked in answerable), default=None)
+        tiles = [
+            health.working_tile(
+                await context.count_ended(caller, now - _ONE_DAY),
+                running.total,
+                operated.state,
+                is_stuck=operated.state is not None and await context.is_stuck(caller, operated.state),
+            ),
+            health.quality_tile(quality_trend(history.quality)),
+            health.waiting_tile(needs, len(waiting) - len(answerable), deadline, now),
+        ]
+        if operated.state:
+            tiles.append(health.cost_tile(operated.spent, health.day_counts(history.days), now.date()))
+        pages = [approval_page(asked, caller.principal, now) for asked in answerable[:_MOST_ASKED]]
+        quality, spent = quality_over_time(history.quality), [day for day in operated.spent if day.calls]
+        return await context.render_page(
             request,
             "overview.html",
             visitor,
-            tiles=await self._build_tiles(visitor, overview),
-            needs=overview.waiting_counts,
+            tiles=tiles,
+            needs=needs,
             approvals=[(page, summarize_calls(page.calls)) for page in pages],
-            doubted=overview.doubted[:_MOST_ASKED],
+            doubted=operated.doubted[:_MOST_ASKED],
             latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS)),
             quality=quality,
             quality_drawn=quality_chart(quality, is_small=True) if quality else "",
-            spent_drawn=spend_chart(overview.spent, is_small=True) if spent else "",
+            spent_drawn=spend_chart(operated.spent, is_small=True) if spent else "",
             spent=spent,
         )
 
-    async def _build_tiles(self, visitor: Visitor, overview: _OverviewData) -> list[health.Tile]:
-        now, caller = self._context.inbox_cache.clock(), visitor.caller
-        totals = await self._context.count_ended(caller, now - _ONE_DAY)
-        query = TaskQuery(states=RUNNING_STATES, size=1)
-        running = (await self._context.services.lists.list_tasks(query, caller)).total
-        is_stuck = await self._context.is_stuck(caller, overview.state) if overview.state else False
-        for_others = len(overview.waiting) - len(overview.answerable)
-        deadline = min((request.approval.deadline for request in overview.answerable), default=None)
-        tiles = [
-            health.working_tile(totals, running, overview.state, is_stuck=is_stuck),
-            health.quality_tile(quality_trend(overview.history.quality)),
-            health.waiting_tile(overview.waiting_counts, for_others, deadline, now),
-        ]
-        if overview.state:
-            tiles.append(health.cost_tile(overview.spent, health.day_counts(overview.history.days), now.date()))
-        return tiles
-
-    async def _read_overview_data(self, visitor: Visitor) -> _OverviewData:
+    async def _read_operator_data(self, visitor: Visitor) -> _OperatorData:
         services, caller, now = self._context.services, visitor.caller, self._context.inbox_cache.clock()
-        waiting = await self._context.inbox_cache.waiting_approvals(caller)
-        overview = _OverviewData(
-            await services.learned.history(caller.tenant), waiting, answerable_requests(waiting, caller.principal, now)
-        )
         if not visitor.has_any_role(Role.OPERATOR):
-            return overview
+            return _OperatorData()
         failing = await services.webhooks.failing_deliveries(caller) if services.webhooks.are_offered else ()
-        return overview._replace(
+        return _OperatorData(
             state=await services.tenants.read_state(caller.tenant, now),
             spent=await self._context.read_spending(caller.tenant, _DAYS_DRAWN),
             doubted=await self._tasks_in_doubt(visitor),

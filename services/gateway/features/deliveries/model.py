@@ -142,12 +142,15 @@ def pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
     progress = work.progress
     pending: list[WebhookUpdate] = []
     for event_id, event in work.events:
-        parts = list(_event_parts(event, work.record, progress.state, work.webhook.dialect))
+        is_last = ends_task(event)
+        event_parts = updates.updates_of_event(event, work.record, is_final=is_last)
+        parts = list(_webhook_parts(event_parts, work, progress.state, is_last=is_last))
         pending += _undelivered_parts(event_id, parts, progress)
         progress = _advance_cursor(event_id, parts, progress)
     state = work.record.state
     if not work.events and state.is_terminal and progress.state != state.value:
-        parts = list(_final_parts(work.record, work.webhook.dialect))
+        end_parts = updates.end_updates(work.record, state, work.record.updated_at, is_final=True)
+        parts = list(_webhook_parts(end_parts, work, progress.state, is_last=True))
         pending += _undelivered_parts(_END_EVENT, parts, progress)
     return pending
 
@@ -176,14 +179,16 @@ def _advance_cursor(event_id: str, parts: Sequence[_EventPart], progress: Delive
     return progress.model_copy(update={"cursor": cursor, "part": part, "state": state})
 
 
-def _event_parts(event: TaskEvent, record: TaskRecord, state: str, dialect: A2aVersion) -> Iterator[_EventPart]:
+def _webhook_parts(
+    parts: Iterator[updates.UpdatePart], work: WebhookWork, state: str, *, is_last: bool
+) -> Iterator[_EventPart]:
     """Yields an event's updates for the webhook, with numbers that are the same each time."""
-    is_last = ends_task(event)
-    for part in updates.updates_of_event(event, record, is_final=is_last):
+    dialect = work.webhook.dialect
+    for part in parts:
         if _is_for_webhooks(part.update, state, dialect):
             yield _EventPart(part.number or _STATUS_NUMBER, part.update)
     if is_last and dialect is A2aVersion.A2A_1_0:
-        yield _EventPart(_TASK_NUMBER, updates.Snapshot(record, is_final=True))
+        yield _EventPart(_TASK_NUMBER, updates.Snapshot(work.record, is_final=True))
 
 
 def _is_for_webhooks(update: updates.Update, state: str, dialect: A2aVersion) -> bool:
@@ -191,14 +196,3 @@ def _is_for_webhooks(update: updates.Update, state: str, dialect: A2aVersion) ->
     if isinstance(update, updates.StatusUpdate):
         return update.state.value != state or update.state is TaskState.INPUT_REQUIRED
     return isinstance(update, updates.ArtifactUpdate) and dialect is A2aVersion.A2A_1_0
-
-
-def _final_parts(record: TaskRecord, dialect: A2aVersion) -> Iterator[_EventPart]:
-    status = updates.StatusUpdate(record.state, record.updated_at, record.reason, record=record, is_final=True)
-    if dialect is not A2aVersion.A2A_1_0:
-        yield _EventPart(_STATUS_NUMBER, status)
-        return
-    for index, artifact in updates.results_of(record, record.state):
-        yield _EventPart(index + 1, updates.ArtifactUpdate(index, artifact))
-    yield _EventPart(_STATUS_NUMBER, status)
-    yield _EventPart(_TASK_NUMBER, updates.Snapshot(record, is_final=True))

@@ -156,9 +156,9 @@ class DeliveryService:
             return _PostOutcome(str(error))
         if 200 <= status < 300:
             return _PostOutcome("")
-        return _PostOutcome(
-            _describe_status(status), status == _GONE_STATUS, parse_retry_after(retry_after, self._clock())
-        )
+        remark = "; redirects are not followed" if 300 <= status < 400 else ""
+        wait = parse_retry_after(retry_after, self._clock())
+        return _PostOutcome(f"it answered {status}{remark}", status == _GONE_STATUS, wait)
 
     def _progress_after(
         self, progress: DeliveryProgress, prepared: _PreparedPost, outcome: _PostOutcome
@@ -221,9 +221,3 @@ def _build_headers(webhook: TaskWebhook) -> dict[str, str]:
     if webhook.scheme and webhook.credentials:
         headers["Authorization"] = f"{webhook.scheme} {webhook.credentials}"
     return headers
-
-
-def _describe_status(status: int) -> str:
-    if 300 <= status < 400:
-        return f"it answered {status}; redirects are not followed"
-    return f"it answered {status}"

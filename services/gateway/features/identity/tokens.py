@@ -131,7 +131,8 @@ class JwtIdentity(identity.Identity):
         except faults.MissingRequiredClaimError as fault:
             raise Unauthenticated(f"the token has no claim {fault.claim!r}") from None
         except _TOKEN_ERRORS as fault:
-            raise Unauthenticated(_describe_fault(fault)) from None
+            sentences = (sentence for kind, sentence in _ERROR_SENTENCES if isinstance(fault, kind))
+            raise Unauthenticated(next(sentences, "the token cannot be verified")) from None
         return cast(JsonObject, claims)
 
 
@@ -145,8 +146,3 @@ def _read_header(token: str) -> tuple[str, str | None]:
         raise Unauthenticated("the token cannot be read") from None
     kid = header.get("kid")
     return str(header.get("alg")), str(kid) if kid is not None else None
-
-
-def _describe_fault(fault: Exception) -> str:
-    sentences = (sentence for kind, sentence in _ERROR_SENTENCES if isinstance(fault, kind))
-    return next(sentences, "the token cannot be verified")

@@ -20,7 +20,7 @@ from services.gateway.features.participation.messages import (
     parse_turn_message,
 )
 from services.gateway.features.tasks.intake import TimeAndFreshId
-from services.gateway.features.tasks.listing import TaskLists, WantedTasks
+from services.gateway.features.tasks.listing import TaskLists, TaskQuery
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.signals import cancel_turn
 from services.gateway.features.tasks.views import is_assessment_turn
@@ -247,8 +247,8 @@ class ParticipationService:
     async def _end_assessment(self, participation: Participation, caller: Caller) -> None:
         """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""
         await self._participations.delete(caller.tenant, participation)
-        open_turns = WantedTasks(caller.tenant, session=participation.session_id, states=_OPEN_STATES)
-        for record in (await self._lists.page(open_turns, _MOST_OPEN_TURNS, None)).records:
+        open_turns = TaskQuery(participation.session_id, _OPEN_STATES, size=_MOST_OPEN_TURNS)
+        for record in (await self._lists.page(caller.tenant, open_turns, None)).records:
             if _is_turn_of(record, participation):
                 turn = cancel_turn(record, caller, TimeAndFreshId(self._clock(), self._new_id()))
                 await self._tasks.signal(record.tenant, record.session_id, turn)

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.tasks.views import (
+    ANSWER_NAME,
     answer_of,
     artifacts_of,
     client_metadata,
@@ -210,7 +211,7 @@ def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Arti
     """Yields the results to send at the end of a turn that left the task in ``state``, each with its place."""
     record = record.model_copy(update={"state": state})
     answer = answer_of(record)
-    answers = [(ANSWER_PLACE, Artifact(name=answer.name, text=answer.text))] if answer else []
+    answers = [(ANSWER_PLACE, Artifact(name=ANSWER_NAME, text=answer.text))] if answer else []
     artifacts = enumerate(artifacts_of(record), start=1)
     results = [(place, artifact) for place, artifact in artifacts if not artifact.streamed]
     yield from (*answers, *results) if answer and answer.is_given else (*results, *answers)
@@ -221,10 +222,15 @@ def _turn_end_updates(event: TaskEvent, record: TaskRecord | None, *, is_final: 
     state = TaskState(str(event.data["state"]))
     if record is None or not is_newest_turn(event, record):
         yield UpdatePart(None, StatusUpdate(state, event.at, is_final=is_final))
-        return
+    else:
+        yield from end_updates(record, state, event.at, is_final=is_final)
+
+
+def end_updates(record: TaskRecord, state: TaskState, at: datetime, *, is_final: bool) -> Iterator[UpdatePart]:
+    """Yields the results and the status of the task's newest turn, which left it in ``state``."""
     for index, artifact in results_of(record, state):
         yield UpdatePart(index + 1, ArtifactUpdate(index, artifact))
-    yield UpdatePart(None, StatusUpdate(state, event.at, record.reason, record=record, is_final=is_final))
+    yield UpdatePart(None, StatusUpdate(state, at, record.reason, record=record, is_final=is_final))
 
 
 def _progress_status(event: TaskEvent) -> StatusUpdate | None:

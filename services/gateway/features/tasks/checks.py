@@ -13,25 +13,17 @@ from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.ports.tenant_records import TenantRecords
 
 
-class MessageLimits(NamedTuple):
-    """Limits of a message. ``text_characters``: of all texts and data together, earlier turns included.
-
-    ``metadata_characters``: of the metadata as JSON.
-    """
-
-    parts: int = 100
-    text_characters: int = 262_144
-    metadata_characters: int = 65_536
-
-
 class MessageRules(NamedTuple):
-    """The rules for messages. ``endpoints``: addresses of tool servers, in addition to those of a tenant's record.
+    """The rules for messages. ``most_characters``: of all texts and data together, earlier turns included.
 
-    ``webhooks``: None if webhooks are not offered. ``ids_mark_repeats``: a message with the id of an earlier one is a
-    repeat of it.
+    ``most_metadata``: characters of the metadata as JSON. ``endpoints``: addresses of tool servers, in addition to
+    those of a tenant's record. ``webhooks``: None if webhooks are not offered. ``ids_mark_repeats``: a message with the
+    id of an earlier one is a repeat of it.
     """
 
-    limits: MessageLimits = MessageLimits()
+    most_parts: int = 100
+    most_characters: int = 262_144
+    most_metadata: int = 65_536
     endpoints: AllowedAddresses = AllowedAddresses()
     records: TenantRecords | None = None
     files: MessageFiles = MessageFiles(None, AllowedAddresses())
@@ -53,6 +45,18 @@ class MessageRules(NamedTuple):
             self.webhooks.check(message.webhook)
         self.files.check_files(message.files)
 
+    def check_size(self, message: ClientMessage) -> None:
+        """Raises ``InvalidField`` if the message exceeds a limit, which the error names."""
+        parts = "task" if message.solver else "message.parts"
+        if message.part_count > self.most_parts:
+            raise InvalidField(parts, f"there are {message.part_count} parts; at most {self.most_parts} are taken")
+        history = message.solver.history if message.solver else ()
+        if len(message.whole_text) + sum(len(turn.content) for turn in history) > self.most_characters:
+            raise InvalidField(parts, f"texts and data are over the limit of {self.most_characters} characters")
+        instruction_characters = len(message.practice.instructions) if message.practice else 0
+        if len(dumps(message.other_metadata)) + instruction_characters > self.most_metadata:
+            raise InvalidField("metadata", f"is over the limit of {self.most_metadata} characters as JSON")
+
     async def _has_connection(self, tenant: str, url: str) -> bool:
         """Whether the tenant's record has a connection with that URL."""
         try:
@@ -61,16 +65,3 @@ class MessageRules(NamedTuple):
             return False
         connections = record.connections if record else ()
         return any(connection.url and connection.url.rstrip("/") == url.rstrip("/") for connection in connections)
-
-
-def check_size(message: ClientMessage, limits: MessageLimits) -> None:
-    """Raises ``InvalidField`` if the message exceeds a limit, which the error names."""
-    parts = "task" if message.solver else "message.parts"
-    if message.part_count > limits.parts:
-        raise InvalidField(parts, f"there are {message.part_count} parts; at most {limits.parts} are taken")
-    history = message.solver.history if message.solver else ()
-    if len(message.whole_text) + sum(len(turn.content) for turn in history) > limits.text_characters:
-        raise InvalidField(parts, f"texts and data are over the limit of {limits.text_characters} characters")
-    instruction_characters = len(message.practice.instructions) if message.practice else 0
-    if len(dumps(message.other_metadata)) + instruction_characters > limits.metadata_characters:
-        raise InvalidField("metadata", f"is over the limit of {limits.metadata_characters} characters as JSON")

@@ -11,7 +11,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.lua import ScriptCall, ScriptedStore
+from shared.infra.lua import Argument, ScriptCall, ScriptedStore
 from shared.infra.stored_tasks import read_record
 
 MOST_LISTED_TASKS = 100
@@ -24,16 +24,6 @@ class TaskListPosition(NamedTuple):
 
     micros: int
     task: str
-
-
-class WantedTasks(NamedTuple):
-    """Which tasks to list: of ``owner`` (None: of all), of ``session``, in one of ``states``, changed since a time."""
-
-    tenant: str
-    owner: str | None = None
-    session: str | None = None
-    states: tuple[TaskState, ...] = _EVERY_STATE
-    since: datetime | None = None
 
 
 class TaskListPage(NamedTuple):
@@ -53,7 +43,10 @@ class TaskListPage(NamedTuple):
 
 
 class TaskQuery(NamedTuple):
-    """Which tasks a caller wants to see. ``token``: from the page before; empty for the first page."""
+    """Which tasks to list: of ``session``, in one of ``states``, changed since a time; at most ``size`` of them.
+
+    ``token``: from the page before; empty for the first page.
+    """
 
     session: str | None = None
     states: tuple[TaskState, ...] = _EVERY_STATE
@@ -65,28 +58,37 @@ class TaskQuery(NamedTuple):
 class TaskLists(ScriptedStore):
     """Lists tasks in two round trips a page: the lists' rows in each partition, then the records."""
 
-    async def page(self, filters: WantedTasks, size: int, position: TaskListPosition | None) -> TaskListPage:
-        """At most ``size`` of the wanted tasks after a place; may raise ``StoreUnavailable``."""
-        of_session = [] if filters.session is None else [partition_of(filters.tenant, filters.session)]
+    async def page(
+        self, tenant: str, query: TaskQuery, position: TaskListPosition | None, owner: str | None = None
+    ) -> TaskListPage:
+        """The tasks of a tenant after a place, whatever the query's token; may raise ``StoreUnavailable``.
+
+        ``owner``: whose tasks they are, None for everybody's.
+        """
+        of_session = [] if query.session is None else [partition_of(tenant, query.session)]
         partitions: Sequence[int] = of_session or range(PARTITIONS)
-        calls = [_build_list_call(filters, partition, size + 1, position) for partition in partitions]
+        place = (str(position.micros), position.task) if position else ("", "")
+        since = str(int(query.since.timestamp() * 1_000_000)) if query.since else "-inf"
+        arguments: list[Argument] = [query.size + 1, *place, since]
+        calls: list[ScriptCall] = [
+            (_names_of_lists(tenant, owner, query, partition), arguments) for partition in partitions
+        ]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
         places = (
-            (TaskListPosition(int(micros), task), keys.listed_record_key(partition, filters.tenant, task))
+            (TaskListPosition(int(micros), task), keys.listed_record_key(partition, tenant, task))
             for partition, reply in zip(partitions, replies, strict=True)
             for task, micros in zip(reply[1::2], reply[2::2], strict=True)
         )
         rows = sorted(places, reverse=True)
-        page_rows = rows[:size]
+        page_rows = rows[: query.size]
         records = await self._read_records([record for _, record in page_rows])
-        next_position = page_rows[-1][0] if len(rows) > size else None
+        next_position = page_rows[-1][0] if len(rows) > query.size else None
         return TaskListPage(records, next_position, sum(int(reply[0]) for reply in replies))
 
     async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
-        filters = WantedTasks(caller.tenant, visible_owner(caller), query.session, query.states, query.since)
         position = parse_position("pageToken", *decode_page_token(query.token)) if query.token else None
-        page = await self.page(filters, query.size, position)
+        page = await self.page(caller.tenant, query, position, visible_owner(caller))
         visible = [record for record in page.records if may_read(caller.principal, record)]
         if len(visible) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return TaskListPage((), None, 0)
@@ -110,11 +112,10 @@ def parse_position(field: str, micros: str, task: str) -> TaskListPosition:
     return TaskListPosition(int(micros), task)
 
 
-def _build_list_call(filters: WantedTasks, partition: int, count: int, position: TaskListPosition | None) -> ScriptCall:
-    place = (str(position.micros), position.task) if position else ("", "")
-    since = str(int(filters.since.timestamp() * 1_000_000)) if filters.since else "-inf"
-    stems = keys.task_list_prefixes(partition, filters.tenant, filters.owner or "", filters.session or "")
-    stem = stems.tenant if filters.owner is None else stems.owner
-    if filters.session is not None:
+def _names_of_lists(tenant: str, owner: str | None, query: TaskQuery, partition: int) -> list[str]:
+    """The store's lists of a partition's tasks, one for each state."""
+    stems = keys.task_list_prefixes(partition, tenant, owner or "", query.session or "")
+    stem = stems.tenant if owner is None else stems.owner
+    if query.session is not None:
         stem = stems.session
-    return [stem + state.value for state in filters.states], [count, *place, since]
+    return [stem + state.value for state in query.states]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, TaskHasEnded
 from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.identity.model import Caller, may_read, may_set_webhooks
-from services.gateway.features.tasks.checks import MessageRules, check_size
+from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.intake import (
     AcceptTurn,
     ClientIds,
@@ -77,7 +77,7 @@ class TaskService:
 
     async def submit(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Store a message durably, a repeated one only once; raises ``GatewayRefusal`` or ``StoreUnavailable``."""
-        check_size(message, self._rules.limits)
+        self._rules.check_size(message)
         message = message._replace(is_always_new=not self._rules.ids_mark_repeats)
         task_message = await self._read_assessment(message, caller)
         if isinstance(task_message, TaskRecord):

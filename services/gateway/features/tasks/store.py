@@ -58,7 +58,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
     async def find(self, key: MessageKey) -> FoundTask:
         """As in ``ClientIds``; one round trip for a task that this process has cached."""
         tenant, alias, _ = key
-        cached = self._cached_tasks.get((tenant, alias))
+        cached = self._cached_tasks.look_up((tenant, alias))
         if cached is None:
             return await self._find_uncached(key)
         commands = _commands_to_read(key, cached.session_id)
@@ -69,7 +69,6 @@ class RedisClientIds(ScriptedStore, ClientIds):
             self._cached_tasks.pop((tenant, alias), None)
             return await self._find_uncached(key)
         if cached.record is not None and record_json == cached.record_json:
-            self._cached_tasks.look_up((tenant, alias))
             return FoundTask(key, cached.record, signalled, answered)
         record = read_record(record_json)
         self._cache(record, record_json)

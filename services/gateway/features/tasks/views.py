@@ -64,9 +64,11 @@ _WITH_TEXT = frozenset(TaskState) - {TaskState.SUBMITTED, TaskState.WORKING}
 class AnswerText(NamedTuple):
     """The text of a task's answer. ``is_given``: whether the worker gave it; else it is a sentence on the status."""
 
-    name: str
     text: str
     is_given: bool
+
+
+ANSWER_NAME = "answer"  # of the artifact with the answer
 
 
 def answer_of(record: TaskRecord) -> AnswerText | None:
@@ -78,7 +80,7 @@ def answer_of(record: TaskRecord) -> AnswerText | None:
     else:
         text = record.answer or record.reason or ""
     is_given = bool(record.answer) and record.state is not TaskState.INPUT_REQUIRED
-    return AnswerText("answer", text or f"The task is {record.state.value}.", is_given)
+    return AnswerText(text or f"The task is {record.state.value}.", is_given)
 
 
 def client_metadata(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
@@ -96,12 +98,13 @@ def client_metadata(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
 
 def legacy_view(record: TaskRecord, shown_id: str, history_length: int | None, notice: str) -> dict[str, JsonValue]:
     """The task as JSON of the early protocol, under the client's own id."""
+    messages = record.history[-history_length:] if history_length else ()
     return {
         "id": shown_id,
         "sessionId": record.session_id,
         "status": legacy_status(record.state, record.reason, record.updated_at),
         "artifacts": _legacy_artifacts(record),
-        "history": _legacy_history(record, history_length),
+        "history": [{"role": message.role, "parts": [_text_part(message.text)]} for message in messages],
         "metadata": client_metadata(record, notice),
     }
 
@@ -123,7 +126,7 @@ def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
     answer = answer_of(record)
     artifacts: list[JsonValue] = []
     if answer:
-        artifacts.append({"name": answer.name, "index": 0, "parts": [_text_part(answer.text)]})
+        artifacts.append({"name": ANSWER_NAME, "index": 0, "parts": [_text_part(answer.text)]})
     for index, artifact in enumerate(artifacts_of(record), start=len(artifacts)):
         artifacts.append(legacy_artifact(index, artifact))
     return artifacts
@@ -144,12 +147,6 @@ def legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue]:
 def _legacy_file(file: File) -> dict[str, JsonValue]:
     details: dict[str, JsonValue] = {"name": file.name, "mimeType": file.media_type}
     return {**details, "uri": file.url} if file.url else {**details, "bytes": file.content or ""}
-
-
-def _legacy_history(record: TaskRecord, length: int | None) -> list[JsonValue]:
-    if not length:
-        return []
-    return [{"role": message.role, "parts": [_text_part(message.text)]} for message in record.history[-length:]]
 
 
 def _add_media_type(part: dict[str, JsonValue], media_type: str | None) -> dict[str, JsonValue]:
