@@ -198,7 +198,6 @@ def a_notice(url: str, name: str = "n1", tenant: str = "default") -> SignedPost:
         subject="an approval",
         url=url,
         body='{"text":"hello"}',
-        headers={"X-Kind": "notice"},
     )
 
 
@@ -236,7 +235,7 @@ async def test_what_a_dead_gateway_had_claimed_another_delivers_when_it_ends(red
         assert work is not None
         late = await lines.store_result(claim, work, DeliveryProgress(tries=1), DeliveryStep.RETRY, 60)
     taken.verify()
-    assert (taken.delivery_id, taken.headers["x-kind"], taken.body) == ("n1", "notice", b'{"text":"hello"}')
+    assert (taken.delivery_id, taken.body) == ("n1", b'{"text":"hello"}')
     assert late == ""
 
 
