@@ -102,7 +102,7 @@ def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
         description["parameters"] = parameters
     if takes_body:
         content: JsonValue = {"application/json": {"schema": reference(shape.body)}}
-        description["requestBody"] = {"required": shape.is_body_required, "content": content}
+        description["requestBody"] = {"required": shape.body != "Anything", "content": content}
     return description
 
 

@@ -27,13 +27,14 @@ _JSON_OBJECT: Mapping[str, tuple[str, ...]] = {_JSON: ("Anything",)}
 class PathShape(NamedTuple):
     """What a path takes and answers. ``errors``, ``body``: names of the schemas of its errors and its body.
 
+    A body of a schema of its own is required; one that may be any object may be left out.
+
     ``refusals``: error statuses in addition to the common ones.
     """
 
     answers: Answers = MappingProxyType({200: _JSON_OBJECT})
     errors: str = "Refusal"
     body: str = "Anything"
-    is_body_required: bool = False
     query: tuple[ParameterShape, ...] = ()
     headers: tuple[ParameterShape, ...] = ()
     refusals: tuple[int, ...] = ()
@@ -70,17 +71,16 @@ OWN_API_SHAPE = PathShape(refusals=(409,))
 
 def _shape_1_0(schema: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
     answers = {200: {A2A_MEDIA_TYPE: (schema,), _JSON: (schema,)}}
-    return PathShape(answers, _ERROR_1_0, body, body not in ("", "Anything"), query, (_VERSION_1_0,))
+    return PathShape(answers, _ERROR_1_0, body, query, (_VERSION_1_0,))
 
 
 def _shape_0_3(*schemas: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
-    is_required = body not in ("", "Anything")
-    return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, is_required, query, (_VERSION_0_3,), (409,))
+    return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, query, (_VERSION_0_3,), (409,))
 
 
 def _shape_stream(errors: str, header: ParameterShape, body: str) -> PathShape:
     headers, refusals = (header, _LAST_EVENT_ID), () if body else (409,)
-    return PathShape({200: {_EVENTS: ("text",)}}, errors, body, body != "", headers=headers, refusals=refusals)
+    return PathShape({200: {_EVENTS: ("text",)}}, errors, body, headers=headers, refusals=refusals)
 
 
 _CARD_SHAPE = PathShape({200: {_JSON: ("AgentCard",)}, 304: {}}, headers=(_MAYBE_VERSION_1_0,), body="")
@@ -89,9 +89,7 @@ _WEBHOOK_PATH = _WEBHOOKS_PATH + "/{config_id}"
 _WEBHOOK, _WEBHOOKS = "TaskPushNotificationConfig", "ListTaskPushNotificationConfigsResponse"
 
 SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
-    ("POST", "/"): PathShape(
-        {200: {_JSON: ("RpcReply",), _EVENTS: ("text",)}}, "RpcReply", "RpcCall", is_body_required=True
-    ),
+    ("POST", "/"): PathShape({200: {_JSON: ("RpcReply",), _EVENTS: ("text",)}}, "RpcReply", "RpcCall"),
     ("GET", "/.well-known/agent-card.json"): _CARD_SHAPE,
     ("GET", "/.well-known/agent.json"): _CARD_SHAPE,
     ("GET", "/.well-known/jwks.json"): PathShape(body=""),
