@@ -1,6 +1,6 @@
 """``POST /``: JSON-RPC calls of A2A 1.0, A2A 0.3 and the early protocol at one URL, told apart by method names."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -19,7 +19,6 @@ from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0, LEGACY_FORMAT, An
 from services.gateway.edge import replies
 from services.gateway.edge.body import BadCall, RpcCall, check_body_size, check_content_type, parse_call, read_body
 from services.gateway.edge.errors import GatewayRefusal
-from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse
 from services.gateway.features.identity.middleware import MESSAGE_METHODS, count_message
 from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
@@ -27,7 +26,6 @@ from shared.ports.store import StoreUnavailable
 log = structlog.get_logger()
 Reader = Callable[[JsonObject], JsonObject]
 _A2A_SERVICE = new.DESCRIPTOR.services_by_name["A2AService"]
-_JSON_TYPE = "application/json"
 _BAD_REQUEST = 400  # with which the early protocol's servers answer invalid requests
 
 
@@ -144,7 +142,7 @@ class JsonRpcEndpoint:
             answer_format = LEGACY_FORMAT
         try:
             answer = await method.act(method_call, answer_format)
-            return _build_response(call, answer, has_reason=answer_format is FORMAT_1_0)
+            return streams.build_response(answer, streams.Envelope(True, call.call_id, answer_format is FORMAT_1_0))
         except (GatewayRefusal, StoreUnavailable) as fault:
             if answer_format is not LEGACY_FORMAT:
                 raise
@@ -164,29 +162,3 @@ class JsonRpcMiddleware:
         scope["route"] = self._route
         response = await self._endpoint(Request(scope, receive))
         return await response(scope, receive, send)
-
-
-def _build_response(call: RpcCall, answer: streams.Answer, *, has_reason: bool) -> Response:
-    match answer:
-        case streams.StreamAnswer():
-            return streams.stream_response(answer, streams.rpc_envelope(call.call_id, has_reason=has_reason))
-        case streams.PendingAnswer():
-            body = _stream_pending_answer(call, answer, has_reason=has_reason)
-            return KeepAliveResponse(body, _JSON_TYPE, JSON_HEARTBEAT, answer.record_delivery)
-        case bytes():
-            return Response(replies.rpc_result_bytes(call.call_id, answer), media_type=_JSON_TYPE)
-        case _:
-            return Response(replies.rpc_response_bytes(call.call_id, result=answer), media_type=_JSON_TYPE)
-
-
-async def _stream_pending_answer(
-    call: RpcCall, answer: streams.PendingAnswer, *, has_reason: bool
-) -> AsyncGenerator[bytes, None]:
-    """Yields the body once the answer is there. A failure becomes a JSON-RPC error, since the status has been sent."""
-    try:
-        body = replies.rpc_response_bytes(call.call_id, result=await answer.wait_for_answer())
-    except Exception as fault:  # the outermost edge of a request
-        if not isinstance(fault, replies.Fault):
-            log.exception("request_failed", method=call.method)
-        body = replies.rpc_response_bytes(call.call_id, error=replies.rpc_error_of(fault, has_reason=has_reason))
-    yield body

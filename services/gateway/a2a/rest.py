@@ -1,8 +1,7 @@
 """The REST bindings of protocols 1.0 and 0.3: each path with the method behind it."""
 
-import json
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -13,24 +12,15 @@ from a2a.types import a2a_pb2 as new
 from fastapi import APIRouter, Request
 from google.protobuf.message import Message
 from starlette.requests import ClientDisconnect
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_message_0_3, read_rest_webhook_0_3
-from services.gateway.a2a.streams import (
-    BARE_ENVELOPE,
-    Act,
-    Answer,
-    MethodCall,
-    PendingAnswer,
-    StreamAnswer,
-    stream_response,
-)
+from services.gateway.a2a.streams import BARE_ENVELOPE, JSON_TYPE, Act, MethodCall, build_response
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_0_3_REST, FORMAT_1_0, AnswerFormat
 from services.gateway.edge.body import check_content_type, read_object
-from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse
 from services.gateway.edge.replies import (
     PRIVATE_HEADERS,
     Fault,
@@ -124,7 +114,9 @@ class A2aRest:
             body = await self._read_body(path, request) if path.verb == "POST" else {}
             answer_format = _choose_answer_format(path, body)
             call = MethodCall(lambda: _read_params(path, request, body), request)
-            return _build_response(await path.act(call, answer_format), request, answer_format)
+            answer, accepted = await path.act(call, answer_format), request.headers.get("accept", "")
+            media_type = choose_media_type(accepted) if answer_format is FORMAT_1_0 else JSON_TYPE
+            return build_response(answer, BARE_ENVELOPE, media_type, PRIVATE_HEADERS)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request
@@ -158,30 +150,6 @@ def _choose_answer_format(path: RestPath, body: JsonObject) -> AnswerFormat:
     if path.verb == "POST" and path.path == "/v1/message:send" and isinstance(message, dict) and "parts" in message:
         return FORMAT_0_3
     return FORMAT_0_3_REST if path.is_0_3 else FORMAT_1_0
-
-
-def _build_response(answer: Answer, request: Request, answer_format: AnswerFormat) -> Response:
-    accepted = request.headers.get("accept", "")
-    media_type = choose_media_type(accepted) if answer_format is FORMAT_1_0 else "application/json"
-    match answer:
-        case StreamAnswer():
-            return stream_response(answer, BARE_ENVELOPE)
-        case PendingAnswer():
-            return KeepAliveResponse(_stream_pending_answer(answer), media_type, JSON_HEARTBEAT)
-        case bytes():
-            return Response(answer, media_type=media_type, headers=PRIVATE_HEADERS)
-        case _:
-            return JSONResponse(answer, media_type=media_type, headers=PRIVATE_HEADERS)
-
-
-async def _stream_pending_answer(answer: PendingAnswer) -> AsyncGenerator[bytes, None]:
-    """Yields the body once the answer is there; after a failure, the task as accepted: the status has been sent."""
-    try:
-        answer_fields = await answer.wait_for_answer()
-    except Exception:  # the outermost edge of a request: the message is safe, and the client is owed its task
-        log.exception("answer_not_followed")
-        answer_fields = answer.show_accepted()
-    yield json.dumps(answer_fields, ensure_ascii=False).encode()
 
 
 _TENANT_PATH = re.compile(r"/(?P<tenant>[^/]+)(?P<rest>/(message:(send|stream)|tasks(/.+)?|extendedAgentCard))")

@@ -12,11 +12,12 @@ from typing import NamedTuple
 import structlog
 from pydantic import JsonValue
 from starlette.requests import Request
+from starlette.responses import Response
 
 from services.gateway.a2a.views import AnswerFormat, ClientView, JsonFields
 from services.gateway.edge.errors import GatewayRefusal
-from services.gateway.edge.keep_alive import KeepAliveResponse, sse_frame, sse_response
-from services.gateway.edge.replies import rpc_error_of, write_json
+from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse, sse_frame, sse_response
+from services.gateway.edge.replies import Fault, rpc_error_of, rpc_result_bytes, write_json
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot, Update
@@ -26,6 +27,7 @@ from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
+JSON_TYPE = "application/json"
 
 
 class MethodCall:
@@ -50,7 +52,7 @@ class PendingAnswer:
         self, tasks: TaskService, ticket: AcceptedMessage, answer_format: AnswerFormat, view: ClientView
     ) -> None:
         self._tasks, self._ticket, self._answer_format, self._view = tasks, ticket, answer_format, view
-        self._record = ticket.record
+        self._record, self.task_id = ticket.record, ticket.record.task_id
 
     async def wait_for_answer(self) -> JsonFields:
         """Wait for the end of the message's turn; returns the task, or for some completed tasks a message."""
@@ -67,7 +69,7 @@ class PendingAnswer:
     async def record_delivery(self) -> None:
         """Record that the client has received the answer."""
         await record_delivery_or_log(
-            partial(self._tasks.record_answer_received, self._ticket, self._record), self._record.task_id
+            partial(self._tasks.record_answer_received, self._ticket, self._record), self.task_id
         )
 
 
@@ -87,26 +89,57 @@ Act = Callable[[MethodCall, AnswerFormat], Awaitable[Answer]]
 
 
 class Envelope(NamedTuple):
-    """The JSON around each update of a stream: the ``head`` of a JSON-RPC response; nothing in REST.
+    """The JSON around an answer, or around each update of a stream: a JSON-RPC response if ``is_rpc``, nothing in REST.
 
     ``has_reason``: whether errors include their reason.
     """
 
-    head: Mapping[str, JsonValue] = {}
+    is_rpc: bool = False
+    call_id: str | int | None = None
     has_reason: bool = False
 
-    def wrap_result(self, value: dict[str, JsonValue]) -> JsonValue:
-        return {**self.head, "result": value} if self.head else value
+    def wrap_result(self, value: JsonValue) -> JsonValue:
+        return {"jsonrpc": "2.0", "id": self.call_id, "result": value} if self.is_rpc else value
 
-    def wrap_error(self, error: dict[str, JsonValue]) -> JsonValue:
-        return {**self.head, "error": error}
+    def wrap_error(self, fault: Exception) -> JsonValue:
+        head: dict[str, JsonValue] = {"jsonrpc": "2.0", "id": self.call_id} if self.is_rpc else {}
+        return {**head, "error": rpc_error_of(fault, has_reason=self.has_reason)}
 
 
 BARE_ENVELOPE = Envelope()
 
 
-def rpc_envelope(call_id: str | int | None, *, has_reason: bool = False) -> Envelope:
-    return Envelope({"jsonrpc": "2.0", "id": call_id}, has_reason)
+def build_response(
+    answer: Answer, envelope: Envelope, media_type: str = JSON_TYPE, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The HTTP response with an answer. ``headers``: of one that is sent at once."""
+    match answer:
+        case StreamAnswer():
+            return stream_response(answer, envelope)
+        case PendingAnswer():
+            body = _stream_pending_answer(answer, envelope)
+            return KeepAliveResponse(body, media_type, JSON_HEARTBEAT, answer.record_delivery)
+        case bytes():
+            content = rpc_result_bytes(envelope.call_id, answer) if envelope.is_rpc else answer
+        case _:
+            content = write_json(envelope.wrap_result(answer)).encode()
+    return Response(content, media_type=media_type, headers=headers)
+
+
+async def _stream_pending_answer(answer: PendingAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:
+    """Yields the body once the answer is there. The status has been sent by then.
+
+    A failure becomes a JSON-RPC error; in REST the client gets its task as it was accepted.
+    """
+    try:
+        content = envelope.wrap_result(await answer.wait_for_answer())
+    except Exception as fault:  # the outermost edge of a request
+        if not isinstance(fault, Fault):
+            log.exception("request_failed", task_id=answer.task_id)
+        elif not envelope.is_rpc:  # its client does not hear of it
+            log.warning("answer_not_followed", task_id=answer.task_id, error=str(fault))
+        content = envelope.wrap_error(fault) if envelope.is_rpc else answer.show_accepted()
+    yield write_json(content).encode()
 
 
 def stream_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
@@ -133,8 +166,7 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
             log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
         else:
             log.exception("stream_failed", task_id=stream.record.task_id)
-        error = envelope.wrap_error(rpc_error_of(fault, has_reason=envelope.has_reason))
-        yield sse_frame(write_json(error))  # without an id: who goes on gets what is missing
+        yield sse_frame(write_json(envelope.wrap_error(fault)))  # without an id: who goes on gets what is missing
 
 
 def _describe_gap(update: Update) -> str:

@@ -158,12 +158,6 @@ def rpc_error_of(fault: Exception, *, has_reason: bool) -> dict[str, JsonValue]:
 write_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-def rpc_response_bytes(call_id: CallId, **fields: JsonValue) -> bytes:
-    """The bytes of a JSON-RPC response. ``fields``: ``result``, which may be null, or ``error``."""
-    response = {"jsonrpc": "2.0", "id": call_id, **fields}
-    return write_json(response).encode()
-
-
 def rpc_result_bytes(call_id: CallId, result: bytes) -> bytes:
     """The bytes of a JSON-RPC response whose ``result`` is already serialized."""
     id_text = str(call_id) if type(call_id) is int else write_json(call_id)

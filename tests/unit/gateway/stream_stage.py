@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 
+from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.identity.model import Caller
+from services.gateway.features.participation.participation import refuse_assessments
 from services.gateway.features.streams.service import NumberedUpdate, Streams, TaskStream
 from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.intake import TimeAndFreshId
@@ -30,7 +32,8 @@ class Played:
         self._count = 0
 
     def service(self) -> TaskService:
-        return TaskService(self.tasks, self.client_ids, self.moment, MessageRules())
+        rules, shutdown = MessageRules(), ShutdownState()
+        return TaskService(self.tasks, self.client_ids, self.moment, rules, 85, shutdown, refuse_assessments)
 
     def replica(self) -> Streams:
         return Streams(self.service())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from starlette.types import Message
 
-from services.gateway.a2a.streams import BARE_ENVELOPE, Envelope, StreamAnswer, rpc_envelope, stream_response
+from services.gateway.a2a.streams import BARE_ENVELOPE, Envelope, StreamAnswer, stream_response
 from services.gateway.a2a.views import ANSWER_FORMATS, ClientView
 from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.keep_alive import KeepAliveResponse
@@ -178,7 +178,7 @@ async def _ended(dialect: A2aVersion) -> tuple[Played, TaskStream]:
 @each_row("dialect", list(A2aVersion))
 async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: A2aVersion) -> None:
     _, stream = await _ended(dialect)
-    events = await _sent(stream, rpc_envelope("call-7"), dialect)
+    events = await _sent(stream, Envelope(is_rpc=True, call_id="call-7"), dialect)
     said = [loads_object(event["data"]) for event in events]
     assert [event["id"] for event in events] == ["1-0", "2-0.1", "2-0"]
     assert {str(one["id"]) for one in said} == {"call-7"}
@@ -186,7 +186,7 @@ async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: A2aVersion
 
 
 @pytest.mark.promise("gateway.store_down")
-@each_row("envelope", [rpc_envelope(1), BARE_ENVELOPE])
+@each_row("envelope", [Envelope(is_rpc=True, call_id=1), BARE_ENVELOPE])
 async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_id(envelope: Envelope) -> None:
     """So the last id is still that of the last update, and the client goes on after it."""
     played = Played()

@@ -35,10 +35,6 @@ from shared.ports.tasks import EventsLost, Prepare, SessionBelongsToOther, TaskE
 ReadAssessment = Callable[[ClientMessage, Caller], Awaitable[ClientMessage | TaskRecord]]
 
 
-async def return_message_unchanged(message: ClientMessage, _: Caller) -> ClientMessage:
-    return message
-
-
 _ASSESSED_WAIT_SECONDS = 600.0  # an assessor asks for a turn's task only once
 
 
@@ -66,13 +62,13 @@ class TaskService:
         client_ids: ClientIds,
         take_time_and_id: Callable[[], TimeAndFreshId],
         rules: MessageRules,
-        wait_seconds: float = 85,
-        shutdown: ShutdownState | None = None,
-        read_assessment: ReadAssessment = return_message_unchanged,
+        wait_seconds: float,
+        shutdown: ShutdownState,
+        read_assessment: ReadAssessment,
     ) -> None:
         self._tasks, self._client_ids, self._take_time_and_id = tasks, client_ids, take_time_and_id
         self._rules, self._webhooks, self.files = rules, rules.webhooks, rules.files
-        self._wait_seconds, self._shutdown = wait_seconds, shutdown or ShutdownState()
+        self._wait_seconds, self._shutdown = wait_seconds, shutdown
         self._read_assessment = read_assessment
 
     async def submit(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:

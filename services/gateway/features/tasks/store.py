@@ -28,22 +28,12 @@ class _CachedTask(NamedTuple):
     """A cache entry of a task: where it is stored, and its record as last read."""
 
     session_id: str
-    place: str
     record_json: str = ""
     record: TaskRecord | None = None
 
 
 def _fields_of_message(fingerprint: str) -> list[str]:
     return [_TASK_FIELD, f"signalled:{fingerprint}", f"answered:{fingerprint}"]
-
-
-def _commands_to_read(key: MessageKey, session_id: str) -> tuple[tuple[str, ...], ...]:
-    """The commands that read what is recorded under a task's id, the task's place, and its record."""
-    return (
-        ("HMGET", client_task_key(key.tenant, key.alias), *_fields_of_message(key.fingerprint)),
-        ("GET", keys.task_location_key(key.tenant, key.alias)),
-        ("HGET", keys.task_keys(key.tenant, session_id, key.alias).record, "json"),
-    )
 
 
 class RedisClientIds(ScriptedStore, ClientIds):
@@ -57,14 +47,17 @@ class RedisClientIds(ScriptedStore, ClientIds):
     @override
     async def find(self, key: MessageKey) -> FoundTask:
         """As in ``ClientIds``; one round trip for a task that this process has cached."""
-        tenant, alias, _ = key
+        tenant, alias, fingerprint = key
         cached = self._cached_tasks.look_up((tenant, alias))
         if cached is None:
             return await self._find_uncached(key)
-        commands = _commands_to_read(key, cached.session_id)
-        fields, place, record_json = await self._scripts.execute_many(*commands)
+        fields, place, record_json = await self._scripts.execute_many(
+            ("HMGET", client_task_key(tenant, alias), *_fields_of_message(fingerprint)),
+            ("GET", keys.task_location_key(tenant, alias)),
+            ("HGET", keys.task_keys(tenant, cached.session_id, alias).record, "json"),
+        )
         task_id, signalled, answered = (field or "" for field in cast("list[str | None]", fields))
-        is_there = place == cached.place and task_id in ("", alias)
+        is_there = place == f"{alias}\n{cached.session_id}" and task_id in ("", alias)
         if not is_there or not isinstance(record_json, str):
             self._cached_tasks.pop((tenant, alias), None)
             return await self._find_uncached(key)
@@ -85,9 +78,8 @@ class RedisClientIds(ScriptedStore, ClientIds):
 
     def _cache(self, record: TaskRecord, record_json: str) -> None:
         """Cache a task's place, and its record unless it is large."""
-        place = f"{record.task_id}\n{record.session_id}"
         cached = (record_json, record) if 0 < len(record_json) <= _LARGEST_CACHED_RECORD else ()
-        self._cached_tasks.put((record.tenant, record.task_id), _CachedTask(record.session_id, place, *cached))
+        self._cached_tasks.put((record.tenant, record.task_id), _CachedTask(record.session_id, *cached))
 
     async def record_task(self, key: MessageKey, task_id: str) -> None:
         await self._record(key, _TASK_FIELD, task_id)
