@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from shared.contracts.approval import Approval
 from shared.contracts.grounds import ArgumentSource, ReadGround
-from shared.contracts.plan import Origin, PlannedCall
+from shared.contracts.plan import PlannedCall
 from shared.contracts.task import Principal, TaskRecord
 from shared.domain.exact_json import Json, loads, to_i_json
 
@@ -96,13 +96,16 @@ def sources_of(call: PlannedCall, *approvals: Approval) -> list[ArgumentSource]:
     """The source of each of a call's arguments: as the latest approval recorded it, else as the plan says."""
     recorded = (source for approval in approvals for source in approval.grounds.arguments)
     sources = [source for source in recorded if source.call_id == call.call_id]
-    sources = sources or [_build_source(call, origin) for origin in call.origins]
+    sources = sources or [
+        ArgumentSource(
+            call_id=call.call_id,
+            argument=origin.argument,
+            source="words" if origin.source == "none" else origin.source,
+            ref=origin.ref,
+        )
+        for origin in call.origins
+    ]
     return [*{source.argument: source for source in sources}.values()]
-
-
-def _build_source(call: PlannedCall, origin: Origin) -> ArgumentSource:
-    source = "words" if origin.source == "none" else origin.source
-    return ArgumentSource(call_id=call.call_id, argument=origin.argument, source=source, ref=origin.ref)
 
 
 def _describe_confirmation(approval: Approval) -> JsonValue:

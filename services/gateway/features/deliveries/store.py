@@ -1,7 +1,6 @@
 """The durable queue of webhooks and notices: in each partition a sorted set by due time, claimed by short leases."""
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import NamedTuple, cast
 from urllib.parse import urlsplit
 
@@ -55,7 +54,11 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         calls: list[ScriptCall] = [([partition.deliveries], arguments) for partition in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
-        due_deliveries = chain.from_iterable(_parse_due_deliveries(reply[1:]) for reply in replies)
+        due_deliveries = [
+            deliveries.DueDelivery(member, keys.unpack_delivery(member).tenant, score)
+            for reply in replies
+            for member, score in zip(reply[1::2], reply[2::2], strict=True)
+        ]
         return deliveries.DueDeliveries(
             sorted(due_deliveries, key=lambda delivery: int(delivery.score)), min(waits) / 1000 if waits else None
         )
@@ -137,11 +140,6 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
             return deliveries.UnreadableDelivery(row.progress, member.task_id, member.config_id)
         webhook = TaskWebhook.model_validate_json(content)
         return deliveries.WebhookWork(webhook, row.progress, read_record(story.record), tuple(story.rows))
-
-
-def _parse_due_deliveries(flat: Sequence[str]) -> list[deliveries.DueDelivery]:
-    pairs = zip(flat[::2], flat[1::2], strict=True)
-    return [deliveries.DueDelivery(member, keys.unpack_delivery(member).tenant, score) for member, score in pairs]
 
 
 def _keys_of_delivery(member: keys.WebhookMember | keys.PostMember) -> _DeliveryKeys:

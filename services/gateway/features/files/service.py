@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, UnsupportedContent
 from services.gateway.edge.fields import decode_base64, object_at, text_at
-from shared.contracts.task import FILE_ID, HistoryMessage, SentFile, TaskRecord
+from shared.contracts.task import FILE_ID, SentFile, TaskRecord
 from shared.domain.exact_json import JsonObject, objects_in
 from shared.domain.outgoing import AllowedAddresses, Refused, check_url
 from shared.ports.archive import Archive, ArchiveUnavailable
@@ -108,7 +108,10 @@ class MessageFiles:
         """The record with the bytes of its messages' files, as far as they are still stored."""
         if not any(FILE_ID in part for message in record.history for part in message.parts):
             return record
-        history = [await self._add_message_contents(record.tenant, message) for message in record.history]
+        history = []
+        for message in record.history:
+            parts = [await self._add_part_bytes(record.tenant, part) for part in message.parts]
+            history.append(message.model_copy(update={"parts": tuple(parts)}))
         return record.model_copy(update={"history": tuple(history)})
 
     async def find(self, record: TaskRecord, file_id: str) -> tuple[str, bytes]:
@@ -128,10 +131,6 @@ class MessageFiles:
             check_url(file.file.url or "", self._reach)
         except Refused as refused:
             raise InvalidField(file.path, f"the URL {refused.message}") from refused
-
-    async def _add_message_contents(self, tenant: str, message: HistoryMessage) -> HistoryMessage:
-        parts = [await self._add_part_bytes(tenant, part) for part in message.parts]
-        return message.model_copy(update={"parts": tuple(parts)})
 
     async def _add_part_bytes(self, tenant: str, part: dict[str, JsonValue]) -> dict[str, JsonValue]:
         file_id = part.get(FILE_ID)

@@ -89,7 +89,9 @@ class Keyring(ScriptedStore):
     async def add(self, key: ApiKey) -> None:
         """Store the key, then add it to the tenant's list; an unlisted key could still be revoked by its id."""
         name = keys.api_key(key.key_id)
-        await self._scripts.execute("HSETNX", name, "limits", _format_limits(key))
+        own_limits = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)  # as the counting script reads
+        limits = ":".join("" if limit is None else str(limit) for limit in own_limits)
+        await self._scripts.execute("HSETNX", name, "limits", limits)
         await self._scripts.execute("HSETNX", name, "json", key.model_dump_json())
         await self._scripts.execute("SADD", keys.api_keys_of(key.tenant), key.key_id)
         if key.expires_at:
@@ -104,9 +106,3 @@ class Keyring(ScriptedStore):
     async def _expire_at(self, name: str, end: datetime) -> None:
         expires_at = end + timedelta(seconds=keys.DEAD_KEY_SECONDS)
         await self._scripts.execute("EXPIREAT", name, int(expires_at.timestamp()))
-
-
-def _format_limits(key: ApiKey) -> str:
-    """The key's own limits in the form that the counting script reads; empty for those that it has not."""
-    own_limits = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)
-    return ":".join("" if limit is None else str(limit) for limit in own_limits)

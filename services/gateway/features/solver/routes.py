@@ -52,7 +52,9 @@ class SolverEndpoint:
         except (BadCall, StoppedTenant, TooManyRequests, StoreUnavailable):
             raise  # answered here as on every path of our own
         except InvalidField as fault:
-            return _field_error(fault)
+            if fault.field == "metadata.session_id":  # it is named after the content: another one is under way
+                return error_reply(409, "task_id: a task of this id with another content is open; use another id")
+            return JSONResponse({"error": str(fault), "field": fault.field}, 422)
         except GatewayRefusal as fault:
             return error_reply(409, str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
@@ -84,9 +86,3 @@ def _describe_missing_answers(record: TaskRecord) -> str:
     if not is_json_list(answer.text):
         return answer.text
     return "\n\n".join(filter(None, (record.reason, answer.text if loads(answer.text) else "")))
-
-
-def _field_error(fault: InvalidField) -> JSONResponse:
-    if fault.field == "metadata.session_id":  # the session is named after the content: another one is under way
-        return error_reply(409, "task_id: a task of this id with another content is open; use another id")
-    return JSONResponse({"error": str(fault), "field": fault.field}, 422)

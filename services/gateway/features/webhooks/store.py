@@ -23,7 +23,8 @@ class RedisWebhooks(hooks.WebhookStore):
 
     async def put(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, includes_past: bool, limit: int) -> None:
         member = _pack_member(record, webhook.config_id)
-        registered = await self._find_registered(record, member)
+        text = await self._scripts.execute("HGET", _task_keys(record).push, member)
+        registered = None if text is None else self._parse_row(str(text))
         if registered is not None and registered.webhook == webhook and not registered.progress.disabled:
             return  # a message that was sent again must not disturb what is under way
         progress = hooks.DeliveryProgress(cursor="0" if includes_past else "")
@@ -45,10 +46,6 @@ class RedisWebhooks(hooks.WebhookStore):
 
     async def failing_deliveries(self, tenant: str) -> Sequence[hooks.FailingDelivery]:
         return await self._failing.list_newest(tenant)
-
-    async def _find_registered(self, record: TaskRecord, member: str) -> hooks.RegisteredWebhook | None:
-        text = await self._scripts.execute("HGET", _task_keys(record).push, member)
-        return None if text is None else self._parse_row(str(text))
 
     async def _write_webhook(
         self, record: TaskRecord, member: str, webhook: hooks.TaskWebhook, progress: hooks.DeliveryProgress, limit: int

@@ -160,6 +160,7 @@ def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> Rep
     changes = world.changes if world else ()
     all_changes = (change for world in run.results.world for change in world.changes)
     titles = {change.key: change.title for change in all_changes if change.title}
+    update_lines = map(_describe_update, _updates_of_turn(run, turn)) if turn else ()
     return ReplayedTurn(
         stop=all_turns[turn],
         began=all_turns[turn - 1].at if turn else None,
@@ -169,7 +170,7 @@ def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> Rep
         other_changes=tuple(change for change in changes if change.by == "others"),
         left_out=world.left_out if world else 0,
         actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], titles),
-        updates=_update_lines(run, turn),
+        updates=tuple(line for line in update_lines if line is not None),
         notes=_notes_or_prompt(run, turn),
     )
 
@@ -211,11 +212,6 @@ def _notes_or_prompt(run: Run, turn: int) -> str:
     kind, field = ("update_turn_completed", "notes") if turn else ("update_scenario_loaded", "user_prompt")
     texts = [update.get(field) for update in _updates_of_turn(run, turn) if update.get("message_type") == kind]
     return next((text[:_LONGEST_NOTES] for text in texts if isinstance(text, str)), "")
-
-
-def _update_lines(run: Run, turn: int) -> tuple[Badge, ...]:
-    lines = (_describe_update(update) for update in _updates_of_turn(run, turn)) if turn else ()
-    return tuple(line for line in lines if line is not None)
 
 
 def _describe_update(update: JsonObject) -> Badge | None:
