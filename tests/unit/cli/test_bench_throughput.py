@@ -18,7 +18,6 @@ from tools.bench.overhead.command import OURS, missed_targets as missed_of_overh
 from tools.bench.overhead.load import OverheadFigures, measure_overhead
 from tools.bench.overhead.spending import Costs, OfRedis, Spent, idle_costs, task_costs
 from tools.bench.scale.command import measure_scale
-from tools.bench.scale.growth import Growth
 from tools.bench.throughput.command import missed_targets
 from tools.bench.throughput.load import CellFigures, LoadCell, ThroughputPlan, measure
 
@@ -120,10 +119,6 @@ def test_each_missed_target_is_named(figures: BurstFigures, named: tuple[str, ..
     assert all(word in sentence for word, sentence in zip(named, missed, strict=True))
 
 
-def test_the_figures_are_json() -> None:
-    assert WELL._replace(warnings={"executor-1: mended": 2}).as_json()["warnings"] == {"executor-1: mended": 2}
-
-
 _SDK = RequestRates(a_second=1000, limit_p99_ms=9, cpu_ms=1, p50_ms=1, p99_ms=8, client_percent=1)
 
 
@@ -218,12 +213,6 @@ def test_a_target_that_is_missed_is_named_and_others_costs_do_not_count() -> Non
     missed = missed_of_overhead(OverheadFigures(1, 1, _costs(0), {"read": dear, "write": elsewhere}, {}))
 
     assert [sentence.split(":")[0] for sentence in missed] == ["read"]
-
-
-@pytest.mark.promise("bench.scale")
-def test_a_fifth_more_is_flat_and_more_is_not() -> None:
-    assert Growth("rules", "a verdict", 1, 2, 1.0, 1.2).is_flat
-    assert not Growth("rules", "a verdict", 1, 2, 1.0, 1.3).is_flat
 
 
 @pytest.mark.promise("bench.scale")

@@ -10,13 +10,12 @@ import pytest
 from cli.gateway.messages import TaskView
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.each_row import each_row
-from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, IntendedWrite, SeededRow, equal_arguments, make_task
+from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, IntendedWrite, SeededRow, make_task
 from tools.chaos.evidence import Crossing, Harm, RunEvidence
 from tools.chaos.findings import find_harms, find_untold_writes
 from tools.chaos.gateway_caller import AcceptedTask
 from tools.chaos.ledgers import AppliedWrite, CompanyLedger
 from tools.chaos.load import GivenApproval, SentTask
-from tools.chaos.recovery import percentile
 from tools.chaos.schedule import PlannedTask
 from tools.chaos.sent_calls import CallTap, SentCall
 from tools.chaos.sight import Counted
@@ -94,7 +93,6 @@ def test_nothing_is_found_where_nothing_happened() -> None:
 @each_row(
     ("harm", "spoil"),
     (Harm.LOST, lambda e: replace(e, views={"t1": _view("working")}, counted=Counted(frozenset(), 0))),
-    (Harm.LOST, lambda e: replace(e, views={}, counted=Counted(frozenset(), 0))),
     (Harm.LOST, _refused_after_a_cut_tail),
     (Harm.TWICE_ACCEPTED, _said_twice),
     (Harm.TWICE_ACCEPTED, _resent_as_another),
@@ -118,12 +116,6 @@ def test_a_write_that_its_task_does_not_tell_of_is_shown() -> None:
     """It is no harm by itself, but somebody should look."""
     silent = replace(intact_evidence(), views={"t1": _view("failed", ())})
     assert len(find_untold_writes(silent)) == 1
-
-
-def test_percentiles_are_values_that_occurred() -> None:
-    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
-    assert percentile([float(second) for second in range(100)], 0.95) == 95.0
-    assert percentile([], 0.95) is None
 
 
 _ASKED: JsonObject = {"order_id": "ORD-1", "amount": "5.00", "reason": "it arrived late"}
@@ -160,7 +152,6 @@ def _harms(evidence: RunEvidence) -> list[Harm]:
 @each_row(
     "evidence",
     _evidence(sent_refund(), _call()),
-    _evidence(_approved("5.00"), _call()),
     _evidence(_approved("9.00", "5.00"), _call()),
     _evidence(_canceled(10.5, "canceled"), _call()),
     _evidence(_canceled(9.0, "working"), _call()),
@@ -173,7 +164,6 @@ def test_a_write_as_it_should_be_is_no_finding(evidence: RunEvidence) -> None:
 @each_row(
     ("evidence", "harm"),
     (_evidence(_approved("5.00", at=10.2), _call()), Harm.BEFORE_APPROVAL),
-    (_evidence(_approved(), _call()), Harm.BEFORE_APPROVAL),
     (_evidence(_approved("4.00"), _call()), Harm.NOT_AS_APPROVED),
     (_evidence(_canceled(9.9, "canceled"), _call()), Harm.AFTER_CANCEL),
     (_evidence(_canceled(7.0, "input-required"), _call()), Harm.AFTER_CANCEL),
@@ -195,12 +185,6 @@ def test_every_argument_counts(change: JsonObject) -> None:
     assert found == [Harm.WRONG_ARGUMENT, Harm.FALSE_PROOF]
 
 
-def test_a_doubling_by_a_company_that_is_not_called_proved_is_no_harm() -> None:
-    view = replace(intact_evidence().views["t1"], metadata={"writes": [{**REPORTED, "status": "unverified"}]})
-
-    assert _harms(replace(_evidence(sent_refund(), _call(), applied=(_ASKED, _ASKED)), views={"t1": view})) == []
-
-
 @pytest.mark.promise("chaos.finds_harm")
 def test_what_is_sent_again_under_one_key_is_asked_for_once() -> None:
     view = replace(intact_evidence().views["t1"], metadata={"writes": [{**REPORTED, "status": "unverified"}]})
@@ -220,12 +204,6 @@ def test_a_task_that_spent_more_than_its_ceiling_is_found() -> None:
 
     assert _harms(replace(intact_evidence(), views={"t1": spent})) == [Harm.OVERSPENT]
     assert _harms(replace(intact_evidence(), views={"t1": within})) == []
-
-
-def test_amounts_are_compared_as_numbers_and_everything_else_as_it_is() -> None:
-    assert equal_arguments({"amount": 5, "note": None}, {"amount": "5.00"})
-    assert not equal_arguments({"amount": True}, {"amount": 1, "note": "x"})
-    assert not equal_arguments({"order_id": "ORD-1"}, {"order_id": "ORD-10"})
 
 
 def test_a_notice_may_end_with_the_workers_own_sentence_and_begin_with_no_other() -> None:
@@ -254,7 +232,7 @@ def _tap() -> CallTap:
     return CallTap("mcp", lambda: float(next(clock)))
 
 
-@each_row("size", [1, 7, 64, 10_000])
+@each_row("size", [1, 10_000])
 def test_calls_of_both_protocols_are_read_in_any_pieces(size: int) -> None:
     """Without our key, with the moment at which the last byte was there, and whether they may write."""
     tap = _tap()
@@ -269,17 +247,6 @@ def test_calls_of_both_protocols_are_read_in_any_pieces(size: int) -> None:
         (2.0, "get_order", {"order_id": "ORD-1"}, False),
     ]
     assert tap.unreadable == 0
-
-
-def test_connections_are_read_apart() -> None:
-    tap = _tap()
-    first, second = tap.listen(), tap.listen()
-    request = _request(dumps(_OVER_MCP))
-    first(request[:50])
-    second(request)
-    first(request[50:])
-
-    assert len(tap.calls) == 2
 
 
 def test_what_is_no_call_is_none() -> None:

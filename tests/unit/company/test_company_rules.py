@@ -89,7 +89,6 @@ def test_looking_up_what_is_not_there_is_a_negative_answer(
     ("list_employees", {}, 14),
     ("list_employees", {"department": "finance"}, 2),
     ("search_employees", {"query": "designer"}, 1),
-    ("search_employees", {"query": "%"}, 0),
     ("list_expenses", {"status": "pending"}, 11),
     ("list_expenses", {"employee_id": "EMP-447"}, 2),
     ("list_expenses", {"employee_id": "nobody"}, 0),
@@ -113,11 +112,6 @@ def test_an_amount_that_is_no_amount_is_refused(books: CompanyBooks, database: P
         call(books, "create_refund", order_id="ORD-2001", amount=amount, reason="late")
 
     assert ledger.count(database) == 0
-
-
-def test_unknown_arguments_are_refused(books: CompanyBooks) -> None:
-    with pytest.raises(ValidationError):
-        call(books, "get_order", order_id="ORD-2001", order="ORD-2001")
 
 
 @pytest.mark.promise("company.honest")

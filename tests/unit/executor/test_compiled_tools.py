@@ -2,17 +2,12 @@
 
 import hashlib
 import json
-from decimal import Decimal
 
 from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.model.masking import mask_request
 from services.executor.core.model.model_calls import request_digest
-from services.executor.core.tools.toolbox import build_toolbox, offered_tools, problems_with
-from services.executor.ports.tools import Tool
-from shared.contracts.tenant import CatalogueEntry, Connection
-from shared.domain.words import ToolClass
 from shared.infra.anthropic_request import encode_model_request
 from shared.ports.models import Message, ModelRequest, TextBlock, Tier, ToolDefinition
 
@@ -66,16 +61,3 @@ def test_a_value_in_a_schema_is_masked_whoever_marks_it() -> None:
     masked = mask_request(request(tools), "").request
 
     assert "4111" not in repr(masked.tools)
-
-
-def test_a_tool_is_defined_and_its_schema_compiled_once() -> None:
-    connection = Connection(id="books", url="http://books")
-    schema: dict[str, object] = {"type": "object", "properties": {"amount": {"type": "number", "minimum": 1}}}
-    tool = Tool("books", "pay", "Pays.", schema, ToolClass.CHANGE, "", CatalogueEntry())  # type: ignore[arg-type]
-    first, again = (offered_tools(build_toolbox([(connection, (tool,))]), ()) for _ in range(2))
-
-    assert first[0] is again[0]
-    assert [problems_with({"amount": Decimal("0.5")}, tool) for _ in range(2)] == [
-        "$.amount: 0.5 is less than the minimum of 1"
-    ] * 2
-    assert problems_with({"amount": Decimal(2)}, tool) is None

@@ -25,17 +25,7 @@ from services.executor.core.turn.ends import end_of_budget
 from services.executor.ports.turns import JournalEntry
 from shared.domain.model_price import Price
 from shared.domain.words import FsmState, TaskState, WriteStatus
-from shared.ports.models import (
-    Message,
-    ModelReply,
-    ModelRequest,
-    OpaqueBlock,
-    PassingText,
-    StableText,
-    TextBlock,
-    Tier,
-    Usage,
-)
+from shared.ports.models import Message, ModelReply, ModelRequest, OpaqueBlock, PassingText, TextBlock, Tier, Usage
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, entry, plan
 
@@ -164,14 +154,6 @@ def test_an_unknown_model_costs_as_much_as_the_dearest() -> None:
     tariff = Tariff({"cheap": Price(1, 2, 0, 1), "dear": PRICE}, {Tier.SMALL: ("cheap", "dear")})
     assert tariff.price_of("unheard-of") == PRICE
     assert tariff.tier_price(Tier.SMALL) == PRICE
-
-
-def test_four_characters_are_a_token() -> None:
-    """Rounded up; the static prefix, with the catalogue that stands first, apart from the messages."""
-    request = ModelRequest(Tier.SMALL, ("12345678",), (Message("user", (TextBlock("123456789"),)),))
-    listed = Message("user", (StableText("12345"), TextBlock("123456789")))
-    assert request_size(request) == RequestSize(prefix=2, fresh=3)
-    assert request_size(request._replace(messages=(listed,))) == RequestSize(prefix=4, fresh=3)
 
 
 @each_row(

@@ -106,10 +106,6 @@ async def test_a_yes_that_becomes_a_one_is_a_change() -> None:
     assert found.dossier.verdict.triggered_rules[0].values["a"] is not True
 
 
-def test_before_the_first_checkpoint_there_is_no_progress() -> None:
-    assert latest_progress([]) is None
-
-
 async def test_an_event_that_waits_alone_is_stored_when_a_turn_breaks_off() -> None:
     store = turns()
     journal = Journal(store, (), datetime.now(UTC), 60.0)

@@ -14,10 +14,8 @@ from services.executor.core.reflect.quality import (
 )
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import GENERAL, ProcessTemplate
-from services.executor.core.tools.record_tree import is_empty_result
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
-from shared.domain.exact_json import Json
 from shared.domain.quality import WEAK_SCORE, score_quality
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus
 from tests.each_row import each_row
@@ -121,21 +119,6 @@ def test_what_a_refusing_server_said_is_no_source_and_to_repeat_the_task_says_no
     known = collect_sources("Who owns claim C-1?", Dossier(facts=(CLAIM,)))
     assert not says_new_value("You asked about claim C-1.", known)
     assert says_new_value("Ada Lind.", known)
-
-
-@each_row(
-    ("result", "empty"),
-    (None, True),
-    ([], True),
-    ({"data": []}, True),
-    ({"results": [], "total": 0}, True),
-    ({"found": False, "error": "none"}, True),
-    ({"id": "C-1", "tags": []}, False),
-    ({"data": [{"id": 1}]}, False),
-    ({"total": 0}, False),
-)
-def test_empty_data_is_recognised_in_any_wrapping(result: Json, empty: bool) -> None:
-    assert is_empty_result(result) is empty
 
 
 @pytest.mark.promise("reflect.outputs")

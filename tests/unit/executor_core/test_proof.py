@@ -5,9 +5,6 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.figures.columns import shows_same_value
-from services.executor.core.tools.classes import participles_of_verb
-from services.executor.core.tools.record_tree import is_id_name
 from services.executor.core.write.field_proof import WriteEvidence
 from services.executor.core.write.settling import judge_answered_write, judge_failed_write, judge_unanswered_write
 from shared.domain.exact_json import Json, JsonObject
@@ -151,33 +148,6 @@ def test_in_any_list_the_proof_is_the_named_record_becoming_so(
 
     proved = judge_answered_write(shown).status is WriteStatus.VERIFIED
     assert proved == (target in after and target not in before)
-
-
-@given(shown=st.text(max_size=8) | st.integers(), claimed=st.text(max_size=8) | st.integers())
-def test_sameness_has_no_direction(shown: Json, claimed: Json) -> None:
-    assert shows_same_value(shown, claimed) == shows_same_value(claimed, shown)
-    assert shows_same_value(shown, shown)
-
-
-@each_row(
-    ("keys", "is_one"),
-    (("id", "claim_id", "claimId", "ClaimID", "order-id", "orderid"), True),
-    (("paid", "is_valid", "isPaid", "void", "bid", "status", "identity", ""), False),
-)
-def test_an_identifier_is_known_by_its_name_and_a_word_that_ends_like_one_is_none(
-    keys: tuple[str, ...], is_one: bool
-) -> None:
-    assert {key: is_id_name(key) for key in keys} == dict.fromkeys(keys, is_one)
-
-
-@each_row(
-    ("tool", "done"),
-    [("approve_claim", "approved"), ("cancel-order", "cancelled"), ("cancel_order", "canceled"), ("ship_it", "shipped"),
-    ("deny_x", "denied"), ("pay_invoice", "paid"), ("close_case", "closed")],
-)  # fmt: skip
-def test_what_a_verb_has_done_is_its_participle(tool: str, done: str) -> None:
-    assert done in participles_of_verb(tool)
-    assert f"{done}_pending" not in participles_of_verb(tool)
 
 
 @pytest.mark.promise("I4.unverified_is_said")

@@ -23,12 +23,7 @@ from tests.each_row import each_row
 @each_row(
     ("text", "answers"),
     ('["Paris", "Berlin"]', ("Berlin", "Paris")),
-    ('The capitals are ["Paris", "Berlin"].', ("Berlin", "Paris")),
-    ("1. Paris\n2) Berlin", ("Berlin", "Paris")),
     ("Here they are:\n- Paris\n* berlin", ("berlin", "Paris")),
-    ("Paris, Berlin", ("Berlin", "Paris")),
-    ("Paris; Berlin", ("Berlin", "Paris")),
-    ("Paris", ("Paris",)),
     ("The refund is $5,000", ("The refund is $5,000",)),
     ('As said in [1], "Paris"', ('"Paris"', "As said in [1]")),
     ('[1, 2.50, true, null, {"b": 1}]', ("1", "2.50", "null", "true", '{"b":1}')),
@@ -80,7 +75,6 @@ def test_a_list_in_which_such_words_stand_is_a_list(text: str, answers: tuple[st
 @each_row(
     ("wanted", "text", "answers"),
     ("single", "Paris, in France", ("Paris, in France",)),
-    ("single", '["Paris"]', ("Paris",)),
     ("json", '{"capital": "Paris", "rate": 0.10}', ('{"capital":"Paris","rate":0.10}',)),
     ("json", '["b", "a"]', ("a", "b")),
     ("json", "- a", ("a",)),
@@ -121,11 +115,9 @@ def test_any_text_has_an_answer_in_any_format(text: str) -> None:
 @each_row(
     ("state", "metadata", "status"),
     (TaskState.COMPLETED, {}, 200),
-    (TaskState.COMPLETED, {"partial": False}, 200),
     (TaskState.COMPLETED, {"partial": True}, 500),
     (TaskState.REJECTED, {}, 200),
     (TaskState.FAILED, {"failed_part": "model"}, 502),
-    (TaskState.FAILED, {"failed_part": None}, 500),
     (TaskState.INPUT_REQUIRED, {}, 202),
     (TaskState.WORKING, {}, 504),
 )

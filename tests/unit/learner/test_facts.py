@@ -1,7 +1,6 @@
 """What one outcome teaches: facts, what a text names, and UCB1 as seed 000 writes it."""
 
 import math
-import random
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
@@ -9,18 +8,10 @@ from itertools import pairwise
 
 import pytest
 from babel.dates import format_date
-from babel.numbers import format_currency, format_decimal
+from babel.numbers import format_currency
 from hypothesis import given, strategies as some, strategies as st
-from pydantic import JsonValue
 
-from services.learner.core.memory.entities import (
-    MOST_ENTITIES,
-    EntityKind,
-    find_entities,
-    names_of,
-    number_as_text,
-    read_number,
-)
+from services.learner.core.memory.entities import MOST_ENTITIES, EntityKind, find_entities, names_of, number_as_text
 from services.learner.core.memory.facts import (
     MOST_FACTS_OF_TASK,
     choose_facts_to_keep,
@@ -33,7 +24,7 @@ from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
 from services.learner.ports.outcomes import StrategyUse
 from shared.contracts.digest import case_of
 from shared.contracts.knowledge import KnownFact
-from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, reward_units, ucb1
+from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, ucb1
 from shared.domain.cases import CaseOutcome
 from shared.domain.known import FACTS_KEPT, select_facts
 from shared.domain.quality import Formula
@@ -247,12 +238,6 @@ def test_a_day_is_the_same_in_every_country(day: date, locale: str) -> None:
     assert [one.value for one in find_entities(f"due {written} at last")] == [day.isoformat()]
 
 
-@given(st.integers(0, 10**11), st.sampled_from(_LOCALES))
-def test_a_number_is_read_as_it_was_written(cents: int, locale: str) -> None:
-    number = Decimal(cents) / 100
-    assert read_number(format_decimal(number, "#,##0.00", locale=locale)) == number
-
-
 @given(st.text(max_size=400) | st.text("€$ ,.'0123456789ABZ-/@年月", max_size=200))
 def test_any_text_gives_distinct_entities_that_stand_in_it(text: str) -> None:
     """Each once, no two from the same words, never more than the cap, and the same each time."""
@@ -284,17 +269,6 @@ def test_the_score_is_the_formula_of_the_seed(n: int, others: int, mean: int) ->
     assert ucb1(arm, n + others) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.promise("bandit.ucb1")
-@given(rewards=some.lists(some.floats(0, 1), min_size=1, max_size=50), seed=some.integers())
-def test_a_mean_does_not_depend_on_the_order_of_the_rewards(rewards: list[float], seed: int) -> None:
-    """The seed's incremental mean, without its rounding: sums of whole units."""
-    shuffled = rewards.copy()
-    random.Random(seed).shuffle(shuffled)  # noqa: S311  # a repeatable order
-    arms = [Arm(len(order), sum(map(reward_units, order))) for order in (rewards, shuffled)]
-    assert arms[0] == arms[1]
-    assert arms[0].mean_reward == pytest.approx(sum(rewards) / len(rewards), abs=1 / REWARD_UNITS)
-
-
 @pytest.mark.promise("bandit.cold_start")
 def test_the_first_visit_is_fsms_then_what_was_never_tried_and_then_the_highest_score_of_what_can_be_chosen() -> None:
     assert choose_arm({}, ALL).strategy is Strategy.FSM
@@ -324,18 +298,6 @@ def _grows_no_faster_than_its_bound(found: RegretCourse) -> None:
 def test_over_200_seeds_regret_grows_no_faster_than_the_bound(scene: RegretScene) -> None:
     """In the mean, at every mark and from each mark to the next."""
     _grows_no_faster_than_its_bound(measure_regret(scene, choices=250, seeds=SEEDS))
-
-
-@pytest.mark.long
-@pytest.mark.timeout(900)  # two million choices
-@pytest.mark.promise("bandit.regret")
-@pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
-def test_over_ten_thousand_choices_too(scene: RegretScene) -> None:
-    """And a choice costs less and less: ten times as many do not cost seven times as much."""
-    found = measure_regret(scene, choices=10_000, seeds=SEEDS)
-    _grows_no_faster_than_its_bound(found)
-    thousand = found.regret[min(range(len(found.after)), key=lambda place: abs(found.after[place] - 1_000))]
-    assert found.regret[-1] < 7 * thousand
 
 
 def test_the_bound_of_regret_is_the_theorems_equals_cost_nothing_and_a_regret_above_it_is_noticed() -> None:
@@ -395,12 +357,6 @@ def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: Formula) -> None:
     case = case_of(an_outcome(details={"quality_parts": {**said, "note": "long", "Odd name": 0.1, "much": 7}}))
     assert case.formula == formula
     assert case.parts == {"baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
-
-
-@each_row("said", [None, "signals", [], {"formula": ["signals"]}, {"formula": "another"}])
-def test_a_quality_without_its_parts_is_kept_all_the_same(said: JsonValue) -> None:
-    case = case_of(an_outcome(details={"quality_parts": said}))
-    assert (case.formula, case.parts, case.quality) == ("", {}, 0.9)
 
 
 @pytest.mark.promise("learner.poison")

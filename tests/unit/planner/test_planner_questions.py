@@ -165,7 +165,6 @@ def _lister(*places: str) -> ToolSpec:
     ({"page": 2, "per_page": 3, "total_pages": 3}, ("page", "per_page"), {"page": 2}, {"page": 3}),
     ({"offset": 3, "limit": 3, "has_more": True}, ("offset", "limit"), {"offset": 3}, {"offset": 6}),
     ({"hasMore": True}, ("skip",), {"state": "open"}, {"state": "open", "skip": 3}),
-    ({"total": 9}, ("offset",), {}, {"offset": 3}),
     ({"next_cursor": "abc"}, ("cursor", "limit"), {}, {"cursor": "abc"}),
     ({"nextPageToken": "t"}, ("pageToken",), {}, {"pageToken": "t"}),
 )
@@ -181,7 +180,7 @@ def test_what_follows_a_part_is_asked_for_in_the_tools_own_way(
 @pytest.mark.promise("planner.reads_all_parts")
 @each_row(
     "around",
-    [{"page": 3, "limit": 3, "total": 9}, {"has_more": False, "offset": 0}, {"next_cursor": None}, {"count": 3}, {}],
+    [{"page": 3, "limit": 3, "total": 9}, {"has_more": False, "offset": 0}, {"next_cursor": None}, {"count": 3}],
 )
 def test_a_list_at_its_end_is_not_asked_for_more(around: JsonObject) -> None:
     """The last part, and a list that is whole."""
@@ -222,8 +221,6 @@ def test_what_holds_of_somebody_is_a_fact(text: str, found: tuple[str, str, str]
 
 
 @pytest.mark.promise("knowledge.good_tasks")
-@each_row(
-    "text", ["Pay invoice INV-7 of Initech for $1,200.", "Initech was paid $1,200.", "Which claims are pending?", ""]
-)
+@each_row("text", ["Pay invoice INV-7 of Initech for $1,200.", "Initech was paid $1,200.", "Which claims are pending?"])
 def test_what_was_done_or_is_to_be_done_is_none(text: str) -> None:
     assert _found(text, "Paid $1,200 to Initech.", "Initech", "INV-7") == []

@@ -68,16 +68,12 @@ def test_an_error_about_an_unknown_parameter_names_it_and_those_that_lack(
     "missing 1 required positional argument: 'amount'",
     "Invalid parameter amount: must be positive",
     "the amount is too high",
-    "field 'amount' is required",
-    "Invalid field amount: must be positive",
     "no such employee: amount",
     "column not found in table expenses",
     "There is no tool get_amount.",
     {"found": False, "error": "no such claim"},
     {"id": 1, "note": "no such column: amount"},
-    None,
     [],
-    3,
 )
 def test_an_error_about_anything_else_is_no_drift(error: Json) -> None:
     assert find_unknown_name(error) is None
@@ -94,10 +90,8 @@ def test_no_answer_is_too_odd_to_be_looked_at(answer: Json) -> None:
 @each_row(
     ("missing", "columns", "found"),
     ("employeeId", ["id", "employee_id"], ("employee_id", "exact")),
-    ("AMOUNT", ["amount"], ("amount", "exact")),
     ("e.cust_no", ["custNo"], ("custNo", "exact")),
     ("amount", ["id", "total_amount"], ("total_amount", "alias")),
-    ("customer_name", ["client_name", "name"], ("client_name", "alias")),
     ("email", ["emailAddress"], ("emailAddress", "alias")),
     ("st", ["status", "east"], ("status", "alias")),
     ("amount", ["total", "cost"], None),
@@ -109,7 +103,6 @@ def test_no_answer_is_too_odd_to_be_looked_at(answer: Json) -> None:
     ("adress_line", ["address_line"], ("address_line", "fuzzy")),
     ("department", ["dept", "id"], ("dept", "prefix")),
     ("cust_nm", ["id", "client_name", "client_city"], ("client_name", "words")),
-    ("client_name", ["id", "cust_nm"], ("cust_nm", "words")),
     ("vndr_nm", ["supplier_name", "supplier_id"], ("supplier_name", "words")),
     ("cust_nm", ["client_name", "customer_name"], None),
     ("cust_nm", ["client_id", "vendor_name"], None),
@@ -117,14 +110,12 @@ def test_no_answer_is_too_odd_to_be_looked_at(answer: Json) -> None:
     ("price", ["prices"], ("prices", "fuzzy")),
     ("vendor", ["id", "vendor_usd"], ("vendor_usd", "prefix")),
     ("ordered_on_day", ["ordered"], None),
-    ("department_name", ["dept_name", "depot_name"], ("dept_name", "fuzzy")),
     ("invoice_line", ["invoices_line", "invoiced_line"], None),
     ("due_date", ["date_due", "date_paid"], ("date_due", "fuzzy")),
     ("invoice_no", ["invoice_number", "invoice_note"], ("invoice_number", "fuzzy")),
     ("amount", ["amount_q1", "amount_2"], None),
     ("start_date", ["end_date"], None),
     ("created_at", ["created_by"], None),
-    ("customer_id", ["customer_name"], None),
     ("min_amount", ["max_amount"], None),
     ("employee", ["employer"], None),
     ("payer_id", ["payee_id"], None),
@@ -134,7 +125,6 @@ def test_no_answer_is_too_odd_to_be_looked_at(answer: Json) -> None:
     ("budget", ["budget_cents", "budget_limit"], None),
     ("count", ["country"], None),
     ("phone", ["id"], None),
-    ("phone", [], None),
 )
 def test_a_name_is_found_exactly_or_by_alias_and_only_if_one_fits(
     missing: str, columns: list[str], found: tuple[str, str] | None
@@ -253,18 +243,6 @@ def test_names_are_corrected_and_values_are_not() -> None:
         "fields": "id, total_amount",
         "filter": {"total_amount": "amount", "and": [{"field": "total_amount", "value": "amount"}]},
     }
-
-
-@given(st.dictionaries(NAMES, RECORDS, max_size=4))
-def test_without_corrections_nothing_is_touched(arguments: JsonObject) -> None:
-    assert rename_arguments(arguments, {}) == arguments
-    assert add_old_names(arguments, {}) == arguments
-
-
-@given(st.dictionaries(NAMES, SCALARS, max_size=4), NAMES, NAMES)
-def test_no_value_is_lost_or_changed(arguments: JsonObject, old: str, new: str) -> None:
-    kept: JsonObject = {key: value for key, value in arguments.items() if not isinstance(value, str)}
-    assert sorted(map(repr, rename_arguments(kept, {old: new}).values())) == sorted(map(repr, kept.values()))
 
 
 @each_row(

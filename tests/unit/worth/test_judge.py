@@ -12,8 +12,8 @@ from shared.domain.words import Strategy
 from tests.each_row import each_row
 from tests.unit.worth.generated_tasks import tasks_of
 from tools.bench.worth.faults import NATURES, ModelFault
-from tools.bench.worth.judge import RunResult, WorthEnd, WriteKind, judge, list_figures, mentions
-from tools.bench.worth.kept_plays import CannotKeepPlays, KeptPlay, KeptPlays
+from tools.bench.worth.judge import RunResult, WorthEnd, WriteKind, judge, list_figures
+from tools.bench.worth.kept_plays import KeptPlay, KeptPlays
 from tools.bench.worth.measure import WorthOptions, measure
 from tools.bench.worth.plays import (
     FLAT,
@@ -79,19 +79,6 @@ def test_a_write_that_is_missing_is_a_silent_omission_unless_it_is_said_to_be(sa
     assert verdict.writes[WriteKind.MISSING] == len(task.right_end.writes)
 
 
-def test_a_write_that_is_made_twice_is_doubled() -> None:
-    def doubles(task: WorthTask) -> bool:
-        return is_free_write(task) and task.domain == "telco" and "credit" in task.kind
-
-    task = next(task for seed in range(1, 30) for task in tasks_of(seed) if doubles(task))
-    calls = list(task.calls())
-
-    verdict = judge(task, make_result(task, play_calls(task, [*calls, calls[-1]])))
-
-    assert verdict.writes[WriteKind.DOUBLED] == 1
-    assert not verdict.right
-
-
 def test_a_write_that_nobody_asked_for_is_extra() -> None:
     task = pick_task(is_free_write)
     blueprint = task.world.blueprint
@@ -148,15 +135,6 @@ def test_an_approval_must_be_asked_before_a_write_that_needs_one() -> None:
     assert judge(task, waiting).right
 
 
-def test_to_ask_where_nobody_needs_to_be_asked_is_not_right() -> None:
-    task = pick_task(is_free_write)
-
-    verdict = judge(task, make_result(task, approvals_asked=1))
-
-    assert verdict.question_asked
-    assert not verdict.right
-
-
 def test_a_question_needs_every_expected_figure_and_none_that_is_wrong() -> None:
     task = pick_task(lambda task: task.question and bool(task.excludes) and not task.ruled)
 
@@ -165,32 +143,11 @@ def test_a_question_needs_every_expected_figure_and_none_that_is_wrong() -> None
     assert not judge(task, make_result(task, answer=f"{task.answer} And {task.excludes[0]}.")).answer_right
 
 
-def test_a_sentence_of_the_task_may_be_repeated_whatever_ids_it_names() -> None:
-    task = pick_task(lambda task: any(each in part.quote for part in task.parts for each in task.excludes))
-
-    quotes = " ".join(f"Not done: {part.quote}." for part in task.parts)
-    assert judge(task, make_result(task, answer=f"{task.answer} {quotes}")).answer_right
-
-
 def test_a_figure_from_nowhere_is_an_invented_one_and_pieces_of_dates_ids_and_times_are_none() -> None:
     task = pick_task(is_free_write)
 
     assert judge(task, make_result(task, answer=f"{task.answer} It was 88,123.45.")).invented_figure
     assert not list_figures("INV-2041 on 2026-03-12 at 14:30, room A12")
-
-
-@each_row(
-    ("answer", "wanted", "said"),
-    ("It is EUR 1,250.50.", "1,250.50", True),
-    ("It is 1250.5 in all", "1,250.50", True),
-    ("It is 1,250.05.", "1,250.50", False),
-    ("INV-12 and INV-13.", "INV-12", True),
-    ("INV-120.", "INV-12", False),
-    ("On 2026-03-12 at 14:30.", "12", False),
-    ("There are 12, it seems.", "12", True),
-)
-def test_figures_and_ids_are_found_in_any_writing(answer: str, wanted: str, said: bool) -> None:
-    assert mentions(answer, wanted) is said
 
 
 RIGHT = WorthPlay(
@@ -278,13 +235,6 @@ def test_a_smaller_run_still_plays_all_domains_every_kind_of_attack_and_the_perf
     assert {order.model for order in orders} == {ModelKind.PERFECT, ModelKind.GULLIBLE}
 
 
-@each_row("wanted", [15, 25, 60])
-def test_a_smaller_run_has_as_large_a_share_of_each_kind_of_task_as_a_whole_one(wanted: int) -> None:
-    """Of the five tasks of a domain the last one is ruled: none of these may be left out more often than another."""
-    kinds = Counter(place % 5 for place in choose_places(75, wanted))
-    assert kinds == dict.fromkeys(range(5), wanted // 5)
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("strategy", Strategy)
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -306,22 +256,6 @@ def test_a_play_is_read_as_it_was_written(tmp_path: Path) -> None:
     kept.add(KeptPlay(attacked, None))
 
     assert KeptPlays(tmp_path / "plays").plays == {ORDER: played, attacked: None}
-
-
-def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
-    file = tmp_path / "plays"
-    KeptPlays(file).add(KeptPlay(ORDER, None))
-    file.write_text(file.read_text().removesuffix("\n"))
-
-    assert KeptPlays(file).plays == {}
-
-
-def test_plays_of_other_code_are_refused(tmp_path: Path) -> None:
-    file = tmp_path / "plays"
-    file.write_text("code 1\n")
-
-    with pytest.raises(CannotKeepPlays, match="name another file"):
-        KeptPlays(file)
 
 
 TASKS = 8
