@@ -1,4 +1,4 @@
-"""A museum's tools, and plain tasks of the same families as the workshop's, in other words, over other records."""
+"""A museum's tools, and plain tasks whose objects, exclusions, negations and comparisons decide what is right."""
 
 from decimal import Decimal
 
@@ -222,5 +222,11 @@ FAMILIES: dict[str, tuple[PlainTask, ...]] = {
         task("Which permits expire in March 2027?", says=("march",)),
         task("Which rooms have a showcase that is too humid?", says=("too",)),
         task("What is the total fee of all fragile permits?", says=("fragile",)),
+        task("Set loan LN-201 to agreed twice.", says=("twice",)),
+        task("Set loan LN-202 to in_transit tomorrow.", says=("tomorrow",)),
+        task("Assign loan LN-203 to Noor or Yuki.", says=("Not done",)),
+        task("Set two draft loans to agreed.", says=("Not done",)),
+        task("How many loans left last week?", says=("week",)),
+        task("Which loans leave before the holidays?", says=("before the holidays",)),
     ),
 }
