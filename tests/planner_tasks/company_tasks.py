@@ -15,12 +15,7 @@ _CLAIMS = (
     task(
         "Process the expense claim for EMP-447, $2,340 for team offsite", call("approve_expense", expense_id="EXP-1001")
     ),
-    task(
-        "Reject expense claim EXP-1000 as a duplicate of EXP-1001.",
-        call("reject_expense", expense_id="EXP-1000", reason=_SAID),
-    ),
     task("Approve expense claim EXP-1002 only if it is under 100 USD.", call("approve_expense", expense_id="EXP-1002")),
-    task("Approve expense claim EXP-1006 only if it is under 1,000 USD.", says=("EXP-1006", "Not done")),
     task(
         "Approve EXP-1003 if the remaining budget of Engineering covers it, otherwise reject it.",
         call("approve_expense", expense_id="EXP-1003"),
@@ -51,10 +46,6 @@ _CLAIMS = (
 
 _BUYING = (
     task(
-        "Reject purchase order PO-7029 because the vendor is suspended.",
-        call("reject_purchase_order", purchase_order_id="PO-7029", reason=_SAID),
-    ),
-    task(
         'Create a purchase order with vendor VEN-612 for the department Operations, requested by EMP-460: "Pallet'
         ' wrap" at 320.00 USD.',
         call(
@@ -66,11 +57,6 @@ _BUYING = (
             amount=320,
         ),
     ),
-    task("Note that purchase order PO-7018 was received.", call("receive_purchase_order", purchase_order_id="PO-7018")),
-    task(
-        "Match invoice INV-6012 with its purchase order.",
-        call("match_invoice", invoice_id="INV-6012", purchase_order_id="PO-7012"),
-    ),
     task("Pay invoice INV-6010 in full.", call("pay_invoice", invoice_id="INV-6010", amount=4350)),
     task(
         "Reconcile invoice INV-6007 with its purchase order and flag it with the difference because of it.",
@@ -79,10 +65,6 @@ _BUYING = (
     task(
         "Which invoices of vendor VEN-606 are open? Answer with a JSON list of their ids.",
         listed=("INV-6007", "INV-6024"),
-    ),
-    task(
-        "Renew contract CON-1103 until 2027-04-30.",
-        call("renew_contract", contract_id="CON-1103", ends_on="2027-04-30"),
     ),
     task(
         "Terminate the contract CON-1113 because the furniture is gone, and inform vendor VEN-607.",
@@ -102,15 +84,8 @@ _PEOPLE = (
         call("deactivate_employee", employee_id="EMP-447"),
     ),
     task(
-        "Revoke access ACC-9010 because the project is over.", call("revoke_access", access_id="ACC-9010", reason=_SAID)
-    ),
-    task(
         "Grant employee EMP-460 read access to the system Ledgerline.",
         call("grant_access", employee_id="EMP-460", system="Ledgerline", privilege="read"),
-    ),
-    task(
-        "Update the phone number of employee EMP-219 to +1 555 0999.",
-        call("update_employee_phone", employee_id="EMP-219", phone="+1 555 0999"),
     ),
     task(
         "Change the phone number of Mei Lin to +1 555 0777.",
@@ -120,12 +95,6 @@ _PEOPLE = (
     task(
         'Reserve 1,200.00 USD of the budget of Product for "Usability study".',
         call("reserve_budget", department="Product", amount=1200, purpose="Usability study"),
-    ),
-    task("Release reservation RSV-5002.", call("release_reservation", reservation_id="RSV-5002")),
-    task(
-        "Approve payroll run RUN-1804 and payroll run RUN-1805.",
-        call("approve_payroll_run", payroll_run_id="RUN-1804"),
-        call("approve_payroll_run", payroll_run_id="RUN-1805"),
     ),
     task(
         'Payroll for 2026-04: approve every payroll run of period "2026-04" and notify EMP-103 that they are approved.',
@@ -145,10 +114,6 @@ _SELLING = (
         "Refund half of the total of order ORD-2002 because one grinder is noisy.",
         call("create_refund", order_id="ORD-2002", amount=329, reason=_SAID),
     ),
-    task(
-        "Create a refund of 20.00 USD for order ORD-2011, because the box was dented.",
-        call("create_refund", order_id="ORD-2011", amount=20, reason=_SAID),
-    ),
     task("How much is still refundable of order ORD-2004?", says=("390.00",)),
     task(
         "Onboard the new customer Nordlys Tea with email hello@nordlystea.example: create the customer and create"
@@ -158,19 +123,6 @@ _SELLING = (
         besides=(call("notify_customer", customer_id="CUS-817", message=_SAID),),
     ),
     task(
-        "Migrate subscription SBS-1204 to plan Growth and tell customer CUS-807 that the plan is changed.",
-        call("migrate_subscription", subscription_id="SBS-1204", plan_name="Growth"),
-        call("notify_customer", customer_id="CUS-807", message=_SAID),
-    ),
-    task(
-        "Cancel subscription SBS-1215, since the bakery has two of them.",
-        call("cancel_subscription", subscription_id="SBS-1215", reason=_SAID),
-    ),
-    task(
-        "Set the KYC status of customer CUS-811 to cleared.",
-        call("update_customer_kyc", customer_id="CUS-811", kyc_status="cleared"),
-    ),
-    task(
         "Audit the KYC of customer CUS-807: record a KYC shortfall for each KYC document that is missing or"
         " expired, and notify EMP-103 of the result.",
         call("record_kyc_shortfall", kyc_document_id="KYD-2317"),
@@ -178,53 +130,16 @@ _SELLING = (
         call("notify_employee", employee_id="EMP-103", message=_SAID),
     ),
     task(
-        "Resolve dispute DSP-2504: the customer gets new cups.",
-        call("resolve_dispute", dispute_id="DSP-2504", resolution=_SAID),
-    ),
-    task(
-        "Reject dispute DSP-2502 because the machine was charged once only, and notify customer CUS-801.",
-        call("reject_dispute", dispute_id="DSP-2502", reason=_SAID),
-        call("notify_customer", customer_id="CUS-801", message=_SAID),
-    ),
-    task(
         "Record a receipt of 1,000.00 USD for receivable REC-1308.",
         call("record_receipt", receivable_id="REC-1308", amount=1000),
     ),
-    task(
-        "Write off receivable REC-1305 because the customer is gone.",
-        call("write_off_receivable", receivable_id="REC-1305", reason=_SAID),
-    ),
     task("What is the total amount of the open receivables of customer CUS-811?", says=("3583.07",)),
-    task(
-        'Create a ticket for customer CUS-805 with subject "Filter too small" and priority high.',
-        call("create_ticket", customer_id="CUS-805", subject="Filter too small", priority="high"),
-    ),
-    task(
-        "Close ticket TIC-2112: a fitting filter was sent. Notify customer CUS-805 and employee EMP-219 that it"
-        " is closed.",
-        call("close_ticket", ticket_id="TIC-2112", resolution=_SAID),
-        call("notify_customer", customer_id="CUS-805", message=_SAID),
-        call("notify_employee", employee_id="EMP-219", message=_SAID),
-    ),
 )
 
 _RUNNING = (
     task(
-        "Assign incident INC-1506 to EMP-311.", call("assign_incident", incident_id="INC-1506", employee_id="EMP-311")
-    ),
-    task(
-        "Escalate incident INC-1503 to severity P2 and notify EMP-203 about it.",
-        call("escalate_incident", incident_id="INC-1503", severity="P2"),
-        call("notify_employee", employee_id="EMP-203", message=_SAID),
-    ),
-    task(
         'Open an incident titled "Shop is slow" with severity P3 for the service checkout.',
         call("create_incident", title="Shop is slow", severity="P3", service="checkout"),
-    ),
-    task(
-        "Resolve incident INC-1510: the printouts were deleted. Notify EMP-103 that it is resolved.",
-        call("resolve_incident", incident_id="INC-1510", resolution=_SAID),
-        call("notify_employee", employee_id="EMP-103", message=_SAID),
     ),
     task(
         "Record an SLA credit of 5% of the monthly fee for incident INC-1513 under SLA-1410, because the portal"
@@ -251,10 +166,6 @@ ENGLISH = (*_CLAIMS, *_BUYING, *_PEOPLE, *_SELLING, *_RUNNING)
 
 VARIED = (
     task("I would like you to approve EXP-1009.", call("approve_expense", expense_id="EXP-1009")),
-    task(
-        "EXP-1000 is a duplicate of EXP-1001. Reject EXP-1000.",
-        call("reject_expense", expense_id="EXP-1000", reason=_SAID),
-    ),
     task("Approve EXP-1003, not EXP-1006.", call("approve_expense", expense_id="EXP-1003")),
     task(
         "Purchase order PO-7026 should be approved.",
@@ -310,7 +221,6 @@ FOREIGN = (
         "Welche Spesenanträge sind offen? Antworte mit einer JSON-Liste ihrer IDs.",
         listed=tuple(f"EXP-{number}" for number in range(1000, 1011)),
     ),
-    task("Approuve la note de frais EXP-1003.", call("approve_expense", expense_id="EXP-1003")),
     task(
         "Annulez la commande ORD-2007 parce que la cliente a changé d'avis.",
         call("cancel_order", order_id="ORD-2007", reason=_SAID),
