@@ -106,7 +106,7 @@ def test_null_is_as_good_as_left_out_and_what_is_given_counts() -> None:
     assert (time["time_scale"], time["is_paused"]) == (2.0, False)
 
 
-@each_row("state", [{}, {"environment": 3}, {"environment": {"modality_states": []}}, {"scenario": {}}])
+@each_row("state", [{}, {"environment": {"modality_states": []}}, {"scenario": {}}])
 def test_what_has_the_wrong_shape_is_left_to_its_reader(state: JsonObject) -> None:
     assert fill_usual_values(state, SCENARIO) == state
 

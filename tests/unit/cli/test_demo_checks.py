@@ -60,7 +60,6 @@ def _told(answer: str = "Done.", **metadata: Json) -> ObservedTask:
     (replace(GOOD, views=(_view("completed"),)), "not input-required"),
     (replace(GOOD, waiting=(APPROVED,)), "while the task waited"),
     (replace(GOOD, after=PENDING), "counted 0 writes"),
-    (replace(GOOD, after=BooksSnapshot(APPROVED.cells, ("approve_expense",) * 2)), "counted 2 writes"),
     (
         replace(GOOD, after=BooksSnapshot({**APPROVED.cells, ("orders", "O", "x"): 1}, APPROVED.writes)),
         "the database changed in",
@@ -71,7 +70,6 @@ def _told(answer: str = "Done.", **metadata: Json) -> ObservedTask:
     (_told(" "), "no answer"),
     (replace(GOOD, task=replace(TASK, process_type="payroll")), "not as payroll"),
     (replace(GOOD, task=replace(TASK, escalated=True)), "was not escalated"),
-    (_told(escalated=True), "was escalated"),
     (
         replace(GOOD, task=replace(TASK, tells=(("now_called", "state"),)), events=(_event(now_called="other"),)),
         "says now_called=state",

@@ -22,10 +22,8 @@ def test_every_table_can_be_described_and_queried_by_what_is_described(books: Co
 @each_row(
     ("table", "column", "value", "count"),
     ("invoices", "amount", "10481.37", 1),
-    ("invoices", "amount", "3480", 2),
     ("invoices", "status", "flagged", 1),
     ("subscriptions", "seats", "140", 1),
-    ("subscriptions", "seats", "140.0", 1),
     ("invoices", "status", "' OR 1=1 --", 0),
     ("screenings", "politically_exposed", "true", 1),
 )

@@ -57,7 +57,7 @@ def test_points_are_read_as_they_are_kept() -> None:
     assert estimates.parse_trend("") == ()
 
 
-@each_row("spoiled", ["1:9000", "1:9000:5:6", "one:9000:5"])
+@each_row("spoiled", ["1:9000", "one:9000:5"])
 def test_a_trend_that_is_none_is_refused(spoiled: str) -> None:
     with pytest.raises(ValueError, match=r"values to unpack|invalid literal"):
         estimates.parse_trend(spoiled)

@@ -33,11 +33,9 @@ def _credential(**given: Json) -> JsonObject:
     ({"time_zon": "UTC"}, ["time_zon"]),
     ({"time_zone": "Europe/Pari"}, ["time_zone"]),
     ({"id": "globex"}, ["id"]),
-    ({"connections": [{"id": "a", "url": "ftp://x"}]}, ["connections.0.url"]),
     ({"connections": [{"id": "a", "url": "http://u:p@x/"}]}, ["connections.0.url"]),
     ({"connections": [{"id": "a", "url": "http://x", "owner": "globex"}]}, ["connections.0.owner"]),
     ({"connections": [ERP, ERP]}, ["connections.1.id"]),
-    ({"connections": [{**ERP, "credential": {"type": "bearer"}}]}, ["connections.0.credential.from"]),
     (
         {"connections": [{**ERP, "credential": {"type": "bearer", "from": "sk-live-123"}}]},
         ["connections.0.credential.from"],

@@ -68,9 +68,7 @@ def test_the_version_is_the_releases_and_skills_are_the_processes_that_are_switc
 @each_row(
     ("settings", "says"),
     ({"a2a_processes": "payroll,astrology"}, "no process 'astrology'"),
-    ({"a2a_provider": "Acme"}, "A2A_PROVIDER_URL"),
     ({"a2a_provider_url": "https://acme.example.com"}, "A2A_PROVIDER"),
-    ({"a2a_documentation_url": "acme"}, "documentation_url"),
     ({"a2a_card": "2.0"}, "a2a_card"),
 )
 def test_a_wrong_value_stops_the_start_by_name(settings: dict[str, object], says: str) -> None:

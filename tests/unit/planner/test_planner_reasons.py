@@ -31,13 +31,8 @@ def _read(text: str) -> list[tuple[str, str, str]]:
         "Reject KIT-7 with the reason 'no money' unless more than 20,000 is available.",
         [("Reject KIT-7", "no money", "more than 20,000 is available")],
     ),
-    (
-        "Approve KIT-8 and reject KIT-7 because it is torn.",
-        [("Approve KIT-8", "", ""), ("reject KIT-7", "it is torn", "")],
-    ),
     ("Because the hill is closed, cancel KIT-7.", [("cancel KIT-7", "the hill is closed", "")]),
     ("Reject KIT-7; the reason is 'not this year'.", [("Reject KIT-7", "not this year", "")]),
-    ("Reject KIT-7 (reason: “not this year”).", [("Reject KIT-7", "not this year", "")]),
     (
         "Approve KIT-7 if it is under 50, and approve KIT-8.",
         [("Approve KIT-7", "", "it is under 50"), ("approve KIT-8", "", "it is under 50")],

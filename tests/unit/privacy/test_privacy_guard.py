@@ -67,11 +67,6 @@ def test_neither_a_name_nor_a_record_lets_a_dump_or_a_disclosure_pass(text: str)
 
 
 @pytest.mark.promise("privacy.refuses")
-def test_both_tables_are_long_enough_to_mean_something() -> None:
-    assert min(len(set(ASKING)), len(set(ORDINARY))) >= 60
-
-
-@pytest.mark.promise("privacy.refuses")
 @given(st.sampled_from(HANDING_OVER), st.sampled_from(OWNERS), things, st.booleans())
 def test_whoever_asks_for_whatever_of_anybody_is_refused(verb: str, owner: str, thing: str, loud: bool) -> None:
     text = f"{verb} {owner} {thing}, please"

@@ -32,13 +32,11 @@ def called(found: list[ReadCall]) -> list[tuple[str, JsonObject]]:
 @each_row(
     ("content", "is_error", "kind"),
     ({"data": [], "total": None}, False, None),
-    ([], False, None),
     (None, False, None),
     ({"found": False, "error": "no such claim"}, False, None),
     ({"id": "J-1", "error": "service unavailable"}, False, None),
     ("Unknown tool: get_claim", True, ReadFailure.TOOL_GONE),
     ("There is no tool get_claim.", True, ReadFailure.TOOL_GONE),
-    ("Tool 'get_claim' not found", True, ReadFailure.TOOL_GONE),
     ({"error": "tool get_claim has been removed"}, False, ReadFailure.TOOL_GONE),
     ("Method not found", True, ReadFailure.TOOL_GONE),
     ("claim C-1 not found", True, ReadFailure.NOT_FOUND),
@@ -85,14 +83,11 @@ def test_a_failure_is_told_by_what_the_server_says_and_an_empty_answer_is_none(
     ({"id": ["C-1"]}, "id is not of type 'string'", {"id": "C-1"}),
     ({"id": ["7"]}, "id must be an int", {"id": 7}),
     ({"a": "1", "b": "2"}, [{"loc": ["b"], "msg": "Input should be a valid integer"}], {"a": "1", "b": 2}),
-    ({"id": "7", "number": "5"}, "id must be a number", {"id": 7, "number": "5"}),
     ({"n": "007"}, "n must be an integer", None),
     ({"n": "C-1"}, "n must be a number", None),
     ({"n": True}, "n must be a string", None),
     ({"n": None}, "n must be a string", None),
     ({"ids": ["a", "b"]}, "ids must be a string", None),
-    ({"n": 42}, "n must be an integer", None),
-    ({"a": "1", "b": "2"}, "must be an integer", None),
     ({"n": "42"}, "n must be positive", None),
 )
 def test_a_value_is_sent_in_the_type_that_the_server_names_if_it_stays_the_same(
@@ -160,13 +155,10 @@ def test_what_asks_another_question_stands_not_in(other: Tool) -> None:
 @each_row(
     ("arguments", "fields"),
     ({"order_ids": []}, "order_id"),
-    ({"order_ids": ["O"] * 21}, "order_id"),
-    ({"order_ids": [{"id": 1}]}, "order_id"),
     ({"order_ids": ["O-1"], "fields": ["a"]}, "order_id"),
     ({"order_ids": ["O-1"]}, "sku"),
     ({"order_ids": ["O-1"]}, "order_id secret"),
     ({"order_ids": ["O-1"], "region": "eu"}, "order_id"),
-    ({"order_ids": "O-1"}, "order_id"),
 )
 def test_a_read_that_does_not_plainly_come_to_single_ones_is_not_taken_apart(
     arguments: JsonObject, fields: str

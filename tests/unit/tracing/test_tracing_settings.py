@@ -52,7 +52,6 @@ def test_without_a_collector_there_is_one_span_and_the_application_is_itself() -
     ("given", "endpoint"),
     ({}, ""),
     ({"otel_exporter_otlp_endpoint": _AT}, f"{_AT}/v1/traces"),
-    ({"otel_exporter_otlp_endpoint": f"{_AT}/"}, f"{_AT}/v1/traces"),
     ({"otel_exporter_otlp_endpoint": _AT, "otel_exporter_otlp_traces_endpoint": "http://t/x"}, "http://t/x"),
     ({"otel_exporter_otlp_endpoint": _AT, "otel_sdk_disabled": True}, ""),
     ({"otel_exporter_otlp_endpoint": _AT, "otel_traces_exporter": "none"}, ""),
