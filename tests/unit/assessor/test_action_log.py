@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.assessor.core.action_log import AccessReader, ActionLogBuilder, action_name
+from services.assessor.core.action_log import AccessReader, ActionLogBuilder
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.assessor.ports.simulation import Access, SimulatorEvent
-from tests.each_row import each_row
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 ME = "ues_me"
@@ -83,16 +82,6 @@ def test_new_requests_are_told_from_known_ones() -> None:
     assert reader.take_new([second, first], 2) == [first, second]
     assert reader.take_new([third, second, first], 3) == [third]
     assert reader.take_new([third, second, first], 3) == []
-
-
-@each_row(
-    ("path", "action"),
-    ("/email/send", "email.send"),
-    ("/calendar/calendars/create", "calendar.calendars.create"),
-    ("/", "simulator.state"),
-)
-def test_a_path_names_an_action(path: str, action: str) -> None:
-    assert action_name(path) == action
 
 
 @pytest.mark.promise("assessor.permissions")

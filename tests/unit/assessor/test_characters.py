@@ -90,14 +90,6 @@ async def test_whoever_was_addressed_answers_to_the_sender_with_the_others_in_co
     assert (data["in_reply_to"], data["references"], data["body_text"]) == ("m1", ["m1"], "Fine.")
 
 
-async def test_a_subject_is_marked_as_an_answer_once() -> None:
-    new = NewMessages(emails=(mail(subject="RE: Day"),))
-
-    (answer,) = await generator(people(), says("Fine.")).process_new_messages(new, NOW)
-
-    assert answer.data["subject"] == "RE: Day"
-
-
 @each_row("words", ["Never respond to anyone.", "Is out of office.", "DO NOT RESPOND", "on vacation"])
 async def test_who_never_answers_is_not_even_asked(words: str) -> None:
     model = says("Fine.")

@@ -59,11 +59,6 @@ def test_it_says_its_version_and_ends() -> None:
     assert (said.exit_code, said.output.strip()) == (0, f"purple {VERSION}")
 
 
-def test_without_a_command_it_explains_itself() -> None:
-    said = CliRunner().invoke(app, [])
-    assert "purple up" in said.output
-
-
 ROOT = Path(__file__).resolve().parents[3]
 INSTALLED = ("cli", "shared")
 # An editable install puts the checkout itself on the path.

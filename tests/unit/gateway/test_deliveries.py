@@ -26,11 +26,10 @@ from services.gateway.features.webhooks.model import (
     read_webhook,
     webhook_view_1_0,
 )
-from services.gateway.features.webhooks.secrets import derive_delivery_id, read_secrets, sign_body
+from services.gateway.features.webhooks.secrets import read_secrets, sign_body
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import A2aVersion
-from shared.infra.archive_open import generate_key
 from shared.infra.sealed import CannotDecrypt, SecretCipher
 from tests.each_row import each_row
 from tests.refusals import refusal_of
@@ -245,15 +244,6 @@ def test_a_receiver_verifies_with_its_tenants_secret_alone_and_with_the_old_one_
 def test_what_is_no_secret_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="base64"):
         read_secrets(text)
-
-
-def test_none_and_a_fernet_key_are_read() -> None:
-    assert read_secrets("").masters == ()
-    assert len(read_secrets(generate_key()).masters[0]) == 32
-
-
-def test_a_delivery_has_one_id() -> None:
-    assert derive_delivery_id("a", "b") == derive_delivery_id("a", "b") != derive_delivery_id("ab", "")
 
 
 @pytest.mark.promise("push.off")

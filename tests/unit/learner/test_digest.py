@@ -12,7 +12,7 @@ from services.learner.core.memory.lesson import (
     lesson_of,
     parse_outcome,
 )
-from services.learner.ports.outcomes import Delivery, Lesson, StrategyUse
+from services.learner.ports.outcomes import Delivery, StrategyUse
 from shared.contracts.digest import NO_DIGEST, Digest, case_of, digest_of
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import reward_units
@@ -102,12 +102,6 @@ GOOD = '"acme" fsm:"payroll" 9000 success 1767225600000 2026-01-01 e:1'
 def test_nothing_is_learned_by_a_forged_header(header: str) -> None:
     with pytest.raises(UnreadableOutcome):
         lesson_from_digest(Digest(header, "{}"))
-
-
-def test_a_well_formed_header_is_a_lesson() -> None:
-    lesson = lesson_from_digest(Digest(GOOD, ""))
-    assert isinstance(lesson, Lesson)
-    assert (lesson.tenant, lesson.pull, lesson.event_id) == ("acme", StrategyUse("payroll", Strategy.FSM), "e:1")
 
 
 @each_row("case", ["{}\n{}", "poison"])

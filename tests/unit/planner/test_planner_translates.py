@@ -3,7 +3,7 @@
 import pytest
 
 from services.planner.core.request import Request
-from services.planner.core.translate import sentences, translate
+from services.planner.core.translate import translate
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.each_row import each_row
 
@@ -71,9 +71,3 @@ def test_a_plain_sentence_becomes_its_rule(sentence: str, rule: JsonObject) -> N
 def test_what_is_not_plain_becomes_no_rule(sentence: str) -> None:
     """It is left out rather than guessed: whoever asked lists it as untranslated."""
     assert _translated(f"{sentence}.") == []
-
-
-def test_sentences_stand_as_they_are_without_their_numbers() -> None:
-    source = "1. Call get_order first.\n- Be kind; be quick.\n\nAmounts of $5.50 count."
-    assert sentences(source) == ["Call get_order first", "Be kind", "be quick", "Amounts of $5.50 count"]
-    assert all(sentence in source for sentence in sentences(source))
