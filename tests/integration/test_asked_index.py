@@ -18,17 +18,7 @@ from shared.infra.installation import InstallationReading
 from shared.infra.metrics import Metrics, MetricsPage, metrics_app
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
-from tests.integration.state_stage import (
-    Begun,
-    accepted,
-    an_approval,
-    an_end,
-    begin,
-    begin_next,
-    begun_turn,
-    sessions_of,
-    signalled,
-)
+from tests.integration import state_stage
 
 _PARTITION = partition_of("acme", "s1")
 _ASKED = keys.waiting_approvals_key(_PARTITION, "acme")
@@ -36,25 +26,27 @@ _ASKED = keys.waiting_approvals_key(_PARTITION, "acme")
 
 def _approval(task_id: str, name: str = "a1") -> Approval:
     now = datetime.now(UTC)
-    return an_approval(task_id, approval_id=name, asked_at=now, deadline=now + timedelta(hours=1))
+    return state_stage.an_approval(task_id, approval_id=name, asked_at=now, deadline=now + timedelta(hours=1))
 
 
-def _asks(begun: Begun, approval: Approval, *notices: Notice) -> TurnEnd:
-    end = an_end(begun.work, TaskState.INPUT_REQUIRED)
+def _asks(begun: state_stage.Begun, approval: Approval, *notices: Notice) -> TurnEnd:
+    end = state_stage.an_end(begun.work, TaskState.INPUT_REQUIRED)
     timer = Timer(approval.deadline, approval.timer_subject)
     return end._replace(approval=approval, timer=timer, notices=notices)
 
 
-async def _asked(redis: Redis, store: TaskStore, *notices: Notice) -> tuple[Begun, Approval]:
-    begun = await begun_turn(redis, store)
+async def _asked(redis: Redis, store: TaskStore, *notices: Notice) -> tuple[state_stage.Begun, Approval]:
+    begun = await state_stage.begun_turn(redis, store)
     approval = _approval(begun.work.turn.task_id)
     await begun.store.finish(_asks(begun, approval, *notices))
     return begun, approval
 
 
-async def _next(redis: Redis, store: TaskStore, begun: Begun, kind: TurnKind = TurnKind.DECISION) -> Begun:
-    await signalled(store, begun.work.record, kind)
-    return await begin_next(sessions_of(redis, "one"), begun.lease)
+async def _next(
+    redis: Redis, store: TaskStore, begun: state_stage.Begun, kind: TurnKind = TurnKind.DECISION
+) -> state_stage.Begun:
+    await state_stage.signalled(store, begun.work.record, kind)
+    return await state_stage.begin_next(state_stage.sessions_of(redis, "one"), begun.lease)
 
 
 async def _waiting(redis: Redis) -> list[str]:
@@ -69,7 +61,7 @@ async def test_it_waits_until_it_is_decided_and_is_still_found_then(redis: Redis
     assert await redis.ttl(name) == -1
     decided = approval.model_copy(update={"status": ApprovalStatus.APPROVED})
     later = await _next(redis, task_store, begun)
-    await later.store.finish(an_end(later.work)._replace(approval=decided))
+    await later.store.finish(state_stage.an_end(later.work)._replace(approval=decided))
     found = await Approvals(redis).find("acme", "a1")
     assert (await _waiting(redis), await redis.exists(_ASKED), found and found.approval.status) == (
         [],
@@ -94,7 +86,7 @@ async def test_a_task_that_ends_without_a_decision_leaves_nothing_waiting(redis:
     """Given up, canceled, or buried: whatever ends it."""
     begun, _ = await _asked(redis, task_store)
     later = await _next(redis, task_store, begun, TurnKind.CANCEL)
-    await later.store.finish(an_end(later.work, TaskState.CANCELED))
+    await later.store.finish(state_stage.an_end(later.work, TaskState.CANCELED))
     assert (await _waiting(redis), await redis.exists(_ASKED)) == ([], 0)
 
 
@@ -131,7 +123,7 @@ async def test_what_is_owed_is_taken_by_one_and_by_another_if_it_dies(redis: Red
 @pytest.mark.promise("approvals.notices_once")
 async def test_an_end_that_is_stored_twice_is_told_once(redis: Redis, task_store: TaskStore) -> None:
     """What is to be told is stored with what happened, or not at all."""
-    begun = await begun_turn(redis, task_store)
+    begun = await state_stage.begun_turn(redis, task_store)
     end = _asks(begun, _approval(begun.work.turn.task_id), Notice(NoticeEvent.WAITING, "a1"))
     await begun.store.finish(end)
     await begun.store.finish(end)  # repeated after a lost reply
@@ -148,10 +140,10 @@ async def _told(redis: Redis) -> dict[str, float]:
 
 @pytest.mark.promise("metrics.queue")
 async def test_a_session_waits_until_an_executor_has_taken_it(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store, "s1")
-    await accepted(task_store, "s2")
+    await state_stage.accepted(task_store, "s1")
+    await state_stage.accepted(task_store, "s2")
     before = await _told(redis)
-    await begin(sessions_of(redis, "one"), "s1")
+    await state_stage.begin(state_stage.sessions_of(redis, "one"), "s1")
     after = await _told(redis)
 
     assert (before["purple_sessions_waiting"], before["purple_sessions_held"]) == (2, 0)
@@ -163,7 +155,7 @@ async def test_a_session_waits_until_an_executor_has_taken_it(redis: Redis, task
 async def test_the_oldest_turn_waits_since_its_acceptance_however_often_it_was_woken(
     redis: Redis, task_store: TaskStore
 ) -> None:
-    record = await accepted(task_store)
+    record = await state_stage.accepted(task_store)
     session, partition = keys.session_keys("acme", "s1"), keys.partition_keys_of("acme", "s1")
     turn = (await redis.lrange(session.inbox, 0, 0))[0]  # type: ignore[misc]  # redis-py
     an_hour_ago = int((datetime.now(UTC) - timedelta(hours=1)).timestamp() * 1_000_000)
@@ -178,7 +170,7 @@ async def test_the_oldest_turn_waits_since_its_acceptance_however_often_it_was_w
 
 @pytest.mark.promise("metrics.queue")
 async def test_who_waits_for_a_later_moment_is_told_apart(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
+    await state_stage.accepted(task_store)
     partition = keys.partition_keys_of("acme", "s1")
     member = keys.pack_member(keys.SessionMember("acme", "s1"))
     await redis.zadd(partition.waiting, {member: datetime.now(UTC).timestamp() * 1000 + 60_000})
@@ -191,15 +183,15 @@ async def test_who_waits_for_a_later_moment_is_told_apart(redis: Redis, task_sto
 
 @pytest.mark.promise("metrics.queue")
 async def test_an_approval_waits_from_its_asking_to_its_answer(redis: Redis, task_store: TaskStore) -> None:
-    begun = await begun_turn(redis, task_store)
+    begun = await state_stage.begun_turn(redis, task_store)
     asked = _approval(begun.work.record.task_id)
-    end = an_end(begun.work, TaskState.INPUT_REQUIRED)
+    end = state_stage.an_end(begun.work, TaskState.INPUT_REQUIRED)
     timer = Timer(datetime.now(UTC) - timedelta(minutes=1), asked.timer_subject)
     await begun.store.finish(end._replace(approval=asked, timer=timer))
     waits = await _told(redis)
     later = await _next(redis, task_store, begun)
     decided = asked.model_copy(update={"status": ApprovalStatus.APPROVED})
-    await later.store.finish(an_end(later.work)._replace(approval=decided))
+    await later.store.finish(state_stage.an_end(later.work)._replace(approval=decided))
     over = await _told(redis)
 
     assert (waits["purple_approvals_waiting"], over["purple_approvals_waiting"]) == (1, 0)
@@ -210,15 +202,15 @@ async def test_an_approval_waits_from_its_asking_to_its_answer(redis: Redis, tas
 
 @pytest.mark.promise("metrics.queue")
 async def test_a_task_in_doubt_is_told_until_it_waits_for_something_else(redis: Redis, task_store: TaskStore) -> None:
-    begun = await begun_turn(redis, task_store)
+    begun = await state_stage.begun_turn(redis, task_store)
     doubt = Timer(datetime.now(UTC) + timedelta(hours=1), "doubt:w1#1")
-    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=doubt))
+    await begun.store.finish(state_stage.an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=doubt))
     first = await _told(redis)
     too_late = await _next(redis, task_store, begun)
-    await too_late.store.finish(an_end(too_late.work, TaskState.INPUT_REQUIRED))
+    await too_late.store.finish(state_stage.an_end(too_late.work, TaskState.INPUT_REQUIRED))
     still = await _told(redis)
     spoken = await _next(redis, task_store, begun, TurnKind.RESOLUTION)
-    await spoken.store.finish(an_end(spoken.work))
+    await spoken.store.finish(state_stage.an_end(spoken.work))
     after = await _told(redis)
 
     assert [told["purple_tasks_in_doubt"] for told in (first, still, after)] == [1, 1, 0]

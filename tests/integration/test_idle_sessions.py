@@ -28,18 +28,7 @@ from shared.ports.store import StoreUnavailable
 from tests.doubles.memory_turns import Died
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.each_row import each_row
-from tests.integration.state_stage import (
-    NOTE,
-    Begun,
-    accepted,
-    an_end,
-    an_entry,
-    begin,
-    begin_next,
-    sessions_of,
-    signalled,
-    stored_record,
-)
+from tests.integration import state_stage
 
 ALL = range(PARTITIONS)
 SESSION = keys.session_keys("acme", "s1").session
@@ -82,12 +71,12 @@ class House(NamedTuple):
     def sessions(self, owner: str = "two") -> RedisSessions:
         return RedisSessions(self.redis, owner, 5.0, self.archive)
 
-    async def spoken(self, state: TaskState = TaskState.COMPLETED, session: str = "s1") -> Begun:
+    async def spoken(self, state: TaskState = TaskState.COMPLETED, session: str = "s1") -> state_stage.Begun:
         """A session with one turn, which left a memory and this state of its task."""
         sessions = self.sessions("one")
-        await accepted(self.store, session)
-        begun = await begin(sessions, session)
-        end = an_end(begun.work, state)
+        await state_stage.accepted(self.store, session)
+        begun = await state_stage.begin(sessions, session)
+        end = state_stage.an_end(begun.work, state)
         metadata = {"process_type": "expense_approval", "strategy": "fsm", "states": ["DECOMPOSE", "COMPLETE"]}
         record = end.record.model_copy(update={"metadata": metadata})
         await begun.store.finish(end._replace(record=record, session=MEMORY))
@@ -103,8 +92,8 @@ class House(NamedTuple):
 
     async def remembered(self, session: str = "s1") -> SessionState:
         """What the session remembers when it is spoken to again."""
-        await accepted(self.store, session, "and now?")
-        return await (await begin(self.sessions(), session)).store.read_session()
+        await state_stage.accepted(self.store, session, "and now?")
+        return await (await state_stage.begin(self.sessions(), session)).store.read_session()
 
     async def read(self) -> tuple[SessionName, PackedSession]:
         """The idle session, taken and read; it has not left yet."""
@@ -122,12 +111,12 @@ class House(NamedTuple):
 
     async def ended(self) -> TaskRecord:
         """A task that used everything a task can use, and ended."""
-        record = await accepted(self.store)
-        begun = await begin(sessions_of(self.redis, "one"))
-        await begun.store.append([JournalEntry("k", "note", '{"said":"Müller"}')], [NOTE])
-        await begun.store.open_write(an_entry(), 1.0)
-        await begun.store.settle_write(an_entry(WriteStatus.VERIFIED), WriteStatus.SENDING)
-        await begun.store.finish(an_end(begun.work))
+        record = await state_stage.accepted(self.store)
+        begun = await state_stage.begin(state_stage.sessions_of(self.redis, "one"))
+        await begun.store.append([JournalEntry("k", "note", '{"said":"Müller"}')], [state_stage.NOTE])
+        await begun.store.open_write(state_stage.an_entry(), 1.0)
+        await begun.store.settle_write(state_stage.an_entry(WriteStatus.VERIFIED), WriteStatus.SENDING)
+        await begun.store.finish(state_stage.an_end(begun.work))
         return record
 
     async def archived(self) -> int:
@@ -162,10 +151,10 @@ async def test_an_idle_session_leaves_redis_and_comes_back(house: House) -> None
     """Turns, summary, corrections and counted calls; and the next turn's end has them in Redis again."""
     await house.spoken()
     assert (await house.evicted(), await house.in_redis()) == (1, None)
-    await accepted(house.store, "s1", "and now?")
-    begun = await begin(house.sessions())
+    await state_stage.accepted(house.store, "s1", "and now?")
+    begun = await state_stage.begin(house.sessions())
     assert await begun.store.read_session() == MEMORY
-    await begun.store.finish(an_end(begun.work)._replace(session=MEMORY))
+    await begun.store.finish(state_stage.an_end(begun.work)._replace(session=MEMORY))
     assert await house.in_redis() is not None
     assert not await cast("Awaitable[bool]", house.redis.hexists(SESSION, "evicted"))
 
@@ -199,11 +188,11 @@ async def test_what_comes_before_the_eviction_keeps_the_session(house: House, co
     """A turn, a signal to an open task, or an executor that works on it; also between reading and leaving."""
     await house.spoken()
     taken, found = await house.read()
-    record = await accepted(house.store, "s1", "wait")
+    record = await state_stage.accepted(house.store, "s1", "wait")
     if comes == "signal":
-        await signalled(house.store, record, TurnKind.CANCEL)
+        await state_stage.signalled(house.store, record, TurnKind.CANCEL)
     if comes == "owner":
-        await begin(house.sessions())
+        await state_stage.begin(house.sessions())
     assert not await RedisIdleSessions(house.redis).evict(taken, found.mark)
     assert await house.in_redis() == found.mark
 
@@ -214,9 +203,9 @@ async def test_what_was_said_since_it_was_read_is_not_lost(house: House) -> None
     await house.spoken()
     taken, found = await house.read()
     sessions = house.sessions()
-    await accepted(house.store, "s1", "more")
-    begun = await begin(sessions)
-    await begun.store.finish(an_end(begun.work)._replace(session=MEMORY._replace(summary="newer")))
+    await state_stage.accepted(house.store, "s1", "more")
+    begun = await state_stage.begin(sessions)
+    await begun.store.finish(state_stage.an_end(begun.work)._replace(session=MEMORY._replace(summary="newer")))
     assert await sessions.begin_next_turn(begun.lease) is None
     assert not await RedisIdleSessions(house.redis).evict(taken, found.mark)
     assert "newer" in str(await house.in_redis())
@@ -256,12 +245,12 @@ async def test_a_turn_that_is_given_up_leaves_what_the_archive_holds(house: Hous
     await house.spoken()
     await house.evicted()
     archive.broken = True
-    record = await accepted(house.store, "s1", "and now?")
+    record = await state_stage.accepted(house.store, "s1", "and now?")
     sessions = house.sessions()
-    begun = await begin(sessions)
+    begun = await state_stage.begin(sessions)
     await begun.store.finish(await give_up(begun.work, begun.store, 5))
     assert await sessions.begin_next_turn(begun.lease) is None
-    assert (await stored_record(house.store, record)).state is TaskState.FAILED
+    assert (await state_stage.stored_record(house.store, record)).state is TaskState.FAILED
     archive.broken = False
     assert await house.remembered() == MEMORY
 
@@ -284,9 +273,9 @@ async def test_what_another_principal_left_is_given_to_nobody(house: House, arch
     await house.evicted()
     assert await archive.get("other", "s1") is None
     owner = await house.owner(a_record().requester.id)
-    await accepted(house.store, "s1", "hello")
+    await state_stage.accepted(house.store, "s1", "hello")
     await house.owner(owner + "-2")
-    assert await (await begin(house.sessions())).store.read_session() == SessionState()
+    assert await (await state_stage.begin(house.sessions())).store.read_session() == SessionState()
 
 
 @pytest.mark.promise("session.evicted")
@@ -367,14 +356,14 @@ async def test_a_name_that_leads_to_a_newer_task_stays(house: House) -> None:
 @pytest.mark.promise("archive.off_the_path")
 async def test_a_turn_that_is_too_late_leaves_nothing_kept(house: House) -> None:
     """Its events come into a stream that may have left already."""
-    record = await accepted(house.store)
+    record = await state_stage.accepted(house.store)
     await house.store.accept(record, a_turn(record), dedupe=None)
-    one = sessions_of(house.redis, "one")
-    begun = await begin(one)
-    await begun.store.finish(an_end(begun.work))
+    one = state_stage.sessions_of(house.redis, "one")
+    begun = await state_stage.begin(one)
+    await begun.store.finish(state_stage.an_end(begun.work))
     await house.archived()
     events = keys.task_keys("acme", "s1", record.task_id).events
     await house.redis.delete(events)
-    late = await begin_next(one, begun.lease)
-    await late.store.finish(an_end(late.work))
+    late = await state_stage.begin_next(one, begun.lease)
+    await late.store.finish(state_stage.an_end(late.work))
     assert 0 < await house.redis.ttl(events) <= keys.DETAIL_SECONDS

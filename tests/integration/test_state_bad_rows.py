@@ -31,19 +31,7 @@ from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.each_row import each_row
-from tests.integration.state_stage import (
-    NOTE,
-    Acts,
-    accepted,
-    an_approval,
-    an_end,
-    an_entry,
-    begin,
-    finish,
-    running,
-    sessions_of,
-    signalled,
-)
+from tests.integration import state_stage
 from tests.key_table import KeyKind, key_table, words_of
 
 
@@ -80,9 +68,9 @@ async def test_a_look_that_fails_unforeseen_is_not_the_last() -> None:
 
 
 async def _ended(redis: Redis, store: TaskStore, session_id: str) -> TaskRecord:
-    record = await accepted(store, session_id)
-    begun = await begin(sessions_of(redis, "one"), session_id)
-    await begun.store.finish(an_end(begun.work))
+    record = await state_stage.accepted(store, session_id)
+    begun = await state_stage.begin(state_stage.sessions_of(redis, "one"), session_id)
+    await begun.store.finish(state_stage.an_end(begun.work))
     return record
 
 
@@ -123,7 +111,7 @@ async def said(redis: Redis, *words: str) -> object:
 @pytest.mark.parametrize("spoilt", ["record", "newer", "turn"])
 async def test_an_unreadable_turn_is_buried_at_last(redis: Redis, task_store: TaskStore, spoilt: str) -> None:
     """It is a dead letter and a failed task, counted once; what waits behind it in its session goes on."""
-    bad = await accepted(task_store)
+    bad = await state_stage.accepted(task_store)
     after = a_record("s1")
     await task_store.accept(after, a_turn(after, text="after it"), dedupe=None)
     names, session = keys.task_keys("acme", "s1", bad.task_id), keys.session_keys("acme", "s1")
@@ -139,8 +127,8 @@ async def test_an_unreadable_turn_is_buried_at_last(redis: Redis, task_store: Ta
         await said(redis, "HSET", names.record, "json", dumps(newer))
     else:
         await said(redis, "HSET", session.turns, turn_id, f'{{"task_id":"{bad.task_id}"}}')
-    worker = Acts(finish)
-    async with running(redis, worker, RunnerLimits(attempts=2)) as runner:
+    worker = state_stage.Acts(state_stage.finish)
+    async with state_stage.running(redis, worker, RunnerLimits(attempts=2)) as runner:
         for _ in range(3):
             assert await runner.offer("acme", "s1")
             await runner.idle.wait()
@@ -185,26 +173,26 @@ async def _wait_for_approval(redis: Redis, store: TaskStore) -> None:
     await store.accept(record, a_turn(record), dedupe="m:1")
     await redis.hset(keys.task_keys("acme", record.session_id, record.task_id).push, "webhook", "off\n{}\nsealed")  # type: ignore[misc]  # redis-py
     await ArqWakes(redis).wake("acme", record.session_id)
-    one = sessions_of(redis, "one")
-    begun = await begin(one, record.session_id)
-    await begun.store.append([JournalEntry("k", "note", "{}")], [NOTE])
-    await begun.store.open_write(an_entry(), 1.0)
-    await begun.store.settle_write(an_entry(WriteStatus.UNSENT), WriteStatus.SENDING)
-    end = an_end(begun.work, TaskState.INPUT_REQUIRED)
+    one = state_stage.sessions_of(redis, "one")
+    begun = await state_stage.begin(one, record.session_id)
+    await begun.store.append([JournalEntry("k", "note", "{}")], [state_stage.NOTE])
+    await begun.store.open_write(state_stage.an_entry(), 1.0)
+    await begun.store.settle_write(state_stage.an_entry(WriteStatus.UNSENT), WriteStatus.SENDING)
+    end = state_stage.an_end(begun.work, TaskState.INPUT_REQUIRED)
     timer = Timer(NOON - timedelta(days=365), "a1")
-    await begun.store.finish(end._replace(timer=timer, approval=an_approval(record.task_id)))
+    await begun.store.finish(end._replace(timer=timer, approval=state_stage.an_approval(record.task_id)))
     assert await one.begin_next_turn(begun.lease) is None
 
 
 async def _end_it(redis: Redis, store: TaskStore) -> None:
     await Reaper(RedisUpkeep(redis), ArqWakes(redis)).repair_once()
-    two = sessions_of(redis, "two")
-    begun = await begin(two, "a:b{c}")
-    await signalled(store, begun.work.record, TurnKind.CANCEL)
-    await begun.store.finish(an_end(begun.work, TaskState.REJECTED))
+    two = state_stage.sessions_of(redis, "two")
+    begun = await state_stage.begin(two, "a:b{c}")
+    await state_stage.signalled(store, begun.work.record, TurnKind.CANCEL)
+    await begun.store.finish(state_stage.an_end(begun.work, TaskState.REJECTED))
     work = await two.begin_next_turn(begun.lease)
     assert work is not None
-    await two.turn_store(begun.lease, work).finish(an_end(work, TaskState.CANCELED))
+    await two.turn_store(begun.lease, work).finish(state_stage.an_end(work, TaskState.CANCELED))
     assert await two.begin_next_turn(begun.lease) is None
     assert await Archiver(RedisEndedTasks(redis), None).archive_once(range(PARTITIONS)) == 1
 

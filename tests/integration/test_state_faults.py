@@ -25,36 +25,21 @@ from shared.infra.stored_outcomes import unpack_outcome
 from shared.infra.task_store import TaskStore
 from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import NOON
-from tests.integration.state_stage import (
-    Acts,
-    Begun,
-    accepted,
-    an_end,
-    an_entry,
-    begin,
-    begin_next,
-    begun_turn,
-    break_down,
-    break_lease,
-    finish,
-    running,
-    sessions_of,
-    stored_record,
-    take_over,
-    wait_for_ever,
-)
+from tests.integration import state_stage
 
 LIMITS = RunnerLimits(lease_seconds=0.6, attempts=2, retry_seconds=0.01, retry_seconds_most=0.02)
 
 
 async def _worked_off(redis: Redis, mended: FaultCounts, worker: TurnRunner | None = None) -> None:
-    async with running(redis, worker or Acts(finish), LIMITS, mended=mended) as runner:
+    async with state_stage.running(
+        redis, worker or state_stage.Acts(state_stage.finish), LIMITS, mended=mended
+    ) as runner:
         assert await runner.offer("acme", "s1")
         await runner.idle.wait()
 
 
 async def _state(store: TaskStore, record: TaskRecord) -> TaskState:
-    found = await stored_record(store, record)
+    found = await state_stage.stored_record(store, record)
     return found.state
 
 
@@ -64,8 +49,8 @@ async def _raw(redis: Redis, *words: str) -> object:
 
 @pytest.mark.promise("state.faults_mended")
 async def test_a_claim_whose_reply_was_lost_is_taken_up_at_once(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
-    unheard = await sessions_of(redis, "one", 60.0).claim("acme", "s1")
+    record = await state_stage.accepted(task_store)
+    unheard = await state_stage.sessions_of(redis, "one", 60.0).claim("acme", "s1")
     mended = FaultCounts()
     await _worked_off(redis, mended)
     assert (unheard is not None, await _state(task_store, record)) == (True, TaskState.COMPLETED)
@@ -74,10 +59,10 @@ async def test_a_claim_whose_reply_was_lost_is_taken_up_at_once(redis: Redis, ta
 
 @pytest.mark.promise("state.faults_mended", "state.dead_owner")
 async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
-    dead = await sessions_of(redis, "two").claim("acme", "s1")
+    record = await state_stage.accepted(task_store)
+    dead = await state_stage.sessions_of(redis, "two").claim("acme", "s1")
     assert dead is not None
-    await break_lease(redis, dead)
+    await state_stage.break_lease(redis, dead)
     mended, wakes = FaultCounts(), HeardWakes()
     await Reaper(RedisUpkeep(redis), wakes, mended).repair_once()
     await _worked_off(redis, mended)
@@ -96,9 +81,9 @@ async def test_the_leases_of_an_executor_known_dead_are_over(redis: Redis, task_
     """It ran on this machine. That of a living one, or of one elsewhere, runs out by itself."""
     dead, living, elsewhere = make_owner_name(await _ended_process()), make_owner_name(os.getppid()), "host:1:12345678"
     for session, owner in (("s1", dead), ("s2", living), ("s3", elsewhere)):
-        await accepted(task_store, session)
+        await state_stage.accepted(task_store, session)
         await RedisUpkeep(redis, owner).end_dead_leases()
-        await begin(sessions_of(redis, owner, 60.0), session)
+        await state_stage.begin(state_stage.sessions_of(redis, owner, 60.0), session)
     wakes = HeardWakes()
     await Reaper(RedisUpkeep(redis, make_owner_name()), wakes).repair_once()
     assert wakes.heard == [("acme", "s1")]
@@ -106,10 +91,10 @@ async def test_the_leases_of_an_executor_known_dead_are_over(redis: Redis, task_
 
 @pytest.mark.promise("state.faults_mended")
 async def test_a_dead_owners_lease_is_kept_while_its_call_may_be_answered(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
+    await state_stage.accepted(task_store)
     dead = make_owner_name(await _ended_process())
-    begun = await begin(sessions_of(redis, dead, 60.0))
-    await begun.store.open_write(an_entry(), 60.0)
+    begun = await state_stage.begin(state_stage.sessions_of(redis, dead, 60.0))
+    await begun.store.open_write(state_stage.an_entry(), 60.0)
     await redis.sadd(executors_key(process_of(dead).machine), dead)  # type: ignore[misc]  # sync or async
     upkeep = RedisUpkeep(redis, make_owner_name())
     assert await upkeep.end_dead_leases() == 0
@@ -118,21 +103,21 @@ async def test_a_dead_owners_lease_is_kept_while_its_call_may_be_answered(redis:
 
 @pytest.mark.promise("state.faults_mended", "state.fenced")
 async def test_running_but_not_owned_is_cancelled_and_counted(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
-    mended, worker = FaultCounts(), Acts(wait_for_ever)
-    async with running(redis, worker, LIMITS, mended=mended) as runner:
+    await state_stage.accepted(task_store)
+    mended, worker = FaultCounts(), state_stage.Acts(state_stage.wait_for_ever)
+    async with state_stage.running(redis, worker, LIMITS, mended=mended) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
-        lease = (await take_over(redis)).lease
+        lease = (await state_stage.take_over(redis)).lease
         await runner.idle.wait()
     assert (mended.counts[Fault.NOT_OWNED], worker.cancelled) == (1, 1)
-    assert (await sessions_of(redis, "two").extend_all([lease])).lost == ()
+    assert (await state_stage.sessions_of(redis, "two").extend_all([lease])).lost == ()
 
 
 @pytest.mark.promise("state.faults_mended")
 async def test_an_ended_task_whose_outcome_was_never_emitted_gets_it_once(redis: Redis, task_store: TaskStore) -> None:
     """A script that is broken off half-way leaves the record ended and the turn in its queue."""
-    record = await accepted(task_store)
+    record = await state_stage.accepted(task_store)
     ended = record.model_copy(update={"state": TaskState.COMPLETED, "metadata": {"quality": 0.75}})
     name = task_keys("acme", "s1", record.task_id).record
     await _raw(redis, "HSET", name, "json", ended.model_dump_json(), "state", "completed", "ended", "1")
@@ -163,16 +148,16 @@ async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_stor
 
 @pytest.mark.promise("state.dead_letters")
 async def test_a_turn_given_up_is_a_dead_letter_with_its_last_error(redis: Redis, task_store: TaskStore) -> None:
-    record = await accepted(task_store)
+    record = await state_stage.accepted(task_store)
     for _ in range(LIMITS.attempts + 1):
-        await _worked_off(redis, FaultCounts(), Acts(break_down))
+        await _worked_off(redis, FaultCounts(), state_stage.Acts(state_stage.break_down))
     (letter,) = await _dead(redis)
     assert (letter.task_id, letter.attempts, letter.request) == (record.task_id, LIMITS.attempts, record.request)
     assert "the bug that kills" in letter.last_error
 
 
 async def test_a_turn_is_buried_once_though_its_end_is_tried_again(redis: Redis, task_store: TaskStore) -> None:
-    begun = await begun_turn(redis, task_store)
+    begun = await state_stage.begun_turn(redis, task_store)
     letter = DeadTurn(
         tenant="acme",
         session_id="s1",
@@ -187,7 +172,7 @@ async def test_a_turn_is_buried_once_though_its_end_is_tried_again(redis: Redis,
         died_at=NOON,
     )
     for _ in range(2):
-        await begun.store.finish(an_end(begun.work)._replace(letter=letter))
+        await begun.store.finish(state_stage.an_end(begun.work)._replace(letter=letter))
     assert await _dead(redis) == [letter]
 
 
@@ -201,15 +186,15 @@ async def test_what_the_learner_has_not_applied_is_told(redis: Redis, task_store
 
 async def test_a_wake_that_comes_while_its_session_ends_is_not_lost(redis: Redis, task_store: TaskStore) -> None:
     """The session runs here, so its wake claims nothing; but it is looked at once more when it ends."""
-    record = await accepted(task_store)
+    record = await state_stage.accepted(task_store)
     go = asyncio.Event()
 
     async def until_told(work: TurnWork, store: TurnStore) -> None:
         await go.wait()
-        await store.finish(an_end(work))
+        await store.finish(state_stage.an_end(work))
 
-    worker = Acts(until_told)
-    async with running(redis, worker, LIMITS) as runner:
+    worker = state_stage.Acts(until_told)
+    async with state_stage.running(redis, worker, LIMITS) as runner:
         await runner.offer("acme", "s1")
         await worker.begun.wait()
         assert not await runner.offer("acme", "s1")
@@ -254,11 +239,11 @@ async def _again(redis: Redis, session_id: str) -> None:
     await redis.delete(partition_keys_of("acme", session_id).reaper)
 
 
-async def _waits_until(redis: Redis, store: TaskStore, due: Timer) -> Begun:
-    await accepted(store)
-    one = sessions_of(redis, "one")
-    begun = await begin(one)
-    await begun.store.finish(an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
+async def _waits_until(redis: Redis, store: TaskStore, due: Timer) -> state_stage.Begun:
+    await state_stage.accepted(store)
+    one = state_stage.sessions_of(redis, "one")
+    begun = await state_stage.begin(one)
+    await begun.store.finish(state_stage.an_end(begun.work, TaskState.INPUT_REQUIRED)._replace(timer=due))
     assert await one.begin_next_turn(begun.lease) is None
     return begun
 
@@ -267,7 +252,7 @@ async def _waits_until(redis: Redis, store: TaskStore, due: Timer) -> Begun:
 async def test_a_session_not_woken_in_time_is_woken_and_counted(redis: Redis, task_store: TaskStore) -> None:
     mended, wakes = FaultCounts(), HeardWakes()
     reaper = Reaper(RedisUpkeep(redis), wakes, mended)
-    await accepted(task_store)
+    await state_stage.accepted(task_store)
     await reaper.repair_once()
     assert wakes.heard == []
     await _overdue(redis, "s1")
@@ -278,7 +263,7 @@ async def test_a_session_not_woken_in_time_is_woken_and_counted(redis: Redis, ta
 async def test_a_session_that_nobody_takes_is_not_woken_at_every_look(
     redis: Redis, task_store: TaskStore, reaper: Reaper, wakes: HeardWakes
 ) -> None:
-    await accepted(task_store)
+    await state_stage.accepted(task_store)
     await _overdue(redis, "s1")
     for _ in range(3):
         await reaper.repair_once()
@@ -294,11 +279,11 @@ async def test_a_due_timer_becomes_one_turn_whoever_looks(redis: Redis, task_sto
     reapers = [Reaper(SameLook(redis, found), wakes) for _ in range(5)]
     await asyncio.gather(*(reaper.repair_once() for reaper in reapers))
     assert wakes.heard == [("acme", "s1")]
-    two = sessions_of(redis, "two")
-    fired = await begin(two)
+    two = state_stage.sessions_of(redis, "two")
+    fired = await state_stage.begin(two)
     assert (fired.work.turn.kind, fired.work.turn.task_id) == (TurnKind.DEADLINE, begun.work.turn.task_id)
     assert fired.work.turn.data == {"subject": "a1"}
-    await fired.store.finish(an_end(fired.work))
+    await fired.store.finish(state_stage.an_end(fired.work))
     assert await two.begin_next_turn(fired.lease) is None
 
 
@@ -313,9 +298,9 @@ async def test_an_ended_tasks_timer_is_no_more(
 ) -> None:
     begun = await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
     await task_store.signal("acme", "s1", begun.work.turn.model_copy(update={"turn_id": "t2", "kind": TurnKind.CANCEL}))
-    two = sessions_of(redis, "two")
-    cancel = await begin(two)
-    await cancel.store.finish(an_end(cancel.work, TaskState.CANCELED))
+    two = state_stage.sessions_of(redis, "two")
+    cancel = await state_stage.begin(two)
+    await cancel.store.finish(state_stage.an_end(cancel.work, TaskState.CANCELED))
     assert await two.begin_next_turn(cancel.lease) is None
     await reaper.repair_once()
     assert wakes.heard == []
@@ -323,14 +308,14 @@ async def test_an_ended_tasks_timer_is_no_more(
 
 
 async def test_two_reapers_do_not_look_after_one_partition_at_once(redis: Redis, task_store: TaskStore) -> None:
-    await accepted(task_store)
+    await state_stage.accepted(task_store)
     await _overdue(redis, "s1")
     looks = await asyncio.gather(*(RedisUpkeep(redis).find_overdue() for _ in range(4)))
     assert sorted(len(look.unwoken) for look in looks) == [0, 0, 0, 1]
 
 
 async def test_what_nobody_needs_costs_no_write(redis: Redis, task_store: TaskStore, reaper: Reaper) -> None:
-    await accepted(task_store)
+    await state_stage.accepted(task_store)
     before = (await redis.info("persistence"))["aof_current_size"]
     await reaper.repair_once()
     assert (await redis.info("persistence"))["aof_current_size"] == before
@@ -341,8 +326,8 @@ async def test_a_later_turn_of_the_session_comes_after_the_deadline(redis: Redis
     turn = begun.work.turn.model_copy(update={"turn_id": "later"})
     await task_store.accept(begun.work.record, turn, dedupe=None)
     await Reaper(RedisUpkeep(redis), HeardWakes()).repair_once()
-    two = sessions_of(redis, "two")
-    first = await begin(two)
-    await first.store.finish(an_end(first.work, TaskState.INPUT_REQUIRED))
-    second = await begin_next(two, first.lease)
+    two = state_stage.sessions_of(redis, "two")
+    first = await state_stage.begin(two)
+    await first.store.finish(state_stage.an_end(first.work, TaskState.INPUT_REQUIRED))
+    second = await state_stage.begin_next(two, first.lease)
     assert [first.work.turn.kind, second.work.turn.kind] == [TurnKind.DEADLINE, TurnKind.MESSAGE]
