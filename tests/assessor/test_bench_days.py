@@ -2,9 +2,7 @@
 
 import pytest
 
-from shared.domain.exact_json import Json
-from tests.each_row import each_row
-from tools.bench.days.command import find_missed_calls, find_missed_points, measure_days
+from tools.bench.days.command import find_missed_points, measure_days
 
 pytestmark = pytest.mark.promise("bench.days")
 
@@ -26,18 +24,3 @@ def test_points_that_miss_their_target_are_said_by_day() -> None:
         "day_1: does_nothing earns 20%, target at most 10%",
         "day_1: the planner earns 30%, target at least 40%",
     ]
-
-
-@each_row(
-    ("quiet", "busy", "missed"),
-    (4, 6, []),
-    (5, 7, ["most quiet turn: 5 calls of the model, target 4", "most busy turn: 7 calls of the model, target 6"]),
-)
-def test_turns_that_ask_the_model_too_often_are_said(quiet: int, busy: int, missed: list[Json]) -> None:
-    assert find_missed_calls({"turns": 3, "most_quiet": quiet, "most_busy": busy}) == missed
-
-
-@pytest.mark.promise("assess.generated_days")
-def test_a_turn_of_too_many_tokens_is_a_missed_target() -> None:
-    assert find_missed_calls({"most_tokens": 5_999}) == []
-    assert find_missed_calls({"most_tokens": 6_000}) == ["a turn took 6,000 fresh tokens, target under 6,000"]

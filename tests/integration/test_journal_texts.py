@@ -21,14 +21,7 @@ from shared.infra.journal_rows import digest_name_of
 from shared.infra.lineage import lineage_of
 from shared.infra.task_store import TaskStore
 from tests.integration.state_stage import Begun, accepted, an_end, begin, begun_turn, sessions_of, signalled
-from tools.bench.executor.sessions import (
-    BOUNDS,
-    MORE_BYTES_AT_MOST,
-    BytesLeft,
-    SessionFigures,
-    SessionTurns,
-    measure_sessions,
-)
+from tools.bench.executor.sessions import BOUNDS, MORE_BYTES_AT_MOST, measure_sessions
 
 LISTING = '{"tools":"' + "x" * 5000 + '"}'
 POLICIES = "[" + ",".join(f'{{"rule":"r{number}"}}' for number in range(100)) + "]"
@@ -178,14 +171,3 @@ async def test_a_finished_session_keeps_to_its_bounds_and_a_long_one_reads_no_mo
     assert all(left.bytes <= BOUNDS[left.hours] for left in figures.left[:-1])
     assert sizes[-1] <= figures.kinds["outcomes"] + figures.kinds["server"] + 1  # each is rounded down
     assert figures.last.bytes_read <= figures.first.bytes_read + MORE_BYTES_AT_MOST
-
-
-@pytest.mark.promise("footprint.finished_session")
-def test_each_missed_target_is_named() -> None:
-    left = tuple(BytesLeft(hours, bound + (hours == 1)) for hours, bound in BOUNDS.items())
-    slow = SessionFigures(10, left, {}, 500, SessionTurns(10, 1000), SessionTurns(16, 1001 + MORE_BYTES_AT_MOST))
-    assert [sentence.split(",")[0] for sentence in slow.missed] == [
-        "a finished session takes 8193 bytes after 1 hours",
-        "turn 500 takes 16 ms",
-        f"turn 500 takes {1001 + MORE_BYTES_AT_MOST} bytes read",
-    ]

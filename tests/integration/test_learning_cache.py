@@ -38,9 +38,8 @@ from tests.http_client import open_http
 from tests.integration.bucket_stage import BUCKET, BucketServer, bucket_server
 from tests.integration.learner_stage import PATIENCE, an_outcome, case_log, learner_process, leave, until_settled
 from tests.unit.learner.training import a_row, lines_of
-from tools.bench.executor.recall import RecallFigures, RecallReading, measure_recall
-from tools.bench.learner.command import LearnerFigures as Speed
-from tools.bench.learner.rates import LearnerRates, RateRound, measure_rates
+from tools.bench.executor.recall import measure_recall
+from tools.bench.learner.rates import measure_rates
 from tools.bench.learning.story import LAST, TASKS, LearningFigures
 
 BANDIT: JsonValue = {"payroll": {"fsm": {"n": 3, "q": 0.5, "units": 15_000}}}
@@ -192,10 +191,6 @@ async def test_what_learners_wrote_themselves_is_not_kept_beside(redis: Redis, r
     assert _names(tmp_path) == {file.value for file in LearningFile}
 
 
-def test_an_empty_setting_is_no_folder() -> None:
-    assert LearnerSettings.model_validate({"redis_url": "redis://x", "rl_cache_dir": ""}).rl_cache_dir is None
-
-
 def test_a_folder_that_cannot_be_used_stops_the_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     settings = LearnerSettings.model_validate({"redis_url": "redis://x", "rl_cache_dir": tmp_path / "file" / "below"})
@@ -209,27 +204,12 @@ async def test_learner_and_bare_reader_go_through_the_same_events() -> None:
     assert min(found) > 0
 
 
-def test_a_learner_that_is_much_slower_than_a_bare_reader_misses_its_target() -> None:
-    slow, quick = RateRound(10_000, 30_000, 60_000), RateRound(20_000, 30_000, 60_000)
-    assert Speed(LearnerRates((slow, slow, quick)), (), 0).missed == [
-        "0.333 of a bare reader's rate, target at least 0.5"
-    ]
-    assert Speed(LearnerRates((slow, quick, quick)), (), 0).missed == []
-
-
 @pytest.mark.promise("prime.reads_bounded")
 async def test_reading_takes_one_round_trip_and_the_same_bytes_at_one_tenant_and_at_many() -> None:
     found = await measure_recall(tenants=50, reads=5)
     assert [each.round_trips for each in found] == [1, 1]
     assert found.among_many.bytes == found.alone.bytes > 0
     assert found.among_many.keys > found.alone.keys
-
-
-def test_reads_that_grow_with_the_tenants_miss_their_target() -> None:
-    alone = RecallReading(1, 5, 1, 400_000, 5.0, 9.0)
-    assert RecallFigures(alone, alone._replace(tenants=10_000)).missed == []
-    grown = RecallFigures(alone, alone._replace(tenants=10_000, round_trips=2, bytes=500_000, p50_ms=11.0))
-    assert len(grown.missed) == 3
 
 
 @each_row(

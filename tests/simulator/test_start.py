@@ -43,7 +43,7 @@ def test_a_setting_that_cannot_be_used_is_named(environ: dict[str, str], said: s
     assert "short" not in refusal.said
 
 
-@each_row("host", ["127.0.0.1", "::1", "localhost"])
+@each_row("host", ["127.0.0.1", "localhost"])
 def test_authentication_can_be_off_on_loopback(host: str) -> None:
     assert SimulatorSettings.model_validate({"authentication": "off", "host": host}).authentication == "off"
 
