@@ -31,6 +31,7 @@ def test_a_list_in_a_fence_comes_out_of_it_to_the_byte(items: list[object], word
 @each_row(
     ("text", "listed"),
     ("- INV-1\n- INV-2", '["INV-1", "INV-2"]'),
+    ("1. INV-1\n\n2) INV-2\n", '["INV-1", "INV-2"]'),
     ("Refund total: 40.00\n- INV-1\n- INV-2", None),
     ("Decision: rejected, escalated, closed", None),
     ("a, b, c", None),

@@ -528,7 +528,7 @@ def test_a_figure_in_an_argument_that_may_be_an_amount_is_the_one_of_the_part(
 @each_row(
     ("argument", "value", "is_traced"),
     [("amount_cents", 3500, True), ("amount_cents", 35, False), ("amount_eur", 35, True),
-    ("amt_ct", 3500, True), ("amt_ct", 35, False), ("refund_ct", 35, False)],
+     ("amt_ct", 3500, True), ("amt_ct", 35, False), ("refund_ct", 35, False)],
 )  # fmt: skip
 def test_an_amount_in_cents_is_not_the_same_number_of_euros(argument: str, value: int, is_traced: bool) -> None:
     facts = (_read("r1", "get_account", {"account_id": "A-1", "due_eur": Decimal("35.0")}),)
@@ -656,11 +656,11 @@ _PEOPLE = (_read("r1", "find_people", _TENANTS),)
     ("Move 12 euros from the rent account to the repair account.", _MOVE,
      {"from_account": "RENT", "to_account": "FIX", "amount_cents": 1200}, _ACCOUNTS, ""),
     ("Raise the rent of L-1 by 20 euros.", _LEASE, {"lease_id": "L-1", "changes": {"rent_cents": 2000}}, _LEASES,
-    "by 20 euros, and the record has 50000"),
+     "by 20 euros, and the record has 50000"),
     ("Raise the rent of L-1 by a fifth.", _LEASE, {"lease_id": "L-1", "changes": {"rent_cents": 60000}}, _LEASES,
-    ""),
+     ""),
     ("Raise the rent of L-1 by 3 percent.", _RENT, {"lease_id": "L-1", "monthly_rent": 485}, _RENTED,
-    "by 3 percent, and the record has 500"),
+     "by 3 percent, and the record has 500"),
     ("Raise the rent of L-1 by 3 percent.", _RENT, {"lease_id": "L-1", "monthly_rent": 515}, _RENTED, ""),
     ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-1"}, _PEOPLE, "no word"),
     ("Write to Ann Lee at Quay 17.", _tool("note_visit", "person_id"), {"person_id": "T-2"}, _PEOPLE, ""),

@@ -49,8 +49,10 @@ def test_an_argument_may_come_from_the_answer_of_an_earlier_write_of_the_reply(
     ("place", "source"),
     ("items[0]", "1"),
     ("items[9].id", "1.id"),
+    ("items[99999999999].id", "1.id"),
     (".".join("a" * 5_000), "1.id"),
     ("memo", "2.id"),
+    ("memo", "\u00b2.id"),
     ("memo", "9" * 5_000 + ".id"),
 )
 def test_a_place_or_a_source_that_is_none_goes_back_and_costs_nothing(place: str, source: str) -> None:

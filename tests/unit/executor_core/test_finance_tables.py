@@ -170,6 +170,7 @@ THIRD = (from_task("1"), from_task("3"))
     ("stated", "operands"),
     ("333.33", (from_fact("price"), *THIRD)),
     ("333", (from_fact("price"), *THIRD, from_fact("yen"))),
+    ("333.333", (from_fact("dinar"), from_fact("price"), *THIRD)),
     ("333", (from_fact("price"), *THIRD, from_task("JPY"))),
 )
 def test_a_split_is_in_the_minor_unit_of_its_currency(stated: str, operands: tuple[Operand, ...]) -> None:
@@ -192,7 +193,7 @@ def test_a_currency_that_nobody_named_is_no_operand() -> None:
 
 
 @pytest.mark.promise("money.currency")
-@each_row(("code", "digits"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4)])
+@each_row(("code", "digits"), [("USD", 2), ("JPY", 0), ("KWD", 3), ("CLF", 4), ("", 2)])
 def test_minor_units_follow_iso_4217(code: str, digits: int) -> None:
     assert currency_places(code) == digits
     assert is_currency(code) == bool(code)

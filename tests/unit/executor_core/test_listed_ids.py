@@ -42,7 +42,7 @@ _EACH = (_tickets("T-1", 71), _tickets("T-2", 72), _tickets("T-3", 73))
     ((71, 72), [*_EACH, _tickets("T-1"), _tickets("T-2")], ("T-3",)),  # read again, once these were void
     ((74,), [*_EACH, _tickets("T-9", 74)], ()),  # of none that the part lists
     ((71, 72), [fact([{"ticket_id": 71, "trip_no": "T-1"}, {"ticket_id": 72, "trip_no": "T-2"}], tool="list_tickets")],
-    ()),  # of all tickets none is of the third
+     ()),  # of all tickets none is of the third
     ((71, 72), [fact({"id": trip, "tickets": [{"ticket_id": number}]}, trip, "get_trip", asked={"id": trip})
                 for trip, number in _TRIPS], ("T-3",)),
 )  # fmt: skip

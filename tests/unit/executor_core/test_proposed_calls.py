@@ -86,6 +86,7 @@ async def test_a_tool_that_does_not_exist_is_in_no_plan_and_a_read_is_made_as_on
     (TWO[2:], {"part": 3}, "this task only asks"),
     (TWO, {}, "say in _call.part which part"),
     (TWO, {"part": 3}, "say in _call.part which part"),
+    (TWO, {"part": True}, "say in _call.part which part"),
 )
 def test_a_call_that_carries_out_no_part_that_is_to_be_done_is_not_proposed(
     parts: Sequence[PartOfTask], said: JsonObject, why: str
@@ -171,6 +172,7 @@ def test_words_of_an_earlier_message_may_be_quoted() -> None:
     ({"parts": [{"quote": "cancel order O-7", "kind": "maybe"}]}, "parts.0.kind"),
     ({"parts": [{"kind": "do"}]}, "parts.0.quote"),
     ({**said(), "answer_form": "a song"}, "answer_form"),
+    ({**said(*[("cancel order O-7", "do")] * 41)}, "parts"),
 )
 def test_an_understanding_of_another_shape_is_refused_with_its_place(wrong: JsonObject, where: str) -> None:
     with pytest.raises(CannotUnderstand, match=rf"^{where}: "):

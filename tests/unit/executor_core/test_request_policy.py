@@ -37,7 +37,7 @@ def test_any_other_text_is_advice(text: str) -> None:
 @each_row(
     "document",
     "{", "{}x", "[" * 100_000, '{"context": {}}', {"rules": "all"},
-     {"rules": [{"id": "r1"}]},
+    {"rules": [{"id": "r1"}]},
     {"rules": [{**RULE, "condition": 5}]}, '{"rules": [NaN]}',
 )  # fmt: skip
 def test_rules_that_cannot_be_read_end_the_run(document: str | dict[str, JsonValue]) -> None:

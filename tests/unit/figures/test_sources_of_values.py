@@ -71,6 +71,7 @@ def test_a_value_is_supported_in_another_writing(text: str, name: str, value: Js
     ("mail bob@example.com", "to", "bob"),
     ("mail bob@example.com.evil.org", "to", "bob@example.com"),
     ("mail bob@a-b.example", "to", "bob@a.b.example"),
+    ("mail bob@exämple.com", "to", "bob@example.com"),
     ("pay 500 EUR", "amount", "500 USD"),
     ("deduct 50", "amount", -50),
     ("one of them", "amount", 1),

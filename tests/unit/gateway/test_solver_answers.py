@@ -23,7 +23,9 @@ from tests.each_row import each_row
 @each_row(
     ("text", "answers"),
     ('["Paris", "Berlin"]', ("Berlin", "Paris")),
+    ("1. Paris\n2) Berlin", ("Berlin", "Paris")),
     ("Here they are:\n- Paris\n* berlin", ("berlin", "Paris")),
+    ("Paris; Berlin", ("Berlin", "Paris")),
     ("The refund is $5,000", ("The refund is $5,000",)),
     ('As said in [1], "Paris"', ('"Paris"', "As said in [1]")),
     ('[1, 2.50, true, null, {"b": 1}]', ("1", "2.50", "null", "true", '{"b":1}')),
