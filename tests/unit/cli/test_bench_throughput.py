@@ -18,6 +18,7 @@ from tools.bench.overhead.command import OURS, missed_targets as missed_of_overh
 from tools.bench.overhead.load import OverheadFigures, measure_overhead
 from tools.bench.overhead.spending import Costs, OfRedis, Spent, idle_costs, task_costs
 from tools.bench.scale.command import measure_scale
+from tools.bench.scale.growth import Growth
 from tools.bench.throughput.command import missed_targets
 from tools.bench.throughput.load import CellFigures, LoadCell, ThroughputPlan, measure
 
@@ -213,6 +214,12 @@ def test_a_target_that_is_missed_is_named_and_others_costs_do_not_count() -> Non
     missed = missed_of_overhead(OverheadFigures(1, 1, _costs(0), {"read": dear, "write": elsewhere}, {}))
 
     assert [sentence.split(":")[0] for sentence in missed] == ["read"]
+
+
+@pytest.mark.promise("bench.scale")
+def test_a_fifth_more_is_flat_and_more_is_not() -> None:
+    assert Growth("rules", "a verdict", 1, 2, 1.0, 1.2).is_flat
+    assert not Growth("rules", "a verdict", 1, 2, 1.0, 1.3).is_flat
 
 
 @pytest.mark.promise("bench.scale")

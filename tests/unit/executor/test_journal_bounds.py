@@ -2,7 +2,6 @@
 
 import pytest
 
-from services.executor.core.session.context import Limits
 from services.executor.core.session.journal import KINDS_WITHOUT_STEP, JournalLimits
 from services.executor.ports.turns import SessionState
 from shared.domain.words import TaskState, WriteStatus
@@ -73,7 +72,3 @@ async def test_a_task_of_many_messages_keeps_the_newest_of_them() -> None:
         await stage.run(message(f"and now? {number}", f"turn-m{number}"))
     history = stage.turns.record.history
     assert (len(history), history[-2].text) == (100, "and now? 119")
-
-
-def test_a_task_of_the_usual_kind_is_far_from_the_bounds() -> None:
-    assert Limits().journal == JournalLimits(steps=1_000, size=8_000_000)

@@ -7,7 +7,7 @@ from services.learner.__main__ import main
 from services.learner.core.learner import partitions_of_learner
 from services.learner.ports.outcomes import Roster
 from shared.domain.partition import PARTITIONS
-from tests.refusals import Refusal, refusal_of, refusal_of_process
+from tests.refusals import Refusal, refusal_of
 
 NOWHERE = {"REDIS_URL": "unix:///nowhere.sock"}
 
@@ -30,12 +30,6 @@ def _refuses_with(ended: Refusal, sentence: str) -> None:
 )
 def test_it_names_what_it_lacks_and_exits_with_2(environment: dict[str, str], sentence: str) -> None:
     _refuses_with(refusal_of(main, environment), sentence)
-
-
-@pytest.mark.long
-@pytest.mark.promise("learner.refuses_to_start")
-def test_its_process_does_the_same_where_no_redis_is() -> None:
-    _refuses_with(refusal_of_process("services.learner", NOWHERE), "REDIS_URL cannot be used")
 
 
 NOWHERE_of_memory_settings = {"REDIS_URL": "unix:///nowhere.sock", "LEARN_KNOWLEDGE": "on"}

@@ -8,6 +8,7 @@ from shared.infra.lua import store_unavailable
 from shared.infra.redis import QueueRedisUrl, RedisUrl
 from shared.infra.redis_address import RedisAddress, hide_password, read_address
 from tests.each_row import each_row
+from tools.bench.executor.queue import QueueFigures
 
 SENTINEL = "redis+sentinel://bob:p%40ss@h1:26379,h2/orders/2?sentinel_password=s3&confirm_replicas=1"
 
@@ -45,6 +46,16 @@ def test_the_queue_cannot_be_on_a_cluster() -> None:
         TypeAdapter(QueueRedisUrl).validate_python("redis+cluster://h1")
     with pytest.raises(ValidationError, match="QUEUE_REDIS_URL is not set, and REDIS_URL names a cluster"):
         RunSettings(redis_url="redis+cluster://h1", queue_redis_url="")
+
+
+GOOD = QueueFigures(2.0, 9.0, 0.4, 2.5, 9.0, 1000, 2.6, 1700.0, 0.7)
+
+
+def test_each_missed_target_is_named_and_good_figures_miss_nothing() -> None:
+    assert GOOD.missed == GOOD._replace(idle_cpu_percent=None).missed == []  # some systems show no processor time
+    missed = GOOD._replace(idle_p50_ms=5.0, busy_p50_ms=7.5, idle_cpu_percent=3.1).missed
+    assert ["p50 5.0 ms" in missed[0], "p50 7.5 ms" in missed[1], "CPU 3.1 %" in missed[2]] == [True] * 3
+    assert "1000 sessions kept alive: CPU 16.2 %" in GOOD._replace(busy_cpu_percent=16.2).missed[0]
 
 
 @each_row(
