@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
-from services.gateway.a2a.profile import SKILLS, GatewayProfile, Skill
+from services.gateway.a2a.profile import SKILLS, GatewayProfile
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.domain.version import VERSION
@@ -57,7 +57,17 @@ def agent_card(profile: GatewayProfile) -> new.AgentCard:
         security_requirements=[new.SecurityRequirement(schemes={name: new.StringList()}) for name in schemes],
         default_input_modes=["text/plain", "application/json", *(_FILE_TYPES if profile.accepts_files else ())],
         default_output_modes=list(OUTPUT_MODES),
-        skills=[_build_skill(skill) for skill in SKILLS if not profile.processes or skill.id in profile.processes],
+        skills=[
+            new.AgentSkill(
+                id=skill.id,
+                name=skill.name,
+                description=skill.description,
+                tags=skill.tags.split(),
+                examples=[skill.example],
+            )
+            for skill in SKILLS
+            if not profile.processes or skill.id in profile.processes
+        ],
     )
     return profile.keys.sign(card) if profile.keys else card
 
@@ -97,11 +107,6 @@ def card_routes(card: new.AgentCard, last_modified: datetime, profile: GatewayPr
     for path in CARD_PATHS:
         router.add_api_route(path, get_card, methods=["GET"], response_class=Response)
     return router
-
-
-def _build_skill(skill: Skill) -> new.AgentSkill:
-    tags, examples = skill.tags.split(), [skill.example]
-    return new.AgentSkill(id=skill.id, name=skill.name, description=skill.description, tags=tags, examples=examples)
 
 
 def _list_interfaces(url: str) -> Iterator[new.AgentInterface]:

@@ -134,8 +134,10 @@ class McpEndpoint:
             if isinstance(call, SendTask):
                 await count_message(request)
             result = await self._dispatch(call, self._identity.caller_of(caller_of_request(request), {}))
-        except ValidationError as error:
-            return _error_result(_describe_validation_error(error))
+        except ValidationError as error:  # the path and the error of each field, without its value
+            faults = error.errors(include_input=False, include_url=False)
+            places = ((".".join(map(str, fault["loc"])) or "arguments", fault["msg"]) for fault in faults)
+            return _error_result("; ".join(f"{path}: {problem}" for path, problem in places))
         except (GatewayRefusal, StoreUnavailable) as fault:
             return _error_result(str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
@@ -213,12 +215,6 @@ def _parse_call(params: types.CallToolRequestParams) -> ToolCall:
     if params.name not in calls_by_name:
         raise GatewayRefusal(f"there is no tool {params.name[:100]!r}; there are {', '.join(calls_by_name)}")
     return calls_by_name[params.name].model_validate(params.arguments or {})
-
-
-def _describe_validation_error(error: ValidationError) -> str:
-    """The path and error of each invalid field, without its value."""
-    faults = error.errors(include_input=False, include_url=False)
-    return "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults)
 
 
 def _error_result(reason: str) -> types.CallToolResult:

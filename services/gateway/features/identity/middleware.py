@@ -26,12 +26,6 @@ MESSAGE_METHODS = frozenset(
 )
 
 
-def limit_use_of(method: str, path: str) -> LimitUse:
-    """What a request counts as, by method and path; a JSON-RPC message is counted later, when its body is parsed."""
-    is_message = method == "POST" and _MESSAGE_PATH.fullmatch(path)
-    return LimitUse.REQUEST_AND_MESSAGE if is_message else LimitUse.REQUEST
-
-
 def check_rate_limits(rate_limits: errors.RateLimitStatus) -> errors.RateLimitStatus:
     """Raises ``TooManyRequests`` if a limit is used up; otherwise returns ``rate_limits``."""
     for measure in rate_limits.measures:
@@ -104,8 +98,11 @@ class CallerMiddleware:
         source = client_address(str(peer[0]) if peer else "", forwarded, self._trusted)
         if wait := self._throttle.seconds_to_wait(source, credential):
             raise errors.TooManyRequests("too many were turned away who came from this address", wait)
+        # a message over JSON-RPC is counted later, when its body is parsed
+        is_message = scope["method"] == "POST" and _MESSAGE_PATH.fullmatch(scope["path"])
         try:
-            admitted = await self._identity.admit(headers, limit_use_of(str(scope["method"]), str(scope["path"])))
+            use = LimitUse.REQUEST_AND_MESSAGE if is_message else LimitUse.REQUEST
+            admitted = await self._identity.admit(headers, use)
         except errors.Unauthenticated:
             has_credential = any(name in headers for name in _CREDENTIAL_HEADERS)
             if has_credential and self._throttle.count_failure(source, credential):

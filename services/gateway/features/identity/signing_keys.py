@@ -81,7 +81,8 @@ class SigningKeys:
         if key is None:
             await self._renew_if_missing(kid, algorithm)
             key = self._find_known(kid, algorithm)
-            self._check_available(is_missing=key is None)
+            if not self._are_fresh() or (key is None and self._problem):
+                raise IssuerUnavailable("tokens cannot be verified for now: the issuer's keys cannot be had")
         return key
 
     async def keep_renewed(self) -> None:
@@ -113,10 +114,6 @@ class SigningKeys:
 
     def _are_fresh(self) -> bool:
         return self._renewed_at is not None and self._clock() - self._renewed_at < self._times.max_age
-
-    def _check_available(self, *, is_missing: bool) -> None:
-        if not self._are_fresh() or (is_missing and self._problem):
-            raise IssuerUnavailable("tokens cannot be verified for now: the issuer's keys cannot be had")
 
 
 def usable_keys(published: Sequence[JsonObject]) -> tuple[SigningKey, ...]:

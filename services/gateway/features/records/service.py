@@ -89,13 +89,6 @@ class RecordService:
         await self._records.add_version(tenant, version)
         return version
 
-    def _field_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
-        try:
-            record = read_owned_record(document, tenant)
-        except BadRecord as error:
-            return error.problems
-        return tuple(self._refused_addresses(record))
-
     def _refused_addresses(self, record: TenantRecord) -> Iterator[FieldProblem]:
         """Yields a problem for each address that is not permitted; executors check again when they connect."""
         for place, connection in enumerate(record.connections):
@@ -109,7 +102,10 @@ class RecordService:
 
     async def _field_and_rule_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
         """The errors in the record's fields and rules. Raises ``Unavailable`` if the rules alone cannot be checked."""
-        fields = self._field_problems(document, tenant)
+        try:
+            fields = tuple(self._refused_addresses(read_owned_record(document, tenant)))
+        except BadRecord as error:
+            fields = error.problems
         try:
             return (*fields, *await self._check_policies(readable_policies(document)))
         except Unavailable:

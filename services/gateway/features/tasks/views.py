@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete
-from shared.contracts.task import Artifact, File, TaskRecord
+from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import objects_in
 from shared.domain.instants import format_duration, parse_duration
 from shared.domain.words import TaskState
@@ -139,14 +139,10 @@ def legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue]:
         parts.append(_add_media_type(_text_part(artifact.text), artifact.media_type))
     if artifact.data is not None:
         parts.append(_add_media_type({"type": "data", "data": artifact.data}, "application/json"))
-    if artifact.file is not None:
-        parts.append({"type": "file", "file": _legacy_file(artifact.file)})
+    if (file := artifact.file) is not None:
+        content: dict[str, JsonValue] = {"uri": file.url} if file.url else {"bytes": file.content or ""}
+        parts.append({"type": "file", "file": {"name": file.name, "mimeType": file.media_type, **content}})
     return {"name": artifact.name, "index": index, "parts": parts}
-
-
-def _legacy_file(file: File) -> dict[str, JsonValue]:
-    details: dict[str, JsonValue] = {"name": file.name, "mimeType": file.media_type}
-    return {**details, "uri": file.url} if file.url else {**details, "bytes": file.content or ""}
 
 
 def _add_media_type(part: dict[str, JsonValue], media_type: str | None) -> dict[str, JsonValue]:
