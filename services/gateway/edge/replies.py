@@ -115,12 +115,10 @@ _CODES_BY_KIND: Mapping[type[Exception], ErrorCodes] = {
     VersionMismatch: ErrorCodes(-32009, 400, "FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED"),
     StoreUnavailable: ErrorCodes(INTERNAL_ERROR, 503, "UNAVAILABLE", "UNAVAILABLE"),
 }
-_CODES_BY_CODE: Mapping[int, ErrorCodes] = {
+_CODES_BY_CODE: Mapping[int, ErrorCodes] = {  # of a ``BadCall``
     PARSE_ERROR: ErrorCodes(PARSE_ERROR, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
     INVALID_REQUEST: ErrorCodes(INVALID_REQUEST, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
     INVALID_PARAMS: _CODES_BY_KIND[errors.InvalidField],
-    METHOD_NOT_FOUND: NO_METHOD,
-    INTERNAL_ERROR: _INTERNAL,
 }
 
 
