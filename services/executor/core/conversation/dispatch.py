@@ -68,10 +68,11 @@ class ReplyDispatch:
             self._reader.reserve_reference(use, tool) if tool else self._reader.restore_reference(use)
             for use, tool in self._reads
         ]
-        first_place_by_ref = {ref: place for place, ref in reversed(list(enumerate(refs)))}
-        first_reads = sorted((place, ref) for ref, place in first_place_by_ref.items())
-        results = await run_in_parallel(self._read_or_explain(place, ref, refused_reads) for place, ref in first_reads)
-        result_by_ref = dict(zip((ref for _, ref in first_reads), results, strict=True))
+        first_place_by_ref = {ref: refs.index(ref) for ref in refs}
+        results = await run_in_parallel(
+            self._read_or_explain(place, ref, refused_reads) for ref, place in first_place_by_ref.items()
+        )
+        result_by_ref = dict(zip(first_place_by_ref, results, strict=True))
         for place, (ref, (use, _)) in enumerate(zip(refs, self._reads, strict=True)):
             result = result_by_ref[ref]
             if first_place_by_ref[ref] != place:

@@ -69,7 +69,7 @@ class ReadRules:
                 raise Failed(reason, "policy_service") from error
 
         verdict = Verdict.from_json(await ctx.journal.run_step(f"{key}:rule", "verdict", ask))
-        return next((f"{refusal.rule_id}: {refusal.reason}" for refusal in verdict.refusals), None)
+        return next((refusal.sentence for refusal in verdict.refusals), None)
 
 
 async def fetch_read_rules(ctx: TurnContext) -> ReadRules:
@@ -155,10 +155,10 @@ class TaskReader:
         """Takes the context with the task's process; facts read before now show the field names that it expects."""
         self._ctx = ctx
         for ref, fact in self._facts.items():
-            renamed_content = with_expected_names(ctx, fact) if fact.ok and fact.result_json else None
-            if renamed_content is not None:
-                note = " ".join(filter(None, (fact.note, renamed_content.note)))
-                self._facts[ref] = fact.model_copy(update={"result_json": dumps(renamed_content.content), "note": note})
+            content, added_note = with_expected_names(ctx, fact) if fact.ok and fact.result_json else (None, "")
+            if added_note:
+                note = " ".join(filter(None, (fact.note, added_note)))
+                self._facts[ref] = fact.model_copy(update={"result_json": dumps(content), "note": note})
 
     def has_current_result(self, use: ToolUse, tool: Tool) -> bool:
         """Whether the same read was made since the last writes, so that its fact is the answer."""

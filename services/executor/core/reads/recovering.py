@@ -4,8 +4,7 @@ A name that the server no longer knows is corrected; a tool that is gone is repl
 once more in the right one. A read that is not permitted or finds nothing is reported, and nothing replaces it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.reads.server_call import send_call, with_expected_names
@@ -150,7 +149,7 @@ class ServerRead:
         if rename_arguments(self.arguments, {requested_name: ""}) == self.arguments:
             return None
         columns = await self._known_columns(unknown)
-        column = schema_drift.match_column(requested, old, columns.names, columns.described)
+        column = schema_drift.match_column(requested, old, columns)
         if column is None:
             return None
         used_names = {*schema_drift.names_in_arguments(rename_arguments(self.arguments, self.names))} - {old}
@@ -159,24 +158,24 @@ class ServerRead:
         renamed_arguments = rename_arguments(self.arguments, {**self.names, requested_name: column.name})
         return None if problems_with(renamed_arguments, self.tool) else (requested_name, column)
 
-    async def _known_columns(self, unknown: UnknownName) -> "_KnownColumns":
-        """The columns that the server has, from the error itself, from a describing tool or from the tool's own schema;
-        for an unknown parameter, the parameters that it may be.
+    async def _known_columns(self, unknown: UnknownName) -> Mapping[str, str]:
+        """The columns that the server has, each with its description, from the error itself, from a describing tool or
+        from the tool's own schema; for an unknown parameter, the parameters that it may be.
         """
         tool, error = self.tool, self.answer.content
         if unknown.is_parameter:
             unused = tool.parameters.keys() - self.arguments.keys()
             free: JsonObject = {name: schema for name, schema in tool.parameters.items() if name in unused}
-            names = unknown.missing_parameters or tuple(free)
-            return _KnownColumns(names, schema_drift.descriptions_in({"properties": free}))
-        if column_names := schema_drift.columns_in(error):
-            return _KnownColumns(column_names, schema_drift.descriptions_in(error))
+            described = schema_drift.columns_in({"properties": free})
+            return {name: described.get(name, "") for name in unknown.missing_parameters or free}
+        if columns := schema_drift.columns_in(error):
+            return columns
         schema_reads = find_schema_reads(self._ctx.toolbox.tools.values(), tool, self.arguments, error)
         for number, inquiry in enumerate(schema_reads, 1):
             answer = (await send_call(self._ctx, f"{self._key}:columns{number}", *inquiry, {})).answer
-            if column_names := () if answer.is_error else schema_drift.columns_in(answer.content):
-                return _KnownColumns(column_names, schema_drift.descriptions_in(answer.content))
-        return _KnownColumns(schema_drift.columns_declared(tool.parameters))
+            if columns := {} if answer.is_error else schema_drift.columns_in(answer.content):
+                return columns
+        return schema_drift.columns_declared(tool.parameters)
 
     async def recover(self) -> None:
         """Replaces a failed answer by that of a repeated call or another tool, depending on the kind of failure.
@@ -208,10 +207,11 @@ class ServerRead:
         if has_failed(repeated_read.answer):
             return
         self._adopt_answer_of(repeated_read)
-        changed: list[str] = []
-        for name, value in converted_arguments.items():
-            if value != arguments[name] or type(value) is not type(arguments[name]):
-                changed.append(name)
+        changed = [
+            name
+            for name, value in converted_arguments.items()
+            if value != arguments[name] or type(value) is not type(arguments[name])
+        ]
         note = f"{', '.join(sorted(changed))}: sent in the type that {self.tool.name} takes."
         self._record_recovery(self.tool, note)
 
@@ -267,10 +267,10 @@ class ServerRead:
         """The call that a model proposes in place of a tool that is gone; None without a usable answer."""
         ctx, missing_tool, arguments = self._ctx, self.tool, self.arguments
         tools_by_name = {tool.name: tool for tool in offered[:_MOST_TOOLS_OFFERED]}
-        tool_descriptions: list[Json] = []
-        for tool in tools_by_name.values():
-            description: JsonObject = {"name": tool.name, "description": tool.description}
-            tool_descriptions.append({**description, "input_schema": tool.input_schema})
+        tool_descriptions: list[Json] = [
+            {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+            for tool in tools_by_name.values()
+        ]
         missing_call: JsonObject = {"tool": missing_tool.name, "arguments": arguments}
         question = ModelQuestion(
             step=f"{self._key}:advice",
@@ -281,7 +281,18 @@ class ServerRead:
         )
 
         def check_advice(advice: StandInAdvice) -> ReadCall | None:
-            return _check_stand_in_advice(advice, missing_tool, arguments, tools_by_name.get(advice.tool or ""))
+            if advice.tool is None:
+                return None
+            tool = tools_by_name.get(advice.tool)
+            try:
+                stand_in = check_stand_in(missing_tool, arguments, tool, loads_object(advice.arguments_json))
+            except ValueError as error:
+                raise UnusableAnswer(f"arguments_json is no JSON object: {error}") from error
+            if stand_in is None:
+                raise UnusableAnswer(
+                    "it names no tool of <read_tools>, or arguments that do not fit or are not those of <missing>"
+                )
+            return stand_in
 
         try:
             return (await ask_checked(ctx, question, StandInAdvice, check_advice))[0]
@@ -317,11 +328,11 @@ class ServerRead:
         if not self.is_source:
             return
         call = {"connection_id": self.tool.connection_id, "tool": self.tool.name, "arguments_json": "{}"}
-        renamed_content = with_expected_names(self._ctx, Fact(ref="", **call, result_json=dumps(content)))
-        if renamed_content is not None:
-            self._ctx.journal.add_event("note", tool=self.tool.name, renamed_fields=renamed_content.note)
-            self._notes.append(renamed_content.note)
-            self.answer = self.answer._replace(content=renamed_content.content)
+        content, note = with_expected_names(self._ctx, Fact(ref="", **call, result_json=dumps(content)))
+        if note:
+            self._ctx.journal.add_event("note", tool=self.tool.name, renamed_fields=note)
+            self._notes.append(note)
+            self.answer = self.answer._replace(content=content)
 
     def _adopt_answer_of(self, other: "ServerRead") -> None:
         self.tool, self.arguments, self.names, self.answer = other.tool, other.arguments, other.names, other.answer
@@ -338,23 +349,6 @@ class StandInAdvice(Contract):
     why: str
 
 
-def _check_stand_in_advice(
-    advice: StandInAdvice, missing_tool: Tool, arguments: JsonObject, tool: Tool | None
-) -> ReadCall | None:
-    """The advised call; None if a model advises none. Raises ``UnusableAnswer`` if it does not fit."""
-    if advice.tool is None:
-        return None
-    try:
-        stand_in = check_stand_in(missing_tool, arguments, tool, loads_object(advice.arguments_json))
-    except ValueError as error:
-        raise UnusableAnswer(f"arguments_json is no JSON object: {error}") from error
-    if stand_in is None:
-        raise UnusableAnswer(
-            "it names no tool of <read_tools>, or arguments that do not fit or are not those of <missing>"
-        )
-    return stand_in
-
-
 def _describe_failure(tool: Tool, answer: ToolAnswer) -> str:
     return f"{tool.name}: {dumps(answer.content)[:_LONGEST_FAILURE_TEXT]}"
 
@@ -364,37 +358,26 @@ _SCHEMA_WORDS = frozenset("describe schema schemas column columns field fields i
 _MOST_READS_OF_COLUMNS = 4
 
 
-class _KnownColumns(NamedTuple):
-    """The column names that a server has, and ``described``: ``{name: its description}``."""
-
-    names: tuple[str, ...] = ()
-    described: Mapping[str, str] = schema_drift.NO_DESCRIPTIONS
-
-
 def find_schema_reads(tools: Iterable[Tool], failed_tool: Tool, arguments: JsonObject, error: Json) -> list[ReadCall]:
     """At most four reads that may show the columns which a failed call should have used, the likeliest first."""
-    tables = list(dict.fromkeys(_guess_tables(failed_tool, arguments, error)))
-    own_server, own_name = failed_tool.connection_id, failed_tool.name
-    tools_beside = [tool for tool in tools if tool.connection_id == own_server and tool.name != own_name]
-    tools_beside.sort(key=lambda tool: (_CLEAREST_SCHEMA_WORDS.isdisjoint(words_of(tool.name)), tool.name))
-    schema_reads: list[ReadCall] = []
-    for tool in tools_beside:
-        if tool.tool_class is ToolClass.READ and not _SCHEMA_WORDS.isdisjoint(words_of(tool.name)):
-            for table_arguments in _arguments_by_table(tool, tables):
-                if problems_with(table_arguments, tool) is None:
-                    schema_reads.append(ReadCall(tool, table_arguments))
-    return schema_reads[:_MOST_READS_OF_COLUMNS]
+    tables = _guess_tables(failed_tool, arguments, error)
+    describing_tools = [
+        tool
+        for tool in tools
+        if (tool.connection_id, tool.tool_class) == (failed_tool.connection_id, ToolClass.READ)
+        and tool.name != failed_tool.name
+        and not _SCHEMA_WORDS.isdisjoint(words_of(tool.name))
+    ]
+    describing_tools.sort(key=lambda tool: (_CLEAREST_SCHEMA_WORDS.isdisjoint(words_of(tool.name)), tool.name))
+    reads = (ReadCall(tool, asked) for tool in describing_tools for asked in _arguments_by_table(tool, tables))
+    return [read for read in reads if problems_with(read.arguments, read.tool) is None][:_MOST_READS_OF_COLUMNS]
 
 
-def _guess_tables(tool: Tool, arguments: JsonObject, error: Json) -> Iterator[str]:
-    """Yields possible names of the table: from the call, from the error, from the tool's name."""
-    for table in (schema_drift.table_of(arguments), table_named_in(error)):
-        if table:
-            yield table
-    noun = words_of(tool.name)[1:]
-    if noun:
-        yield "_".join(noun)
-        yield "_".join(noun) + "s"
+def _guess_tables(tool: Tool, arguments: JsonObject, error: Json) -> list[str]:
+    """Possible names of the table: from the call, from the error, from the tool's name."""
+    noun = "_".join(words_of(tool.name)[1:])
+    names = (schema_drift.table_of(arguments), table_named_in(error), noun, noun and f"{noun}s")
+    return [name for name in dict.fromkeys(names) if name]
 
 
 def _arguments_by_table(tool: Tool, tables: Iterable[str]) -> list[JsonObject]:

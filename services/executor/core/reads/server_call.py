@@ -201,11 +201,6 @@ class WantedField(NamedTuple):
     kinds: tuple[str, ...] = ()
 
 
-class ShownContent(NamedTuple):
-    content: Json
-    note: str
-
-
 def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     """The fields that the rules, the process's figures and the task's text name."""
     template = ctx.template
@@ -231,21 +226,19 @@ def _record_fields_of_condition(ctx: TurnContext, condition: str) -> Iterator[st
             yield word
 
 
-def with_expected_names(ctx: TurnContext, fact: Fact) -> ShownContent | None:
-    """A fact's content with renamed fields also under the expected names, and a note on that; None if it has none."""
+def with_expected_names(ctx: TurnContext, fact: Fact) -> tuple[Json, str]:
+    """A fact's content with renamed fields also under the expected names, and a note on that, empty if it has none."""
     fields, parsed_fact = wanted_fields(ctx), ParsedFact.model_validate(dict(fact))
     added: dict[int, JsonObject] = {}
     renames: dict[str, str] = {}
     for record in find_records((parsed_fact,), ctx.toolbox.keys) if fields else ():
         names = _find_renames(record, fields, ctx.task)
-        if names:
-            added[id(record.record)] = {old: record.record[new] for old, new in names.items()}
-            renames |= names
-    notes = [_RENAME_NOTE.format(old, new) for old, new in sorted(renames.items())]
-    if not added:
-        return None
-    content = map_objects(parsed_fact.result, lambda record: {**record, **added.get(id(record), {})})
-    return ShownContent(content, " ".join(notes))
+        added[id(record.record)] = {old: record.record[new] for old, new in names.items()}
+        renames |= names
+    if not renames:
+        return parsed_fact.result, ""
+    note = " ".join(_RENAME_NOTE.format(old, new) for old, new in sorted(renames.items()))
+    return map_objects(parsed_fact.result, lambda record: {**record, **added.get(id(record), {})}), note
 
 
 def content_as_received(fact: Fact) -> Json:
@@ -280,7 +273,7 @@ def _find_unique_renames(
 ) -> Mapping[str, str]:
     renames_by_name: dict[str, set[str]] = {}
     expected = {name for field in fields for name in field.fields}
-    free_names = [name for name in scalar_names if name not in expected]
+    free_names = {name: "" for name in scalar_names if name not in expected}
     for field in fields:
         if not any(name in names for name in field.fields):
             columns = ((name, _find_column(field, name, free_names)) for name in field.fields)
@@ -293,7 +286,7 @@ def _find_unique_renames(
     return {old: new for old, new in single if words_of(old)[:-1] != words_of(new)}  # no ``item`` for ``item_price``
 
 
-def _find_column(field: WantedField, name: str, free_names: Sequence[str]) -> ColumnMatch | None:
+def _find_column(field: WantedField, name: str, free_names: Mapping[str, str]) -> ColumnMatch | None:
     """The field's present column. An alias counts only if the record's kind is known or the names share a word."""
     column = match_column(name, name, free_names)
     if column is None or column.tier != "alias" or field.kinds:

@@ -5,7 +5,7 @@ Names are ranked by their letters; their words decide: ``start`` and ``end`` hav
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import takewhile
 
@@ -70,7 +70,7 @@ def singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
 
 
-def most_similar_names(missing: str, names: Sequence[str]) -> list[str]:
+def most_similar_names(missing: str, names: Iterable[str]) -> list[str]:
     """The name that is most like the missing one; several if none stands out; empty if none is similar."""
     scored = sorted(
         ((_rate_likeness(missing, name), name) for name in names if may_mean_same(missing, name)), reverse=True
@@ -81,7 +81,7 @@ def most_similar_names(missing: str, names: Sequence[str]) -> list[str]:
     return [name for score, name in ranked if score > ranked[0][0] - _LEAST_LEAD]
 
 
-def prefix_matches(missing: str, names: Sequence[str]) -> list[str]:
+def prefix_matches(missing: str, names: Iterable[str]) -> list[str]:
     """The names that begin with the missing one, or the reverse, by whole words or as a short form."""
     return [name for name in names if _begins_alike(words_of(missing), words_of(name))]
 
@@ -92,7 +92,7 @@ def normalized_words(name: str) -> tuple[str, ...]:
     return tuple(sorted(_SAME_PARTY.get(word, word) for word in words))
 
 
-def names_of_same_words(missing: str, names: Sequence[str]) -> list[str]:
+def names_of_same_words(missing: str, names: Iterable[str]) -> list[str]:
     """The names with the same words, if short forms are written out: ``client_name`` for ``cust_nm``."""
     words = normalized_words(missing)
     return [name for name in names if words and normalized_words(name) == words]

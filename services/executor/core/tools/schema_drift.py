@@ -6,8 +6,6 @@ Only names are corrected, never values: keys of arguments, and texts that are th
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from types import MappingProxyType
 from typing import NamedTuple
 
 from services.executor.core.tools.name_similarity import (
@@ -37,8 +35,6 @@ ALIASES: Mapping[str, frozenset[str]] = {
         "description": "desc descr detail details notes comments body content",
     }.items()
 }
-Tier = Callable[[str, Sequence[str]], Sequence[str]]
-NO_DESCRIPTIONS: Mapping[str, str] = MappingProxyType({})
 _FORMERLY_CALLED = (
     r"\b(?:former(?:ly)?|previous(?:ly)?|was|once|renamed from|old name|legacy(?: name)?|alias(?: of)?"
     r"|replaces|aka)[ :]+"
@@ -53,7 +49,7 @@ _COLUMN_LIST_FIELDS = tuple(  # of the columns, or the next object in which they
     "columns available_columns valid_columns known_columns column_names fields properties schema attributes".split()
 )
 _NAME_FIELDS = ("name", "column_name", "column", "field", "field_name")
-_NAME = re.compile(r"[\w.]+")
+_UNQUALIFIED_NAME = re.compile(r"\w+(?![\w.])")  # of a column, without its table
 _ONLY_NAMES = re.compile(r"\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*")
 _COLUMN_TYPE = re.compile(
     r"^(?:(?:small|big|tiny)?int|text|real|(?:var)?char|num|dec|bool|date|time|float|double|string|uuid|json|blob)",
@@ -68,48 +64,43 @@ class ColumnMatch(NamedTuple):
     tier: str
 
 
-def descriptions_in(described: Json) -> dict[str, str]:
-    """The server's description of each column, by the column's name, from the answer of a describing tool."""
-    return {name: text for name, text in _list_columns(described) if text}
+def columns_in(described: Json) -> dict[str, str]:
+    """The columns in the answer of a describing tool, or in an error that lists them: the server's description of each,
+    empty without one, by the column's name.
+    """
+    columns: dict[str, str] = {}
+    for name, description in _list_columns(described):
+        columns[name] = description or columns.get(name, "")
+    return columns
 
 
-def columns_in(described: Json) -> tuple[str, ...]:
-    """The column names in the answer of a describing tool, or in an error that lists them."""
-    return tuple(dict.fromkeys(name for name, _ in _list_columns(described)))
-
-
-def columns_declared(parameters: Mapping[str, JsonObject]) -> tuple[str, ...]:
-    """The columns that a tool's own schema lists for a parameter that takes names; empty if it lists none."""
+def columns_declared(parameters: Mapping[str, JsonObject]) -> dict[str, str]:
+    """The columns, without descriptions, that a tool's own schema lists for a parameter that takes names; empty if it
+    lists none.
+    """
     listed = (_enum_values(shape) for name, shape in parameters.items() if _takes_column_names(name))
-    return tuple(dict.fromkeys(name for names in listed for name in names))
+    return dict.fromkeys((name for names in listed for name in names), "")
 
 
-def match_column(
-    name: str, missing: str, columns: Sequence[str], described: Mapping[str, str] = NO_DESCRIPTIONS
-) -> ColumnMatch | None:
-    """The one column that ``name`` means now, by the server's names and descriptions (``described``, by column); None
-    if none or several are meant. ``missing``: the name as the server calls it missing, such as ``c.amount``.
+def match_column(name: str, missing: str, columns: Mapping[str, str]) -> ColumnMatch | None:
+    """The one column that ``name`` means now, by the server's names and descriptions (``columns``: the description of
+    each by its name); None if none or several are meant. ``missing``: the name as the server calls it missing, such as
+    ``c.amount``.
     """
     bare = unqualified_name(missing)
     if bare in columns:
         return None
     if name in columns:
         return ColumnMatch(name, "exact")
-    tiers: tuple[tuple[str, Tier], ...] = (
-        ("described", partial(_match_former_names, described)),
-        *MATCHING_TIERS,
-        ("described", partial(_match_descriptions, described)),
-    )
-    for tier, candidates in tiers:
-        names = candidates(bare, columns)
-        if names:
+    for tier, find_candidates in _MATCHING_TIERS:
+        if names := find_candidates(bare, columns):
             return ColumnMatch(names[0], tier) if len(names) == 1 else None
     return None
 
 
 def match_columns(names: Sequence[str], columns: Sequence[str]) -> dict[str, ColumnMatch]:
     """What those of ``names`` that are no column mean now, by name; no column that two mean or that is in ``names``."""
-    free_columns = [column for column in columns if column not in names]
+    free_columns = {column: "" for column in columns if column not in names}
     missing = [name for name in names if name not in columns]
     matches = {name: match for name in missing if (match := match_column(name, name, free_columns))}
     counts = Counter(match.name for match in matches.values())
@@ -127,7 +118,8 @@ def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObj
     """
     columns = {old: new for old, new in names.items() if not is_parameter_name(old)}
     keys = columns | {old.removeprefix(PARAMETER_MARK): new for old, new in names.items() if is_parameter_name(old)}
-    return {_rename_key(key, arguments, keys): _rename_value(key, value, columns) for key, value in arguments.items()}
+    keys = {old: new for old, new in keys.items() if new not in arguments}  # none takes another argument's place
+    return {keys.get(key, key): _rename_value(key, value, columns) for key, value in arguments.items()}
 
 
 def names_in_arguments(arguments: JsonObject) -> Iterator[str]:
@@ -138,7 +130,7 @@ def names_in_arguments(arguments: JsonObject) -> Iterator[str]:
             if isinstance(content, dict):
                 yield from names_in_arguments(content)
             elif isinstance(content, str) and _takes_column_names(key) and _ONLY_NAMES.fullmatch(content):
-                yield from (unqualified_name(name) for name in _NAME.findall(content))
+                yield from _UNQUALIFIED_NAME.findall(content)
 
 
 def add_old_names(content: Json, names: Mapping[str, str]) -> Json:
@@ -157,38 +149,40 @@ def unqualified_name(column: str) -> str:
     return column.rpartition(".")[2]
 
 
-def _match_letters(missing: str, columns: Sequence[str]) -> Sequence[str]:
+def _match_letters(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
     return [column for column in columns if "".join(words_of(column)) == "".join(words_of(missing))]
 
 
-def _match_aliases(missing: str, columns: Sequence[str]) -> Sequence[str]:
+def _match_aliases(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
     """The columns that are aliases of the missing name: variants of the usual name, or the usual name of a variant."""
     name = "_".join(words_of(missing))
     aliases = ALIASES.get(name, frozenset()) | {usual for usual, variants in ALIASES.items() if name in variants}
     return [column for column in columns if "_".join(words_of(column)) in aliases]
 
 
-def _match_former_names(described: Mapping[str, str], missing: str, columns: Sequence[str]) -> Sequence[str]:
+def _match_former_names(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
     """The columns whose description says that they had the missing name."""
     name = re.escape(missing)
     pattern = rf"(?<![\w.]){name}(?![\w.])" if "_" in missing else rf"{_FORMERLY_CALLED}[\"'`]?{name}(?![\w.])"
-    return [column for column in columns if re.search(pattern, described.get(column, ""), re.IGNORECASE)]
+    return [column for column, description in columns.items() if re.search(pattern, description, re.IGNORECASE)]
 
 
-def _match_descriptions(described: Mapping[str, str], missing: str, columns: Sequence[str]) -> Sequence[str]:
+def _match_descriptions(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
     """The columns whose description has just the words of the missing name: "name of the customer"."""
     words = set(normalized_words(missing))
-    words_by_column = {column: set(normalized_words(described.get(column, ""))) - _LITTLE_WORDS for column in columns}
+    words_by_column = {column: set(normalized_words(text)) - _LITTLE_WORDS for column, text in columns.items()}
     return [column for column in columns if len(words) > 1 and words_by_column[column] == words]
 
 
 # The order in which a name is looked for; a tier that is less certain stands later.
-MATCHING_TIERS: tuple[tuple[str, Tier], ...] = (
+_MATCHING_TIERS: tuple[tuple[str, Callable[[str, Mapping[str, str]], Sequence[str]]], ...] = (
+    ("described", _match_former_names),
     ("exact", _match_letters),
     ("alias", _match_aliases),
     ("fuzzy", most_similar_names),
     ("prefix", prefix_matches),
     ("words", names_of_same_words),
+    ("described", _match_descriptions),
 )
 
 
@@ -225,25 +219,14 @@ def _read_entry_name(entry: Json) -> str | None:
     return entry if isinstance(entry, str) and re.fullmatch(r"[\w.]+", entry) else None
 
 
-def _rename_key(key: str, arguments: JsonObject, names: Mapping[str, str]) -> str:
-    """The key's new name, unless another argument has that name."""
-    new_key = names.get(key, key)
-    return key if new_key in arguments else new_key
-
-
 def _rename_value(key: str, value: Json, names: Mapping[str, str]) -> Json:
     if isinstance(value, dict):
         return rename_arguments(value, names)
     if isinstance(value, list):
         return [_rename_value(key, content, names) for content in value]
     if isinstance(value, str) and _takes_column_names(key) and _ONLY_NAMES.fullmatch(value):
-        return _NAME.sub(lambda name: _rename_qualified(name[0], names), value)
+        return _UNQUALIFIED_NAME.sub(lambda name: names.get(name[0], name[0]), value)
     return value
-
-
-def _rename_qualified(column: str, names: Mapping[str, str]) -> str:
-    table, dot, name = column.rpartition(".")
-    return f"{table}{dot}{names.get(name, name)}"
 
 
 def _takes_column_names(parameter: str) -> bool:
@@ -263,26 +246,24 @@ class NameCorrections(NamedTuple):
     def names_for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
         """The corrections that apply to one call, ``{old: new}``; a parameter's old name begins with ``@``."""
         new_names: dict[str, str] = {}
-        for scope in dict.fromkeys((_table_scope(tool, arguments), _tool_scope(tool))):
-            in_scope = {key.removeprefix(scope): new for key, new in self.names.items() if key.startswith(scope)}
-            new_names |= {old: new for old, new in in_scope.items() if scope == _scope_of_name(old, tool, arguments)}
-        return {old: new for old, new in new_names.items() if old.removeprefix(PARAMETER_MARK) != new}
+        for key, new in self.names.items():
+            scope, _, old = key.rpartition(":")
+            if scope == _scope_of_name(old, tool, arguments) and old.removeprefix(PARAMETER_MARK) != new:
+                new_names[old] = new
+        return new_names
 
     def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "NameCorrections":
-        """These corrections and those that one call taught: ``names``, ``{old: new}``."""
-        corrections = self
+        """These corrections and those that one call taught: ``names``, ``{old: new}``. A correction of the new name to
+        the old one is replaced.
+        """
+        corrections = {**self.names}
         for old, new in names.items():
-            corrections = corrections._with_rename(tool, arguments, old, new)
-        return corrections
-
-    def _with_rename(self, tool: Tool, arguments: JsonObject, old: str, new: str) -> "NameCorrections":
-        """These corrections with one more; a correction of the new name to the old one is replaced."""
-        scope = _scope_of_name(old, tool, arguments)
-        names = {key: name for key, name in self.names.items() if key != f"{scope}{old}"}
-        if f"{scope}{new}" in names:
-            names[f"{scope}{new}"] = new
-        names[f"{scope}{old}"] = new
-        return NameCorrections(dict([*names.items()][-_MOST_CORRECTIONS:]))
+            scope = _scope_of_name(old, tool, arguments)
+            corrections.pop(f"{scope}:{old}", None)
+            if f"{scope}:{new}" in corrections:
+                corrections[f"{scope}:{new}"] = new
+            corrections[f"{scope}:{old}"] = new
+        return NameCorrections(dict([*corrections.items()][-_MOST_CORRECTIONS:]))
 
 
 def table_of(arguments: JsonObject) -> str | None:
@@ -292,12 +273,6 @@ def table_of(arguments: JsonObject) -> str | None:
 
 
 def _scope_of_name(old: str, tool: Tool, arguments: JsonObject) -> str:
-    return _tool_scope(tool) if is_parameter_name(old) else _table_scope(tool, arguments)
-
-
-def _tool_scope(tool: Tool) -> str:
-    return f"{tool.connection_id}/{tool.name}:"
-
-
-def _table_scope(tool: Tool, arguments: JsonObject) -> str:
-    return f"{tool.connection_id}/{table_of(arguments) or tool.name}:"
+    """Where a correction of this name holds: in calls about one table, or of one tool."""
+    table = None if is_parameter_name(old) else table_of(arguments)
+    return f"{tool.connection_id}/{table or tool.name}"
