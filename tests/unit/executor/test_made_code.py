@@ -157,7 +157,7 @@ def test_no_known_measure_is_one_that_a_calculator_has() -> None:
     made_code.CalculatorSpec("ok_name", "p", tuple("abcdefghi")),
 )
 def test_a_gap_that_describes_no_calculator_is_none(spec: made_code.CalculatorSpec) -> None:
-    with pytest.raises(made_code.BadSpec):
+    with pytest.raises(made_code.NoToolMade):
         made_code.check_spec(spec)
 
 

@@ -152,7 +152,7 @@ def test_whatever_is_proposed_no_write_comes_before_the_rules(states: list[FsmSt
     except machine.BadTemplate:
         return
     walked = [template.states[0]]
-    while not machine.is_end_state(walked[-1]):
+    while walked[-1] not in machine.END_STATES:
         walked.append(machine.state_after(template.states, walked[-1]))
     assert (walked[0], walked[-1]) == (S.DECOMPOSE, S.COMPLETE)
     assert S.POLICY_CHECK in walked[: walked.index(S.MUTATE)]
@@ -247,13 +247,12 @@ def test_a_gate_put_in_stands_right_before_writing_and_only_once(template: machi
 @pytest.mark.promise("fsm.read_only")
 def test_the_read_only_path_reads_and_answers() -> None:
     assert machine.READ_ONLY_STATES == (S.DECOMPOSE, S.ASSESS, S.COMPLETE)
-    with pytest.raises(machine.NoSuchStep, match="nothing is written"):
-        machine.first_plan_state(machine.READ_ONLY_STATES)
+    assert not set(machine.READ_ONLY_STATES) & set(machine.PLAN_STATES)
 
 
 @each_row("state", [S.COMPLETE, S.APPROVAL_GATE])
 def test_no_state_follows_the_last_or_one_that_is_not_there(state: S) -> None:
-    with pytest.raises(machine.NoSuchStep, match=state.value):
+    with pytest.raises((IndexError, ValueError)):
         machine.state_after(machine.TEMPLATES["general"].states, state)
 
 

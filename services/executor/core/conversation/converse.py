@@ -5,7 +5,6 @@ All state comes from the journal. A later attempt at the turn takes replies and 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -59,19 +58,6 @@ _PAST_CALLS_ADAPTER = TypeAdapter(tuple[PastCall, ...])
 _PROPOSE_NOW = "Not made. Propose it again now."  # to the larger model, of what the smaller one's first reply proposed
 _REPLY_WAS_CUT = "Your reply was cut off before its calls: make them now, with fewer words before them."
 _ROUNDS_OF_READS = 3  # of what a plan names, and of the records that those lead to
-
-
-class AnswerFound(NamedTuple):
-    """The conversation has ended; ``progress`` holds the answer."""
-
-    progress: Progress
-
-
-class PlanClosed(NamedTuple):
-    """A plan was frozen and must be carried out now."""
-
-    progress: Progress
-    plan: WritePlan
 
 
 class Conversation:
@@ -141,16 +127,19 @@ class Conversation:
         }
         return {number: ids for number, ids in ids_by_part.items() if ids}
 
-    async def advance(self) -> AnswerFound | PlanClosed:
-        """Asks the model for replies and carries out their calls, until a plan closes or the answer is found."""
+    async def advance(self) -> WritePlan | None:
+        """Asks the model for replies and carries out their calls, until a plan closes, which is to be carried out now,
+        or the answer is found: then None. ``progress`` holds either.
+        """
         if self._has_outcomes and await self._answer_by_strategy():
-            return AnswerFound(self.progress)
-        while True:
+            return None
+        goes_on = True
+        while goes_on:
             self._talk.has_calls_waiting = bool(self._draft.held)
             self._drafting.open_parts = self._draft.parts_without_calls(self._parts)
             reply = await self._drafting.next_reply(self._talk, self._budget_share, self._tier)
-            if (event := await self._act_on_reply(reply)) is not None:
-                return event
+            goes_on = not await self._act_on_reply(reply)
+        return self._closed_plan.plan if self._closed_plan else None
 
     async def add_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
         """Answers the model's calls by the outcomes (by call id) of the closed plan. ``progress``: after the plan."""
@@ -167,18 +156,20 @@ class Conversation:
         self._pending.send_with_outcomes([build_outcome_answer(proposal, outcome) for proposal, outcome in proposals])
         self._talk.calls_so_far += [{**proposal.as_json(), "result": outcome} for proposal, outcome in proposals]
 
-    async def _act_on_reply(self, reply: ModelReply) -> AnswerFound | PlanClosed | None:
-        """Adds the reply and carries out its calls; None if the model must be asked again."""
+    async def _act_on_reply(self, reply: ModelReply) -> bool:
+        """Adds the reply and carries out its calls; returns whether a plan is closed or the answer found. Else the
+        model must be asked again.
+        """
         self._count_model_calls(1)
         self._talk.add_reply(reply)
         if reply.tool_uses:
             return await self._dispatch_calls(reply)
         if not self._draft.held:
-            return AnswerFound(self.progress) if await self._accept_or_correct_answer(reply) else None
+            return await self._accept_or_correct_answer(reply)
         if not reply.is_cut:
             return await self._close_plan()
         self._talk.add_message(_REPLY_WAS_CUT)
-        return None
+        return False
 
     @property
     def _parts(self) -> tuple[PartOfTask, ...]:
@@ -212,8 +203,8 @@ class Conversation:
         extra, is_counted = self._drafting.pop_extra_calls(), self._tracker.was_reply_stored
         self._tracker.count_model_calls(calls + extra, is_counted=is_counted)
 
-    async def _dispatch_calls(self, reply: ModelReply) -> PlanClosed | None:
-        """Carries out the calls of one reply; returns the plan if they close it, else None."""
+    async def _dispatch_calls(self, reply: ModelReply) -> bool:
+        """Carries out the calls of one reply; returns whether they close a plan."""
         uses = self._uncut_calls(reply)
         is_first = self._should_fix_parts(uses)
         understood = await self._understand_task(uses) if is_first else {}
@@ -223,9 +214,10 @@ class Conversation:
         if any(use.name == CALCULATE.name for use in uses):
             await self._tracker.enter_state_once(self.ctx, FsmState.COMPUTE)
         self._update_progress()
-        if is_first and self._uses_local_model and dispatch.proposed.use_ids:
-            self._ask_larger_model(dispatch.proposed)
-            return None
+        if is_first and self._uses_local_model and (use_ids := dispatch.proposed.use_ids):
+            self._pending.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in use_ids)
+            self._send_results()
+            return False
         return await self._add_and_close_if_complete(dispatch.proposed, is_cut=reply.is_cut)
 
     def _uncut_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
@@ -249,9 +241,7 @@ class Conversation:
         dispatch = ReplyDispatch(self.ctx, self._reader, self.reply_key, uses)
         with open_state_span(self.ctx, self.progress):
             await dispatch.read_all(self._known_sources)
-            for use in sorted(dispatch.other_uses, key=lambda other_use: not self._local.is_local_tool(other_use.name)):
-                result = await self._local.call(dispatch.local_step_key(use), use, self._reader.facts)
-                dispatch.add_local_result(use, result)
+            await dispatch.call_local_tools(self._local)
             await self._check_proposals(dispatch)
         self._has_proposed_writes |= bool(dispatch.proposed.use_ids)
         return dispatch
@@ -271,21 +261,16 @@ class Conversation:
                 dispatch.check_writes(self._draft.held, context, self._known_sources)
             dispatch.journal_proposals()
 
-    def _ask_larger_model(self, reply_proposals: ReplyProposals) -> None:
-        """Asks the larger model to propose, in its next reply, the writes that the smaller model proposed first."""
-        self._pending.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in reply_proposals.use_ids)
-        self._send_results()
-
-    async def _add_and_close_if_complete(self, reply_proposals: ReplyProposals, *, is_cut: bool) -> PlanClosed | None:
-        """Adds the reply's proposals to the draft; closes and returns the plan if every part has its calls, or nothing
-        new was proposed.
+    async def _add_and_close_if_complete(self, reply_proposals: ReplyProposals, *, is_cut: bool) -> bool:
+        """Adds the reply's proposals to the draft; closes the plan if every part has its calls, or nothing new was
+        proposed, and returns whether it did.
 
         A reply that was cut off closes no plan, since its further proposals are unknown.
         """
         self._draft.sent_back.update(reply_proposals.doubts)
         if errors := {**reply_proposals.wrong, **self._draft.list_calls_of_unmet_parts(self._parts)}:
             self._return_errors(errors)
-            return None
+            return False
         entries = await list_entries(self.ctx.store, self._draft.plans)
         new_proposals, results = self._draft.hold_proposals(reply_proposals.proposals, self._parts, entries)
         self._pending.add_results(results)
@@ -294,7 +279,7 @@ class Conversation:
             return await self._close_plan()
         self._pending.add_results(build_held_result(proposal, proposal) for proposal in new_proposals)
         self._send_results()
-        return None
+        return False
 
     def _return_errors(self, errors: Mapping[str, str]) -> None:
         """Tells the model the errors, so that it proposes all held writes again. The fourth time raises ``Failed``."""
@@ -317,11 +302,11 @@ class Conversation:
         texts = (new_figures, self._drafting.text_after_results(self._talk.replies))
         self._pending.send_all("\n\n".join(filter(None, texts)))
 
-    async def _close_plan(self) -> PlanClosed | None:
-        """Freezes the waiting proposals as a plan; None if the model has to correct something first."""
+    async def _close_plan(self) -> bool:
+        """Freezes the waiting proposals as a plan; False if the model has to correct something first."""
         if early := self._draft.send_back_early_notices(self._parts):
             self._return_errors(early)
-            return None
+            return False
         number = self._draft.next_plan_number
         calls = [proposal.call for proposal in self._draft.held]
         for round_ in range(_ROUNDS_OF_READS):  # what was read may lead on to what rules ask for
@@ -336,12 +321,12 @@ class Conversation:
             self._was_asked_for_notice |= closed_plan.asks_for_notice
             self._update_progress()
             self._return_errors(closed_plan.errors)
-            return None
+            return False
         self._local.values = [*without_values(self._local.values, closed_plan.stale)]
         self._update_progress()
         self._closed_plan = closed_plan
         await self._tracker.begin_plan(self.ctx, closed_plan)
-        return PlanClosed(self.progress, closed_plan.plan)
+        return True
 
     @property
     def _marked_parts(self) -> tuple[PartOfTask, ...]:
@@ -372,9 +357,9 @@ class Conversation:
         self._is_understood = True
         use = next((use for use in uses if use.name == UNDERSTAND), None)
         result = await self._local.call(self.reply_key, use, ()) if use else None
-        understanding = self._local.understanding or whole_task_as_part(self.ctx.task)
-        if not understanding.parts:
-            understanding = understanding._replace(parts=whole_task_as_part(self.ctx.task).parts)
+        whole_task = whole_task_as_part(self.ctx.task)
+        understanding = self._local.understanding or whole_task
+        understanding = understanding._replace(parts=understanding.parts or whole_task.parts)
         self.ctx = await self._tracker.set_parts_and_process(self.ctx, understanding)
         self._reader.adopt_process(with_process(self.ctx, self.progress))
         self._drafting = strategies.choose_drafting(self.ctx, self.progress)

@@ -282,21 +282,11 @@ ORCHESTRATOR_MARK = "brainos"  # begins the journal keys of an orchestrator's re
 
 def with_orchestrator(ctx: TurnContext) -> TurnContext:
     """The context in which model requests go to the orchestrator."""
-    if ctx.ports.brainos is None:
-        return replace(ctx, ports=ctx.ports._replace(model=_MissingOrchestrator()))
     record = ctx.record
     conversation_id = f"purple-{digest([record.tenant, record.session_id, record.task_id])[:24]}"
     model = OrchestratorModel(ctx.ports.brainos, conversation_id, ctx.journal.spending)
     ceilings = ctx.limits.ceilings._replace(nanos=None, tariff=Tariff())
     return replace(ctx, ports=ctx.ports._replace(model=model), limits=ctx.limits._replace(ceilings=ceilings))
-
-
-class _MissingOrchestrator(Model):
-    """The model in place of an orchestrator that is not configured, as in a replay. Every request fails."""
-
-    @override
-    async def complete(self, request: ModelRequest) -> ModelReply:
-        raise ModelUnavailable("BrainOS is not configured")
 
 
 class OrchestratorModel(Model):
@@ -306,7 +296,8 @@ class OrchestratorModel(Model):
     far as its context.
     """
 
-    def __init__(self, orchestrator: Orchestrator, conversation_id: str, spending: TaskSpending) -> None:
+    def __init__(self, orchestrator: Orchestrator | None, conversation_id: str, spending: TaskSpending) -> None:
+        """Without an ``orchestrator``, as in a replay, every request fails."""
         self._orchestrator = orchestrator
         self._id = conversation_id
         self._spending = spending
@@ -314,6 +305,8 @@ class OrchestratorModel(Model):
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
         message = self._build_message(request)
+        if self._orchestrator is None:
+            raise ModelUnavailable("BrainOS is not configured")
         try:
             reply = await self._orchestrator.send(message)
         except OrchestratorUnavailable as error:

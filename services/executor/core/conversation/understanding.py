@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
@@ -31,6 +31,7 @@ from services.executor.core.states.machine import GENERAL, READ_ONLY_STATES, Bad
 from services.executor.core.states.prompts import PROCESS_SCHEMA
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
+from services.executor.core.tools.toolbox import define_local_tool
 from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -40,26 +41,17 @@ from shared.ports.store import StoreUnavailable
 
 UNDERSTAND = "understand"
 _MOST_PARTS = 40
-_UNDERSTAND_SCHEMA: dict[str, JsonValue] = {
-    "type": "object",
-    "properties": {
-        "parts": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "quote": {"type": "string", "description": "the words of the task for this part, copied exactly"},
-                    "kind": {"type": "string", "enum": [FIND_OUT, DO]},
-                },
-                "required": ["quote", "kind"],
-                "additionalProperties": False,
-            },
+_PARTS_SCHEMA: dict[str, JsonValue] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "properties": {
+            "quote": {"type": "string", "description": "the words of the task for this part, copied exactly"},
+            "kind": {"type": "string", "enum": [FIND_OUT, DO]},
         },
-        "process": {"type": "string"},
-        "answer_form": {"type": "string", "enum": ["prose", "list"]},
+        "required": ["quote", "kind"],
+        "additionalProperties": False,
     },
-    "required": ["parts", "process", "answer_form"],
-    "additionalProperties": False,
 }
 
 
@@ -90,7 +82,7 @@ class _UnderstandArguments(BaseModel):
 @lru_cache(maxsize=256)
 def define_understand_tool(processes: tuple[str, ...]) -> ToolDefinition:
     """The definition of the tool ``understand``; ``processes`` are the names of the known kinds of task."""
-    return ToolDefinition(
+    return define_local_tool(
         UNDERSTAND,
         "Once, in your first reply: split the task into its parts, in order. Each "
         'part quotes the task\'s own words exactly. Its kind is "do" if something is to be changed, created, sent, '
@@ -98,7 +90,14 @@ def define_understand_tool(processes: tuple[str, ...]) -> ToolDefinition:
         f"{', '.join(processes)}, or of the section process_types; or a new name in "
         "snake_case for a special kind that is not listed. "
         '`answer_form` is "list" only if the task wants one JSON list and nothing else as its answer.',
-        _UNDERSTAND_SCHEMA,
+        {
+            "parts": cast(JsonValue, _PARTS_SCHEMA),
+            "process": {"type": "string"},
+            "answer_form": {"type": "string", "enum": ["prose", "list"]},
+        },
+        "parts",
+        "process",
+        "answer_form",
     )
 
 

@@ -18,10 +18,6 @@ class NoToolMade(Exception):
     """No calculator was made; the message says why."""
 
 
-class BadSpec(NoToolMade):
-    """No calculator can be made from this specification."""
-
-
 class CalculatorSpec(NamedTuple):
     """What a missing calculator must compute: ``purpose`` defines it, and the last of ``arguments`` ends in ``...`` if
     it may repeat. ``by_words``: the task's own words define it, so only a tool with the same purpose will do.
@@ -43,17 +39,19 @@ class CalculatorSpec(NamedTuple):
 
 
 def check_spec(spec: CalculatorSpec) -> CalculatorSpec:
-    """Returns the specification if a calculator can be made from it; raises ``BadSpec``."""
+    """Returns the specification if a calculator can be made from it; raises ``NoToolMade``."""
     names = [argument.removesuffix("...") for argument in spec.arguments]
     repeated = [argument for argument in spec.arguments[:-1] if argument.endswith("...")]
     if not _NAME.fullmatch(spec.name):
-        raise BadSpec(f"{spec.name[:40]!r} is no name for an operation")
+        raise NoToolMade(f"{spec.name[:40]!r} is no name for an operation")
     if not names or len(names) > _MOST_ARGUMENTS or len(set(names)) < len(names) or repeated:
-        raise BadSpec(f"{spec.name} would take {len(names)} arguments, or one twice: 1 to {_MOST_ARGUMENTS} are meant")
+        raise NoToolMade(
+            f"{spec.name} would take {len(names)} arguments, or one twice: 1 to {_MOST_ARGUMENTS} are meant"
+        )
     if any(not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name, re.ASCII) for name in names) or spec.name in names:
-        raise BadSpec(f"{spec.name} has an argument that has no plain name")
+        raise NoToolMade(f"{spec.name} has an argument that has no plain name")
     if not spec.purpose.strip() or len(spec.purpose) > _LONGEST_PURPOSE:
-        raise BadSpec(f"the purpose of {spec.name} takes 1 to {_LONGEST_PURPOSE} characters")
+        raise NoToolMade(f"the purpose of {spec.name} takes 1 to {_LONGEST_PURPOSE} characters")
     return spec
 
 

@@ -18,7 +18,6 @@ from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.identifiers import find_case_details
 from services.executor.core.figures.operations import CALCULATORS_DESCRIPTION, OPERATIONS
 from services.executor.core.model.made_code import (
-    BadSpec,
     CalculatorSpec,
     NoToolMade,
     check_and_normalize_code,
@@ -134,11 +133,15 @@ class _ToolMaker:
         stored = await self._read_stored_tools()
         usable = sorted((tool for tool in stored if tool.removed_at is None), key=lambda tool: tool.version)
         newest = {tool.name: tool for tool in usable}
+        server_tools = self._ctx.toolbox.tools
+        used_names = _LOCAL_NAMES.union(server_tools, (tool.name for tool in server_tools.values()))
         tools, made_now = list[MadeTool](), list[str]()
         for number, spec in enumerate(await self._find_missing_calculators(newest)):
             existing = newest.get(spec.name)
             try:
-                self._refuse_used_name(check_spec(spec).name)
+                check_spec(spec)
+                if spec.name in used_names:
+                    raise NoToolMade("there is a tool of that name, and none is ever put in its place")
                 if existing is not None and spec.is_met_by(existing):
                     tools.append(existing)
                     continue
@@ -168,7 +171,7 @@ class _ToolMaker:
             for tool in newest.values()
         ]
         try:
-            return await ask_missing_calculators(self._ctx, f"{self._key}:gap", CALCULATORS_DESCRIPTION, descriptions)
+            return await ask_missing_calculators(self._ctx, f"{self._key}:gap", descriptions)
         except NoToolMade as error:
             self._gaps.append(
                 _CalculatorNotMade(name="?", why=f"whether a calculator is missing is not known: {error}")
@@ -219,11 +222,6 @@ class _ToolMaker:
         if not matches_expected(Decimal(outcome.value), Decimal(case.expected)):
             value = outcome.value[:40]
             raise NoToolMade(f"it gives {value} for {figures}, and an independent case says {case.expected}")
-
-    def _refuse_used_name(self, name: str) -> None:
-        tools = self._ctx.toolbox.tools
-        if name in _LOCAL_NAMES or name in tools or any(tool.name == name for tool in tools.values()):
-            raise NoToolMade("there is a tool of that name, and none is ever put in its place")
 
 
 def _describe_found(choice: _FoundTools) -> list[JsonValue]:
@@ -311,15 +309,13 @@ class _CasesAnswer(BaseModel):
     cannot: str = ""
 
 
-async def ask_missing_calculators(
-    ctx: TurnContext, key: str, calculators: str, stored_tools: list[Json]
-) -> tuple[CalculatorSpec, ...]:
+async def ask_missing_calculators(ctx: TurnContext, key: str, stored_tools: list[Json]) -> tuple[CalculatorSpec, ...]:
     """The calculators that the task lacks, by what a model says; at most two. Raises ``NoToolMade``.
 
-    The model is shown what exists: ``calculators``, the built-in ones with their arguments as text, and
-    ``stored_tools``, the tenant's made tools as ``{name, arguments, definition}``.
+    The model is shown the built-in ones, and ``stored_tools``, the tenant's made tools as ``{name, arguments,
+    definition}``.
     """
-    sections: dict[str, Json] = {"task": ctx.task, "calculators": calculators, "made_tools": stored_tools}
+    sections: dict[str, Json] = {"task": ctx.task, "calculators": CALCULATORS_DESCRIPTION, "made_tools": stored_tools}
     request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
     answer = await _ask_model(ctx, key, request, _SECONDS_FOR_GAPS, _GapList)
     return tuple(_build_general_spec(gap, ctx.task) for gap in answer.gaps[:_MOST_GAPS])
@@ -346,14 +342,14 @@ async def ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -
 
 
 def _build_general_spec(gap: _GapDescription, task: str) -> CalculatorSpec:
-    """The specification that the model describes. Later tasks are shown it, so this raises ``BadSpec`` for a protected
-    value, and for a figure or identifier of this task that is longer than two characters.
+    """The specification that the model describes. Later tasks are shown it, so this raises ``NoToolMade`` for a
+    protected value, and for a figure or identifier of this task that is longer than two characters.
     """
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
     details_of_task = find_case_details(task) & find_case_details(f"{purpose} {names}")
     if protected_values(purpose) or any(len(detail) > _LONGEST_SHARED_DETAIL for detail in details_of_task):
-        raise BadSpec(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
+        raise NoToolMade(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(CalculatorSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from shared.domain.exact_json import Json, JsonObject, dumps, map_leaves, walk_json
-from shared.domain.identity_cache import IdentityCache, cached_by_identity
+from shared.domain.identity_cache import cached_by_identity
 from shared.domain.marks import ProtectedKind, protected_values
 from shared.domain.redaction import literals_pattern
 from shared.ports.models import (
@@ -50,7 +50,7 @@ def mask_request(request: ModelRequest, task: str) -> MaskedRequest:
     """
     masked_values = _MaskedValues()
     masked_values.add_values(protected_values(task))
-    for found_values in _marks_of_tools(request.tools):
+    for found_values in _find_values_in_tools(request.tools):
         masked_values.add_found(found_values)
     tools = _mask_tools(request.tools, masked_values)
     messages = []
@@ -85,14 +85,11 @@ class _MaskedValues:
         self.kinds: dict[str, ProtectedKind] = {}
         self.names: dict[str, str] = {}
         self.bare: set[str] = set()
-        self._words: set[str] = set()
-        self._mask: _Mask | None = None
 
     def add_found(self, found_values: "_FoundValues") -> None:
         self.add_values(found_values.values)
         for word in found_values.words:
-            if word not in self._words:
-                self._words.add(word)
+            if word not in self.names.values():
                 self._add_placeholder(word, "WORD")
 
     def add_values(self, values: Mapping[str, ProtectedKind]) -> None:
@@ -103,18 +100,12 @@ class _MaskedValues:
 
     def make_mask(self, kind_left_out: ProtectedKind | None = None) -> "_Mask":
         """A mask of all values so far, without those of ``kind_left_out``."""
-        if kind_left_out is None and self._mask is not None:
-            return self._mask
         values_left_out = {value for value, kind in self.kinds.items() if kind is kind_left_out}
         names = {name: value for name, value in self.names.items() if value not in values_left_out}
-        mask = _Mask({form: name for name, value in names.items() for form in _escaped_forms(value)}, self.bare)
-        if kind_left_out is None:
-            self._mask = mask
-        return mask
+        return _Mask({form: name for name, value in names.items() for form in _escaped_forms(value)}, self.bare)
 
     def _add_placeholder(self, value: str, kind: str) -> None:
         self.names[f"PROTECTED_{kind}_{len(self.names) + 1}Z"] = value
-        self._mask = None
 
 
 class _Mask:
@@ -173,28 +164,24 @@ def _find_protected_values(text: str) -> _FoundValues:
     return _FoundValues(protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
 
 
-@cached_by_identity(8_192)
-def _protected_values_of_tool(tool: ToolDefinition) -> tuple[_FoundValues, ...]:
-    """The protected values in a tool's description and in its schema; without whichever has none."""
-    texts = (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
-    return tuple(marks for marks in map(_find_protected_values, texts) if marks.values or marks.words)
+# A conversation asks with the same tuple of tools each time.
+@cached_by_identity(32)
+def _find_values_in_tools(tools: tuple[ToolDefinition, ...]) -> tuple[_FoundValues, ...]:
+    """The protected values in each tool's description and in its schema; without whichever has none."""
+    found = [
+        _find_protected_values(text)
+        for tool in tools
+        for text in (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
+    ]
+    return tuple(found_values for found_values in found if found_values.values or found_values.words)
 
 
-@cached_by_identity(8_192)
-def _maskable_text_of_tool(tool: ToolDefinition) -> str:
-    """All texts and numbers of a tool that a mask may replace, joined into one text."""
-    values = (value for _, value in walk_json(cast(Json, dict(tool.input_schema))))
-    return _SEPARATOR.join((tool.description, *(str(value) for value in values if not isinstance(value, dict | list))))
-
-
-_SEPARATOR = "\0"
-# A conversation asks with the same tuple each time.
-_marks_of_tools = IdentityCache[tuple[ToolDefinition, ...], tuple[_FoundValues, ...]](
-    lambda tools: tuple(marks for tool in tools for marks in _protected_values_of_tool(tool)), 32
-)
-_words_of_tools = IdentityCache[tuple[ToolDefinition, ...], str](
-    lambda tools: _SEPARATOR.join(map(_maskable_text_of_tool, tools)), 32
-)
+@cached_by_identity(32)
+def _join_maskable_texts(tools: tuple[ToolDefinition, ...]) -> str:
+    """All texts and numbers of the tools that a mask may replace, joined into one text."""
+    values = (value for tool in tools for _, value in walk_json(cast(Json, dict(tool.input_schema))))
+    texts = (str(value) for value in values if not isinstance(value, dict | list))
+    return "\0".join((*(tool.description for tool in tools), *texts))
 
 
 def _restore_line_breaks(value: str) -> str:
@@ -239,7 +226,7 @@ def _mask_block(block: Block, mask: _Mask) -> Block:
 def _mask_tools(tools: tuple[ToolDefinition, ...], masked_values: _MaskedValues) -> tuple[ToolDefinition, ...]:
     """The tools with masked values; the same objects if nothing is masked, so that caches by identity apply."""
     mask = masked_values.make_mask()
-    if not masked_values.names or not mask.may_occur_in(_words_of_tools(tools)):
+    if not masked_values.names or not mask.may_occur_in(_join_maskable_texts(tools)):
         return tools
     self_evident_mask = masked_values.make_mask(kind_left_out=ProtectedKind.PASSWORD)
     return tuple(_mask_tool(tool, mask, self_evident_mask) for tool in tools)

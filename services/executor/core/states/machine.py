@@ -231,27 +231,17 @@ def has_complex_word(task: str) -> bool:
 
 
 PLAN_STATES = (FsmState.POLICY_CHECK, FsmState.APPROVAL_GATE, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
-_END_STATES = (FsmState.COMPLETE, FsmState.ESCALATE)
-
-
-class NoSuchStep(Exception):
-    """The path has no such state."""
+END_STATES = (FsmState.COMPLETE, FsmState.ESCALATE)
 
 
 def state_after(path: Sequence[FsmState], state: FsmState) -> FsmState:
-    """The state that follows ``state`` on ``path``; raises ``NoSuchStep`` if none does."""
-    try:
-        return path[path.index(state) + 1]
-    except (ValueError, IndexError):
-        raise NoSuchStep(f"no state follows {state} on the path {', '.join(path)}") from None
+    """The state that follows ``state`` on ``path``, which has it, and not as its last."""
+    return path[path.index(state) + 1]
 
 
 def first_plan_state(path: Sequence[FsmState]) -> FsmState:
-    """The state in which a plan begins to be carried out; raises ``NoSuchStep`` if the path has no writes."""
-    first_state = next((state for state in path if state in PLAN_STATES), None)
-    if first_state is None:
-        raise NoSuchStep(f"nothing is written on the path {', '.join(path)}")
-    return first_state
+    """The state in which a plan begins to be carried out, of a path on which something may be written."""
+    return next(state for state in path if state in PLAN_STATES)
 
 
 def with_approval_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
@@ -265,11 +255,6 @@ def with_approval_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
 def with_end_state(path: Sequence[FsmState], is_escalated: bool) -> tuple[FsmState, ...]:
     """The path with ESCALATE or else COMPLETE as its last state."""
     return (*path[:-1], FsmState.ESCALATE if is_escalated else FsmState.COMPLETE)
-
-
-def is_end_state(state: FsmState) -> bool:
-    """Whether this state ends a path."""
-    return state in _END_STATES
 
 
 REST_SUBJECT = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for

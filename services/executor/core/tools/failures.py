@@ -20,30 +20,6 @@ _WORDS_FOR_ABSENT = (
     r"(?:(?:was |is )?not (?:found|available|supported|registered)|(?:does not|doesn't) exist|no longer exists"
     r"|(?:was|has been) (?:removed|retired|renamed|withdrawn))\b"
 )
-_TOOL_GONE = re.compile(
-    rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|unsupported) {_TOOL}\b"
-    rf"|\b{_TOOL}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_WORDS_FOR_ABSENT}"
-    rf"|\bthere is no {_TOOL}\b|\bis not a (?:known |valid )?{_TOOL}\b",
-    re.IGNORECASE,
-)
-_BUSY = re.compile(
-    r"\btoo many requests\b|\brate.?limit|\b(?:http|status|code|error)(?: code)?:? ?(?:429|50[0234])\b"
-    r"|\btemporar(?:il)?y (?:unavailable|overloaded|failure)|\bservice unavailable\b|\binternal server error\b"
-    r"|\bbad gateway\b|\bgateway time-?out\b|\boverloaded\b|\b(?:try|retry) again (?:later|shortly|in)\b"
-    r"|\bdatabase is locked\b|\bdeadlock detected\b|\b(?:server|database) is busy\b"
-    r"|\b(?:request|query|statement|connection|operation|call|read|server|it) (?:has )?timed[ -]?out\b|^timed? ?out\b"
-    r"|\b(?:request|query|statement|read|gateway|lock wait) time-?out\b|\bdeadline exceeded\b|\betimedout\b",
-    re.IGNORECASE,
-)
-_NOT_PERMITTED = re.compile(
-    r"\bpermission (?:denied|required)|\baccess (?:is |was )?(?:denied|forbidden|not (?:allowed|granted))\b"
-    r"|\bun-?authori[sz]ed\b|\bnot (?:authori[sz]ed|permitted|entitled)\b|\b403 forbidden\b|^forbidden\b"
-    r"|\b(?:http|status|code|error)(?: code)?:? ?40[13]\b"
-    r"|\b(?:lacks?|missing|insufficient|no|without) (?:the )?(?:required )?"
-    r"(?:permissions?|privileges?|rights|scopes?|role)\b"
-    r"|\bnot (?:available|allowed) (?:for|to) (?:your|this) (?:role|user|account|tenant)\b",
-    re.IGNORECASE,
-)
 _NOT_FOUND = re.compile(
     r"\bnot found\b|\b(?:does not|doesn't) exist\b|\bno such (?!column|field|table|parameter|argument)\w+"
     r"|\bunknown (?!column|field|table|parameter|argument)[a-z]+:? \S*\d"
@@ -51,19 +27,6 @@ _NOT_FOUND = re.compile(
     r"|\b(?:http|status|code|error)(?: code)?:? ?404\b",
     re.IGNORECASE,
 )
-_TOO_MUCH = re.compile(
-    r"\btoo many (?:ids|items|records|keys|values|entries)\b"
-    r"|\b(?:batch|bulk)\b.*\b(?:not supported|too large|too big)\b"
-    r"|\bat most \d+ (?:ids|items|records|keys|values|entries)\b|\bone (?:id|item|record) at a time\b",
-    re.IGNORECASE,
-)
-
-
-class ErrorMeaning(StrEnum):
-    """What an error answer says about the write."""
-
-    REFUSED = "refused"  # it was turned down for a reason: nothing was written
-    OPEN = "open"  # it may have been written all the same
 
 
 class ReadFailure(StrEnum):
@@ -82,40 +45,62 @@ def _compile_any_of(*patterns: str) -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join(patterns)})", re.IGNORECASE)
 
 
-# Tried in this order: one word of an open failure outweighs every reason that is given beside it.
-_MEANING_PATTERNS: tuple[tuple[ErrorMeaning, re.Pattern[str]], ...] = (
-    (
-        ErrorMeaning.OPEN,
-        _compile_any_of(
-            rf"\b{_STATUS_PREFIX}(?:408|409|429|5\d\d)\b",
-            r"\btime[d-]?[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|\bbad gateway\b",
-            r"\binternal\b.{0,20}\b(?:error|failure)\b|\bunexpected (?:error|failure|condition)\b",
-            r"\bunhandled\b|\bexception\b|\btraceback\b|\bpanic\b",
-            r"\bconnection\b.{0,20}\b(?:reset|closed|lost|refused|aborted)\b|\bECONN\w+|\bbroken pipe\b",
-            r"\b(?:service|server|system|backend|database|temporarily)\b.{0,12}\bunavailable\b",
-            r"\boverloaded\b|\bbusy\b|\b(?:database|table|row|record) is locked\b|\bdeadlock\b",
-            r"\btry again\b|\bretry\b|\brate.?limit|\btoo many requests\b|\bthrottl|\bpartial(?:ly)?\b",
-            # What it met may be an earlier sending of the same call.
-            r"\balready (?:exists?|been|processed|submitted|received|in progress)\b|\bduplicate\b|\bconflict\b",
-            r"\bunique constraint\b",
-        ),
+# Tried in this order.
+_FAILURE_PATTERNS: Mapping[ReadFailure, re.Pattern[str]] = {
+    ReadFailure.FOR_THE_MOMENT: _compile_any_of(
+        r"\btoo many requests\b|\brate.?limit|\b(?:http|status|code|error)(?: code)?:? ?(?:429|50[0234])\b"
+        r"|\btemporar(?:il)?y (?:unavailable|overloaded|failure)|\bservice unavailable\b|\binternal server error\b"
+        r"|\bbad gateway\b|\bgateway time-?out\b|\boverloaded\b|\b(?:try|retry) again (?:later|shortly|in)\b"
+        r"|\bdatabase is locked\b|\bdeadlock detected\b|\b(?:server|database) is busy\b"
+        r"|\b(?:request|query|statement|connection|operation|call|read|server|it) (?:has )?timed[ -]?out\b"
+        r"|^timed? ?out\b"
+        r"|\b(?:request|query|statement|read|gateway|lock wait) time-?out\b|\bdeadline exceeded\b|\betimedout\b"
     ),
-    (
-        ErrorMeaning.REFUSED,
-        _compile_any_of(
-            rf"\b{_STATUS_PREFIX}(?:400|401|402|403|404|405|406|410|411|413|414|415|422|451)\b",
-            r"\bbad request\b|\bunauthori[sz]ed\b|\bforbidden\b|\bunprocessable\b|\b(?:permission|access) denied\b",
-            r"\bvalidation\b|\binvalid\b|\bmalformed\b|\bnot a valid\b|\bmust (?:be|not|have|match|contain)\b",
-            r"\b(?:is|are) (?:required|missing|mandatory)\b|\b(?:unknown|unexpected|missing|required) \w* ?\w* ?"
-            r"(?:arguments?|parameters?|fields?|propert(?:y|ies)|ids?)\b",
-            r"\bconstraint violat|\bviolates\b|\bpolicy\b.{0,40}\b(?:forbids?|prohibits?|violat)",
-            r"\bnot (?:allowed|permitted|authori[sz]ed|eligible|possible|found|supported|enough|open|available)\b",
-            r"\b(?:cannot|can't|can not|may not) be \w+|\bno such\b|\b(?:does not|doesn't) exist\b|\balready\b",
-            r"\binsufficient\b|\bexceeds?\b|\bover the limit\b|\bout of (?:stock|range)\b|\bis unavailable\b",
-            r"\btoo (?:long|short|large|small|late|early|many|few|high|low)\b",
-            r"\bdeclined\b|\brejected\b|\brefused\b|\bdenied\b|\bprohibited\b|\bdisallowed\b|\bonly \w+ (?:may|can)\b",
-        ),
+    ReadFailure.NOT_PERMITTED: _compile_any_of(
+        r"\bpermission (?:denied|required)|\baccess (?:is |was )?(?:denied|forbidden|not (?:allowed|granted))\b"
+        r"|\bun-?authori[sz]ed\b|\bnot (?:authori[sz]ed|permitted|entitled)\b|\b403 forbidden\b|^forbidden\b"
+        r"|\b(?:http|status|code|error)(?: code)?:? ?40[13]\b"
+        r"|\b(?:lacks?|missing|insufficient|no|without) (?:the )?(?:required )?"
+        r"(?:permissions?|privileges?|rights|scopes?|role)\b"
+        r"|\bnot (?:available|allowed) (?:for|to) (?:your|this) (?:role|user|account|tenant)\b"
     ),
+    ReadFailure.TOOL_GONE: _compile_any_of(
+        rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|unsupported) {_TOOL}\b"
+        rf"|\b{_TOOL}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_WORDS_FOR_ABSENT}"
+        rf"|\bthere is no {_TOOL}\b|\bis not a (?:known |valid )?{_TOOL}\b"
+    ),
+    ReadFailure.TOO_MUCH: _compile_any_of(
+        r"\btoo many (?:ids|items|records|keys|values|entries)\b"
+        r"|\b(?:batch|bulk)\b.*\b(?:not supported|too large|too big)\b"
+        r"|\bat most \d+ (?:ids|items|records|keys|values|entries)\b|\bone (?:id|item|record) at a time\b"
+    ),
+}
+# One word of an open failure outweighs every reason that is given beside it.
+_LEAVES_OPEN = _compile_any_of(
+    rf"\b{_STATUS_PREFIX}(?:408|409|429|5\d\d)\b",
+    r"\btime[d-]?[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|\bbad gateway\b",
+    r"\binternal\b.{0,20}\b(?:error|failure)\b|\bunexpected (?:error|failure|condition)\b",
+    r"\bunhandled\b|\bexception\b|\btraceback\b|\bpanic\b",
+    r"\bconnection\b.{0,20}\b(?:reset|closed|lost|refused|aborted)\b|\bECONN\w+|\bbroken pipe\b",
+    r"\b(?:service|server|system|backend|database|temporarily)\b.{0,12}\bunavailable\b",
+    r"\boverloaded\b|\bbusy\b|\b(?:database|table|row|record) is locked\b|\bdeadlock\b",
+    r"\btry again\b|\bretry\b|\brate.?limit|\btoo many requests\b|\bthrottl|\bpartial(?:ly)?\b",
+    # What it met may be an earlier sending of the same call.
+    r"\balready (?:exists?|been|processed|submitted|received|in progress)\b|\bduplicate\b|\bconflict\b",
+    r"\bunique constraint\b",
+)
+_GIVES_REASON = _compile_any_of(
+    rf"\b{_STATUS_PREFIX}(?:400|401|402|403|404|405|406|410|411|413|414|415|422|451)\b",
+    r"\bbad request\b|\bunauthori[sz]ed\b|\bforbidden\b|\bunprocessable\b|\b(?:permission|access) denied\b",
+    r"\bvalidation\b|\binvalid\b|\bmalformed\b|\bnot a valid\b|\bmust (?:be|not|have|match|contain)\b",
+    r"\b(?:is|are) (?:required|missing|mandatory)\b|\b(?:unknown|unexpected|missing|required) \w* ?\w* ?"
+    r"(?:arguments?|parameters?|fields?|propert(?:y|ies)|ids?)\b",
+    r"\bconstraint violat|\bviolates\b|\bpolicy\b.{0,40}\b(?:forbids?|prohibits?|violat)",
+    r"\bnot (?:allowed|permitted|authori[sz]ed|eligible|possible|found|supported|enough|open|available)\b",
+    r"\b(?:cannot|can't|can not|may not) be \w+|\bno such\b|\b(?:does not|doesn't) exist\b|\balready\b",
+    r"\binsufficient\b|\bexceeds?\b|\bover the limit\b|\bout of (?:stock|range)\b|\bis unavailable\b",
+    r"\btoo (?:long|short|large|small|late|early|many|few|high|low)\b",
+    r"\bdeclined\b|\brejected\b|\brefused\b|\bdenied\b|\bprohibited\b|\bdisallowed\b|\bonly \w+ (?:may|can)\b",
 )
 _RECORD_ABSENT = _compile_any_of(
     r"\bnot[ _]found\b",
@@ -132,10 +117,12 @@ _TIMED_OUT = _compile_any_of(
 _NAMES_TOOL = _compile_any_of(r"\b(?:tool|method|function|endpoint|operation|route|column|table|field)s?\b")
 
 
-def classify_error(error: Json) -> ErrorMeaning:
-    """What an error says of its write: ``REFUSED`` if words give a reason and none leaves it open, else ``OPEN``."""
+def says_refused(error: Json) -> bool:
+    """Whether an error says that its write was turned down for a reason, so that nothing was written; not if any of its
+    words leaves open whether it was written all the same.
+    """
     text = _all_text_of_error(error)
-    return next((meaning for meaning, pattern in _MEANING_PATTERNS if pattern.search(text)), ErrorMeaning.OPEN)
+    return bool(_GIVES_REASON.search(text)) and not _LEAVES_OPEN.search(text)
 
 
 def says_timed_out(error: Json) -> bool:
@@ -166,14 +153,6 @@ def _list_texts(error: Json, name: str = "") -> Iterator[str]:
         yield f"{name} {error}"  # "status": 422
 
 
-_FAILURE_PATTERNS = (
-    (_BUSY, ReadFailure.FOR_THE_MOMENT),
-    (_NOT_PERMITTED, ReadFailure.NOT_PERMITTED),
-    (_TOOL_GONE, ReadFailure.TOOL_GONE),
-    (_TOO_MUCH, ReadFailure.TOO_MUCH),
-)
-
-
 def has_failed(answer: ToolAnswer) -> bool:
     """Whether an answer is an error by the protocol, or an object with a field ``error`` that is not empty."""
     return answer.is_error or (isinstance(answer.content, dict) and bool(answer.content.get("error")))
@@ -186,7 +165,7 @@ def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
     content = answer.content
     error: Json = {"error": content["error"]} if isinstance(content, dict) and "error" in content else content
     message = _message_of_error(error)  # without what is beside it
-    for pattern, kind in _FAILURE_PATTERNS:
+    for kind, pattern in _FAILURE_PATTERNS.items():
         if pattern.search(message):
             return kind
     # The tool is there and answered: something was wrong with the call.

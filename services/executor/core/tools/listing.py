@@ -50,7 +50,7 @@ class CollectedRows:
         ``first_rows``: those of the first page, which are only looked at.
         """
         *words, last_word = words_of(noun) or [""]
-        self._id = _find_identifier(first_rows, "_".join([*words, singular(last_word)]))
+        self.id_field = _find_identifier(first_rows, "_".join([*words, singular(last_word)]))
         self._place_by_id: dict[str, int] = {}
         self._page_digests: set[str] = set()
         self.all: list[Json] = []
@@ -64,12 +64,12 @@ class CollectedRows:
         page_digest = digest([list(rows), position])
         is_repeated = page_digest in self._page_digests
         self._page_digests.add(page_digest)
-        if self._id is not None and _identifies_rows(self._id, rows):
+        if self.id_field is not None and _identifies_rows(self.id_field, rows):
             count_before = len(self.all)
             for row in rows:
-                self._store_row(row, dumps(_read_value(row, self._id)))
+                self._store_row(row, dumps(_read_value(row, self.id_field)))
             return len(self.all) - count_before
-        self._id = None
+        self.id_field = None
         if is_repeated and rows and not is_requested:
             self.left_out += 1
             return 0
@@ -78,13 +78,9 @@ class CollectedRows:
         return len(rows)
 
     @property
-    def have_identifier(self) -> bool:
-        return self._id is not None
-
-    @property
     def last_id(self) -> Json:
         """The identifier of the last row; None if rows have none."""
-        return _read_value(self.all[-1], self._id) if self._id and self.all else None
+        return _read_value(self.all[-1], self.id_field) if self.id_field and self.all else None
 
     def _store_row(self, row: Json, key: str | None = None) -> None:
         place = len(self.all) if key is None else self._place_by_id.setdefault(key, len(self.all))
@@ -229,8 +225,10 @@ class PagedListing:
                 return None
             if hinted:
                 return {**self._arguments, **hinted}
-        elif hint is not None and not self._can_continue_by_counting:
-            return None
+        elif hint is not None:
+            says_more = page.has_more is True or (page.total or 0) > self.total
+            if not (says_more and (self._offset_argument or self._page_argument)):
+                return None
         return None if self._has_ended else self._counted_arguments(new_rows)
 
     def _is_unvisited(self, hint: PageHint) -> bool:
@@ -241,12 +239,6 @@ class PagedListing:
             return False
         self._hints.add(key)
         return True
-
-    @property
-    def _can_continue_by_counting(self) -> bool:
-        """Whether the tool takes a page number or an offset, and the answer says that there are more rows."""
-        says_more = self._page.has_more is True or (self._page.total or 0) > self.total
-        return says_more and bool(self._offset_argument or self._page_argument)
 
     @property
     def _has_ended(self) -> bool:
@@ -322,21 +314,31 @@ class PagedListing:
 
     def _explain_missing_rows(self) -> None:
         """At the end, notes why rows are missing, if the rows do not agree with what the server said of the list."""
-        page, fewest, most = self._page, min(self._stated_totals, default=0), max(self._stated_totals, default=0)
-        if self.why_partial:
-            return
-        if page.total is not None and self.total < page.total:
-            self._stop(f"the server speaks of {page.total} rows, and no way led to the others")
-        elif self._stated_totals and fewest < self._stated_totals[0]:
-            self._stop(f"the list changed while it was read: of {most} rows there were {fewest} later")
-        elif page.total is not None and self.total > most and not self._rows.have_identifier:
-            self._stop(f"{self.total} rows came where the server speaks of {page.total}, and nothing tells them apart")
-        elif self._is_in_doubt:
-            self._stop("a page came twice, and its rows have no identifier by which to tell whether they are others")
-        elif page.has_more:
-            self._stop("the server says that there is more, and no way led to it")
-        elif page.next_hint is not None and self.pages == 1 and page.has_more is not False:
-            self._stop("the server names what follows, and the tool has no argument to ask for it")
+        page, totals = self._page, self._stated_totals
+        fewest, most, total = min(totals, default=0), max(totals, default=0), page.total
+        is_named = page.next_hint is not None and self.pages == 1 and page.has_more is not False
+        reasons = (
+            (
+                total is not None and self.total < total,
+                f"the server speaks of {total} rows, and no way led to the others",
+            ),
+            (
+                bool(totals) and fewest < totals[0],
+                f"the list changed while it was read: of {most} rows there were {fewest} later",
+            ),
+            (
+                total is not None and self.total > most and not self._rows.id_field,
+                f"{self.total} rows came where the server speaks of {total}, and nothing tells them apart",
+            ),
+            (
+                self._is_in_doubt,
+                "a page came twice, and its rows have no identifier by which to tell whether they are others",
+            ),
+            (page.has_more, "the server says that there is more, and no way led to it"),
+            (is_named, "the server names what follows, and the tool has no argument to ask for it"),
+        )
+        if not self.why_partial:
+            self.why_partial = next((reason for applies, reason in reasons if applies), "")
 
     def _stop_at_refusal(self, reason: str) -> None:
         self._stop(f"page {self.pages + 1} could not be read: {reason[:200]}")

@@ -5,9 +5,7 @@ from typing import NamedTuple
 from services.executor.core.authorize.persons import describe_needed_approval
 from services.executor.core.conversation.completed import complete_answer, with_ledger_answer
 from services.executor.core.conversation.converse import (
-    AnswerFound,
     Conversation,
-    PlanClosed,
     begin_conversation,
     lost_orchestrator_reads_key,
 )
@@ -60,19 +58,17 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
     """Lets the model continue, carries out each plan that closes, and tells the model the outcomes of its calls."""
     while True:
         try:
-            event = await conversation.advance()
+            plan = await conversation.advance()
         except ModelRests as away:
             if conversation.may_answer_from_ledger:
                 return await _complete_from_ledger(conversation)
             return await _wait_for_model(conversation, away)
-        ctx = conversation.ctx  # with the process that the model chose
-        match event:
-            case AnswerFound(progress):
-                return await _complete_answer(conversation, progress)
-            case PlanClosed(progress) if ctx.record.request.is_dry_run:
-                return AnsweredTask(answer_with_plan(progress, describe_needed_approval(ctx, progress)))
-            case PlanClosed():
-                carried = await _run_closed_plan(ctx, event)
+        ctx, progress = conversation.ctx, conversation.progress  # with the process that the model chose
+        if plan is None:
+            return await _complete_answer(conversation, progress)
+        if ctx.record.request.is_dry_run:
+            return AnsweredTask(answer_with_plan(progress, describe_needed_approval(ctx, progress)))
+        carried = await _run_closed_plan(ctx, progress, plan)
         if not isinstance(carried, _CarriedPlan):
             return carried
         await conversation.add_outcomes(carried.progress, carried.outcomes)
@@ -90,20 +86,22 @@ async def _complete_answer(conversation: Conversation, progress: Progress) -> An
     )
 
 
-async def _run_closed_plan(ctx: TurnContext, closed: PlanClosed) -> _CarriedPlan | WaitsForDecision | WaitsForTime:
+async def _run_closed_plan(
+    ctx: TurnContext, progress: Progress, plan: WritePlan
+) -> _CarriedPlan | WaitsForDecision | WaitsForTime:
     """Carries out the plan; returns the outcomes of its calls (a journal step), or what the run waits for."""
-    stored = ctx.journal.get_from_earlier_attempt(_OUTCOMES_KEY.format(closed.plan.round))
+    stored = ctx.journal.get_from_earlier_attempt(_OUTCOMES_KEY.format(plan.round))
     if stored is not None:
-        return _CarriedPlan(closed.progress, loads_object(stored))
-    match await carry_out_plan(ctx, closed.progress):
+        return _CarriedPlan(progress, loads_object(stored))
+    match await carry_out_plan(ctx, progress):
         case WaitsForDecision() as waits:
-            return waits._replace(changes=_why_asked_again(ctx, closed.plan))
+            return waits._replace(changes=_why_asked_again(ctx, plan))
         case WaitsForTime() as resting:
             return resting
         case StaleInputs() as stale:
-            return await _store_outcomes(ctx, closed.plan, stale.progress, _record_outdated(ctx, closed.plan, stale))
-        case Progress() as progress:
-            return await _store_outcomes(ctx, closed.plan, progress)
+            return await _store_outcomes(ctx, plan, stale.progress, _record_outdated(ctx, plan, stale))
+        case Progress() as carried_progress:
+            return await _store_outcomes(ctx, plan, carried_progress)
 
 
 async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress, outdated: str = "") -> _CarriedPlan:

@@ -42,7 +42,7 @@ async def carry_out_plan(
     """Carries out the plan from its state until it is done, a person or a time is awaited, or its inputs changed."""
     if progress.state not in machine.PLAN_STATES:
         progress = await enter_state(ctx, progress, machine.first_plan_state(progress.path))
-    while not machine.is_end_state(progress.state):
+    while progress.state not in machine.END_STATES:
         if progress.state in (FsmState.APPROVAL_GATE, FsmState.MUTATE):
             released = await _release_plan(ctx, progress)
             if not isinstance(released, Progress):
@@ -56,7 +56,7 @@ async def carry_out_plan(
         except AgentAtWork as busy:
             return WaitsForTime(progress, busy.wait)
         following = machine.state_after(progress.path, progress.state)
-        if machine.is_end_state(following):
+        if following in machine.END_STATES:
             return progress
         progress = await enter_state(ctx, progress, following)
     return progress

@@ -23,7 +23,7 @@ from services.executor.core.tools.classes import (
     participles_of_verb,
     words_of_tool,
 )
-from services.executor.core.tools.failures import ErrorMeaning, classify_error, classify_failure, says_record_absent
+from services.executor.core.tools.failures import classify_failure, says_record_absent, says_refused
 from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, find_leaves, is_id_name
@@ -321,7 +321,7 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
     # The protocol, the operator's catalogue or a clear reason may say that nothing was written.
     tool = ctx.toolbox.find_tool(entry.call.connection_id, entry.call.tool)
     by_operator = tool is not None and tool.catalogue.errors_change_nothing
-    not_begun = answer.not_begun or by_operator or classify_error(answer.content) is ErrorMeaning.REFUSED
+    not_begun = answer.not_begun or by_operator or says_refused(answer.content)
     refused = entry.model_copy(update={"refusal": error_text, "not_begun": not_begun})
     if _can_be_read_back(entry):
         return await store_status(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {error_text}")
