@@ -10,7 +10,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from services.executor.core.model.masking import mask_earlier_request, mask_request, restore_values
+from services.executor.core.model.masking import mask_request, restore_values
 from services.executor.core.reads.server_call import format_arguments
 from services.executor.core.states.prompts import load_prompts
 from shared.contracts.digest import case_of
@@ -122,17 +122,6 @@ def test_a_history_that_grows_is_sent_with_every_byte_that_was_sent_before(texts
     for begun, grown in itertools.pairwise(sent):
         assert grown.messages[:-1] == begun.messages
         assert (grown.tools, grown.system) == (begun.tools, begun.system)
-
-
-@pytest.mark.promise("privacy.stable")
-@given(HISTORIES, PIECES, st.booleans())
-def test_what_was_sent_before_is_known_from_the_request_that_goes_on_with_it(
-    texts: list[str], task: str, changed: bool
-) -> None:
-    now = request(*texts)
-    for number in range(1, len(texts) + 1):
-        before = request(*texts[: number - 1], texts[number - 1] + " otherwise" * changed)
-        assert mask_earlier_request(before, now, mask_request(now, task), task) == mask_request(before, task).request
 
 
 @given(HISTORIES)

@@ -146,9 +146,8 @@ class AnswerChecks:
         """The text that tells the model to read first; empty if anything was read or calculated, or no tool reads."""
         dossier = progress.dossier
         has_source = self._ctx.files or dossier.facts or dossier.values or dossier.every_plan
-        if has_source or not reply.text.strip():
-            return ""
-        if not any(tool.tool_class is ToolClass.READ for tool in self._ctx.toolbox.tools.values()):
+        has_read_tool = any(tool.tool_class is ToolClass.READ for tool in self._ctx.toolbox.tools.values())
+        if has_source or not has_read_tool or not reply.text.strip():
             return ""
         return "Nothing was read yet. Call the tools that the task needs; if it needs none, give the same answer again."
 

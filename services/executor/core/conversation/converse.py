@@ -22,7 +22,7 @@ from services.executor.core.conversation.understanding import (
 )
 from services.executor.core.figures.calculate import CALCULATE
 from services.executor.core.model.made_tools import add_made_tools
-from services.executor.core.model.talk import MessageHistory, PendingResults, opening_sections
+from services.executor.core.model.talk import MessageHistory, opening_sections
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
@@ -30,7 +30,7 @@ from services.executor.core.plan.named_reads import ReadsOfNamedRecords, listed_
 from services.executor.core.plan.outcomes import answers_as_facts, parts_not_done
 from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
-from services.executor.core.reads.reader import TaskReader, fetch_read_rules
+from services.executor.core.reads.reader import TaskReader, fetch_allowances
 from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, open_state_span
@@ -65,7 +65,7 @@ class Conversation:
 
     def __init__(self, ctx: TurnContext, progress: Progress, sections: dict[str, Json], reader: TaskReader) -> None:
         self.ctx = ctx
-        self._reader = reader
+        self.reader = reader
         self._local = LocalTools(ctx, progress)
         self._uses_local_model = progress.orchestrator is OrchestratorName.LOCAL
         model_ctx, prefix = ctx, "talk"
@@ -74,14 +74,13 @@ class Conversation:
         self._is_understood = False  # whether a reply has fixed the task's parts
         self._talk = MessageHistory(model_ctx, sections, self._offered_tools(), prefix)
         self._tracker = ProgressTracker(progress, self._talk)
-        self._pending = PendingResults(self._talk)
-        self._draft = PlanDraft(ctx.limits.plans)
+        self.draft = PlanDraft(ctx.limits.plans)
         self._has_proposed_writes = False
         self._closed_plan: ClosedPlan | None = None
         self._was_asked_for_notice = False  # whether the model was told once whom the process has to tell
         self._write_answers: tuple[Fact, ...] = ()  # of servers to the writes of earlier plans
         self._has_outcomes = False  # whether a plan was carried out since the last reply
-        self._drafting = strategies.SingleDraft()  # of every strategy, until the task is understood
+        self._drafting = strategies.SingleDraft(ctx)  # of every strategy, until the task is understood
         self._answers = AnswerChecks(ctx)
 
     @property
@@ -94,11 +93,6 @@ class Conversation:
         return self._talk.reply_key
 
     @property
-    def reads_made(self) -> tuple[PastCall, ...]:
-        """The reads so far as past calls, which rules about tools count whoever replies next."""
-        return self._reader.calls_made
-
-    @property
     def may_answer_from_ledger(self) -> bool:
         """Whether a list of the writes may replace the model's answer.
 
@@ -109,20 +103,15 @@ class Conversation:
         is_of_several = any(asks_for_several(part.quote) or is_conditional(part.quote) for part in self._parts)
         if not only_changes or is_of_several or self.progress.dossier.answer_format != "prose":
             return False
-        return not (self._draft.held or self._draft.parts_without_effect(self._parts) or self.unnamed_ids_by_part)
-
-    @property
-    def correction_by_part(self) -> Mapping[int, str]:
-        """By part number, what was wrong with calls that were proposed for it and never entered a plan."""
-        return self._draft.corrected
+        return not (self.draft.held or self.draft.parts_without_effect(self._parts) or self.unnamed_ids_by_part)
 
     @property
     def unnamed_ids_by_part(self) -> Mapping[int, tuple[str, ...]]:
         """By part number, the ids that it lists and no call names, although calls name others of the same list."""
-        calls = [call for plan in self._draft.plans for call in plan.calls]
+        calls = [call for plan in self.draft.plans for call in plan.calls]
         parts = [part for part in parts_to_do(self._parts) if not part.unmet]
         ids_by_part = {
-            part.number: listed_ids_without_call(part, calls, self._reader.facts, self.ctx.toolbox.keys)
+            part.number: listed_ids_without_call(part, calls, self.reader.facts, self.ctx.toolbox.keys)
             for part in parts
         }
         return {number: ids for number, ids in ids_by_part.items() if ids}
@@ -135,8 +124,8 @@ class Conversation:
             return None
         goes_on = True
         while goes_on:
-            self._talk.has_calls_waiting = bool(self._draft.held)
-            self._drafting.open_parts = self._draft.parts_without_calls(self._parts)
+            self._talk.has_calls_waiting = bool(self.draft.held)
+            self._drafting.open_parts = self.draft.parts_without_calls(self._parts)
             reply = await self._drafting.next_reply(self._talk, self._budget_share, self._tier)
             goes_on = not await self._act_on_reply(reply)
         return self._closed_plan.plan if self._closed_plan else None
@@ -147,13 +136,13 @@ class Conversation:
         closed_plan, self._closed_plan = self._closed_plan, None
         if closed_plan is None:
             raise Failed("no plan was closed")
-        self._reader.mark_outdated_by_writes(
+        self.reader.mark_outdated_by_writes(
             past_calls_of_writes((await plan_entries(self.ctx.store, closed_plan.plan)).values())
         )
         self._has_outcomes = True
         self._write_answers += await answers_as_facts(self.ctx, (closed_plan.plan,))
-        proposals = self._draft.record_outcomes(closed_plan, outcomes, self._parts)
-        self._pending.send_with_outcomes([build_outcome_answer(proposal, outcome) for proposal, outcome in proposals])
+        proposals = self.draft.record_outcomes(closed_plan, outcomes, self._parts)
+        self._talk.send_with_outcomes([build_outcome_answer(proposal, outcome) for proposal, outcome in proposals])
         self._talk.calls_so_far += [{**proposal.as_json(), "result": outcome} for proposal, outcome in proposals]
 
     async def _act_on_reply(self, reply: ModelReply) -> bool:
@@ -164,7 +153,7 @@ class Conversation:
         self._talk.add_reply(reply)
         if reply.tool_uses:
             return await self._dispatch_calls(reply)
-        if not self._draft.held:
+        if not self.draft.held:
             return await self._accept_or_correct_answer(reply)
         if not reply.is_cut:
             return await self._close_plan()
@@ -209,13 +198,13 @@ class Conversation:
         is_first = self._should_fix_parts(uses)
         understood = await self._understand_task(uses) if is_first else {}
         dispatch = await self._read_and_calculate([use for use in uses if use.id not in understood])
-        self._pending.start({**understood, **dispatch.results})
+        self._talk.start_results({**understood, **dispatch.results})
         self._talk.calls_so_far += dispatch.calls_as_data
         if any(use.name == CALCULATE.name for use in uses):
             await self._tracker.enter_state_once(self.ctx, FsmState.COMPUTE)
         self._update_progress()
         if is_first and self._uses_local_model and (use_ids := dispatch.proposed.use_ids):
-            self._pending.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in use_ids)
+            self._talk.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in use_ids)
             self._send_results()
             return False
         return await self._add_and_close_if_complete(dispatch.proposed, is_cut=reply.is_cut)
@@ -238,7 +227,7 @@ class Conversation:
         if any(self.ctx.toolbox.is_read_tool(unwrap_use_tool(use).name) for use in uses):
             await self._tracker.enter_state_once(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
         self._local.progress = self.progress
-        dispatch = ReplyDispatch(self.ctx, self._reader, self.reply_key, uses)
+        dispatch = ReplyDispatch(self.ctx, self.reader, self.reply_key, uses)
         with open_state_span(self.ctx, self.progress):
             await dispatch.read_all(self._known_sources)
             await dispatch.call_local_tools(self._local)
@@ -253,12 +242,10 @@ class Conversation:
             if self.ctx.journal.get_from_earlier_attempt(key) is not None:
                 await self._read_named_records(key, ())  # takes the reads of that attempt from the journal
         elif dispatch.writes:
-            context = self._draft.build_proposal_context(
-                self._marked_parts, self._reader.corrections, self._talk.replies
-            )
-            sourceless = dispatch.check_writes(self._draft.held, context, self._known_sources)
+            context = self.draft.build_proposal_context(self._marked_parts, self.reader.corrections, self._talk.replies)
+            sourceless = dispatch.check_writes(self.draft.held, context, self._known_sources)
             if sourceless and await self._read_named_records(key, sourceless):
-                dispatch.check_writes(self._draft.held, context, self._known_sources)
+                dispatch.check_writes(self.draft.held, context, self._known_sources)
             dispatch.journal_proposals()
 
     async def _add_and_close_if_complete(self, reply_proposals: ReplyProposals, *, is_cut: bool) -> bool:
@@ -267,29 +254,29 @@ class Conversation:
 
         A reply that was cut off closes no plan, since its further proposals are unknown.
         """
-        self._draft.sent_back.update(reply_proposals.doubts)
-        if errors := {**reply_proposals.wrong, **self._draft.list_calls_of_unmet_parts(self._parts)}:
+        self.draft.sent_back.update(reply_proposals.doubts)
+        if errors := {**reply_proposals.wrong, **self.draft.list_calls_of_unmet_parts(self._parts)}:
             self._return_errors(errors)
             return False
-        entries = await list_entries(self.ctx.store, self._draft.plans)
-        new_proposals, results = self._draft.hold_proposals(reply_proposals.proposals, self._parts, entries)
-        self._pending.add_results(results)
-        is_complete = not new_proposals or not self._draft.parts_without_calls(self._parts)
-        if self._draft.held and is_complete and not is_cut:
+        entries = await list_entries(self.ctx.store, self.draft.plans)
+        new_proposals, results = self.draft.hold_proposals(reply_proposals.proposals, self._parts, entries)
+        self._talk.add_results(results)
+        is_complete = not new_proposals or not self.draft.parts_without_calls(self._parts)
+        if self.draft.held and is_complete and not is_cut:
             return await self._close_plan()
-        self._pending.add_results(build_held_result(proposal, proposal) for proposal in new_proposals)
+        self._talk.add_results(build_held_result(proposal, proposal) for proposal in new_proposals)
         self._send_results()
         return False
 
     def _return_errors(self, errors: Mapping[str, str]) -> None:
         """Tells the model the errors, so that it proposes all held writes again. The fourth time raises ``Failed``."""
-        answers = self._draft.discard_proposals(errors)
+        answers = self.draft.discard_proposals(errors)
         self.ctx.journal.add_event("note", corrected=[*dict.fromkeys(errors.values())])
-        self._pending.send_with_outcomes(answers)
+        self._talk.send_with_outcomes(answers)
 
     async def _read_named_records(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that these calls name and nobody has read; returns whether there were any."""
-        reads = ReadsOfNamedRecords(self.ctx, self._reader, key, calls)
+        reads = ReadsOfNamedRecords(self.ctx, self.reader, key, calls)
         if reads.has_unmade_reads:
             await self._tracker.enter_state(self.ctx, FsmState.ASSESS)
         return await reads.make_reads()
@@ -300,22 +287,22 @@ class Conversation:
         new_figures = figures if figures != self._talk.figures else ""
         self._talk.figures = figures
         texts = (new_figures, self._drafting.text_after_results(self._talk.replies))
-        self._pending.send_all("\n\n".join(filter(None, texts)))
+        self._talk.send_results("\n\n".join(filter(None, texts)))
 
     async def _close_plan(self) -> bool:
         """Freezes the waiting proposals as a plan; False if the model has to correct something first."""
-        if early := self._draft.send_back_early_notices(self._parts):
+        if early := self.draft.send_back_early_notices(self._parts):
             self._return_errors(early)
             return False
-        number = self._draft.next_plan_number
-        calls = [proposal.call for proposal in self._draft.held]
+        number = self.draft.next_plan_number
+        calls = [proposal.call for proposal in self.draft.held]
         for round_ in range(_ROUNDS_OF_READS):  # what was read may lead on to what rules ask for
-            facts_before = len(self._reader.facts)
+            facts_before = len(self.reader.facts)
             await self._read_named_records(f"{self.reply_key}:named{'+' * round_}", calls)
-            if len(self._reader.facts) == facts_before:
+            if len(self.reader.facts) == facts_before:
                 break
-        closing = PlanClosing(self.ctx, self._reader, self.reply_key, asks_for_notice=not self._was_asked_for_notice)
-        closed_plan = await closing.close(self.progress, self._draft.held, number)
+        closing = PlanClosing(self.ctx, self.reader, self.reply_key, asks_for_notice=not self._was_asked_for_notice)
+        closed_plan = await closing.close(self.progress, self.draft.held, number)
         self._count_model_calls(closed_plan.model_calls)
         if not closed_plan.is_frozen:
             self._was_asked_for_notice |= closed_plan.asks_for_notice
@@ -335,15 +322,15 @@ class Conversation:
 
     @property
     def _known_sources(self) -> KnownSources:
-        return known_sources(self.ctx, (*self._reader.facts, *self._write_answers), self._local.all_values)
+        return known_sources(self.ctx, (*self.reader.facts, *self._write_answers), self._local.all_values)
 
     def _update_progress(self) -> None:
         """Stores in the progress what was read and calculated, and computes the process's own figures from it."""
         progress = self.progress.model_copy(
-            update={"repeated_calls": self._reader.repeated_reads, "corrections": dict(self._reader.corrections.names)}
+            update={"repeated_calls": self.reader.repeated_reads, "corrections": dict(self.reader.corrections.names)}
         )
         progress = progress.update_dossier(
-            facts=self._reader.facts,
+            facts=self.reader.facts,
             values=tuple(self._local.values),
             parts=mark_unanswered(self._marked_parts, self._local.unanswered),
             made=self._local.used_made_tools,
@@ -361,7 +348,7 @@ class Conversation:
         understanding = self._local.understanding or whole_task
         understanding = understanding._replace(parts=understanding.parts or whole_task.parts)
         self.ctx = await self._tracker.set_parts_and_process(self.ctx, understanding)
-        self._reader.adopt_process(with_process(self.ctx, self.progress))
+        self.reader.adopt_process(with_process(self.ctx, self.progress))
         self._drafting = strategies.choose_drafting(self.ctx, self.progress)
         await self._make_missing_calculators()
         self._talk.tools = self._offered_tools()
@@ -392,7 +379,7 @@ class Conversation:
     async def _accept_or_correct_answer(self, reply: ModelReply) -> bool:
         """Accepts the reply as the answer, or tells the model what is wrong with it and returns False."""
         self._update_progress()
-        lacking = self._draft.parts_without_effect(self._parts) if self._is_understood else None
+        lacking = self.draft.parts_without_effect(self._parts) if self._is_understood else None
         self._local.asked_about |= self.unnamed_ids_by_part.keys()
         if problem := await self._answers.find_problem(
             self.reply_key, reply, self.progress, lacking, self.unnamed_ids_by_part
@@ -409,11 +396,11 @@ class Conversation:
         self._has_outcomes = False
         self._update_progress()
         ledger = await self.ctx.store.read_ledger()
-        if not self.may_answer_from_ledger or parts_not_done(self._parts, self._draft.plans, ledger):
+        if not self.may_answer_from_ledger or parts_not_done(self._parts, self.draft.plans, ledger):
             return False
         key = f"{self.reply_key}:artifact"
         with open_state_span(self.ctx, self.progress):
-            text = await self._drafting.draft_final_answer(self.ctx, key, self.progress)
+            text = await self._drafting.draft_final_answer(key, self.progress)
         self._tracker.count_model_calls(self._drafting.pop_extra_calls(), is_counted=self._tracker.has_ended)
         if not text.strip() or not await self._answers.has_only_traced_values(f"{key}:traced", text, self.progress):
             return False
@@ -445,6 +432,6 @@ def _list_reads_of_lost_orchestrators(ctx: TurnContext, progress: Progress) -> t
 
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
     general = replace(ctx, template=GENERAL)  # for the first reads: in every attempt, also where the process is known
-    rules, earlier_reads = await fetch_read_rules(ctx), _list_reads_of_lost_orchestrators(ctx, progress)
-    reader = TaskReader(general, known_corrections(ctx, progress), rules, progress.dossier.facts, earlier_reads)
+    allowances, earlier_reads = await fetch_allowances(ctx), _list_reads_of_lost_orchestrators(ctx, progress)
+    reader = TaskReader(general, known_corrections(ctx, progress), allowances, progress.dossier.facts, earlier_reads)
     return Conversation(ctx, progress, await opening_sections(ctx), reader)

@@ -60,7 +60,7 @@ class ReplyDispatch:
         self._other_uses: list[ToolUse] = []  # of local tools, or of tools that do not exist
         self._reads: list[tuple[ToolUse, Tool | None]] = []  # no tool: it was a read when the reply was heard
         self._group_calls_by_kind([unwrap_use_tool(use) for use in uses if use.id not in self.proposed.use_ids])
-        self._new_reads = [use.name for use, tool in self._reads if tool and not reader.has_current_result(use, tool)]
+        self._new_reads = [use.name for use, tool in self._reads if tool and not reader.find_current_fact(use, tool)]
 
     async def read_all(self, sources_before: KnownSources) -> None:
         """Makes the reads in parallel; equal reads are made once. ``sources_before``: those known before the reads."""

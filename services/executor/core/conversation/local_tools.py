@@ -3,14 +3,11 @@
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, cast
-
-from pydantic import JsonValue
+from typing import NamedTuple
 
 from services.executor.core.authorize.policy import format_refusal, request_verdict
 from services.executor.core.conversation.understanding import (
     UNDERSTAND,
-    CannotUnderstand,
     Understanding,
     define_understand_tool,
     read_understanding,
@@ -24,7 +21,7 @@ from services.executor.core.figures.calculate import (
     describe_value,
     select_rows_for_model,
 )
-from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults
+from services.executor.core.figures.calculator import NO_MADE_TOOLS, MadeToolResults
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_made_tools
@@ -116,13 +113,13 @@ class LocalTools:
             return ToolResult(use.id, f"There is no tool named {use.name!r}.", is_error=True)
         try:
             return ToolResult(use.id, dumps(await _METHOD_BY_TOOL[use.name](self, _LocalCall(key, use.input, facts))))
-        except (CannotUnderstand, CannotCalculate, NoSuchPath, ValueError) as error:
+        except (NoSuchPath, ValueError) as error:
             return ToolResult(use.id, str(error), is_error=True)
 
     async def _understand(self, call: _LocalCall) -> Json:
         """Stores the task's parts. Only the first call counts, so that no tool result can change what may be done."""
         if self.understanding is not None:
-            raise CannotUnderstand("the task's parts are settled by the first reply")
+            raise ValueError("the task's parts are settled by the first reply")
         self.understanding = read_understanding(call.arguments, user_texts(self.ctx))
         if self.understanding.parts:
             self.not_taken_up = unaddressed_sentences(self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools)
@@ -246,19 +243,7 @@ def _verdict_in_words(verdict: Verdict) -> Json:
     return {"it": outcome, "decided_by": verdict.escalation_level, "because": [*verdict.reasons, *refusals]}
 
 
-def _define_calculate(made_tools: MadeToolResults) -> ToolDefinition:
-    """The definition of ``calculate``, with an argument for the part of the task whose condition is calculated."""
-    tool = define_calculate_tool(made_tools)
-    schema = dict(tool.input_schema)
-    properties = dict(cast("dict[str, JsonValue]", schema["properties"]))
-    properties[_PART_ARGUMENT] = {
-        "type": "integer",
-        "description": "of a condition: the part of the task that depends on it",
-    }
-    return tool._replace(input_schema={**schema, "properties": properties}, strict=False)
-
-
-_calculate_tool = IdentityCache(_define_calculate, 256)
+_calculate_tool = IdentityCache(define_calculate_tool, 256)
 
 
 def _condition_in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:

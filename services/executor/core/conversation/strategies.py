@@ -1,7 +1,7 @@
 """The strategies by which the next reply is obtained, and the orchestrator in place of the model."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from typing_extensions import override
@@ -84,12 +84,11 @@ def _has_negation(text: str) -> bool:
 
 _MOST_CHARACTERS_OF_FACTS, _FEWEST_CHARACTERS_OF_FACT = 8_000, 500  # shown to the model that writes the answer
 _MOST_DRAFT_TOKENS = 1_024
-_ASK_TO_NAME_READS = (
-    "Name now, in one reply, every other read that the task needs; they are made at once. If none is needed, go on."
-)
-_ASK_TO_SYNTHESIZE = (
-    "Draw everything together now: calculate what is to be calculated, then propose all writes in one reply, or answer."
-)
+_TEXTS_AFTER_RESULTS = {  # of the reply of this number
+    1: "Name now, in one reply, every other read that the task needs; they are made at once. If none is needed, go on.",
+    2: "Draw everything together now: calculate what is to be calculated, then propose all writes in one reply, or "
+    "answer.",
+}
 
 
 class SingleDraft:
@@ -99,7 +98,8 @@ class SingleDraft:
     done that have no call yet.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, ctx: TurnContext) -> None:
+        self._ctx = ctx
         self.extra_calls = 0
         self.open_parts: Collection[int] = ()
 
@@ -114,13 +114,12 @@ class SingleDraft:
         """The text that is added to the results of the reply of this number; may be empty."""
         return ""
 
-    async def draft_final_answer(self, ctx: TurnContext, key: str, progress: Progress) -> str:  # noqa: ARG002
+    async def draft_final_answer(self, key: str, progress: Progress) -> str:  # noqa: ARG002
         """The answer, once everything that the task asks for is done; empty to let the conversation continue."""
         return ""
 
     async def _ask_separately(
         self,
-        ctx: TurnContext,
         key: str,
         step: str,
         request: ModelRequest,
@@ -130,12 +129,12 @@ class SingleDraft:
         """A reply to a request outside the conversation, stored as ``step``. None if it is cut off, or no model
         answers; the latter is noted under ``key``, so that no later attempt asks.
         """
-        if ctx.journal.get(f"{key}:away") is not None:
+        if self._ctx.journal.get(f"{key}:away") is not None:
             return None
         try:
-            reply = await ask_if_possible(ctx, step, request, share, earlier_request)
+            reply = await ask_if_possible(self._ctx, step, request, share, earlier_request)
         except HelperUnavailable as error:
-            ctx.journal.add_entry(f"{key}:away", "note", str(error))
+            self._ctx.journal.add_entry(f"{key}:away", "note", str(error))
             return None
         self.extra_calls += 1
         return None if reply.is_cut else reply
@@ -145,13 +144,12 @@ class FivePhases(SingleDraft):
     """The strategy ``five_phase``: PLAN, GATHER, SYNTHESIZE by the first three replies; ARTIFACT replaces the last."""
 
     def text_after_results(self, replies: int) -> str:
-        return {1: _ASK_TO_NAME_READS, 2: _ASK_TO_SYNTHESIZE}.get(replies, "")
+        return _TEXTS_AFTER_RESULTS.get(replies, "")
 
-    async def draft_final_answer(self, ctx: TurnContext, key: str, progress: Progress) -> str:
+    async def draft_final_answer(self, key: str, progress: Progress) -> str:
         """The answer, from a short request to the smaller model; empty if that gives nothing usable."""
-        reply = await self._ask_separately(
-            ctx, key, key, await _build_artifact_request(ctx, progress), BudgetShare.WHOLE
-        )
+        request = await _build_artifact_request(self._ctx, progress)
+        reply = await self._ask_separately(key, key, request, BudgetShare.WHOLE)
         return reply.text if reply else ""
 
 
@@ -164,8 +162,7 @@ class TwoDrafts(SingleDraft):
     """
 
     def __init__(self, ctx: TurnContext) -> None:
-        super().__init__()
-        self._ctx = ctx
+        super().__init__(ctx)
         self._is_spent = False  # whether a reply was drafted twice already, or none may be
 
     async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: Tier) -> ModelReply:
@@ -215,14 +212,19 @@ class TwoDrafts(SingleDraft):
         self, talk: MessageHistory, name: str, request: ModelRequest, share: BudgetShare
     ) -> ModelReply | None:
         key = f"{talk.reply_key}:draft:{name}"
-        return await self._ask_separately(self._ctx, key, f"{key}:model", request, share, talk.build_request())
+        return await self._ask_separately(key, f"{key}:model", request, share, talk.build_request())
+
+
+_DRAFTING_BY_STRATEGY: Mapping[Strategy, type[SingleDraft]] = {
+    Strategy.FSM: SingleDraft,
+    Strategy.FIVE_PHASE: FivePhases,
+    Strategy.MOA: TwoDrafts,
+}
 
 
 def choose_drafting(ctx: TurnContext, progress: Progress) -> SingleDraft:
     """The drafting of the task's effective strategy."""
-    if progress.effective_strategy is Strategy.FSM:
-        return SingleDraft()
-    return FivePhases() if progress.effective_strategy is Strategy.FIVE_PHASE else TwoDrafts(ctx)
+    return _DRAFTING_BY_STRATEGY[progress.effective_strategy](ctx)
 
 
 async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> ModelRequest:

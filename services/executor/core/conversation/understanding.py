@@ -33,7 +33,7 @@ from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
 from services.executor.core.tools.toolbox import define_local_tool
 from services.executor.ports.orchestrators import OrchestratorName
-from shared.contracts.base import Contract
+from shared.contracts.base import Contract, first_fault
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Strategy
 from shared.ports.models import ToolDefinition
@@ -62,10 +62,6 @@ class Understanding(NamedTuple):
     process: str
     answer_form: Literal["prose", "list"]
     problems: tuple[str, ...] = ()
-
-
-class CannotUnderstand(ValueError):
-    """The call of ``understand`` does not fit its schema; the message says why."""
 
 
 class _QuotedPart(BaseModel):
@@ -104,14 +100,12 @@ def define_understand_tool(processes: tuple[str, ...]) -> ToolDefinition:
 def read_understanding(arguments: JsonObject, texts: Sequence[str]) -> Understanding:
     """Parses the call. A part that quotes none of the ``texts`` is dropped, and named among the problems.
 
-    Raises ``CannotUnderstand``.
+    Raises ``ValueError`` if the call does not fit its schema.
     """
     try:
         call = _UnderstandArguments.model_validate_json(dumps(arguments))
     except ValidationError as error:
-        fault = error.errors()[0]
-        where = ".".join(str(part) for part in fault["loc"])
-        raise CannotUnderstand(f"{where}: {fault['msg']}") from error
+        raise ValueError(first_fault(error)) from error
     normal_texts, parts, problems = [normalize_quote(text) for text in texts], list[PartOfTask](), list[str]()
     for part in call.parts:
         quote = normalize_quote(part.quote)
@@ -296,9 +290,7 @@ async def choose_process(
         experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task)
         ctx = replace(ctx, experience=experience)
     path = progress.template.states if has_part_to_do else READ_ONLY_STATES
-    limits = ctx.thresholds  # those of its process among them
-    if progress.template is not ctx.template:
-        limits = with_thresholds(with_process(ctx, progress)).thresholds
+    limits = with_thresholds(with_process(ctx, progress)).thresholds  # those of its process among them
     progress = progress.model_copy(update={"path": path, "read_only": not has_part_to_do, "thresholds": limits})
     return ctx, _without_strategy_credit(await with_strategy(ctx, progress))
 

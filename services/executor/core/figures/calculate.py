@@ -100,8 +100,9 @@ def define_calculate_tool(made_tools: MadeToolResults = NO_MADE_TOOLS) -> ToolDe
         "by": {**_TEXT_SCHEMA, "description": "one figure for each value of this field"},
         "give": {**_TEXT_SCHEMA, "description": "for which_has_most and which_has_least: the field that names the row"},
         "date_order": {"type": "string", "enum": ["day_first", "month_first"], "description": "of dates as 03/04/2026"},
+        "part": {"type": "integer", "description": "of a condition: the part of the task that depends on it"},
     }
-    return define_local_tool("calculate", _DESCRIPTION, properties, "operation", "operands")
+    return define_local_tool("calculate", _DESCRIPTION, properties, "operation", "operands", strict=False)
 
 
 CALCULATE = define_calculate_tool()

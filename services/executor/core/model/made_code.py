@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
@@ -109,12 +110,12 @@ def code_hash(code: str) -> str:
 
 def render_program(code: str, name: str, arguments: tuple[str, ...]) -> str:
     """The complete program. It reads decimal texts from ``_inputs`` and returns a decimal text."""
-    fixed_count = len(arguments) - arguments[-1].endswith("...")
-    other_arguments = ", _given[_fixed:]" if arguments[-1].endswith("...") else ""
-    fixed_arguments = "".join(f"_given[{place}], " for place in range(fixed_count))
+    is_repeated = arguments[-1].endswith("...")
+    fixed_count = len(arguments) - is_repeated
+    given = [*(f"_given[{place}]" for place in range(fixed_count)), *(["_given[_fixed:]"] if is_repeated else [])]
     return (
         f"{PRELUDE}{code}\n_given = [Decimal(_figure) for _figure in _inputs]\n_fixed = {fixed_count}\n"
-        f"_result = {name}({(fixed_arguments + other_arguments.removeprefix(', ')).removesuffix(', ')})\n"
+        f"_result = {name}({', '.join(given)})\n"
         "str(Decimal(_result)) if type(_result) in (int, Decimal) else type(_result)"
     )
 
@@ -210,6 +211,9 @@ _FORMULA = re.compile(
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\*\*|[-+*/^()]")
 _OPERATOR = re.compile(r"[-+*/^]")
+_NODES_OF_FORMULA = (
+    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop,
+)  # fmt: skip
 _MOST_TOOLS = 3  # made for one task by its words
 # Measures that people name, each with the words for it and the textbook definition that the name stands for.
 _MEASURES = r"""
@@ -271,21 +275,9 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
 
 def _longest_expression(parts: list[str]) -> str:
     """The longest beginning of the tokens that is a complete expression, as text; empty if there is none."""
-    complete_length, depth, wants_term = 0, 0, True
-    for place, part in enumerate(parts, 1):
-        is_term = part not in "+-*/^()" and part != "**"
-        if is_term or part == "(":
-            if not wants_term:
-                break
-            wants_term, depth = part == "(", depth + (part == "(")
-        elif part == ")":
-            if wants_term or not depth:
-                break
-            depth -= 1
-        elif wants_term and part not in "+-":
-            break
-        else:
-            wants_term = True
-        if not wants_term and not depth:
-            complete_length = place
-    return " ".join(parts[:complete_length])
+    for count in range(min(len(parts), _LONGEST_PURPOSE), 0, -1):  # a longer one is too long for a purpose
+        text = " ".join(parts[:count])
+        with suppress(SyntaxError, RecursionError, MemoryError):
+            if all(isinstance(node, _NODES_OF_FORMULA) for node in ast.walk(ast.parse(text, mode="eval"))):
+                return text
+    return ""

@@ -28,6 +28,7 @@ from services.executor.core.model.made_code import (
 )
 from services.executor.core.model.model_calls import (
     HelperUnavailable,
+    Shape,
     UnusableAnswer,
     ask_if_possible,
     helper_request,
@@ -285,7 +286,6 @@ def parse_decimal(text: str) -> Decimal:
 _SECONDS_FOR_GAPS, _SECONDS_FOR_ANSWER = 8.0, 10.0
 _MOST_GAPS = 2
 _LONGEST_SHARED_DETAIL = 2  # characters; a number such as 12 may stand in any definition
-Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class _GapDescription(BaseModel):

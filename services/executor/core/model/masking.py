@@ -63,14 +63,6 @@ def mask_request(request: ModelRequest, task: str) -> MaskedRequest:
     return MaskedRequest(masked, masked_values.names, frozenset(masked_values.bare), masked_values.kinds)
 
 
-def mask_earlier_request(prior: ModelRequest, request: ModelRequest, masked: MaskedRequest, task: str) -> ModelRequest:
-    """The earlier request (``prior``), masked: as the beginning of ``masked`` if ``request`` continues it, or anew."""
-    count = len(prior.messages)
-    if prior.tools == request.tools and prior.messages == request.messages[:count]:
-        return prior._replace(tools=masked.request.tools, messages=masked.request.messages[:count])
-    return mask_request(prior, task).request
-
-
 def restore_values(reply: ModelReply, masked: MaskedRequest) -> ModelReply:
     """The reply with values in place of placeholders. A text without placeholders is returned unchanged."""
     if not masked.values:
@@ -256,9 +248,7 @@ def _restore_text(text: str, masked: MaskedRequest) -> str:
     is_json = text.lstrip()[:1] in ("{", "[")
 
     def restore_value(match: re.Match[str]) -> str:
-        value = masked.values.get(match.group())
-        if value is None:
-            return match.group()
+        value = masked.values.get(match.group(), match.group())
         return _escape_for_context(value, text[: match.start()]) if is_json else value
 
     def restore_number(match: re.Match[str]) -> str:

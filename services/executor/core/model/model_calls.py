@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
-from services.executor.core.model.masking import mask_earlier_request, mask_request, restore_values
+from services.executor.core.model.masking import mask_request, restore_values
 from services.executor.core.session.budget import (
     BudgetShare,
     BudgetSpent,
@@ -171,7 +171,7 @@ async def ask_model(
     ctx.journal.redact_from_now_on(masked.kinds)
     mode = call_mode_of(ctx, key, request.tier, share)
     is_cheaper = mode.tier is not request.tier
-    prior = last_request and mask_earlier_request(last_request, request, masked, ctx.task)
+    prior = last_request and mask_request(last_request, ctx.task).request
     hinted_request = _with_budget_hint(ctx, masked.request, mode)
     payment = Payment(ctx, key, hinted_request, share, is_cheaper=is_cheaper, last_request=prior)
 
@@ -298,8 +298,6 @@ def _describe_usage(reply: ModelReply, settlement: Settlement) -> dict[str, Json
 
 def _put_usage_on_span(span: Span, reply: ModelReply, settlement: Settlement, tier: Tier) -> None:
     """Puts the call's usage on the span. As in OpenTelemetry's conventions, the input count includes cached tokens."""
-    if not span.is_recording:
-        return
     usage = reply.usage
     span.annotate(
         {

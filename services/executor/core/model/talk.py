@@ -125,8 +125,17 @@ _MOST_PAUSES = 4  # times that a model may pause within one reply
 _MOST_HISTORY = 240_000  # characters; beyond that a new history begins
 
 
+class CallAnswer(NamedTuple):
+    """A tool call's result; if the call was given a result before, ``outcome`` is told to the model in a text."""
+
+    result: ToolResult
+    outcome: JsonObject | None = None
+
+
 class MessageHistory:
-    """The conversation's present messages and tier. ``calls_so_far``: of this and earlier histories, as data."""
+    """The conversation's present messages and tier, and the results of the last reply's calls until all are sent back.
+    ``calls_so_far``: of this and earlier histories, as data.
+    """
 
     def __init__(
         self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[ToolDefinition, ...], prefix: str
@@ -144,6 +153,7 @@ class MessageHistory:
         self.calls_so_far: list[Json] = []
         self.figures = ""  # of the process, in the text that the model was sent last
         self._last_request: ModelRequest | None = None  # of this history
+        self._results: dict[str, ToolResult] = {}  # by call id, those that wait to be sent
 
     @property
     def reply_key(self) -> str:
@@ -220,23 +230,8 @@ class MessageHistory:
         length = sum(len(block.text) if isinstance(block, TextBlock) else len(str(block)) for block in blocks)
         return len(self.messages) > 2 and length > _MOST_HISTORY
 
-
-class CallAnswer(NamedTuple):
-    """A tool call's result; if the call was given a result before, ``outcome`` is told to the model in a text."""
-
-    result: ToolResult
-    outcome: JsonObject | None = None
-
-
-class PendingResults:
-    """Collects the results of the last reply's calls until all are sent back to the model."""
-
-    def __init__(self, talk: MessageHistory) -> None:
-        self._talk = talk
-        self._results: dict[str, ToolResult] = {}
-
-    def start(self, results: Mapping[str, ToolResult]) -> None:
-        """Starts with the results that a new reply's calls already have."""
+    def start_results(self, results: Mapping[str, ToolResult]) -> None:
+        """Starts with the results that a new reply's calls already have; they are sent with all others."""
         self._results = dict(results)
 
     def add_results(self, results: Iterable[ToolResult]) -> None:
@@ -250,20 +245,20 @@ class PendingResults:
         self.add_results(answer.result for answer in answers if answer.result.tool_use_id in waiting)
         answered_before = [answer for answer in answers if answer.result.tool_use_id not in waiting]
         outcomes: list[Json] = [answer.outcome for answer in answered_before if answer.outcome]
-        self.send_all(render_in_order({"outcomes": outcomes}) if outcomes else "")
+        self.send_results(render_in_order({"outcomes": outcomes}) if outcomes else "")
 
-    def send_all(self, text: str = "") -> None:
+    def send_results(self, text: str) -> None:
         """Sends all results back, with the text. A call without a result is reported as not made."""
         calls = self._list_call_ids()
         if not calls:
-            return self._talk.add_message(text or "Go on.")
+            return self.add_message(text or "Go on.")
         missing = ToolResult("", PROPOSE_AGAIN, is_error=True)
         results = [self._results.get(use_id, missing._replace(tool_use_id=use_id)) for use_id in calls]
         self._results = {}
-        return self._talk.add_message(text, results)
+        return self.add_message(text, results)
 
     def _list_call_ids(self) -> list[str]:
-        last_message = self._talk.messages[-1]
+        last_message = self.messages[-1]
         if last_message.role != "assistant":
             return []
         return [block.id for block in last_message.blocks if isinstance(block, ToolUse)]

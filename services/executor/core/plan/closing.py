@@ -157,7 +157,7 @@ class PlanClosing:
             raise UnfitPlan(errors_by_call={call_id: f"Not made: {reason}" for call_id, reason in reasons.items()})
 
     def _choose_read_back(self, tool: Tool, call: PlannedCall) -> ReadBack | None:
-        facts, find_barring_rule = self._reader.facts, self._reader.rules.find_barring_rule
+        facts, find_barring_rule = self._reader.facts, self._reader.find_barring_rule
         return choose_read_back(tool, call.arguments, self._ctx.toolbox, facts, call.call_id, find_barring_rule)
 
     def _require_wanted_notice(self, progress: Progress, plan: WritePlan) -> None:

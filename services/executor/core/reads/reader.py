@@ -14,7 +14,7 @@ from services.executor.core.tools.schema_drift import NameCorrections
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
-from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool
+from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool, ToolAllowance
 from shared.contracts.policy import CallContext, CallOutcome, EvaluateRequest, PastCall, Verdict
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import FsmState
@@ -24,80 +24,32 @@ _CALL_ID = "read"
 _TOOL_RULES_ALONE = {"rules": (), "text_rules": (), "text_default": "allow"}
 
 
-class ReadRules:
-    """The rules about tools, applied to the reads of one turn."""
-
-    def __init__(self, ctx: TurnContext, allowances: Allowances | None) -> None:
-        self._ctx = ctx
-        self._tools = {allowance.tool: allowance for allowance in allowances.tools} if allowances else {}
-
-    async def find_refusal(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
-        """Why policy forbids the call, ``rule id: reason``, else None; raises ``Failed`` if the service cannot say.
-        ``key``: the read's journal step; ``calls``: this task's so far, also those under way.
-        """
-        allowance, journal = self._tools.get(tool.name), self._ctx.journal
-        refusal = journal.get(f"{key}:barred")
-        if allowance is None or refusal is not None or journal.get(key) is not None:
-            return refusal  # what an earlier turn was refused or has read stays so, whatever was called since
-        prohibition = allowance.find_prohibition(calls)
-        if prohibition is not None:
-            journal.add_entry(f"{key}:barred", "verdict", f"{prohibition.rule_id}: {prohibition.reason}")
-            return f"{prohibition.rule_id}: {prohibition.reason}"
-        return await self._ask_why_not(key, tool, arguments, calls) if allowance.ask else None
-
-    def find_barring_rule(self, tool: str) -> str | None:
-        """The rule, with its reason, that forbids every call of the tool, whatever came before; else None."""
-        prohibitions = self._tools[tool].bars if tool in self._tools else ()
-        return f"{prohibitions[0].rule_id}: {prohibitions[0].reason}" if prohibitions else None
-
-    async def _ask_why_not(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
-        """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
-        ctx = self._ctx
-        call = CallContext(call_id=_CALL_ID, tool=tool.name, fields=rule_fields(arguments), tool_class=tool.tool_class)
-
-        async def ask() -> str:
-            request = EvaluateRequest(
-                policies=tuple(policy.model_copy(update=_TOOL_RULES_ALONE) for policy in ctx.policies),
-                calls=(call,),
-                history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *calls),
-                binding=True,
-            )
-            try:
-                return (await ctx.ports.policy.evaluate(request)).to_json()
-            except PolicyUnavailable as error:
-                reason = f"no policy verdict on {tool.name}, so it was not called: {error}"
-                raise Failed(reason, "policy_service") from error
-
-        verdict = Verdict.from_json(await ctx.journal.run_step(f"{key}:rule", "verdict", ask))
-        return next((refusal.sentence for refusal in verdict.refusals), None)
-
-
-async def fetch_read_rules(ctx: TurnContext) -> ReadRules:
-    """The rules for the tools that may be read, fetched once in a turn as a journal step, since other tasks of the
-    session may have made calls. Raises ``Failed`` if the policy service does not answer.
+async def fetch_allowances(ctx: TurnContext) -> tuple[ToolAllowance, ...]:
+    """What the rules about tools say of those that may be read; fetched once in a turn as a journal step, since other
+    tasks of the session may have made calls. Raises ``Failed`` if the policy service does not answer.
     """
     if not has_tool_rules(ctx.policies):
-        return ReadRules(ctx, None)
+        return ()
 
     async def ask() -> str:
-        return (await _ask_allowances(ctx)).to_json()
+        readable = [
+            tool for tool in ctx.toolbox.tools.values() if tool.tool_class in PERMITTED_CLASSES[FsmState.ASSESS]
+        ]
+        request = AllowanceRequest(
+            policies=ctx.policies,
+            tools=tuple(OfferedTool(tool=tool.name, tool_class=tool.tool_class) for tool in readable),
+            history=past_calls_of_session(ctx.session.calls, ctx.record.task_id),
+        )
+        try:
+            return (await ctx.ports.policy.get_allowances(request)).to_json()
+        except PolicyUnavailable as error:
+            raise Failed(f"no rules for tools, so none was called: {error}", "policy_service") from error
 
     allowances = Allowances.from_json(await ctx.journal.run_step(f"talk:{ctx.turn.turn_id}:rules", "verdict", ask))
     if allowances.problems:
         problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in allowances.problems)
         raise Failed(f"policy invalid, so no tool was called: {problems}")
-    return ReadRules(ctx, allowances)
-
-
-async def _ask_allowances(ctx: TurnContext) -> Allowances:
-    readable = (tool for tool in ctx.toolbox.tools.values() if tool.tool_class in PERMITTED_CLASSES[FsmState.ASSESS])
-    offered = tuple(OfferedTool(tool=tool.name, tool_class=tool.tool_class) for tool in readable)
-    past_calls = past_calls_of_session(ctx.session.calls, ctx.record.task_id)
-    request = AllowanceRequest(policies=ctx.policies, tools=offered, history=past_calls)
-    try:
-        return await ctx.ports.policy.get_allowances(request)
-    except PolicyUnavailable as error:
-        raise Failed(f"no rules for tools, so none was called: {error}", "policy_service") from error
+    return allowances.tools
 
 
 _MOST_EQUAL_READS = 2  # of one read: before the task's writes, and after them
@@ -114,15 +66,16 @@ class TaskReader:
         self,
         ctx: TurnContext,
         corrections: NameCorrections,
-        rules: ReadRules,
+        allowances: Iterable[ToolAllowance],
         earlier_facts: Iterable[Fact],
         earlier_calls: Iterable[PastCall],
     ) -> None:
-        """``earlier_facts``: those of earlier attempts, from their last checkpoint. ``earlier_calls``: the reads of an
-        orchestrator that worked on the task before; rules about reads count them.
+        """``allowances``: of the tools that a rule is about. ``earlier_facts``: those of earlier attempts, from their
+        last checkpoint. ``earlier_calls``: the reads of an orchestrator that worked on the task before; rules about
+        reads count them.
         """
         self._ctx = ctx
-        self.rules = rules
+        self._allowance_by_tool = {allowance.tool: allowance for allowance in allowances}
         self._earlier_facts = {(fact.tool, fact.arguments_json): fact for fact in earlier_facts}
         self._facts: dict[str, Fact] = {}
         self._reserved = 0
@@ -160,9 +113,10 @@ class TaskReader:
                 note = " ".join(filter(None, (fact.note, added_note)))
                 self._facts[ref] = fact.model_copy(update={"result_json": dumps(content), "note": note})
 
-    def has_current_result(self, use: ToolUse, tool: Tool) -> bool:
-        """Whether the same read was made since the last writes, so that its fact is the answer."""
-        return self._find_current_fact(use, tool) is not None
+    def find_current_fact(self, use: ToolUse, tool: Tool) -> Fact | None:
+        """The fact of the same read, if it was made since the last writes."""
+        same_reads = self._facts_of_same_read(use, tool)
+        return next((fact for fact in same_reads if fact.result_json and fact.ref not in self._outdated_refs), None)
 
     def mark_outdated_by_writes(self, calls: Iterable[PastCall]) -> None:
         """Marks all facts as older than these writes, so that a repeated read is made again; counts the writes."""
@@ -192,6 +146,11 @@ class TaskReader:
         self._facts[fact.ref] = fact
         return fact.ref
 
+    def find_barring_rule(self, tool: str) -> str | None:
+        """The rule, with its reason, that forbids every call of the tool, whatever came before; else None."""
+        bars = self._allowance_by_tool[tool].bars if tool in self._allowance_by_tool else ()
+        return f"{bars[0].rule_id}: {bars[0].reason}" if bars else None
+
     def find_fact(self, ref: str) -> Fact | None:
         return self._facts.get(ref)
 
@@ -202,7 +161,7 @@ class TaskReader:
         model; a model that asks for the same later gets this fact, which then counts as read by the model.
         """
         self._read_counts[_key_of_call(use, tool)] += 1
-        current_fact = self._find_current_fact(use, tool)
+        current_fact = self.find_current_fact(use, tool)
         if current_fact is not None:
             return current_fact if by_machine or not current_fact.by_machine else self._mark_read_by_model(current_fact)
         if self._ctx.journal.get(key) is None:  # what was read is known, whatever its server takes by now
@@ -262,11 +221,46 @@ class TaskReader:
             raise CallRefused(f"Not called, the arguments do not fit: {problems}")
 
     async def _refuse_by_rule(self, key: str, use: ToolUse, tool: Tool, index: int) -> None:
-        refusal = await self.rules.find_refusal(key, tool, use.input, self._calls[:index])
+        refusal = await self._find_refusal(key, tool, use.input, self._calls[:index])
         if refusal is not None:
             self._ctx.journal.add_event("tool", tool=use.name, state=FsmState.ASSESS.value, refused=refusal)
             self._set_outcome(index, CallOutcome.UNSENT)
             raise CallRefused(f"Refused by policy rule {refusal}. It was not called.")
+
+    async def _find_refusal(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
+        """Why policy forbids the call, ``rule id: reason``, else None; raises ``Failed`` if the service cannot say.
+        ``key``: the read's journal step; ``calls``: this task's so far, also those under way.
+        """
+        allowance, journal = self._allowance_by_tool.get(tool.name), self._ctx.journal
+        refusal = journal.get(f"{key}:barred")
+        if allowance is None or refusal is not None or journal.get(key) is not None:
+            return refusal  # what an earlier turn was refused or has read stays so, whatever was called since
+        prohibition = allowance.find_prohibition(calls)
+        if prohibition is not None:
+            journal.add_entry(f"{key}:barred", "verdict", f"{prohibition.rule_id}: {prohibition.reason}")
+            return f"{prohibition.rule_id}: {prohibition.reason}"
+        return await self._ask_why_not(key, tool, arguments, calls) if allowance.ask else None
+
+    async def _ask_why_not(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
+        """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
+        ctx = self._ctx
+        call = CallContext(call_id=_CALL_ID, tool=tool.name, fields=rule_fields(arguments), tool_class=tool.tool_class)
+
+        async def ask() -> str:
+            request = EvaluateRequest(
+                policies=tuple(policy.model_copy(update=_TOOL_RULES_ALONE) for policy in ctx.policies),
+                calls=(call,),
+                history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *calls),
+                binding=True,
+            )
+            try:
+                return (await ctx.ports.policy.evaluate(request)).to_json()
+            except PolicyUnavailable as error:
+                reason = f"no policy verdict on {tool.name}, so it was not called: {error}"
+                raise Failed(reason, "policy_service") from error
+
+        verdict = Verdict.from_json(await ctx.journal.run_step(f"{key}:rule", "verdict", ask))
+        return next((refusal.sentence for refusal in verdict.refusals), None)
 
     def _set_outcome(self, index: int, outcome: CallOutcome) -> None:
         self._calls[index] = self._calls[index].model_copy(update={"outcome": outcome})
@@ -274,11 +268,6 @@ class TaskReader:
     def _facts_of_same_read(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
         key = _key_of_call(use, tool)
         return (fact for fact in self._facts.values() if fact.call == key)
-
-    def _find_current_fact(self, use: ToolUse, tool: Tool) -> Fact | None:
-        """The fact of the same read, if it was made since the last writes."""
-        same_reads = self._facts_of_same_read(use, tool)
-        return next((fact for fact in same_reads if fact.result_json and fact.ref not in self._outdated_refs), None)
 
 
 def _build_reserved_fact(ref: str, use: ToolUse, tool: Tool) -> Fact:

@@ -95,7 +95,7 @@ class ServerRead:
     step of the journal.
 
     ``names``: ``{name asked for: the server's present name}``, as the call was sent; ``learned``: those of them that
-    this read found out. ``only_repeats_call``: the answer says no more than the call did.
+    this read found out.
     """
 
     def __init__(
@@ -105,13 +105,12 @@ class ServerRead:
         self.tool, self.arguments, self.names = tool, arguments, names
         self.answer = ToolAnswer(None)
         self.learned: dict[str, str] = {}
-        self.only_repeats_call = False
         self._notes: list[str] = []
 
     @property
     def is_source(self) -> bool:
         """Whether the answer is a source of facts: not a refusal, and not just a repetition of the call."""
-        return not (self.answer.is_error or self.only_repeats_call)
+        return not (self.answer.is_error or echoes_call(self.tool.name, self.answer.content))
 
     @property
     def note(self) -> str:
@@ -324,7 +323,6 @@ class ServerRead:
         """Adds renamed fields under the names that were asked for or are expected; notes them in the journal."""
         content = schema_drift.add_old_names(self.answer.content, self.names)
         self.answer = self.answer._replace(content=content)
-        self.only_repeats_call = echoes_call(self.tool.name, content)
         if not self.is_source:
             return
         call = {"connection_id": self.tool.connection_id, "tool": self.tool.name, "arguments_json": "{}"}

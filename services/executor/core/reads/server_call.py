@@ -25,7 +25,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_objec
 from shared.domain.marks import ProtectedKind
 from shared.domain.redaction import redact_json
 from shared.domain.words import ToolClass
-from shared.ports.tracing import Span, SpanKind
+from shared.ports.tracing import SpanKind
 
 _CLAUSE_PATTERN = re.compile(
     r"(?P<name>[A-Za-z_][\w.-]*(?: [\w.-]+){0,3}?)(?: is(?:\s+|$)|:(?:\s+|$)| ?= ?)(?P<value>.*)", re.DOTALL
@@ -66,16 +66,18 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
     text of clauses in the answer becomes an object.
     """
     ask = ctx.ports.tools.read if is_read else ctx.ports.tools.call
-    connection = ctx.toolbox.connection_of(tool)
+    connection = ctx.toolbox.connections[tool.connection_id]
     with ctx.ports.tracer.open_span(names.TOOL_OPERATION, SpanKind.CLIENT) as span:
-        _annotate_span(span, tool)
+        span.rename(names.TOOL.format(tool=tool.name))
+        conventional = {names.OPERATION: names.TOOL_OPERATION, names.TOOL_NAME: tool.name, names.TOOL_TYPE: "function"}
+        own = {names.TOOL_CLASS: tool.tool_class.value, names.CONNECTION: tool.connection_id}
+        span.annotate({**conventional, **own})
         try:
             answer = await ask(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
         except (ToolUnreachable, ToolSilent) as error:
             span.annotate({names.TOOL_OUTCOME: "unreachable" if isinstance(error, ToolUnreachable) else "silent"})
             raise
-        if span.is_recording:
-            span.annotate({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
+        span.annotate({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
         if answer.is_error:
             span.record_failure("tool_error")
         return answer._replace(content=parse_clause_record(answer.content)) if is_read else answer
@@ -95,14 +97,6 @@ def _parse_clauses(text: str, remarks: list[str]) -> dict[str, Json] | None:
             remarks.append(last_word["rest"])
         fields[clause["name"]] = loads(value) if _NUMBER.fullmatch(value) else value
     return fields if len(fields) >= _FEWEST_CLAUSES else None
-
-
-def _annotate_span(span: Span, tool: Tool) -> None:
-    if not span.is_recording:
-        return
-    span.rename(names.TOOL.format(tool=tool.name))
-    conventional = {names.OPERATION: names.TOOL_OPERATION, names.TOOL_NAME: tool.name, names.TOOL_TYPE: "function"}
-    span.annotate({**conventional, names.TOOL_CLASS: tool.tool_class.value, names.CONNECTION: tool.connection_id})
 
 
 _LONGEST_ARGUMENTS = 200  # characters of the arguments that those who watch are told
@@ -164,8 +158,7 @@ async def _send_once(
             answer = await dispatch_call(ctx, tool, sent_arguments, is_read=is_read)
         except (ToolUnreachable, ToolSilent) as error:
             if not (may_be_silent and isinstance(error, ToolSilent)):
-                server = ctx.toolbox.connection_of(tool).id
-                reason = f"the tool server {server!r} did not answer {tool.name}: {error}"
+                reason = f"the tool server {tool.connection_id!r} did not answer {tool.name}: {error}"
                 raise Failed(reason, "tool_server") from error
             ctx.journal.add_event("note", tool=tool.name, problem="no answer came; it is asked once more")
             return dumps({"content": None, "is_error": True, "renamed": {**names}, "silent": True})

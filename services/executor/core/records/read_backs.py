@@ -11,7 +11,7 @@ from services.executor.core.records.seen_records import RecordReference, is_id_t
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import (
     ToolWords,
-    convert_id_type,
+    convert_to_schema_type,
     is_identifying_name,
     normalize_noun,
     nouns_of_identifier,
@@ -358,7 +358,7 @@ def _arguments_for(write: NamedWrite, reader: ReadTool) -> JsonObject:
         if value is None and name in reader.identifiers:
             value = _find_id_of_kind(reader.identifiers[name], write)
         if value is not None:
-            arguments[name] = convert_id_type(value, reader.tool, name)
+            arguments[name] = convert_to_schema_type(value, reader.tool.parameters.get(name, {}))
     return arguments
 
 

@@ -10,7 +10,7 @@ from services.executor.core.records.read_backs import proving_read
 from services.executor.core.records.record_graph import found_no_record
 from services.executor.core.records.seen_records import Noun, RecordReference
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import convert_id_type
+from services.executor.core.tools.classes import convert_to_schema_type
 from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import ReadCall, Tool
@@ -105,7 +105,11 @@ def _reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolb
     declared = [tool for tool in readers if seen_records.are_same_kind(kind, keys.kind_shown_by(tool.name))]
     for tools in (declared, *([tool] for tool in exact)):
         id_arguments = ((tool, _find_id_argument(tool, kind, reference.key, keys)) for tool in tools)
-        named = ((tool, name, convert_id_type(reference.value, tool, name)) for tool, name in id_arguments if name)
+        named = (
+            (tool, name, convert_to_schema_type(reference.value, tool.parameters.get(name, {})))
+            for tool, name in id_arguments
+            if name
+        )
         reads = [ReadCall(tool, {name: value}) for tool, name, value in named]
         if reads:
             return reads

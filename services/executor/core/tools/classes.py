@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from services.executor.core.tools.name_similarity import singular, words_of
 from services.executor.core.tools.record_tree import is_id_name
-from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.keywords import stem
 from shared.domain.words import STRICTNESS, ToolClass
 
@@ -307,9 +306,9 @@ def nouns_of_identifier(name: str, owner_nouns: frozenset[str]) -> frozenset[str
     return frozenset(map(normalize_noun, words))
 
 
-def convert_id_type(value: Json, tool: Tool, name: str) -> Json:
-    """The id in the type that the tool's argument ``name`` takes, 7 for "7" or the reverse; unchanged if unclear."""
-    kind = tool.parameters.get(name, {}).get("type")
+def convert_to_schema_type(value: Json, schema: JsonObject) -> Json:
+    """The value in the type that the schema names, 7 for "7" or the reverse; unchanged if unclear."""
+    kind = schema.get("type")
     if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if kind in ("integer", "number") and isinstance(value, str) and value.isascii() and value.isdecimal():

@@ -349,28 +349,26 @@ def _message_of_error(error: Json) -> str:
 
 def _convert_to_type(value: Json, wanted_type: str) -> Json:
     """The value in the wanted type; None if it has that type already, or would lose something."""
-    if isinstance(value, bool):
-        return None
-    if wanted_type == "array":
-        return [value] if isinstance(value, str | int | Decimal) else None
-    if isinstance(value, list):
-        if len(value) != 1 or isinstance(value[0], list | dict):
+    match value, wanted_type:
+        case (bool(), _) | (list(), "array"):
             return None
-        return value[0] if type(value[0]) in _PYTHON_TYPES[wanted_type] else _convert_to_type(value[0], wanted_type)
-    if isinstance(value, str):
-        return _parse_as_type(value.strip(), wanted_type)
-    if isinstance(value, int | Decimal) and wanted_type == "string":
-        return dumps(value)
-    is_whole = isinstance(value, Decimal) and value == value.to_integral_value()
-    return int(value) if isinstance(value, Decimal) and is_whole and wanted_type == "integer" else None
-
-
-def _parse_as_type(text: str, wanted_type: str) -> Json:
-    if wanted_type == "boolean":
-        return {"true": True, "false": False}.get(text.lower())
-    if wanted_type in ("integer", "number") and _INTEGER.fullmatch(text):
-        return int(text)
-    return Decimal(text) if wanted_type == "number" and _NUMBER.fullmatch(text) else None
+        case ((str() | int() | Decimal()), "array"):
+            return [value]
+        case [item], _ if type(item) in _PYTHON_TYPES[wanted_type]:
+            return item
+        case [str() | int() | Decimal() as item], _:
+            return _convert_to_type(item, wanted_type)
+        case str(text), "boolean":
+            return {"true": True, "false": False}.get(text.strip().lower())
+        case str(text), ("integer" | "number") if _INTEGER.fullmatch(text.strip()):
+            return int(text)
+        case str(text), "number" if _NUMBER.fullmatch(text.strip()):
+            return Decimal(text.strip())
+        case ((int() | Decimal()), "string"):
+            return dumps(value)
+        case Decimal(), "integer" if value == value.to_integral_value():
+            return int(value)
+    return None
 
 
 _PYTHON_TYPES = {"integer": (int,), "number": (int, Decimal), "string": (str,), "boolean": (bool,)}

@@ -261,8 +261,7 @@ class PagedListing:
             return None
         if offset is not None:
             stated, asked = self._page.find_number(PagingRole.OFFSET), self._arguments.get(offset)
-            start = asked if isinstance(asked, int) else 0
-            start = start if stated is None else max(stated, start)
+            start = max(stated or 0, asked if isinstance(asked, int) else 0)
             return {**self._arguments, offset: start + len(self._page.rows)}
         after = self._paging.names.get(PagingRole.AFTER)
         if after is not None and self._page.has_more and self._rows.last_id is not None:
@@ -271,17 +270,15 @@ class PagedListing:
 
     def _next_page_arguments(self, name: str, new_rows: int) -> JsonObject | None:
         """The arguments with the next page number; page 1, if it is unknown whether pages count from 0 or 1."""
-        asked_number, stated_number = self._arguments.get(name), self._page.find_number(PagingRole.PAGE)
         was_probing, self._is_probing = self._is_probing, False
         if not new_rows and not was_probing:
             return None
-        if isinstance(asked_number, int) and not isinstance(asked_number, bool):
-            number = asked_number + 1
-        elif stated_number is not None or self._paging.first_page_number is not None:
-            number = (stated_number if stated_number is not None else self._paging.first_page_number or 0) + 1
-        else:
-            number, self._is_probing = 1, True
-        return {**self._arguments, **self._actual_page_size, name: number}
+        asked = self._arguments.get(name)
+        asked_number = asked if isinstance(asked, int) and not isinstance(asked, bool) else None
+        known_numbers = (asked_number, self._page.find_number(PagingRole.PAGE), self._paging.first_page_number)
+        last_number = next((number for number in known_numbers if number is not None), None)
+        self._is_probing = last_number is None
+        return {**self._arguments, **self._actual_page_size, name: 1 if last_number is None else last_number + 1}
 
     @property
     def _actual_page_size(self) -> JsonObject:

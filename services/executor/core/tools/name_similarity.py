@@ -13,8 +13,7 @@ from rapidfuzz import fuzz
 
 from shared.domain.keywords import stem
 
-RANKED_SCORE = 60.0
-ACCEPTED_SCORE = 70.0
+_ACCEPTED_SCORE = 70.0  # of 100
 _LEAST_LEAD = 10.0  # by how much the best score must exceed the next one
 _WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _ACCENTS = re.compile(r"[\u0300-\u036f]")
@@ -75,10 +74,9 @@ def most_similar_names(missing: str, names: Iterable[str]) -> list[str]:
     scored = sorted(
         ((_rate_likeness(missing, name), name) for name in names if may_mean_same(missing, name)), reverse=True
     )
-    ranked = [(score, name) for score, name in scored if score >= RANKED_SCORE]
-    if not ranked or ranked[0][0] < ACCEPTED_SCORE:
+    if not scored or scored[0][0] < _ACCEPTED_SCORE:
         return []
-    return [name for score, name in ranked if score > ranked[0][0] - _LEAST_LEAD]
+    return [name for score, name in scored if score > scored[0][0] - _LEAST_LEAD]
 
 
 def prefix_matches(missing: str, names: Iterable[str]) -> list[str]:

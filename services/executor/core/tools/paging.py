@@ -1,11 +1,12 @@
 """Lists that come in pages: where an answer's rows are, what it says about its list, which arguments ask for a page."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
 from yarl import URL
 
+from services.executor.core.tools.classes import convert_to_schema_type
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
@@ -132,16 +133,11 @@ def read_list_page(content: Json) -> ListPage | None:
         return ListPage((), content, ())
     if not isinstance(content, dict):
         return None
-    place = _find_list_path(content)
-    rows = nested_value(content, place) if place else None
-    return ListPage(place, rows, tuple(_find_hints(content, place, ()))) if isinstance(rows, list) else None
-
-
-def nested_value(content: Json, place: Iterable[str]) -> Json:
-    """The value in nested objects under these keys; None if there is none."""
-    for key in place:
-        content = content.get(key) if isinstance(content, dict) else None
-    return content
+    lists = _find_outermost_lists(content)
+    usual_names = [path for path in lists if path[-1].lower() in _USUAL_LIST_NAMES]
+    with_records = [path for path, rows in lists.items() if any(isinstance(row, dict) for row in rows)]
+    place = next((paths[0] for paths in (usual_names, with_records, [*lists]) if len(paths) == 1), None)
+    return ListPage(place, lists[place], tuple(_find_hints(content, place, ()))) if place else None
 
 
 def with_nested_value(content: Json, place: tuple[str, ...], value: Json) -> Json:
@@ -153,19 +149,16 @@ def with_nested_value(content: Json, place: tuple[str, ...], value: Json) -> Jso
     return {**content, place[0]: with_nested_value(content[place[0]], place[1:], value)}
 
 
-def _find_list_path(content: JsonObject) -> tuple[str, ...]:
-    """The keys to the outermost list; of several to the one with a usual name. Empty if that is unclear."""
+def _find_outermost_lists(content: JsonObject) -> dict[tuple[str, ...], list[Json]]:
+    """The lists at the first depth that has any, by the keys that lead to them."""
     level: dict[tuple[str, ...], Json] = {(): content}
     for _ in range(_MOST_LEVELS):
         objects = [(path, value) for path, value in level.items() if isinstance(value, dict)]
         level = {(*path, key): nested for path, value in objects for key, nested in value.items()}
         candidates = (path for path in level if path[-1].lower().lstrip("_") not in _OTHER_LIST_NAMES)
-        lists = {path: rows for path in candidates if isinstance(rows := level[path], list)}
-        if lists:
-            usual_names = [path for path in lists if path[-1].lower() in _USUAL_LIST_NAMES]
-            with_records = [path for path, rows in lists.items() if any(isinstance(row, dict) for row in rows)]
-            return next((paths[0] for paths in (usual_names, with_records, [*lists]) if len(paths) == 1), ())
-    return ()
+        if lists := {path: rows for path in candidates if isinstance(rows := level[path], list)}:
+            return lists
+    return {}
 
 
 def _find_hints(content: JsonObject, place: tuple[str, ...], path: tuple[str, ...]) -> Iterator[PageHint]:
@@ -284,12 +277,8 @@ def _is_link(text: str) -> bool:
 
 
 def _convert_type(value: Json, schema: JsonObject) -> Json:
-    """The value in the schema's type: digits as a number, or a number as a text."""
-    kind = schema.get("type")
-    is_number = kind in ("integer", "number") or (not schema and len(str(value)) < 9)
-    if is_number and isinstance(value, str) and value.isdigit():
-        return int(value)
-    return str(value) if kind == "string" and isinstance(value, int) else value
+    """The value in the schema's type; digits as a number where there is no schema."""
+    return convert_to_schema_type(value, schema or ({"type": "integer"} if len(str(value)) < 9 else {}))
 
 
 def _arguments_by_role(schemas: Mapping[str, JsonObject]) -> dict[PagingRole, str]:

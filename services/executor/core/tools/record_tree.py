@@ -122,10 +122,8 @@ def _walk_leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], ite
     if isinstance(value, dict):
         is_table = is_keyed_table(value)
         for name, inner in value.items():
-            if is_table:
-                yield from _walk_leaves(inner, (*path, name), names, items | {name})
-            else:
-                yield from _walk_leaves(inner, (*path, name), (*names, name), items)
+            inner_names, inner_items = (names, items | {name}) if is_table else ((*names, name), items)
+            yield from _walk_leaves(inner, (*path, name), inner_names, inner_items)
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         key_field = distinguishing_key(value)
         for item in value:

@@ -54,9 +54,6 @@ class Toolbox(NamedTuple):
         matches = [tool for tool in tools if connection_id in ("", tool.connection_id)]
         return matches[0] if len(matches) == 1 else None
 
-    def connection_of(self, tool: Tool) -> Connection:
-        return self.connections[tool.connection_id]
-
 
 def build_toolbox(
     discovered: Iterable[tuple[Connection, Iterable[Tool]]], records: Mapping[str, RecordKind] = _NO_RECORD_KINDS
@@ -415,15 +412,9 @@ def _get_definition(name: str, tool: Tool) -> ToolDefinition:
     """The definition of a tool under a name, the same object each time."""
     by_name = _definitions(tool)
     if name not in by_name:
-        by_name[name] = _build_definition(name, tool)
+        schema = _with_reserved_argument(tool) if tool.tool_class in WRITE_CLASSES else _wire_schema(tool)
+        by_name[name] = ToolDefinition(name, tool.description[:_MOST_DESCRIPTION_CHARACTERS], schema)
     return by_name[name]
-
-
-def _build_definition(name: str, tool: Tool) -> ToolDefinition:
-    description = tool.description[:_MOST_DESCRIPTION_CHARACTERS]
-    return ToolDefinition(
-        name, description, _with_reserved_argument(tool) if tool.tool_class in WRITE_CLASSES else _wire_schema(tool)
-    )
 
 
 def _build_outline(name: str, tool: Tool) -> ToolDefinition:

@@ -82,7 +82,7 @@ async def _complete_from_ledger(conversation: Conversation) -> AnsweredTask:
 
 async def _complete_answer(conversation: Conversation, progress: Progress) -> AnsweredTask:
     return await complete_answer(
-        conversation.ctx, progress, conversation.correction_by_part, conversation.unnamed_ids_by_part
+        conversation.ctx, progress, conversation.draft.corrected, conversation.unnamed_ids_by_part
     )
 
 
@@ -143,7 +143,7 @@ def _pass_to_next_orchestrator(conversation: Conversation, failed: Failed) -> Pr
     if ctx.journal.get(key) is None:
         ctx.journal.clear_early_end()
         ctx.journal.add_event("note", orchestrator=name.value, not_available=failed.reason)
-        reads: Json = [loads_object(call.model_dump_json()) for call in conversation.reads_made]
+        reads: Json = [loads_object(call.model_dump_json()) for call in conversation.reader.calls_made]
         ctx.journal.add_entry(lost_orchestrator_reads_key(name.value), "note", dumps(reads))
         ctx.journal.add_entry(key, "note", failed.reason)
     passed_over = {**progress.passed_over, name.value: failed.reason}

@@ -113,7 +113,7 @@ async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool
     # An agent has as long as a decision may take.
     now, hours = ctx.journal.now, timedelta(hours=ctx.tenant.approval_hours)
     is_over = _is_at_work(entry) and now >= (entry.sending_at or now) + hours
-    connection, stop_agent = ctx.toolbox.connection_of(tool), stop_agent or is_over
+    connection, stop_agent = ctx.toolbox.connections[tool.connection_id], stop_agent or is_over
     arguments, seconds, session = arguments_to_send(entry, tool), ctx.limits.tool_seconds, ctx.record.session_id
     try:
         answer = await ctx.ports.tools.ask_outcome(connection, arguments, seconds, session, stop_agent=stop_agent)
