@@ -70,16 +70,12 @@ class AnswerChecks:
             return problem
         writes = await list_writes(self._ctx.store)
         self._untraced_tokens = self._find_untraced(reply.text, progress, writes)
-        if uncalled_parts is not None:
-            request_to_read = self._write_request_to_read(reply, progress)
-        else:
-            request_to_read = _ADVICE_TO_CALL_TOOLS if reply.text.strip() else ""
         checks = (
             ("cut", self._find_format_problem(reply, progress)),
-            ("unread", request_to_read),
-            ("lacking", self._describe_uncalled_parts(progress, uncalled_parts or ())),
-            ("unnamed", _write_request_for_unnamed_ids(unnamed_ids)),
-            ("untraced", _write_request_to_trace(self._untraced_tokens)),
+            ("unread", self._write_request_to_read(progress, uncalled_parts is not None) if reply.text.strip() else ""),
+            ("lacking", _write_request_for_calls(progress, uncalled_parts) if uncalled_parts else ""),
+            ("unnamed", _write_request_for_unnamed_ids(unnamed_ids) if unnamed_ids else ""),
+            ("untraced", _write_request_to_trace(self._untraced_tokens) if self._untraced_tokens else ""),
             ("unanswered", self._write_request_to_leave_parts(reply.text, progress, uncalled_parts, writes)),
         )
         fingerprint = _progress_fingerprint(progress, self._untraced_tokens)
@@ -142,23 +138,18 @@ class AnswerChecks:
             return "The answer must be one JSON list and nothing else."
         return ""
 
-    def _write_request_to_read(self, reply: ModelReply, progress: Progress) -> str:
-        """The text that tells the model to read first; empty if anything was read or calculated, or no tool reads."""
+    def _write_request_to_read(self, progress: Progress, has_called_tools: bool) -> str:
+        """The text that tells the model to call tools first, if it has called none yet, or to read; empty if anything
+        was read or calculated, or no tool reads.
+        """
+        if not has_called_tools:
+            return _ADVICE_TO_CALL_TOOLS
         dossier = progress.dossier
         has_source = self._ctx.files or dossier.facts or dossier.values or dossier.every_plan
         has_read_tool = any(tool.tool_class is ToolClass.READ for tool in self._ctx.toolbox.tools.values())
-        if has_source or not has_read_tool or not reply.text.strip():
+        if has_source or not has_read_tool:
             return ""
         return "Nothing was read yet. Call the tools that the task needs; if it needs none, give the same answer again."
-
-    def _describe_uncalled_parts(self, progress: Progress, numbers: Sequence[int]) -> str:
-        quotes = [f"{part.number} ({part.quote[:80]})" for part in progress.dossier.parts if part.number in numbers]
-        if not quotes:
-            return ""
-        return (
-            f"No call was made for part {', '.join(quotes)}. Make the calls that it needs now, or `leave_part` where "
-            "its own condition is not met; if it cannot or must not be done, give the answer and say in it why."
-        )
 
     def _write_request_to_leave_parts(
         self, text: str, progress: Progress, uncalled_parts: Sequence[int] | None, writes: Sequence[LedgerEntry]
@@ -254,9 +245,15 @@ def _contains_reason(text: str, because: str) -> bool:
     return len(last_clause.split()) >= _FEWEST_WORDS_OF_CLAUSE and spaced_words(last_clause) in answer_words
 
 
+def _write_request_for_calls(progress: Progress, numbers: Sequence[int]) -> str:
+    quotes = [f"{part.number} ({part.quote[:80]})" for part in progress.dossier.parts if part.number in numbers]
+    return (
+        f"No call was made for part {', '.join(quotes)}. Make the calls that it needs now, or `leave_part` where "
+        "its own condition is not met; if it cannot or must not be done, give the answer and say in it why."
+    )
+
+
 def _write_request_to_trace(tokens: Sequence[str]) -> str:
-    if not tokens:
-        return ""
     return (
         f"These stand neither in the task nor in any result: {', '.join(tokens[:_MOST_NAMED])}. Work them out "
         "with `calculate`, or answer without them."
@@ -264,8 +261,6 @@ def _write_request_to_trace(tokens: Sequence[str]) -> str:
 
 
 def _write_request_for_unnamed_ids(unnamed_ids: Mapping[int, Sequence[str]]) -> str:
-    if not unnamed_ids:
-        return ""
     clauses = [f"part {number}: no call names {', '.join(ids[:_MOST_NAMED])}" for number, ids in unnamed_ids.items()]
     return (
         f"{'; '.join(clauses)}. Make the calls that are missing now; where they must not be made, `leave_part` with "

@@ -122,13 +122,12 @@ class Conversation:
         """
         if self._has_outcomes and await self._answer_by_strategy():
             return None
-        goes_on = True
-        while goes_on:
+        while True:
             self._talk.has_calls_waiting = bool(self.draft.held)
             self._drafting.open_parts = self.draft.parts_without_calls(self._parts)
             reply = await self._drafting.next_reply(self._talk, self._budget_share, self._tier)
-            goes_on = not await self._act_on_reply(reply)
-        return self._closed_plan.plan if self._closed_plan else None
+            if await self._act_on_reply(reply):
+                return self._closed_plan.plan if self._closed_plan else None
 
     async def add_outcomes(self, progress: Progress, outcomes: Mapping[str, Json]) -> None:
         """Answers the model's calls by the outcomes (by call id) of the closed plan. ``progress``: after the plan."""
@@ -224,13 +223,16 @@ class Conversation:
 
     async def _read_and_calculate(self, uses: Sequence[ToolUse]) -> ReplyDispatch:
         """Carries out the reply's reads, then its local tools, and collects the writes that it proposes."""
-        if any(self.ctx.toolbox.is_read_tool(unwrap_use_tool(use).name) for use in uses):
+        called_tools = (self.ctx.toolbox.tools.get(unwrap_use_tool(use).name) for use in uses)
+        if any(tool and tool.tool_class not in WRITE_CLASSES for tool in called_tools):
             await self._tracker.enter_state_once(self.ctx, FsmState.ASSESS)  # before the first of them goes out (I1)
         self._local.progress = self.progress
         dispatch = ReplyDispatch(self.ctx, self.reader, self.reply_key, uses)
         with open_state_span(self.ctx, self.progress):
             await dispatch.read_all(self._known_sources)
-            await dispatch.call_local_tools(self._local)
+            for use in sorted(dispatch.other_uses, key=lambda other_use: not self._local.is_local_tool(other_use.name)):
+                result = await self._local.call(dispatch.local_step_key(use), use, self.reader.facts)
+                dispatch.add_local_result(use, result)
             await self._check_proposals(dispatch)
         self._has_proposed_writes |= bool(dispatch.proposed.use_ids)
         return dispatch
@@ -238,7 +240,7 @@ class Conversation:
     async def _check_proposals(self, dispatch: ReplyDispatch) -> None:
         """Checks the proposed writes; if an argument has no source, reads the records they name and checks again."""
         key = f"{self.reply_key}:sought"
-        if dispatch.was_heard:
+        if dispatch.proposed.use_ids:  # as an earlier attempt decided it
             if self.ctx.journal.get_from_earlier_attempt(key) is not None:
                 await self._read_named_records(key, ())  # takes the reads of that attempt from the journal
         elif dispatch.writes:
@@ -401,7 +403,8 @@ class Conversation:
         key = f"{self.reply_key}:artifact"
         with open_state_span(self.ctx, self.progress):
             text = await self._drafting.draft_final_answer(key, self.progress)
-        self._tracker.count_model_calls(self._drafting.pop_extra_calls(), is_counted=self._tracker.has_ended)
+        has_ended = self.progress.state is self.progress.path[-1]  # then an earlier attempt counted them
+        self._tracker.count_model_calls(self._drafting.pop_extra_calls(), is_counted=has_ended)
         if not text.strip() or not await self._answers.has_only_traced_values(f"{key}:traced", text, self.progress):
             return False
         await self._store_answer(text)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from services.executor.core.conversation.local_tools import LocalTools
 from services.executor.core.conversation.understanding import UNDERSTAND
 from services.executor.core.figures.identifiers import addresses_to_open
 from services.executor.core.model.talk import PROPOSE_AGAIN
@@ -53,11 +52,11 @@ class ReplyDispatch:
         self._place_by_use_id = {use.id: place for place, use in enumerate(uses)}
         self.results: dict[str, ToolResult] = {}
         self.calls_as_data: list[Json] = []
-        earlier = ctx.journal.get_from_earlier_attempt(self._proposals_journal_key)
+        self._proposals_key = f"{key}:proposed"
+        earlier = ctx.journal.get_from_earlier_attempt(self._proposals_key)
         self.proposed = ReplyProposals() if earlier is None else ReplyProposals.model_validate_json(earlier)
-        self.was_heard = bool(self.proposed.use_ids)
         self.writes: list[tuple[ToolUse, Tool]] = []  # that are not proposed yet
-        self._other_uses: list[ToolUse] = []  # of local tools, or of tools that do not exist
+        self.other_uses: list[ToolUse] = []  # of local tools, or of tools that do not exist
         self._reads: list[tuple[ToolUse, Tool | None]] = []  # no tool: it was a read when the reply was heard
         self._group_calls_by_kind([unwrap_use_tool(use) for use in uses if use.id not in self.proposed.use_ids])
         self._new_reads = [use.name for use, tool in self._reads if tool and not reader.find_current_fact(use, tool)]
@@ -81,15 +80,16 @@ class ReplyDispatch:
             self.results[use.id], data = _format_read_result(use, result)
             self.calls_as_data.append(data)
 
-    async def call_local_tools(self, local: LocalTools) -> None:
-        """Makes the calls of local tools, then those of tools that do not exist."""
-        for use in sorted(self._other_uses, key=lambda other_use: not local.is_local_tool(other_use.name)):
-            key = f"{self._key}:local:{self._place_by_use_id[use.id]}"
-            result = self.results[use.id] = await local.call(key, use, self._reader.facts)
-            if use.name != UNDERSTAND:
-                content = result.content if result.is_error else loads(result.content)
-                outcome = "error" if result.is_error else "result"
-                self.calls_as_data.append({"tool": use.name, "arguments": use.input, outcome: content})
+    def local_step_key(self, use: ToolUse) -> str:
+        return f"{self._key}:local:{self._place_by_use_id[use.id]}"
+
+    def add_local_result(self, use: ToolUse, result: ToolResult) -> None:
+        """Adds the result of a local tool."""
+        self.results[use.id] = result
+        if use.name != UNDERSTAND:
+            content = result.content if result.is_error else loads(result.content)
+            outcome = "error" if result.is_error else "result"
+            self.calls_as_data.append({"tool": use.name, "arguments": use.input, outcome: content})
 
     def check_writes(
         self, waiting: Sequence[Proposal], context: ProposalContext, sources: KnownSources
@@ -143,11 +143,7 @@ class ReplyDispatch:
 
     def journal_proposals(self) -> None:
         """Stores the reply's proposals in the journal."""
-        self._ctx.journal.decide_once(self._proposals_journal_key, self.proposed.model_dump_json)
-
-    @property
-    def _proposals_journal_key(self) -> str:
-        return f"{self._key}:proposed"
+        self._ctx.journal.decide_once(self._proposals_key, self.proposed.model_dump_json)
 
     def _group_calls_by_kind(self, uses: Sequence[ToolUse]) -> None:
         for use in uses:
@@ -159,7 +155,7 @@ class ReplyDispatch:
             elif tool is not None:
                 self.writes.append((use, tool))
             else:
-                self._other_uses.append(use)
+                self.other_uses.append(use)
 
     def _find_refused_reads(self, sources: KnownSources) -> dict[str, str]:
         """By call id, why a read is refused: it would open an address that occurs only in free text which somebody

@@ -29,11 +29,6 @@ class ProgressTracker:
         """Whether the stored progress already includes the effects of the last reply."""
         return self._talk.replies <= self._stored_replies
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the task has its answer."""
-        return self.progress.state is self.progress.path[-1]
-
     def count_model_calls(self, calls: int, *, is_counted: bool) -> None:
         """Adds model calls to the progress, unless ``is_counted``."""
         if not is_counted:

@@ -168,7 +168,8 @@ class TwoDrafts(SingleDraft):
     async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: Tier) -> ModelReply:
         reply = await talk.ask(share, tier)
         if self._is_spent or not self._is_decisive(reply, talk):
-            self._is_spent |= self._calls_only_local_tools(reply) or not reply.tool_uses
+            names_called = (unwrap_use_tool(use).name for use in reply.tool_uses)
+            self._is_spent |= self._ctx.toolbox.tools.keys().isdisjoint(names_called)
             return reply
         self._is_spent = True
         if not await self._can_afford_drafts(talk, share):
@@ -192,12 +193,6 @@ class TwoDrafts(SingleDraft):
         reserved_arguments = [use.input.get(RESERVED_ARGUMENT) for use in proposals]
         planned_parts = {argument.get("part") for argument in reserved_arguments if isinstance(argument, dict)}
         return len(self.open_parts) < 2 or {*self.open_parts} <= planned_parts
-
-    def _calls_only_local_tools(self, reply: ModelReply) -> bool:
-        """Whether the reply calls local tools only."""
-        return bool(reply.tool_uses) and not any(
-            unwrap_use_tool(use).name in self._ctx.toolbox.tools for use in reply.tool_uses
-        )
 
     async def _can_afford_drafts(self, talk: MessageHistory, share: BudgetShare) -> bool:
         """Whether the budget allows both further drafts. Decided once and journaled, so that all attempts agree."""

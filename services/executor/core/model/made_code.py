@@ -2,7 +2,6 @@
 
 import ast
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from typing import Literal, NamedTuple
@@ -251,21 +250,16 @@ _MEASURE = re.compile(
 )
 
 
-def specs_in_formulas(text: str) -> Iterator[CalculatorSpec]:
-    """Yields a specification for each formula in a text: of "margin = price - cost" for ``margin(price, cost)``."""
-    for match in _FORMULA.finditer(text.translate(_SIGNS)):
-        terms = _longest_expression(_TOKEN.findall(match["terms"]))
+def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
+    """Up to three calculators that the text asks for: by its formulas ("margin = price - cost" is one for
+    ``margin(price, cost)``), then by names of measures, as the median.
+    """
+    specs: dict[str, CalculatorSpec] = {}
+    for formula in _FORMULA.finditer(text.translate(_SIGNS)):
+        name, terms = formula["name"].lower(), _longest_expression(_TOKEN.findall(formula["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(terms)))
         if arguments and _OPERATOR.search(terms):
-            name = match["name"].lower()
-            yield CalculatorSpec(name, f"{name} = {terms.lower()}", arguments)
-
-
-def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
-    """Up to three calculators that the text asks for: by its formulas, then by names of measures, as the median."""
-    specs: dict[str, CalculatorSpec] = {}
-    for spec in specs_in_formulas(text):
-        specs.setdefault(spec.name, spec)
+            specs.setdefault(name, CalculatorSpec(name, f"{name} = {terms.lower()}", arguments))
     for measure in _MEASURE.finditer(_MEASURES):
         if re.search(measure["words"], text, re.IGNORECASE):
             arguments = tuple(measure["arguments"].split(", "))

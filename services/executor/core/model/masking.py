@@ -104,13 +104,9 @@ class _Mask:
     """Replaces values by placeholders (``names``: by value). ``bare`` gets those that replaced a bare JSON number."""
 
     def __init__(self, names: Mapping[str, str], bare: set[str]) -> None:
-        self._names = names
+        self.names = names
         self._pattern = literals_pattern(names) if names else _NEVER_MATCHES
         self.bare = bare
-
-    def may_occur_in(self, text: str) -> bool:
-        """Whether any of the values occurs in the text, even inside a longer word."""
-        return any(form in text for form in self._names)
 
     def mask_text(self, text: str) -> str:
         return self._pattern.sub(self._write_placeholder, text)
@@ -121,13 +117,13 @@ class _Mask:
     def _mask_leaf(self, value: Json) -> Json:
         if isinstance(value, str):
             return self.mask_text(value)
-        if isinstance(value, int) and not isinstance(value, bool) and str(value) in self._names:
-            self.bare.add(self._names[str(value)])
-            return self._names[str(value)]
+        if isinstance(value, int) and not isinstance(value, bool) and str(value) in self.names:
+            self.bare.add(self.names[str(value)])
+            return self.names[str(value)]
         return value
 
     def _write_placeholder(self, match: re.Match[str]) -> str:
-        name, text = self._names[match.group()], match.string
+        name, text = self.names[match.group()], match.string
         if not _is_json_number(text, match.start(), match.end()):
             return name
         self.bare.add(name)
@@ -218,7 +214,7 @@ def _mask_block(block: Block, mask: _Mask) -> Block:
 def _mask_tools(tools: tuple[ToolDefinition, ...], masked_values: _MaskedValues) -> tuple[ToolDefinition, ...]:
     """The tools with masked values; the same objects if nothing is masked, so that caches by identity apply."""
     mask = masked_values.make_mask()
-    if not masked_values.names or not mask.may_occur_in(_join_maskable_texts(tools)):
+    if not masked_values.names or not any(value in _join_maskable_texts(tools) for value in mask.names):
         return tools
     self_evident_mask = masked_values.make_mask(kind_left_out=ProtectedKind.PASSWORD)
     return tuple(_mask_tool(tool, mask, self_evident_mask) for tool in tools)

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from decimal import Decimal
 from typing import NamedTuple, NoReturn, TypeVar, cast
@@ -86,25 +86,20 @@ class Payment:
         today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()
         self._day = (ctx.record.tenant, today)  # the first two arguments of the port's methods
         self._caps = daily_caps_of(ctx.tenant)
-        self._reserved: Reservation  # for the call, once ``reserve_cost`` was awaited
-
-    @property
-    def affordable_request(self) -> ModelRequest:
-        """The request, with its answer limited to the tokens that were reserved for it."""
-        return self._request._replace(max_tokens=self._reserved.max_tokens)
+        self.reserved: Reservation  # for the call, once ``reserve_cost`` was awaited
 
     async def reserve_cost(self) -> None:
         """Reserves the cost of the call. Raises ``BudgetSpent``, or whatever ends or pauses this run."""
         price = self._ceilings.tariff.tier_price(self._request.tier)
         output, spending = self._request.max_tokens, self._journal.spending
-        self._reserved = spending.reserve_cost(self._key, self._size, output, self._ceilings, price, self._share)
+        self.reserved = spending.reserve_cost(self._key, self._size, output, self._ceilings, price, self._share)
         if self._caps and not await self._reserve_in_daily_budget(self._caps):
-            spending.release_reservation(self._reserved.name)
+            spending.release_reservation(self.reserved.name)
             raise BudgetSpent(_describe_spent_day(self._caps, self._day[1]))
         try:
-            await self._journal.store_reservation(self._reserved)
+            await self._journal.store_reservation(self.reserved)
         except (EarlyEnd, TenantStopped, HandedOver):  # the call is not made
-            self._journal.release_reservation(self._reserved)
+            self._journal.release_reservation(self.reserved)
             if self._caps:
                 no_charge = self._build_charge()._replace(tokens=0, nanos=0, is_reserved=True)
                 await self._daily.settle_charges(*self._day, [no_charge])
@@ -113,8 +108,8 @@ class Payment:
     def settle_cost(self, reply: ModelReply) -> Settlement:
         """Computes what the reply cost, and counts it as the task's spending."""
         price = self._ceilings.tariff.price_of(reply.asked or reply.model)
-        amount, doubt = bill_reply(reply, self._size, price, self._reserved.max_tokens)
-        name, is_reserved = self._reserved.name, self._caps is not None
+        amount, doubt = bill_reply(reply, self._size, price, self.reserved.max_tokens)
+        name, is_reserved = self.reserved.name, self._caps is not None
         settlement = Settlement(name, amount, self._day[1], self._is_cheaper, doubt, is_reserved)
         self._journal.spending.settle_reservation(settlement)
         return settlement
@@ -126,8 +121,8 @@ class Payment:
         return await self._daily.reserve(*self._day, self._build_charge(), caps, charges)
 
     def _build_charge(self) -> Charge:
-        amount = self._reserved.amount
-        return Charge(f"{self._task}:{self._reserved.name}", amount.tokens, amount.nanos)
+        amount = self.reserved.amount
+        return Charge(f"{self._task}:{self.reserved.name}", amount.tokens, amount.nanos)
 
 
 def _describe_spent_day(caps: DayCaps, day: str) -> str:
@@ -176,10 +171,11 @@ async def ask_model(
     payment = Payment(ctx, key, hinted_request, share, is_cheaper=is_cheaper, last_request=prior)
 
     async def call() -> str:
+        affordable_request = hinted_request._replace(max_tokens=payment.reserved.max_tokens)
         with ctx.ports.tracer.open_span(names.CHAT_OPERATION, SpanKind.CLIENT) as span:
             try:
                 async with asyncio.timeout(min(seconds_left := ctx.journal.seconds_left, seconds)):
-                    reply = restore_values(await _complete_unless_stopped(ctx, payment.affordable_request), masked)
+                    reply = restore_values(await _complete_unless_stopped(ctx, affordable_request), masked)
             except ModelAway as error:
                 raise ModelRests(f"the model did not answer: {error}", error.retry_after) from error
             except ModelUnavailable as error:
@@ -252,6 +248,12 @@ def user_message(text: str) -> Message:
     return Message("user", (TextBlock(text),))
 
 
+def append_passing_text(messages: Sequence[Message], text: str) -> tuple[Message, ...]:
+    """The messages with a text at the end of the last one, which no later request repeats."""
+    *earlier, last_message = messages
+    return (*earlier, last_message._replace(blocks=(*last_message.blocks, PassingText(text))))
+
+
 def sections_message(sections: Mapping[str, Json]) -> Message:
     """The sections as a user message. Sections that many tasks share come first, as a block of their own."""
     stable = render_in_order({name: sections[name] for name in STABLE_SECTIONS if name in sections})
@@ -317,9 +319,7 @@ def _put_usage_on_span(span: Span, reply: ModelReply, settlement: Settlement, ti
 def _with_budget_hint(ctx: TurnContext, request: ModelRequest, mode: CallMode) -> ModelRequest:
     """The request on the mode's tier, with a hint on the budget as its last text: all before it stays cacheable."""
     hint = render_in_order({"efficiency": ctx.prompts._asdict()[f"efficiency_{mode.pressure}"]})
-    *earlier, last_message = request.messages
-    with_hint = last_message._replace(blocks=(*last_message.blocks, PassingText(hint)))
-    return request._replace(tier=mode.tier, messages=(*earlier, with_hint))
+    return request._replace(tier=mode.tier, messages=append_passing_text(request.messages, hint))
 
 
 async def _complete_unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from services.executor.core.model.model_calls import ask_model, call_mode_of
+from services.executor.core.model.model_calls import append_passing_text, ask_model, call_mode_of
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.ruled_tools import tool_of_condition
@@ -18,7 +18,6 @@ from shared.ports.models import (
     Message,
     ModelReply,
     ModelRequest,
-    PassingText,
     TextBlock,
     Tier,
     ToolDefinition,
@@ -40,9 +39,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
     """
 
     async def compose() -> str:
-        # The kinds of task that were designed for the tenant keep their names.
-        designed = ctx.experience.designed
-        return dumps(_build_sections(ctx) | ({"process_types": [*designed]} if designed else {}))
+        return dumps(_build_sections(ctx))
 
     opening = loads_object(await ctx.journal.run_local_step(_OPENING_KEY, compose))
     came_later = ctx.record.later_files or ctx.turn.files
@@ -60,6 +57,7 @@ def _build_sections(ctx: TurnContext) -> dict[str, Json]:
         **ctx.sections,
         "now": _describe_current_time(ctx),
         "constraints": _describe_constraints(ctx),
+        "process_types": [*ctx.experience.designed],  # designed for the tenant before: they keep their names
     }
     if solver is not None:
         sections["answer_format"] = "prose" if solver.expected_format == "single" else "list"
@@ -175,14 +173,10 @@ class MessageHistory:
 
     def build_request(self, appended_text: str = "", effort: Effort | None = None) -> ModelRequest:
         """The next request. ``appended_text`` is in this request only."""
-        messages = self.messages
-        if appended_text:
-            *earlier, last_message = messages
-            messages = (*earlier, last_message._replace(blocks=(*last_message.blocks, PassingText(appended_text))))
         return ModelRequest(
             tier=self.tier,
             system=(self._ctx.prompts.rules,),
-            messages=messages,
+            messages=append_passing_text(self.messages, appended_text) if appended_text else self.messages,
             tools=self.tools,
             max_tokens=_LONGEST_REPLY,
             effort=effort,

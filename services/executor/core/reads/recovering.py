@@ -141,7 +141,7 @@ class ServerRead:
         unknown = find_unknown_name(self.answer.content) if has_failed(self.answer) else None
         if unknown is None:
             return None
-        prefix, old = PARAMETER_MARK if unknown.is_parameter else "", schema_drift.unqualified_name(unknown.name)
+        prefix, old = PARAMETER_MARK if unknown.is_parameter else "", unknown.name.rpartition(".")[2]
         requested_names = (name for name, used_name in self.names.items() if used_name == old)
         requested_name = next((name for name in requested_names if name.startswith(prefix)), prefix + old)
         requested = requested_name.removeprefix(PARAMETER_MARK)

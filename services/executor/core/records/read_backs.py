@@ -11,14 +11,19 @@ from services.executor.core.records.seen_records import RecordReference, is_id_t
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import (
     ToolWords,
-    convert_to_schema_type,
     is_identifying_name,
     normalize_noun,
     nouns_of_identifier,
     words_of_tool,
 )
 from services.executor.core.tools.name_similarity import words_of
-from services.executor.core.tools.record_tree import RecordNode, find_leaves, find_record_nodes, is_id_name
+from services.executor.core.tools.record_tree import (
+    RecordNode,
+    convert_to_schema_type,
+    find_leaves,
+    find_record_nodes,
+    is_id_name,
+)
 from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox, problems_with
 from services.executor.ports.tools import ReadCall, Tool
 from shared.contracts.plan import PlannedCall, ReadBack

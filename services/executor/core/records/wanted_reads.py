@@ -10,8 +10,7 @@ from services.executor.core.records.read_backs import proving_read
 from services.executor.core.records.record_graph import found_no_record
 from services.executor.core.records.seen_records import Noun, RecordReference
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import convert_to_schema_type
-from services.executor.core.tools.record_tree import RecordKeys
+from services.executor.core.tools.record_tree import RecordKeys, convert_to_schema_type
 from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import ReadCall, Tool
 from shared.contracts.plan import PlannedCall, WritePlan

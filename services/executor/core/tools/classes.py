@@ -12,7 +12,6 @@ from typing import NamedTuple
 from services.executor.core.tools.name_similarity import singular, words_of
 from services.executor.core.tools.record_tree import is_id_name
 from shared.contracts.tenant import CatalogueEntry
-from shared.domain.exact_json import Json, JsonObject
 from shared.domain.keywords import stem
 from shared.domain.words import STRICTNESS, ToolClass
 
@@ -304,13 +303,3 @@ def nouns_of_identifier(name: str, owner_nouns: frozenset[str]) -> frozenset[str
     elif len(words) == 1 and words[0].endswith("id") and is_id_name(name):  # orderid
         words = [words[0].removesuffix("id")]
     return frozenset(map(normalize_noun, words))
-
-
-def convert_to_schema_type(value: Json, schema: JsonObject) -> Json:
-    """The value in the type that the schema names, 7 for "7" or the reverse; unchanged if unclear."""
-    kind = schema.get("type")
-    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if kind in ("integer", "number") and isinstance(value, str) and value.isascii() and value.isdecimal():
-        return int(value)
-    return value

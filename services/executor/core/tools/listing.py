@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.failures import has_failed
-from services.executor.core.tools.name_similarity import singular, words_of
+from services.executor.core.tools.name_similarity import with_last_singular, words_of
 from services.executor.core.tools.paging import (
     ListPage,
     PageHint,
@@ -49,8 +49,7 @@ class CollectedRows:
         """``noun``: the list's name, such as ``invoices``, since ``invoice_id`` identifies an invoice.
         ``first_rows``: those of the first page, which are only looked at.
         """
-        *words, last_word = words_of(noun) or [""]
-        self.id_field = _find_identifier(first_rows, "_".join([*words, singular(last_word)]))
+        self.id_field = _find_identifier(first_rows, "_".join(with_last_singular(words_of(noun))))
         self._place_by_id: dict[str, int] = {}
         self._page_digests: set[str] = set()
         self.all: list[Json] = []
@@ -129,10 +128,7 @@ class PagedListing:
         self, tool: Tool, arguments: JsonObject, page: ListPage, paging: PagingArguments, bounds: ListBounds
     ) -> None:
         self._tool = tool
-        self._place = page.place
         self._paging = paging
-        self._offset_argument = paging.integer_argument(PagingRole.OFFSET)
-        self._page_argument = paging.integer_argument(PagingRole.PAGE)
         self._bounds = bounds
         self._arguments = arguments
         self._rows = CollectedRows(page.place[-1] if page.place else tool.name.partition("_")[2], page.rows)
@@ -149,7 +145,7 @@ class PagedListing:
     def add_answer(self, content: Json) -> None:
         """Adds the answer to the call with the arguments ``following``."""
         page = read_list_page(content)
-        if self.following is None or page is None or page.place != self._place:
+        if self.following is None or page is None or page.place != self._page.place:
             self._stop(f"page {self.pages + 1} is no list like the first")
             return
         self._arguments = self.following
@@ -188,7 +184,7 @@ class PagedListing:
 
     def merge_rows(self, content: Json) -> Json:
         """The first answer with all rows in its list, and with the hints on further rows as the last page has them."""
-        merged = with_nested_value(content, self._place, list(self._rows.all))
+        merged = with_nested_value(content, self._page.place, list(self._rows.all))
         for hint in self._page.hints:
             if hint.role not in _ROLES_OF_ONE_PAGE:
                 value = hint.value if self.why_partial else self._hint_value_after_last_page(hint)
@@ -226,8 +222,8 @@ class PagedListing:
             if hinted:
                 return {**self._arguments, **hinted}
         elif hint is not None:
-            says_more = page.has_more is True or (page.total or 0) > self.total
-            if not (says_more and (self._offset_argument or self._page_argument)):
+            can_count = any(map(self._paging.integer_argument, (PagingRole.OFFSET, PagingRole.PAGE)))
+            if not (can_count and (page.has_more is True or (page.total or 0) > self.total)):
                 return None
         return None if self._has_ended else self._counted_arguments(new_rows)
 
@@ -254,7 +250,7 @@ class PagedListing:
 
     def _counted_arguments(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page by counting; None if the tool cannot count, or nothing new came."""
-        number, offset = self._page_argument, self._offset_argument
+        number, offset = map(self._paging.integer_argument, (PagingRole.PAGE, PagingRole.OFFSET))
         if number is not None and (offset is None or number in self._arguments):
             return self._next_page_arguments(number, new_rows)
         if not new_rows:

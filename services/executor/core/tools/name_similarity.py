@@ -5,7 +5,7 @@ Names are ranked by their letters; their words decide: ``start`` and ``end`` hav
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import takewhile
 
@@ -67,6 +67,11 @@ def singular(word: str) -> str:
     if word.endswith("ies") and len(word) > 4:
         return f"{word[:-3]}y"
     return word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
+
+
+def with_last_singular(words: Sequence[str]) -> list[str]:
+    """The words with the last one in the singular."""
+    return [*words[:-1], *map(singular, words[-1:])]
 
 
 def most_similar_names(missing: str, names: Iterable[str]) -> list[str]:

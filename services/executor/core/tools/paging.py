@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from services.executor.core.tools.classes import convert_to_schema_type
 from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import convert_to_schema_type
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 

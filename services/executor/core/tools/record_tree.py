@@ -178,6 +178,16 @@ def format_condition(field: str, sign: str, value: Json) -> str:
     return f"{field}{sign}" + "'" + text.replace("'", "''") + "'"
 
 
+def convert_to_schema_type(value: Json, schema: JsonObject) -> Json:
+    """The value in the type that the schema names, 7 for "7" or the reverse; unchanged if unclear."""
+    kind = schema.get("type")
+    if kind == "string" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if kind in ("integer", "number") and isinstance(value, str) and value.isascii() and value.isdecimal():
+        return int(value)
+    return value
+
+
 _MOST_FIELD_NAMES = 12  # of fields in a message
 _SIDE_FIELDS = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
 

@@ -3,10 +3,10 @@
 A write whose tool is gone is not made.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from services.executor.core.tools.classes import classify_by_name
-from services.executor.core.tools.name_similarity import may_mean_same, singular, words_of
+from services.executor.core.tools.name_similarity import may_mean_same, with_last_singular, words_of
 from services.executor.core.tools.schema_drift import match_columns
 from services.executor.core.tools.toolbox import problems_with
 from services.executor.ports.tools import ReadCall, Tool
@@ -88,7 +88,7 @@ def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) 
     if len(lists) != 1 or not has_scalars or not 0 < len(ids) <= MOST_SINGLE_READS:
         return []
     other_arguments = {key: value for key, value in arguments.items() if key not in lists}
-    noun = _singularize(_find_noun(bulk))
+    noun = with_last_singular(_find_noun(bulk))
     for tool in sorted(tools, key=lambda candidate: candidate.name):
         if may_stand_in(bulk, tool) and _find_verb(tool) in _SINGLE_READ_VERBS and _find_noun(tool) == noun:
             calls = [_build_single(tool, next(iter(lists)), value, other_arguments) for value in ids]
@@ -112,7 +112,7 @@ def check_stand_in(missing: Tool, arguments: JsonObject, tool: Tool | None, prop
 
 def may_be_offered(missing: Tool, other: Tool) -> bool:
     """Whether a tool may be offered to a model as a replacement: it is a read about the same kind of record."""
-    kinds = [_singularize(_find_noun(tool))[-1:] for tool in (missing, other)]
+    kinds = [with_last_singular(_find_noun(tool))[-1:] for tool in (missing, other)]
     return may_stand_in(missing, other) and bool(kinds[0]) and kinds[0] == kinds[1]
 
 
@@ -126,7 +126,7 @@ def _ask_the_same(missing: Tool, other: Tool) -> bool:
     verbs, noun, other_noun = {_find_verb(missing), _find_verb(other)}, _find_noun(missing), _find_noun(other)
     if not any(verbs <= line for line in _VERBS_OF_ONE_QUESTION) or not len(noun) == len(other_noun) > 0:
         return False
-    are_of_one_number = (noun == _singularize(noun)) == (other_noun == _singularize(other_noun))
+    are_of_one_number = (noun == with_last_singular(noun)) == (other_noun == with_last_singular(other_noun))
     return are_of_one_number and (noun == other_noun or may_mean_same("_".join(noun), "_".join(other_noun)))
 
 
@@ -147,7 +147,7 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
 def _build_single(tool: Tool, plural: str, value: Json, other_arguments: JsonObject) -> ReadCall | None:
     """The read of one record, with the id under the list's name in the singular or as ``id``; None if neither fits."""
     noun, declared = "_".join(_find_noun(tool)), set(tool.parameters)
-    names = dict.fromkeys(["_".join(_singularize(words_of(plural))), f"{noun}_id", "id"])
+    names = dict.fromkeys(["_".join(with_last_singular(words_of(plural))), f"{noun}_id", "id"])
     name = next((name for name in names if name in declared), None)
     arguments = {**other_arguments, name: value} if name is not None else None
     if arguments is None or not declared.issuperset(arguments) or problems_with(arguments, tool):
@@ -168,11 +168,6 @@ def _find_verb(tool: Tool) -> str:
 def _find_noun(tool: Tool) -> list[str]:
     """The words of a tool's name for what it is about: order, line for ``get_order_line_by_id``."""
     return [word for word in words_of(tool.name)[1:] if word not in _EMPTY_WORDS]
-
-
-def _singularize(noun: Sequence[str]) -> list[str]:
-    """The words with the last one in the singular."""
-    return [*noun[:-1], *map(singular, noun[-1:])]
 
 
 def _list_values(value: Json) -> set[str]:

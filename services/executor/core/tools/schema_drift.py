@@ -87,7 +87,7 @@ def match_column(name: str, missing: str, columns: Mapping[str, str]) -> ColumnM
     each by its name); None if none or several are meant. ``missing``: the name as the server calls it missing, such as
     ``c.amount``.
     """
-    bare = unqualified_name(missing)
+    bare = missing.rpartition(".")[2]
     if bare in columns:
         return None
     if name in columns:
@@ -142,11 +142,6 @@ def add_old_names(content: Json, names: Mapping[str, str]) -> Json:
         return {**record, **old_fields}
 
     return map_objects(content, with_old_names) if columns else content
-
-
-def unqualified_name(column: str) -> str:
-    """A column's name without its table: ``amount`` for ``c.amount``."""
-    return column.rpartition(".")[2]
 
 
 def _match_letters(missing: str, columns: Mapping[str, str]) -> Sequence[str]:

@@ -65,14 +65,12 @@ def _cut_nested(content: Json, text_characters: int, items: int) -> Json:
 
 
 def _first_rows(content: Json, page: ListPage, max_characters: int) -> tuple[Json, str]:
-    """The content with as many first rows as fit, but at least one, and a sentence on that, empty if all fit."""
+    """The content, which is too long, with as many first rows as fit, but at least one, and a sentence on that."""
     row_count, size = 0, len(dumps(with_nested_value(content, page.place, [])))
     while row_count < len(page.rows) and size + len(dumps(page.rows[row_count])) < max_characters:
         size += len(dumps(page.rows[row_count])) + 1
         row_count += 1
     row_count = max(row_count, 1)
-    if row_count == len(page.rows):
-        return content, ""
     note = f"Only the first {row_count} of {len(page.rows)} rows are shown here; {_COMPUTATION_NOTE}"
     return with_nested_value(content, page.place, page.rows[:row_count]), note
 

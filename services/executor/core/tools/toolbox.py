@@ -43,16 +43,10 @@ class Toolbox(NamedTuple):
         """The names that rules may use for the tools; the empty name stands for any tool."""
         return _names_of(self.tools)
 
-    def is_read_tool(self, name: str) -> bool:
-        """Whether a call of this name is made at once: the tool is known, and changes nothing."""
-        tool = self.tools.get(name)
-        return tool is not None and tool.tool_class in (ToolClass.READ, ToolClass.COMPUTE)
-
     def find_tool(self, connection_id: str, name: str) -> Tool | None:
-        """The tool of that connection; without a connection, the only tool of that name. None if there is none."""
-        tools = (tool for tool in self.tools.values() if tool.name == name)
-        matches = [tool for tool in tools if connection_id in ("", tool.connection_id)]
-        return matches[0] if len(matches) == 1 else None
+        """The tool of that connection and name; None if there is none."""
+        tools = self.tools.values()
+        return next((tool for tool in tools if (tool.connection_id, tool.name) == (connection_id, name)), None)
 
 
 def build_toolbox(
