@@ -163,7 +163,10 @@ def _parse_score_time(score: object) -> datetime:
 def _read_card(row: object, time: datetime) -> AssessmentCard | None:
     """The summary in a row; None if another version wrote it, since a list without it is better than none."""
     card = AssessmentCard.read_row(row)
-    return card and card.model_copy(update={"kept_at": time})
+    if card is None:
+        log.warning("assessment_unreadable", kept_at=time.isoformat())
+        return None
+    return card.model_copy(update={"kept_at": time})
 
 
 def _read_assessment(body: str) -> Assessment | None:
