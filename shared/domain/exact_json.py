@@ -171,15 +171,11 @@ def to_exact(value: object) -> Json:
     match value:
         case None | bool() | int() | Decimal() | str():
             return value
-        case dict():  # before what has to be asked of a class by its registry
-            return {str(key): to_exact(item) for key, item in value.items()}
-        case list() | tuple():
-            return [to_exact(item) for item in value]
         case float():
             return Decimal(repr(value))
-        case Mapping():
+        case dict() | Mapping():  # what has to be asked of a class by its registry comes last
             return {str(key): to_exact(item) for key, item in value.items()}
-        case Sequence():
+        case list() | tuple() | Sequence():
             return [to_exact(item) for item in value]
         case _:
             raise TypeError(f"{type(value).__name__} is not JSON")

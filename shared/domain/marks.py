@@ -28,7 +28,6 @@ class ProtectedSpan(NamedTuple):
 
 
 # What stands, in lower case, in a text that its pattern can match: a plain search is fifty times as quick.
-_SSN_WORDS = ("ssn", "social")
 _LABEL_WORDS = (
     "passw",
     "passp",
@@ -67,11 +66,18 @@ _SECRETS = re.compile(
     re.S,
 )
 _SECRET_PREFIXES = (
-    *("sk-", "k_live_", "k_test_", "AKIA", "ASIA", "github_pat_", "glpat-", "xox", "AIza", "eyJ", "-----BEGIN"),
+    *("sk-", "k_live_", "k_test_", "akia", "asia", "github_pat_", "glpat-", "xox", "aiza", "eyj", "-----begin"),
     *(f"gh{kind}_" for kind in "pousr"),
 )
 _BEARER = re.compile(r"\bbearer\s+(?P<v>[\w.~+/-]{16,}=*)", re.I)
 _URL_PASSWORD = re.compile(r"://[^\s/:@\"']{1,80}:(?P<v>[^\s/@\"']{4,200})@")
+# By words of which one stands, in lower case, in a text: what is looked for there, and the group that holds the value.
+_VALUES_BESIDE_WORDS = (
+    (("ssn", "social"), _NAMED_SSN, "v", ProtectedKind.SSN),
+    (_SECRET_PREFIXES, _SECRETS, 0, ProtectedKind.SECRET),
+    (("bearer",), _BEARER, "v", ProtectedKind.SECRET),
+    (("://",), _URL_PASSWORD, "v", ProtectedKind.SECRET),
+)
 _LABEL = (
     r"(?:password|passwd|passphrase|passcode|pwd|(?:api|access|private|secret)[ _-]?key|secret"
     r"|(?:access|auth|api|refresh|session)[ _-]?token|client[ _-]?secret)"
@@ -137,14 +143,9 @@ def _find_spans(text: str) -> Iterator[ProtectedSpan]:
     lowered = text.lower()
     if _DIGITS.search(text):
         yield from _find_numbers(text)
-    if _contains_any(lowered, _SSN_WORDS):
-        yield from (_build_span(match, "v", ProtectedKind.SSN) for match in _NAMED_SSN.finditer(text))
-    if _contains_any(text, _SECRET_PREFIXES):
-        yield from (_build_span(match, 0, ProtectedKind.SECRET) for match in _SECRETS.finditer(text))
-    if "bearer" in lowered:
-        yield from (_build_span(match, "v", ProtectedKind.SECRET) for match in _BEARER.finditer(text))
-    if "://" in text:
-        yield from (_build_span(match, "v", ProtectedKind.SECRET) for match in _URL_PASSWORD.finditer(text))
+    for words, pattern, group, kind in _VALUES_BESIDE_WORDS:
+        if _contains_any(lowered, words):
+            yield from (_build_span(match, group, kind) for match in pattern.finditer(text))
     if _contains_any(lowered, _LABEL_WORDS):
         for match in _LABELLED_PASSWORD.finditer(text):
             yield from _find_password(match, text)

@@ -47,11 +47,9 @@ def _redact_value(value: object, known_values: Mapping[str, ProtectedKind]) -> o
             return value
         case int():
             return redact_text(str(value)) if is_long_enough_to_mark(value) and protected_values(str(value)) else value
-        case dict():  # before what has to be asked of a class by its registry
-            return _redact_fields(value, known_values)
         case list():
             return [_redact_value(inner, known_values) for inner in value]
-        case Mapping():
+        case dict() | Mapping():  # what has to be asked of a class by its registry comes last
             return _redact_fields(value, known_values)
         case tuple() if type(value) is tuple:
             return tuple(_redact_value(inner, known_values) for inner in value)
@@ -68,14 +66,9 @@ def _redact_fields(fields: Mapping[object, object], known_values: Mapping[str, P
         while name in redacted:
             number += 1
             name = f"{redacted_name} ({number})"
-        redacted[name] = _redact_field(str(key), inner, known_values)
+        is_password = isinstance(inner, str) and bool(inner) and _is_password_field(str(key))
+        redacted[name] = f"[{ProtectedKind.PASSWORD}]" if is_password else _redact_value(inner, known_values)
     return redacted
-
-
-def _redact_field(name: str, value: object, known_values: Mapping[str, ProtectedKind]) -> object:
-    if isinstance(value, str) and value and _is_password_field(name):
-        return f"[{ProtectedKind.PASSWORD}]"
-    return _redact_value(value, known_values)
 
 
 @lru_cache(maxsize=2_048)  # the same few names of fields, over and over

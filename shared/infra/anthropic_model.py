@@ -212,7 +212,8 @@ class AnthropicModel(Model):
         self._url = URL(f"{str(self._client.base_url).rstrip('/')}{_PATH}", encoded=True)
         self._proxy = _find_proxy(self._url)
         self._session: aiohttp.ClientSession | None = None
-        self._headers: dict[str, str] = {}  # of every request; empty before the first
+        defaults = self._client.default_headers
+        self._headers = {name: value for name, value in defaults.items() if isinstance(value, str)}  # of every request
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         return await retry_with_pauses(
@@ -303,9 +304,6 @@ class AnthropicModel(Model):
             span.annotate({names.MAX_TOKENS: request.max_tokens})
 
     def _build_headers(self) -> dict[str, str]:
-        if not self._headers:
-            defaults = self._client.default_headers
-            self._headers = {name: value for name, value in defaults.items() if isinstance(value, str)}
         if self._sends_trace and (traceparent := self._tracer.traceparent()):
             return {**self._headers, "traceparent": traceparent}
         return self._headers

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -74,28 +74,28 @@ def _removal_for_session(session_id: str, memory: StoredMemory) -> Removal:
 
 def _removal_for_entity(subject: str, memory: StoredMemory) -> Removal:
     names_subject = _make_name_test(subject, memory)
-    removed_fields = [
-        field for field, entity in memory.entities.items() if any(map(names_subject, (entity.value, *entity.names)))
-    ]
-    case_texts = [(row, (case.summary, *case.worked, *case.failed)) for row, case in memory.cases]
-    fact_texts = [
-        (row, (fact.text, fact.subject, fact.value, fact.replaces, fact.superseded_by, *fact.entities))
-        for row, fact in memory.facts
-    ]
-    todo_texts = [
-        (event, (todo.task, todo.answer, *todo.values.values(), *todo.entities)) for event, todo in memory.todos.items()
-    ]
+
+    def find_naming(rows: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+        return tuple(row for row, texts in rows if any(map(names_subject, texts)))
+
+    removed_fields = find_naming((field, (entity.value, *entity.names)) for field, entity in memory.entities.items())
     return Removal(
-        cases=tuple(row for row, texts in case_texts if any(map(names_subject, texts))),
-        facts=tuple(row for row, texts in fact_texts if any(map(names_subject, texts))),
-        todos=tuple(event for event, texts in todo_texts if any(map(names_subject, texts))),
-        entities=tuple(removed_fields),
+        cases=find_naming((row, (case.summary, *case.worked, *case.failed)) for row, case in memory.cases),
+        facts=find_naming(
+            (row, (fact.text, fact.subject, fact.value, fact.replaces, fact.superseded_by, *fact.entities))
+            for row, fact in memory.facts
+        ),
+        todos=find_naming(
+            (event, (todo.task, todo.answer, *todo.values.values(), *todo.entities))
+            for event, todo in memory.todos.items()
+        ),
+        entities=removed_fields,
         links=_changed_links(removed_fields, memory.links),
     )
 
 
 def _changed_links(
-    removed_fields: list[str], links: Mapping[str, EntityLinks], changed_fields: frozenset[str] = frozenset()
+    removed_fields: Iterable[str], links: Mapping[str, EntityLinks], changed_fields: frozenset[str] = frozenset()
 ) -> Mapping[str, EntityLinks]:
     """The changed links of entities that stay: those that named a removed entity, or are in ``changed_fields``."""
     removed_set = frozenset(removed_fields)
