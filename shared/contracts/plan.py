@@ -59,8 +59,7 @@ class PlannedCall(Contract):
     tool_class: ToolClass
     arguments_json: str
     read_back: ReadBack | None = None
-    # "continue" stands in plans of earlier releases alone.
-    on_failure: Literal["stop", "continue", "compensate"] = "stop"
+    on_failure: Literal["stop", "compensate"] = "stop"
     compensation: "PlannedCall | None" = None
     part: int | None = None  # the part of the task that the call carries out
     origins: tuple[Origin, ...] = ()

@@ -283,7 +283,7 @@ class Verdict(PolicyContract):
     ``passed`` is false if a rule blocks, escalates or is invalid, or a call is refused. ``requires_approval``: one
     decision before the plan continues; ``escalate``: that level's decision on the whole task. Without its refused calls
     a plan may pass, so ``refusals`` never imply ``blocked``. ``ruled_calls``: by call, the policies of which some rule
-    applies to it, whatever the rule found; None if the service did not say.
+    applies to it, whatever the rule found.
     """
 
     passed: bool
@@ -304,7 +304,7 @@ class Verdict(PolicyContract):
     text: TextFinding | None = None  # None where no policy has a say on texts
     reported_rules: tuple[TriggeredRule, ...] = ()  # what report-only rules would have done
     reported_refusals: tuple[CallRefusal, ...] = ()
-    ruled_calls: dict[str, tuple[str, ...]] | None = None
+    ruled_calls: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
     @property
     def approvers(self) -> int:

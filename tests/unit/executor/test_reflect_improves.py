@@ -227,13 +227,13 @@ async def test_what_the_guard_marks_is_in_no_outcome_though_a_refusal_quotes_it(
 
 def test_nothing_is_asked_where_no_text_could_be_better() -> None:
     """Nothing was found: there is nothing to say, and a call would be wasted."""
-    assert find_improvement(_run("There is none.", {"found": False})) is None
-    assert find_improvement(_run("It is 17.", {"id": "C-1", "amount": 17})) is None
-    assert find_improvement(_run("It is 18.", {"id": "C-1", "amount": 17})) is not None
-    assert find_improvement(_run("It is there.", {"id": "C-1", "amount": 17})) is not None
+    assert find_improvement(_run("There is none.", {"found": False})) == ((), ())
+    assert find_improvement(_run("It is 17.", {"id": "C-1", "amount": 17})) == ((), ())
+    assert find_improvement(_run("It is 18.", {"id": "C-1", "amount": 17})) != ((), ())
+    assert find_improvement(_run("It is there.", {"id": "C-1", "amount": 17})) != ((), ())
     for state in (TaskState.FAILED, TaskState.REJECTED, TaskState.INPUT_REQUIRED):
         ended = _run("x", {"id": "C-1", "amount": 17})._replace(state=state)
-        assert find_improvement(ended) is None
+        assert find_improvement(ended) == ((), ())
 
 
 def _dear(reply: ModelReply) -> ModelReply:

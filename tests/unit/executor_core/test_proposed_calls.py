@@ -132,7 +132,7 @@ def test_a_plans_hash_names_everything_that_will_happen() -> None:
     proof = ReadBack(tool="get_claim", arguments_json='{"claim_id":"C-1"}')
     for changed in (
         {"call_id": "c7"},
-        {"on_failure": "continue"},
+        {"on_failure": "compensate"},
         {"read_back": proof},
         {"arguments_json": '{"claim_id":"C-2"}'},
         {"connection_id": "branch"},

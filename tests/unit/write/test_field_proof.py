@@ -40,26 +40,26 @@ def lines(first: int, second: int) -> Json:
 
 
 @each_row(
-    ("shown", "rule"),
+    ("shown", "is_proved"),
     [
-        (wrote("delete_order", SHOP, [order()], []), "gone"),
-        (wrote("remove_tag", {**SHOP, "tag": "new"}, order(tags=["new", "big"]), order(tags=["big"])), "taken out"),
-        (wrote("set_limit", {**SHOP, "limit": 50}, order(limit=40), order(limit=50)), "changed"),
-        (wrote("add_note", {**SHOP, "text": "a"}, [], [{"note_id": "N-1", "order_id": "O-1", "text": "a"}]), "made"),
-        (wrote("approve_order", SHOP, order(), order(status="approved")), "done"),
-        (wrote("submit_order", SHOP, order(), order(status="failed")), ""),
-        (wrote("decide_order", SHOP, order(), order(status="decided", decision="granted")), "left in a status"),
-        (wrote("approve_order", SHOP, order(), order(status="decided", decision="denied")), ""),
-        (wrote("approve_order", SHOP, order(), order(status="decided")), ""),
-        (wrote("deny_order", SHOP, order(), order(status="decided", decision="approved")), ""),
-        (wrote("submit_order", SHOP, order(), order(status="filed", review="passed")), "left in a status"),
-        (wrote("reject_order", SHOP, order(), order(status="closed", check="passed")), "left in a status"),
-        (wrote("submit_order", SHOP, order(), order(status="filed", previous_status="denied")), "left in a status"),
+        (wrote("delete_order", SHOP, [order()], []), True),
+        (wrote("remove_tag", {**SHOP, "tag": "new"}, order(tags=["new", "big"]), order(tags=["big"])), True),
+        (wrote("set_limit", {**SHOP, "limit": 50}, order(limit=40), order(limit=50)), True),
+        (wrote("add_note", {**SHOP, "text": "a"}, [], [{"note_id": "N-1", "order_id": "O-1", "text": "a"}]), True),
+        (wrote("approve_order", SHOP, order(), order(status="approved")), True),
+        (wrote("submit_order", SHOP, order(), order(status="failed")), False),
+        (wrote("decide_order", SHOP, order(), order(status="decided", decision="granted")), True),
+        (wrote("approve_order", SHOP, order(), order(status="decided", decision="denied")), False),
+        (wrote("approve_order", SHOP, order(), order(status="decided")), False),
+        (wrote("deny_order", SHOP, order(), order(status="decided", decision="approved")), False),
+        (wrote("submit_order", SHOP, order(), order(status="filed", review="passed")), True),
+        (wrote("reject_order", SHOP, order(), order(status="closed", check="passed")), True),
+        (wrote("submit_order", SHOP, order(), order(status="filed", previous_status="denied")), True),
     ],
 )
-def test_each_rule_proves_its_own_kind_of_write_and_is_named(shown: WriteEvidence, rule: str) -> None:
+def test_each_rule_proves_its_own_kind_of_write(shown: WriteEvidence, is_proved: bool) -> None:
     ((_, found),) = prove_rows(shown)
-    assert (found.rule, bool(found.shown)) == (rule, bool(rule))
+    assert bool(found.shown) is is_proved
 
 
 def switched(

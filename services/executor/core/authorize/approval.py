@@ -224,7 +224,7 @@ def add_decision(approval: Approval, turn: Turn, now: datetime) -> Approval:
     comment = str(turn.data.get("comment") or "")
     decision = Decision(approve=word == "approve", by=turn.principal, at=now, comment=comment)
     decisions, status = (*approval.decisions, decision), ApprovalStatus.WAITING
-    if any(not decision.approve for decision in decisions):
+    if not decision.approve:
         status = ApprovalStatus.REJECTED
     elif len(decisions) >= approval.needed:
         status = ApprovalStatus.APPROVED
@@ -295,16 +295,12 @@ def describe_approval(approval: Approval) -> JsonObject:
 
 def describe_refused_approval(approval: Approval) -> str:
     """A sentence on why an approval was refused: its deadline passed, or somebody rejected it."""
-    step = approval.confirmation
-    return f"{_question_title(approval)}: {_describe_refusal(approval)}" if step else _describe_refusal(approval)
-
-
-def _describe_refusal(approval: Approval) -> str:
+    title = f"{_question_title(approval)}: " if approval.confirmation else ""
     if approval.status is ApprovalStatus.EXPIRED:
-        return f"not approved: no decision before {_format_time(approval.deadline)}; nothing was written"
+        return f"{title}not approved: no decision before {_format_time(approval.deadline)}; nothing was written"
     rejection = next(decision for decision in approval.decisions if not decision.approve)
     comment = f": {rejection.comment}" if rejection.comment else ""
-    return f"rejected by {rejection.by.id}{comment}; nothing was written"
+    return f"{title}rejected by {rejection.by.id}{comment}; nothing was written"
 
 
 def _question_title(approval: Approval) -> str:
@@ -325,16 +321,10 @@ def _format_time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-_ON_FAILURE = {
-    "stop": "",
-    "continue": "; if it fails, the rest goes on",
-    "compensate": "; if it fails, the calls before it are taken back",
-}
-
-
 def _call_lines(call: PlannedCall) -> list[str]:
     """A call as the approver reads it: its arguments, what happens if it fails, and its compensation."""
-    lines = [f"- {_format_call(call)}{_ON_FAILURE[call.on_failure]}"]
+    on_failure = "; if it fails, the calls before it are taken back" if call.on_failure == "compensate" else ""
+    lines = [f"- {_format_call(call)}{on_failure}"]
     if call.compensation:
         lines.append(f"  taken back, if a later call asks for it, by {_format_call(call.compensation)}")
     return lines
@@ -360,8 +350,8 @@ def finalize_approval(
     if present and present.approval_id == approval.approval_id:
         return None
     ended = decided if decided and decided.approval_id == approval.approval_id else approval
-    is_same_plan = present is None or present.plan_hash == approval.plan_hash
-    is_same_question = is_same_plan and (present is None or present.verdict_hash == approval.verdict_hash)
+    question = (approval.plan_hash, approval.verdict_hash)
+    is_same_question = present is None or (present.plan_hash, present.verdict_hash) == question
     if ended.status is ApprovalStatus.APPROVED and (is_same_question or ended.plan_hash in carried_out):
         return ended
     return ended.model_copy(update={"status": ApprovalStatus.SUPERSEDED})

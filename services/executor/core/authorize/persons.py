@@ -1,7 +1,5 @@
 """Whether a plan needs a person's approval and why, whether it is released (I7), and which states follow."""
 
-from enum import StrEnum
-
 from services.executor.core.process.rules import describe_unanswered_concern, find_two_person_concern
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, binding_hash
@@ -13,24 +11,6 @@ from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.answer import is_json_list
 from shared.domain.words import FsmState, RuleAction, ToolClass, who_decides
-
-
-class Consent(StrEnum):
-    """How far the present plan has been approved."""
-
-    GIVEN = "given"  # it was let through
-    NOT_NEEDED = "not needed"  # nobody is to be asked
-    BEGUN = "begun"  # by some of its process's confirmations; a person is asked for the next
-    WANTED = "wanted"  # a person is to be asked, and has said nothing yet
-
-
-def assess_consent(ctx: TurnContext, progress: Progress) -> Consent:
-    """Whether the present plan is released, needs nobody's approval, or has some or none of those it needs."""
-    if is_plan_released(progress):
-        return Consent.GIVEN
-    if not needs_person(ctx, progress):
-        return Consent.NOT_NEEDED
-    return Consent.BEGUN if progress.confirmed else Consent.WANTED
 
 
 def is_plan_released(progress: Progress) -> bool:
@@ -65,15 +45,18 @@ def _reasons_of_arguments(ctx: TurnContext, progress: Progress) -> tuple[str, ..
     """Sentences on arguments that a person has to look at: values that stand only in free text that the tenant does not
     trust, records that the task does not mention, and values that contradict the task's words.
     """
-    plan = progress.dossier.plan
-    origins_with_tool = [(call.tool, origin) for call in (plan.calls if plan else ()) for origin in call.origins]
-    untrusted: list[str] = []
-    unmentioned: list[str] = []
-    for tool, origin in origins_with_tool:
-        if origin.free_text and not is_trusted_place(origin.ref, ctx.tenant.trusted_texts):
-            untrusted.append(f"{tool}: {origin.argument} stands only in free text ({origin.ref})")
-        if origin.untold:
-            unmentioned.append(f"{tool}: no word of the task tells of the record in {origin.argument} ({origin.ref})")
+    calls = progress.dossier.present_plan.calls
+    origins_with_tool = [(call.tool, origin) for call in calls for origin in call.origins]
+    untrusted = (
+        f"{tool}: {origin.argument} stands only in free text ({origin.ref})"
+        for tool, origin in origins_with_tool
+        if origin.free_text and not is_trusted_place(origin.ref, ctx.tenant.trusted_texts)
+    )
+    unmentioned = (
+        f"{tool}: no word of the task tells of the record in {origin.argument} ({origin.ref})"
+        for tool, origin in origins_with_tool
+        if origin.untold
+    )
     contradictions = (f"{tool}: {origin.against}" for tool, origin in origins_with_tool if origin.against)
     return (*untrusted, *unmentioned, *contradictions)
 
@@ -86,30 +69,24 @@ def _reasons_of_process(ctx: TurnContext, progress: Progress) -> tuple[str, ...]
 
 
 def _reasons_of_tenant(ctx: TurnContext, progress: Progress) -> tuple[str, ...]:
-    verdict = progress.dossier.verdict
-    if verdict is None or ctx.tenant.unruled_writes != "approve":
-        return ()
-    tools = dict.fromkeys(tools_without_rule(verdict, progress.dossier.plan))
-    if not tools:
-        return ()
-    return (f"no rule applies to {', '.join(filter(None, tools)) or 'the plan'}: unruled writes need a person here",)
+    verdict, wants_person = progress.dossier.verdict, ctx.tenant.unruled_writes == "approve"
+    tools = tools_without_rule(verdict, progress.dossier.plan) if verdict and wants_person else ()
+    names = ", ".join(dict.fromkeys(tools))
+    return (f"no rule applies to {names}: unruled writes need a person here",) if tools else ()
 
 
 def tools_without_rule(verdict: Verdict, plan: WritePlan | None) -> tuple[str, ...]:
     """The tools of the plan's changes (of its notices, if it has no change) to which no rule of the tenant or the
-    request applies; rules of the process do not count. If the verdict has no ``ruled_calls``, or a rule about the
-    task's text applies, any such rule counts for all calls; ``("",)`` then stands for a plan without calls.
+    request applies; rules of the process do not count. A rule about the task's text counts for all calls.
     """
     calls = plan.every_call if plan else ()
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls
     triggered_ids = {rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(POLICY_MARK)}
-    if verdict.ruled_calls is None or None in triggered_ids:  # of an older policy service, or about the task's text
-        return () if triggered_ids else tuple(call.tool for call in changes) or ("",)
-    ruled_ids = {*triggered_ids}
-    for call_id, rule_ids in verdict.ruled_calls.items():
-        if any(not rule_id.startswith(POLICY_MARK) for rule_id in rule_ids):
-            ruled_ids.add(call_id)
-    return tuple(call.tool for call in changes if call.call_id not in ruled_ids)
+    if None in triggered_ids:
+        return ()
+    policy_ids = [(call_id, policy_id) for call_id, ids in verdict.ruled_calls.items() for policy_id in ids]
+    ruled_ids = {call_id for call_id, policy_id in policy_ids if not policy_id.startswith(POLICY_MARK)}
+    return tuple(call.tool for call in changes if call.call_id not in ruled_ids | triggered_ids)
 
 
 def _may_end_escalated(template: ProcessTemplate, verdict: Verdict) -> bool:
@@ -211,8 +188,8 @@ def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None
         return None
     level, count, steps = verdict.escalation_level, count_persons_needed(ctx, progress), progress.template.confirmations
     deciders = who_decides(level)
-    reasons = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress))
-    reasons = (*reasons, *((f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()))
+    sequence = (f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()
+    reasons = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress), *sequence)
     return f"{deciders}{f' ({count} different people)' if count > 1 else ''}: {'; '.join(reasons)}"
 
 

@@ -1,6 +1,6 @@
 """POLICY_CHECK: asks the policy service for the binding verdict on a plan, by rules and not by a model (I2)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from itertools import islice
@@ -20,7 +20,7 @@ from services.executor.core.process.rules import (
 from services.executor.core.records import binding, calculated
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
 from services.executor.core.records.call_rows import rows_of_call
-from services.executor.core.records.field_values import FieldValue, UnknownValue, fields_of_arguments
+from services.executor.core.records.field_values import UNKNOWN, FieldValue, UnknownValue, fields_of_arguments
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
@@ -31,10 +31,9 @@ from services.executor.core.session.ledger import (
 )
 from services.executor.core.session.left_out import was_not_made
 from services.executor.core.session.ruled_tools import has_tool_rules
-from services.executor.core.session.values import Fact, NamedValue, ProcessFigures
+from services.executor.core.session.values import NamedValue, ProcessFigures
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
 from services.executor.core.tools.classes import verb_of_tool
-from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts import policy as contracts
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -117,30 +116,27 @@ def build_verdict_request(
 ) -> contracts.EvaluateRequest:
     """The request for a verdict on the plan by all policies; a plan without calls is not blocked by lacking fields."""
     plan = dossier.plan or WritePlan(task_id=ctx.record.task_id)
-    kind = template.process_type
-    figures = compute_figures(template, dossier.facts, ctx.task, ctx.toolbox.keys)
     is_strict, keys = ctx.tenant.strict_processes, ctx.toolbox.keys
+    figures = compute_figures(template, dossier.facts, ctx.task, keys)
     policies = (*ctx.policies, *build_process_policy(template, dossier, figures, keys, is_strict))
     planned = ((made_plan, call) for made_plan in dossier.plans for call in made_plan.calls)
     calls = [*(call for made_plan, call in planned if not was_not_made(ctx, made_plan, call)), *plan.calls]
     inputs = _VerdictInputs(
-        facts=dossier.facts,
-        values=dossier.values,
+        ctx=ctx,
+        dossier=dossier,
         figures=figures_for_rules(dossier.values, figures),
-        process_type=kind,
+        process_type=template.process_type,
         policies=policies,
         most_rows=min(_MOST_ROWS, _MOST_ROWS_OF_PLAN // max(1, len(plan.calls))),
         asked_names=asked_fields(policies),
         constants=frozenset(name for policy in policies for name in policy.context),
-        remainders=joint_remainders(template, plan.every_call, figures, dossier.facts, ctx.toolbox.keys),
-        trusts_requests=ctx.limits.trusts_requests,
+        remainders=joint_remainders(template, plan.every_call, figures, dossier.facts, keys),
         sums=CallSums(calls, dossier.facts, ctx.toolbox, tools_named_together(policies)),
-        keys=ctx.toolbox.keys,
     )
     values = {} if plan.calls else {value.name: calculated.rule_field_value(value) for value in dossier.values}
     return contracts.EvaluateRequest(
         policies=policies,
-        context={**values, "process_type": kind},
+        context={**values, "process_type": template.process_type},
         calls=tuple(_build_call_context(call, inputs) for call in plan.every_call),
         plan_hash=plan.hash,
         binding=bool(plan.calls),
@@ -170,16 +166,15 @@ def _list_confirmations(dossier: Dossier) -> tuple[contracts.Confirmation, ...]:
 
 
 class _VerdictInputs(NamedTuple):
-    """What all calls of a plan are judged with. ``values``: what was calculated; ``figures``: those of the process.
+    """What all calls of a plan are judged with. ``figures``: those of the process.
 
     ``most_rows``: how many rows of one call are judged one by one; ``asked_names``: the fields that rules need;
     ``constants``: the names that policies define in their own context; ``remainders``: ``{figure: {record's id: what
-    the plan leaves}}`` of amounts that several records share; ``trusts_requests``: whether a value that only the
-    request gives can keep a rule from acting; ``sums``: sums over the task's calls.
+    the plan leaves}}`` of amounts that several records share; ``sums``: sums over the task's calls.
     """
 
-    facts: tuple[Fact, ...]
-    values: tuple[NamedValue, ...]
+    ctx: TurnContext
+    dossier: Dossier
     figures: ProcessFigures
     process_type: str
     policies: tuple[contracts.Policy, ...]
@@ -187,66 +182,55 @@ class _VerdictInputs(NamedTuple):
     asked_names: tuple[str, ...]
     constants: frozenset[str]
     remainders: RemaindersByFigure
-    trusts_requests: bool
     sums: CallSums
-    keys: RecordKeys
+
+    def view_call(self, tool: str, arguments: JsonObject) -> binding.CallView:
+        return binding.build_call_view(tool, arguments, self.dossier.facts, self.ctx.toolbox.keys)
 
 
-class _KnownCallFields(NamedTuple):
-    """The fields known of one call, by the names that rules use.
-
-    ``own``: from the executor itself; ``bound``: from the call's arguments and the records around it; ``calculated``:
-    from calculations about it.
+def _find_contradictions(
+    records: Iterable[Mapping[str, Json]], known: JsonObject, own_names: Container[str]
+) -> list[JsonObject]:
+    """For each record, its fields whose values differ from those known of the call; equal sets of fields are given
+    once. A record cannot contradict a field that the executor itself knows (``own_names``).
     """
-
-    own: JsonObject
-    bound: Mapping[str, Json]
-    calculated: Mapping[str, Json]
-
-    def merge(self) -> JsonObject:
-        """All fields; of the same name ``own`` goes before ``bound``, and ``bound`` before ``calculated``."""
-        return {**self.calculated, **self.bound, **self.own}
-
-    def find_contradictions(self, records: Iterable[Mapping[str, Json]]) -> list[JsonObject]:
-        """For each record, its fields whose values differ from the call's; equal sets of fields are given once. A
-        record cannot contradict a field in ``own``.
-        """
-        known, contradictions = self.merge(), list[JsonObject]()
-        for record in records:
-            values = ((name, value) for name, value in record.items() if value is not None and is_rule_value(value))
-            record_fields: JsonObject = {name: value for name, value in values if name not in self.own}
-            others = (name for name, value in record_fields.items() if not shows_same_value(value, known.get(name)))
-            differing_fields = {name: record_fields[name] for name in others}
-            if differing_fields and differing_fields not in contradictions:
-                contradictions.append(differing_fields)
-        return contradictions
+    contradictions = list[JsonObject]()
+    for record in records:
+        differing_fields: JsonObject = {
+            name: value
+            for name, value in record.items()
+            if name not in own_names and value is not None and is_rule_value(value)
+            if not shows_same_value(value, known.get(name))
+        }
+        if differing_fields and differing_fields not in contradictions:
+            contradictions.append(differing_fields)
+    return contradictions
 
 
 def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.CallContext:
     """The call as the policy service sees it: its fields, those that are unknown, and what records say otherwise."""
-    view = binding.build_call_view(call.tool, call.arguments, inputs.facts, inputs.keys)
+    view = inputs.view_call(call.tool, call.arguments)
     bound = binding.bind_fields(view, inputs.asked_names)
-    values = calculated.values_as_fields(inputs.values, view, inputs.constants)
-    known_fields = _KnownCallFields(_executor_fields(call, inputs, view), bound.fields, values)
+    own_fields, values = _executor_fields(call, inputs, view), inputs.dossier.values
+    known: JsonObject = {**calculated.values_as_fields(values, view, inputs.constants), **bound.fields, **own_fields}
     asked_names = fields_asked_of(call.tool, inputs.policies)
     rows_fields = _list_row_fields(call, inputs) if asked_names else []
-    differing = _find_differing_fields(call, rows_fields, bound.recorded)
-    differing = [name for name in differing if name in asked_names]
+    recorded = {name: value for name, value in bound.recorded.items() if name in asked_names}
+    differing = _find_differing_fields(call, rows_fields, recorded)
     left_out = {*differing, *(inputs.constants - call.arguments.keys() - bound.recorded.keys())}
-    fields = {name: value for name, value in known_fields.merge().items() if name not in left_out}
+    fields = {name: value for name, value in known.items() if name not in left_out}
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.named, *bound.beyond)
     rows = _build_row_contexts(call, inputs, view, unknown, rows_fields, fields)
     sums = inputs.sums.sum_figures(call, view, bound.fields, inputs.asked_names, _figures_in_rows(rows))
-    is_trusted = inputs.trusts_requests
-    unproven = () if is_trusted else unproven_arguments(call.arguments, view, bound, inputs.values)
+    unproven = () if inputs.ctx.limits.trusts_requests else unproven_arguments(call.arguments, view, bound, values)
     return contracts.CallContext(
         call_id=call.call_id,
         tool=call.tool,
         tool_class=call.tool_class,
         fields=_to_context_fields(fields),
         unproven=unproven,
-        recorded=tuple(map(_to_context_fields, known_fields.find_contradictions(records))),
+        recorded=tuple(map(_to_context_fields, _find_contradictions(records, known, own_fields))),
         summed=_to_context_fields({**_find_fields_in_other_shapes(view, asked_names, inputs, fields), **sums}),
         unknown_fields=unknown,
         rows=rows,
@@ -259,58 +243,44 @@ def _find_fields_in_other_shapes(
     """The asked fields that the call states in another shape (``{"amount": {"value": 9}}``) and not with the known
     value, as ``{name: value}``. Such a value may set a rule off, and clears none.
     """
-    stated_values = {name: view.value_in_other_shape(name) for name in names if "." not in name}
-    fields: JsonObject = {}
-    for name, value in stated_values.items():
-        is_stated = value is not None and name not in inputs.constants
-        if is_stated and not shows_same_value(value, known_fields.get(name)):
-            fields[name] = value
-    return fields
+    asked_names = (name for name in names if "." not in name and name not in inputs.constants)
+    stated_values = [(name, view.value_in_other_shape(name)) for name in asked_names]
+    new_values = [(name, value) for name, value in stated_values if not shows_same_value(value, known_fields.get(name))]
+    return {name: value for name, value in new_values if value is not None}
 
 
 def _figures_in_rows(rows: Sequence[Mapping[str, contracts.ContextValue]]) -> dict[str, list[Decimal]]:
     """``{field: its figure in each row}``, for the fields that every row has as a figure."""
     names = frozenset.intersection(*map(frozenset, rows)) if rows else frozenset[str]()
-    figures_by_name: dict[str, list[Decimal]] = {}
-    for name in names:
-        figures = [figure for row in rows if (figure := read_figure(cast(Json, row[name]))) is not None]
-        if len(figures) == len(rows):
-            figures_by_name[name] = figures
-    return figures_by_name
+    figures_by_name = {name: [read_figure(cast(Json, row[name])) for row in rows] for name in names}
+    known_figures = {name: [figure for figure in row if figure is not None] for name, row in figures_by_name.items()}
+    return {name: figures for name, figures in known_figures.items() if len(figures) == len(rows)}
 
 
-class _RowFields(NamedTuple):
-    """The fields of one row of a call, as if the call had that row alone, also from the records that it names."""
-
-    fields: Mapping[str, Json]
-    unknown: tuple[str, ...]
-
-    def differs_in(self, name: str, value: Json) -> bool:
-        """Whether the row's field is unknown, or has another value."""
-        return name in self.unknown or (name in self.fields and not shows_same_value(self.fields[name], value))
-
-
-def _list_row_fields(call: PlannedCall, inputs: _VerdictInputs) -> list[_RowFields]:
-    """The fields of each row of a call; empty if it has no rows, or more than are judged one by one."""
+def _list_row_fields(call: PlannedCall, inputs: _VerdictInputs) -> list[Mapping[str, FieldValue]]:
+    """The fields of each row of a call, as if the call had that row alone, also from the records that it names; empty
+    if it has no rows, or more than are judged one by one.
+    """
     call_rows = rows_of_call(call.arguments)
     rows = [*islice(call_rows.innermost_rows(), inputs.most_rows + 1)] if call_rows.groups else []
-    rows_fields: list[_RowFields] = []
+    rows_fields: list[Mapping[str, FieldValue]] = []
     for row in rows if len(rows) <= inputs.most_rows else []:
-        view = binding.build_call_view(call.tool, row.arguments, inputs.facts, inputs.keys)
-        bound = binding.bind_fields(view, inputs.asked_names)
+        bound = binding.bind_fields(inputs.view_call(call.tool, row.arguments), inputs.asked_names)
         own_fields = {name: value for name, value in row.fields if not isinstance(value, UnknownValue)}
-        unknown = tuple(name for name in bound.unknown if name not in own_fields)
-        rows_fields.append(_RowFields({**bound.fields, **own_fields}, unknown))
+        rows_fields.append({**bound.fields, **dict.fromkeys(bound.unknown, UNKNOWN), **own_fields})
     return rows_fields
 
 
-def _find_differing_fields(call: PlannedCall, rows: Sequence[_RowFields], recorded: Mapping[str, Json]) -> list[str]:
+def _find_differing_fields(
+    call: PlannedCall, rows: Sequence[Mapping[str, FieldValue]], recorded: Mapping[str, Json]
+) -> list[str]:
     """The names of fields that the records give for the call as a whole, while for one of its rows they are unknown or
     different: a call may name two different invoices.
     """
     argument_names = {name for name, _ in fields_of_arguments(call.arguments)} if rows else set()
-    names = [name for name in recorded if name not in argument_names]
-    return [name for name in names if any(row.differs_in(name, recorded[name]) for row in rows)]
+    values = [(name, row[name]) for name in recorded if name not in argument_names for row in rows if name in row]
+    differing = (name for name, value in values if value is UNKNOWN or not shows_same_value(value, recorded[name]))
+    return list(dict.fromkeys(differing))
 
 
 def _build_row_contexts(
@@ -318,7 +288,7 @@ def _build_row_contexts(
     inputs: _VerdictInputs,
     view: binding.CallView,
     unknown: Sequence[str],
-    row_fields: Sequence[_RowFields],
+    row_fields: Sequence[Mapping[str, FieldValue]],
     known_fields: Mapping[str, Json],
 ) -> tuple[dict[str, contracts.ContextValue], ...]:
     """Alternative values of fields that are ``unknown`` of the call as a whole, for the rules to judge besides it.
@@ -332,9 +302,10 @@ def _build_row_contexts(
     asked_names = fields_asked_of(call.tool, inputs.policies)
     unknown = [name for name in unknown if name in asked_names]
     rows: list[JsonObject] = []
-    if inputs.trusts_requests:  # else what a row says, or an edit, is the request's word alone
-        rows += [{name: row.fields[name] for name in unknown if name in row.fields} for row in row_fields if unknown]
-        if values_from_words := calculated.values_not_of_call(inputs.values, view, inputs.constants):
+    if inputs.ctx.limits.trusts_requests:  # else what a row says, or an edit, is the request's word alone
+        known = ([(name, value) for name, value in row.items() if value is not UNKNOWN] for row in row_fields)
+        rows += [{name: value for name, value in fields if name in unknown} for fields in known if unknown]
+        if values_from_words := calculated.values_not_of_call(inputs.dossier.values, view, inputs.constants):
             rows = [variant for row in rows or [{}] for variant in (row, {**row, **values_from_words})]
         for name in unknown:
             values = view.present_and_edited_values(name)
@@ -362,11 +333,14 @@ def _add_to_row(row: JsonObject, fields: Mapping[str, FieldValue], known_fields:
 
 def _executor_fields(call: PlannedCall, inputs: _VerdictInputs, view: binding.CallView) -> JsonObject:
     """The fields that the executor itself knows of a call; no argument of the same name replaces them."""
-    call_figures = calculated.figures_of_call(inputs.figures, inputs.values, view)
+    call_figures = calculated.figures_of_call(inputs.figures, inputs.dossier.values, view)
     figures = apply_joint_remainders(call.arguments, call_figures, inputs.remainders)
-    figures_field: JsonObject = {"figures": {**figures}} if figures else {}
-    tool_fields: JsonObject = {"verb": verb_of_tool(call.tool), "tool_class": call.tool_class.value}
-    return {**figures_field, **tool_fields, "process_type": inputs.process_type}
+    return {
+        **({"figures": {**figures}} if figures else {}),
+        "verb": verb_of_tool(call.tool),
+        "tool_class": call.tool_class.value,
+        "process_type": inputs.process_type,
+    }
 
 
 def unproven_arguments(
@@ -376,16 +350,15 @@ def unproven_arguments(
     recorded_values = {name: _normalize_figure(value) for name, value in bound.recorded.items()}
     values_about_call = (value for value in values if calculated.is_value_about_call(value, values, view))
     computed_values = {_normalize_figure(value.value) for value in values_about_call}
-    argument_values = {**arguments}
-    for name, value in fields_of_arguments(arguments):
-        if not isinstance(value, UnknownValue):
-            argument_values[name] = value
-    unproven: list[str] = []
-    for name, value in argument_values.items():
-        figure = _normalize_figure(value)
-        if figure not in (recorded_values.get(name), *computed_values) and not view.names_read_record(name, value):
-            unproven.append(name)
-    return tuple(unproven)
+    inner_values = {
+        name: value for name, value in fields_of_arguments(arguments) if not isinstance(value, UnknownValue)
+    }
+    return tuple(
+        name
+        for name, value in {**arguments, **inner_values}.items()
+        if _normalize_figure(value) not in (recorded_values.get(name), *computed_values)
+        and not view.names_read_record(name, value)
+    )
 
 
 def _normalize_figure(value: Json) -> str:

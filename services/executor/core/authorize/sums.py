@@ -153,7 +153,7 @@ class CallSums:
         self._calls, self._tools_under_one_rule = calls, tools_under_one_rule
         self._toolbox = toolbox
         self._graph = build_record_graph(tuple(facts), toolbox.keys)
-        self._rows_by_arguments: dict[str, CallRows] = {}
+        self._rows_by_arguments = {call.arguments_json: rows_of_call(call.arguments) for call in calls}
         self._records: dict[tuple[str, int], _CallRecords] = {}
 
     def sum_figures(
@@ -199,10 +199,7 @@ class CallSums:
         """The call's figure of that name, or the figures of its rows, whichever sum is greater: a figure beside the
         rows may be their total, or the default for rows without a figure of their own.
         """
-        rows = self._rows_by_arguments.get(call.arguments_json)
-        if rows is None:
-            rows = self._rows_by_arguments[call.arguments_json] = rows_of_call(call.arguments)
-        return self._summands_of_row(rows, None, call, name, view)
+        return self._summands_of_row(self._rows_by_arguments[call.arguments_json], None, call, name, view)
 
     def _summands_of_row(
         self, row: CallRows, default: Decimal | None, call: PlannedCall, name: str, view: CallView
@@ -215,8 +212,7 @@ class CallSums:
             summands.append(self._build_summand(figure * self._count_repeated_id(row, call, name), row, call))
         for group in row.groups:
             group_summands = self._summands_of_group(group, figure, row, call, name, view)
-            if _sum_summands(group_summands) > _sum_summands(summands):
-                summands = group_summands
+            summands = max((summands, group_summands), key=_size_of_sum)
         return summands
 
     def _summands_of_group(
@@ -303,10 +299,11 @@ class CallSums:
             tool_kind = seen_records.noun_of_tool(call.tool, self._graph.keys)
             makes_record = seen_records.makes_record(call.tool)
             naming_arguments = [*self._find_naming_arguments(call, arguments, tool_kind)]
-            own_arguments: list[_NamingArgument] = []
-            for is_kind in (seen_records.are_same_kind, seen_records.has_aspect):
-                of_kind = (argument for argument in naming_arguments if argument.has_record(is_kind, tool_kind))
-                own_arguments = own_arguments or [*of_kind]
+            of_kind, of_aspect = (
+                [argument for argument in naming_arguments if argument.has_record(is_kind, tool_kind)]
+                for is_kind in (seen_records.are_same_kind, seen_records.has_aspect)
+            )
+            own_arguments = of_kind or of_aspect
             other_arguments = naming_arguments
             if makes_record:  # the keys of what is made tell of nobody for whom it is
                 own_arguments = []
@@ -388,14 +385,12 @@ def _merge_same_records(rows: Iterable[_Summand]) -> list[_Summand]:
     rows_by_names: dict[_Names, list[_Summand]] = {}
     for row in rows:
         rows_by_names.setdefault((row.own_records or row.records).all.names, []).append(row)
-    merged: list[_Summand] = []
-    for first, *others in rows_by_names.values():
-        merged.append(first._replace(figure=_sum_without_offset([row.figure for row in (first, *others)])))
-    return merged
+    merged = ((group[0], _sum_without_offset([row.figure for row in group])) for group in rows_by_names.values())
+    return [first._replace(figure=figure) for first, figure in merged]
 
 
-def _sum_summands(summands: Iterable[_Summand]) -> Decimal:
-    return abs(_sum_without_offset([share.figure for share in summands]))
+def _size_of_sum(summands: Iterable[_Summand]) -> Decimal:
+    return abs(_sum_without_offset([summand.figure for summand in summands]))
 
 
 def _sum_without_offset(figures: Sequence[Decimal]) -> Decimal:

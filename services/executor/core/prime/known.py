@@ -32,7 +32,7 @@ from shared.domain.cases import CaseOutcome, prune_cases, relevant_cases
 from shared.domain.conversation import SUMMARY_WORDS, TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns, is_too_long
 from shared.domain.estimates import Trust, count_recent_matches, judge_trust
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_exact
-from shared.domain.identity_cache import IdentityCache, cached_by_identity
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import keywords
 from shared.domain.known import select_entities, select_facts
 from shared.domain.words import Strategy
@@ -234,16 +234,13 @@ _policy_of = IdentityCache[ProcessTemplate, Policy](
 
 
 def _register_policy_limits(ctx: TurnContext) -> None:
-    """Registers the texts of the tenant's own limits as shared texts of the journal, since many tasks have the same."""
+    """Registers the texts of the tenant's own limits as shared texts of the journal, since many tasks have the same:
+    the limits as a prompt and as a checkpoint contains them, as JSON items.
+    """
     policies = ctx.tenant.policies
-    descriptions = describe_limits(find_thresholds(policies, {}, ctx.toolbox.names), ctx.experience.accuracy)
-    ctx.journal.register_shared_texts(*filter(None, (dumps(descriptions)[1:-1], _policy_limits_text(policies))))
-
-
-@cached_by_identity(256)  # a tenant's record comes with each of its tasks
-def _policy_limits_text(policies: tuple[Policy, ...]) -> str:
-    """The limits of the rules as JSON items, as a checkpoint contains them."""
-    return dumps(to_exact([limit.model_dump() for limit in find_thresholds(policies, {})]))[1:-1]
+    in_prompts = describe_limits(find_thresholds(policies, {}, ctx.toolbox.names), ctx.experience.accuracy)
+    in_checkpoints = to_exact([limit.model_dump() for limit in find_thresholds(policies, {})])
+    ctx.journal.register_shared_texts(*filter(None, (dumps(in_prompts)[1:-1], dumps(in_checkpoints)[1:-1])))
 
 
 def _describe_limit(limit: Threshold, accuracy: Accuracy) -> JsonObject:

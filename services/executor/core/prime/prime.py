@@ -80,7 +80,8 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     )
     session = session_for_task(await store.read_session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, journal)
-    names = frozenset[str]().union(*(_names_of(tools) for _, tools in servers))
+    toolbox = with_ruled_reads(build_toolbox(servers, tenant.records), policies)
+    names = frozenset(tool.name for tool in toolbox.tools.values())
     await record_tool_names(ports.learned, tenant_id, names, journal)
     return TurnContext(
         ports=ports,
@@ -92,7 +93,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
         turn=work.turn,
         tenant=tenant,
         policies=policies,
-        toolbox=with_ruled_reads(build_toolbox(servers, tenant.records), policies),
+        toolbox=toolbox,
         session=session,
         experience=experience,
         sections={
@@ -208,7 +209,6 @@ _CHARACTERS_BEFORE = 60  # characters before a name in which a word may speak of
 _TOOL_VERBS = verbs.READ_VERBS | verbs.COMPUTE_VERBS | verbs.NOTIFY_VERBS | verbs.DELIVERY_VERBS | verbs.CHANGE_VERBS
 # Two words of which the second is one of these name a field sooner than a tool: ``update_date``, ``display_name``.
 _FIELD_WORDS = frozenset("id ids name names date at by time number no code type status total amount count key".split())
-_NO_ENTRY = CatalogueEntry()
 
 
 ServerTools = tuple[Connection, tuple[Tool, ...]]  # the tools that one server offers this task
@@ -219,11 +219,6 @@ def find_named_tools(text: str, connection: Connection, known_names: Collection[
     ``known_names``: the names of listed tools and of their arguments.
     """
     return tuple(_build_tool(name, connection) for name in sorted({*_find_tool_names(text)}.difference(known_names)))
-
-
-_names_of: IdentityCache[tuple[Tool, ...], frozenset[str]] = IdentityCache(
-    lambda tools: frozenset(tool.name for tool in tools), 64
-)
 
 
 async def discover_tools(
@@ -251,7 +246,7 @@ def _find_tool_names(text: str) -> Iterator[str]:
 
 
 def _build_tool(name: str, connection: Connection) -> Tool:
-    entry = connection.catalogue.get(name, _NO_ENTRY)
+    entry = connection.catalogue.get(name, CatalogueEntry())
     classified = classify_tool(name, None, entry)
     return Tool(
         connection_id=connection.id,

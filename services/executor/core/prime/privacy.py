@@ -7,7 +7,7 @@ or into a form; not those of whole sets of records, not credentials, and not if 
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -70,7 +70,7 @@ _WORDS_FOR_COUNT = re.compile(
     r"\b(?:how many|number of|count of|percentage of|share of|last (?:four|4|three|3) (?:digits?|characters?) of)\b"
 )
 _IT_TO_ME = re.compile(
-    r"(?:\b(?:and|then|you)|,) ([a-z-]+) (?:(?:it|them|that|those) to (?:me|us)|(?:me|us) (?:it|them|that))\b"
+    r"(?:and|then|you|,) ([a-z-]+) (?:(?:it|them|that|those) to (?:me|us)|(?:me|us) (?:it|them|that))\b"
 )
 _PHRASES_FOR_NOT_GIVEN = (["on", "file"], ["to", "be"])
 _FIELD_LABELS = frozenset((word, ":") for word in ("email", "e-mail", "mail", "message", "text", "report", "sms"))
@@ -83,13 +83,6 @@ _FIRST_STEMS = frozenset(term[0][:_STEM_LETTERS] for term in _GROUPS_BY_TERM)
 _LONGEST_TERM = max(len(term) for term in _GROUPS_BY_TERM)
 
 
-class ProtectedRequest(NamedTuple):
-    """The protected data that a request asks for, in its own words, and the group of data it belongs to."""
-
-    what: str
-    group: str
-
-
 def refuse_protected_request(text: str) -> None:
     """Raises ``Rejected`` with the reason if the text asks for protected data."""
     protected = find_protected_request(text)
@@ -100,22 +93,24 @@ def refuse_protected_request(text: str) -> None:
         )
 
 
-def find_protected_request(text: str) -> ProtectedRequest | None:
+def find_protected_request(text: str) -> "ProtectedDataMention | None":
     """The first protected data that the text asks to be given; None if it asks for none."""
     for sentence in _normalized_sentences(text):
         for mention in _find_mentions(sentence.words):
             if _is_asked_for(sentence, mention):
-                term = " ".join(sentence.words[mention.start : mention.end])
-                return ProtectedRequest(term, mention.group)
+                return mention
     return None
 
 
-class _ProtectedDataMention(NamedTuple):
-    """A mention of protected data in a sentence. ``start`` and ``end``: the places of its words."""
+class ProtectedDataMention(NamedTuple):
+    """A mention of protected data in a sentence: in its own words, with the group of data that it belongs to.
+    ``start`` and ``end``: the places of its words.
+    """
 
+    what: str
+    group: str
     start: int
     end: int
-    group: str
 
 
 class _Sentence:
@@ -179,11 +174,9 @@ class _Sentence:
     @cached_property
     def _it_to_me_phrases(self) -> Sequence[tuple[int, str]]:
         """The place and verb of each phrase such as "send it to me"."""
-        text, phrases, last_start, place = " ".join(self.words), list[tuple[int, str]](), 0, 0
-        for match in _IT_TO_ME.finditer(text):
-            place, last_start = place + text.count(" ", last_start, match.start()), match.start()
-            phrases.append((place, match[1]))
-        return phrases
+        places = range(len(self.words))
+        matches = ((place, _IT_TO_ME.match(" ".join(self.words[place : place + 5]))) for place in places)
+        return [(place, match[1]) for place, match in matches if match]
 
 
 def _normalized_sentences(text: str) -> Iterator[_Sentence]:
@@ -201,7 +194,7 @@ def _normalized_sentences(text: str) -> Iterator[_Sentence]:
             yield _Sentence(sentence_words)
 
 
-def _find_mentions(sentence: Sequence[str]) -> Iterator[_ProtectedDataMention]:
+def _find_mentions(sentence: Sequence[str]) -> Iterator[ProtectedDataMention]:
     """Yields the mentions of protected data in the sentence, the longest at each place."""
     place = 0
     while place < len(sentence):
@@ -211,7 +204,7 @@ def _find_mentions(sentence: Sequence[str]) -> Iterator[_ProtectedDataMention]:
         place = mention.end if mention else place + 1
 
 
-def _find_mention_at(sentence: Sequence[str], start: int) -> _ProtectedDataMention | None:
+def _find_mention_at(sentence: Sequence[str], start: int) -> ProtectedDataMention | None:
     """The longest mention that begins at a place; its last word may stand in the plural or the genitive."""
     if sentence[start][:_STEM_LETTERS] not in _FIRST_STEMS:
         return None
@@ -219,11 +212,11 @@ def _find_mention_at(sentence: Sequence[str], start: int) -> _ProtectedDataMenti
         *first_words, last_word = sentence[start:end]
         for suffix in ("", "s", "es", "'s", "s'"):
             if group := _GROUPS_BY_TERM.get((*first_words, last_word.removesuffix(suffix))):
-                return _ProtectedDataMention(start, end, group)
+                return ProtectedDataMention(" ".join(sentence[start:end]), group, start, end)
     return None
 
 
-def _is_asked_for(sentence: _Sentence, mention: _ProtectedDataMention) -> bool:
+def _is_asked_for(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
     """Whether the sentence asks to be given the data that it mentions."""
     words_before = sentence.words[max(0, mention.start - _WORDS_BEFORE) : mention.start]
     end = mention.end
@@ -236,14 +229,13 @@ def _is_asked_for(sentence: _Sentence, mention: _ProtectedDataMention) -> bool:
     previous = words_before[-1] if words_before else ""
     if previous in words.WORDS_FOR_NEW or (previous == "our" and "bank" in sentence.words[mention.start]):
         return False
-    term = " ".join(sentence.words[mention.start : mention.end]).removesuffix("s")
-    is_movable = term in words.MOVABLE_THINGS and end == mention.end < len(sentence.words)
+    is_movable = mention.what.removesuffix("s") in words.MOVABLE_THINGS and end == mention.end < len(sentence.words)
     if not _verb_hands_over(words_before, is_movable, sentence, end):
         return False
     return mention.group not in words.GROUPS_OF_A_RECORD or not _is_work_on_a_record(sentence, mention)
 
 
-def _is_work_on_a_record(sentence: _Sentence, mention: _ProtectedDataMention) -> bool:
+def _is_work_on_a_record(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
     """Whether the data belongs to one named record ("EMP-4's bank account") and goes where business needs it."""
     is_needed = sentence.place_of_last_purpose >= mention.end or sentence.place_after_first_receiver < mention.start
     if not is_needed or not sentence.is_ordinary_work:
@@ -367,14 +359,10 @@ def _continues_request(preposition: str, previous: str, next_word: str) -> bool:
     )
 
 
-def _list_request_forms(verbs: Iterable[str]) -> frozenset[str]:
-    """The forms of the verbs that can ask for something. The past tense cannot: "she emailed her password"."""
-    return frozenset(form for verb in verbs for form in _forms_of(verb) if form == verb or form.endswith("ing"))
-
-
-def _list_forms(verbs: Iterable[str]) -> frozenset[str]:
-    """All regular forms of the verbs."""
-    return frozenset(form for verb in verbs for form in _forms_of(verb))
+def _list_forms(verbs: Collection[str], *, are_requests: bool = False) -> frozenset[str]:
+    """All regular forms of the verbs, or those that can ask for something. The past tense cannot: "she emailed"."""
+    forms = {form for verb in verbs for form in _forms_of(verb)}
+    return frozenset(form for form in forms if not are_requests or form in verbs or form.endswith("ing"))
 
 
 def _forms_of(verb: str) -> Iterator[str]:
@@ -386,5 +374,5 @@ def _forms_of(verb: str) -> Iterator[str]:
 
 
 _HANDLING_VERBS = _list_forms(words.HANDLING_VERBS) | words.HANDLING_WORDS
-_DISCLOSURE_VERBS = _list_request_forms(words.DISCLOSING_VERBS)
-_READING_VERBS = _list_request_forms(words.READ_VERBS)
+_DISCLOSURE_VERBS = _list_forms(words.DISCLOSING_VERBS, are_requests=True)
+_READING_VERBS = _list_forms(words.READ_VERBS, are_requests=True)

@@ -15,12 +15,10 @@ from services.executor.core.figures.evaluate import evaluate_value
 from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources, select_cells
 from services.executor.core.process.rows import (
-    AmbiguousOperand,
     ChosenRows,
     FigureInputs,
-    OperandNotFound,
+    NoClearOperand,
     RecordLinks,
-    RowGroup,
     build_row_operands,
     choose_rows,
     field_path,
@@ -88,7 +86,7 @@ def _compute(figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, ke
             inputs = FigureInputs(subject.anchors, task, links)
             try:
                 values = _compute_values(figure, inputs, subject.id, finder, computed)
-            except (AmbiguousOperand, OperandNotFound, NoSuchPath, CannotCalculate) as error:
+            except (NoClearOperand, NoSuchPath, CannotCalculate) as error:
                 missing.setdefault((figure.name, subject.id), MissingFigure(figure.name, str(error), subject.id))
                 continue
             computed |= {value.name: value for value in values}
@@ -183,21 +181,16 @@ def _compute_values(
     for group in group_rows([source for source in sources if isinstance(source, ChosenRows)], figure.by):
         operands: list[Operand] = []
         for source in sources:
-            operands += _find_operands(source, inputs, figure.operation, group)
+            if isinstance(source, ChosenRows):
+                operands += build_row_operands(source, figure.operation, group)
+            elif isinstance(source, OperandPattern):
+                operands += find_pattern_operands(source, inputs, figure.operation)
+            else:
+                operands.append(source)
         formula = NamedValue(name="", operation=figure.operation, operands=tuple(operands), value="")
         result = evaluate_value(finder, formula)
         values.append(_build_value(figure, subject_id, operands, Decimal(result.value), group.value if group else None))
     return values
-
-
-def _find_operands(
-    source: Operand | OperandPattern | ChosenRows, inputs: FigureInputs, operation: str, group: RowGroup | None
-) -> list[Operand]:
-    if isinstance(source, Operand):
-        return [source]
-    if isinstance(source, ChosenRows):
-        return build_row_operands(source, operation, group)
-    return find_pattern_operands(source, inputs, operation)
 
 
 def _build_value(figure: Figure, subject_id: str, operands: list[Operand], result: Decimal, group: Json) -> NamedValue:
@@ -215,7 +208,7 @@ def _build_value(figure: Figure, subject_id: str, operands: list[Operand], resul
 
 def _find_earlier_figure(text: str, computed: Mapping[str, NamedValue], subject_id: str) -> Operand | None:
     """The earlier figure that the text names, of this subject or of none, as an operand; None if the text is no
-    figure's name. Raises ``OperandNotFound`` if the figure could not be computed.
+    figure's name. Raises ``NoClearOperand`` if the figure could not be computed.
     """
     if not is_figure_name(text):
         return None
@@ -223,7 +216,7 @@ def _find_earlier_figure(text: str, computed: Mapping[str, NamedValue], subject_
         for value in computed.values():
             if value.figure == text and value.about == owner:
                 return Operand(source="value", ref=value.name)
-    raise OperandNotFound(f"{text} is not known")
+    raise NoClearOperand(f"{text} is not known")
 
 
 def _to_snake_case(text: str) -> str:
@@ -275,32 +268,26 @@ class DueRow(NamedTuple):
     age: Decimal
     route: str
 
-    @property
-    def text(self) -> str:
-        return f"{self.id} ({self.age:f} days: {self.route})"
-
 
 def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) -> Progress:
-    """The answered progress; its answer, or its notes if the answer is exact (I9), lists rows without a call."""
+    """The answered progress; its answer, or its notes if the answer is exact (I9), lists the rows that are due under a
+    route and that neither a call nor the answer names; none if it is unclear which list is meant.
+    """
     plan, answer = progress.dossier.plan, progress.dossier.answer or ""
     if plan is None:
         return progress
-    rows = [row for row in rows_without_call(progress, task, plan, keys) if not occurs_in(row.id, answer)]
-    if not rows:
+    records = _find_routed_rows(progress, task, keys)
+    named_ids = set[str]().union(*map(_scalars_of, plan.calls))
+    common_ids = set.intersection(*map(_ids_of_row, records)) if len(records) > 1 else set()  # that tell no row apart
+    unnamed = [record for record in records if not (_ids_of_row(record) - common_ids) & named_ids]
+    rows = [row for record in unnamed for row in _find_due_row(progress.template, record)]
+    texts = [f"{row.id} ({row.age:f} days: {row.route})" for row in rows if not occurs_in(row.id, answer)]
+    if not texts:
         return progress
-    rest = f" and {len(rows) - _MOST_ROWS_NAMED} more" if len(rows) > _MOST_ROWS_NAMED else ""
-    sentence = f"Nothing was done for {', '.join(row.text for row in rows[:_MOST_ROWS_NAMED])}{rest}."
+    rest = f" and {len(texts) - _MOST_ROWS_NAMED} more" if len(texts) > _MOST_ROWS_NAMED else ""
+    sentence = f"Nothing was done for {', '.join(texts[:_MOST_ROWS_NAMED])}{rest}."
     progress = progress.add_notes(rows_left_out=sentence)
     return progress if is_json_list(answer) else progress.update_dossier(answer=f"{answer.rstrip()}\n\n{sentence}")
-
-
-def rows_without_call(progress: Progress, task: str, plan: WritePlan, keys: RecordKeys) -> list[DueRow]:
-    """The rows that are due under a route and that no call names; empty if it is unclear which list is meant."""
-    rows = _find_routed_rows(progress, task, keys)
-    named_ids = set[str]().union(*map(_scalars_of, plan.calls))
-    common_ids = set.intersection(*map(_ids_of_row, rows)) if len(rows) > 1 else set()  # ids that tell no row apart
-    unnamed = [record for record in rows if not (_ids_of_row(record) - common_ids) & named_ids]
-    return [row for record in unnamed for row in _find_due_row(progress.template, record)]
 
 
 def calls_on_wrong_route(
@@ -358,12 +345,11 @@ def _find_routed_rows(progress: Progress, task: str, keys: RecordKeys) -> list[S
     inputs = FigureInputs(anchors, task, links)
     try:
         rows = choose_rows(parse_pattern(template.routed), inputs)
-    except (AmbiguousOperand, OperandNotFound):
+    except NoClearOperand:
         return []
-    chosen = []
-    for conditions in rows.alternatives:
-        path = f"{rows.first.rows}{''.join(f'[{condition}]' for condition in conditions)}"
-        chosen += [cell.value for cell in select_cells(rows.first.fact.result, path).cells]
+    steps = ("".join(f"[{condition}]" for condition in conditions) for conditions in rows.alternatives)
+    paths = [f"{rows.first.rows}{step}" for step in steps]
+    chosen = [cell.value for path in paths for cell in select_cells(rows.first.fact.result, path).cells]
     return [record for record in rows.records if record.record in chosen]
 
 

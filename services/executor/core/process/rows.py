@@ -108,12 +108,8 @@ _MONTHS = "january february march april may june july august september october n
 _MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{4}})\b", re.IGNORECASE)
 
 
-class OperandNotFound(LookupError):
-    """The facts have nothing for an operand; the message names it."""
-
-
-class AmbiguousOperand(LookupError):
-    """The facts have several things for an operand, and it is unclear which is meant."""
+class NoClearOperand(LookupError):
+    """The facts have nothing for an operand, or several things; the message names it."""
 
 
 def ids_of_figure_kind(figure: Figure, records: Sequence[SeenRecord]) -> frozenset[str]:
@@ -151,27 +147,27 @@ class ChosenRows(NamedTuple):
     def first(self) -> SeenRecord:
         return self.records[0]
 
-    def distinct_values(self, fields: Sequence[str]) -> list[Json]:
-        """The different values of a field in the rows; raises ``OperandNotFound`` if a row has none."""
-        values_by_json: dict[str, Json] = {}
-        for record in self.records:
-            field = record.find_field(fields)
-            if field is None:
-                raise OperandNotFound(f"not every row has a {fields[0]}")
-            values_by_json.setdefault(dumps(record.record[field]), record.record[field])
-        return list(values_by_json.values())
-
 
 def find_pattern_operands(pattern: OperandPattern, inputs: FigureInputs, operation: str) -> list[Operand]:
     """The one field that the pattern describes, and its record's currency if that has one (not for ``count``). Raises
-    ``OperandNotFound`` or ``AmbiguousOperand``.
+    ``NoClearOperand``.
     """
-    record, field = _find_single_match(pattern, inputs)
-    operands = [Operand(source="result", ref=record.fact.ref, path=field_path(record.path, field))]
-    currency = record.record.get("currency")
-    if operation != "count" and isinstance(currency, str) and is_currency(currency):
-        operands.append(Operand(source="result", ref=record.fact.ref, path=field_path(record.path, "currency")))
-    return operands
+    of_kind, links, anchors = _build_kind_test(inputs.links.records, pattern.kinds), inputs.links, inputs.anchors
+
+    def is_wanted(record: SeenRecord) -> bool:
+        return record.find_field(pattern.fields) is not None and of_kind(record)
+
+    records = links.find_nearest(anchors, is_wanted) or [
+        record for record in links.records if is_wanted(record) and not links.belongs_to_another(record, anchors)
+    ]
+    found = [(record, field) for record in records if (field := record.find_field(pattern.fields)) is not None]
+    values = {(record.identity, dumps(record.record[field])) for record, field in found}
+    if not values:
+        raise NoClearOperand(f"nothing was read that is {_describe_pattern(pattern)}")
+    if len(values) > 1:
+        raise NoClearOperand(f"there are {len(values)} different things that could be {_describe_pattern(pattern)}")
+    record, field = found[0]
+    return _build_operands(record, record.path, field, operation)
 
 
 def _build_kind_test(records: Sequence[SeenRecord], kinds: Sequence[str]) -> Callable[[SeenRecord], bool]:
@@ -186,14 +182,14 @@ def _describe_pattern(pattern: OperandPattern) -> str:
 
 
 def field_path(path: str, field: str) -> str:
-    return f"{path}.{field}" if path else field
+    return ".".join(filter(None, (path, field)))
 
 
 def choose_rows(pattern: OperandPattern, inputs: FigureInputs) -> ChosenRows:
-    """The list that the pattern describes, with its chosen rows. Raises ``OperandNotFound`` or ``AmbiguousOperand``."""
+    """The list that the pattern describes, with its chosen rows. Raises ``NoClearOperand``."""
     records = _find_row_list(pattern, inputs)
     if not all(record.is_fully_read for record in records):
-        raise OperandNotFound(f"not all rows of the list of {_describe_kind(pattern)} were read")
+        raise NoClearOperand(f"not all rows of the list of {_describe_kind(pattern)} were read")
     conditions = [
         *(_choice_conditions(choice, records, inputs) for choice in pattern.choices),
         _list_owner_conditions(pattern, records, inputs),
@@ -203,15 +199,20 @@ def choose_rows(pattern: OperandPattern, inputs: FigureInputs) -> ChosenRows:
 
 
 def group_rows(rows: Sequence[ChosenRows], by: str) -> list[RowGroup | None]:
-    """A group for each value of the field ``by``; a single None if ``by`` is empty. Raises ``OperandNotFound`` if there
+    """A group for each value of the field ``by``; a single None if ``by`` is empty. Raises ``NoClearOperand`` if there
     are no rows, or a row has no such field.
     """
     if not by:
         return [None]
     if not rows:
-        raise OperandNotFound(f"there are no rows to group by {by}")
-    fields = tuple(by.split("|"))
-    return [RowGroup(fields, value) for value in rows[0].distinct_values(fields)]
+        raise NoClearOperand(f"there are no rows to group by {by}")
+    fields, values_by_json = tuple(by.split("|")), dict[str, Json]()
+    for record in rows[0].records:
+        field = record.find_field(fields)
+        if field is None:
+            raise NoClearOperand(f"not every row has a {fields[0]}")
+        values_by_json.setdefault(dumps(record.record[field]), record.record[field])
+    return [RowGroup(fields, value) for value in values_by_json.values()]
 
 
 def build_row_operands(rows: ChosenRows, operation: str, group: RowGroup | None) -> list[Operand]:
@@ -220,40 +221,15 @@ def build_row_operands(rows: ChosenRows, operation: str, group: RowGroup | None)
     for conditions in rows.alternatives:
         steps = "".join(f"[{condition}]" for condition in (*conditions, *_conditions_of_group(rows, group)))
         path = f"{rows.first.rows}{steps or '[*]'}"
-        operands.append(_build_operand(rows, path, _common_field_name(rows)))
-        if operation != "count" and is_currency(rows.first.record.get("currency")):
-            operands.append(_build_operand(rows, path, "currency"))
+        operands += _build_operands(rows.first, path, _common_field_name(rows), operation)
     return operands
 
 
-def _find_single_match(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenRecord, str]:
-    """The record, with its field, that the pattern describes. Raises ``OperandNotFound`` or ``AmbiguousOperand``."""
-    of_kind = _build_kind_test(inputs.links.records, pattern.kinds)
-
-    def is_wanted(record: SeenRecord) -> bool:
-        return record.find_field(pattern.fields) is not None and of_kind(record)
-
-    records = inputs.links.find_nearest(inputs.anchors, is_wanted) or _unlinked_records(inputs, is_wanted)
-    values = {
-        (record.identity, dumps(record.record[field]))
-        for record in records
-        if (field := record.find_field(pattern.fields)) is not None
-    }
-    if not values:
-        raise OperandNotFound(f"nothing was read that is {_describe_pattern(pattern)}")
-    if len(values) > 1:
-        raise AmbiguousOperand(f"there are {len(values)} different things that could be {_describe_pattern(pattern)}")
-    return next((record, field) for record in records if (field := record.find_field(pattern.fields)) is not None)
-
-
-def _unlinked_records(inputs: FigureInputs, is_wanted: Callable[[SeenRecord], bool]) -> list[SeenRecord]:
-    """The wanted records that do not refer to another record of an anchor's kind."""
-    records = [record for record in inputs.links.records if is_wanted(record)]
-    return [record for record in records if not inputs.links.belongs_to_another(record, inputs.anchors)]
-
-
-def _build_operand(rows: ChosenRows, path: str, field: str) -> Operand:
-    return Operand(source="result", ref=rows.first.fact.ref, path=field_path(path, field) if field else path)
+def _build_operands(record: SeenRecord, path: str, field: str, operation: str) -> list[Operand]:
+    """The path to the field, empty for the path itself, and to the currency if the record has one, but for a count."""
+    is_money = operation != "count" and is_currency(record.record.get("currency"))
+    fields = (field, "currency") if is_money else (field,)
+    return [Operand(source="result", ref=record.fact.ref, path=field_path(path, name)) for name in fields]
 
 
 def _conditions_of_group(rows: ChosenRows, group: RowGroup | None) -> tuple[str, ...]:
@@ -263,20 +239,20 @@ def _conditions_of_group(rows: ChosenRows, group: RowGroup | None) -> tuple[str,
 
 def _common_field_name(rows: ChosenRows) -> str:
     """The name of the pattern's field, the same in all rows; empty where the rows themselves are counted. Raises
-    ``OperandNotFound`` if the rows do not have it under one name.
+    ``NoClearOperand`` if the rows do not have it under one name.
     """
     if not rows.pattern.fields:
         return ""
     names = {record.find_field(rows.pattern.fields) for record in rows.records}
     name = rows.first.find_field(rows.pattern.fields)
     if name is None or len(names) > 1:
-        raise OperandNotFound(f"nothing was read that is {_describe_pattern(rows.pattern)}")
+        raise NoClearOperand(f"nothing was read that is {_describe_pattern(rows.pattern)}")
     return name
 
 
 def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenRecord, ...]:
     """The rows of the list that has all rows of the kind: among the lists within an anchor's record, or if there are
-    none, among all. Raises ``OperandNotFound`` if there is no list, and ``AmbiguousOperand`` if none has all rows.
+    none, among all. Raises ``NoClearOperand`` if there is no list, or none has all rows.
     """
     of_kind = _build_kind_test(inputs.links.records, pattern.kinds)
     lists: dict[tuple[str, str], list[SeenRecord]] = {}
@@ -289,12 +265,12 @@ def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenR
         lists = with_field or lists
     candidates = [rows for place, rows in lists.items() if _is_in_anchor(place, inputs.anchors)] or list(lists.values())
     if not candidates:
-        raise OperandNotFound(f"no list of {_describe_kind(pattern)} was read")
+        raise NoClearOperand(f"no list of {_describe_kind(pattern)} was read")
     identities = [{record.identity for record in rows} for rows in candidates]
     for rows, identities_of_rows in zip(candidates, identities, strict=True):
         if all(map(identities_of_rows.issuperset, identities)):
             return tuple(rows)
-    raise AmbiguousOperand(f"there are {len(candidates)} lists of {_describe_kind(pattern)}, and none holds all rows")
+    raise NoClearOperand(f"there are {len(candidates)} lists of {_describe_kind(pattern)}, and none holds all rows")
 
 
 def _is_in_anchor(place: tuple[str, str], anchors: Sequence[SeenRecord]) -> bool:
@@ -307,8 +283,8 @@ def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs:
     """A choice of the pattern as alternatives for these rows, each of conditions that must all hold. Values that a
     field may have are one alternative each; values that it must not have are one together; ``[()]`` chooses every row.
 
-    Raises ``OperandNotFound`` if the rows lack the field (unless a value is only excluded) or an anchor its value, and
-    ``AmbiguousOperand`` if the task is to name a value and does not.
+    Raises ``NoClearOperand`` if the rows lack the field (unless a value is only excluded) or an anchor its value, or if
+    the task is to name a value and does not.
     """
     field = next((name for record in records if (name := record.find_field(choice.fields)) is not None), None)
     if choice.sign == "~":
@@ -318,7 +294,7 @@ def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs:
     if field is None:
         if choice.sign == "!=" and not is_own:
             return [()]
-        raise OperandNotFound(f"the rows have no {choice.fields[0]}")
+        raise NoClearOperand(f"the rows have no {choice.fields[0]}")
     if is_own:
         return [(format_condition(field, choice.sign, own_value),)]
     values = _values_as_rows_spell_them(field, choice, records)
@@ -328,7 +304,7 @@ def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs:
 
 def _values_as_rows_spell_them(field: str, choice: RowChoice, records: Sequence[SeenRecord]) -> list[Json]:
     """The values of the choice as the rows write them, in any case; the pattern's first if no row has one."""
-    present = {_fold_case(record.record.get(field)): record.record.get(field) for record in records}
+    present = _values_by_text(field, records)
     names = [value.replace("_", " ") for value in choice.values]
     values = [value for text, value in present.items() if text.replace("_", " ") in names]
     return values or [choice.values[0]]
@@ -338,24 +314,20 @@ def _anchor_value(choice: RowChoice, inputs: FigureInputs) -> Json:
     for anchor in inputs.anchors:
         if (field := anchor.find_field(choice.fields)) is not None:
             return anchor.record[field]
-    raise OperandNotFound(f"what this is about has no {choice.fields[0]}")
+    raise NoClearOperand(f"what this is about has no {choice.fields[0]}")
 
 
 def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task: str) -> list[tuple[str, ...]]:
     """An alternative for each value of the field that the task names; ``[()]`` if the rows lack the field, or all have
-    the same value. Raises ``AmbiguousOperand`` if they have several and the task names none.
+    the same value. Raises ``NoClearOperand`` if they have several and the task names none.
     """
-    if field is None:
-        return [()]
-    present = {_fold_case(record.record.get(field)): record.record.get(field) for record in records}
+    present = _values_by_text(field, records) if field is not None else {}
     months = [f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH.findall(task)]
     wording = " ".join([task, *months])
     values = [value for text, value in present.items() if text and occurs_in(text, wording)]
-    if values:
-        return [(format_condition(field, "=", value),) for value in values]
-    if len(present) > 1:
-        raise AmbiguousOperand(f"the rows have {len(present)} values of {field}, and the task names none")
-    return [()]
+    if not values and len(present) > 1:
+        raise NoClearOperand(f"the rows have {len(present)} values of {field}, and the task names none")
+    return [(format_condition(str(field), "=", value),) for value in values] or [()]
 
 
 def _list_owner_conditions(
@@ -388,5 +360,7 @@ def _describe_kind(pattern: OperandPattern) -> str:
     return pattern.kinds[0].replace("_", " ")
 
 
-def _fold_case(value: Json) -> str:
-    return as_text(value).strip().casefold()
+def _values_by_text(field: str, records: Sequence[SeenRecord]) -> dict[str, Json]:
+    """The different values of a field in the rows, by their text in lower case."""
+    values = [record.record.get(field) for record in records]
+    return {as_text(value).strip().casefold(): value for value in values}

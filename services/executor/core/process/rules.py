@@ -40,20 +40,20 @@ RemaindersByFigure = Mapping[str, Mapping[str, Decimal]]  # by figure and record
 
 
 class _UnknownInput(NamedTuple):
-    """A figure or field that calls of a plan need and that is not known. ``verbs``: the verbs of these calls."""
+    """A figure or field that a call of a plan needs and that is not known. ``verb``: that of the call's tool."""
 
     name: str
     reason: str
-    verbs: frozenset[str]
+    verb: str
 
 
 def _changes_needing_figure(figure: Figure, calls: Sequence[PlannedCall]) -> list[PlannedCall]:
     """The changes that need the figure: without it they are made only if a person agrees."""
     if not figure.required:
         return []
-    verbs = [(call, verb_of_tool(call.tool)) for call in _list_changes(calls)]
-    of_verbs = [(call, verb) for call, verb in verbs if not figure.required_for or verb in figure.required_for]
-    return [call for call, verb in of_verbs if verb not in figure.not_required_for]
+    changes = [(call, verb_of_tool(call.tool)) for call in _list_changes(calls)]
+    excluded, required = figure.not_required_for, figure.required_for
+    return [call for call, verb in changes if verb not in excluded and (not required or verb in required)]
 
 
 def _list_changes(calls: Iterable[PlannedCall]) -> list[PlannedCall]:
@@ -123,41 +123,31 @@ def apply_joint_remainders(
     return {**figures, **remainders_of_call}
 
 
-def _unknown_inputs(
-    template: ProcessTemplate,
-    calls: Sequence[PlannedCall],
-    results: FigureResults,
-    facts: Sequence[Fact],
-    keys: RecordKeys,
-    values: Sequence[NamedValue],
-) -> list[_UnknownInput]:
-    """The figures without stand-in, and the fields, that changes need and that are not known of all their records."""
-    stand_in_names = {value.figure for value in figures_for_rules(values, results).stand_ins}
-    results = results._replace(missing=tuple(figure for figure in results.missing if figure.name not in stand_in_names))
-    changes = _list_changes(calls)
-    changes_by_figure = [
-        (figure, _changes_needing_figure(figure, changes))
-        for figure in template.figures
-        if figure.name not in stand_in_names
-    ]
-    is_about_records = any(figure.about for figure, needing in changes_by_figure if needing)
-    records = find_records(facts, keys) if is_about_records else ()
-    inputs = [_unknown_inputs_of_figure(figure, needing, results, records) for figure, needing in changes_by_figure]
-    return _join_by_name([*chain.from_iterable(inputs), *_find_unread_fields(template, changes, facts, keys)])
+def _find_unknown_inputs(
+    template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys
+) -> Iterator[_UnknownInput]:
+    """Yields the figures without stand-in, and the fields, that changes need and that are not known of all their
+    records.
+    """
+    stand_in_names = {value.figure for value in figures_for_rules(dossier.values, results).stand_ins}
+    changes, records = _list_changes(dossier.present_plan.every_call), find_records(dossier.facts, keys)
+    for figure in template.figures:
+        if figure.name not in stand_in_names:
+            yield from _unknown_inputs_of_figure(figure, _changes_needing_figure(figure, changes), results, records)
+    yield from _find_unread_fields(template, changes, dossier.facts, keys)
 
 
 def _unknown_inputs_of_figure(
     figure: Figure, changes: Sequence[PlannedCall], results: FigureResults, records: Sequence[SeenRecord]
 ) -> Iterator[_UnknownInput]:
     ids = ids_of_figure_kind(figure, records)
-    subjects = results.subjects.get(figure.name, frozenset())
     ids_by_call = {call.call_id: _named_record_ids(figure, call.arguments, ids) for call in changes}
     for call in changes:
-        if reason := _why_figure_unknown(figure.name, call, ids_by_call[call.call_id], subjects, results):
-            yield _UnknownInput(figure.name, reason, frozenset({verb_of_tool(call.tool)}))
+        if reason := _why_figure_unknown(figure.name, call, ids_by_call[call.call_id], results):
+            yield _UnknownInput(figure.name, reason, verb_of_tool(call.tool))
     for shared, record_ids in _find_shared_amounts(figure, ids_by_call.values(), results):
         if reason := _why_too_much(figure, record_ids, shared, results):
-            yield _UnknownInput(figure.name, reason, frozenset(verb_of_tool(call.tool) for call in changes))
+            yield from (_UnknownInput(figure.name, reason, verb_of_tool(call.tool)) for call in changes)
 
 
 def _why_too_much(figure: Figure, record_ids: Collection[str], shared: SharedOperand, results: FigureResults) -> str:
@@ -169,12 +159,11 @@ def _why_too_much(figure: Figure, record_ids: Collection[str], shared: SharedOpe
     return reason if remainder is None else f"{reason}: {decimal_text(remainder)} is left after all of them"
 
 
-def _why_figure_unknown(
-    name: str, call: PlannedCall, record_ids: frozenset[str], subjects: frozenset[str], results: FigureResults
-) -> str:
+def _why_figure_unknown(name: str, call: PlannedCall, record_ids: frozenset[str], results: FigureResults) -> str:
     """Why the figure is not known for the call; empty if it is known for the one record that the call is about."""
     if len(record_ids) > 1:
         return f"{name} is known of one record alone, and {call.tool} names {', '.join(sorted(record_ids))}"
+    subjects = results.subjects.get(name)
     if strangers := record_ids - subjects if subjects else ():
         return f"{name} is not known of {', '.join(strangers)}"
     if name in find_figures_about(results.values, [str(part) for part in literal_scalars(call.arguments)]):
@@ -198,18 +187,7 @@ def _find_unread_fields(
             names = alternatives.split("|")
             if known_names.isdisjoint(names):
                 reason = f"nothing was read that says the {' or '.join(names).replace('_', ' ')}"
-                yield _UnknownInput(names[0], reason, frozenset({verb_of_tool(call.tool)}))
-
-
-def _join_by_name(inputs: Sequence[_UnknownInput]) -> list[_UnknownInput]:
-    """One input for each name, with all reasons and all verbs."""
-    by_name: dict[str, _UnknownInput] = {}
-    for unknown in inputs:
-        earlier = by_name.get(unknown.name, _UnknownInput(unknown.name, "", frozenset()))
-        reasons = dict.fromkeys([*earlier.reason.split("; "), *unknown.reason.split("; ")])
-        reason = "; ".join(filter(None, reasons))
-        by_name[unknown.name] = _UnknownInput(unknown.name, reason, earlier.verbs | unknown.verbs)
-    return [*by_name.values()]
+                yield _UnknownInput(names[0], reason, verb_of_tool(call.tool))
 
 
 _MOST_CHARACTERS_SHOWN = 80
@@ -227,11 +205,11 @@ def find_deviations(
     for call in _list_changes(calls):
         figures_about = find_figures_about(values, [str(part) for part in literal_scalars(call.arguments)])
         for name in (name for name in governed if name in figures_about):
-            arguments = _governed_arguments(call.arguments, governed[name], singular_words(call.tool))
             contradictions = [
                 f"{call.tool} has {argument} {as_text(value)[:_MOST_CHARACTERS_SHOWN]}"
-                for argument, value in arguments
-                if not _agrees_with_figure(argument, value, figures_about[name])
+                for argument, value in walk_json(call.arguments)
+                if any(_governs_argument(each, argument, singular_words(call.tool)) for each in governed[name])
+                and not _agrees_with_figure(argument, value, figures_about[name])
             ]
             if contradictions:
                 sentences = deviations.get(name, (f"the process's own {name} is {decimal_text(figures_about[name])}",))
@@ -244,7 +222,7 @@ def build_process_policy(
 ) -> tuple[Policy, ...]:
     """The process's policy for a plan; empty without rules. ``asks_about_unknown``: unknown inputs need an approval."""
     rules_for_unknown = _rules_for_unknown(template, dossier, results, keys) if asks_about_unknown else ()
-    rules = (*template.rules, *rules_for_unknown, *_rules_for_deviations(template, dossier.plan, results))
+    rules = (*template.rules, *rules_for_unknown, *_rules_for_deviations(template, dossier.present_plan, results))
     return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
 
 
@@ -253,21 +231,6 @@ def describe_unknown_inputs(
 ) -> tuple[str, ...]:
     """Sentences for the approver on what the plan needs and nobody could find out."""
     return tuple(rule.reason or "" for rule in _rules_for_unknown(template, dossier, results, keys))
-
-
-def _governed_arguments(
-    value: Json, governed_arguments: Sequence[GovernedArgument], tool_words: Sequence[str]
-) -> Iterator[tuple[str, Json]]:
-    """Yields name and value of each argument, at any depth, that a figure governs."""
-    if isinstance(value, list):
-        for item in value:
-            yield from _governed_arguments(item, governed_arguments, tool_words)
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            if any(_governs_argument(governed, name, tool_words) for governed in governed_arguments):
-                yield name, inner
-            else:
-                yield from _governed_arguments(inner, governed_arguments, tool_words)
 
 
 def _governs_argument(governed: GovernedArgument, name: str, tool_words: Sequence[str]) -> bool:
@@ -294,27 +257,25 @@ def _rules_for_unknown(
     template: ProcessTemplate, dossier: Dossier, results: FigureResults, keys: RecordKeys
 ) -> Iterator[Rule]:
     """A rule that asks a person for each figure or field that is not known, and for lists that were read in part."""
-    plan, facts = dossier.plan, dossier.facts
-    if plan is None or not _list_changes(plan.every_call):
-        return
-    level = _find_approval_level(template)
-    for unknown in _unknown_inputs(template, plan.every_call, results, facts, keys, dossier.values):
-        yield _build_approval_rule(f"needs-{unknown.name}", unknown.reason, level, sorted(unknown.verbs))
-    partial = [fact.tool for fact in facts if fact.note.startswith(MISSING_ROWS_NOTE)] if template.whole_lists else []
-    if partial:
+    level, reasons, verbs = _find_approval_level(template), dict[str, list[str]](), dict[str, set[str]]()
+    for unknown in _find_unknown_inputs(template, dossier, results, keys):
+        reasons.setdefault(unknown.name, []).extend(unknown.reason.split("; "))
+        verbs.setdefault(unknown.name, set()).add(unknown.verb)
+    for name, its_reasons in reasons.items():
+        yield _build_approval_rule(f"needs-{name}", "; ".join(dict.fromkeys(its_reasons)), level, sorted(verbs[name]))
+    partial = [fact.tool for fact in dossier.facts if fact.note.startswith(MISSING_ROWS_NOTE)]
+    if template.whole_lists and partial and _list_changes(dossier.present_plan.every_call):
         reason = f"not all rows were read of {', '.join(dict.fromkeys(partial))}"
         yield _build_approval_rule("whole-lists", reason, level)
 
 
-def _rules_for_deviations(template: ProcessTemplate, plan: WritePlan | None, results: FigureResults) -> Iterator[Rule]:
+def _rules_for_deviations(template: ProcessTemplate, plan: WritePlan, results: FigureResults) -> Iterator[Rule]:
     """A rule that asks a person for each figure that a change contradicts, and for a change made twice."""
-    if plan is None or not _list_changes(plan.every_call):
-        return
     level = _find_approval_level(template)
     for name, sentences in find_deviations(template.figures, plan.every_call, results.values).items():
         yield _build_approval_rule(f"governed-by-{name}", "; ".join(sentences), level)
     # Perhaps the same change is wanted more than once, and a person can tell.
-    counts = Counter((call.connection_id, call.tool, call.arguments_json) for call in _list_changes(plan.calls))
+    counts = Counter((call.connection_id, call.tool, call.arguments_json) for call in plan.changes)
     if repeated_tools := ", ".join(tool for (_, tool, _), count in counts.items() if count > 1):
         reason = f"the plan makes the same call twice, argument for argument: {repeated_tools}"
         yield _build_approval_rule("same-call-twice", reason, level)
@@ -340,9 +301,8 @@ def find_two_person_concern(progress: Progress, keys: RecordKeys) -> str | None:
     a record counts only if its value is not false, zero or empty.
     """
     words = progress.template.two_persons_about
-    if not words:
-        return None
-    phrases = (_find_two_person_word(call, view, words) for call, view in _changes_with_views(progress, keys))
+    changes = _changes_with_views(progress, keys) if words else ()
+    phrases = (_find_two_person_word(call, view, words) for call, view in changes)
     return next(filter(None, phrases), None)
 
 
@@ -356,9 +316,8 @@ def describe_unanswered_concern(progress: Progress, keys: RecordKeys) -> str | N
 
 
 def _changes_with_views(progress: Progress, keys: RecordKeys) -> Iterator[tuple[PlannedCall, CallView]]:
-    plan, facts = progress.dossier.plan, progress.dossier.facts
-    for call in _list_changes(plan.every_call) if plan else ():
-        yield call, build_call_view(call.tool, call.arguments, facts, keys)
+    for call in _list_changes(progress.dossier.present_plan.every_call):
+        yield call, build_call_view(call.tool, call.arguments, progress.dossier.facts, keys)
 
 
 def _find_two_person_word(call: PlannedCall, view: CallView, words: Sequence[str]) -> str | None:

@@ -21,6 +21,7 @@ from services.executor.core.states.machine import (
     with_approval_gate,
 )
 from services.executor.ports.learned import Learned
+from shared.contracts.base import first_fault
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import dumps, to_exact
@@ -135,13 +136,15 @@ def build_template(process_type: str, proposed: ProposedProcess, example: str) -
     if len(proposed.outputs) > _MOST_OUTPUTS or any(len(text) > _LONGEST_OUTPUT for text in proposed.outputs):
         raise BadTemplate("its outputs are too many or too long")
     guarded = FsmState.MUTATE in proposed.states and (proposed.risk == "high" or proposed.approval_wanted)
+    cause = "a wrong write in it would be bad" if proposed.risk == "high" else "its design asks for an approval"
+    reason = f"{process_type} is a process that was designed without a person, and {cause}"
     template = ProcessTemplate(
         process_type=process_type,
         states=with_approval_gate(proposed.states) if guarded else proposed.states,
         risk=proposed.risk,
         instructions=instructions,
         outputs=tuple(text.strip() for text in proposed.outputs if text.strip()),
-        rules=(_build_risk_rule(process_type, proposed),) if guarded else (),
+        rules=(_build_approval_rule(process_type, reason),) if guarded else (),
         synthesized=True,
     )
     _refuse_unusable_template(template)
@@ -171,14 +174,8 @@ def may_ask_a_person(text: str) -> bool:
 
 def general_template_with_approval(kind: str) -> ProcessTemplate:
     """The ``general`` process for tasks whose own process cannot be followed: each write waits for a person."""
-    approval_rule = Rule(
-        id="approval-wanted",
-        condition=f'process_type == "{GENERAL.process_type}"',
-        action=RuleAction.REQUIRE_APPROVAL,
-        level=Level.MANAGER.word,
-        reason=f"{kind} has a process of its own, which may ask for an approval and cannot be followed now",
-    )
-    rules = (*GENERAL.rules, approval_rule)
+    reason = f"{kind} has a process of its own, which may ask for an approval and cannot be followed now"
+    rules = (*GENERAL.rules, _build_approval_rule(GENERAL.process_type, reason))
     return GENERAL.model_copy(update={"states": with_approval_gate(GENERAL.states), "rules": rules})
 
 
@@ -189,14 +186,13 @@ def _refuse_unusable_template(template: ProcessTemplate) -> None:
         raise BadTemplate(f"{template.process_type} has no MUTATE: nothing that its tasks ask for could be done")
 
 
-def _build_risk_rule(process_type: str, proposed: ProposedProcess) -> Rule:
-    reason = "a wrong write in it would be bad" if proposed.risk == "high" else "its design asks for an approval"
+def _build_approval_rule(process_type: str, reason: str) -> Rule:
     return Rule(
         id="approval-wanted",
         condition=f'process_type == "{process_type}"',
         action=RuleAction.REQUIRE_APPROVAL,
         level=Level.MANAGER.word,
-        reason=f"{process_type} is a process that was designed without a person, and {reason}",
+        reason=reason,
     )
 
 
@@ -229,15 +225,11 @@ async def import_processes(learned: Learned, request: FileRequest) -> FileReport
     except BadDefinitions as error:
         return FileReport(**fields, problems=error.problems)
     known_names = set(await learned.list_process_types(request.tenant)) & templates.keys()
-    taken, left_out = 0, 0
-    for name, template in templates.items():
-        if name in known_names:
-            continue
-        if not request.dry_run:
-            await learned.store_process_if_new(request.tenant, name, template.model_dump_json())
-            left_out += await learned.get_process(request.tenant, name) is None
-        taken += 1
-    return FileReport(**fields, taken=taken - left_out, known=len(known_names), left_out=left_out)
+    new_names, left_out = [name for name in templates if name not in known_names], 0
+    for name in () if request.dry_run else new_names:
+        await learned.store_process_if_new(request.tenant, name, templates[name].model_dump_json())
+        left_out += await learned.get_process(request.tenant, name) is None
+    return FileReport(**fields, taken=len(new_names) - left_out, known=len(known_names), left_out=left_out)
 
 
 def read_definitions(content: JsonValue) -> Mapping[str, ProcessTemplate]:
@@ -254,7 +246,7 @@ def read_definitions(content: JsonValue) -> Mapping[str, ProcessTemplate]:
         try:
             templates[name] = _read_template(name, fields)
         except (BadTemplate, ValidationError) as error:
-            problems.append(f"{name}: {_describe_error(error)}")
+            problems.append(f"{name}: {first_fault(error) if isinstance(error, ValidationError) else error}")
     if problems:
         raise BadDefinitions(problems)
     return templates
@@ -291,10 +283,3 @@ def _parse_proposal(fields: Mapping[str, JsonValue]) -> ProposedProcess:
         ],
     }
     return ProposedProcess.model_validate(proposal)
-
-
-def _describe_error(error: Exception) -> str:
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first_error = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, first_error['loc']))}: {first_error['msg']}"

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
@@ -12,11 +12,12 @@ from typing import NamedTuple, cast
 from pydantic import Field, JsonValue
 
 from services.executor.core.figures.dates import read_machine_moment
+from services.executor.core.records.seen_records import find_records
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import stems_of
 from services.executor.core.tools.paging import read_list_page
-from services.executor.core.tools.record_tree import is_empty_result
+from services.executor.core.tools.record_tree import NO_KEYS, is_empty_result, is_id_name
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
@@ -24,7 +25,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_json_list
-from shared.domain.exact_json import Json, JsonObject, as_text, map_leaves, walk_json
+from shared.domain.exact_json import Json, JsonObject, as_text, map_leaves
 from shared.domain.words import ToolClass, who_decides
 
 
@@ -39,10 +40,6 @@ class Section(Contract):
     text: str = ""
 
     @property
-    def heading(self) -> str:
-        return self.name.replace("_", " ").capitalize()
-
-    @property
     def missing_marker(self) -> str:
         """The text that marks the section as missing."""
         return f"[{self.name.replace('_', ' ').upper()} \N{EM DASH} REQUIRED]"
@@ -51,7 +48,6 @@ class Section(Contract):
 class DocumentTemplate(Contract):
     """A type of document. ``asked``: phrases that ask for it. ``processes``: process types that always produce it."""
 
-    type: str
     title: str
     asked: tuple[str, ...]
     processes: tuple[str, ...] = ()
@@ -61,14 +57,9 @@ class DocumentTemplate(Contract):
 @cache
 def document_templates() -> Mapping[str, DocumentTemplate]:
     """The document templates by type, in alphabetical order."""
-    folder = files(__package__) / "templates"
-    names = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".toml"))
-    return {name.removesuffix(".toml"): _read_template(name, (folder / name).read_text("utf-8")) for name in names}
-
-
-def _read_template(name: str, text: str) -> DocumentTemplate:
-    fields = tomllib.loads(text)
-    return DocumentTemplate.model_validate({**fields, "type": name.removesuffix(".toml")})
+    entries = [entry for entry in (files(__package__) / "templates").iterdir() if entry.name.endswith(".toml")]
+    fields_by_type = {entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text("utf-8")) for entry in entries}
+    return {name: DocumentTemplate.model_validate(fields) for name, fields in sorted(fields_by_type.items())}
 
 
 _PRODUCTION_VERBS = (
@@ -85,16 +76,16 @@ _ADJECTIVES = (
 _CONJUNCTION = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"
 
 
-def document_request_phrases(task: str) -> tuple[str, ...]:
-    """The phrases in the task's text that ask for documents."""
-    return tuple(dict.fromkeys(phrase for name in document_templates() for phrase in _find_requests(name, task)))
-
-
-def _find_requests(name: str, task: str) -> Iterator[str]:
-    """Yields the phrases in the task's text that ask for this type of document, and are not negated."""
-    for match in _compile_request(name).finditer(task):
+def find_document_requests(task: str) -> Mapping[str, Sequence[str]]:
+    """The phrases in the task's text that ask for documents, and are not negated, by type of document in alphabetical
+    order; without those types that it merely mentions.
+    """
+    matches = ((name, match) for name in document_templates() for match in _compile_request(name).finditer(task))
+    phrases_by_type: dict[str, list[str]] = {}
+    for name, match in matches:
         if re.search(_NEGATION, task[: match.start()], re.I) is None:
-            yield match[0]
+            phrases_by_type.setdefault(name, []).append(match[0])
+    return phrases_by_type
 
 
 @cache
@@ -116,11 +107,6 @@ def documents_of_process(process_type: str) -> tuple[str, ...]:
     return tuple(name for name, template in document_templates().items() if process_type in template.processes)
 
 
-def asked_documents(task: str) -> tuple[str, ...]:
-    """The types of document that the task's text asks for, alphabetically; not those that it merely mentions."""
-    return tuple(name for name in document_templates() if any(_find_requests(name, task)))
-
-
 _UNVERIFIED_MARK = "[unverified: "
 
 
@@ -128,16 +114,11 @@ def mark_unverified(text: str, tokens: Sequence[str]) -> str:
     """The text with each token marked as ``[unverified: TOKEN]``; one that is not found is named at the end."""
     if not tokens:
         return text
-    marked_tokens: set[str] = set()
     alternatives = "|".join(re.escape(token) for token in sorted(tokens, key=len, reverse=True))
-
-    def mark(match: re.Match[str]) -> str:
-        marked_tokens.add(match[0])
-        return f"{_UNVERIFIED_MARK}{match[0]}]"
-
-    marked_text = re.sub(rf"(?<![\w$€£¥])(?<!\d[.,:/])(?:{alternatives})(?![\w%€£¥]|[.,:/]\d)", mark, text)
-    unmarked = [f"{_UNVERIFIED_MARK}{token}]" for token in tokens if token not in marked_tokens]
-    return " ".join([marked_text, *unmarked])
+    whole_token = rf"(?<![\w$€£¥])(?<!\d[.,:/])(?:{alternatives})(?![\w%€£¥]|[.,:/]\d)"
+    marked_text = re.sub(whole_token, rf"{_UNVERIFIED_MARK}\g<0>]", text)
+    marks = [f"{_UNVERIFIED_MARK}{token}]" for token in tokens]
+    return " ".join([marked_text, *(mark for mark in marks if mark not in marked_text)])
 
 
 _MOST_ROWS = 50
@@ -217,15 +198,12 @@ def _describe_risk(material: DocumentMaterial) -> Json:
     notices = len(calls) - len(changes)
     unproved = [call.call_id for call in changes if call.read_back is None]
     irreversible = [call.call_id for call in changes if call.compensation is None]
-    sentences: list[Json] = [
+    return [
         f"Risk of the process {material.progress.process_type}: {material.progress.template.risk}.",
         f"Planned are {_format_count(len(changes), 'change')} and {_format_count(notices, 'notice')}.",
+        *([f"No read can show whether these took hold: {', '.join(unproved)}."] if unproved else []),
+        *([f"Nothing takes these back by itself: {', '.join(irreversible)}."] if irreversible else []),
     ]
-    if unproved:
-        sentences.append(f"No read can show whether these took hold: {', '.join(unproved)}.")
-    if irreversible:
-        sentences.append(f"Nothing takes these back by itself: {', '.join(irreversible)}.")
-    return sentences
 
 
 def _format_count(number: int, noun: str) -> str:
@@ -277,10 +255,9 @@ def _list_missing_information(material: DocumentMaterial) -> Json:
 def _list_dates(material: DocumentMaterial) -> Json:
     """All dates that were read (with field and record) and when each write was sent, sorted by time."""
     rows = {
-        (str(value), key, _id_text_of(record))
-        for fact in material.dossier.facts
-        for record in (_find_records(fact.result) if fact.ok else ())
-        for key, value in record.items()
+        (value, key, "" if seen.id is None else as_text(seen.id))
+        for seen in find_records(material.dossier.facts, NO_KEYS)
+        for key, value in seen.record.items()
         if isinstance(value, str) and (moment := read_machine_moment(value, None)) and moment.day
     }
     sendings = {(e.sending_at.isoformat(), e.call.tool, e.call.call_id) for e in material.writes if e.sending_at}
@@ -290,41 +267,18 @@ def _list_dates(material: DocumentMaterial) -> Json:
 
 def _select_records(material: DocumentMaterial, words: frozenset[str]) -> Json:
     """Up to fifty records that were read, whose tool or one of whose fields is named by one of the words."""
-    chosen: list[JsonObject] = []
-    for fact in material.dossier.facts:
-        by_tool = bool(stems_of(fact.tool) & words)
-        for record in _find_records(fact.result) if fact.ok else ():
-            if by_tool or any(stems_of(key) & words for key in record):
-                flat = _flatten_record(record)
-                if flat not in chosen:
-                    chosen.append(flat)
-    return [*chosen[:_MOST_ROWS]]
+    chosen: list[Json] = []
+    for seen in find_records(material.dossier.facts, NO_KEYS):
+        flat = _flatten_record(seen.record)
+        if flat not in chosen and any(stems_of(name) & words for name in (seen.fact.tool, *seen.record)):
+            chosen.append(flat)
+    return chosen[:_MOST_ROWS]
 
 
 def _flatten_record(record: JsonObject) -> JsonObject:
     """The scalar fields of a record, its ids first."""
-    ordered = sorted(record, key=lambda key: (key.lower() != "id", not key.lower().endswith("id")))
+    ordered = sorted(record, key=lambda key: (key.lower() != "id", not is_id_name(key)))
     return {key: record[key] for key in ordered if not isinstance(record[key], dict | list)}
-
-
-def _find_records(value: Json) -> Iterator[JsonObject]:
-    """Yields every record in a JSON value: an object with at least two scalar fields."""
-    for _, record in walk_json(value):
-        if not isinstance(record, dict) or _is_list_wrapper(record):
-            continue
-        if sum(not isinstance(item, dict | list) for item in record.values()) > 1:
-            yield record
-
-
-def _is_list_wrapper(value: JsonObject) -> bool:
-    """Whether an object is only the page around a list of records."""
-    return any(isinstance(item, list) and item and isinstance(item[0], dict) for item in value.values())
-
-
-def _id_text_of(record: JsonObject) -> str:
-    """The value of the record's ``id`` field, or else of its first field that ends in "id"; empty if it has none."""
-    id_fields = [key for key in record if key.lower() == "id"] + [key for key in record if key.lower().endswith("id")]
-    return str(record[id_fields[0]]) if id_fields else ""
 
 
 SOURCES: Mapping[str, Callable[[DocumentMaterial], Json]] = {
@@ -348,7 +302,7 @@ def render_markdown(template: DocumentTemplate, sections: Mapping[str, Json], cr
     """The document as Markdown: a heading for each section; lists as bullets, rows with the same fields as a table."""
     parts = [f"# {template.title}", f"_{created_at:%Y-%m-%d %H:%M} UTC_"]
     for section in template.sections:
-        parts += [f"## {section.heading}", _format_block(sections[section.name])]
+        parts += [f"## {section.name.replace('_', ' ').capitalize()}", _format_block(sections[section.name])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -364,12 +318,15 @@ def unfilled_sections(kind: str, material: DocumentMaterial) -> tuple[Section, .
 def build_document(
     kind: str, material: DocumentMaterial, task_id: str, created_at: datetime, texts: Mapping[str, str] = {}
 ) -> Artifact:
-    """The document as Markdown and as data, which names missing sections. ``texts``: sections that a model wrote."""
+    """The document as Markdown and as data, which names missing sections. ``texts``: sections that a model wrote, by
+    ``type of document.section name``.
+    """
     template = document_templates()[kind]
+    drafts = {section.name: texts.get(f"{kind}.{section.name}", "") for section in template.sections}
     sections = {
         section.name: section.text
         or _read_section_data(section, material)
-        or texts.get(section.name, "").strip()
+        or drafts[section.name]
         or section.missing_marker
         for section in template.sections
     }
@@ -384,14 +341,15 @@ def build_document(
             "process_type": material.progress.process_type,
             "missing_sections": [*missing],
             "unverified_sections": [*unverified],
-            "written_by_model": [name for name in texts if texts[name].strip()],
+            "written_by_model": [name for name, draft in drafts.items() if draft],
         },
         "sections": {**sections},
         "complete": not missing,
     }
     text = render_markdown(template, sections, created_at)
-    quoted_data = cast("dict[str, JsonValue]", map_leaves(data, _quote_decimal))
-    return Artifact(name=kind, text=text, data=quoted_data, media_type=MARKDOWN)
+    # A decimal is a text, so that no JSON reader rounds it (I8).
+    quoted_data = map_leaves(data, lambda value: str(value) if isinstance(value, Decimal) else value)
+    return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", quoted_data), media_type=MARKDOWN)
 
 
 def _format_block(value: Json) -> str:
@@ -428,11 +386,6 @@ def _format_cell(value: Json) -> str:
 
 def _format_value(value: Json) -> str:
     return "-" if value is None else as_text(value)
-
-
-def _quote_decimal(value: Json) -> Json:
-    """A decimal as a text, so that no JSON reader rounds it (I8)."""
-    return str(value) if isinstance(value, Decimal) else value
 
 
 def _read_section_data(section: Section, material: DocumentMaterial) -> Json:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
 from pydantic import JsonValue
@@ -16,7 +16,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import OutcomeTexts, PredictionOutcome, TaskOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import loads_object, walk_json
+from shared.domain.exact_json import JsonObject, loads_object, walk_json
 from shared.domain.marks import ProtectedKind
 from shared.domain.quality import Score
 from shared.domain.redaction import NO_PROTECTED_VALUES, redact_json, redact_text
@@ -102,12 +102,11 @@ def _texts_for_learning(
 
 
 def _list_thresholds(run_end: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tuple[PredictionOutcome, ...]:
-    outcomes = []
-    for outcome in threshold_outcomes(run_end.final_progress, run_end.writes):
-        if outcome.actual is not None:
-            texts = outcome.model_dump(include={"name", "predicted", "actual", "source"})
-            outcomes.append(outcome.model_copy(update=redact_json(texts, hidden)))
-    return tuple(outcomes)
+    """The predictions whose actual values are known, with protected values removed."""
+    outcomes = threshold_outcomes(run_end.final_progress, run_end.writes)
+    known = [outcome for outcome in outcomes if outcome.actual is not None]
+    texts = ((outcome, outcome.model_dump(include={"name", "predicted", "actual", "source"})) for outcome in known)
+    return tuple(outcome.model_copy(update=redact_json(fields, hidden)) for outcome, fields in texts)
 
 
 def _was_strategy_applied(run_end: RunEnd, record: TaskRecord) -> bool:
@@ -139,41 +138,41 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
         for entry in writes
         if entry.status is WriteStatus.REFUSED and _SPEAKS_OF_LIMIT.search(entry.refusal or "")
     ]
-    limits = (
-        _refusal_against(limit, progress.dossier, refusals) or _outcome_of_limit(limit, progress.dossier, verified)
-        for limit in progress.thresholds
-    )
+    limits = (_outcome_of_limit(limit, progress.dossier, verified, refusals) for limit in progress.thresholds)
     figures = (value for value in progress.dossier.values if value.figure)
     predicted = (value for value in figures if threshold_kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
     return (*limits, *(_outcome_of_figure(value, verified) for value in predicted))
 
 
-def _refusal_against(limit: Threshold, dossier: Dossier, refusals: Sequence[LedgerEntry]) -> PredictionOutcome | None:
-    """The outcome of a limit that was wrong, since the tool server refused a value that it permits; else None."""
+def _find_refused_value(limit: Threshold, dossier: Dossier, refusals: Sequence[LedgerEntry]) -> Decimal | None:
+    """The value that the tool server refused although the limit permits it, which was wrong; None if there is none."""
     bound = read_figure(limit.value)
     if bound is None or not limit.rule_id:
         return None
     writes = [entry for entry in refusals if limit.tool in ("", entry.call.tool)]
-    numbers = [*_numbers_of_argument(writes, limit.name)] or [*_values_in_records(dossier, writes, limit.name)]
-    actual = _common_value(numbers)
-    if actual is None or ORDERINGS[limit.sign](actual, bound):
-        return None
-    return _build_prediction_outcome(limit, actual, was_right=False)
+    actual = _common_value(_numbers_of_argument(writes, limit.name) or _values_in_records(dossier, writes, limit.name))
+    return None if actual is None or ORDERINGS[limit.sign](actual, bound) else actual
 
 
-def _values_in_records(dossier: Dossier, writes: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
-    """Yields the field's values in the records that these writes name in an argument."""
-    arguments = [value for entry in writes for value in loads_object(entry.arguments_json).values()]
-    ids = {value for value in arguments if isinstance(value, str)}
+def _values_in_records(dossier: Dossier, writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
+    """The field's values in the records that these writes name in an argument."""
+    ids = {text for entry in writes for text in _texts_in(loads_object(entry.arguments_json))}
     results = (fact.result for fact in dossier.facts if fact.ok) if ids else ()
-    for record in (record for result in results for _, record in walk_json(result) if isinstance(record, dict)):
-        if name in record and any(isinstance(value, str) and value in ids for value in record.values()):
-            number = read_figure(record[name])
-            if number is not None:
-                yield number
+    records = [value for result in results for _, value in walk_json(result) if isinstance(value, dict)]
+    named_records = [record for record in records if not ids.isdisjoint(_texts_in(record))]
+    figures = (read_figure(record.get(name)) for record in named_records)
+    return [number for number in figures if number is not None]
 
 
-def _outcome_of_limit(limit: Threshold, dossier: Dossier, verified: Sequence[LedgerEntry]) -> PredictionOutcome:
+def _texts_in(record: JsonObject) -> set[str]:
+    return {value for value in record.values() if isinstance(value, str)}
+
+
+def _outcome_of_limit(
+    limit: Threshold, dossier: Dossier, verified: Sequence[LedgerEntry], refusals: Sequence[LedgerEntry]
+) -> PredictionOutcome:
+    if (refused := _find_refused_value(limit, dossier, refusals)) is not None:
+        return _build_prediction_outcome(limit, refused, was_right=False)
     actual = _actual_value_for(limit, dossier, verified)
     was_right = None if actual is None else _does_rule_agree(limit, actual, dossier.verdict)
     return _build_prediction_outcome(limit, actual, was_right=was_right)
@@ -203,8 +202,8 @@ def _actual_value_for(limit: Threshold, dossier: Dossier, verified: Sequence[Led
     if limit.tool and not writes:
         return None
     calculated = [value.number for value in dossier.values if value.number is not None and value.name == limit.name]
-    written = [*_numbers_of_argument(writes, limit.name)]
-    return _common_value(written or calculated or [*_values_in_records(dossier, writes, limit.name)])
+    written = _numbers_of_argument(writes, limit.name)
+    return _common_value(written or calculated or _values_in_records(dossier, writes, limit.name))
 
 
 def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
@@ -219,12 +218,11 @@ def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None)
 
 def _outcome_of_figure(value: NamedValue, verified: Sequence[LedgerEntry]) -> PredictionOutcome:
     """The outcome of a computed figure, by a verified write with an argument that came from it or has its name."""
-    by_origin = (_numbers_in_arguments(entry, _arguments_with(entry, value.name)) for entry in verified)
-    traced = [number for numbers in by_origin for number in numbers]
+    traced = [number for entry in verified for number in _numbers_in_arguments(entry, _names_traced_to(value, entry))]
     actual = _common_value(
         traced
-        or [*_numbers_of_argument(verified, value.figure)]
-        or [*_only_numbers_of_tools_named_after(verified, value.figure)]
+        or _numbers_of_argument(verified, value.figure)
+        or _only_numbers_of_tools_named_after(verified, value.figure)
     )
     source = f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}"
     limit = Threshold(kind=threshold_kind_of(value.figure), name=value.name, sign="", value=value.value, source=source)
@@ -233,29 +231,26 @@ def _outcome_of_figure(value: NamedValue, verified: Sequence[LedgerEntry]) -> Pr
     )
 
 
-def _arguments_with(entry: LedgerEntry, value: str) -> set[str]:
-    """The names of the call's arguments that were traced to the named value."""
-    return {origin.argument for origin in entry.call.origins if origin.source == "value" and origin.ref == value}
+def _names_traced_to(value: NamedValue, entry: LedgerEntry) -> set[str]:
+    """The names of the call's arguments that were traced to the value."""
+    return {origin.argument for origin in entry.call.origins if (origin.source, origin.ref) == ("value", value.name)}
 
 
-def _numbers_of_argument(writes: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
-    for entry in writes:
-        yield from _numbers_in_arguments(entry, {name})
+def _numbers_of_argument(writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
+    return [number for entry in writes for number in _numbers_in_arguments(entry, {name})]
 
 
-def _only_numbers_of_tools_named_after(writes: Sequence[LedgerEntry], name: str) -> Iterator[Decimal]:
-    """Yields the number of each write whose tool's name has all words of ``name``, if its arguments have just one."""
-    words = set(name.split("_"))
-    for entry in writes:
-        numbers = [*_numbers_in_arguments(entry, set(loads_object(entry.arguments_json)))]
-        if words <= set(entry.call.tool.split("_")) and len(numbers) == 1:
-            yield from numbers
+def _only_numbers_of_tools_named_after(writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
+    """The number of each write whose tool's name has all words of ``name``, if its arguments have just one."""
+    named_writes = [entry for entry in writes if set(name.split("_")) <= set(entry.call.tool.split("_"))]
+    numbers_by_write = [_numbers_in_arguments(entry, set(loads_object(entry.arguments_json))) for entry in named_writes]
+    return [numbers[0] for numbers in numbers_by_write if len(numbers) == 1]
 
 
-def _numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> Iterator[Decimal]:
+def _numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> list[Decimal]:
     arguments = loads_object(entry.arguments_json)
     figures = (read_figure(arguments.get(name)) for name in sorted(names))
-    return (number for number in figures if number is not None)
+    return [number for number in figures if number is not None]
 
 
 def _common_value(values: Sequence[Decimal]) -> Decimal | None:

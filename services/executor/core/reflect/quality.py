@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from services.executor.core.figures.arguments import names_minor_unit
 from services.executor.core.figures.identifiers import is_duration
@@ -15,7 +15,7 @@ from services.executor.core.figures.numbers import (
     read_figure,
 )
 from services.executor.core.figures.vocabulary import spaced_words
-from services.executor.core.reflect.documents import asked_documents
+from services.executor.core.reflect.documents import find_document_requests
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import stems_of
@@ -51,17 +51,15 @@ class NamedScalar(NamedTuple):
 
 
 class FoundSources(NamedTuple):
-    """All values that a text may state. ``groups``: the named scalars of each fact, then of what was computed, planned
-    and written. ``counts``: the lengths of the lists that were read, as texts.
+    """All values that a text may state. ``named_scalars``: those that were read, computed, planned and written.
+    ``counts``: the lengths of the lists that were read, as texts. ``tokens``: all figures and identifiers, in each
+    spelling.
     """
 
     task: str
-    groups: tuple[tuple[NamedScalar, ...], ...]
+    named_scalars: tuple[NamedScalar, ...]
     counts: frozenset[str]
-
-    @property
-    def named_scalars(self) -> Iterator[NamedScalar]:
-        return chain.from_iterable(self.groups)
+    tokens: frozenset[str]
 
 
 def missing_outputs(outputs: Sequence[str], answer: str, sources: FoundSources) -> tuple[str, ...]:
@@ -83,45 +81,43 @@ def answerable_outputs(outputs: Sequence[str], sources: FoundSources) -> tuple[s
 
 def collect_sources(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> FoundSources:
     """All values known at the end of a run. What refused a write counts, as the answer reports it; for a read not."""
-    facts = [_fact_content(fact) for fact in dossier.facts]
-    scalars = [
-        NamedScalar(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
-        for value in dossier.values
-    ]
-    calculated = [value.number for value in dossier.values if value.number is not None]
-    scalars += [NamedScalar("", rounding) for number in calculated for rounding in list_roundings(number)]
-    calls = dossier.every_call
-    scalars += [item for call in calls for item in (NamedScalar("", call.call_id), *_find_scalars(call.arguments))]
-    for entry in writes:
-        scalars += _find_scalars(loads(entry.arguments_json))
-        scalars += [*_find_scalars(loads(entry.result_json or "null")), *_find_scalars(entry.refusal)]
-    verdict = dossier.verdict
+    facts = [_collect_from_fact(fact) for fact in dossier.facts]
+    calls, values, verdict = dossier.every_call, dossier.values, dossier.verdict
+    calculated = [value.number for value in values if value.number is not None]
     reasons = [rule.reason for rule in verdict.triggered_rules] if verdict else []
-    scalars += [NamedScalar("", text) for text in (*reasons, dossier.approval_note or "") if text]
+    written_texts = [text for entry in writes for text in (entry.arguments_json, entry.result_json) if text]
+    contents: list[Json] = [*(call.arguments for call in calls), *map(loads, written_texts)]
+    scalars = [
+        *(
+            NamedScalar(f"{value.name} {value.unit}".strip(), value.value if value.number is None else value.number)
+            for value in values
+        ),
+        *(NamedScalar("", rounding) for number in calculated for rounding in list_roundings(number)),
+        *(NamedScalar("", call.call_id) for call in calls),
+        *(scalar for content in contents for scalar in _find_scalars(content)),
+        *(NamedScalar("", text) for text in (*reasons, dossier.approval_note, *(e.refusal for e in writes)) if text),
+    ]
     counts = {str(len(facts)), str(len(writes)), str(len(calls))}
-    groups = (*(fact.scalars for fact in facts), tuple(scalars))
-    return FoundSources(task, groups, frozenset(counts.union(*(fact.counts for fact in facts))))
-
-
-class _FactContent(NamedTuple):
-    scalars: tuple[NamedScalar, ...]
-    counts: frozenset[str]
+    counts = counts.union(*(fact.counts for fact in facts))
+    tokens = counts.union(_tokens_in(task), _tokens_of(scalars), *(fact.tokens for fact in facts))
+    all_scalars = (*chain.from_iterable(fact.named_scalars for fact in facts), *scalars)
+    return FoundSources(task, all_scalars, frozenset(counts), frozenset(tokens))
 
 
 @cached_by_identity(64)  # a fact stays what it is while the answer, the review and the score ask
-def _fact_content(fact: Fact) -> _FactContent:
+def _collect_from_fact(fact: Fact) -> FoundSources:
     result = fact.result if fact.ok else None
     scalars = (NamedScalar("", fact.ref), *_find_scalars(loads(fact.arguments_json)), *_find_scalars(result))
-    return _FactContent(scalars, frozenset(str(len(rows)) for rows in _find_lists_and_tables(result)))
+    counts = frozenset(str(len(item)) for _, item in walk_json(result) if _is_list_or_table(item))
+    return FoundSources("", scalars, counts, frozenset(_tokens_of(scalars)))
 
 
 def untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
     """The figures and identifiers of a text that occur neither in the task nor in what was found. An amount that was
     found in cents counts in whole units, too, and so does the length of a list. Numbering and durations are left out.
     """
-    tokens_found = _tokens_of(sources)
     tokens = (token for token in number_bearing_tokens(text) if not (_is_numbering(token, text) or is_duration(token)))
-    return tuple(dict.fromkeys(token for token in tokens if not _list_spellings(token) & tokens_found))
+    return tuple(dict.fromkeys(token for token in tokens if sources.tokens.isdisjoint(_list_spellings(token))))
 
 
 def says_new_value(text: str, sources: FoundSources) -> bool:
@@ -171,15 +167,9 @@ def _tokens_in(text: str) -> set[str]:
     return {spelling for token in number_bearing_tokens(text) for spelling in _list_spellings(token)}
 
 
-@cached_by_identity(64)
-def _tokens_of_group(group: tuple[NamedScalar, ...]) -> set[str]:
-    tokens = {spelling for item in group for spelling in _spell_number(item)}
-    return tokens.union(*(_tokens_in(item.value) for item in group if isinstance(item.value, str)))
-
-
-_tokens_of = IdentityCache[FoundSources, set[str]](
-    lambda sources: set(sources.counts).union(_tokens_in(sources.task), *map(_tokens_of_group, sources.groups)), 32
-)
+def _tokens_of(scalars: Sequence[NamedScalar]) -> set[str]:
+    tokens = {spelling for item in scalars for spelling in _spell_number(item)}
+    return tokens.union(*(_tokens_in(item.value) for item in scalars if isinstance(item.value, str)))
 
 
 def _spell_number(item: NamedScalar) -> set[str]:
@@ -213,11 +203,9 @@ def _find_scalars(value: Json) -> Iterator[NamedScalar]:
             yield NamedScalar(name, item)
 
 
-def _find_lists_and_tables(value: Json) -> Iterator[list[Json] | JsonObject]:
-    """Yields every list, and every object that is a table keyed by id. An empty object counts as such a table."""
-    for _, item in walk_json(value):
-        if isinstance(item, list) or (isinstance(item, dict) and (not item or is_keyed_table(item))):
-            yield item
+def _is_list_or_table(value: Json) -> TypeGuard[list[Json] | JsonObject]:
+    """Whether a value is a list, or an object that is a table keyed by id. An empty object counts as such a table."""
+    return isinstance(value, list) or (isinstance(value, dict) and (not value or is_keyed_table(value)))
 
 
 _DOUBTFUL_STATUSES = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
@@ -257,7 +245,7 @@ class ReflectedRun(NamedTuple):
         """Whether the run was to carry out its process, and not only to answer a question or write a document."""
         if self.progress is None or self.progress.read_only:
             return False
-        return bool(self.calls) or not asked_documents(self.task)
+        return bool(self.calls) or not find_document_requests(self.task)
 
     @property
     def planned_nothing(self) -> bool:
@@ -289,10 +277,10 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
     progress, dossier, calls = run.progress, run.dossier, run.calls
     outputs = progress.template.outputs if progress and run.has_to_act else ()
     has_required_outputs = any(output != SUMMARY for output in outputs)
-    sources = run.sources
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
     nothing_found = bool(dossier.facts) and all(is_empty_result(fact.result) for fact in dossier.facts if fact.ok)
     has_results = not run.planned_nothing and not nothing_found
+    is_grounded = says_new_value(run.answer, run.sources) and not untraced_tokens(run.answer, run.sources)
     return Evidence(
         state=run.state,
         is_exact_match=is_json_list(run.answer),
@@ -305,7 +293,7 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
         is_answer_empty=not run.answer.strip(),
         repeated_calls=progress.repeated_calls if progress else 0,
         outputs_there=not run.unmentioned_outputs if has_required_outputs and not run.planned_nothing else None,
-        is_grounded=has_results and (run.is_dry_run or is_grounded(run.answer, sources)),
+        is_grounded=has_results and (run.is_dry_run or is_grounded),
         is_provable=run.is_dry_run and bool(changes) and all(call.read_back is not None for call in changes),
         has_empty_data=nothing_found,
         has_error_phrase=mentions_failure(run.answer),
@@ -319,11 +307,6 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
 def mentions_failure(text: str) -> bool:
     """Whether a text says that something failed or was not found."""
     return bool(_FAILURE.search(text))
-
-
-def is_grounded(text: str, sources: FoundSources) -> bool:
-    """Whether a text states something that was found, and no figure that was not found."""
-    return says_new_value(text, sources) and not untraced_tokens(text, sources)
 
 
 def _has_closed_plan(dossier: Dossier) -> bool:

@@ -5,6 +5,7 @@ Neither can fail a task: without a usable reply the answer stays as it is, and t
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from pydantic import BaseModel, JsonValue
@@ -21,11 +22,9 @@ from services.executor.core.model.model_calls import (
 )
 from services.executor.core.reflect.documents import (
     DocumentMaterial,
-    Section,
-    asked_documents,
     build_document,
-    document_request_phrases,
     documents_of_process,
+    find_document_requests,
     mark_unverified,
     unfilled_sections,
 )
@@ -53,26 +52,24 @@ from shared.domain.words import FsmState, TaskState, WriteStatus
 from shared.ports.models import ModelReply, ModelRequest
 
 
-class WantedImprovement(NamedTuple):
-    """What a better text must correct: ``outputs`` that are not mentioned, and ``faults`` as sentences."""
-
-    outputs: tuple[str, ...]
-    faults: tuple[str, ...]
-
-    @property
-    def faults_in_words(self) -> tuple[str, ...]:
-        return (*(f"say the {output.replace('_', ' ')}" for output in self.outputs), *self.faults)
-
-
-def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement | None:
-    """What a better text must correct; None if the answer is good enough, or must not be changed."""
-    if is_json_list(run.answer) or run.is_dry_run or run.state is not TaskState.COMPLETED or run.progress is None:
-        return None
-    if score_quality(collect_evidence(run), formula).value >= WEAK_SCORE:
-        return None
+def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a better text must correct: the required outputs that are not mentioned, and all faults, with these, as
+    sentences. Both are empty if the answer is good enough, or must not be changed.
+    """
+    evidence, may_change = collect_evidence(run), not (is_json_list(run.answer) or run.is_dry_run)
+    is_done = run.state is TaskState.COMPLETED and run.progress is not None
+    if not (may_change and is_done) or score_quality(evidence, formula).value >= WEAK_SCORE:
+        return (), ()
     outputs = () if run.planned_nothing else answerable_outputs(run.unmentioned_outputs, run.sources)
-    faults = _find_faults(run)
-    return WantedImprovement(outputs, faults) if outputs or faults else None
+    faults = [f"say the {output.replace('_', ' ')}" for output in outputs]
+    untraced = untraced_tokens(run.answer, run.sources)
+    if evidence.is_answer_empty:
+        faults.append("give an answer: there is none")
+    if untraced:
+        faults.append("these stand neither in the task nor in what was found: " + ", ".join(untraced))
+    elif evidence.needs_met and not (evidence.is_grounded or evidence.is_idle or run.are_all_parts_left):
+        faults.append("say what was found, with its figures")
+    return outputs, tuple(faults)
 
 
 def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
@@ -80,44 +77,25 @@ def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
     better = run._replace(answer=text)
     if not text.strip() or is_json_list(text):
         return "it is no prose"
-    untraced = [token for token in untraced_tokens(text, run.sources) if token not in run.answer]
-    if untraced:
-        return "it says what nobody found: " + ", ".join(untraced)
-    if _claims_unproven_verification(run, text):
-        return "it claims a write to be verified that is not"
-    if any(address.text not in run.answer for address in find_special_identifiers(text)):
-        return "it brings in an address"
-    untraced_before = set(untraced_tokens(run.answer, run.sources))
-    dropped = [token for token in dict.fromkeys(number_bearing_tokens(run.answer)) if token not in text]
-    dropped = [token for token in dropped if token not in untraced_before]
-    if dropped:
-        return "it drops " + ", ".join(dropped)
-    if mentions_failure(run.answer) and not mentions_failure(text):
-        return "it hides what did not work"
-    if not set(better.unmentioned_outputs) <= set(run.unmentioned_outputs):
-        return "it drops a required output"
-    if len(better.unmentioned_outputs) < len(run.unmentioned_outputs):
-        return None
-    if len(untraced_tokens(text, run.sources)) < len(untraced_before):
+    untraced, untraced_before = untraced_tokens(text, run.sources), untraced_tokens(run.answer, run.sources)
+    invented = [token for token in untraced if token not in run.answer]
+    tokens_before = dict.fromkeys(number_bearing_tokens(run.answer))
+    dropped = [token for token in tokens_before if token not in text and token not in untraced_before]
+    objections = {
+        "it says what nobody found: " + ", ".join(invented): bool(invented),
+        "it claims a write to be verified that is not": _claims_unproven_verification(run, text),
+        "it brings in an address": any(found.text not in run.answer for found in find_special_identifiers(text)),
+        "it drops " + ", ".join(dropped): bool(dropped),
+        "it hides what did not work": mentions_failure(run.answer) and not mentions_failure(text),
+        "it drops a required output": not set(better.unmentioned_outputs) <= set(run.unmentioned_outputs),
+    }
+    if objection := next((sentence for sentence, applies in objections.items() if applies), None):
+        return objection
+    if len(better.unmentioned_outputs) < len(run.unmentioned_outputs) or len(untraced) < len(untraced_before):
         return None
     # By the signals whatever the formula: no text is better for being longer.
     is_better = score_quality(collect_evidence(better)).value > score_quality(collect_evidence(run)).value
     return None if is_better else "it is no better"
-
-
-def _find_faults(run: ReflectedRun) -> tuple[str, ...]:
-    evidence = collect_evidence(run)
-    untraced = untraced_tokens(run.answer, run.sources)
-    says_nothing = evidence.needs_met and not evidence.is_grounded and not evidence.is_idle
-    return tuple(
-        fault
-        for fault, applies in (
-            ("give an answer: there is none", evidence.is_answer_empty),
-            ("these stand neither in the task nor in what was found: " + ", ".join(untraced), bool(untraced)),
-            ("say what was found, with its figures", says_nothing and not untraced and not run.are_all_parts_left),
-        )
-        if applies
-    )
 
 
 def _claims_unproven_verification(run: ReflectedRun, text: str) -> bool:
@@ -148,7 +126,7 @@ class DraftedTexts(BaseModel):
 
 def with_documents(ctx: TurnContext) -> TurnContext:
     """The context whose prompts name the documents that are written anyway, so that no call is planned for them."""
-    phrases: list[Json] = [*document_request_phrases(ctx.task)]
+    phrases: list[Json] = [*dict.fromkeys(chain.from_iterable(find_document_requests(ctx.task).values()))]
     return replace(ctx, sections={**ctx.sections, "documents": phrases}) if phrases else ctx
 
 
@@ -181,17 +159,17 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
 
     No model is asked for weak wording alone if the run has made a helper request already.
     """
-    wish = find_improvement(run, ctx.limits.answers.formula)
-    if wish is None or run.progress is None or (not wish.outputs and run.progress.helper_calls):
+    outputs, faults = find_improvement(run, ctx.limits.answers.formula)
+    if not faults or run.progress is None or (not outputs and run.progress.helper_calls):
         return None, {}
-    sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "missing": [*wish.faults_in_words]}
+    sections: dict[str, Json] = {**_known_material(ctx, run), "missing": [*faults]}
     request = helper_request(ctx, ctx.prompts.improve, sections, 2048)
     key = f"{run.progress.visit_key}:improve"
     text, problem = await _try_request(ctx, key, request, lambda reply: "" if reply.is_cut else reply.text.strip())
     reason = problem or why_not_replace_answer(run, text)
-    faults: list[JsonValue] = [*wish.faults_in_words]
-    ctx.journal.add_event("note", improved=reason is None, missing_outputs=[*wish.outputs])
-    return (None if reason else text), {"improvement": {"wanted": faults, "accepted": reason is None, "why": reason}}
+    ctx.journal.add_event("note", improved=reason is None, missing_outputs=[*outputs])
+    note: dict[str, JsonValue] = {"wanted": [*faults], "accepted": reason is None, "why": reason}
+    return (None if reason else text), {"improvement": note}
 
 
 async def _write_documents(
@@ -200,32 +178,26 @@ async def _write_documents(
     """Writes the documents that the task asks for or its process always produces; also returns the metadata on them."""
     answer = progress.dossier.answer or ""
     always = () if progress.read_only or is_json_list(answer) else documents_of_process(progress.process_type)
-    kinds = tuple(dict.fromkeys((*asked_documents(ctx.task), *always)))
-    if not kinds:
-        return (), {}
+    kinds = tuple(dict.fromkeys((*find_document_requests(ctx.task), *always)))
     material = DocumentMaterial(ctx.task, progress, run.writes, answer)
-    wanted_sections = {kind: unfilled_sections(kind, material) for kind in kinds}
-    texts, note = await _draft_sections(ctx, progress, run._replace(answer=answer), wanted_sections)
+    instructions = {f"{kind}.{part.name}": part.write for kind in kinds for part in unfilled_sections(kind, material)}
+    texts, note = await _draft_sections(ctx, progress, run._replace(answer=answer), instructions)
     task_and_time = (ctx.record.task_id, ctx.journal.now)
-    return tuple(build_document(kind, material, *task_and_time, texts.get(kind, {})) for kind in kinds), note
+    return tuple(build_document(kind, material, *task_and_time, texts) for kind in kinds), note
 
 
 async def _draft_sections(
-    ctx: TurnContext, progress: Progress, run: ReflectedRun, wanted_sections: Mapping[str, tuple[Section, ...]]
-) -> tuple[dict[str, dict[str, str]], dict[str, JsonValue]]:
-    """Has a model write all ``wanted_sections`` (by type of document) in one request.
+    ctx: TurnContext, progress: Progress, run: ReflectedRun, instructions: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, JsonValue]]:
+    """Has a model write all sections, by ``type of document.section name``, in one request.
 
-    Returns the texts as ``{type of document: {section name: text}}`` and the request's metadata
+    Returns the texts by the same names, with untraced figures marked, and the request's metadata
     ``{"drafting": {"sections": number, "problem": why there is no text, or None}}``; both empty if none is wanted.
     """
-    requested: list[Json] = [
-        {"name": f"{kind}.{section.name}", "write": section.write}
-        for kind, sections in wanted_sections.items()
-        for section in sections
-    ]
-    if not requested:
+    if not instructions:
         return {}, {}
-    sections: dict[str, Json] = {**_known_material(ctx, run), "answer": run.answer, "document": requested}
+    requested: list[Json] = [{"name": name, "write": instruction} for name, instruction in instructions.items()]
+    sections: dict[str, Json] = {**_known_material(ctx, run), "document": requested}
     request = helper_request(ctx, ctx.prompts.document, sections, 4096, schema=DOCUMENT_SCHEMA)
     key = f"{progress.visit_key}:document"
 
@@ -233,23 +205,9 @@ async def _draft_sections(
         return dumps({draft.name: draft.text for draft in parse_reply(reply, DraftedTexts).sections})
 
     stored, problem = await _try_request(ctx, key, request, read_drafts)
-    drafts = {str(name): str(text) for name, text in loads_object(stored or "{}").items()}
-    return _mark_untraced(drafts, wanted_sections, run), {"drafting": {"sections": len(requested), "problem": problem}}
-
-
-def _mark_untraced(
-    drafts: Mapping[str, str], wanted_sections: Mapping[str, tuple[Section, ...]], run: ReflectedRun
-) -> dict[str, dict[str, str]]:
-    """``{type of document: {section name: text}}`` of the drafts by ``type.section``, with untraced figures marked."""
-    sources = run.sources
-    return {
-        kind: {
-            section.name: mark_unverified(text, untraced_tokens(text, sources))
-            for section in sections
-            if (text := drafts.get(f"{kind}.{section.name}", "").strip())
-        }
-        for kind, sections in wanted_sections.items()
-    }
+    drafts = {name: str(text).strip() for name, text in loads_object(stored or "{}").items() if name in instructions}
+    texts = {name: mark_unverified(text, untraced_tokens(text, run.sources)) for name, text in drafts.items() if text}
+    return texts, {"drafting": {"sections": len(requested), "problem": problem}}
 
 
 def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
@@ -258,6 +216,7 @@ def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
         "facts": [_describe_fact(fact) for fact in run.dossier.facts],
         "values": [value.as_json() for value in run.dossier.values],
         "writes": [*writes_as_json(run.writes)],
+        "answer": run.answer,
     }
 
 

@@ -8,7 +8,7 @@ from services.executor.core.session.dossier import TimedWait
 from services.executor.core.session.ledger import with_attempt_archived
 from services.executor.core.tools.toolbox import MOST_SENDINGS, arguments_to_send
 from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_call_is_over
-from services.executor.ports.tools import NEVER_TAKEN, PARTS_KEY, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import NEVER_TAKEN, PARTS_KEY, Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from services.executor.ports.turns import Timer
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import FILE_ID, TurnKind
@@ -17,7 +17,6 @@ from shared.domain.words import WriteStatus
 
 _QUESTION_SUBJECT = "question:"  # begins the subject of the timer that ends the wait for an answer
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 2.0, 60.0  # seconds until an agent that is at work is looked at again
-AGENT_DID_NOT_STOP = "the agent could not be told to stop"  # why a call that it asked about is in doubt
 
 
 class AgentNeedsAnswer(Exception):
@@ -47,20 +46,16 @@ def is_with_agent(entry: LedgerEntry) -> bool:
     return entry.status is WriteStatus.ASKED or has_reply or _is_at_work(entry)
 
 
-async def settle_by_agent(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry | None:
-    """Asks the agent what came of its call, and returns the entry with that; None if the agent cannot tell.
+async def settle_by_agent(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry | None:
+    """Asks the agent what came of the call of its skill, and returns the entry with that; None if it cannot tell.
 
     With ``may_resend`` only a ``SENDING`` entry is asked about (else None), and ``AgentAtWork`` is raised while the
-    agent works. Without it nothing more is sent: an agent that has not finished is told to stop, and a call that waits
-    for an answer is in doubt if that agent cannot tell.
+    agent works. Without it nothing more is sent: an agent that has not finished is told to stop.
     """
     if entry.status is not WriteStatus.SENDING and (may_resend or not is_with_agent(entry)):
         return None
     await wait_until_call_is_over(ctx.store, ctx.journal, entry)
-    settled = await _ask_outcome(ctx, entry, stop_agent=not may_resend)
-    if settled is None and entry.status is WriteStatus.ASKED:
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, AGENT_DID_NOT_STOP)
-    return settled
+    return await _ask_outcome(ctx, skill, entry, stop_agent=not may_resend)
 
 
 def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
@@ -80,7 +75,7 @@ async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> Ledger
     reply = {"reply": turn.text, "reply_parts": turn.parts, "replies": agent.replies + 1}
     note = f"{turn.principal.id} answered what the agent asks"
     await store_status(
-        ctx, entry.model_copy(update={"agent": agent.model_copy(update=reply)}), WriteStatus.RESEND, note
+        ctx.journal, entry.model_copy(update={"agent": agent.model_copy(update=reply)}), WriteStatus.RESEND, note
     )
     return (await ctx.store.read_ledger())[entry.key]  # a replay knows already what came of it
 
@@ -105,16 +100,13 @@ async def _with_file_bytes(ctx: TurnContext, part: Json) -> Json:
     return {"raw": base64.b64encode(content).decode(), **other_fields}
 
 
-async def _ask_outcome(ctx: TurnContext, entry: LedgerEntry, *, stop_agent: bool) -> LedgerEntry | None:
+async def _ask_outcome(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, stop_agent: bool) -> LedgerEntry | None:
     """The entry settled by what its agent says of the call; None if the agent cannot be asked, or does not know."""
-    tool = ctx.toolbox.find_tool(entry.call.connection_id, entry.call.tool)
-    if tool is None:
-        return None
     # An agent has as long as a decision may take.
     now, hours = ctx.journal.now, timedelta(hours=ctx.tenant.approval_hours)
     is_over = _is_at_work(entry) and now >= (entry.sending_at or now) + hours
-    connection, stop_agent = ctx.toolbox.connections[tool.connection_id], stop_agent or is_over
-    arguments, seconds, session = arguments_to_send(entry, tool), ctx.limits.tool_seconds, ctx.record.session_id
+    connection, stop_agent = ctx.toolbox.connections[skill.connection_id], stop_agent or is_over
+    arguments, seconds, session = arguments_to_send(entry, skill), ctx.limits.tool_seconds, ctx.record.session_id
     try:
         answer = await ctx.ports.tools.ask_outcome(connection, arguments, seconds, session, stop_agent=stop_agent)
     except (ToolUnreachable, ToolSilent) as error:
@@ -134,7 +126,7 @@ async def _settle_by_answer(
     if answer.unfinished is None:
         return await store_answer(ctx, entry, answer)
     if stop_agent:
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, "the agent was told to stop, and did not")
+        return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, "the agent was told to stop, and did not")
     stored = await store_unfinished(ctx, entry, answer.unfinished)
     if _is_at_work(stored):
         raise AgentAtWork(_wait_for_next_check(ctx, stored))
@@ -145,8 +137,10 @@ async def _settle_untaken_call(ctx: TurnContext, entry: LedgerEntry, *, may_rese
     note = "no answer came, and the agent never took the message"
     if may_resend and entry.attempt < MOST_SENDINGS:
         archived = with_attempt_archived(entry, WriteStatus.ABSENT, note)
-        return await store_status(ctx, archived, WriteStatus.RESEND, f"{note}; it is sent again under the same name")
-    return await store_status(ctx, entry, WriteStatus.REFUSED, note)
+        return await store_status(
+            ctx.journal, archived, WriteStatus.RESEND, f"{note}; it is sent again under the same name"
+        )
+    return await store_status(ctx.journal, entry, WriteStatus.REFUSED, note)
 
 
 def _wait_for_next_check(ctx: TurnContext, entry: LedgerEntry) -> TimedWait:

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from services.executor.core.authorize.persons import (
-    Consent,
-    assess_consent,
     count_persons_needed,
     is_plan_released,
+    needs_person,
     release_plan,
     release_still_holds,
 )
@@ -66,15 +65,11 @@ async def _release_plan(ctx: TurnContext, progress: Progress) -> Progress | Wait
     """The progress, with the plan released, if its calls may go out; else why not. ``Failed`` without a verdict."""
     if progress.dossier.verdict is None:
         raise Failed("there is no policy verdict on the plan; nothing was written")
-    match assess_consent(ctx, progress):
-        case Consent.WANTED:
-            return WaitsForDecision(progress)
-        case Consent.BEGUN:  # a further confirmation is asked for only if what was confirmed still holds
-            return await _check_inputs_still_hold(ctx, progress) or WaitsForDecision(progress)
-        case Consent.NOT_NEEDED:
-            progress = release_plan(progress, "automatic: no rule and no setting of the tenant asks for an approval")
-        case Consent.GIVEN:
-            pass
+    if not is_plan_released(progress):
+        if needs_person(ctx, progress):  # for a further confirmation only if what was confirmed still holds
+            outdated = await _check_inputs_still_hold(ctx, progress) if progress.confirmed else None
+            return outdated or WaitsForDecision(progress)
+        progress = release_plan(progress, "automatic: no rule and no setting of the tenant asks for an approval")
     if progress.state is not FsmState.MUTATE:
         return progress
     return await _check_inputs_still_hold(ctx, progress) or progress
@@ -144,8 +139,6 @@ def _find_unsourced_arguments(ctx: TurnContext, renewed: Progress, answers: tupl
 
 async def _make_calls_of_state(ctx: TurnContext, progress: Progress) -> Progress:
     """Makes the plan's calls of this state. MUTATE makes the notices, too, if the path has no state for them."""
-    if progress.state is FsmState.MUTATE and not is_plan_released(progress):
-        raise Failed("the plan is not the one that was let through; nothing was written")
     changes, notices = (ToolClass.CHANGE,), (ToolClass.NOTIFY,)
     classes = {
         FsmState.MUTATE: changes if FsmState.SCHEDULE_NOTIFY in progress.path else (*changes, *notices),
@@ -160,8 +153,8 @@ async def _make_calls_of_state(ctx: TurnContext, progress: Progress) -> Progress
 async def _send_plan_calls(ctx: TurnContext, progress: Progress, tool_class: ToolClass) -> None:
     """Carries out the plan's calls of a class in order, each at most once over all attempts.
 
-    A call that fails for good stops the calls that need its answer and, unless its ``on_failure`` is "continue", the
-    later calls of its part. If that is "compensate", the part's earlier changes are taken back, and the run ends.
+    A call that fails for good stops the calls that need its answer and the later calls of its part. If its
+    ``on_failure`` is "compensate", the part's earlier changes are taken back, and the run ends.
     Raises ``WritesInDoubt`` for a write in doubt.
     """
     plan = progress.dossier.present_plan
@@ -190,7 +183,7 @@ async def _why_left_out(ctx: TurnContext, progress: Progress, plan: WritePlan, c
     needed = frozenset(referenced_calls(call.arguments))
     for earlier in plan.calls[: plan.calls.index(call)]:
         failed = is_left_out(ctx, plan, earlier) or statuses.get(earlier.call_id) in DID_NOTHING
-        if failed and (earlier.call_id in needed or (earlier.part == call.part and earlier.on_failure != "continue")):
+        if failed and (earlier.call_id in needed or earlier.part == call.part):
             return f"{earlier.tool} before it was not carried out"
     return await why_barred_by_changes(ctx, progress, call, entries)
 

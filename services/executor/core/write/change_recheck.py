@@ -1,7 +1,6 @@
 """Judges a change again, if earlier changes of its own plan may have changed what rules look at (I2)."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from services.executor.core.authorize.persons import count_persons_needed, reasons_to_ask_a_person
 from services.executor.core.authorize.policy import request_verdict
@@ -13,7 +12,7 @@ from services.executor.core.session.context import TurnContext, run_in_parallel
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_begun
 from services.executor.core.session.left_out import left_out_key
-from services.executor.core.session.values import Fact, NamedValue, Operand, with_figures
+from services.executor.core.session.values import Fact, Operand, trace_operands, with_figures
 from services.executor.core.states.machine import Failed
 from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys
 from shared.contracts.ledger import LedgerEntry
@@ -79,8 +78,11 @@ def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, new_f
     plan_of_others = plan.model_copy(update={"calls": tuple(other for other in plan.calls if other != call)})
     by_name = {value.name: value for value in dossier.values}
     old_by_ref = {fact.ref: fact for fact in dossier.facts}
-    is_unchanged = partial(_is_unchanged, values=by_name, old_by_ref=old_by_ref, new_by_ref=new_by_ref)
-    unchanged = [value for value in dossier.values if all(map(is_unchanged, value.operands))]
+    unchanged = [
+        value
+        for value in dossier.values
+        if all(_is_unchanged(operand, old_by_ref, new_by_ref) for _, operand in trace_operands(value, by_name))
+    ]
     return progress.update_dossier(
         facts=facts,
         values=with_figures(unchanged, compute_figures(progress.template, facts, ctx.task, ctx.toolbox.keys)),
@@ -90,12 +92,8 @@ def _isolate_call(ctx: TurnContext, progress: Progress, call: PlannedCall, new_f
     )
 
 
-def _is_unchanged(
-    operand: Operand, values: Mapping[str, NamedValue], old_by_ref: Mapping[str, Fact], new_by_ref: Mapping[str, Fact]
-) -> bool:
-    """Whether an operand has the same value in the new facts; of a calculated value, whether all its operands do."""
-    if operand.source == "value" and operand.ref in values:
-        return all(_is_unchanged(inner, values, old_by_ref, new_by_ref) for inner in values[operand.ref].operands)
+def _is_unchanged(operand: Operand, old_by_ref: Mapping[str, Fact], new_by_ref: Mapping[str, Fact]) -> bool:
+    """Whether an operand has the same value in the new facts; true for one that is in none of these."""
     if operand.source != "result" or operand.ref not in new_by_ref:
         return True
     try:

@@ -79,7 +79,7 @@ def find_leaf_for_claim(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
 
 def has_similar_name(claim: Leaf, leaf: Leaf) -> bool:
     """Whether the field's name is near enough to the claim's for the call to have set it: ``newAmount``, ``amount``."""
-    if any(are_near(claim.name, leaf.name) for are_near in (may_mean_same, _are_aliases, _differ_only_by_id)):
+    if may_mean_same(claim.name, leaf.name) or _are_aliases(claim.name, leaf.name):
         return True
     return _distinctive_stems(claim.name) in [_distinctive_stems(" ".join(leaf.names[-count:])) for count in (1, 2)]
 
@@ -256,14 +256,12 @@ def _distinctive_stems(name: str) -> frozenset[str]:
 
 
 def _are_aliases(name: str, other_name: str) -> bool:
-    names = {"_".join(words_of(name)).removesuffix("_id") for name in (name, other_name)}
-    return any(names <= aliases for aliases in _ALIAS_SETS)
-
-
-def _differ_only_by_id(name: str, other_name: str) -> bool:
-    """Whether the names differ only by an ``id`` at the end: ``boat_id``, ``boat``. A plain ``id`` does not count."""
-    words, other_words = ("_".join(words_of(each)).removesuffix("_id") for each in (name, other_name))
-    return words not in ("", "id") and words == other_words
+    """Whether the names are aliases, or differ only by an ``id`` at the end: ``boat_id``, ``boat``. A plain ``id`` does
+    not count.
+    """
+    names = {"_".join(words_of(each)).removesuffix("_id") for each in (name, other_name)}
+    is_same_word = len(names) == 1 and names.isdisjoint(("", "id"))
+    return is_same_word or any(names <= aliases for aliases in _ALIAS_SETS)
 
 
 def _rate_likeness(claim: Leaf, leaf: Leaf) -> tuple[int, int]:

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument
@@ -81,8 +82,8 @@ class WriteEvidence(NamedTuple):
 class ProofFinding(NamedTuple):
     """What the reads show of one row of a write.
 
-    ``shown``: the proof, as texts such as ``status=closed``; empty if it is not proved. ``rule``: the rule that proved
-    it. ``shown_before``: the fields that the call set, as such texts, if all had their values before the call.
+    ``shown``: the proof, as texts such as ``status=closed``; empty if it is not proved.
+    ``shown_before``: the fields that the call set, as such texts, if all had their values before the call.
     ``miscount``: how many more records than before show it, if not ``expected_count``; 0 if none do. The reads
     deny it if ``shows_other_values``: a field has another value, or what was to be made or deleted is not or still is.
     """
@@ -92,7 +93,6 @@ class ProofFinding(NamedTuple):
     miscount: int = 0
     expected_count: int = 1
     shows_other_values: bool = False
-    rule: str = ""
 
 
 RowProof: TypeAlias = tuple[WriteEvidence, ProofFinding]
@@ -108,21 +108,18 @@ def prove_rows(evidence: WriteEvidence) -> Sequence[RowProof]:
 
 def _prove_row(reads: "_ComparedReads") -> ProofFinding:
     """The finding of the first rule that proves the row; else what the reads show against it."""
-    rules: dict[str, Callable[[_ComparedReads], ProofFinding]] = {
-        "gone": _find_removed_records,  # delete_order(O-1): O-1 was there, and is there no more
-        "taken out": _find_removed_values,  # remove_tag(C-1, urgent): the tags of C-1 had it, and have it no more
-        "changed": _find_changed_records,  # set_limit(C-1, 50): C-1 shows limit=50, and showed something else
-        "made": _find_new_record,  # book_room(R-1, Monday): exactly one more booking than before shows R-1 and Monday
-        "done": _find_participle_fields,  # approve_claim(C-1): a field of C-1 became "approved"
-        "left in a status": _find_new_state,  # submit_claim(C-1), which sets no field: its status became "filed"
-        "switched": _find_switched_field,  # release_hold(H-1): its field "active" was true, and is false
-    }
+    rules: Sequence[Callable[[_ComparedReads], ProofFinding]] = (
+        _find_removed_records,  # delete_order(O-1): O-1 was there, and is there no more
+        _find_removed_values,  # remove_tag(C-1, urgent): the tags of C-1 had it, and have it no more
+        _find_changed_records,  # set_limit(C-1, 50): C-1 shows limit=50, and showed something else
+        _find_new_record,  # book_room(R-1, Monday): exactly one more booking than before shows R-1 and Monday
+        _find_changed_state,  # approve_claim(C-1): a field that the call does not set became "approved"
+    )
     findings = list[ProofFinding]()
-    for name, rule in rules.items():
-        finding = rule(reads)
-        if finding.shown:
-            return finding._replace(rule=name)
-        findings.append(finding)
+    for rule in rules:
+        findings.append(rule(reads))
+        if findings[-1].shown:
+            return findings[-1]
     last_count = next((finding for finding in reversed(findings) if finding.miscount), ProofFinding())
     return last_count._replace(
         shown_before=next((finding.shown_before for finding in findings if finding.shown_before), ()),
@@ -137,11 +134,12 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
     as_read = evidence._replace(result=None, after=evidence.before)
     if any(finding.shown_before for _, finding in prove_rows(as_read)):
         return True
-    for reads in map(_ComparedReads, as_read.split_rows()):
-        for leaf in (leaf for node in reads.after.direct for leaf in reads.relevant_leaves(node)):
-            if verb_states.has_participle(leaf, reads.participles) or verb_states.is_switched(leaf, reads.words):
-                return True
-    return False
+    rows = [_ComparedReads(row) for row in as_read.split_rows()]
+    leaves = ((reads, leaf) for reads in rows for node in reads.after.direct for leaf in reads.relevant_leaves(node))
+    return any(
+        verb_states.has_participle(leaf, reads.participles) or verb_states.is_switched(leaf, reads.words)
+        for reads, leaf in leaves
+    )
 
 
 class _ComparedReads:
@@ -295,14 +293,14 @@ def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
     for node in reads.after.direct:
         earlier = earlier_records.find_earlier(node)
         leaves_after = {leaf.path: leaf for leaf in find_leaves(node.record)}
-        for leaf in find_leaves(earlier.record) if earlier else ():
-            for claim in claims:
-                if leaf.name != claim.name and not is_list_of_claim(claim, leaf):
-                    continue
-                leaf_after = leaves_after.get(leaf.path)
-                has_value_after = leaf_after is not None and has_claimed_value(claim, leaf_after)
-                if has_claimed_value(claim, leaf) and not has_value_after:
-                    proofs.append(f"{leaf.name} has {claim.value} no more")
+        for leaf, claim in product(find_leaves(earlier.record) if earlier else (), claims):
+            leaf_after, is_of_claim = (
+                leaves_after.get(leaf.path),
+                leaf.name == claim.name or is_list_of_claim(claim, leaf),
+            )
+            has_value_after = leaf_after is not None and has_claimed_value(claim, leaf_after)
+            if is_of_claim and has_claimed_value(claim, leaf) and not has_value_after:
+                proofs.append(f"{leaf.name} has {claim.value} no more")
     return ProofFinding(shown=proofs)
 
 
@@ -329,7 +327,7 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
         if compared.new and not (compared.has_other_value or compared.has_other_amount) and is_shown:
             return ProofFinding(shown=_describe_fields(compared.new))
         shows_other_values = shows_other_values or (compared.has_other_value and not compared.new)
-        if compared.shown_before and not (compared.has_other_value or compared.lacks_field or compared.new):
+        if not (compared.has_other_value or compared.new):
             shown_before = shown_before or _describe_fields(compared.shown_before)
     return ProofFinding(shown_before=shown_before, shows_other_values=shows_other_values)
 
@@ -351,16 +349,15 @@ def _find_made_line(reads: _ComparedReads) -> Sequence[RecordNode]:
 
 
 class _ComparedRecord(NamedTuple):
-    """How one record shows the fields that the call set, ``{name in the call: field of the record}``: ``new`` since
-    the call, or ``shown_before``, too.
+    """How one record shows the fields that the call set, ``{name in the call: field of the record}``: those ``new``
+    since the call; those ``shown_before``, too, if no field is missing.
 
-    ``lacks_field``: one is not shown. ``has_other_value``: the record has it with another value. ``has_other_amount``:
-    an amount, a day or an account is not shown, and a field that was empty has another one.
+    ``has_other_value``: the record has one with another value. ``has_other_amount``: an amount, a day or an account is
+    not shown, and a field that was empty has another one.
     """
 
     new: Mapping[str, Leaf]
     shown_before: Mapping[str, Leaf]
-    lacks_field: bool
     has_other_value: bool
     has_other_amount: bool
 
@@ -387,16 +384,14 @@ def _compare_record(
         is_id = is_id_name(claim.name)
         if leaf is None:
             lacks_field = True
-            got_another = not is_id and got_another_value(claim, filled, old_values, reads.participles)
-            has_other_amount = has_other_amount or got_another
+            has_other_amount |= not is_id and got_another_value(claim, filled, old_values, reads.participles)
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
             # record's unchanged fields where the call may make one.
             may_stay = reads.words.may_make_record and own_leaf not in changed
-            has_other_value = has_other_value or (own_leaf is not None and claim.name.lower() != "id" and not may_stay)
+            has_other_value |= own_leaf is not None and claim.name.lower() != "id" and not may_stay
             continue
         was_shown = leaf.path in old_values and has_claimed_value(claim, leaf._replace(value=old_values[leaf.path]))
-        is_figure_now = not has_claimed_value(claim, leaf) and bool(read_figure(leaf.value))
-        was_shown = was_shown and not is_figure_now  # not 900 more, which are 1800
+        was_shown &= has_claimed_value(claim, leaf) or not read_figure(leaf.value)  # not 900 more, which are 1800
         if not was_shown and not (is_id and earlier is None):
             new[claim.name] = leaf
         elif was_shown and not is_id:
@@ -404,7 +399,7 @@ def _compare_record(
     if with_answer and not (new or has_other_value or reads.is_about_other_row(node)):
         shown = ((claim, find_leaf_for_claim(claim, changed)) for claim in reads.answer_claims)
         new = {claim.name: leaf for claim, leaf in shown if leaf is not None and has_claimed_value(claim, leaf)}
-    return _ComparedRecord(new, shown_before, lacks_field, has_other_value, has_other_amount)
+    return _ComparedRecord(new, {} if lacks_field else shown_before, has_other_value, has_other_amount)
 
 
 def _find_claim_by_value(
@@ -497,39 +492,43 @@ def _count_with_fields(subjects: CallSubjects, field_values: ValuesByPath, own_i
     return count
 
 
-def _find_participle_fields(reads: _ComparedReads) -> ProofFinding:
-    """Finds fields that changed to a participle of the tool's verb: "approved"."""
-    for changed, _ in _fields_changed_by_call(reads):
-        if leaves := {leaf.name: leaf for leaf in changed if verb_states.has_participle(leaf, reads.participles)}:
-            return ProofFinding(shown=_describe_fields(leaves))
+def _find_changed_state(reads: _ComparedReads) -> ProofFinding:
+    """Proves a call by fields that it does not set, and that its verb leads to."""
+    for find_fields in (_find_participles, _find_new_states, _find_switches):
+        for changed, old_values in _fields_changed_by_call(reads):
+            if leaves := {leaf.name: leaf for leaf in find_fields(reads, changed, old_values)}:
+                return ProofFinding(shown=_describe_fields(leaves))
     return ProofFinding()
 
 
-def _find_new_state(reads: _ComparedReads) -> ProofFinding:
-    """For a call of ids alone: finds a status that changed to one that the verb may lead to and the answer allows."""
-    if not all(is_id_name(claim.name) for claim in reads.claims):
-        return ProofFinding()
+def _find_participles(reads: _ComparedReads, changed: Sequence[Leaf], _: ValuesByPath) -> Sequence[Leaf]:
+    """The fields that changed to a participle of the tool's verb: "approved"."""
+    return [leaf for leaf in changed if verb_states.has_participle(leaf, reads.participles)]
+
+
+def _find_new_states(reads: _ComparedReads, changed: Sequence[Leaf], _: ValuesByPath) -> Sequence[Leaf]:
+    """For a call of ids alone, such as ``submit_claim(C-1)``: the status that changed to one to which the verb may
+    lead, and which the answer allows: "filed".
+    """
+    verb = reads.words.verb
+    sets_fields = not all(is_id_name(claim.name) for claim in reads.claims)
+    if sets_fields or any(verb_states.says_opposite(leaf, verb) for leaf in changed):
+        return ()
     answer_claims = {claim.name: claim for claim in reads.answer_claims if not may_be_request_status(claim.value)}
-    for changed, _ in _fields_changed_by_call(reads):
-        if any(verb_states.says_opposite(leaf, reads.words.verb) for leaf in changed):
-            continue
-        confirmed = [leaf for leaf in changed if has_claimed_value(answer_claims.get(leaf.name, leaf), leaf)]
-        if leaves := {leaf.name: leaf for leaf in confirmed if verb_states.is_new_state(leaf, reads.words.verb)}:
-            return ProofFinding(shown=_describe_fields(leaves))
-    return ProofFinding()
+    confirmed = [leaf for leaf in changed if has_claimed_value(answer_claims.get(leaf.name, leaf), leaf)]
+    return [leaf for leaf in confirmed if verb_states.is_new_state(leaf, verb)]
 
 
-def _find_switched_field(reads: _ComparedReads) -> ProofFinding:
-    """For a call of ids and texts alone: finds the one field that the verb switches, if no status tells of failure."""
-    if any(kind_of_argument(claim.name, {}, claim.value) not in _SETS_NOTHING for claim in reads.claims):
-        return ProofFinding()
-    for changed, old_values in _fields_changed_by_call(reads):
-        switches = [leaf for leaf in changed if isinstance(leaf.value, bool)]
-        if len(switches) != 1 or any(map(verb_states.says_undone, changed)):
-            continue
-        if isinstance(old_values.get(switches[0].path), bool) and verb_states.is_switched(switches[0], reads.words):
-            return ProofFinding(shown=_describe_fields({switches[0].name: switches[0]}))
-    return ProofFinding()
+def _find_switches(reads: _ComparedReads, changed: Sequence[Leaf], old_values: ValuesByPath) -> Sequence[Leaf]:
+    """For a call of ids and texts alone, such as ``release_hold(H-1)``: the one field that the verb switches, such as
+    ``active``, if no status tells of failure.
+    """
+    sets_fields = any(kind_of_argument(claim.name, {}, claim.value) not in _SETS_NOTHING for claim in reads.claims)
+    switches = [leaf for leaf in changed if isinstance(leaf.value, bool)]
+    if sets_fields or len(switches) != 1 or any(map(verb_states.says_undone, changed)):
+        return ()
+    was_switch = isinstance(old_values.get(switches[0].path), bool)
+    return switches if was_switch and verb_states.is_switched(switches[0], reads.words) else ()
 
 
 def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf], ValuesByPath]]:

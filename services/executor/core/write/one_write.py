@@ -30,7 +30,6 @@ from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.toolbox import arguments_to_send, key_argument, problems_with
 from services.executor.core.write.agent_calls import (
-    AGENT_DID_NOT_STOP,
     apply_requester_answer,
     is_answer_overdue,
     is_with_agent,
@@ -122,7 +121,7 @@ async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> L
         if entry is None or not is_resent_by_key(entry):
             raise
         note = f"no answer came, and it cannot be sent again: {unprepared}"
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
+        return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, note)
     if entry is not None and (settled := await _settle_without_sending(prepared, entry)):
         return settled
     return await _send_until_connected(prepared)
@@ -184,14 +183,14 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
     has_key = tool.is_skill or (entry.idempotency_field is not None and entry.idempotency_field == key_argument(tool))
     if is_resent_by_key(entry) and not has_key:
         note = "no answer came, and the server no longer takes our key"
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, note)
+        return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, note)
     judgement = judge_before_resend(entry, shown_json, local_now(ctx).tzinfo or UTC)
     if judgement is None:
         return None
     attempt = entry.attempt + int(judgement.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
     settled = entry.model_copy(update={"proof_json": shown_json, "attempt": attempt})
     return await store_status(
-        ctx, settled, judgement.status, f"it was not sent again: {judgement.note}; before: {entry.note}"
+        ctx.journal, settled, judgement.status, f"it was not sent again: {judgement.note}; before: {entry.note}"
     )
 
 
@@ -293,10 +292,10 @@ async def _store_unsent(prepared: PreparedCall, entry: LedgerEntry, reason: str,
     """Stores that nothing was sent this time. The outcome of an earlier sending stays open."""
     ctx = prepared.write.ctx
     if not is_resent_by_key(prepared.entry):
-        return await store_status(ctx, entry, WriteStatus.UNSENT, f"no connection was made: {reason}")
+        return await store_status(ctx.journal, entry, WriteStatus.UNSENT, f"no connection was made: {reason}")
     status = WriteStatus.IN_DOUBT if is_last else WriteStatus.RESEND
     note = f"no answer came, and it could not be sent again under the same key: {reason}"
-    return await store_status(ctx, entry, status, note)
+    return await store_status(ctx.journal, entry, status, note)
 
 
 async def _settle_sent_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
@@ -304,13 +303,11 @@ async def _settle_sent_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     an ordinary write. Returns its entry. Without ``may_resend`` nothing more is sent.
     """
     tool = ctx.toolbox.find_tool(entry.call.connection_id, entry.call.tool)
-    if tool is not None and tool.is_skill:
-        settled = await settle_by_agent(ctx, entry, may_resend=may_resend)
-        if settled is not None:
-            return settled
-    elif entry.status is WriteStatus.ASKED:
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, AGENT_DID_NOT_STOP)
-    return await settle_by_reading(ctx, entry, may_resend=may_resend)
+    skill = tool if tool is not None and tool.is_skill else None
+    settled = await settle_by_agent(ctx, skill, entry, may_resend=may_resend) if skill else None
+    if settled is None and entry.status is WriteStatus.ASKED:
+        return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, "the agent could not be told to stop")
+    return settled or await settle_by_reading(ctx, entry, may_resend=may_resend)
 
 
 async def settle_open_writes(ctx: TurnContext, *, task_ends: bool = True) -> None:
@@ -345,55 +342,49 @@ async def _refuse_out_of_sequence(write: PlannedWrite) -> None:
     call = write.call
     if not write.progress.template.sequence or call.tool_class is not ToolClass.CHANGE:
         return
-    changes = await _changes_before(write)
-    for place, change in enumerate(changes):
-        if change.did_nothing and _repeats_failed_change(call, change.call):
+    for change, entry in await _find_unproved_before(write):
+        if _did_nothing(entry) and _subject_of_change(change) == _subject_of_change(call):
             return
-        if not _is_done_or_repeated(change, changes[place + 1 :]):
-            entry, failed = change.entry, change.call
-            standing = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
-            reason = f"this process goes step by step, and {failed.call_id} {failed.tool} before it is {standing}"
-            raise NotSent(f"{call.call_id}: {call.tool} was not called: {reason}")
+        standing = f"{entry.status.value.replace('_', ' ')} ({entry.note})" if entry else "not made"
+        reason = f"this process goes step by step, and {change.call_id} {change.tool} before it is {standing}"
+        raise NotSent(f"{call.call_id}: {call.tool} was not called: {reason}")
 
 
-class _PlannedChange(NamedTuple):
-    """A change of any plan of the task, with its ledger entry if it was begun."""
-
-    call: PlannedCall
-    entry: LedgerEntry | None
-
-    @property
-    def lets_plan_continue(self) -> bool:
-        """Whether the change is proved, or an operator confirmed it or let the plan continue without it."""
-        word = self.entry.operator_decision if self.entry else None
-        return took_effect(self.entry) or (word is not None and word.resolution is Resolution.SKIP)
-
-    @property
-    def did_nothing(self) -> bool:
-        return self.entry is None or self.entry.status in DID_NOTHING
-
-
-async def _changes_before(write: PlannedWrite) -> list[_PlannedChange]:
-    """The changes of all the task's plans up to the call; empty for a compensation, which is a change of no plan."""
-    changes: list[_PlannedChange] = []
+async def _find_unproved_before(write: PlannedWrite) -> Sequence[tuple[PlannedCall, LedgerEntry | None]]:
+    """The changes of all the task's plans before the call that let no later one be made, each with its ledger entry if
+    it was begun; empty for a compensation, which is a change of no plan.
+    """
+    unproved: list[tuple[PlannedCall, LedgerEntry | None]] = []
     for plan in write.progress.dossier.every_plan:
         entries = await plan_entries(write.ctx.store, plan)
-        for call in plan.changes:
-            if call == write.call:
-                return changes
-            changes.append(_PlannedChange(call, entries.get(call.call_id)))
+        for change in plan.changes:
+            if change == write.call:
+                return unproved
+            entry, subject = entries.get(change.call_id), _subject_of_change(change)
+            if not _lets_plan_continue(entry):
+                unproved.append((change, entry))
+                continue
+            unproved = [
+                (earlier, its_entry)
+                for earlier, its_entry in unproved
+                if not _did_nothing(its_entry) or _subject_of_change(earlier) != subject
+            ]
     return []
 
 
-def _is_done_or_repeated(change: _PlannedChange, later_changes: Sequence[_PlannedChange]) -> bool:
-    """Whether the change lets later calls be made, or a later change that does so repeats it."""
-    repeats = (other.lets_plan_continue for other in later_changes if _repeats_failed_change(other.call, change.call))
-    return change.lets_plan_continue or (change.did_nothing and any(repeats))
+def _lets_plan_continue(entry: LedgerEntry | None) -> bool:
+    """Whether a change is proved, or an operator confirmed it or let the plan continue without it."""
+    word = entry.operator_decision if entry else None
+    return took_effect(entry) or (word is not None and word.resolution is Resolution.SKIP)
 
 
-def _repeats_failed_change(call: PlannedCall, failed: PlannedCall) -> bool:
-    """Whether the call is the failed change once more: same tool, part and record, perhaps with other details."""
-    if (call.connection_id, call.tool, call.part) != (failed.connection_id, failed.tool, failed.part):
-        return False
-    id_names = {name for name in (*call.arguments, *failed.arguments) if is_identifying_name(name)}
-    return all(call.arguments.get(name) == failed.arguments.get(name) for name in id_names)
+def _did_nothing(entry: LedgerEntry | None) -> bool:
+    return entry is None or entry.status in DID_NOTHING
+
+
+def _subject_of_change(call: PlannedCall) -> tuple[object, ...]:
+    """Equal for a change and its repetition: same tool, part and record, perhaps with other details."""
+    ids: JsonObject = {
+        name: value for name, value in call.arguments.items() if is_identifying_name(name) and value is not None
+    }
+    return (call.connection_id, call.tool, call.part, dumps(ids))

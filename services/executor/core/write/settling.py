@@ -204,9 +204,9 @@ def _can_read_show_row(evidence: WriteEvidence) -> bool:
     set_fields = [leaf for leaf in find_leaves({**evidence.arguments, **evidence.expect}) if leaf.value is not None]
     set_fields = [leaf for leaf in set_fields if not is_id_name(leaf.name) and not is_id_text(leaf.value)]
     leaves = [leaf for record in records for leaf in find_leaves(record)]
-    for field in set_fields:
-        if find_leaf_for_claim(field, leaves) or any(has_similar_name(field, leaf) for leaf in leaves):
-            return True
+    named_leaves = [leaf for field in set_fields for leaf in leaves if has_similar_name(field, leaf)]
+    if named_leaves or any(find_leaf_for_claim(field, leaves) for field in set_fields):
+        return True
     if set_fields and (words.may_make_record or words.verb in _UPDATE_VERBS):
         return False
     state_words = STATE_WORDS | participles_of_verb(evidence.tool)
@@ -316,7 +316,7 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
         return await store_unfinished(ctx, entry, answer.unfinished)
     if not answer.is_error:
         sent = entry.model_copy(update={"result_json": dumps(answer.content)})
-        return await store_status(ctx, sent, WriteStatus.SENT, "the server answered")
+        return await store_status(ctx.journal, sent, WriteStatus.SENT, "the server answered")
     error_text = as_text(answer.content)
     # The protocol, the operator's catalogue or a clear reason may say that nothing was written.
     tool = ctx.toolbox.find_tool(entry.call.connection_id, entry.call.tool)
@@ -324,26 +324,28 @@ async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer)
     not_begun = answer.not_begun or by_operator or says_refused(answer.content)
     refused = entry.model_copy(update={"refusal": error_text, "not_begun": not_begun})
     if _can_be_read_back(entry):
-        return await store_status(ctx, refused, WriteStatus.DENIED, f"the server answered with an error: {error_text}")
+        return await store_status(
+            ctx.journal, refused, WriteStatus.DENIED, f"the server answered with an error: {error_text}"
+        )
     judgement = judge_write(refused, None)
-    return await store_status(ctx, refused, judgement.status, judgement.note)
+    return await store_status(ctx.journal, refused, judgement.status, judgement.note)
 
 
 async def store_unfinished(ctx: TurnContext, entry: LedgerEntry, unfinished: Unfinished) -> LedgerEntry:
     """Stores the id of the agent's task and its question (``ASKED``); without one the agent works on (``SENDING``)."""
-    replies = entry.agent.replies if entry.agent else 0
-    if not unfinished.question:
-        agent_before = entry.agent or AgentCall(task="")
+    agent_before, question = entry.agent or AgentCall(task=""), unfinished.question
+    if not question:
         agent = agent_before.model_copy(
             update={"task": unfinished.task_id, "at_work": True, "question": "", "asked_in": ""}
         )
         # Nothing of ours is on its way any more: it may be judged at any time.
         updated = entry.model_copy(update={"agent": agent, "open_until": None})
-        return await store_status(ctx, updated, WriteStatus.SENDING, "the agent is at work")
-    question, asked_in = unfinished.question, ctx.turn.turn_id
-    agent = AgentCall(task=unfinished.task_id, question=question, asked_in=asked_in, replies=replies)
+        return await store_status(ctx.journal, updated, WriteStatus.SENDING, "the agent is at work")
+    agent = AgentCall(
+        task=unfinished.task_id, question=question, asked_in=ctx.turn.turn_id, replies=agent_before.replies
+    )
     updated = entry.model_copy(update={"agent": agent})
-    return await store_status(ctx, updated, WriteStatus.ASKED, f"the agent asks: {question}")
+    return await store_status(ctx.journal, updated, WriteStatus.ASKED, f"the agent asks: {question}")
 
 
 async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
@@ -354,39 +356,46 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     """
     if is_resent_by_key(entry) and not may_resend:
         reason = (entry.earlier[-1].note if entry.earlier else "") or "no answer came"
-        return await store_status(ctx, entry, WriteStatus.IN_DOUBT, f"{reason}; it was not sent again")
+        return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, f"{reason}; it was not sent again")
     if entry.status is WriteStatus.SENDING:
         await wait_until_call_is_over(ctx.store, ctx.journal, entry)
     elif not entry.waits_for_proof and entry.status is not WriteStatus.DENIED:
         return entry
     after = await read_state_after(ctx, entry) if _can_be_read_back(entry) else None
     status, note, contradicted = judge_write(entry, after, local_now(ctx).tzinfo or UTC)
-    judged = entry.model_copy(update={"contradicted": contradicted})
-    if _can_be_read_back(entry):
-        judged = judged.model_copy(update={"proof_json": dumps(after)})
+    proof = {"proof_json": dumps(after)} if _can_be_read_back(entry) else {}
+    judged = entry.model_copy(update={"contradicted": contradicted, **proof})
     is_lost = entry.status is WriteStatus.SENDING and status in DOUBTS
     if is_lost and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
         judged = with_attempt_archived(judged, status, note)
-        return await store_status(ctx, judged, WriteStatus.RESEND, f"{note}; it is sent again under the same key")
-    return await store_status(ctx, judged, status, note)
+        return await store_status(
+            ctx.journal, judged, WriteStatus.RESEND, f"{note}; it is sent again under the same key"
+        )
+    return await store_status(ctx.journal, judged, status, note)
 
 
-async def store_status(ctx: TurnContext, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
-    """Stores a write's new status and note; for a doubt or a question also the time by which somebody has to decide."""
-    return await _settle_entry(ctx.journal, entry, status, note, ctx.tenant.approval_hours)
+async def store_status(journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str) -> LedgerEntry:
+    """Stores a write's new status and note; for a doubt or a question also the time by which somebody has to decide,
+    as long from now as the tenant gave when the call went out.
+    """
+    update: dict[str, object] = {"status": status, "note": note}
+    if status in (*DOUBTS, WriteStatus.ASKED):
+        decide_by = journal.now + timedelta(hours=entry.decide_hours)
+        update |= {"doubted_at": journal.now, "decide_by": decide_by}
+    settled = entry.model_copy(update=update)
+    journal.add_event("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
+    await journal.settle_write(settled, entry.status)
+    return settled
 
 
 async def settle_without_reading(store: TurnStore, journal: Journal, reason: str) -> None:
-    """Settles writes in flight where no tool server can be asked: none becomes verified, and nothing is guessed.
-
-    The tenant's record is not read either: how long a doubt waits was stored when its call was sent.
-    """
+    """Settles writes in flight where no tool server can be asked: none becomes verified, and nothing is guessed."""
     for entry in await list_writes(store):
         status = _status_without_reading(entry)
         if status is not None:
             await wait_until_call_is_over(store, journal, entry)
             note = f"{entry.note or 'no answer came'}, and nothing could be read: {reason}"
-            await _settle_entry(journal, entry, status, note, entry.decide_hours)
+            await store_status(journal, entry, status, note)
 
 
 def is_resent_by_key(entry: LedgerEntry | None) -> bool:
@@ -407,8 +416,6 @@ def judge_before_resend(entry: LedgerEntry, now_json: str, zone: tzinfo = UTC) -
         is_shown = was_shown_before(entry.model_copy(update={"before_json": now_json}), zone)
         note = "a read shows it by now, and none had an answer when the operator spoke"
         return WriteJudgement(WriteStatus.IN_DOUBT, note) if is_shown else None
-    if now_json == dumps(None):
-        return None
     seen_entry = entry.model_copy(update={"before_json": seen_json})
     judgement = judge_unanswered_write(evidence_of_write(seen_entry, loads(now_json), zone))
     return judgement if judgement.status is WriteStatus.VERIFIED else None
@@ -426,18 +433,6 @@ def _status_without_reading(entry: LedgerEntry) -> WriteStatus | None:
         return judge_write(entry, None).status
     is_open = entry.status in (WriteStatus.SENDING, WriteStatus.ASKED) or is_resent_by_key(entry)
     return WriteStatus.IN_DOUBT if is_open else None
-
-
-async def _settle_entry(
-    journal: Journal, entry: LedgerEntry, status: WriteStatus, note: str, hours: float
-) -> LedgerEntry:
-    update: dict[str, object] = {"status": status, "note": note}
-    if status in (*DOUBTS, WriteStatus.ASKED):
-        update |= {"doubted_at": journal.now, "decide_by": journal.now + timedelta(hours=hours)}
-    settled = entry.model_copy(update=update)
-    journal.add_event("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
-    await journal.settle_write(settled, entry.status)
-    return settled
 
 
 async def wait_until_call_is_over(store: TurnStore, journal: Journal, entry: LedgerEntry) -> None:

@@ -29,7 +29,6 @@ STATUS_BADGES = {
 }
 _ON_FAILURE = {
     "stop": "If it fails, nothing after it is done.",
-    "continue": "If it fails, the rest goes on.",
     "compensate": "If it fails, the calls before it are taken back.",
 }
 
