@@ -8,14 +8,13 @@ from typing import Never
 
 import structlog
 
-from services.executor.adapters.redis_ended import RedisEndedTasks
-from services.executor.adapters.redis_idle import RedisIdleSessions
+from services.executor.adapters.redis_ended import Archiver
+from services.executor.adapters.redis_idle import Evictor
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions, RedisSlots
 from services.executor.adapters.redis_upkeep import RedisUpkeep, make_owner_name
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.process.synthesis import import_processes
-from services.executor.core.turn.archiving import Archiver, Evictor
 from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.local_wakes import LocalFirstWakes
 from services.executor.core.turn.reaper import FaultCounts, Reaper
@@ -78,15 +77,15 @@ async def run_sessions(
         app = health_app(sessions.ping, runner, fault_counts, lambda: reaper.outcomes_behind, servers, page)
         server = make_side_server(app, settings.host, settings.port)
         wake_worker = WakeWorker(open_queue_pool(settings.queue_url), runner, wakes)
-        archiver = Archiver(RedisEndedTasks(state, shared), archive)
-        evictor = Evictor(RedisIdleSessions(state), session_archive, settings.session_idle_seconds)
+        archiver = Archiver(state, archive, shared)
+        evictor = Evictor(state, session_archive, settings.session_idle_seconds)
         has_looked = asyncio.Event()
         loops = (
             upkeep_loop.keep_reaping(reaper, plan, has_looked),
             upkeep_loop.keep_spreading_stops(TenantStops(state)),
             _serve_queue(wake_worker, has_looked),
-            upkeep_loop.keep_archiving(archiver, news),
-            upkeep_loop.keep_evicting(evictor, settings.session_idle_seconds),
+            upkeep_loop.keep_archiving(archiver.archive_once, news),
+            upkeep_loop.keep_evicting(evictor.evict_once, settings.session_idle_seconds),
             serve_imports(
                 RpcQueue(state, "executor"), LearningFile.SYNTHESIZED, partial(import_processes, RedisLearned(state))
             ),

@@ -9,8 +9,7 @@ from urllib.parse import quote
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_ended import RedisEndedTasks
-from services.executor.core.turn.archiving import Archiver
+from services.executor.adapters.redis_ended import Archiver
 from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.infra.archive_open import ArchiveSettings, generate_key
@@ -95,7 +94,7 @@ async def test_what_has_left_the_store_is_told_from_the_archive(redis: Redis, re
     async with office(redis, redis_url, _world(), **archive) as here:
         await _written(here)
         stored = await _writes(here)
-        assert await Archiver(RedisEndedTasks(redis), kept.open_task_archive()).archive_once(range(PARTITIONS)) == 1
+        assert await Archiver(redis, kept.open_task_archive()).archive_once(range(PARTITIONS)) == 1
         await _forget(redis, ":ledger", ":approvals")
         archived = await _writes(here)
         await _forget(redis, ":record", ":alias:", ":listed:")

@@ -9,8 +9,7 @@ import pytest_asyncio
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_ended import RedisEndedTasks
-from services.executor.core.turn.archiving import Archiver
+from services.executor.adapters.redis_ended import Archiver
 from services.gateway.features.tenants.service import DailySpending
 from services.gateway.features.tenants.store import TenantStates
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact, TaskSource
@@ -190,7 +189,7 @@ async def test_it_tells_the_same_once_all_but_the_record_is_archived(
     archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
     async with office(redis, redis_url, world(), **archive) as here:
         await written(here)
-        assert await Archiver(RedisEndedTasks(redis), kept.open_task_archive()).archive_once(range(PARTITIONS)) == 1
+        assert await Archiver(redis, kept.open_task_archive()).archive_once(range(PARTITIONS)) == 1
         await forget(redis, ":ledger", ":approvals", ":events")
         archived = await page_of(here, "olga")
         spoil(tmp_path)

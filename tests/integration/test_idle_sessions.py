@@ -8,14 +8,11 @@ import pytest
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.adapters.redis_ended import RedisEndedTasks
-from services.executor.adapters.redis_idle import ArchivedSession, RedisIdleSessions
+from services.executor.adapters.redis_ended import Archiver
+from services.executor.adapters.redis_idle import ArchivedSession, Evictor, PackedSession
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.turn.archiving import Archiver, Evictor
 from services.executor.core.turn.given_up import give_up
-from services.executor.ports.sessions import SessionName
 from services.executor.ports.turns import JournalEntry, SessionCall, SessionState, SessionUnavailable
-from services.executor.ports.upkeep import PackedSession
 from shared.contracts.archive import read_archived
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.partition import PARTITIONS
@@ -85,7 +82,7 @@ class House(NamedTuple):
 
     async def evicted(self, seconds: float = 0.0) -> int:
         """How many sessions leave at one look."""
-        return await Evictor(RedisIdleSessions(self.redis), self.archive, seconds).evict_once(ALL)
+        return await Evictor(self.redis, self.archive, seconds).evict_once(ALL)
 
     async def in_redis(self) -> str | None:
         return await cast("Awaitable[str | None]", self.redis.hget(SESSION, "state"))
@@ -95,11 +92,11 @@ class House(NamedTuple):
         await state_stage.accepted(self.store, session, "and now?")
         return await (await state_stage.begin(self.sessions(), session)).store.read_session()
 
-    async def read(self) -> tuple[SessionName, PackedSession]:
+    async def read(self) -> tuple[keys.SessionMember, PackedSession]:
         """The idle session, taken and read; it has not left yet."""
-        idle = RedisIdleSessions(self.redis)
-        (taken,) = await idle.claim(ALL, 0.0, 64)
-        found = await idle.read(taken)
+        idle = Evictor(self.redis, self.archive, 0.0)
+        (taken,) = await idle.claim(ALL)
+        found = await idle.pack(taken)
         assert found is not None
         return taken, found
 
@@ -121,7 +118,7 @@ class House(NamedTuple):
 
     async def archived(self) -> int:
         """How many ended tasks are archived at one look."""
-        return await Archiver(RedisEndedTasks(self.redis), self.archive).archive_once(ALL)
+        return await Archiver(self.redis, self.archive).archive_once(ALL)
 
     async def lives(self, record: TaskRecord) -> dict[str, int]:
         """Seconds to live of each of the task's keys; -1 for good, -2 gone."""
@@ -193,7 +190,7 @@ async def test_what_comes_before_the_eviction_keeps_the_session(house: House, co
         await state_stage.signalled(house.store, record, TurnKind.CANCEL)
     if comes == "owner":
         await state_stage.begin(house.sessions())
-    assert not await RedisIdleSessions(house.redis).evict(taken, found.mark)
+    assert not await Evictor(house.redis, house.archive, 0.0).remove(taken, found.mark)
     assert await house.in_redis() == found.mark
 
 
@@ -207,7 +204,7 @@ async def test_what_was_said_since_it_was_read_is_not_lost(house: House) -> None
     begun = await state_stage.begin(sessions)
     await begun.store.finish(state_stage.an_end(begun.work)._replace(session=MEMORY._replace(summary="newer")))
     assert await sessions.begin_next_turn(begun.lease) is None
-    assert not await RedisIdleSessions(house.redis).evict(taken, found.mark)
+    assert not await Evictor(house.redis, house.archive, 0.0).remove(taken, found.mark)
     assert "newer" in str(await house.in_redis())
 
 
@@ -282,12 +279,12 @@ async def test_what_another_principal_left_is_given_to_nobody(house: House, arch
 async def test_dying_between_the_archive_and_redis_repeats_harmlessly(house: House, archive: FrailArchive) -> None:
     """What was archived and did not leave is archived again; what left twice is left once."""
     await house.spoken()
-    idle = RedisIdleSessions(house.redis)
+    idle = Evictor(house.redis, archive, 0.0)
     taken, found = await house.read()
     await archive.put(taken.tenant, taken.session_id, found.content)
-    assert await idle.claim(ALL, 0.0, 64) == ()  # nobody else takes it for a while
-    assert await idle.evict(taken, found.mark)
-    assert await idle.evict(taken, found.mark)
+    assert await idle.claim(ALL) == ()  # nobody else takes it for a while
+    assert await idle.remove(taken, found.mark)
+    assert await idle.remove(taken, found.mark)
     assert await house.remembered() == MEMORY
 
 

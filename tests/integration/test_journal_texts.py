@@ -6,9 +6,8 @@ from typing import cast
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_ended import RedisEndedTasks
+from services.executor.adapters.redis_ended import Archiver
 from services.executor.adapters.shared_texts import LostText, SharedTexts
-from services.executor.core.turn.archiving import Archiver
 from services.executor.core.turn.replay_cursor import CannotReplay, attempts_of
 from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.archive import ArchivedTask, read_archived
@@ -52,7 +51,7 @@ def _other_process(redis: Redis, begun: Begun) -> TurnStore:
 
 
 async def _archived(redis: Redis, folder: Path, record: TaskRecord) -> ArchivedTask:
-    assert await Archiver(RedisEndedTasks(redis), FolderArchive(folder)).archive_once(range(PARTITIONS)) == 1
+    assert await Archiver(redis, FolderArchive(folder)).archive_once(range(PARTITIONS)) == 1
     return read_archived(cast(bytes, await FolderArchive(folder).get("acme", record.task_id)))
 
 

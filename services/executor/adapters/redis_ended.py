@@ -1,7 +1,8 @@
-"""Ended tasks in Redis: they stay until they are archived, and for a fixed time after that."""
+"""Moves ended tasks to the archive: they stay in Redis until then, and for a fixed time after that."""
 
+import asyncio
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import cast
 
 import structlog
@@ -9,7 +10,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.ports.upkeep import ClaimedTasks, EndedContent, EndedTask, EndedTasks
+from services.executor.core.session.context import run_in_parallel
 from shared.contracts.archive import ARCHIVE_VERSION
 from shared.infra import keys
 from shared.infra.journal_rows import TEXT_KIND, StoredStep, parse_rows
@@ -18,10 +19,13 @@ from shared.infra.lua import Argument, Scripts, read_pairs
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import keys_for
 from shared.infra.stored_tasks import events_json, record_json
+from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
 
+MOST_AT_ONCE = 64  # tasks or sessions
+MOST_UPLOADS = 4
 _RETRY_MS = 30_000
 _encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: making it costs more than a use
 _LOST_TEXT = "null"  # stands in an envelope for a text that nobody has any more
@@ -29,51 +33,73 @@ _ClaimedRow = tuple[str, str, list[object]]  # a task, "ok" or why it cannot be 
 _Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
 
 
-class RedisEndedTasks(EndedTasks):
-    def __init__(self, redis: Redis, shared: SharedTexts | None = None) -> None:
+class Archiver:
+    """Moves ended tasks from Redis to the archive. Without an archive they stay in Redis until they expire."""
+
+    def __init__(self, redis: Redis, archive: Archive | None, shared: SharedTexts | None = None) -> None:
         """``shared``: the shared texts that this process has already stored or read."""
-        self._redis, self._scripts = redis, Scripts(redis)
+        self._redis, self._scripts, self._archive = redis, Scripts(redis), archive
         self._shared = shared or SharedTexts(redis)
+        self._uploads = asyncio.Semaphore(MOST_UPLOADS)
 
-    async def claim(self, partitions: Collection[int], limit: int, *, with_content: bool) -> ClaimedTasks:
-        share = max(1, limit // max(1, len(partitions)))
-        calls = [
-            ([keys.partition_keys(number).unarchived], [share, _RETRY_MS, int(with_content)]) for number in partitions
-        ]
+    async def archive_once(self, partitions: Collection[int]) -> int:
+        """Archives ended tasks of these partitions; returns how many. May be interrupted and repeated at any point.
+        Raises ``StoreUnavailable``.
+        """
+        total = 0
+        while partitions:
+            rows, partitions = await self._claim(partitions)
+            tasks = await run_in_parallel(self._archive_task(*row) for row in rows)
+            archived = [task for task in tasks if task is not None]
+            if not archived:  # what could not be archived is taken again after a while, by whoever comes
+                break
+            await self._set_expiry(archived)
+            total += len(archived)
+        return total
+
+    async def _claim(self, partitions: Collection[int]) -> tuple[list[_ClaimedRow], list[int]]:
+        """Claims ended tasks of these partitions for half a minute. Also returns the partitions that may have more."""
+        share = max(1, MOST_AT_ONCE // len(partitions))
+        arguments = [share, _RETRY_MS, int(self._archive is not None)]
+        calls = [([keys.partition_keys(number).unarchived], arguments) for number in partitions]
         batches = cast("list[list[_ClaimedRow]]", await self._scripts.run_many("take_ended", calls))
-        contents = [await self._read_content(*row) for batch in batches for row in batch]
-        tasks = tuple(content for content in contents if content is not None)
-        numbers = [number for number, batch in zip(partitions, batches, strict=True) if len(batch) >= share]
-        return ClaimedTasks(tasks, numbers)
+        partitions_with_more = [
+            number for number, batch in zip(partitions, batches, strict=True) if len(batch) >= share
+        ]
+        return [row for batch in batches for row in batch], partitions_with_more
 
-    async def _read_content(self, member: str, problem: str, parts: list[object]) -> EndedContent | None:
-        """The task's content for the archive; None if it cannot be read."""
-        task = EndedTask(*keys.unpack_member(keys.EndedMember, member))
+    async def _archive_task(self, member: str, problem: str, parts: list[object]) -> keys.EndedMember | None:
+        """The task, if it may leave Redis. One that cannot be read or archived is tried again later.
+
+        ``parts``: its stored content; empty without an archive, and if nothing is left of the task.
+        """
+        task = keys.unpack_member(keys.EndedMember, member)
+
+        async def put() -> bool:
+            if self._archive is not None and parts:
+                await self._archive.put(task.tenant, task.task_id, await self._build_envelope(task.tenant, parts))
+            return True
+
         if problem != "ok":
             log.warning("not_archived", task=task.task_id, error=problem)
             return None
-        if not parts:
-            return EndedContent(task)
-        try:
-            return EndedContent(task, await self._build_envelope(task.tenant, parts))
-        except StoreUnavailable:
-            raise
-        except Exception as error:  # the outer edge of one task: one that cannot be read must not hold up the others
-            log.exception("not_archived", task=task.task_id, error=repr(error))
-            return None
+        return task if await put_or_log(self._uploads, put, "not_archived", task=task.task_id) else None
 
-    async def set_expiry(self, tasks: Sequence[EndedContent], *, are_archived: bool) -> None:
-        seconds = [0, keys.DETAIL_SECONDS] if are_archived else [keys.TASK_RETENTION_SECONDS] * 2
+    async def _set_expiry(self, tasks: Sequence[keys.EndedMember]) -> None:
+        """Lets the tasks expire after the retention time, or sooner if they are archived. May be repeated."""
+        has_archive = self._archive is not None
+        seconds = [0, keys.DETAIL_SECONDS] if has_archive else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []
-        for task, _ in tasks:
+        for task in tasks:
             alias, alias_value = keys.task_location_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"
             names = keys_for("archived", keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id))
             if isinstance(self._redis, ClusterRedis):  # there the name lies in another slot
                 calls.append(("let_go", [alias], [alias_value, keys.TASK_RETENTION_SECONDS]))
             else:
                 names.append(alias)
-            member = keys.pack_member(keys.EndedMember(*task))
-            calls.append(("archived", names, [member, *seconds, keys.TASK_RETENTION_SECONDS, alias_value]))
+            calls.append(
+                ("archived", names, [keys.pack_member(task), *seconds, keys.TASK_RETENTION_SECONDS, alias_value])
+            )
         for (script, *_), reply in zip(calls, await self._scripts.run_all(calls), strict=True):
             if isinstance(reply, ResponseError):  # what the server refuses for one task keeps no other from leaving
                 log.warning("ended_task_stays", script=script, error=str(reply))
@@ -100,3 +126,17 @@ def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | in
     all_texts = {**texts, **dict.fromkeys(lost_names, _LOST_TEXT)}
     fields: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.join_data(all_texts)}
     return {**fields, "at_ms": step.at_ms, **({"lost": lost_names} if lost_names else {})}
+
+
+async def put_or_log(
+    uploads: asyncio.Semaphore, put: Callable[[], Awaitable[bool]], failure_event: str, **labels: str
+) -> bool:
+    """The result of ``put``; False if it failed, which is logged as ``failure_event``: it is tried again later."""
+    async with uploads:
+        try:
+            return await put()
+        except (ArchiveUnavailable, StoreUnavailable) as error:
+            log.warning(failure_event, **labels, error=str(error))
+        except Exception as error:  # the outer edge of one task or session: it must not hold up the others
+            log.exception(failure_event, **labels, error=repr(error))
+    return False

@@ -1,16 +1,17 @@
-"""Idle sessions in Redis, and the restoring of sessions that were moved to the archive."""
+"""Moves idle sessions to the archive, and restores them from it."""
 
 import asyncio
 import json
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
-from typing import cast
+from typing import NamedTuple, cast
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
+from redis.asyncio import Redis
 
-from services.executor.ports.sessions import SessionName
+from services.executor.adapters.redis_ended import MOST_AT_ONCE, MOST_UPLOADS, put_or_log
+from services.executor.core.session.context import run_in_parallel
 from services.executor.ports.turns import SessionState, SessionUnavailable
-from services.executor.ports.upkeep import IdleSessions, PackedSession
 from shared.contracts.base import Contract
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
@@ -45,25 +46,52 @@ _RETRY_MS = 30_000
 SESSION_STATE: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
 
 
-class RedisIdleSessions(ScriptedStore, IdleSessions):
-    async def claim(self, partitions: Collection[int], idle_seconds: float, limit: int) -> tuple[SessionName, ...]:
-        share = max(1, limit // max(1, len(partitions)))
-        arguments = [share, _RETRY_MS, int(idle_seconds * 1000)]
+class PackedSession(NamedTuple):
+    """A session's state as ``ArchivedSession`` JSON. ``mark``: the stored state, by which a change is noticed."""
+
+    content: bytes
+    mark: str
+
+
+class Evictor(ScriptedStore):
+    """Moves idle sessions to the archive: those without an open task, turn or lease. Without an archive they stay in
+    Redis until they expire. Every method may raise ``StoreUnavailable``.
+    """
+
+    def __init__(self, redis: Redis, archive: Archive | None, idle_seconds: float) -> None:
+        super().__init__(redis)
+        self._archive, self._idle_ms = archive, int(idle_seconds * 1000)
+        self._uploads = asyncio.Semaphore(MOST_UPLOADS)
+
+    async def evict_once(self, partitions: Collection[int]) -> int:
+        """Evicts idle sessions of these partitions; returns how many. May be interrupted and repeated at any point."""
+        total = 0
+        while sessions := await self.claim(partitions):
+            if self._archive is None:
+                await self._take_off_idle_list(sessions)
+                continue
+            evicted = sum(await run_in_parallel(self._move(self._archive, session) for session in sessions))
+            total += evicted
+            if not evicted:  # what could not be archived is taken again after a while, by whoever comes
+                break
+        return total
+
+    async def claim(self, partitions: Collection[int]) -> tuple[keys.SessionMember, ...]:
+        """Claims idle sessions for half a minute."""
+        arguments = [max(1, MOST_AT_ONCE // len(partitions)), _RETRY_MS, self._idle_ms]
         calls = [([keys.partition_keys(number).idle], arguments) for number in partitions]
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
-        return tuple(
-            SessionName(*keys.unpack_member(keys.SessionMember, member)) for members in rows for member in members
-        )
+        return tuple(keys.unpack_member(keys.SessionMember, member) for members in rows for member in members)
 
-    async def read(self, session: SessionName) -> PackedSession | None:
-        """The session's packed state; None if it has none, and it then leaves the idle list. Only ``evict`` checks
+    async def pack(self, session: keys.SessionMember) -> PackedSession | None:
+        """The session's packed state; None if it has none, and it then leaves the idle list. Only ``remove`` checks
         whether the session has work.
         """
         name = keys.session_keys(*session).session
         reply = await self._scripts.execute("HMGET", name, "owner", "state", "last")
         owner, state, last_task_id = (str(field or "") for field in cast("list[str | None]", reply))
         if not state:
-            await self.take_off_idle_list([session])
+            await self._take_off_idle_list([session])
             return None
         session_record = ArchivedSession(
             tenant=session.tenant,
@@ -75,15 +103,31 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         )
         return PackedSession(session_record.model_dump_json().encode(), state)
 
-    async def evict(self, session: SessionName, mark: str) -> bool:
+    async def remove(self, session: keys.SessionMember, mark: str) -> bool:
+        """Removes the session from Redis in one step; False, with nothing removed, if it has work or its state is no
+        longer that of ``mark``.
+        """
         names = keys_for("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
         return await self._scripts.run("evict_idle", names, [keys.pack_session(*session), mark]) == 1
 
-    async def take_off_idle_list(self, sessions: Sequence[SessionName]) -> None:
+    async def _move(self, archive: Archive, session: keys.SessionMember) -> bool:
+        """Archives the session, then removes it if it has not changed; returns whether it did."""
+
+        async def put() -> bool:
+            packed = await self.pack(session)
+            if packed is None:
+                return False
+            await archive.put(session.tenant, session.session_id, packed.content)
+            return await self.remove(session, packed.mark)
+
+        return await put_or_log(self._uploads, put, "session_not_archived", session=session.session_id)
+
+    async def _take_off_idle_list(self, sessions: Sequence[keys.SessionMember]) -> None:
+        """Removes these sessions from the idle list until they become idle again. Their state stays in Redis."""
         rows = (("ZREM", keys.partition_keys_of(*session).idle, keys.pack_session(*session)) for session in sessions)
         await asyncio.gather(*(self._scripts.execute(*row) for row in rows))
 
-    async def _read_last_task(self, session: SessionName, task_id: str) -> LastTask | None:
+    async def _read_last_task(self, session: keys.SessionMember, task_id: str) -> LastTask | None:
         """The session's newest task, from its record; None if the record has expired."""
         name = keys.task_keys(session.tenant, session.session_id, task_id).record
         row = await self._scripts.execute("HGET", name, "json") if task_id else None
@@ -100,7 +144,7 @@ class RedisIdleSessions(ScriptedStore, IdleSessions):
         )
 
 
-async def restore_session(archive: Archive | None, session: SessionName, owner: str) -> SessionState:
+async def restore_session(archive: Archive | None, session: keys.SessionMember, owner: str) -> SessionState:
     """The archived state of a session; empty if the archive has none for this owner.
 
     Raises ``SessionUnavailable`` while the archive does not answer, because rules may depend on the calls that the

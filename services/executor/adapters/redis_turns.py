@@ -13,11 +13,12 @@ from services.executor.adapters.redis_intents import StoredIntents, failover_con
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
 from services.executor.ports import turns as ports
-from services.executor.ports.sessions import Lease, LeaseHeartbeat, SessionName, TurnWork
+from services.executor.ports.sessions import Lease, LeaseHeartbeat, TurnWork
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import SENDABLE, WriteStatus
+from shared.infra import keys
 from shared.infra.daily_spend import settle_day_charges
 from shared.infra.journal_rows import StreamRow
 from shared.infra.ledger_rows import pack_entry, read_entry
@@ -88,7 +89,7 @@ class RedisTurnStore(ports.TurnStore):
         if evicted_at is None:
             return ports.SessionState()
         if self._restored is None:
-            session = SessionName(self._lease.tenant, self._lease.session_id)
+            session = keys.SessionMember(self._lease.tenant, self._lease.session_id)
             self._restored = await restore_session(self._archive, session, owner or "")
         return self._restored
 

@@ -7,7 +7,6 @@ from itertools import count
 
 import structlog
 
-from services.executor.core.turn.archiving import Archiver, Evictor
 from services.executor.core.turn.reaper import Reaper
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra.tenant_records import TenantStops
@@ -90,11 +89,11 @@ async def keep_spreading_stops(stops: TenantStops) -> None:
         await _sleep_with_jitter(_PAUSE_SECONDS)
 
 
-async def keep_evicting(evictor: Evictor, idle_seconds: float) -> None:
+async def keep_evicting(evict_once: Callable[[Collection[int]], Awaitable[int]], idle_seconds: float) -> None:
     """Evicts idle sessions at intervals until cancelled; the shorter ``idle_seconds``, the more often."""
 
     async def evict_idle() -> None:
-        if count := await evictor.evict_once(range(PARTITIONS)):
+        if count := await evict_once(_ALL_PARTITIONS):
             log.info("sessions_evicted", sessions=count)
 
     while True:
@@ -146,7 +145,7 @@ class PartitionsToArchive:
         return partitions
 
 
-async def keep_archiving(archiver: Archiver, news: PartitionsToArchive) -> None:
+async def keep_archiving(archive_once: Callable[[Collection[int]], Awaitable[int]], news: PartitionsToArchive) -> None:
     """Archives ended tasks, in the partitions of ``news`` and in sweeps over all, until cancelled."""
     loop = asyncio.get_running_loop()
     swept = loop.time() - _ARCHIVE_SWEEP_SECONDS * random.random()  # noqa: S311  # not a secret
@@ -156,7 +155,7 @@ async def keep_archiving(archiver: Archiver, news: PartitionsToArchive) -> None:
         if partitions is _ALL_PARTITIONS:
             swept = loop.time()
         try:
-            await archiver.archive_once(partitions)
+            await archive_once(partitions)
         except StoreUnavailable as error:
             log.warning("archiving_failed", error=str(error))
             await asyncio.sleep(_GATHER_SECONDS)

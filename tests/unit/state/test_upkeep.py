@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 import pytest
 from typing_extensions import override
 
-from services.executor.core.turn.archiving import Archiver
 from services.executor.core.turn.local_wakes import FEW_SESSIONS, LocalFirstWakes
 from services.executor.entrypoints.upkeep_loop import PartitionsToArchive, UpkeepPlan, keep_archiving
 from shared.domain.partition import PARTITIONS, partition_of
@@ -43,14 +42,13 @@ async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
     assert list(plan.due_partitions(clock + 30)) == []
 
 
-class Archiving(Archiver):
+class Archiving:
     """Fails as often as it is told to; ``seen`` holds what it was given."""
 
     def __init__(self, *failures: Exception) -> None:
         self.failures = list(failures)
         self.seen: asyncio.Queue[Collection[int]] = asyncio.Queue()
 
-    @override
     async def archive_once(self, partitions: Collection[int]) -> int:
         self.seen.put_nowait(partitions)
         if self.failures:
@@ -66,7 +64,7 @@ class Archiving(Archiver):
 
 @asynccontextmanager
 async def _running(archiving: Archiving, news: PartitionsToArchive) -> AsyncIterator[None]:
-    loop = asyncio.create_task(keep_archiving(archiving, news))
+    loop = asyncio.create_task(keep_archiving(archiving.archive_once, news))
     try:
         yield
     finally:

@@ -8,9 +8,8 @@ from uuid import uuid4
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.adapters.redis_ended import RedisEndedTasks
+from services.executor.adapters.redis_ended import Archiver
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.turn.archiving import Archiver
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.live import ChannelListener
@@ -49,7 +48,7 @@ class BenchInstallation:
         self.redis = redis
         self._store = TaskStore(redis, live)
         self._sessions = RedisSessions(redis, f"bench:{uuid4().hex}", _LEASE_SECONDS)
-        self._archiver = Archiver(RedisEndedTasks(redis), NoArchive())
+        self._archiver = Archiver(redis, NoArchive())
         self._worker = TypicalWorker()
 
     async def run_turn(self, session_id: str) -> None:
