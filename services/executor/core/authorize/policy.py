@@ -30,6 +30,7 @@ from services.executor.core.session.ledger import (
     past_calls_of_writes,
 )
 from services.executor.core.session.left_out import was_not_made
+from services.executor.core.session.recorded_answers import request_recorded_verdict
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import NamedValue, ProcessFigures
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
@@ -56,7 +57,7 @@ async def request_verdict(
     request = build_verdict_request(ctx, template, dossier, await _read_history(ctx, dossier))
     request = request.model_copy(update={"plan_hash": larger_plan.hash}) if larger_plan else request
     try:
-        verdict = await ctx.ports.policy.evaluate(request)
+        verdict = await request_recorded_verdict(ctx.ports.policy, ctx.journal, request)
     except PolicyUnavailable as error:
         raise Failed(f"no policy verdict, so nothing was written: {error}", "policy_service") from error
     if verdict.plan_hash != request.plan_hash or verdict.binding is not request.binding:

@@ -22,6 +22,7 @@ from services.executor.core.session.context import (
 )
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
+from services.executor.core.session.recorded_answers import list_recorded_tools, request_recorded_verdict
 from services.executor.core.session.ruled_tools import rules_about_unknown_tools, tools_in_rules, with_ruled_reads
 from services.executor.core.states.machine import GENERAL, Failed, Processes
 from services.executor.core.states.prompts import Prompts
@@ -75,7 +76,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     tenant = with_practice_rules(tenant, work.record, limits.practice_servers)
     policies = (*tenant.policies, *((request_policy.rules,) if request_policy.rules else ()))
     servers, (constraints, text_policy) = await run_together(
-        discover_tools(ports.tools, tenant, work.record, journal),
+        discover_tools(ports, tenant, work.record, journal),
         _preview_rules(ports, policies, request.text, journal),
     )
     session = session_for_task(await store.read_session(), work.record)
@@ -159,7 +160,7 @@ async def _preview_rules(
     if not policies:
         return [], {}
     try:
-        verdict = await ports.policy.evaluate(EvaluateRequest(policies=policies, text=text))
+        verdict = await request_recorded_verdict(ports.policy, journal, EvaluateRequest(policies=policies, text=text))
     except PolicyUnavailable as error:
         if any(policy.judges_texts for policy in policies):
             raise Failed(f"no policy verdict on the task's text: {error}", "policy_service") from error
@@ -222,16 +223,18 @@ def find_named_tools(text: str, connection: Connection, known_names: Collection[
 
 
 async def discover_tools(
-    tools: ToolServers, tenant: TenantRecord, record: TaskRecord, journal: Journal
+    ports: Ports, tenant: TenantRecord, record: TaskRecord, journal: Journal
 ) -> tuple[ServerTools, ...]:
     """Each server's tools. Raises ``Failed`` if a server cannot be asked; a server without tools is accepted."""
     connections = _find_connections(tenant, record.request.tools_endpoint)
-    tool_lists = await run_in_parallel(_list_tools(tools, connection, record.session_id) for connection in connections)
+    tool_lists = await run_in_parallel(
+        _list_tools(ports, journal, connection, record.session_id) for connection in connections
+    )
     server_tools = [*zip(connections, tool_lists, strict=True)]
     for connection, listed_tools in server_tools:
         if not listed_tools:
             journal.add_event("note", connection=connection.id, problem="the tool server lists no tools")
-    return _add_named_tools(tools, server_tools, record.request.text, journal)
+    return _add_named_tools(ports.tools, server_tools, record.request.text, journal)
 
 
 def _find_tool_names(text: str) -> Iterator[str]:
@@ -267,9 +270,9 @@ def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Co
     return matching or [Connection(id="request", url=endpoint, from_request=True)]
 
 
-async def _list_tools(tools: ToolServers, connection: Connection, session_id: str) -> tuple[Tool, ...]:
+async def _list_tools(ports: Ports, journal: Journal, connection: Connection, session_id: str) -> tuple[Tool, ...]:
     try:
-        return await tools.discover(connection, session_id)
+        return await list_recorded_tools(ports.tools, journal, ports.tracer, connection, session_id)
     except (ToolUnreachable, ToolSilent) as error:
         raise Failed(
             f"the tool server {connection.id!r} at {connection.url} cannot be used: {error}", "tool_server"

@@ -7,6 +7,7 @@ from services.executor.core.reads.recovering import read_with_recovery
 from services.executor.core.reads.server_call import with_expected_names
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
 from services.executor.core.session.ledger import outcome_of_read, past_calls_of_session, rule_fields
+from services.executor.core.session.recorded_answers import request_recorded_verdict
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import PERMITTED_CLASSES, Failed
@@ -254,7 +255,7 @@ class TaskReader:
                 binding=True,
             )
             try:
-                return (await ctx.ports.policy.evaluate(request)).to_json()
+                return (await request_recorded_verdict(ctx.ports.policy, ctx.journal, request)).to_json()
             except PolicyUnavailable as error:
                 reason = f"no policy verdict on {tool.name}, so it was not called: {error}"
                 raise Failed(reason, "policy_service") from error

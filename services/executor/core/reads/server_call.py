@@ -12,10 +12,11 @@ from pydantic import JsonValue
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import ParsedFact, SeenRecord, find_records, is_named_in_task
 from services.executor.core.session.context import TurnContext
+from services.executor.core.session.recorded_answers import record_call_failure
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed, is_figure_name, parse_pattern
-from services.executor.core.tools.failures import ReadFailure, classify_failure
+from services.executor.core.tools.failures import ReadFailure, classify_failure, says_timed_out
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import map_objects
 from services.executor.core.tools.schema_drift import ALIASES, ColumnMatch, match_column, rename_arguments
@@ -38,6 +39,7 @@ _LEADING_REMARK = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<res
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _FEWEST_CLAUSES = 2
 _REMARKS_KEY = "told"
+_MOST_ERROR_CHARACTERS = 200
 
 
 def parse_clause_record(content: Json) -> Json:
@@ -62,8 +64,9 @@ def parse_clause_record(content: Json) -> Json:
 
 
 async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, is_read: bool) -> ToolAnswer:
-    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``. ``is_read``: the call may be repeated, and a
-    text of clauses in the answer becomes an object.
+    """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``, which are recorded for a replay. ``is_read``:
+    the call may be repeated, and a text of clauses in the answer becomes an object. A write's error that only reports a
+    time-out is no answer.
     """
     ask = ctx.ports.tools.read if is_read else ctx.ports.tools.call
     connection = ctx.toolbox.connections[tool.connection_id]
@@ -74,13 +77,23 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
         span.annotate({**conventional, **own})
         try:
             answer = await ask(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
+            if not is_read and _may_still_be_carried_out(tool, answer):
+                error_text = dumps(answer.content)[:_MOST_ERROR_CHARACTERS]
+                raise ToolSilent(f"{tool.name}: the server did not get its own answer in time: {error_text}")
         except (ToolUnreachable, ToolSilent) as error:
+            record_call_failure(ctx.journal, connection, tool.name, arguments, error)
             span.annotate({names.TOOL_OUTCOME: "unreachable" if isinstance(error, ToolUnreachable) else "silent"})
             raise
         span.annotate({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
         if answer.is_error:
             span.record_failure("tool_error")
         return answer._replace(content=parse_clause_record(answer.content)) if is_read else answer
+
+
+def _may_still_be_carried_out(tool: Tool, answer: ToolAnswer) -> bool:
+    """Whether an error answer only reports a time-out, so that the call may still be carried out."""
+    is_final = answer.not_begun or tool.catalogue.errors_change_nothing
+    return answer.is_error and not is_final and says_timed_out(answer.content)
 
 
 def _parse_clauses(text: str, remarks: list[str]) -> dict[str, Json] | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
@@ -202,6 +203,7 @@ class Journal:
         self.progress: Progress | None = None  # where the run stands, as it was saved last
         self.saw_pictures = True  # whether every model that replied in this run was shown the task's images
         self.counts = TurnCounts()
+        self.policy_counts = Counter[str]()  # how often each question was put to the policy service in this run
         entries = tuple(entries)
         self.spending = TaskSpending(entries)
         self.hidden: dict[str, ProtectedKind] = {}  # protected values, which no event or log line of this run shows

@@ -14,16 +14,16 @@ from services.executor.core.prime.known import parse_noted_experience
 from services.executor.core.reflect.client_answer import without_footer
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import Journal, JournalLimits, MakesJournal
-from services.executor.core.states.prompts import Prompts
-from services.executor.core.turn.recording import (
+from services.executor.core.session.recorded_answers import (
     call_input_name,
-    parse_session,
     parse_tools,
     parse_verdict,
     policy_input_name,
     raise_recorded_failure,
     tools_input_name,
 )
+from services.executor.core.states.prompts import Prompts
+from services.executor.core.turn.recording import parse_session
 from services.executor.core.turn.replay_cursor import (
     AttemptStopped,
     CannotReplay,

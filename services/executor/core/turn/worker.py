@@ -27,7 +27,7 @@ from services.executor.core.session.context import (
 from services.executor.core.session.dossier import AnsweredTask, RunEnd, WaitsForDecision, WaitsForTime
 from services.executor.core.session.journal import Journal, MakesJournal, TurnCounts, latest_progress
 from services.executor.core.session.ledger import list_writes
-from services.executor.core.states.machine import END_STATES, TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped
+from services.executor.core.states.machine import TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn import recording
 from services.executor.core.turn.ends import (
@@ -152,11 +152,8 @@ class Worker(TurnRunner):
 
     async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
         """The turn's context, with documents, prose policies, earlier conversation and limits added."""
-        progress = opened.journal.progress
-        is_over = progress is not None and progress.state in END_STATES
         with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.open_span(names.PRIME)):
-            ports = recording.wrap_with_recording(self._ports, opened.journal, calls_no_more=is_over)
-            primed = await prime(self._equipment._replace(ports=ports), opened)
+            primed = await prime(self._equipment, opened)
             recording.record_session(opened.journal, primed.session)
             return with_thresholds(await with_history(await with_translated_rules(with_documents(primed))))
 
