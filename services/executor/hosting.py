@@ -59,21 +59,31 @@ async def run_sessions(
         await check_durable_at_start(
             state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
         )
-        shared, wakes, fault_counts, owner = SharedTexts(state), ArqWakes(queue), FaultCounts(), make_owner_name()
+        shared, wakes, fault_counts, owner = (
+            SharedTexts(state),
+            ArqWakes(queue),
+            FaultCounts(metrics),
+            make_owner_name(),
+        )
         sessions = RedisSessions(state, owner, settings.lease_seconds, session_archive, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
         heartbeat = heartbeat_in_thread(lambda: _open_leases(settings, owner))
         news = upkeep_loop.PartitionsToArchive()
         plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
-        limits = _build_limits(settings)
+        limits = RunnerLimits(
+            settings.lease_seconds,
+            settings.executor_capacity,
+            settings.turn_attempts,
+            session_seconds=settings.memory_wait_seconds,
+        )
         attempt = TurnAttempt(worker, limits.attempts, fault_counts, metrics)
         dependencies = SessionRunDependencies(
             sessions, wakes, attempt, limits, fault_counts, (news.add_partition_of, plan.watch_partition_of)
         )
         runner = Runner(dependencies, slots, heartbeat)
         reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), fault_counts)
-        page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, fault_counts, servers)))
+        page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, servers)))
         app = health_app(sessions.ping, runner, fault_counts, lambda: reaper.outcomes_behind, servers, page)
         server = make_side_server(app, settings.host, settings.port)
         wake_worker = WakeWorker(open_queue_pool(settings.queue_url), runner, wakes)
@@ -104,15 +114,6 @@ async def _open_leases(settings: RunSettings, owner: str) -> AsyncIterator[Redis
         yield RedisSessions(redis, owner, settings.lease_seconds)
     finally:
         await redis.aclose()
-
-
-def _build_limits(settings: RunSettings) -> RunnerLimits:
-    return RunnerLimits(
-        settings.lease_seconds,
-        settings.executor_capacity,
-        settings.turn_attempts,
-        session_seconds=settings.memory_wait_seconds,
-    )
 
 
 async def _serve(

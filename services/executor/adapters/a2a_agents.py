@@ -24,9 +24,7 @@ from services.executor.adapters.server_http import (
 from services.executor.ports import tools
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, digest
-from shared.domain.lru_cache import LruCache
-from shared.infra.guard import Guard
-from shared.ports.tracing import NO_TRACER, Tracer
+from shared.ports.tracing import Tracer
 
 
 class AgentTransport(httpx.AsyncBaseTransport):
@@ -68,20 +66,13 @@ class AgentTransport(httpx.AsyncBaseTransport):
 if TYPE_CHECKING:
     from services.executor.adapters.a2a_client import A2aAgent
 
-MOST_AGENTS_CACHED = 128
 # Each call has its own, shorter limit above this one.
 _TIMEOUT = httpx.Timeout(120.0, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
 _HEADERS = {"accept": "application/json", "accept-encoding": "identity"}
 
 
-class A2aAgents(HttpToolServers):
+class A2aAgents(HttpToolServers["A2aAgent"]):
     """The agents' skills as tools."""
-
-    def __init__(
-        self, guard: Guard | None = None, credentials: tools.Credentials | None = None, tracer: Tracer = NO_TRACER
-    ) -> None:
-        super().__init__(guard, credentials, tracer)
-        self._agents = LruCache[str, "A2aAgent"](MOST_AGENTS_CACHED)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[tools.Tool, ...]:
@@ -104,11 +95,10 @@ class A2aAgents(HttpToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> tools.ToolAnswer:
         """Calls a skill that only reads. If it times out or asks a question, the agent is told to stop."""
-        deadline = asyncio.get_running_loop().time() + timeout
-        agent = await self._find_agent(connection, tool, deadline)
-        answer = await agent.send(tool, arguments, deadline, context_id_of(connection, session_id))
+        answer = await self.call(connection, tool, arguments, timeout, session_id)
         if answer.unfinished is None:
             return answer
+        agent = self._discovered.get(connection.server_key) or await self._fetch_agent(connection)
         await agent.stop(answer.unfinished.task_id)
         if answer.unfinished.question:
             return tools.ToolAnswer(
@@ -128,7 +118,7 @@ class A2aAgents(HttpToolServers):
     ) -> tools.ToolAnswer | None:
         try:
             async with asyncio.timeout(timeout):
-                agent = self._agents.get(connection.server_key) or await self._fetch_agent(connection)
+                agent = self._discovered.get(connection.server_key) or await self._fetch_agent(connection)
                 return await agent.ask_outcome(arguments, context_id_of(connection, session_id), stop_agent=stop_agent)
         except TimeoutError:
             raise tools.ToolSilent(
@@ -139,7 +129,7 @@ class A2aAgents(HttpToolServers):
         """The agent of the connection, from the cache or by fetching its card. Every error raised here means that the
         message was not sent.
         """
-        agent = self._agents.get(connection.server_key)
+        agent = self._discovered.get(connection.server_key)
         if agent is not None:
             return agent
         try:
@@ -155,7 +145,7 @@ class A2aAgents(HttpToolServers):
 
         transport = AgentTransport(self._http, connection, self._tracer)
         client = httpx.AsyncClient(transport=transport, headers=_HEADERS, timeout=_TIMEOUT, follow_redirects=False)
-        return self._agents.put(connection.server_key, await fetch_agent(connection, client))
+        return self._discovered.put(connection.server_key, await fetch_agent(connection, client))
 
 
 def context_id_of(connection: Connection, session_id: str) -> str:

@@ -26,11 +26,6 @@ AWS_CACHE_SECONDS = 60.0  # how long a secret of AWS is taken to be what it was;
 _AWS_LIMITS = {"connect_timeout": 3, "read_timeout": 5, "retries": {"max_attempts": 2, "mode": "standard"}}
 
 
-class _SecretFile(NamedTuple):
-    state: tuple[int, int, int]
-    text: str
-
-
 class _CachedSecret(NamedTuple):
     until: float
     text: str
@@ -43,7 +38,6 @@ class Secrets:
         """``folder`` has a subfolder for each tenant. Only the installation's own file may refer to files elsewhere."""
         self._environ = os.environ if environ is None else environ
         self._folder = folder
-        self._files: dict[Path, _SecretFile] = {}
         self._of_aws = LruCache[str, _CachedSecret](MOST_SECRETS_CACHED)
         self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
 
@@ -70,24 +64,14 @@ class Secrets:
                 raise CredentialUnavailable(f"the credential {reference} is not set in the executor's environment")
 
     async def _read_file(self, reference: Reference, owner: str) -> str:
-        """The text of a file. The file is read again when its time stamp, size or inode has changed."""
         # An absolute name is that file itself.
         path = self._folder / (folder_of(owner) if owner else "") / reference.name
         try:
             async with asyncio.timeout(FILE_SECONDS):
-                return await asyncio.to_thread(self._read_text, path)
+                return await asyncio.to_thread(_read_text, path)
         except (OSError, UnicodeError, TimeoutError) as error:
             cause = getattr(error, "strerror", None) or type(error).__name__
             raise CredentialUnavailable(f"the credential {reference} cannot be read: {cause}") from None
-
-    def _read_text(self, path: Path) -> str:
-        with path.open("rb") as file:
-            stat = os.fstat(file.fileno())
-            state = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
-            secret_file = self._files.get(path)
-            if secret_file is None or secret_file.state != state:
-                secret_file = self._files[path] = _SecretFile(state, file.read(MAX_SECRET_BYTES + 1).decode())
-        return secret_file.text
 
     async def _read_aws(self, reference: Reference, *, anew: bool) -> str:
         """A secret from AWS Secrets Manager. Region, keys and endpoint come from the ``AWS_*`` variables."""
@@ -99,6 +83,11 @@ class Secrets:
                 secret = _CachedSecret(now + AWS_CACHE_SECONDS, await _request_from_aws(reference))
                 self._of_aws.put(name, secret)
         return _select_secret_field(reference, secret.text)
+
+
+def _read_text(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(MAX_SECRET_BYTES + 1).decode()
 
 
 async def _request_from_aws(reference: Reference) -> str:
@@ -199,8 +188,6 @@ class ResolvedCredentials(Credentials):
     async def _get_token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
         """An access token. The OAuth client's secret is read only if a new token has to be requested."""
         refused_token = refused.value.removeprefix("Bearer ") if refused else ""
-        if token := self._tokens.cached_token(owner, credential, refused_token):
-            return token
 
         async def secret(anew: bool) -> str:
             return await self._secrets.read(credential.reference, owner, anew=anew)

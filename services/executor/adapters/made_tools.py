@@ -4,7 +4,7 @@ Its interpreters run in processes of their own without environment variables; on
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Self, cast
 
@@ -110,13 +110,13 @@ log = structlog.get_logger()
 
 class RedisMadeTools(MadeTools):
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        self._scripts = Scripts(redis, patience=0)
 
     async def list_versions(self, tenant: str) -> tuple[MadeTool, ...]:
         async with bounded_redis_calls(_TIMEOUT_SECONDS):
-            rows = await cast("Awaitable[list[str]]", self._redis.hvals(keys.learned_keys(tenant).made))
+            rows = await self._scripts.execute("HVALS", keys.learned_keys(tenant).made)
         tools: list[MadeTool] = []
-        for row in rows:
+        for row in cast("list[str]", rows):
             try:
                 tools.append(MadeTool.model_validate_json(row))
             except ValidationError as error:  # written by a version that this one cannot read: a tool less
@@ -138,7 +138,7 @@ class RedisMadeTools(MadeTools):
                 return new_version
             async with bounded_redis_calls(_TIMEOUT_SECONDS):
                 field = keys.made_tool_field(new_version.name, new_version.version)
-                is_added = await cast("Awaitable[int]", self._redis.hsetnx(key, field, new_version.model_dump_json()))
+                is_added = await self._scripts.execute("HSETNX", key, field, new_version.model_dump_json())
             if is_added:
                 return new_version
 

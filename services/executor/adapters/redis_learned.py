@@ -1,6 +1,6 @@
 """What the learner has stored for a tenant, read in one round trip."""
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeVar, cast
 
 import structlog
@@ -34,7 +34,6 @@ class RedisLearned(Learned):
     """What was learned, in Redis. Every method may raise ``StoreUnavailable``."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
         self._scripts = Scripts(redis, patience=0)
         self._sent_names: dict[str, frozenset[str]] = {}
         self._lessons = _LessonCache()
@@ -77,24 +76,19 @@ class RedisLearned(Learned):
         self._sent_names[tenant] = self._sent_names.get(tenant, frozenset()) | new_names
 
     async def get_translation(self, tenant: str, key: str) -> str | None:
-        async with bounded_redis_calls(_TIMEOUT_SECONDS):
-            text = await self._redis.getex(keys.prose_translation_key(tenant, key), ex=keys.TRANSLATED_SECONDS)
+        name = keys.prose_translation_key(tenant, key)
+        text = await self._execute("GETEX", name, "EX", keys.TRANSLATED_SECONDS)
         return None if text is None else str(text)
 
     async def store_translation(self, tenant: str, key: str, text: str) -> None:
-        async with bounded_redis_calls(_TIMEOUT_SECONDS):
-            await self._redis.set(keys.prose_translation_key(tenant, key), text, ex=keys.TRANSLATED_SECONDS)
+        await self._execute("SET", keys.prose_translation_key(tenant, key), text, "EX", keys.TRANSLATED_SECONDS)
 
     async def list_process_types(self, tenant: str) -> tuple[str, ...]:
-        async with bounded_redis_calls(_TIMEOUT_SECONDS):
-            names = await cast("Awaitable[list[str]]", self._redis.hkeys(keys.learned_keys(tenant).synthesized))
-        return tuple(sorted(names))
+        names = await self._execute("HKEYS", keys.learned_keys(tenant).synthesized)
+        return tuple(sorted(cast("list[str]", names)))
 
     async def get_process(self, tenant: str, process_type: str) -> str | None:
-        async with bounded_redis_calls(_TIMEOUT_SECONDS):
-            text = await cast(
-                "Awaitable[str | None]", self._redis.hget(keys.learned_keys(tenant).synthesized, process_type)
-            )
+        text = await self._execute("HGET", keys.learned_keys(tenant).synthesized, process_type)
         return None if text is None else str(text)
 
     async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
@@ -104,6 +98,10 @@ class RedisLearned(Learned):
             commands = ("HSETNX", key, process_type, text), ("HGET", key, process_type)
             _, stored_text = await self._scripts.execute_many(*commands)
         return text if stored_text is None else str(stored_text)
+
+    async def _execute(self, *words: Argument) -> object:
+        async with bounded_redis_calls(_TIMEOUT_SECONDS):
+            return await self._scripts.execute(*words)
 
 
 def _read_arms(numbers: Sequence[str | None]) -> dict[Strategy, Arm]:

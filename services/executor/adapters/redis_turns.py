@@ -1,7 +1,7 @@
 """The store of one turn on Redis. Every script checks the lease's fence before it writes."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from time import monotonic
 from typing import cast
@@ -12,6 +12,7 @@ from services.executor.adapters.redis_idle import SESSION_STATE, restore_session
 from services.executor.adapters.redis_intents import StoredIntents, failover_conflict, mark_possibly_sent
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
+from services.executor.core.session.ledger import in_sending_order
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import Lease, LeaseHeartbeat, TurnWork
 from shared.contracts.approval import Approval
@@ -169,11 +170,11 @@ class RedisTurnStore(ports.TurnStore):
     async def _read_entries(self) -> dict[str, LedgerEntry]:
         reply = self._scripts.claimed
         rows = reply.ledger if reply else await self._redis.execute("HGETALL", self._scripts.task.ledger)
-        return _in_sending_order({key: read_entry(row) for key, row in cast("dict[str, str]", rows).items()})
+        return _in_sending_order(map(read_entry, cast("dict[str, str]", rows).values()))
 
     def _cache_entry(self, entry: LedgerEntry) -> None:
         if self._entries is not None:
-            self._entries = _in_sending_order({**self._entries, entry.key: entry})
+            self._entries = _in_sending_order({**self._entries, entry.key: entry}.values())
 
     def _pack_ledger_arguments(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
         """The ledger arguments of ``append.lua``, which the parameters are named after."""
@@ -218,6 +219,5 @@ class RedisTurnStore(ports.TurnStore):
             log.warning("spending_not_counted", task=end.record.task_id, error=str(error))
 
 
-def _in_sending_order(entries: Mapping[str, LedgerEntry]) -> dict[str, LedgerEntry]:
-    """The entries by the time of sending; those that were never sent come last."""
-    return dict(sorted(entries.items(), key=lambda pair: (pair[1].sending_at is None, pair[1].sending_at)))
+def _in_sending_order(entries: Iterable[LedgerEntry]) -> dict[str, LedgerEntry]:
+    return {entry.key: entry for entry in in_sending_order(entries)}

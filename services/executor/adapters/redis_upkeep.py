@@ -16,7 +16,7 @@ from services.executor.ports.sessions import Fault, SessionName
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork, Upkeep
 from shared.contracts.task import Turn
 from shared.infra import keys
-from shared.infra.lua import Argument, Reply, ScriptCall, Scripts, bounded_redis_calls
+from shared.infra.lua import Reply, ScriptCall, Scripts, bounded_redis_calls
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
 
@@ -88,31 +88,26 @@ class RedisUpkeep(Upkeep):
         for partition in keys.all_partitions():
             work = [partition.waiting, partition.leased, partition.timers]
             self._work += work
-            self._calls.append(([partition.reaper, *work], self._limits))
-
-    _limits: tuple[Argument, ...] = (_LOCK_MS, _OVERDUE_MS, _RETRY_MS, _MOST_CLAIMED)
+            self._calls.append(([partition.reaper, *work], [_LOCK_MS, _OVERDUE_MS, _RETRY_MS, _MOST_CLAIMED]))
 
     async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
         if len(partitions) == len(self._calls) and await self._has_no_work():
             return OverdueWork()
         replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
-        rows = [_parse_row(reply) for reply in replies]
-        waiting_sessions = [
-            (_parse_session_name(member), score % 1 > 0)
-            for row in rows
-            for member, score in _member_scores(row.waiting)
-        ]
-        return OverdueWork(
-            unwoken=tuple(session for session, has_due_time in waiting_sessions if not has_due_time),
-            due=tuple(session for session, has_due_time in waiting_sessions if has_due_time),
-            orphaned=tuple(_parse_session_name(member) for row in rows for member in row.expired),
-            timers=tuple(timer for row in rows for timer in _parse_due_timers(row.now_ms, row.due_timers)),
-            seconds_until_due={
-                number: row.soonest_ms / 1000
-                for number, row in zip(partitions, rows, strict=True)
-                if row.soonest_ms != _NOTHING_WAITS
-            },
-        )
+        unwoken, due, orphaned = list[SessionName](), list[SessionName](), list[SessionName]()
+        timers, seconds_until_due = list[DueTimer](), dict[int, float]()
+        for partition, reply in zip(partitions, cast("list[list[Reply]]", replies), strict=True):
+            soonest_ms, *survey = reply
+            if soonest_ms != _NOTHING_WAITS:
+                seconds_until_due[partition] = int(str(soonest_ms)) / 1000
+            if not survey:
+                continue
+            now_ms, waiting, expired, due_timers = cast("tuple[int, list[str], list[str], list[str]]", survey)
+            for member, score in _member_scores(waiting):
+                (due if score % 1 > 0 else unwoken).append(_parse_session_name(member))
+            orphaned += map(_parse_session_name, expired)
+            timers += _parse_due_timers(int(now_ms), due_timers)
+        return OverdueWork(tuple(unwoken), tuple(due), tuple(orphaned), tuple(timers), seconds_until_due)
 
     async def end_dead_leases(self) -> int:
         if not self._machine:
@@ -175,22 +170,6 @@ class RedisUpkeep(Upkeep):
             for fault, number in counts.items():
                 pipe.hincrby(keys.UPKEEP_FAULTS_KEY, fault.value, number)
             await pipe.execute()
-
-
-class _PartitionRow(NamedTuple):
-    """The survey script's reply for one partition."""
-
-    soonest_ms: int
-    now_ms: int = 0
-    waiting: Sequence[str] = ()
-    expired: Sequence[str] = ()
-    due_timers: Sequence[str] = ()
-
-
-def _parse_row(reply: Reply) -> _PartitionRow:
-    soonest_ms, *survey = cast("list[int | str]", reply)
-    now_ms, *members = cast("tuple[str, list[str], list[str], list[str]]", survey or ("0", [], [], []))
-    return _PartitionRow(int(soonest_ms), int(now_ms), *members)
 
 
 def _parse_session_name(member: str) -> SessionName:

@@ -15,11 +15,7 @@ from services.executor.adapters.mcp_content import CompiledListing, summarize_er
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, to_builtins
-from shared.domain.lru_cache import LruCache
-from shared.infra.guard import Guard
-from shared.ports.tracing import NO_TRACER, Tracer
 
-MAX_LISTINGS = 128
 _HEADERS = {
     "accept": "application/json",
     "accept-encoding": "identity",
@@ -33,23 +29,17 @@ class _BridgeReply(NamedTuple):
     body: bytes
 
 
-class RestBridge(http.HttpToolServers):
+class RestBridge(http.HttpToolServers[tuple[_BridgeReply, CompiledListing]]):
     """Tool servers of the REST bridge."""
-
-    def __init__(
-        self, guard: Guard | None = None, credentials: ports.Credentials | None = None, tracer: Tracer = NO_TRACER
-    ) -> None:
-        super().__init__(guard, credentials, tracer)
-        self._listings = LruCache[str, tuple[_BridgeReply, CompiledListing]](MAX_LISTINGS)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
         request = _build_request(connection, "GET", "/mcp/tools", query={"session_id": session_id})
         reply = await self._ask(connection, f"{connection.id}: the tool list", request, http.DISCOVERY_SECONDS)
-        last_reply, listing = self._listings.look_up(connection.server_key) or (None, CompiledListing(()))
+        last_reply, listing = self._discovered.look_up(connection.server_key) or (None, CompiledListing(()))
         if last_reply != reply:  # an equal list gives the same objects
             listing = CompiledListing(parse_listing(connection, reply.status, reply.body))
-            self._listings.put(connection.server_key, (reply, listing))
+            self._discovered.put(connection.server_key, (reply, listing))
         return listing.tools_of(connection)
 
     @override

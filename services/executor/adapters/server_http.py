@@ -3,7 +3,7 @@ and failures become the port's errors.
 """
 
 from collections.abc import AsyncIterator
-from typing import Self, cast
+from typing import Generic, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 import httpx2
@@ -18,10 +18,14 @@ from services.executor.ports.tools import (
     ToolUnreachable,
 )
 from shared.contracts.tenant import Connection
+from shared.domain.lru_cache import LruCache
 from shared.infra.aiohttp_transport import AiohttpTransport, PoolLimits
 from shared.infra.guard import Guard
 from shared.ports.tracing import NO_TRACER, Tracer
 
+T = TypeVar("T")
+
+MOST_SERVERS_CACHED = 128
 MAX_ANSWER_BYTES = 1024 * 1024
 CONNECT_SECONDS, DISCOVERY_SECONDS = 5.0, 15.0
 # A server closes a quiet connection after some seconds: ours are closed before, so that no write meets a dead one.
@@ -102,9 +106,9 @@ def to_port_error(error: Exception, prefix: str = "") -> ToolUnreachable | ToolS
     return ToolSilent(f"{prefix}the connection failed: {words}")
 
 
-class HttpToolServers(ToolServers):
+class HttpToolServers(ToolServers, Generic[T]):
     """Tool servers over one shared pool of connections; an async context manager. It repeats no call, follows no
-    redirect and keeps no cookie.
+    redirect and keeps no cookie. ``_discovered``: what each server was last found to offer, by ``server_key``.
     """
 
     def __init__(
@@ -112,6 +116,7 @@ class HttpToolServers(ToolServers):
     ) -> None:
         """``guard`` decides which addresses may be connected to; None permits all."""
         self._tracer, self._http = tracer, ServerHttp(credentials or NoCredentials(), guard)
+        self._discovered = LruCache[str, T](MOST_SERVERS_CACHED)
 
     async def __aenter__(self) -> Self:
         return self

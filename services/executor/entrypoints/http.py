@@ -44,15 +44,11 @@ def health_app(
 
 
 class ExecutorGauges(GaugeReading):
-    def __init__(self, runner: Runner, fault_counts: FaultCounts, servers: HasCircuitCounts | None = None) -> None:
-        self._runner, self._fault_counts, self._servers = runner, fault_counts, servers
-        self._last_counts: Mapping[str, int] = {}
+    def __init__(self, runner: Runner, servers: HasCircuitCounts | None) -> None:
+        self._runner, self._servers = runner, servers
 
     async def set_gauges(self, metrics: Metrics) -> None:
         metrics.set_gauge(names.EXECUTOR_SESSIONS, self._runner.running_count)
         metrics.set_gauge(names.EXECUTOR_FREE, self._runner.free_capacity)
-        for fault, count in self._fault_counts.counts.items():
-            metrics.add(names.FAULTS_MENDED, count - self._last_counts.get(fault, 0), fault=fault)
-        self._last_counts = dict(self._fault_counts.counts)
         for state, count in (self._servers.circuit_counts if self._servers else {}).items():
             metrics.set_gauge(names.TOOL_CIRCUITS, count, state=state)

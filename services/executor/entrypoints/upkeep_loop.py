@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import partial
 from itertools import count
 
 import structlog
@@ -101,14 +102,16 @@ async def keep_evicting(evict_once: Callable[[Collection[int]], Awaitable[int]],
         await _run_pass(evict_idle, "eviction_failed")
 
 
-async def _run_pass(one_pass: Callable[[], Awaitable[None]], failure_event: str) -> None:
-    """Runs one pass of a loop. ``failure_event``: the name of the log event if it fails."""
+async def _run_pass(one_pass: Callable[[], Awaitable[object]], failure_event: str) -> bool:
+    """Runs one pass of a loop; False if it failed, which is logged as ``failure_event``."""
     try:
         await one_pass()
+        return True
     except StoreUnavailable as error:
         log.warning(failure_event, error=str(error))
     except Exception as error:  # the outer edge of a loop: one bad row must not end it, or hold up what else it mends
         log.exception(failure_event, error=repr(error))
+    return False
 
 
 async def _sleep_with_jitter(seconds: float) -> None:
@@ -154,11 +157,5 @@ async def keep_archiving(archive_once: Callable[[Collection[int]], Awaitable[int
         partitions = await news.await_partitions(seconds_left) if seconds_left > 0 else _ALL_PARTITIONS
         if partitions is _ALL_PARTITIONS:
             swept = loop.time()
-        try:
-            await archive_once(partitions)
-        except StoreUnavailable as error:
-            log.warning("archiving_failed", error=str(error))
-            await asyncio.sleep(_GATHER_SECONDS)
-        except Exception as error:  # the outer edge of archiving: what it cannot read must not stop the sessions
-            log.exception("archiving_failed", error=repr(error))
-            await asyncio.sleep(_ARCHIVE_SWEEP_SECONDS)
+        if not await _run_pass(partial(archive_once, partitions), "archiving_failed"):
+            await asyncio.sleep(_PAUSE_SECONDS)

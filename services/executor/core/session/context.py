@@ -6,7 +6,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, Never, TypeVar, overload
+from typing import NamedTuple, Never, TypeVar, cast
 from zoneinfo import ZoneInfo
 
 from pydantic import JsonValue
@@ -268,7 +268,6 @@ def _describe_file(number: int, file: ReadFile, share: int) -> Json:
 T = TypeVar("T")
 A = TypeVar("A")
 B = TypeVar("B")
-C = TypeVar("C")
 
 
 async def run_in_parallel(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
@@ -294,15 +293,9 @@ async def run_with_companion(step: Coroutine[object, Never, T], companion: Corou
     return step_task.result()
 
 
-@overload
-async def run_together(first: Coroutine[object, Never, A], second: Coroutine[object, Never, B], /) -> tuple[A, B]: ...
-@overload
-async def run_together(
-    first: Coroutine[object, Never, A], second: Coroutine[object, Never, B], third: Coroutine[object, Never, C], /
-) -> tuple[A, B, C]: ...
-async def run_together(*steps: Coroutine[object, Never, object]) -> tuple[object, ...]:
-    """Runs steps of different types in parallel; returns their results in order. If one raises, all are cancelled."""
-    return tuple(await run_in_parallel(steps))
+async def run_together(first: Coroutine[object, Never, A], second: Coroutine[object, Never, B]) -> tuple[A, B]:
+    """Runs two steps of different types in parallel; returns their results. If one raises, the other is cancelled."""
+    return cast("tuple[A, B]", tuple(await run_in_parallel([first, second])))
 
 
 def _find_first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:

@@ -255,20 +255,16 @@ class Journal:
         """Stores the task's changed record with the next step."""
         self._record = record
 
-    def record_input(self, name: str, data: str, common_texts: tuple[str, ...] = ()) -> None:
+    def record_input(self, name: str, data: str, common_texts: tuple[str, ...] = (), kind: str = INPUT_KIND) -> None:
         """Notes an input from outside, for a replay, unless it equals the last of its name. Stored with the next step.
-        ``common_texts``: texts in it that many tasks have in common.
+        ``common_texts``: texts in it that many tasks have in common. ``kind``: or the beginning of an attempt.
         """
         if self._input_by_name.get(name) != data:
-            self._queue_entry(JournalEntry(f"{name}#{self._input_count}", INPUT_KIND, data, common_texts))
+            self._queue_entry(JournalEntry(f"{name}#{self._input_count}", kind, data, common_texts))
 
     def last_input(self, name: str) -> str | None:
         """The newest noted input of this name; None if there is none."""
         return self._input_by_name.get(name)
-
-    def record_attempt(self, turn_id: str, data: str) -> None:
-        """Notes the beginning of an attempt at a turn. Stored with its first step."""
-        self._queue_entry(JournalEntry(f"turn:{turn_id}#{self._input_count}", ATTEMPT_KIND, data))
 
     async def run_step(
         self,

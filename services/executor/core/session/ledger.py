@@ -69,7 +69,11 @@ DOUBT_SUBJECT = "doubt:"  # begins the subject of the timer that ends the wait f
 _LONGEST_JSON = 4000  # of what was read, in a task's metadata
 
 
-class WritesInDoubt(Exception):
+class WaitsForPerson(Exception):
+    """The run cannot go on before a person has said something."""
+
+
+class WritesInDoubt(WaitsForPerson):
     """The run must wait for an operator to say whether a write was done."""
 
 

@@ -1,7 +1,6 @@
 """Builds the end of a run: answered, ended early, or waiting for a person or a time."""
 
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
 
 from pydantic import JsonValue
 
@@ -25,7 +24,7 @@ from services.executor.core.session.context import IN_DOUBT, NOBODY_APPROVES, Tu
 from services.executor.core.session.dossier import NO_PROGRESS, Progress, RunEnd, WaitsForDecision, WaitsForTime
 from services.executor.core.session.ledger import (
     GivenUp,
-    WritesInDoubt,
+    WaitsForPerson,
     doubts_timer,
     list_open_doubts,
     list_writes,
@@ -41,9 +40,6 @@ from shared.contracts.ledger import LedgerEntry
 from shared.domain import span_names as names
 from shared.domain.answer import is_json_list
 from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState
-
-_WaitsForPerson: TypeAlias = StillWaiting | StillInDoubt | AgentNeedsAnswer | WritesInDoubt
-WAITS_FOR_PERSON = (StillWaiting, StillInDoubt, AgentNeedsAnswer, WritesInDoubt)  # the same, to be caught
 
 
 async def end_answered(ctx: TurnContext, reviewed: ReviewedRun, not_done: str) -> RunEnd:
@@ -119,7 +115,7 @@ def _write_cancel_answer(reason: str, progress: Progress, writes: Sequence[Ledge
     return "\n".join([f"{reason}.", "Left out:", *lines]) if lines else reason
 
 
-async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
+async def end_waiting(opened: OpenedTurn, waiting: WaitsForPerson) -> RunEnd:
     """The end of a run whose task keeps waiting for a person."""
     match waiting:
         case StillWaiting():  # for the answer to the same question as before
@@ -128,7 +124,7 @@ async def end_waiting(opened: OpenedTurn, waiting: _WaitsForPerson) -> RunEnd:
             return await _end_in_doubt(opened, str(waiting))
         case AgentNeedsAnswer():
             return await _end_with_agent_question(opened, waiting.entry)
-        case WritesInDoubt():
+        case _:
             return await end_early(opened, Failed(IN_DOUBT))
 
 

@@ -9,21 +9,27 @@ import structlog
 from services.executor.ports.sessions import Fault, SessionWakes
 from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, Upkeep
 from shared.contracts.task import Principal, Turn, TurnKind
+from shared.domain import metric_names as names
 from shared.domain.words import Role
+from shared.ports.meter import Meter, NoMeter
 from shared.ports.store import StoreUnavailable
 
 
 class FaultCounts:
     """Counts the faults that this process repaired, by kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, meter: Meter = NoMeter()) -> None:  # noqa: B008  # it has no state
         self._counts: Counter[Fault] = Counter()
         self._unreported: Counter[Fault] = Counter()
+        self._meter = meter
+        for fault in Fault:  # each is shown from the beginning
+            meter.add(names.FAULTS_MENDED, 0, fault=fault.value)
 
     def add(self, fault: Fault, number: int = 1, **labels: str) -> None:
         """Counts a fault and logs it."""
         self._counts[fault] += number
         self._unreported[fault] += number
+        self._meter.add(names.FAULTS_MENDED, number, fault=fault.value)
         log.warning("mended", fault=fault.value, count=number, **labels)
 
     @property

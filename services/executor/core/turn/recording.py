@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from services.executor.core.session.context import AnswerRules, Limits
 from services.executor.core.session.dossier import RunEnd
-from services.executor.core.session.journal import Journal, write_early_end_note
+from services.executor.core.session.journal import ATTEMPT_KIND, Journal, write_early_end_note
 from services.executor.core.states.machine import EarlyEnd, Failed, FailedPart, ModelRests
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.sessions import TurnWork
@@ -69,7 +69,7 @@ def record_attempt_start(journal: Journal, turn: Turn, ledger: Mapping[str, Ledg
     settings |= {"audits_values": limits.audit is not PlanAudit.OFF, "translator": limits.translator}
     settings |= {"audits_all": True} if limits.audit is PlanAudit.ALL else {}
     parts.append(f'"settings":{dumps(settings)},"ledger":{_LEDGER_ADAPTER.dump_json(dict(ledger)).decode()}')
-    journal.record_attempt(turn.turn_id, "{" + ",".join(parts) + "}")
+    journal.record_input(f"turn:{turn.turn_id}", "{" + ",".join(parts) + "}", kind=ATTEMPT_KIND)
 
 
 def _recorded_plan_audit(settings: JsonObject) -> PlanAudit:

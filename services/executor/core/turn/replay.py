@@ -13,7 +13,7 @@ from typing_extensions import override
 from services.executor.core.prime.known import parse_noted_experience
 from services.executor.core.reflect.client_answer import without_footer
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.session.journal import Journal, JournalLimits, MakesJournal
+from services.executor.core.session.journal import INPUT_KIND, Journal, JournalLimits, MakesJournal
 from services.executor.core.session.recorded_answers import (
     call_input_name,
     parse_tools,
@@ -104,11 +104,7 @@ class ReplayJournal(Journal):
                 self._cursor.ledger.reveal_planned()
 
     @override
-    def record_input(self, name: str, data: str, shared: tuple[str, ...] = ()) -> None:
-        return
-
-    @override
-    def record_attempt(self, turn_id: str, data: str) -> None:
+    def record_input(self, name: str, data: str, common_texts: tuple[str, ...] = (), kind: str = INPUT_KIND) -> None:
         return
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import structlog
 
+from services.executor.core.session.context import run_with_companion
 from services.executor.core.session.journal import Journal, count_ended_task
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.given_up import end_unreadable_turn, give_up, outcome_from_store
@@ -117,9 +118,11 @@ class SessionRun:
         self.is_leaving = False
 
     async def run(self) -> None:
-        """Runs turns until none waits, then releases the session; it is released on any error, too."""
+        """Runs turns until none waits, then releases the session; it is released on any error, too. If the lease is
+        lost, the turn in progress is cancelled.
+        """
         try:
-            await self._run_while_kept()
+            await run_with_companion(self._run_turns(), self._leases.keep_until_lost(self._heartbeat))
         except asyncio.CancelledError:
             await self._release(0.0, handed_over=True)
             raise
@@ -130,19 +133,6 @@ class SessionRun:
         except Exception as error:  # the outer edge of a session: one that cannot be read must not stop the others
             log.exception("session_failed", session=self._lease.session_id, error=repr(error))
             await self._release(self._limits.retry_seconds_most, error=error)
-
-    async def _run_while_kept(self) -> None:
-        """Runs the turns while the lease is held; cancels the turn when it is lost."""
-        lost: Exception | None = None
-        try:
-            async with asyncio.TaskGroup() as group:
-                watch = group.create_task(self._leases.keep_until_lost(self._heartbeat))
-                await self._run_turns()
-                watch.cancel()
-        except* (LeaseLost, StoreUnavailable) as group_of_one:
-            lost = group_of_one.exceptions[0]
-        if lost is not None:
-            raise lost
 
     async def _run_turns(self) -> None:
         """Runs turns one after the other, until none waits or the session was released."""

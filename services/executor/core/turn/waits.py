@@ -19,6 +19,7 @@ from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import (
     DOUBT_SUBJECT,
     GivenUp,
+    WaitsForPerson,
     find_taken_over,
     list_open_doubts,
     list_writes,
@@ -71,7 +72,7 @@ async def apply_turn_decision(opened: OpenedTurn, approval: Approval | None) -> 
         opened.journal.save_progress(progress, "approved" if is_plan_released(progress) else "entered")
 
 
-class StillWaiting(Exception):
+class StillWaiting(WaitsForPerson):
     """The task keeps waiting; the message says why. ``approval``: in its new state."""
 
     def __init__(self, approval: Approval, note: str) -> None:
@@ -149,7 +150,7 @@ _RESOLUTION_TEXT = {
 }
 
 
-class StillInDoubt(Exception):
+class StillInDoubt(WaitsForPerson):
     """The task keeps waiting for an operator; the message says why."""
 
 

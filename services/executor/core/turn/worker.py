@@ -21,17 +21,15 @@ from services.executor.core.session.context import (
     Ports,
     TurnContext,
     file_notes,
-    run_together,
     session_for_task,
 )
 from services.executor.core.session.dossier import AnsweredTask, RunEnd, WaitsForDecision, WaitsForTime
 from services.executor.core.session.journal import Journal, MakesJournal, TurnCounts, latest_progress
-from services.executor.core.session.ledger import list_writes
+from services.executor.core.session.ledger import WaitsForPerson, list_writes
 from services.executor.core.states.machine import TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn import recording
 from services.executor.core.turn.ends import (
-    WAITS_FOR_PERSON,
     end_answered,
     end_early,
     end_waiting,
@@ -80,7 +78,7 @@ class Worker(TurnRunner):
             await self._run_and_count(work, store, counts)
 
     async def _run_and_count(self, work: TurnWork, store: TurnStore, counts: TurnCounts) -> None:
-        entries, pulse, approval = await run_together(store.read_journal(), store.get_pulse(), store.read_approval())
+        entries, approval, pulse = await store.read_journal(), await store.read_approval(), await store.get_pulse()
         if await is_turn_too_late(work, store, approval):
             end = build_unchanged_end(work, await store.read_session(), pulse.now)
             await store.finish(end)
@@ -135,7 +133,7 @@ class Worker(TurnRunner):
                 raise canceled
             executed = await self._execute_turn(ctx)
             return await self._reflect_on(ctx, executed)
-        except WAITS_FOR_PERSON as waiting:
+        except WaitsForPerson as waiting:
             return await end_waiting(opened, waiting)
         except TenantStopped as stopped:
             if ctx is not None:
@@ -206,7 +204,7 @@ class Worker(TurnRunner):
     @override
     async def settle_open_writes(self, work: TurnWork, store: TurnStore) -> None:
         """Settles, by reading, the open writes of a turn that is given up. It may fail like the turn itself."""
-        entries, pulse = await run_together(store.read_journal(), store.get_pulse())
+        entries, pulse = await store.read_journal(), await store.get_pulse()
         await self._count_spending(work, entries)
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), is_given_up=True)
         await settle_open_writes(await prime(self._equipment, opened))
@@ -246,5 +244,5 @@ async def _store_waiting_again(opened: OpenedTurn, stopped: TenantStopped) -> No
     update = {"state": TaskState.SUBMITTED, "reason": f"the tenant is stopped: {stopped}"}
     record = opened.work.record.model_copy(update={**update, "updated_at": opened.journal.now})
     opened.journal.add_event("status", state=record.state.value, reason=record.reason)
-    entries, events, _ = opened.journal.pop_unstored()
-    await opened.store.append(entries, events, record)
+    opened.journal.queue_record(record)
+    await opened.journal.flush()

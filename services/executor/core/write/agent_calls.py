@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import TimedWait
-from services.executor.core.session.ledger import with_attempt_archived
+from services.executor.core.session.ledger import WaitsForPerson, with_attempt_archived
 from services.executor.core.tools.toolbox import MOST_SENDINGS, arguments_to_send
 from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_call_is_over
 from services.executor.ports.tools import NEVER_TAKEN, PARTS_KEY, Tool, ToolAnswer, ToolSilent, ToolUnreachable
@@ -19,7 +19,7 @@ _QUESTION_SUBJECT = "question:"  # begins the subject of the timer that ends the
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 2.0, 60.0  # seconds until an agent that is at work is looked at again
 
 
-class AgentNeedsAnswer(Exception):
+class AgentNeedsAnswer(WaitsForPerson):
     """The run cannot go on before a person has answered an agent's question."""
 
     def __init__(self, entry: LedgerEntry) -> None:
