@@ -126,10 +126,10 @@ def show_tools(arguments: Sequence[str]) -> int:
     file = options.write_catalogue
     try:
         if file:
-            refuse_overwriting(file, options.may_overwrite)
+            refuse_overwriting(file, options.force)
         listing = asyncio.run(_discover_tools(options))
         if file:
-            write_catalogue_file(file, listing, options.may_overwrite)
+            write_catalogue_file(file, listing, options.force)
     except (BadTenantFile, CatalogueExists) as error:
         sys.stderr.write(f"{error}\n")
         return 2

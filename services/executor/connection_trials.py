@@ -28,15 +28,15 @@ from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.store import StoreUnavailable
 
 
-class ConnectionsOptions(NamedTuple):
+class ConnectionsOptions(argparse.Namespace):
     """The command's arguments. ``tenant_file``: used in place of the stored record and TENANT_FILE; ``only``: the id of
-    a single connection.
+    a single connection; ``json``: whether the report is in JSON.
     """
 
     tenant: str
     tenant_file: Path | None
     only: str
-    as_json: bool
+    json: bool
 
 
 class ConnectionTrial(NamedTuple):
@@ -60,13 +60,12 @@ def parse_arguments(arguments: Sequence[str]) -> ConnectionsOptions:
     parser.add_argument("--tenant-file", type=Path, help="a record to be tried before it is stored")
     parser.add_argument("--only", default="", help="the id of one connection")
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    namespace = parser.parse_args(arguments)
-    return ConnectionsOptions(namespace.tenant, namespace.tenant_file, namespace.only, namespace.json)
+    return parser.parse_args(arguments, ConnectionsOptions())
 
 
 def format_report(options: ConnectionsOptions, source: str, trials: Sequence[ConnectionTrial]) -> str:
     """The trials as text or JSON. ``source``: where the record was found."""
-    if not options.as_json:
+    if not options.json:
         return "\n".join([f"tenant {options.tenant}, {source}: {len(trials)} connections", *map(_format_trial, trials)])
     return dumps({"tenant": options.tenant, "source": source, "connections": [*map(_trial_as_json, trials)]})
 

@@ -5,7 +5,6 @@ import asyncio
 import logging
 import sys
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load_prompts
@@ -21,12 +20,12 @@ from shared.ports.archive import ArchiveUnavailable
 EXIT_SAME, EXIT_DIFFERS, EXIT_CANNOT_REPLAY = 0, 1, 2
 
 
-class ReplayOptions(NamedTuple):
-    """The command's arguments: the task to replay, and the form of the report."""
+class ReplayOptions(argparse.Namespace):
+    """The command's arguments: the id of the task to replay, its tenant, and whether the report is in JSON."""
 
-    task_id: str
+    task: str
     tenant: str
-    as_json: bool
+    json: bool
 
 
 def parse_arguments(arguments: Sequence[str]) -> ReplayOptions:
@@ -35,12 +34,11 @@ def parse_arguments(arguments: Sequence[str]) -> ReplayOptions:
     parser.add_argument("task", help="the task's id")
     parser.add_argument("--tenant", default="default")
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    namespace = parser.parse_args(arguments)
-    return ReplayOptions(namespace.task, namespace.tenant, namespace.json)
+    return parser.parse_args(arguments, ReplayOptions())
 
 
 def format_report(options: ReplayOptions, result: ReplayResult) -> str:
-    return dumps(_report_as_json(options, result)) if options.as_json else _report_as_text(options, result)
+    return dumps(_report_as_json(options, result)) if options.json else _report_as_text(options, result)
 
 
 def _report_as_json(options: ReplayOptions, result: ReplayResult) -> JsonObject:
@@ -49,7 +47,7 @@ def _report_as_json(options: ReplayOptions, result: ReplayResult) -> JsonObject:
     ]
     difference: Json = None if result.is_same else {"at": result.at, "how": result.difference}
     return {
-        "task": options.task_id,
+        "task": options.task,
         "tenant": options.tenant,
         "same": result.is_same,
         "state": result.state.value if result.state else None,
@@ -62,7 +60,7 @@ def _report_as_json(options: ReplayOptions, result: ReplayResult) -> JsonObject:
 def _report_as_text(options: ReplayOptions, result: ReplayResult) -> str:
     lines = [f"{step.kind:<10} {step.key}" for step in result.steps]
     end = f"ends the same: {result.state}" if result.is_same else f"differs at {result.at}: {result.difference}"
-    return "\n".join([*lines, f"{options.task_id}: {len(result.steps)} steps, {end}"])
+    return "\n".join([*lines, f"{options.task}: {len(result.steps)} steps, {end}"])
 
 
 def show_replay(arguments: Sequence[str], worker: ReplaysWith) -> int:
@@ -78,7 +76,7 @@ def show_replay(arguments: Sequence[str], worker: ReplaysWith) -> int:
     except CannotStart as problem:
         return print_problem(problem)
     except (CannotReplay, ArchiveUnavailable, ValueError) as error:
-        sys.stderr.write(f"{options.task_id} cannot be replayed: {error}\n")
+        sys.stderr.write(f"{options.task} cannot be replayed: {error}\n")
         return EXIT_CANNOT_REPLAY
     sys.stdout.write(format_report(options, result) + "\n")
     return EXIT_SAME if result.is_same else EXIT_DIFFERS
@@ -88,10 +86,10 @@ async def _replay_task(options: ReplayOptions, worker: ReplaysWith) -> ReplayRes
     archive = read_settings(ArchiveSettings).open_task_archive()
     if archive is None:
         raise CannotStart("ARCHIVE_URL is not set: it names the archive to read.")
-    content = await archive.get(options.tenant, options.task_id)
+    content = await archive.get(options.tenant, options.task)
     if content is None:
         raise CannotReplay(f"the archive of tenant {options.tenant} has no such task; an open task is not in it yet")
     task = read_archived(content)
-    if (task.record.tenant, task.record.task_id) != (options.tenant, options.task_id):
+    if (task.record.tenant, task.record.task_id) != (options.tenant, options.task):
         raise CannotReplay("what lies in its place in the archive is another task")
     return await replay(task, Limits(), load_prompts(), worker)

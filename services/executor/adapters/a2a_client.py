@@ -29,7 +29,6 @@ LONGEST_NAME = 64
 _LONGEST_DESCRIPTION = 1_000
 _LONGEST_TEXT = 200_000
 _LONGEST_QUESTION = 4_000
-_NO_ENTRY = CatalogueEntry()
 _FORBIDDEN_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
 _WORKING_STATES = (types.TaskState.TASK_STATE_SUBMITTED, types.TaskState.TASK_STATE_WORKING)
 _FAILURES_BY_STATE = {
@@ -105,7 +104,7 @@ def _restore_integer(value: Json) -> Json:
 
 def _build_tool(connection: Connection, name: str, skill: types.AgentSkill, agent: str) -> ports.Tool:
     """The tool for a skill; of class CHANGE unless the catalogue says otherwise, since an agent may do anything."""
-    entry = connection.catalogue.get(name, _NO_ENTRY)
+    entry = connection.catalogue.get(name, CatalogueEntry())
     has_class = entry.tool_class is not None
     return ports.Tool(
         connection_id=connection.id,

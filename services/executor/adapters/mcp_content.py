@@ -31,7 +31,6 @@ log = structlog.get_logger()
 
 MAX_PAGES = 100
 LONGEST_NAME = 128
-_NO_ENTRY = CatalogueEntry()
 _MOST_CONNECTIONS = 8  # of one listing: by connections that name the same server, each with its catalogue
 PROOF_KEY = "purple-agent/proof"  # in a listed tool's _meta: {"read_back": TOOL, "expect": {FIELD: VALUE}}
 
@@ -187,9 +186,9 @@ def _declared_read_back(tool: ListedTool) -> CatalogueEntry:
     """
     proof = (tool.meta or {}).get(PROOF_KEY)
     if not isinstance(proof, dict) or not isinstance(proof.get("read_back"), str):
-        return _NO_ENTRY
+        return CatalogueEntry()
     expect = proof.get("expect")
     try:
         return CatalogueEntry(read_back=proof["read_back"], expect=expect if isinstance(expect, dict) else {})
     except ValidationError:
-        return _NO_ENTRY
+        return CatalogueEntry()

@@ -107,7 +107,7 @@ class ServerQuestion(NamedTuple):
     kind: str
     connection: Connection
     tool: str = ""
-    timeout: float | None = None
+    timeout: float = math.inf
 
 
 class Resilience:
@@ -162,15 +162,13 @@ class Resilience:
             return await retry_with_pauses(
                 lambda: self._ask_once(question, send), _NO_ANSWER_ERRORS, self._pauses, never=never
             )
-        if question.kind == "read" and question.timeout is not None:
-            return await self._read_with_retries(question, question.timeout, send)
+        if question.kind == "read":
+            return await self._read_with_retries(question, send)
         return await self._ask_once(question, send)
 
-    async def _read_with_retries(
-        self, question: ServerQuestion, timeout: float, send: Callable[[float], Awaitable[T]]
-    ) -> T:
+    async def _read_with_retries(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
         """Repeats a read while the server is unreachable, and once after it did not answer; all within the time-out."""
-        until, fell_silent = monotonic() + timeout, False
+        until, fell_silent = monotonic() + question.timeout, False
         for pause in self._pauses:
             try:
                 return await self._ask_once(question._replace(timeout=until - monotonic()), send)
@@ -194,7 +192,7 @@ class Resilience:
         if not breaker.allows_call(self._clock()):
             raise ToolUnreachable(_describe_open_breaker(question, breaker.seconds_until_retry(self._clock())))
         try:
-            answer = await send(max(0.001, (question.timeout or 0.0) - (self._clock() - began)))
+            answer = await send(max(0.001, question.timeout - (self._clock() - began)))
         except ToolForbidden:
             breaker.record_abandoned()
             raise
@@ -213,9 +211,9 @@ class Resilience:
                 self._decided = None
         return answer
 
-    async def _wait_for_trial_call(self, breaker: Breaker, timeout: float | None) -> None:
+    async def _wait_for_trial_call(self, breaker: Breaker, timeout: float) -> None:
         try:
-            async with asyncio.timeout(min(MOST_WAITED_SECONDS, math.inf if timeout is None else timeout / 2)):
+            async with asyncio.timeout(min(MOST_WAITED_SECONDS, timeout / 2)):
                 while breaker.is_probing:
                     self._decided = self._decided or asyncio.Event()
                     await self._decided.wait()

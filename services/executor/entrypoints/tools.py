@@ -34,19 +34,19 @@ _EMPTY_PAGE = ListPage((), [], ())
 _SAMPLE_ID = "x-1"
 
 
-class ToolsOptions(NamedTuple):
-    """The command's arguments.
+class ToolsOptions(argparse.Namespace):
+    """The command's arguments. ``json``: whether the report is in JSON.
 
     ``tenant_file``: a tenant's record; its catalogue is used if it has a connection to ``endpoint``.
-    ``write_catalogue``: the file to write the catalogue to; an existing one is replaced if ``may_overwrite``.
+    ``write_catalogue``: the file to write the catalogue to; an existing one is replaced with ``force``.
     """
 
     endpoint: str
     protocol: str
     tenant_file: Path | None
-    as_json: bool
-    write_catalogue: Path | None = None
-    may_overwrite: bool = False
+    write_catalogue: Path | None
+    force: bool
+    json: bool
 
 
 class ServerListing(NamedTuple):
@@ -72,15 +72,11 @@ def parse_arguments(arguments: Sequence[str]) -> ToolsOptions:
     parser.add_argument("--write-catalogue", type=Path, help="write what was found as a connection with its catalogue")
     parser.add_argument("--force", action="store_true", help="replace the file of --write-catalogue")
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    namespace = parser.parse_args(arguments)
-    file, may_overwrite = namespace.write_catalogue, namespace.force
-    return ToolsOptions(
-        namespace.endpoint, namespace.protocol, namespace.tenant_file, namespace.json, file, may_overwrite
-    )
+    return parser.parse_args(arguments, ToolsOptions())
 
 
 def format_report(options: ToolsOptions, listing: ServerListing) -> str:
-    return dumps(_report_as_json(options, listing)) if options.as_json else _report_as_text(options, listing)
+    return dumps(_report_as_json(options, listing)) if options.json else _report_as_text(options, listing)
 
 
 def describe_tools(listing: ServerListing) -> list[JsonObject]:
@@ -202,9 +198,6 @@ def _parse_url(text: str) -> str:
     return text
 
 
-_NO_ENTRY = CatalogueEntry()
-
-
 class CatalogueExists(Exception):
     """The catalogue file exists, perhaps with corrections; the message says how to replace it."""
 
@@ -240,7 +233,7 @@ def catalogue_document(listing: ServerListing) -> JsonObject:
 
 
 def _build_entry(connection: Connection, name: str, fields: Mapping[str, object]) -> JsonObject:
-    entry = connection.catalogue.get(name, _NO_ENTRY)
+    entry = connection.catalogue.get(name, CatalogueEntry())
     fields_stated = (field for field in ("class", "why", "pages", "key_offered") if fields.get(field))
     notes: JsonObject = {field: str(fields[field]) for field in fields_stated}
     proposal = fields.get("read_back")
