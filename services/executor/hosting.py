@@ -12,12 +12,12 @@ from services.executor.adapters.redis_ended import Archiver
 from services.executor.adapters.redis_idle import Evictor
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSessions, RedisSlots
-from services.executor.adapters.redis_upkeep import RedisUpkeep, make_owner_name
+from services.executor.adapters.redis_upkeep import Reaper, make_owner_name
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.core.process.synthesis import import_processes
 from services.executor.core.turn.fair_share import FairShareSlots
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.local_wakes import LocalFirstWakes
-from services.executor.core.turn.reaper import FaultCounts, Reaper
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttempt
 from services.executor.entrypoints import upkeep_loop
@@ -82,7 +82,7 @@ async def run_sessions(
             sessions, wakes, attempt, limits, fault_counts, (news.add_partition_of, plan.watch_partition_of)
         )
         runner = Runner(dependencies, slots, heartbeat)
-        reaper = Reaper(RedisUpkeep(state, owner), LocalFirstWakes(runner, wakes), fault_counts)
+        reaper = Reaper(state, LocalFirstWakes(runner, wakes), fault_counts, owner)
         page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, servers)))
         app = health_app(sessions.ping, runner, fault_counts, lambda: reaper.outcomes_behind, servers, page)
         server = make_side_server(app, settings.host, settings.port)

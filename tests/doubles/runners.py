@@ -6,8 +6,8 @@ from typing import NoReturn
 from typing_extensions import override
 
 from services.executor.core.turn.fair_share import FairShareSlots
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
-from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttempt
 from services.executor.ports.sessions import FreeSlotsByTenant, Sessions, SessionWakes, TurnRunner

@@ -9,8 +9,7 @@ import httpx
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.reaper import Reaper
+from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.ports.sessions import Lease, TurnWork
 from services.gateway.first_key import first_key
 from shared.contracts.policy import TriggeredRule
@@ -29,7 +28,7 @@ class CoreWorker(ScriptedWorker):
 
     def __init__(self, redis: Redis, url: str, world: Stage) -> None:
         super().__init__(redis, url)
-        self._world, self._reaper = world, Reaper(RedisUpkeep(redis), ArqWakes(redis))
+        self._world, self._reaper = world, Reaper(redis, ArqWakes(redis))
 
     @override
     async def run(self) -> None:

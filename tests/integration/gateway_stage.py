@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.core.authorize.approval import (
     InvalidDecision,
     add_decision,
@@ -33,6 +33,7 @@ from shared.domain.words import RuleAction, TaskState, ToolClass
 from shared.infra.keys import DOORBELL_KEY, QUEUE_KEY
 from shared.infra.redis import connect
 from shared.infra.wakes import job_from_bytes
+from tests.doubles.heard_wakes import HeardWakes
 from tests.http_client import open_http, rpc_body
 from tests.serving import listening, serving_on
 
@@ -50,7 +51,7 @@ class ScriptedWorker:
     def __init__(self, redis: Redis, url: str) -> None:
         self._bell = connect(url)
         self._sessions = RedisSessions(redis, owner="script", lease_seconds=30)
-        self._upkeep = RedisUpkeep(redis)
+        self._upkeep = Reaper(redis, HeardWakes())
         self._held: dict[tuple[str, str], bool] = {}  # what is claimed here; was it woken meanwhile?
         self.release = asyncio.Event()
         self.works: list[TurnWork] = []

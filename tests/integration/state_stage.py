@@ -8,8 +8,8 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import RunsHeartbeat
-from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Lease, TurnRunner, TurnWork

@@ -7,8 +7,7 @@ from datetime import timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.reaper import Reaper
+from services.executor.adapters.redis_upkeep import Reaper
 from shared.contracts.approval import LadderRung, NoticeTarget
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.contracts.tenant import QuietHours
@@ -230,7 +229,7 @@ async def _fire(redis: Redis) -> list[tuple[str, str]]:
     await redis.zadd(_KEYS.timers, {member: 1}, xx=True)
     await redis.delete(_KEYS.reaper)
     wakes = HeardWakes()
-    await Reaper(RedisUpkeep(redis), wakes).repair_once()
+    await Reaper(redis, wakes).repair_once()
     return wakes.heard
 
 

@@ -10,9 +10,9 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSlots
-from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.core.turn.fair_share import FairShareSlots, fair_slot_count
-from services.executor.core.turn.reaper import FaultCounts, Reaper
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
@@ -375,7 +375,7 @@ async def test_the_reaper_leaves_alone_who_waits_in_the_queue(redis: Redis, task
             await wakes.wake("acme", name)
         partition = keys.partition_keys_of("acme", name)
         await redis.zadd(partition.waiting, {f"acme:{name}": 1}, xx=True)
-    assert await Reaper(RedisUpkeep(redis), wakes, mended).repair_once() == 1
+    assert await Reaper(redis, wakes, mended).repair_once() == 1
     assert sum(mended.counts.values()) == 1
     assert await redis.zcard(keys.QUEUE_KEY) == 20
 
@@ -387,6 +387,6 @@ async def test_a_further_try_whose_time_has_come_is_woken_and_is_no_fault(redis:
     lease = await one.claim("acme", "s1")
     assert lease is not None
     await one.abandon(lease, retry_in=-10.0)
-    assert await Reaper(RedisUpkeep(redis), wakes, mended).repair_once() == 1
+    assert await Reaper(redis, wakes, mended).repair_once() == 1
     assert await redis.zrange(keys.QUEUE_KEY, 0, -1) == ["acme:s1"]
     assert sum(mended.counts.values()) == 0

@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.executor.adapters.redis_sessions import RedisSlots
-from services.executor.adapters.redis_upkeep import RedisUpkeep
+from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.ports.turns import DayCharges, JournalEntry
 from services.gateway.features.deliveries.model import DeliveryStep, WebhookWork
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
@@ -38,6 +38,7 @@ from shared.infra.task_store import TaskStore
 from shared.ports.daily_spend import Charge
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import TaskEnded, TooManyWaiting
+from tests.doubles.heard_wakes import HeardWakes
 from tests.doubles.redis_tasks import a_turn
 from tests.integration.redis_nodes import cluster_url, join_nodes, three_primaries
 from tests.integration.redis_pair import PATIENCE, Node, Pair, free_ports, pair_of_servers
@@ -99,7 +100,7 @@ async def test_sessions_are_looked_after_there(cluster: Redis) -> None:
         async with asyncio.timeout(PATIENCE):
             late = await accepted(store, "late")
             while late.session_id not in {
-                one.session_id for one in (await RedisUpkeep(cluster).find_overdue()).unwoken
+                one.session_id for one in (await Reaper(cluster, HeardWakes()).find_overdue()).unwoken
             }:
                 await asyncio.sleep(0.05)  # until its wake counts as lost
 

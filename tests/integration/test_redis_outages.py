@@ -11,8 +11,8 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSlots
-from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.reaper import FaultCounts, Reaper
+from services.executor.adapters.redis_upkeep import Reaper
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Fault, TurnWork
 from services.executor.ports.turns import DayCharges, JournalBatch, JournalEntry, LedgerConflict, TurnStore
@@ -422,8 +422,8 @@ async def test_slots_that_fall_free_at_once_wake_different_sessions(redis: Redis
 
 @pytest.mark.promise("redis.no_double_effect")
 async def test_a_fault_is_counted_once_for_all(far: Far) -> None:
-    mended, upkeep = FaultCounts(), RedisUpkeep(far.redis)
-    reaper = Reaper(upkeep, HeardWakes(), mended)
+    mended = FaultCounts()
+    reaper = Reaper(far.redis, HeardWakes(), mended)
     await reaper.repair_once()
     mended.add(Fault.NOT_WOKEN, 2)
     await far.lose("answer", 2)  # the first one says that nothing is overdue

@@ -12,12 +12,10 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_ended import Archiver
-from services.executor.adapters.redis_upkeep import RedisUpkeep
-from services.executor.core.turn.reaper import Reaper
+from services.executor.adapters.redis_upkeep import ALL_PARTITIONS, Reaper
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.upkeep_loop import UpkeepPlan, keep_reaping
 from services.executor.ports.turns import JournalEntry, Timer
-from services.executor.ports.upkeep import ALL_PARTITIONS
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.exact_json import JsonObject, dumps, loads_object
@@ -184,7 +182,7 @@ async def _wait_for_approval(redis: Redis, store: TaskStore) -> None:
 
 
 async def _end_it(redis: Redis, store: TaskStore) -> None:
-    await Reaper(RedisUpkeep(redis), ArqWakes(redis)).repair_once()
+    await Reaper(redis, ArqWakes(redis)).repair_once()
     two = state_stage.sessions_of(redis, "two")
     begun = await state_stage.begin(two, "a:b{c}")
     await state_stage.signalled(store, begun.work.record, TurnKind.CANCEL)

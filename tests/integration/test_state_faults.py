@@ -9,12 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_upkeep import RedisUpkeep, make_owner_name, process_of
-from services.executor.core.turn.reaper import FaultCounts, Reaper
+from services.executor.adapters.redis_upkeep import ALL_PARTITIONS, OverdueWork, Reaper, make_owner_name, process_of
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Fault, TurnRunner, TurnWork
 from services.executor.ports.turns import Timer, TurnStore
-from services.executor.ports.upkeep import ALL_PARTITIONS, OverdueWork
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskRecord, TurnKind
@@ -64,7 +63,7 @@ async def test_a_claim_whose_owner_died_is_taken_over_and_counted(redis: Redis, 
     assert dead is not None
     await state_stage.break_lease(redis, dead)
     mended, wakes = FaultCounts(), HeardWakes()
-    await Reaper(RedisUpkeep(redis), wakes, mended).repair_once()
+    await Reaper(redis, wakes, mended).repair_once()
     await _worked_off(redis, mended)
     assert (wakes.heard, await _state(task_store, record)) == ([("acme", "s1")], TaskState.COMPLETED)
     assert [fault for fault, number in mended.counts.items() if number] == [Fault.OWNER_GONE]
@@ -82,10 +81,10 @@ async def test_the_leases_of_an_executor_known_dead_are_over(redis: Redis, task_
     dead, living, elsewhere = make_owner_name(await _ended_process()), make_owner_name(os.getppid()), "host:1:12345678"
     for session, owner in (("s1", dead), ("s2", living), ("s3", elsewhere)):
         await state_stage.accepted(task_store, session)
-        await RedisUpkeep(redis, owner).end_dead_leases()
+        await Reaper(redis, HeardWakes(), owner=owner).end_dead_leases()
         await state_stage.begin(state_stage.sessions_of(redis, owner, 60.0), session)
     wakes = HeardWakes()
-    await Reaper(RedisUpkeep(redis, make_owner_name()), wakes).repair_once()
+    await Reaper(redis, wakes, owner=make_owner_name()).repair_once()
     assert wakes.heard == [("acme", "s1")]
 
 
@@ -96,7 +95,7 @@ async def test_a_dead_owners_lease_is_kept_while_its_call_may_be_answered(redis:
     begun = await state_stage.begin(state_stage.sessions_of(redis, dead, 60.0))
     await begun.store.open_write(state_stage.an_entry(), 60.0)
     await redis.sadd(executors_key(process_of(dead).machine), dead)  # type: ignore[misc]  # sync or async
-    upkeep = RedisUpkeep(redis, make_owner_name())
+    upkeep = Reaper(redis, HeardWakes(), owner=make_owner_name())
     assert await upkeep.end_dead_leases() == 0
     assert (await upkeep.find_overdue()).orphaned == ()
 
@@ -132,7 +131,7 @@ async def test_an_ended_task_whose_outcome_was_never_emitted_gets_it_once(redis:
 @pytest.mark.promise("state.faults_mended")
 async def test_an_overdue_timer_is_fired_and_counted_for_all(redis: Redis, task_store: TaskStore) -> None:
     await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
-    reaper = Reaper(RedisUpkeep(redis), HeardWakes(), FaultCounts())
+    reaper = Reaper(redis, HeardWakes(), FaultCounts())
     for _ in range(2):
         await reaper.repair_once()
     assert await _raw(redis, "HGETALL", UPKEEP_FAULTS_KEY) == {Fault.TIMER_OVERDUE.value: "1"}
@@ -142,7 +141,7 @@ async def test_a_timer_that_is_fired_in_time_is_no_fault(redis: Redis, task_stor
     seconds, micros = await redis.time()
     await _waits_until(redis, task_store, Timer(datetime.fromtimestamp(seconds + micros / 1_000_000, UTC), "a1"))
     mended, wakes = FaultCounts(), HeardWakes()
-    await Reaper(RedisUpkeep(redis), wakes, mended).repair_once()
+    await Reaper(redis, wakes, mended).repair_once()
     assert (wakes.heard, sum(mended.counts.values())) == ([("acme", "s1")], 0)
 
 
@@ -179,7 +178,7 @@ async def test_a_turn_is_buried_once_though_its_end_is_tried_again(redis: Redis,
 async def test_what_the_learner_has_not_applied_is_told(redis: Redis, task_store: TaskStore) -> None:
     for number in range(3):
         await redis.xadd(partition_keys_of("acme", "s1").outcomes, {"id": str(number), "o": "{}"})
-    reaper = Reaper(RedisUpkeep(redis), HeardWakes())
+    reaper = Reaper(redis, HeardWakes())
     await reaper.update_outcomes_behind()
     assert reaper.outcomes_behind == 2
 
@@ -208,11 +207,11 @@ async def _dead(redis: Redis) -> list[DeadTurn]:
     return [DeadTurn.model_validate_json(row["letter"]) for _, row in rows]
 
 
-class SameLook(RedisUpkeep):
+class SameLook(Reaper):
     """Finds what it was told, so that several reapers believe in the same timer."""
 
-    def __init__(self, redis: Redis, found: OverdueWork) -> None:
-        super().__init__(redis)
+    def __init__(self, redis: Redis, wakes: HeardWakes, found: OverdueWork) -> None:
+        super().__init__(redis, wakes)
         self._found = found
 
     async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
@@ -226,7 +225,7 @@ def wakes() -> HeardWakes:
 
 @pytest.fixture
 def reaper(redis: Redis, wakes: HeardWakes) -> Reaper:
-    return Reaper(RedisUpkeep(redis), wakes)
+    return Reaper(redis, wakes)
 
 
 async def _overdue(redis: Redis, session_id: str) -> None:
@@ -251,7 +250,7 @@ async def _waits_until(redis: Redis, store: TaskStore, due: Timer) -> state_stag
 @pytest.mark.promise("state.lost_wake", "state.faults_mended")
 async def test_a_session_not_woken_in_time_is_woken_and_counted(redis: Redis, task_store: TaskStore) -> None:
     mended, wakes = FaultCounts(), HeardWakes()
-    reaper = Reaper(RedisUpkeep(redis), wakes, mended)
+    reaper = Reaper(redis, wakes, mended)
     await state_stage.accepted(task_store)
     await reaper.repair_once()
     assert wakes.heard == []
@@ -275,8 +274,8 @@ async def test_a_session_that_nobody_takes_is_not_woken_at_every_look(
 async def test_a_due_timer_becomes_one_turn_whoever_looks(redis: Redis, task_store: TaskStore) -> None:
     begun = await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
     wakes = HeardWakes()
-    found = await RedisUpkeep(redis).find_overdue()
-    reapers = [Reaper(SameLook(redis, found), wakes) for _ in range(5)]
+    found = await Reaper(redis, HeardWakes()).find_overdue()
+    reapers = [SameLook(redis, wakes, found) for _ in range(5)]
     await asyncio.gather(*(reaper.repair_once() for reaper in reapers))
     assert wakes.heard == [("acme", "s1")]
     two = state_stage.sessions_of(redis, "two")
@@ -310,7 +309,7 @@ async def test_an_ended_tasks_timer_is_no_more(
 async def test_two_reapers_do_not_look_after_one_partition_at_once(redis: Redis, task_store: TaskStore) -> None:
     await state_stage.accepted(task_store)
     await _overdue(redis, "s1")
-    looks = await asyncio.gather(*(RedisUpkeep(redis).find_overdue() for _ in range(4)))
+    looks = await asyncio.gather(*(Reaper(redis, HeardWakes()).find_overdue() for _ in range(4)))
     assert sorted(len(look.unwoken) for look in looks) == [0, 0, 0, 1]
 
 
@@ -325,7 +324,7 @@ async def test_a_later_turn_of_the_session_comes_after_the_deadline(redis: Redis
     begun = await _waits_until(redis, task_store, Timer(NOON - timedelta(days=365), "a1"))
     turn = begun.work.turn.model_copy(update={"turn_id": "later"})
     await task_store.accept(begun.work.record, turn, dedupe=None)
-    await Reaper(RedisUpkeep(redis), HeardWakes()).repair_once()
+    await Reaper(redis, HeardWakes()).repair_once()
     two = state_stage.sessions_of(redis, "two")
     first = await state_stage.begin(two)
     await first.store.finish(state_stage.an_end(first.work, TaskState.INPUT_REQUIRED))

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from services.executor.adapters.redis_sessions import RedisSessions
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
-from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread

@@ -129,13 +129,12 @@ def _acknowledge_before_the_effect() -> None:
 
 def _keep_the_reaper_off() -> None:
     """Nobody looks for sessions whose owner is gone."""
-    from services.executor.adapters.redis_upkeep import RedisUpkeep
-    from services.executor.ports.upkeep import OverdueWork
+    from services.executor.adapters.redis_upkeep import OverdueWork, Reaper
 
-    async def find_overdue(self: RedisUpkeep, partitions: Collection[int] = ()) -> OverdueWork:
+    async def find_overdue(self: Reaper, partitions: Collection[int] = ()) -> OverdueWork:
         return OverdueWork()
 
-    RedisUpkeep.find_overdue = find_overdue  # type: ignore[method-assign]
+    Reaper.find_overdue = find_overdue  # type: ignore[method-assign]
 
 
 def _ignore_cancels() -> None:

@@ -1,4 +1,6 @@
-"""Surveys partitions for overdue sessions and due timers in one round trip, and ends the leases of dead executors."""
+"""Wakes sessions that a crash or a lost wake left behind, turns due timers into turns, and ends the leases of dead
+executors. Partitions are surveyed in one round trip.
+"""
 
 import os
 import socket
@@ -7,18 +9,25 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple, cast
 from uuid import uuid4
 
+import structlog
 from redis.asyncio import Redis
 
-from services.executor.ports.sessions import Fault, SessionName
-from services.executor.ports.upkeep import ALL_PARTITIONS, DueTimer, OverdueWork, Upkeep
-from shared.contracts.task import Turn
+from services.executor.core.turn.fault_counts import FaultCounts
+from services.executor.ports.sessions import Fault, SessionName, SessionWakes
+from shared.contracts.task import Principal, Turn, TurnKind
+from shared.domain.partition import PARTITIONS
+from shared.domain.words import Role
 from shared.infra import keys
 from shared.infra.lua import Reply, ScriptCall, Scripts, bounded_redis_calls
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
+from shared.ports.store import StoreUnavailable
+
+log = structlog.get_logger()
 
 _BOOT_ID_FILE, _PID_NAMESPACE_FILE = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
 _ENDED_STATES = "ZX"  # states of a process that runs no more, though its parent has not asked for its end yet
@@ -74,15 +83,47 @@ _OVERDUE_MS = 500
 _RETRY_MS = 2000  # until the queue is asked about a session once more, if nobody took it
 _MOST_CLAIMED = 200  # sessions and timers taken up of one partition in one look
 _NOTHING_WAITS = -1
+_LATE_AFTER = timedelta(seconds=10)  # a timer that nobody has fired for so long was forgotten
+_TIMER = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
+ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class RedisUpkeep(Upkeep):
-    def __init__(self, redis: Redis, owner: str = "") -> None:
+class DueTimer(NamedTuple):
+    """A timer whose time has come."""
+
+    member: keys.TimerMember
+    now: datetime
+    due: datetime
+
+
+class OverdueWork(NamedTuple):
+    """What one survey of partitions found. ``seconds_until_due``: by partition, until something there is due."""
+
+    unwoken: tuple[SessionName, ...] = ()  # work waits; nobody has claimed it for a while
+    due: tuple[SessionName, ...] = ()  # likewise, and it was to be looked at now: a further try, a free slot
+    orphaned: tuple[SessionName, ...] = ()  # their owner's lease has run out
+    timers: tuple[DueTimer, ...] = ()
+    seconds_until_due: Mapping[int, float] = MappingProxyType({})
+
+
+class Reaper:
+    """Wakes sessions that a crash or a lost wake left behind, and fires due timers. Every method may raise
+    ``StoreUnavailable``.
+
+    ``outcomes_behind``: how many outcomes the learner had not applied at the last count. ``seconds_until_due``: by
+    partition, in how many seconds something is due, as of the last look.
+    """
+
+    def __init__(
+        self, redis: Redis, wakes: SessionWakes, fault_counts: FaultCounts | None = None, owner: str = ""
+    ) -> None:
         """``owner`` names this process, if it is to help find executors of its machine that have died."""
-        self._redis = redis
+        self._redis, self._wakes, self._fault_counts = redis, wakes, fault_counts or FaultCounts()
         self._owner, self._machine = owner, process_of(owner).machine
         self._scripts = Scripts(redis)
+        self.outcomes_behind = 0
+        self.seconds_until_due: Mapping[int, float] = {}
         self._work: list[str] = []
         self._calls: list[ScriptCall] = []
         for partition in keys.all_partitions():
@@ -90,7 +131,28 @@ class RedisUpkeep(Upkeep):
             self._work += work
             self._calls.append(([partition.reaper, *work], [_LOCK_MS, _OVERDUE_MS, _RETRY_MS, _MOST_CLAIMED]))
 
+    async def repair_once(self, partitions: Collection[int] = ALL_PARTITIONS) -> int:
+        """Fires the partitions' due timers and wakes their overdue sessions, once; returns how many it woke."""
+        if len(partitions) == len(ALL_PARTITIONS):
+            await self.end_dead_leases()
+        overdue = await self.find_overdue(partitions)
+        self.seconds_until_due = overdue.seconds_until_due
+        fired = [SessionName(*timer.member[:2]) for timer in overdue.timers if await self._fire_timer(timer)]
+        sessions = sorted({*overdue.orphaned, *overdue.due, *fired})
+        woken = len(await self._wakes.wake_unless_queued(sessions, has_begun=True)) if sessions else 0
+        if overdue.unwoken:
+            forgotten = await self._wakes.wake_unless_queued(sorted(overdue.unwoken))
+            woken += len(forgotten)
+            if forgotten:  # who claims the session counts a lost owner
+                self._fault_counts.add(Fault.NOT_WOKEN, len(forgotten))
+        if unreported := self._fault_counts.take_unreported():
+            await self._add_fault_counts(unreported)
+        return woken
+
     async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
+        """Sessions that wait too long or whose owner is gone, and due timers; without those that another executor is
+        handling.
+        """
         if len(partitions) == len(self._calls) and await self._has_no_work():
             return OverdueWork()
         replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
@@ -110,6 +172,7 @@ class RedisUpkeep(Upkeep):
         return OverdueWork(tuple(unwoken), tuple(due), tuple(orphaned), tuple(timers), seconds_until_due)
 
     async def end_dead_leases(self) -> int:
+        """Ends the leases of executors that are known to be dead, so that nobody waits for them; returns how many."""
         if not self._machine:
             return 0
         key = keys.executors_key(self._machine)
@@ -143,33 +206,58 @@ class RedisUpkeep(Upkeep):
             return False
         return await self._scripts.execute("EXISTS", *self._work) == 0
 
-    async def count_unsettled_outcomes(self) -> int:
+    async def update_outcomes_behind(self) -> None:
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for partition in keys.all_partitions():
                 pipe.xlen(partition.outcomes)
             entries = cast("list[int]", await pipe.execute())
-        return sum(max(0, number - 1) for number in entries)  # the newest that is applied stays in each stream
+        # The newest that is applied stays in each stream.
+        self.outcomes_behind = sum(max(0, number - 1) for number in entries)
 
-    async def fire_timer(self, timer: DueTimer, turn: Turn) -> bool:
-        tenant, session_id = timer.tenant, timer.session_id
+    async def _fire_timer(self, timer: DueTimer) -> bool:
+        """Puts the timer's turn at the head of the session's queue, once; False if the timer or its task is over, or if
+        the store fails, lest other sessions wait.
+        """
+        tenant, session_id, task_id, _ = timer.member
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
-        record = keys.task_keys(tenant, session_id, timer.task_id).record
+        turn = deadline_turn(timer)
         arguments = arguments_for(
             "signal",
             turn_id=turn.turn_id,
             turn=turn.stored_json(),
             member=keys.pack_session(tenant, session_id),
             waits=1,
-            timer=keys.pack_member(keys.TimerMember(tenant, session_id, timer.task_id, timer.subject)),
+            timer=keys.pack_member(timer.member),
         )
-        names = keys_for("signal", session, partition, record=record)
-        return await self._scripts.run("signal", names, arguments) == 1
+        names = keys_for("signal", session, partition, record=keys.task_keys(tenant, session_id, task_id).record)
+        try:
+            is_fired = await self._scripts.run("signal", names, arguments) == 1
+        except StoreUnavailable as error:
+            log.warning("timer_not_fired", session=session_id, task=task_id, error=str(error))
+            return False
+        if is_fired and timer.now - timer.due > _LATE_AFTER:
+            self._fault_counts.add(Fault.TIMER_OVERDUE, session=session_id, task=task_id)
+        return is_fired
 
-    async def add_fault_counts(self, counts: Mapping[Fault, int]) -> None:
+    async def _add_fault_counts(self, counts: Mapping[Fault, int]) -> None:
+        """Adds to the installation's fault counts. After ``StoreUnavailable`` they may or may not count."""
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for fault, number in counts.items():
                 pipe.hincrby(keys.UPKEEP_FAULTS_KEY, fault.value, number)
             await pipe.execute()
+
+
+def deadline_turn(timer: DueTimer) -> Turn:
+    """The turn of a due timer. Its id is the timer's, so firing twice gives the same turn."""
+    _, _, task_id, subject = timer.member
+    return Turn(
+        turn_id=f"deadline:{task_id}:{subject}",
+        task_id=task_id,
+        kind=TurnKind.DEADLINE,
+        principal=_TIMER,
+        received_at=timer.now,
+        data={"subject": subject},
+    )
 
 
 def _parse_session_name(member: str) -> SessionName:
@@ -184,7 +272,7 @@ def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
 def _parse_due_timers(now_ms: int, row: Sequence[str]) -> Iterator[DueTimer]:
     now = _to_datetime(now_ms)
     return (
-        DueTimer(*keys.unpack_member(keys.TimerMember, member), now, _to_datetime(score))
+        DueTimer(keys.unpack_member(keys.TimerMember, member), now, _to_datetime(score))
         for member, score in _member_scores(row)
     )
 

@@ -6,7 +6,7 @@ from typing import Protocol
 from pydantic import JsonValue
 from starlette.applications import Starlette
 
-from services.executor.core.turn.reaper import FaultCounts
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.runner import Runner
 from shared.domain import metric_names as names
 from shared.infra import side_server

@@ -5,10 +5,10 @@ import random
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from itertools import count
+from typing import Protocol
 
 import structlog
 
-from services.executor.core.turn.reaper import Reaper
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra.tenant_records import TenantStops
 from shared.ports.store import StoreUnavailable
@@ -54,7 +54,18 @@ class UpkeepPlan:
         self._due_at.update({number: now + seconds for number, seconds in seconds_until_due.items()})
 
 
-async def keep_reaping(reaper: Reaper, plan: UpkeepPlan, has_looked: asyncio.Event) -> None:
+class RepairsSessions(Protocol):
+    """The reaper, as its loop uses it."""
+
+    outcomes_behind: int
+    seconds_until_due: Mapping[int, float]
+
+    async def repair_once(self, partitions: Collection[int]) -> int: ...
+
+    async def update_outcomes_behind(self) -> None: ...
+
+
+async def keep_reaping(reaper: RepairsSessions, plan: UpkeepPlan, has_looked: asyncio.Event) -> None:
     """Runs the reaper until cancelled. ``has_looked`` is set after its first look, so that sessions of dead executors
     come before new ones.
     """

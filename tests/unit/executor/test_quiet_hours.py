@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
+from services.executor.adapters.redis_upkeep import DueTimer, deadline_turn
 from services.executor.core.states.machine import TEMPLATES
-from services.executor.core.turn.reaper import deadline_turn
-from services.executor.ports.upkeep import DueTimer
 from shared.contracts.task import Turn
 from shared.contracts.tenant import QuietHours, TenantRecord
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
+from shared.infra.keys import TimerMember
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
 from tests.unit.executor.begun_as import begun_as, run_with_deaths
@@ -51,7 +51,7 @@ def _fired(stage: Stage) -> Turn:
 def _timer(stage: Stage, subject: str) -> Turn:
     """A timer that fires now."""
     record, now = stage.turns.record, stage.turns.now()
-    return deadline_turn(DueTimer(record.tenant, record.session_id, record.task_id, subject, now, now))
+    return deadline_turn(DueTimer(TimerMember(record.tenant, record.session_id, record.task_id, subject), now, now))
 
 
 async def test_in_quiet_hours_the_change_is_made_and_its_notice_waits_with_a_durable_timer() -> None:

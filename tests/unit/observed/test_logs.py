@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from structlog.contextvars import merge_contextvars
 
-from services.executor.core.turn.reaper import FaultCounts
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.session_run import TurnAttempt
 from services.executor.ports.sessions import Lease, TurnRunner, TurnWork
 from services.executor.ports.turns import TurnStore

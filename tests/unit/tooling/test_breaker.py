@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.adapters.resilience import MOST_BREAKERS, Breaker, BreakerLimits, CircuitState, Resilience
-from services.executor.core.turn.reaper import FaultCounts
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolUnreachable
 from shared.contracts.tenant import Connection

@@ -9,9 +9,9 @@ import structlog
 from services.executor.core.session.context import run_with_companion
 from services.executor.core.session.journal import Journal, count_ended_task
 from services.executor.core.states.machine import TenantStopped
+from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.given_up import end_unreadable_turn, give_up, outcome_from_store
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
-from services.executor.core.turn.reaper import FaultCounts
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, TurnRunner, TurnWork, UnreadableTurn
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionUnavailable, TurnEnd, TurnStore
