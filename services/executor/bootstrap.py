@@ -52,6 +52,7 @@ from shared.ports.models import Tier
 from shared.ports.tracing import NO_TRACER, Tracer
 
 _SDK_AFTER_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does
+_CAP_SECONDS = 5.0  # for which a tenant's cap of sessions is believed to be what it was
 
 WorkerFactory: TypeAlias = Callable[[Ports, Limits, Prompts], TurnRunner]
 
@@ -105,7 +106,9 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
                 ports = equip_ports(ports)
             archive, session_archive = settings.open_task_archive(), settings.open_session_archive()
             runner = worker(ports, limits, load_prompts())
-            sessions = run_sessions(settings, runner, make_tenants(1.0), archive, session_archive, tools, metrics)
+            sessions = run_sessions(
+                settings, runner, make_tenants(_CAP_SECONDS), archive, session_archive, tools, metrics
+            )
             await run_with_companion(sessions, _load_sdk_ahead())
     finally:
         await redis.aclose()

@@ -12,12 +12,9 @@ import structlog
 
 from services.executor.ports.policy import Tenants, UnknownTenant
 from services.executor.ports.sessions import FreeSlotsByTenant, SessionWakes, SlotStore
-from shared.domain.lru_cache import LruCache
 from shared.ports.store import StoreUnavailable
 
 _SLOTS_PER_FREE_SLOT = 9  # that one tenant may have
-_CAP_SECONDS = 5.0  # for which a tenant's cap is believed to be what it was
-_MOST_CAPS = 1024
 _FULL_SECONDS = 1.0  # for which a cap that was reached is believed to be, unless a session of the tenant ends here
 log = structlog.get_logger()
 
@@ -30,7 +27,6 @@ class FairShareSlots:
         self._slot_seconds = slot_seconds
         self._sessions_by_tenant: Counter[str] = Counter()
         self._with_slots: set[tuple[str, str]] = set()  # sessions of tenants with a cap
-        self._caps = LruCache[str, tuple[int | None, float]](_MOST_CAPS)  # by tenant, and until when that is believed
         self._cap_reached_until: dict[str, float] = {}  # by tenant whose cap was reached: until when that is believed
 
     def free_slots(self, free: int) -> FreeSlotsByTenant:
@@ -43,13 +39,13 @@ class FairShareSlots:
     async def acquire(self, tenant: str, session_id: str) -> bool:
         """Whether the session got a slot. If not, its tenant's cap is reached, and it is woken when a slot is free."""
         self._sessions_by_tenant[tenant] += 1
+        has_slot = False
         try:
             has_slot = await self._take_slot(tenant, session_id)
-        except BaseException:
-            self._subtract_session(tenant)
-            raise
+        finally:
+            if not has_slot:
+                self._subtract_session(tenant)
         if not has_slot:
-            self._subtract_session(tenant)
             self._cap_reached_until[tenant] = asyncio.get_running_loop().time() + _FULL_SECONDS
             await self._store.postpone_reaping(tenant, session_id)
         return has_slot
@@ -74,7 +70,10 @@ class FairShareSlots:
                 log.warning("slots_not_kept", error=str(error))
 
     async def _take_slot(self, tenant: str, session_id: str) -> bool:
-        cap = await self._get_cap(tenant)
+        try:
+            cap = (await self._tenants.get(tenant)).max_running
+        except UnknownTenant:  # its turns fail, each with the reason
+            cap = None
         if cap is None:
             return True
         if not await self._store.acquire(tenant, session_id, cap, self._slot_seconds):
@@ -86,19 +85,6 @@ class FairShareSlots:
         self._sessions_by_tenant[tenant] -= 1
         if not self._sessions_by_tenant[tenant]:
             del self._sessions_by_tenant[tenant]
-
-    async def _get_cap(self, tenant: str) -> int | None:
-        cap, until = self._caps.get(tenant, (None, 0.0))
-        now = asyncio.get_running_loop().time()
-        if now >= until:
-            cap, _ = self._caps.put(tenant, (await self._read_cap(tenant), now + _CAP_SECONDS))
-        return cap
-
-    async def _read_cap(self, tenant: str) -> int | None:
-        try:
-            return (await self._tenants.get(tenant)).max_running
-        except UnknownTenant:  # its turns fail, each with the reason
-            return None
 
 
 def fair_slot_count(running: int, free: int) -> int:

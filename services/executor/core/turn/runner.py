@@ -122,13 +122,19 @@ class Runner:
     async def _claim(self, name: SessionName) -> bool:
         claimed = self._claimed[name] = _ClaimedSession()
         self.idle.clear()
-        lease = None
+        lease: Lease | None = None
+        has_slot = False
         try:
-            lease = await self._take_lease(name)
+            has_slot = await self._slots.acquire(*name)
+            lease = await self._sessions.claim(*name) if has_slot else None
         finally:
             if lease is None:
-                self._remove_session(name)
-        if lease is None:
+                try:
+                    if has_slot:
+                        await self._release_slot(name)
+                finally:
+                    self._remove_session(name)
+        if lease is None:  # its tenant has no free slot, another owner holds it, or no turn waits
             return False
         if lease.repaired_fault is not None:
             self._parts.fault_counts.add(lease.repaired_fault, session=lease.session_id)
@@ -137,18 +143,6 @@ class Runner:
         self._update_free_slot_event()
         claimed.task.add_done_callback(lambda _: self._remove_session(name))
         return True
-
-    async def _take_lease(self, name: SessionName) -> Lease | None:
-        """The session's lease; None if its tenant has no free slot, another owner holds it, or no turn waits."""
-        if not await self._slots.acquire(*name):
-            return None
-        lease = None
-        try:
-            lease = await self._sessions.claim(*name)
-        finally:
-            if lease is None:
-                await self._release_slot(name)
-        return lease
 
     async def _release_slot(self, name: SessionName) -> None:
         try:
