@@ -12,6 +12,7 @@ from typing import NamedTuple
 from services.executor.adapters.credentials import open_credentials
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
 from services.executor.adapters.tool_servers import ConnectedServers, open_servers
+from services.executor.core.session.context import run_in_parallel
 from services.executor.ports.tools import Credentials, CredentialUnavailable, Tool, ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings
 from shared.contracts.tenant import Connection, TenantRecord
@@ -133,10 +134,8 @@ async def _try_connections(
         open_servers(addresses_for_tools(hosts, permits_loopback=False), credentials) as servers,
     ):
         slots = asyncio.Semaphore(TRIALS_AT_ONCE)
-        async with asyncio.TaskGroup() as group:
-            trials = [_try_connection(connection, servers, credentials, slots) for connection in connections]
-            tasks = [group.create_task(trial) for trial in trials]
-    return source, [task.result() for task in tasks]
+        trials = (_try_connection(connection, servers, credentials, slots) for connection in connections)
+        return source, await run_in_parallel(trials)
 
 
 async def _try_connection(
