@@ -99,6 +99,7 @@ class Breaker:
 MOST_BREAKERS = 1024
 MOST_WAITED_SECONDS = 2.0  # seconds that a call waits for the one that decides
 _NO_ANSWER_ERRORS = (ToolUnreachable, ToolSilent)
+_OUTCOME_BY_ERROR = {ToolForbidden: "forbidden", ToolUnreachable: "unreachable", ToolSilent: "silent"}  # first match
 
 
 class ServerQuestion(NamedTuple):
@@ -141,14 +142,8 @@ class Resilience:
         try:
             answer = await self._ask_by_kind(question, send)
             outcome = "error" if isinstance(answer, ToolAnswer) and answer.is_error else "ok"
-        except ToolForbidden:
-            outcome = "forbidden"
-            raise
-        except ToolUnreachable:
-            outcome = "unreachable"
-            raise
-        except ToolSilent:
-            outcome = "silent"
+        except _NO_ANSWER_ERRORS as error:
+            outcome = next(word for kind, word in _OUTCOME_BY_ERROR.items() if isinstance(error, kind))
             raise
         finally:
             kind, connection = question.kind, question.connection.id
