@@ -138,6 +138,15 @@ def test_a_key_that_nothing_has_is_what_a_call_gives_to_the_record_that_it_names
         assert "held" not in _bound(own, other, tool="update_asset", given=given).fields
 
 
+def test_a_number_that_one_kind_lacks_is_no_new_number_of_another_kind() -> None:
+    own = read("get_order", {"id": 5, "held": False})
+    given: JsonObject = {"order_id": 5, "order_no": "7"}
+    vain_order = read("get_order", {"found": False}, "f2", order_no="7")
+    vain_guest = read("get_guest", {"found": False}, "f2", guest_no="7")
+    assert _bound(own, vain_order, tool="update_order", given=given).fields["held"] is False
+    assert "held" not in _bound(own, vain_guest, tool="update_order", given=given).fields
+
+
 def test_a_kind_whose_word_says_nothing_by_itself_says_what_it_is_declared_for() -> None:
     line: JsonObject = {"barcode": "B-1", "held": False}
     item = read("get_item", {"barcode": "B-1", "held": True}, "f2")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.plan.named_reads import listed_ids_without_call
+from services.executor.core.plan.listed_ids import listed_ids_without_call
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.record_tree import NO_KEYS
 from shared.domain.exact_json import Json, JsonObject

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.conversation.understanding import read_understanding
+from services.executor.core.model.talk import PROPOSE_AGAIN
 from services.executor.core.plan.assembly import build_ordered_plan
+from services.executor.core.plan.draft import PlanDraft
 from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import outcome_of_read
@@ -123,6 +125,15 @@ def test_a_share_of_the_named_record_and_a_number_in_words_are_sources(
     known = KnownSources((task,), (fact({"id": "C-1", "limit": "300.00"}),), (), datetime(2026, 1, 15, tzinfo=UTC))
     problems = SourceFinder(known).find_sources(call(given, tool=setter.name), setter).problems
     assert [text.partition(" ")[0] for text in problems] == ([name] if name else [])
+
+
+def test_each_discarded_call_has_one_answer_and_a_wrong_one_says_what_is_wrong() -> None:
+    draft, (good, wrong) = PlanDraft(max_plans=1), proposed(GOOD, ("notify", {}))
+    draft.hold_proposals((good, wrong), ONE, ())
+    answers = draft.discard_proposals({wrong.use_id: "no addressee", "use-9": "no such field"})
+    told = {answer.result.tool_use_id: answer.result.content for answer in answers}
+    assert told == {good.use_id: PROPOSE_AGAIN, wrong.use_id: "no addressee", "use-9": "no such field"}
+    assert len(answers) == len(told)
 
 
 def test_a_plans_hash_names_everything_that_will_happen() -> None:

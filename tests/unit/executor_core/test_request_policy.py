@@ -8,8 +8,13 @@ from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.prime.prime import RequestPolicy, parse_request_policy
+from services.executor.core.session.ruled_tools import tool_of_condition, with_ruled_reads
 from services.executor.core.states.machine import Failed
+from shared.contracts.policy import Policy, Rule
+from shared.domain.exact_json import JsonObject
+from shared.domain.words import ToolClass
 from tests.each_row import each_row
+from tests.unit.executor_core.makers import tool, tools
 
 RULE: dict[str, JsonValue] = {"id": "r1", "condition": "amount > 100", "action": "block"}
 DOCUMENT: dict[str, JsonValue] = {"id": "mine", "rules": [RULE], "context": {"limit": 1.0, "rate": 0.1, "code": "007"}}
@@ -79,3 +84,20 @@ def test_rules_in_a_fence_or_with_a_description_are_read(document: str | dict[st
 @each_row("text", ["The rules: never pay twice.", "Rules:\n- Never pay twice.\n- Be kind."])
 def test_prose_that_speaks_of_rules_is_prose(text: str) -> None:
     assert parse_request_policy(text).advice == text
+
+
+@each_row(
+    ("condition", "tool_name", "is_change"),
+    ('tool == "get_score" && amount > 5', "get_score", True),
+    ('tool == "get_score" && note == "do not! pay || wait"', "get_score", True),
+    ('tool == "get_score" || amount > 5', "", True),
+    ('tool == "get_score" && not urgent', "get_score", False),
+)
+def test_what_a_rule_quotes_is_no_part_of_its_logic(condition: str, tool_name: str, is_change: bool) -> None:
+    arguments: JsonObject = {"type": "object", "required": ["person_id", "purpose"]}
+    toolbox = tools(tool("get_score", ToolClass.READ, arguments))
+    policy = Policy(id="house", rules=(Rule(id="r1", condition=condition, action="block"),))
+    ruled_tool = with_ruled_reads(toolbox, [policy]).tools["get_score"]
+
+    assert tool_of_condition(condition) == tool_name
+    assert (ruled_tool.tool_class is ToolClass.CHANGE) is is_change

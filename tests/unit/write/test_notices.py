@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.plan import notices
+from services.executor.core.records.references import result_at, set_at_path
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import ToolClass, WriteStatus
 from tests.each_row import each_row
-from tests.unit.executor_core.makers import call, entry, plan, tool
+from tests.unit.executor_core.makers import call, entry, plan, tool, tools
 
 TELL = tool("notify_customer", ToolClass.NOTIFY, {"type": "object", "properties": {"body": {"type": "string"}}})
 
@@ -21,7 +22,7 @@ def planned(call_id: str, part: int | None = None, tool_class: ToolClass = ToolC
 
 
 def frozen(*calls: PlannedCall) -> WritePlan:
-    return notices.with_notice_sentences(plan(*calls), {("office", "notify_customer"): TELL})
+    return notices.with_notice_sentences(plan(*calls), tools(TELL))
 
 
 def ledger(**statuses: WriteStatus) -> dict[str, LedgerEntry]:
@@ -36,17 +37,17 @@ NOTICE = planned("n1", tool_class=ToolClass.NOTIFY)
 def test_no_notice_tells_of_a_change_that_failed_or_is_open(status: WriteStatus) -> None:
     whole = frozen(planned("c1"), NOTICE)
     going = notices.check_notice_release(whole.calls[1], whole, ledger(c1=status))
-    assert (going.is_allowed, going.sentence) == (False, "")
+    assert (bool(going.why_not), going.sentence) == (True, "")
     assert "c1 change_address is" in going.why_not
-    assert not notices.check_notice_release(whole.calls[1], whole, {}).is_allowed
+    assert notices.check_notice_release(whole.calls[1], whole, {}).why_not
 
 
 @pytest.mark.promise("notify.proved_only")
 def test_a_notice_that_was_frozen_without_a_sentence_waits_for_proof_and_one_that_does_not_fit_is_not_frozen() -> None:
     whole = plan(planned("c1"), NOTICE)
-    assert not notices.check_notice_release(NOTICE, whole, ledger(c1=WriteStatus.UNVERIFIED)).is_allowed
+    assert notices.check_notice_release(NOTICE, whole, ledger(c1=WriteStatus.UNVERIFIED)).why_not
     narrow = TELL._replace(input_schema={"properties": {"body": {"type": "string", "maxLength": 20}}})
-    assert notices.with_notice_sentences(whole, {("office", "notify_customer"): narrow}) == whole
+    assert notices.with_notice_sentences(whole, tools(narrow)) == whole
 
 
 @pytest.mark.promise("notify.own_part")
@@ -56,14 +57,14 @@ def test_a_notice_that_was_frozen_without_a_sentence_waits_for_proof_and_one_tha
 def test_only_a_change_of_its_own_part_holds_a_notice_back(change: int | None, notice: int | None, held: bool) -> None:
     whole = frozen(planned("c1", change), planned("c2", notice), planned("n1", notice, ToolClass.NOTIFY))
     made = ledger(c1=WriteStatus.REFUSED, c2=WriteStatus.VERIFIED)
-    assert notices.check_notice_release(whole.calls[2], whole, made).is_allowed is not held
+    assert bool(notices.check_notice_release(whole.calls[2], whole, made).why_not) is held
 
 
 @pytest.mark.promise("notify.own_part")
 def test_a_notice_in_a_part_without_changes_tells_of_those_of_the_others() -> None:
     """ "Close the period. Tell Finance that it is closed." has the notice in a part of its own."""
     whole = frozen(planned("c1", 1), planned("n1", 2, ToolClass.NOTIFY))
-    assert not notices.check_notice_release(whole.calls[1], whole, ledger(c1=WriteStatus.REFUSED)).is_allowed
+    assert notices.check_notice_release(whole.calls[1], whole, ledger(c1=WriteStatus.REFUSED)).why_not
 
 
 @pytest.mark.promise("notify.proved_only")
@@ -77,14 +78,17 @@ def test_a_notice_in_a_part_without_changes_tells_of_those_of_the_others() -> No
     ({"template_id": 7}, None),
 )
 def test_the_sentence_has_its_place_in_the_free_text(arguments: JsonObject, place: tuple[str, ...] | None) -> None:
-    assert notices.find_text_path(arguments, tool("notify", ToolClass.NOTIFY), "x") == place
+    extended = notices.append_sentence(arguments, tool("notify", ToolClass.NOTIFY), "x")
+    text = result_at(arguments, ".".join(place)) if place else None
+    assert extended == (set_at_path(arguments, place, f"{text}\n\nx") if place else None)
 
 
 @given(body=st.text(min_size=1, max_size=40))
 def test_a_text_keeps_its_words_when_the_sentence_is_added(body: str) -> None:
-    told = notices.append_sentence_at(
-        {"message": {"body": body}, "to": 1}, ("message", "body"), notices.write_acknowledged_sentence(planned("c1"))
-    )
+    arguments: JsonObject = {"message": {"body": body}, "to": 1}
+    sentence = notices.write_acknowledged_sentence(planned("c1"))
+    told = notices.append_sentence(arguments, tool("notify", ToolClass.NOTIFY), sentence)
+    assert told is not None
     message = told["message"]
     assert isinstance(message, dict)
     assert str(message["body"]).startswith(body.rstrip())

@@ -21,6 +21,7 @@ from services.executor.core.records import binding, calculated
 from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
 from services.executor.core.records.call_rows import rows_of_call
 from services.executor.core.records.field_values import UNKNOWN, FieldValue, UnknownValue, fields_of_arguments
+from services.executor.core.records.references import set_at_path
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
@@ -87,15 +88,22 @@ async def renew_verdict(ctx: TurnContext, fresh: Progress) -> contracts.Verdict:
 
 
 def refuse_if_blocked(verdict: contracts.Verdict, plan: WritePlan | None = None) -> None:
-    """Raises ``Rejected`` if a policy is invalid, or if rules block the plan; the message names the rules, and the
-    calls if only some of the plan's are blocked.
+    """Raises ``Rejected`` with ``why_blocked``, unless that is empty."""
+    if reason := why_blocked(verdict, plan):
+        raise Rejected(reason)
+
+
+def why_blocked(verdict: contracts.Verdict, plan: WritePlan | None = None) -> str:
+    """A sentence if a policy is invalid, or if rules block the plan; else empty. It names the rules, and the calls if
+    only some of the plan's are blocked.
     """
     if verdict.problems:
         problems = "; ".join(f"{problem.rule_id}: {problem.message}" for problem in verdict.problems)
-        raise Rejected(f"policy invalid, so nothing was written: {problems}")
+        return f"policy invalid, so nothing was written: {problems}"
     if verdict.blocked:
         blocking = dict.fromkeys(rule.sentence for rule in verdict.triggered_rules if rule.action == RuleAction.BLOCK)
-        raise Rejected(f"blocked by policy: {'; '.join(blocking)}{_list_blocked_calls(verdict, plan)}")
+        return f"blocked by policy: {'; '.join(blocking)}{_list_blocked_calls(verdict, plan)}"
+    return ""
 
 
 def _list_blocked_calls(verdict: contracts.Verdict, plan: WritePlan | None) -> str:
@@ -328,7 +336,7 @@ def _add_to_row(row: JsonObject, fields: Mapping[str, FieldValue], known_fields:
     extended_row: JsonObject = {**row, **known_kinds}
     for name, value in fields.items():
         if not isinstance(value, UnknownValue):
-            binding.set_field(extended_row, name, value)
+            extended_row = set_at_path(extended_row, name.split("."), value)
     return extended_row
 
 

@@ -21,7 +21,7 @@ from services.executor.core.figures.arguments import (
 from services.executor.core.figures.identifiers import identifier_key, kind_of_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records import seen_records
-from services.executor.core.records.binding import CallView, set_field
+from services.executor.core.records.binding import CallView
 from services.executor.core.records.call_rows import ArgumentRows, CallRows, rows_of_call
 from services.executor.core.records.field_values import (
     Fields,
@@ -31,6 +31,7 @@ from services.executor.core.records.field_values import (
     find_values,
 )
 from services.executor.core.records.record_graph import GraphNode, build_record_graph
+from services.executor.core.records.references import set_at_path
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import find_leaves, is_id_name
@@ -192,7 +193,7 @@ class CallSums:
             if any(len(figures) > 1 for figures in figures_by_record) or not (dot or is_judged):
                 if dot:
                     sums.setdefault(kind, call_fields.get(kind))
-                set_field(sums, name, total)
+                sums = set_at_path(sums, name.split("."), total)
         return sums
 
     def _summands_of_call(self, call: PlannedCall, name: str, view: CallView) -> Sequence[_Summand]:
@@ -429,6 +430,6 @@ def _read_argument_figure(name: str, fields: Fields, view: CallView) -> Decimal 
     if "." in name:
         values = [value for path, value in fields if path == name]
     else:
-        values = [] if view.aliases_of_recorded_field(name) else find_values(name, fields, view.subject_kinds)
+        values = [] if view.aliases_of_recorded_field(name) else find_values(name, fields, view.named.kinds)
     value = common_value(values) if values else None
     return None if isinstance(value, UnknownValue) else read_figure(value)

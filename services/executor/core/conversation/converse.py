@@ -26,7 +26,8 @@ from services.executor.core.model.talk import MessageHistory, opening_sections
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
-from services.executor.core.plan.named_reads import ReadsOfNamedRecords, listed_ids_without_call
+from services.executor.core.plan.listed_ids import listed_ids_without_call
+from services.executor.core.plan.named_reads import ReadsOfNamedRecords
 from services.executor.core.plan.outcomes import answers_as_facts, parts_not_done
 from services.executor.core.plan.sources import KnownSources, known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures

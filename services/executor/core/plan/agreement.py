@@ -9,11 +9,11 @@ from collections.abc import Container, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-from services.executor.core.figures.arguments import ArgumentKind, fields_of_facts
+from services.executor.core.figures.arguments import ArgumentKind
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import looks_like_id_text, read_figure
+from services.executor.core.figures.numbers import looks_like_id_text
 from services.executor.core.figures.vocabulary import (
     CLAUSE_END,
     CURRENCIES,
@@ -24,14 +24,7 @@ from services.executor.core.figures.vocabulary import (
 )
 from services.executor.core.plan.called_tools import find_act_of_text, find_conflicting_tool
 from services.executor.core.plan.exceptions import is_named_as_exception
-from services.executor.core.plan.faults import (
-    ArgumentToCheck,
-    CallFault,
-    ChangeToCheck,
-    argument_name_of,
-    field_name_of,
-    quote_part,
-)
+from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, argument_name_of, quote_part
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
 from services.executor.core.plan.stated_limits import find_unmet_limits
 from services.executor.core.records.references import argument_at
@@ -41,7 +34,7 @@ from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from services.executor.core.tools.toolbox import RESERVED_ARGUMENT
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import Json, JsonObject, as_text, loads_object
+from shared.domain.exact_json import Json, JsonObject, as_object, as_text, loads_object
 from shared.domain.keywords import stem
 
 _SUPERLATIVE = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
@@ -115,26 +108,29 @@ def sets_no_field(tool: Tool, arguments: JsonObject) -> bool:
     return 0 < len(settable) < len(tool.parameters) and not is_given_value
 
 
-def find_disagreements(change: ChangeToCheck) -> Iterator[CallFault]:
+def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for each way in which a change does not agree with the words of its part."""
-    yield from _find_unread_condition(change)
-    yield from _find_excluded_records(change)
-    yield from _find_records_excepted_by_value(change)
-    yield from find_wrong_amounts(change)
-    yield from find_unmet_limits(change)
-    yield from _find_conflicting_words(change)
-    if not _chooses(change.part_mentions.text):
-        yield from _find_unasked_fields(change)
-    yield from _find_days_inside_stated_range(change)
-    yield from _find_values_of_other_records(change)
-    yield from _find_reversed_direction(change)
-    yield from _find_source_as_target(change)
-    yield from find_conflicting_tool(change)
-    yield from find_act_of_text(change)
-    yield from _find_repeated_change(change)
+    checks = (
+        _find_unread_condition,
+        _find_excluded_records,
+        _find_records_excepted_by_value,
+        find_wrong_amounts,
+        find_unmet_limits,
+        _find_conflicting_words,
+        _find_unasked_fields,
+        _find_days_inside_stated_range,
+        _find_values_of_other_records,
+        _find_reversed_direction,
+        _find_source_as_target,
+        find_conflicting_tool,
+        find_act_of_text,
+        _find_repeated_change,
+    )
+    for check in checks:
+        yield from check(change)
 
 
-def find_disagreements_of_notice(notice: ChangeToCheck) -> Iterator[CallFault]:
+def find_disagreements_of_notice(notice: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for each way in which a notice does not agree with its part: the part wants nobody told, or says
     another value than an argument has.
     """
@@ -143,7 +139,7 @@ def find_disagreements_of_notice(notice: ChangeToCheck) -> Iterator[CallFault]:
     yield from _find_conflicting_words(notice)
 
 
-def _find_unread_condition(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_unread_condition(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault if the part has a condition, and the model has neither read nor calculated anything yet."""
     knows_anything = change.values or any(not fact.by_machine for fact in change.facts)
     if has_condition(change.part_mentions.text) and not knows_anything:
@@ -151,20 +147,20 @@ def _find_unread_condition(change: ChangeToCheck) -> Iterator[CallFault]:
         yield CallFault("", f"{change.tool.name}: {reason}")
 
 
-def _find_excluded_records(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_excluded_records(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for each id of a record that the user names as an exception: "all but not EXP-7"."""
     for argument in change.scalars:
-        text, name = as_text(argument.value), field_name_of(argument.path)
-        if not has_digit(text) or not (is_id_name(name) or isinstance(argument.value, str)):
+        name = argument.field_name
+        if not has_digit(argument.text) or not (is_id_name(name) or isinstance(argument.value, str)):
             continue
         id_words = " ".join((name, *words_of(change.tool.name)))
-        if any(is_named_as_exception(text, id_words, mentions) for mentions in change.user_mentions):
+        if any(is_named_as_exception(argument.text, id_words, mentions) for mentions in change.user_mentions):
             yield argument.build_fault("the task names it as an exception")
 
 
-def _find_records_excepted_by_value(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_records_excepted_by_value(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault if a record of the call has a value that the part excepts: "all but the one to Ann Lee"."""
-    quote, call_texts = change.part_mentions.text, {as_text(argument.value) for argument in change.scalars}
+    quote, call_texts = change.part_mentions.text, {argument.text for argument in change.scalars}
     for name, value in sorted(_values_of_named_records(change)):
         is_other = value not in call_texts and (is_id_name("_".join(name)) or looks_like_id_text(value))
         titles = change.titles.get(value.casefold(), ()) if is_other else ()
@@ -176,7 +172,7 @@ def _find_records_excepted_by_value(change: ChangeToCheck) -> Iterator[CallFault
                 break
 
 
-def _find_conflicting_words(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a text argument that the user does not say, while the part says another value that the
     argument can have and the call has nowhere: priority "low" where the part says "high".
 
@@ -191,12 +187,12 @@ def _find_conflicting_words(change: ChangeToCheck) -> Iterator[CallFault]:
         value, origin = argument.value, argument.origin
         if not isinstance(value, str) or not value.strip() or origin not in _ORIGINS_TO_CHECK:
             continue
-        if argument.kind is ArgumentKind.FREE_TEXT or is_id_name(field_name_of(argument.path)):
+        if argument.kind is ArgumentKind.FREE_TEXT or is_id_name(argument.field_name):
             continue
         is_said = any(_has_words(text, value) for text in (mentions, *change.user_mentions))
-        if is_said or read_figure(value) is not None or {*map(stem, words_of(value))} <= stems:
+        if is_said or argument.number is not None or {*map(stem, words_of(value))} <= stems:
             continue
-        possible_values = _possible_argument_values(argument.path, change)
+        possible_values = _possible_argument_values(argument, change)
         part_values = [text for text in possible_values if text not in call_texts and _has_words(mentions, text)]
         if is_open:  # its other words say which things are meant
             part_values = [part_value for part_value in part_values if _is_set_by_part(part_value, change)]
@@ -211,7 +207,7 @@ def _chooses(text: str) -> bool:
     return leaves_choice_open(text) or _SUPERLATIVE.search(text) is not None
 
 
-def _is_set_by_part(value: str, change: ChangeToCheck) -> bool:
+def _is_set_by_part(value: str, change: CallToCheck) -> bool:
     """Whether a part that asks to choose says the value as a new one: after "to" or the like; or in a clause without a
     word of choice, if no record that the call names has it yet: "make A-1 a P1, all agree".
     """
@@ -225,7 +221,7 @@ def _is_set_by_part(value: str, change: ChangeToCheck) -> bool:
     return False
 
 
-def _find_days_inside_stated_range(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_days_inside_stated_range(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a day within a range that the part states, if another day of the call is an end of it: "from 1
     January to 30 June", and the call is from 1 February to 30 June.
     """
@@ -242,32 +238,32 @@ def _find_days_inside_stated_range(change: ChangeToCheck) -> Iterator[CallFault]
                 yield argument.build_fault(f"this part says {period.first} to {period.last}")
 
 
-def _find_unasked_fields(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_unasked_fields(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for each field that an edit sets although the user mentions neither its name nor its value.
 
     Beside an optional field that the user does mention, all other optional ones count; if the user mentions none, only
     texts of several words without a source. A field that keeps its recorded value does not count, nor does one of the
-    schema's choices unless the record is known to have the field.
+    schema's choices unless the record is known to have the field; none does if the part asks to choose.
     """
     tool = change.tool
-    if words_of_tool(tool.name).verb not in EDIT_VERBS:
+    if words_of_tool(tool.name).verb not in EDIT_VERBS or _chooses(change.part_mentions.text):
         return
     words = {word for mentions in change.user_mentions for word in words_of(mentions.text)}
     user_words = {singular for word in words for singular in singular_words(word)}
-    fields = [argument for argument in change.scalars if not is_id_name(field_name_of(argument.path))]
-    named_paths = {field.path for field in fields if user_words.intersection(singular_words(field_name_of(field.path)))}
+    fields = [argument for argument in change.scalars if not is_id_name(argument.field_name)]
+    named_paths = {field.path for field in fields if user_words.intersection(singular_words(field.field_name))}
     stated_fields = [field for field in fields if field.origin == "task" or field.path in named_paths]
     if any(field.path not in tool.required for field in stated_fields):
         fields_to_check = [field for field in fields if field not in stated_fields and field.path not in tool.required]
     elif not stated_fields:
-        fields_to_check = [field for field in fields if field.origin == "none" and " " in as_text(field.value)]
+        fields_to_check = [field for field in fields if field.origin == "none" and " " in field.text]
     else:
         return
-    recorded_values = _values_of_named_records(change) if fields_to_check else frozenset[tuple[tuple[str, ...], str]]()
+    recorded_values = _values_of_named_records(change) if fields_to_check else set()
     recorded_names = {name for name, _ in recorded_values}
     for field in fields_to_check:
-        name, value = singular_words(field_name_of(field.path)), field.value
-        is_kept = (name, as_text(value)) in recorded_values
+        name, value = singular_words(field.field_name), field.value
+        is_kept = (name, field.text) in recorded_values
         if value == "" or is_kept or field.origin not in _ORIGINS_TO_CHECK or not isinstance(value, bool | str):
             continue
         is_choice = name in recorded_names and _is_optional_choice(tool, field.path)
@@ -281,31 +277,25 @@ def _is_optional_choice(tool: Tool, path: str) -> bool:
     """Whether the schema lists several words for the argument, other than currencies, and does not require it."""
     schema, is_required = tool.input_schema, False
     for step in path.replace("[", ".[").split("."):
-        required, inner = schema.get("required"), schema.get("properties")
+        required, fields = schema.get("required"), as_object(schema.get("properties"))
         is_required = isinstance(required, list) and step in required
-        fields = inner if isinstance(inner, dict) else {}
-        declared = schema.get("items") if step.startswith("[") else fields.get(step)
-        schema = declared if isinstance(declared, dict) else {}
+        schema = as_object(schema.get("items") if step.startswith("[") else fields.get(step))
     choices = schema.get("enum")
     return isinstance(choices, list) and len({*map(as_text, choices)} - CURRENCIES) > 1 and not is_required
 
 
-def _values_of_named_records(change: ChangeToCheck) -> frozenset[tuple[tuple[str, ...], str]]:
+def _values_of_named_records(change: CallToCheck) -> set[tuple[tuple[str, ...], str]]:
     """``{(words of a field's name, its value as text)}`` of the records that the call names, as read.
 
     They are named by their id, or by a code that a field of the argument's own name has: ``ticket`` of a list.
     """
-    scalars = {(field_name_of(argument.path), as_text(argument.value)) for argument in change.scalars}
-    record_ids = {value for name, value in scalars if is_identifying_name(name)}
+    scalars = {(argument.field_name, argument.text) for argument in change.scalars}
+    fields_of_records = change.fields.of_records({value for name, value in scalars if is_identifying_name(name)})
     codes = {(name, value) for name, value in scalars if looks_like_id_text(value)}
-    fields = [*fields_of_facts(change.facts)]
+    fields = change.fields.all if codes else ()
     places = {(field.fact_id, field.parent) for field in fields if (field.field_name, as_text(field.value)) in codes}
-    values: set[tuple[tuple[str, ...], str]] = set()
-    for field in fields:
-        is_of_named_record = field.record is not None and field.record.identifier in record_ids
-        if is_of_named_record or (field.fact_id, field.parent) in places:
-            values.add((singular_words(field.name), as_text(field.value)))
-    return frozenset(values)
+    beside_codes = (field for field in fields if (field.fact_id, field.parent) in places)
+    return {(singular_words(field.name), as_text(field.value)) for field in (*fields_of_records, *beside_codes)}
 
 
 @lru_cache(maxsize=4096)
@@ -317,17 +307,19 @@ def _find_word_positions(phrase: str, text: str) -> tuple[int, ...]:
     return tuple(match.start() for match in re.finditer(rf"(?<!\w){pattern}(?!\w)", text, re.IGNORECASE))
 
 
-def _find_value_position(value: Json, change: ChangeToCheck) -> int | None:
-    """The position in the part of a value, or of the name of the record with that id; None unless there is just one."""
-    text, number, mentions = as_text(value), read_figure(value), change.part_mentions
-    names = (name for name in (text, *change.titles.get(text.casefold(), ())) if name.strip())
+def _find_value_position(argument: ArgumentToCheck, change: CallToCheck) -> int | None:
+    """The position in the part of an argument's value, or of the name of the record with that id; None unless there is
+    just one.
+    """
+    number, mentions = argument.number, change.part_mentions
+    names = (name for name in (argument.text, *change.titles.get(argument.text.casefold(), ())) if name.strip())
     positions = {position for name in names for position in _find_word_positions(name, mentions.text)}
     if number is not None:
         positions |= {mention.start for mention in mentions.numbers if number in mention.values}
     return positions.pop() if len(positions) == 1 else None
 
 
-def _find_values_of_other_records(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_values_of_other_records(change: CallToCheck) -> Iterator[CallFault]:
     """A value that a clause of the part, or of the task, gives for another record, while the clause about the call's
     record has one that the call does not use: "set A-1 to 5 and B-2 to 7", and the call sets A-1 to 7. A value may be
     a record, too: "give A-1 to Ann and B-2 to Bob".
@@ -338,7 +330,7 @@ def _find_values_of_other_records(change: ChangeToCheck) -> Iterator[CallFault]:
     for mentions in mentions_of_texts:
         ids_by_position = _find_ids_by_position(mentions, change)
         for name in filter(_names_record, change.scalars):
-            if as_text(name.value).casefold() in ids_by_position.values():
+            if name.text.casefold() in ids_by_position.values():
                 argument = _find_value_of_other_record(name, mentions, ids_by_position, change)
                 if argument is not None:
                     yield argument.build_fault("this part says it of another record")
@@ -346,14 +338,14 @@ def _find_values_of_other_records(change: ChangeToCheck) -> Iterator[CallFault]:
 
 
 def _find_value_of_other_record(
-    name: ArgumentToCheck, mentions: Mentions, ids_by_position: Mapping[int, str], change: ChangeToCheck
+    name: ArgumentToCheck, mentions: Mentions, ids_by_position: Mapping[int, str], change: CallToCheck
 ) -> ArgumentToCheck | None:
     """The first argument whose value the text gives only for records that the call does not name, while no argument has
     the value that it gives for the record ``name``; else None. ``ids_by_position``: of the text's records.
     """
-    record_id, rows = as_text(name.value).casefold(), ("", name.path.rpartition(".")[0])
+    record_id, rows = name.text.casefold(), ("", name.path.rpartition(".")[0])
     row_arguments = [argument for argument in change.scalars if argument.path.rpartition(".")[0] in rows]
-    called_ids = {as_text(argument.value).casefold() for argument in row_arguments if _names_record(argument)}
+    called_ids = {argument.text.casefold() for argument in row_arguments if _names_record(argument)}
     values = [argument for argument in row_arguments if argument != name]
     places = [_find_places_of_values(value, mentions, ids_by_position, change) for value in values]
     used_positions = {position for place in places for position, is_own in place.items() if is_own}
@@ -374,33 +366,33 @@ def _find_value_of_other_record(
 
 
 def _find_places_of_values(
-    argument: ArgumentToCheck, mentions: Mentions, ids_by_position: Mapping[int, str], change: ChangeToCheck
+    argument: ArgumentToCheck, mentions: Mentions, ids_by_position: Mapping[int, str], change: CallToCheck
 ) -> dict[int, bool]:
     """``{position: whether it is the argument's}`` for each value in the text that the argument could have."""
     text, calls = mentions.text, (change.arguments, *change.list_same_tool_arguments())
     argument_texts = {as_text(argument_at(call, argument.path)) for call in calls}
     if _names_record(argument):
-        field_words = singular_words(field_name_of(argument.path))
-        fields = (field for field in fields_of_facts(change.facts) if singular_words(field.name) == field_words)
+        field_words = singular_words(argument.field_name)
+        fields = (field for field in change.fields.all if singular_words(field.name) == field_words)
         ids = {known_id.casefold() for known_id in (*argument_texts, *(as_text(field.value) for field in fields))}
         known_ids = ((position, known_id) for position, known_id in ids_by_position.items() if known_id in ids)
         targets = ((position, known_id) for position, known_id in known_ids if not _FROM.search(text[:position]))
-        return {position: known_id == as_text(argument.value).casefold() for position, known_id in targets}
+        return {position: known_id == argument.text.casefold() for position, known_id in targets}
     days = read_possible_dates(argument.value)
     if days:
         return {mention.start: any(period.first in days for period in mention.periods) for mention in mentions.dates}
-    if read_figure(argument.value) is not None:
+    if argument.number is not None:
         return {mention.start: may_equal(mention, argument) for mention in mentions.numbers}
     if not isinstance(argument.value, str) or argument.kind is ArgumentKind.FREE_TEXT:
         return {}
-    words = {*_possible_argument_values(argument.path, change), *argument_texts}
+    words = {*_possible_argument_values(argument, change), *argument_texts}
     places = ((position, word) for word in words if word for position in _find_word_positions(word, text))
     return {position: word == argument.value for position, word in places if _TARGET.search(text[:position])}
 
 
-def _find_ids_by_position(mentions: Mentions, change: ChangeToCheck) -> dict[int, str]:
+def _find_ids_by_position(mentions: Mentions, change: CallToCheck) -> dict[int, str]:
     """``{position: id in lower case}`` of the records that a text names, by the id or by a name."""
-    called_ids = {as_text(argument.value).casefold() for argument in change.scalars if _names_record(argument)}
+    called_ids = {argument.text.casefold() for argument in change.scalars if _names_record(argument)}
     ids = (mention.text for mention in mentions.identifiers if looks_like_id_text(mention.text))
     named_ids = {*change.titles, *called_ids}
     names_by_id = {record_id: (record_id, *change.titles.get(record_id, ())) for record_id in named_ids}
@@ -432,31 +424,31 @@ def _pair_records_with_values(text: str, records: Mapping[int, str], values: Map
 
 def _names_record(argument: ArgumentToCheck) -> bool:
     is_code = isinstance(argument.value, str) and looks_like_id_text(argument.value)
-    return is_code or is_identifying_name(field_name_of(argument.path))
+    return is_code or is_identifying_name(argument.field_name)
 
 
-def _find_reversed_direction(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_reversed_direction(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a source whose value the part gives as the target ("to A-1"), and the reverse."""
     for argument in change.scalars:
-        field_words = {*singular_words(field_name_of(argument.path))}
+        field_words = {*singular_words(argument.field_name)}
         if field_words & _SOURCE_NAMES:
             wrong_word, right_word = _INTO, _FROM
         elif field_words & _TARGET_NAMES:
             wrong_word, right_word = _FROM, _INTO
         else:
             continue
-        position = _find_value_position(argument.value, change)
+        position = _find_value_position(argument, change)
         text_before = change.part_mentions.text[:position] if position is not None else ""
         if wrong_word.search(text_before) and not right_word.search(text_before):
             yield argument.build_fault("this part says it the other way round")
 
 
-def _find_source_as_target(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_source_as_target(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for an edit of A-1 where the part sets another record, which no call names, "to that of A-1"."""
     mentions, calls = change.part_mentions, (change.arguments, *change.list_same_tool_arguments())
     used_texts = {as_text(value).casefold() for call in calls for value in call.values()}
     for argument in change.scalars if words_of_tool(change.tool.name).verb in EDIT_VERBS else ():
-        position = _find_value_position(argument.value, change) if _names_record(argument) else None
+        position = _find_value_position(argument, change) if _names_record(argument) else None
         if position is None or not _LIKE_THAT.search(mentions.text[:position]):
             continue
         record_ids = _find_ids_by_position(mentions, change).values()
@@ -464,12 +456,12 @@ def _find_source_as_target(change: ChangeToCheck) -> Iterator[CallFault]:
             yield argument.build_fault("this part takes its value for another record")
 
 
-def _possible_argument_values(path: str, change: ChangeToCheck) -> Iterator[str]:
+def _possible_argument_values(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[str]:
     """The words that the argument can have: those in its schema, and those of read fields of the same name."""
-    choices = change.tool.parameters.get(path, {}).get("enum")
+    choices = change.tool.parameters.get(argument.path, {}).get("enum")
     yield from (choice for choice in choices if isinstance(choice, str)) if isinstance(choices, list) else ()
-    field_words = singular_words(field_name_of(path))
-    for field in fields_of_facts(change.facts) if field_words else ():
+    field_words = singular_words(argument.field_name)
+    for field in change.fields.all if field_words else ():
         is_word = isinstance(field.value, str) and 0 < len(field.value.strip()) <= _LONGEST_NAME
         if is_word and singular_words(field.name) == field_words:
             yield str(field.value)
@@ -480,7 +472,7 @@ def _has_words(text: Mentions, value: str) -> bool:
     return text.has_words(value.replace("_", " "))
 
 
-def _find_repeated_change(change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_repeated_change(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault if a second call differs only in free texts or notation, unless the part asks for several."""
     kinds_by_path = {argument.path: argument.kind for argument in change.scalars}
     if asks_for_several(change.part.quote) or ArgumentKind.AMOUNT not in kinds_by_path.values():

@@ -4,19 +4,18 @@ change.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from services.executor.core.plan.notices import with_notice_sentences
+from services.executor.core.records.read_backs import choose_read_back
 from services.executor.core.records.references import reference_to_made, referenced_calls
+from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Escalated, ProcessTemplate
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.toolbox import Toolbox, key_argument
-from services.executor.ports.tools import Tool
-from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
 
-ReadBackChoice: TypeAlias = Callable[[Tool, PlannedCall], ReadBack | None]
 UNFIT = "not made, propose again"
 
 
@@ -44,19 +43,23 @@ def build_ordered_plan(calls: Sequence[PlannedCall], task_id: str, number: int) 
     return WritePlan(task_id=task_id, round=number, calls=tuple(ordered))
 
 
-def with_read_backs(plan: WritePlan, toolbox: Toolbox, choose_read_back: ReadBackChoice) -> WritePlan:
-    """The plan with a read-back for each change that a read can prove, and with the sentence for notices."""
-    calls = tuple(_add_read_back(call, toolbox, choose_read_back) for call in plan.calls)
-    proved = plan.model_copy(update={"calls": calls})
-    return with_notice_sentences(proved, {(tool.connection_id, tool.name): tool for tool in toolbox.tools.values()})
+def with_read_backs(
+    plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], find_barring_rule: Callable[[str], str | None]
+) -> WritePlan:
+    """The plan with a read-back for each change that a read can prove, and with the sentence for notices.
+    ``find_barring_rule``: gives the rule that forbids a read tool, or None.
+    """
 
+    def add_read_back(call: PlannedCall) -> PlannedCall:
+        tool = toolbox.find_tool(call.connection_id, call.tool)
+        if tool is None:
+            return call
+        read_back = choose_read_back(tool, call.arguments, toolbox, facts, call.call_id, find_barring_rule)
+        undo = add_read_back(call.compensation) if call.compensation else None
+        return call.model_copy(update={"read_back": read_back, "compensation": undo})
 
-def _add_read_back(call: PlannedCall, toolbox: Toolbox, choose_read_back: ReadBackChoice) -> PlannedCall:
-    tool = toolbox.find_tool(call.connection_id, call.tool)
-    if tool is None:
-        return call
-    undo = _add_read_back(call.compensation, toolbox, choose_read_back) if call.compensation else None
-    return call.model_copy(update={"read_back": choose_read_back(tool, call), "compensation": undo})
+    calls = tuple(map(add_read_back, plan.calls))
+    return with_notice_sentences(plan.model_copy(update={"calls": calls}), toolbox)
 
 
 def with_compensations(plan: WritePlan, toolbox: Toolbox) -> WritePlan:

@@ -11,7 +11,7 @@ from itertools import takewhile
 from services.executor.core.figures.arguments import SOURCED_KINDS, ArgumentKind
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.vocabulary import has_condition
-from services.executor.core.plan.faults import ArgumentToCheck, CallFault, ChangeToCheck, field_name_of, shorten
+from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, shorten
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import (
     AMBIGUOUS_VERBS,
@@ -25,7 +25,7 @@ from services.executor.core.tools.classes import (
 )
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import JsonObject, as_text, loads_object, walk_json
+from shared.domain.exact_json import JsonObject, as_object, as_text, loads_object, walk_json
 from shared.domain.keywords import stem
 
 _CLAUSE_BEGINNING = re.compile(  # the word that begins a clause
@@ -49,7 +49,7 @@ _FEWEST_LETTERS = 3  # of a verb that a tool's name shortens
 _NAMING_KINDS = SOURCED_KINDS - {ArgumentKind.AMOUNT}
 
 
-def find_conflicting_tool(change: ChangeToCheck) -> Iterator[CallFault]:
+def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     """Yields one fault if the part speaks of what another tool does: "Reject claim A-1" is not carried out by
     ``settle_claim``.
 
@@ -79,7 +79,7 @@ def find_conflicting_tool(change: ChangeToCheck) -> Iterator[CallFault]:
         yield CallFault("", f"{change.tool.name}: this part speaks of what {meant_tools[0].name} does")
 
 
-def _is_ordered_instead(other: Tool, change: ChangeToCheck) -> bool:
+def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     """Whether the part orders what ``other`` does, to the record that the call names: "Lock 7", and the call retires 7.
 
     A clause of the part begins with the verb of ``other``, which has a field for the call's record, too. The part has a
@@ -93,13 +93,13 @@ def _is_ordered_instead(other: Tool, change: ChangeToCheck) -> bool:
         return False
     if other_words.verb in _VAGUE_VERBS or called_words.verb in ASKING_VERBS or not _orders(other_words, quote):
         return False
-    id_fields = {_singular_field(field_name_of(name.path)) for name in names}
+    id_fields = {_singular_field(name.field_name) for name in names}
     takes_same_record = not id_fields.isdisjoint(_list_schema_fields(other.input_schema))
     names_called_things = not stems.isdisjoint(map(stem, called_words.nouns - other_words.nouns))
     return takes_same_record and not names_called_things and not _has_stated_value(change, stems, other)
 
 
-def _passes_on_order(change: ChangeToCheck, verb: str) -> bool:
+def _passes_on_order(change: CallToCheck, verb: str) -> bool:
     """Whether the call writes down that ``verb`` is to be done ("a task to lock X"), or makes a transition."""
     tool_words, stems = words_of_tool(change.tool.name), _stems_in(change.part_mentions.text)
     if verb in _STATE_VERBS and "transition" in words_of(change.tool.name):
@@ -110,19 +110,19 @@ def _passes_on_order(change: ChangeToCheck, verb: str) -> bool:
     return any(_says_verb(verb, _stems_in(text)) for text in texts)
 
 
-def _is_further_change(change: ChangeToCheck, meant_tool: Tool) -> bool:
+def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
     """Whether the call acts on a record after ``meant_tool`` did, and the part has no further order or value for it."""
     called_words, quote = words_of_tool(change.tool.name), change.part_mentions.text
     if called_words.verb in _VAGUE_VERBS or called_words.nouns != words_of_tool(meant_tool.name).nouns:
         return False
     if _FURTHER_ORDER.search(quote) or _has_stated_value(change, _stems_in(quote), meant_tool):
         return False
-    ids = {as_text(argument.value) for argument in _list_naming_arguments(change)}
+    ids = {argument.text for argument in _list_naming_arguments(change)}
     earlier_calls = takewhile(lambda call: call[0] != change.tool.name, _list_calls(change))
     return any(name == meant_tool.name and not ids.isdisjoint(values) for name, values in earlier_calls)
 
 
-def find_act_of_text(change: ChangeToCheck) -> Iterator[CallFault]:
+def find_act_of_text(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a call that no word of the user tells of, but a text that was read orders: "retire it"."""
     called_words = words_of_tool(change.tool.name)
     stems = frozenset[str]().union(*(_stems_in(mentions.text) for mentions in change.user_mentions))
@@ -132,7 +132,7 @@ def find_act_of_text(change: ChangeToCheck) -> Iterator[CallFault]:
         return
     if _has_stated_value(change, stems) or _has_stated_partner(change, stems):
         return
-    fields = (argument for argument in change.scalars if not is_identifying_name(field_name_of(argument.path)))
+    fields = (argument for argument in change.scalars if not is_identifying_name(argument.field_name))
     stems_of_values = [_stems_in(str(field.value)) for field in fields if words_of(str(field.value))]
     for text in change.untrusted_texts:
         text_stems = _stems_in(text)
@@ -143,7 +143,7 @@ def find_act_of_text(change: ChangeToCheck) -> Iterator[CallFault]:
             return
 
 
-def _list_calls(change: ChangeToCheck) -> list[tuple[str, Collection[str]]]:
+def _list_calls(change: CallToCheck) -> list[tuple[str, Collection[str]]]:
     """``(tool, all argument values as text)`` of each change: those that were made, then those that are proposed."""
     writes = {tool.name for tool in change.part.write_tools}
     made_calls = [(fact.tool, loads_object(fact.arguments_json)) for fact in change.facts if fact.tool in writes]
@@ -151,18 +151,18 @@ def _list_calls(change: ChangeToCheck) -> list[tuple[str, Collection[str]]]:
     return [(name, {as_text(value) for _, value in walk_json(arguments)}) for name, arguments in calls]
 
 
-def _list_naming_arguments(change: ChangeToCheck) -> list[ArgumentToCheck]:
+def _list_naming_arguments(change: CallToCheck) -> list[ArgumentToCheck]:
     """The arguments that name a record."""
     return [argument for argument in change.scalars if argument.kind in _NAMING_KINDS]
 
 
-def _titles_of(arguments: Iterable[ArgumentToCheck], change: ChangeToCheck) -> Iterator[str]:
+def _titles_of(arguments: Iterable[ArgumentToCheck], change: CallToCheck) -> Iterator[str]:
     """Yields the names of the records that these arguments name."""
     for argument in arguments:
-        yield from change.titles.get(as_text(argument.value).casefold(), ())
+        yield from change.titles.get(argument.text.casefold(), ())
 
 
-def _has_stated_value(change: ChangeToCheck, stems: Collection[str], other: Tool | None = None) -> bool:
+def _has_stated_value(change: CallToCheck, stems: Collection[str], other: Tool | None = None) -> bool:
     """Whether a value of the call, neither free text nor id, is stated, and no call of another tool has it.
 
     A value is stated if its origin is the task, or if ``stems``, those of the part's or the user's words, have all its
@@ -172,20 +172,20 @@ def _has_stated_value(change: ChangeToCheck, stems: Collection[str], other: Tool
     calls_of_others = (values for name, values in _list_calls(change) if name != change.tool.name)
     values_of_others = {value for values in calls_of_others for value in values}
     for argument in change.scalars:
-        name, text = field_name_of(argument.path), as_text(argument.value)
-        if argument.kind is ArgumentKind.FREE_TEXT or is_identifying_name(name) or text in values_of_others:
+        name = argument.field_name
+        if argument.kind is ArgumentKind.FREE_TEXT or is_identifying_name(name) or argument.text in values_of_others:
             continue
-        words = words_of(name if isinstance(argument.value, bool) else text)
+        words = words_of(name if isinstance(argument.value, bool) else argument.text)
         is_stated = argument.origin == "task" or (words and all(stem(word) in stems for word in words))
         if is_stated and _singular_field(name) not in fields:
             return True
     return False
 
 
-def _has_stated_partner(change: ChangeToCheck, stems: Collection[str]) -> bool:
+def _has_stated_partner(change: CallToCheck, stems: Collection[str]) -> bool:
     """Whether ``stems`` have the first name of a record that the call joins to one of the tool's kind: "7 to Mira"."""
     own_nouns, names = words_of_tool(change.tool.name).nouns, _list_naming_arguments(change)
-    partners = (name for name in names if own_nouns.isdisjoint(words_of(field_name_of(name.path))))
+    partners = (name for name in names if own_nouns.isdisjoint(words_of(name.field_name)))
     first_names = (words[0] for title in _titles_of(partners, change) if (words := words_of(title)))
     return any(len(name) > _FEWEST_LETTERS and stem(name) in stems for name in first_names)
 
@@ -206,11 +206,9 @@ def _is_batch_of(called: Tool, single: Tool) -> bool:
 
 def _list_schema_fields(schema: JsonObject) -> Iterator[tuple[str, ...]]:
     """Yields each field's name as singular words; for a field that holds fields, or a list of such, those within."""
-    properties = schema.get("properties")
-    for name, declared in properties.items() if isinstance(properties, dict) else ():
-        inner = declared.get("items", declared) if isinstance(declared, dict) else None
-        has_fields = isinstance(inner, dict) and "properties" in inner
-        yield from _list_schema_fields(inner) if isinstance(inner, dict) and has_fields else (_singular_field(name),)
+    for name, declared in as_object(schema.get("properties")).items():
+        inner = as_object(as_object(declared).get("items", declared))
+        yield from _list_schema_fields(inner) if "properties" in inner else (_singular_field(name),)
 
 
 def _singular_field(name: str) -> tuple[str, ...]:

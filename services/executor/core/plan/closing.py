@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from services.executor.core.authorize.policy import refuse_if_blocked, request_verdict
+from services.executor.core.authorize.policy import request_verdict, why_blocked
 from services.executor.core.figures.calculator import MadeToolResults
 from services.executor.core.figures.evaluate import recheck_figures
 from services.executor.core.figures.mentions import find_mentions
@@ -29,7 +29,6 @@ from services.executor.core.plan.proposals import Proposal
 from services.executor.core.plan.sources import build_operand_sources, user_texts
 from services.executor.core.process.figures import calls_on_wrong_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
-from services.executor.core.records.read_backs import choose_read_back
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.records.wanted_reads import records_not_found
 from services.executor.core.session.budget import BudgetShare
@@ -40,8 +39,7 @@ from services.executor.core.session.values import NamedValue, without_values
 from services.executor.core.states.machine import Failed, Rejected
 from services.executor.core.states.prompts import COVERAGE_SCHEMA
 from services.executor.core.tools.name_similarity import words_of
-from services.executor.ports.tools import Tool
-from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
+from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, walk_json
 from shared.domain.words import FsmState, PlanAudit, ToolClass
@@ -66,14 +64,11 @@ class JudgedPlan(NamedTuple):
 
     @property
     def why_refused(self) -> str:
-        """Why the task ends here: the policy is invalid, or it blocks all that is left; else empty."""
-        if not (self.verdict.problems or _find_blocked_calls(self.plan, self.verdict)):
-            return ""
-        try:
-            refuse_if_blocked(self.verdict, self.plan)
-        except Rejected as rejected:
-            return rejected.reason
-        return "blocked by policy"
+        """Why the task ends here: the policy is invalid, or it blocks all that is left; else empty. If a rule about
+        tools refuses a call, the plan goes back to the model instead.
+        """
+        ends_here = self.verdict.problems or not self.verdict.refusals
+        return why_blocked(self.verdict, self.plan) if ends_here else ""
 
 
 class PlanClosing:
@@ -127,7 +122,8 @@ class PlanClosing:
         plan = build_ordered_plan(calls, ctx.record.task_id, number)
         progress = with_process_figures(ctx, progress.update_dossier(facts=self._reader.facts))
         self._refuse_wrong_records(progress, plan)
-        plan = with_read_backs(with_compensations(plan, ctx.toolbox), ctx.toolbox, self._choose_read_back)
+        plan = with_compensations(plan, ctx.toolbox)
+        plan = with_read_backs(plan, ctx.toolbox, self._reader.facts, self._reader.find_barring_rule)
         refuse_unprovable_sequence(progress.template, plan)
         self._require_wanted_notice(progress, plan)
         stale = await self._find_stale_values(progress.dossier, plan)
@@ -155,10 +151,6 @@ class PlanClosing:
         reasons = records_not_found(plan, self._ctx.toolbox, self._reader.facts)
         if reasons := reasons or calls_on_wrong_route(progress, user_texts(self._ctx), plan, self._ctx.toolbox.keys):
             raise UnfitPlan(errors_by_call={call_id: f"Not made: {reason}" for call_id, reason in reasons.items()})
-
-    def _choose_read_back(self, tool: Tool, call: PlannedCall) -> ReadBack | None:
-        facts, find_barring_rule = self._reader.facts, self._reader.find_barring_rule
-        return choose_read_back(tool, call.arguments, self._ctx.toolbox, facts, call.call_id, find_barring_rule)
 
     def _require_wanted_notice(self, progress: Progress, plan: WritePlan) -> None:
         if self._asks_for_notice and (wanted_notice := why_notice_needed(self._ctx, progress, plan)):
@@ -230,10 +222,9 @@ async def check_coverage_by_model(ctx: TurnContext, progress: Progress, plan: Wr
     audit, is_risky = ctx.limits.audit, progress.template.risk in _AUDITED_RISKS
     if audit is PlanAudit.OFF or not (is_risky or audit is PlanAudit.ALL):
         return 0
+    check = partial(_check_coverage_answer, frozenset(part.number for part in progress.dossier.parts))
     try:
-        part_numbers = frozenset(part.number for part in progress.dossier.parts)
         question = _build_coverage_question(ctx, progress, plan, key)
-        check = partial(_check_coverage_answer, part_numbers)
         answer, model_calls = await ask_checked(ctx, question, CoverageAnswer, check)
     except Unanswered as unusable:
         reason = f"whether the plan does what the task asks was not judged, so nothing was written: {unusable.reason}"
@@ -241,10 +232,11 @@ async def check_coverage_by_model(ctx: TurnContext, progress: Progress, plan: Wr
     problems = {problem.part: problem.why for problem in answer.problems}
     if problems:
         ctx.journal.add_event("note", coverage=[f"{part}: {why}" for part, why in problems.items()])
-    objections: dict[str, str] = {}
-    for call in plan.calls:
-        if call.part in problems:
-            objections[call.call_id] = f"it does not do what part {call.part} asks: {problems[call.part]}"
+    objections = {
+        call.call_id: f"it does not do what part {call.part} asks: {problems[call.part]}"
+        for call in plan.calls
+        if call.part in problems
+    }
     if objections:
         raise UnfitPlan(errors_by_call=objections, model_calls=model_calls)
     return model_calls
@@ -262,9 +254,9 @@ def _check_coverage_answer(parts: Container[int], answer: CoverageAnswer) -> Cov
 def _build_coverage_question(ctx: TurnContext, progress: Progress, plan: WritePlan, key: str) -> ModelQuestion:
     parts: list[Json] = [part.as_json() for part in progress.dossier.parts]
     calls: list[Json] = [{"part": call.part, "tool": call.tool, "arguments": call.arguments} for call in plan.calls]
-    values: list[Json] = []
-    for value in progress.dossier.values:
-        values.append({"name": value.name, "operation": value.operation, "value": value.value})
+    values: list[Json] = [
+        {"name": value.name, "operation": value.operation, "value": value.value} for value in progress.dossier.values
+    ]
     return ModelQuestion(
         step=key,
         system=(ctx.prompts.coverage,),

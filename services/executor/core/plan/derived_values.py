@@ -7,15 +7,13 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
-from services.executor.core.figures.arguments import ArgumentKind, ReadField, fields_of_facts, read_epoch
+from services.executor.core.figures.arguments import ArgumentKind, ReadField, read_epoch
 from services.executor.core.figures.dates import read_compact_day, read_machine_moment, read_possible_dates
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
-from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, duration_of
-from services.executor.core.records.references import argument_at
-from services.executor.core.session.values import Fact
-from services.executor.ports.tools import Tool
-from shared.contracts.plan import PlannedCall
+from services.executor.core.figures.trace import OriginKind, TraceSources, duration_of
+from services.executor.core.plan.faults import ArgumentToCheck, CallToCheck
+from services.executor.core.plan.stated_amounts import read_share
 from shared.domain.exact_json import Json, as_text
 
 _TERMS = {"days": 1, "weeks": 7}
@@ -41,42 +39,40 @@ _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|da
 class DerivedValues:
     """What can be derived from the session's texts and the records that were read."""
 
-    def __init__(self, sources: TraceSources, facts: Sequence[Fact]) -> None:
-        self._sources, self._facts = sources, facts
+    def __init__(self, sources: TraceSources) -> None:
+        self._sources = sources
 
-    def is_implied(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
+    def is_implied(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether an argument without a source is a share that the task states, a number that it spells out, or the 0
         of something free of charge.
         """
-        is_nothing = leaf.kind is ArgumentKind.AMOUNT and read_figure(argument_at(call.arguments, leaf.path)) == 0
+        is_nothing = argument.kind is ArgumentKind.AMOUNT and read_figure(argument.value) == 0
         if is_nothing and any(_NO_CHARGE.search(text.text) for text in self._sources.texts):
             return True
-        return self.is_share(leaf, call) or self._is_identifier_in_number_words(leaf, call)
+        return self.is_share(argument, call) or self._is_identifier_in_number_words(argument)
 
-    def is_doubtful(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool) -> bool:
+    def is_doubtful(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether the argument is a number, a day or an hour that no source states and that follows from none.
 
         A number is not doubtful if it is 0 or 1, or the tool's schema gives a maximum for it.
         """
-        if leaf.origin is not OriginKind.NONE or leaf.kind is ArgumentKind.FREE_TEXT:
+        if argument.origin is not OriginKind.NONE or argument.kind is ArgumentKind.FREE_TEXT:
             return False
-        value = argument_at(call.arguments, leaf.path)
-        value = as_text(value) if leaf.kind is ArgumentKind.DATE and read_compact_day(value) else value
+        value, is_date = argument.value, argument.kind is ArgumentKind.DATE
+        value = as_text(value) if is_date and read_compact_day(value) else value
         if isinstance(value, str):
             moment = read_machine_moment(value, self._sources.now.tzinfo)
             if moment is not None and moment.day is None:
                 return moment.hour is not None and self._has_times_but_no_lengths
             days = self._read_days(value)
-            if leaf.kind is not ArgumentKind.DATE or not days:
-                return False
-            if self._is_moment_moved_as_asked(value, call):
+            if not is_date or not days or self._is_moment_moved_as_asked(value, call):
                 return False
             last_days = self._last_days_of_stated_periods
             return not any(day in last_days or self._is_day_moved_as_asked(day, call) for day in days)
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
-        has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(tool.parameters.get(leaf.path, {}))
-        return not has_scale and not self.is_share(leaf, call)
+        has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(call.tool.parameters.get(argument.path, {}))
+        return not has_scale and not self.is_share(argument, call)
 
     @cached_property
     def _has_times_but_no_lengths(self) -> bool:
@@ -85,12 +81,12 @@ class DerivedValues:
         lengths = (duration_of(number) for text in texts for number in text.numbers)
         return any(text.times for text in texts) and not any(length is not None for length in lengths)
 
-    def _is_day_moved_as_asked(self, day: date, call: PlannedCall) -> bool:
+    def _is_day_moved_as_asked(self, day: date, call: CallToCheck) -> bool:
         """Whether the day is a named record's day, moved by a distance that the task states: "3 weeks later"."""
         distances = self._stated_distances
         return bool(distances) and any(day - recorded in distances for recorded in self._days_of_named_records(call))
 
-    def _is_moment_moved_as_asked(self, value: str, call: PlannedCall) -> bool:
+    def _is_moment_moved_as_asked(self, value: str, call: CallToCheck) -> bool:
         """Whether a day with an hour is a named record's, moved by a distance that the task states: "1 hour later"."""
         moment = self._read_moment(value) if self._stated_distances else None
         if moment is None:
@@ -103,24 +99,22 @@ class DerivedValues:
         task = self._sources.task
         return frozenset(step for number in task.numbers for step in _list_durations(number, task.text))
 
-    def has_days_to_move(self, call: PlannedCall) -> bool:
+    def has_days_to_move(self, call: CallToCheck) -> bool:
         """Whether the records that the call names have a day from which a distance can be counted."""
         return any(True for _ in self._days_of_named_records(call))
 
-    def _days_of_named_records(self, call: PlannedCall) -> Iterator[date]:
+    def _days_of_named_records(self, call: CallToCheck) -> Iterator[date]:
         return (day for text in self._texts_of_named_records(call) for day in self._read_days(text))
 
-    def _texts_of_named_records(self, call: PlannedCall) -> Iterator[str]:
+    def _texts_of_named_records(self, call: CallToCheck) -> Iterator[str]:
         """Yields the texts and days, as text, in the records whose ids the call has, and in what is nested in them."""
-        called_ids = texts_of_call(call)
-        for fact in self._facts:
-            fields = tuple(fields_of_facts((fact,)))
-            places = {place for field in fields if (place := _path_of_named_record(field, called_ids)) is not None}
-            for field in fields:
-                epoch = read_epoch(field.field_name, field.value, self._sources.now.tzinfo)
-                is_text = epoch or isinstance(field.value, str) or read_compact_day(field.value) is not None
-                if is_text and any(f"{field.path}.".startswith(place) for place in places):
-                    yield epoch.isoformat() if epoch else as_text(field.value)
+        paths = ((field.fact_id, _path_of_named_record(field, call.texts)) for field in call.fields.all)
+        places = {(ref, path) for ref, path in paths if path is not None}
+        for field in call.fields.all if places else ():
+            epoch = read_epoch(field.field_name, field.value, self._sources.now.tzinfo)
+            is_text = epoch or isinstance(field.value, str) or read_compact_day(field.value) is not None
+            if is_text and any(ref == field.fact_id and f"{field.path}.".startswith(path) for ref, path in places):
+                yield epoch.isoformat() if epoch else as_text(field.value)
 
     def _read_days(self, value: str) -> Sequence[date]:
         """The day that a value is; two days if day and month could be swapped."""
@@ -129,24 +123,19 @@ class DerivedValues:
             return () if moment.day is None else (moment.day,)
         return read_possible_dates(value)
 
-    def keeps_time_span(self, leaf: ArgumentTrace, call: PlannedCall, leaves: Sequence[ArgumentTrace]) -> bool:
+    def keeps_time_span(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether this moment is as far from one of the call's moments that have a source as two moments of a named
         record are from each other: a meeting was moved and kept its length.
         """
-        moment = self._read_moment(argument_at(call.arguments, leaf.path)) if leaf.origin is OriginKind.NONE else None
+        moment = self._read_moment(argument.value) if argument.origin is OriginKind.NONE else None
         if moment is None:
             return False
-        sourced_paths = (other.path for other in leaves if other.origin is not OriginKind.NONE)
-        values = (argument_at(call.arguments, path) for path in sourced_paths)
+        values = (other.value for other in call.scalars if other.origin is not OriginKind.NONE)
         distances = {moment - other for value in values if (other := self._read_moment(value)) is not None}
-        moments = [found for value in self._values_of_named_records(call) if (found := self._read_moment(value))]
+        fields = call.fields.of_records(call.texts)
+        moments = [found for field in fields if (found := self._read_moment(field.value))]
         recorded_distances = {later - earlier for later in moments for earlier in moments if later != earlier}
         return not recorded_distances.isdisjoint(distances)
-
-    def _values_of_named_records(self, call: PlannedCall) -> Iterator[Json]:
-        called_ids = texts_of_call(call)
-        for (owner, _), values in self.values_by_record_field.items():
-            yield from values if owner in called_ids else ()
 
     def _read_moment(self, value: Json) -> datetime | None:
         """The moment that a value with both a day and an hour is; else None."""
@@ -168,44 +157,29 @@ class DerivedValues:
                     last_days.update(day + span for day in text.days if day.year < MAXYEAR - 11)
         return frozenset(last_days)
 
-    def _is_identifier_in_number_words(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
+    def _is_identifier_in_number_words(self, argument: ArgumentToCheck) -> bool:
         """Whether an identifier is a number that the user spells out: the shelf "thirty-one"."""
-        value = argument_at(call.arguments, leaf.path)
-        if leaf.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
+        value = argument.value
+        if argument.kind is not ArgumentKind.IDENTIFIER or not isinstance(value, str) or not value.isdecimal():
             return False
         mentions = (text.numbers_by_value.get(Decimal(value), ()) for text in self._sources.texts)
         return any(not has_digit(number.text) for numbers in mentions for number in numbers)
 
-    def is_share(self, leaf: ArgumentTrace, call: PlannedCall) -> bool:
+    def is_share(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether an amount or quantity is a share that the task states ("by a third") of a field of a named record."""
-        value = read_figure(argument_at(call.arguments, leaf.path))
-        if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) or value is None or not self._stated_shares:
+        value, is_number = read_figure(argument.value), argument.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY)
+        if not is_number or value is None or not self._stated_shares:
             return False
-        figures = map(read_figure, self._values_of_named_records(call))
+        figures = (read_figure(field.value) for field in call.fields.of_records(call.texts))
         wholes = [Fraction(figure) for figure in figures if figure is not None]
         return any(_is_share_of(value, whole, share) for whole in wholes for share in self._stated_shares)
 
     @cached_property
     def _stated_shares(self) -> tuple[Fraction, ...]:
         """The fractions and percentages that the session's texts state."""
-        shares: list[Fraction] = []
-        for mention in (number for text in self._sources.texts for number in text.numbers):
-            is_percent = mention.unit is not None and mention.unit.measure == "percent"
-            for value in mention.values:
-                if is_percent:
-                    shares.append(Fraction(value) / 100)
-                elif isinstance(value, Fraction):
-                    shares.append(value)
-        return tuple(shares)
-
-    @cached_property
-    def values_by_record_field(self) -> dict[tuple[str, str], list[Json]]:
-        """``{(record id, field name): its values}`` of all that was read."""
-        values_by_field: dict[tuple[str, str], list[Json]] = {}
-        for field in fields_of_facts(self._facts):
-            if field.record is not None:
-                values_by_field.setdefault((field.record.identifier, field.name), []).append(field.value)
-        return values_by_field
+        mentions = (mention for text in self._sources.texts for mention in text.numbers)
+        shares = (read_share(mention, value) for mention in mentions for value in mention.values)
+        return tuple(share for share in shares if share)
 
 
 def _path_of_named_record(field: ReadField, named: Container[str]) -> str | None:
@@ -237,8 +211,3 @@ def _read_length_of_stay(number: NumberMention, text: str) -> timedelta | None:
 def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
     """Whether the value is the share of the whole, the whole less the share, or the whole plus the share, rounded."""
     return any(is_rounding_of(value, rounded) for rounded in (whole * share, whole * (1 - share), whole * (1 + share)))
-
-
-def texts_of_call(call: PlannedCall) -> set[str]:
-    """The texts and whole numbers, as text, among a call's arguments: they may name records."""
-    return {str(argument) for argument in call.arguments.values() if isinstance(argument, str | int)}

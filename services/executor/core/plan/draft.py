@@ -94,10 +94,9 @@ class PlanDraft:
         return [part.number for part in parts_to_do(parts) if part.number not in planned and not part.unmet]
 
     def parts_without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
-        """The numbers of the parts to be done that have no call yet, or whose calls so far only asked something."""
-        planned = {call.part for plan in self.plans for call in plan.calls} - self._parts_acted_on
-        without_effect = [part.number for part in parts_to_do(parts) if part.number in planned and not part.unmet]
-        return sorted({*self.parts_without_calls(parts), *without_effect})
+        """The numbers of the parts to be done that have no call in a plan, or whose calls only asked something."""
+        to_do = (part for part in parts_to_do(parts) if not part.unmet)
+        return [part.number for part in to_do if part.number not in self._parts_acted_on]
 
     def hold_proposals(
         self, proposals: Sequence[Proposal], parts: Sequence[PartOfTask], entries: Sequence[LedgerEntry]
@@ -128,11 +127,8 @@ class PlanDraft:
     def list_calls_of_unmet_parts(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """``{model's call id: why the held call is not made}``, for calls whose part was given up since."""
         reasons = {part.number: why_part_unmet(part) for part in parts if part.unmet}
-        errors: dict[str, str] = {}
-        for proposal in self.held:
-            if proposal.call.part in reasons:
-                errors[proposal.use_id] = f"Not made: {reasons[proposal.call.part]}"
-        return errors
+        unmet = ((proposal.use_id, proposal.call.part) for proposal in self.held)
+        return {use_id: f"Not made: {reasons[part]}" for use_id, part in unmet if part in reasons}
 
     def send_back_early_notices(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """``{model's call id: why the held notice is sent back}``: an earlier part, of which it may tell, has no call
@@ -167,9 +163,10 @@ class PlanDraft:
             raise Failed(
                 f"the calls that the model proposed could not be made after {_MOST_CORRECTIONS} corrections: {reasons}"
             )
-        discarded, self.held = self.held, []
-        answers = [_build_discard_answer(proposal, errors.get(proposal.use_id)) for proposal in discarded]
-        return answers + [CallAnswer(ToolResult(use_id, error, is_error=True)) for use_id, error in errors.items()]
+        answers = {use_id: CallAnswer(ToolResult(use_id, error, is_error=True)) for use_id, error in errors.items()}
+        answers |= {held.use_id: _build_discard_answer(held, errors.get(held.use_id)) for held in self.held}
+        self.held = []
+        return [*answers.values()]
 
     def record_outcomes(
         self, closed: ClosedPlan, outcomes: Mapping[str, Json], parts: Sequence[PartOfTask]

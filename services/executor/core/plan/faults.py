@@ -1,18 +1,31 @@
 """A proposed call as the checks see it, and the faults that they may find in it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, auto
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from services.executor.core.figures.arguments import ArgumentHints, ArgumentKind
+from services.executor.core.figures.arguments import (
+    ArgumentHints,
+    ArgumentKind,
+    ReadField,
+    fields_of_facts,
+    kind_of_argument,
+)
 from services.executor.core.figures.mentions import Mentions
-from services.executor.core.figures.numbers import NumberMention
+from services.executor.core.figures.numbers import Number, read_figure
+from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import Fact, NamedValue
+from services.executor.core.tools.classes import is_identifying_name
 from services.executor.ports.tools import Tool
+from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text
 
 _MOST_CHARACTERS = 80  # of a value in a sentence
+_LEAST_ID = 100  # smaller numbers count things
 
 
 class Severity(Enum):
@@ -49,39 +62,122 @@ class PartContext(NamedTuple):
 WHOLE_TASK = PartContext()  # where a call is looked at without a part
 
 
+class ReadFields:
+    """The fields of all successful reads, and of the task's files; walked once for all checks of a reply."""
+
+    def __init__(self, facts: Sequence[Fact]) -> None:
+        self._facts = facts
+
+    @cached_property
+    def all(self) -> Sequence[ReadField]:
+        return tuple(fields_of_facts(self._facts))
+
+    @cached_property
+    def by_record(self) -> Mapping[str, Sequence[ReadField]]:
+        """The fields of each record by its identifier, without those of records within it."""
+        fields_by_record: dict[str, list[ReadField]] = {}
+        for field in self.all:
+            if field.record is not None:
+                fields_by_record.setdefault(field.record.identifier, []).append(field)
+        return fields_by_record
+
+    def of_records(self, identifiers: Container[str]) -> list[ReadField]:
+        """The fields of the records with these identifiers."""
+        return [field for owner, fields in self.by_record.items() if owner in identifiers for field in fields]
+
+    @cached_property
+    def words_by_number(self) -> Mapping[Number, Set[str]]:
+        """For each number, except amounts, the words of the fields that have it and of the objects around them."""
+        words_by_number: dict[Number, set[str]] = {}
+        for field in self.all:
+            number = read_figure(field.value)
+            if number is not None and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT:
+                words_by_number.setdefault(number, set()).update(_words_of_path(field.path))
+        return words_by_number
+
+    @cached_property
+    def record_numbers(self) -> Set[Number]:
+        """The numbers of at least three digits that name a record."""
+        numbers = (read_figure(field.value) for field in self.all if is_identifying_name(field.name))
+        return {number for number in numbers if number is not None and number >= _LEAST_ID}
+
+
 class ArgumentToCheck(NamedTuple):
-    """A scalar argument of a proposed call."""
+    """A scalar argument of a proposed call, with its source as in ``ArgumentTrace``.
+
+    ``hints``: its unit, and whether it is in cents or the like; ``recorded_numbers``: those that the records which the
+    call names have in a field of its name.
+    """
 
     path: str
     kind: ArgumentKind
-    origin: str  # the kind of its source, an ``OriginKind``
+    origin: str  # an ``OriginKind``
+    where: str  # the fact and the path in it, or the name of a calculated value
+    is_sourced: bool
+    is_only_in_free_text: bool
+    origins: tuple[ReadField, ...]
     value: Json
-    figure: str = ""  # the name of the calculated value that it is, or empty
-    hints: ArgumentHints = ArgumentHints()  # its unit, and whether it is in cents or the like
-    recorded_numbers: tuple[Decimal, ...] = ()  # in the field of its name, of the records that the call names
+    hints: ArgumentHints
+    recorded_numbers: tuple[Decimal, ...]
 
-    def build_fault(self, sentence: str) -> CallFault:
-        return CallFault(self.path, f"{self.path} {shorten(self.value)}: {sentence}")
+    @property
+    def field_name(self) -> str:
+        """The field's name at the end of the path: ``total`` of ``lines[0].total``."""
+        return self.path.rpartition(".")[2].partition("[")[0]
+
+    @property
+    def text(self) -> str:
+        return as_text(self.value)
+
+    @property
+    def number(self) -> Decimal | None:
+        """The value, if it is a number or the text of one."""
+        return read_figure(self.value)
+
+    @property
+    def description(self) -> str:
+        return f"{self.path} {shorten(self.value)}"
+
+    def build_fault(self, sentence: str, severity: Severity = Severity.CONTRADICTED) -> CallFault:
+        return CallFault(self.path, f"{self.description}: {sentence}", severity)
 
 
-class ChangeToCheck(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class CallToCheck:
     """A proposed change or notice, and what its arguments are compared with."""
 
+    call: PlannedCall
     tool: Tool
-    arguments: JsonObject
     scalars: Sequence[ArgumentToCheck]  # all that the arguments hold at any depth
     part: PartContext
     part_mentions: Mentions  # the words of its part, or of the task
     user_mentions: Sequence[Mentions]  # all that the user wrote
     facts: Sequence[Fact]  # what was read, and the task's files
+    fields: ReadFields  # of the facts
     values: Mapping[str, NamedValue]  # calculated values by name
     titles: Mapping[str, Sequence[str]]  # {id in lower case: names of the record}, of those that were read
-    part_figures: Sequence[NumberMention]  # the figures of the part to act with
     untrusted_texts: Sequence[str]  # texts that somebody wrote and that are no source
+
+    @cached_property
+    def arguments(self) -> JsonObject:
+        return self.call.arguments
+
+    @cached_property
+    def texts(self) -> Set[str]:
+        """The texts and whole numbers, as text, among the arguments: they may name records."""
+        return texts_of_arguments(self.arguments)
+
+    def find_value(self, argument: ArgumentToCheck) -> NamedValue | None:
+        """The calculated value that the argument is, or None."""
+        return self.values[argument.where] if argument.origin == "calculated" else None
 
     def list_same_tool_arguments(self) -> list[JsonObject]:
         """The arguments of all proposed calls of the same tool."""
         return [arguments for name, arguments in self.part.proposed_calls if name == self.tool.name]
+
+
+def texts_of_arguments(arguments: JsonObject) -> Set[str]:
+    return {str(argument) for argument in arguments.values() if isinstance(argument, str | int)}
 
 
 def quote_part(texts: Iterable[str]) -> str:
@@ -93,11 +189,11 @@ def shorten(value: Json) -> str:
     return as_text(value)[:_MOST_CHARACTERS]
 
 
-def field_name_of(path: str) -> str:
-    """The field's name at the end of a path: ``total`` of ``lines[0].total``."""
-    return path.rpartition(".")[2].partition("[")[0]
-
-
 def argument_name_of(path: str) -> str:
     """The argument's name at the start of a path: ``lines`` of ``lines[0].total``."""
     return path.partition(".")[0].partition("[")[0]
+
+
+@lru_cache(maxsize=4096)
+def _words_of_path(path: str) -> frozenset[str]:
+    return frozenset(word for step in re.split(r"[.\[\]]+", path) for word in singular_words(step))

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 
-from services.executor.core.figures.arguments import SOURCED_KINDS, ContentKind, ReadField, fields_of_facts
-from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources, trace_scalar
+from services.executor.core.figures.arguments import SOURCED_KINDS, ContentKind, ReadField
+from services.executor.core.figures.trace import OriginKind, TraceSources, trace_scalar
+from services.executor.core.plan.faults import ArgumentToCheck, ReadFields
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
 from services.executor.core.session.context import FILE_SOURCE
 from services.executor.core.session.values import Fact, is_trusted_place, place_of_field
@@ -53,12 +54,17 @@ class FreeTexts:
     """
 
     def __init__(
-        self, sources: TraceSources, facts: Sequence[Fact], user_texts: Sequence[str], trusted: Sequence[str]
+        self,
+        sources: TraceSources,
+        facts: Sequence[Fact],
+        fields: ReadFields,
+        user_texts: Sequence[str],
+        trusted: Sequence[str],
     ) -> None:
-        self._sources, self._facts, self._user_texts, self._trusted = sources, facts, user_texts, trusted
-        self._tools = {fact.ref: fact.tool for fact in facts}
+        self._sources, self._user_texts, self._trusted = sources, user_texts, trusted
+        self._facts, self._fields = {fact.ref: fact for fact in facts}, fields
 
-    def why_refused(self, leaf: ArgumentTrace) -> str:
+    def why_refused(self, leaf: ArgumentToCheck) -> str:
         """Why an amount, identifier, account or recipient that stands only in free text is refused; empty if it is not.
 
         It is accepted where the user refers to that text as the source, or the tenant trusts the field.
@@ -77,11 +83,10 @@ class FreeTexts:
         A record read by an identifier proves no more than the text that gave it. ``name``: the argument's; ``origins``:
         all fields with the value.
         """
-        arguments_by_ref = {fact.ref: loads_object(fact.arguments_json).values() for fact in self._facts}
+        arguments_by_ref = {ref: loads_object(fact.arguments_json).values() for ref, fact in self._facts.items()}
         asked_refs = {ref for ref, arguments in arguments_by_ref.items() if value in map(as_text, arguments)}
-        fields = fields_of_facts(self._facts)
         kinds = nouns_of_identifier(name, frozenset())
-        other_fields = (field for field in fields if field.fact_id not in asked_refs)
+        other_fields = (field for field in self._fields.all if field.fact_id not in asked_refs)
         texts = [field for field in other_fields if _is_text_with_identifier(field, value, kinds)]
         data_refs = {origin.fact_id for origin in origins if origin.kind is ContentKind.STRUCTURED}
         is_listed = not data_refs <= asked_refs
@@ -96,7 +101,7 @@ class FreeTexts:
     def _is_allowed_text(self, ref: str, path: str) -> bool:
         """Whether the user refers to the text as a source, or the tenant trusts its field."""
         is_trusted = is_trusted_place(place_of_field(ref, path), self._trusted)
-        return is_trusted or user_refers_to_text(self._user_texts, path, self._tools.get(ref, ""))
+        return is_trusted or user_refers_to_text(self._user_texts, path, self._facts[ref].tool)
 
     def is_address_of_free_text(self, address: str) -> bool:
         """Whether an address, or its host, stands in a text that somebody wrote, and in no valid source."""
@@ -106,19 +111,14 @@ class FreeTexts:
         host = _HOST.match(address)
         if host is None or any(host[1].casefold() in text.casefold() for text in self._user_texts):
             return False
-        return any(host[1].casefold() in text for text in self._folded_free_texts)
+        free_texts = (field for field in self._fields.all if field.kind is ContentKind.FREE_TEXT)
+        return any(host[1].casefold() in str(field.value).casefold() for field in free_texts)
 
     @cached_property
     def untrusted_texts(self) -> tuple[str, ...]:
         """All texts of several words that are no valid source, also short ones in a field for data."""
-        texts = (field for field in fields_of_facts(self._facts) if " " in as_text(field.value).strip())
+        texts = (field for field in self._fields.all if " " in as_text(field.value).strip())
         return tuple(str(field.value) for field in texts if not self._is_allowed_text(field.fact_id, field.path))
-
-    @cached_property
-    def _folded_free_texts(self) -> tuple[str, ...]:
-        fields = fields_of_facts(self._facts)
-        free_texts = (field for field in fields if field.kind is ContentKind.FREE_TEXT)
-        return tuple(str(field.value).casefold() for field in free_texts)
 
 
 def user_refers_to_text(texts: Iterable[str], path: str, tool: str) -> bool:

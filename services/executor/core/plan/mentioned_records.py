@@ -14,7 +14,7 @@ from services.executor.core.figures.identifiers import (
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import looks_like_id_text, number_bearing_tokens, read_figure
-from services.executor.core.figures.trace import ArgumentTrace, OriginKind, TraceSources
+from services.executor.core.figures.trace import OriginKind, TraceSources
 from services.executor.core.figures.vocabulary import (
     leaves_choice_open,
     leaves_others_open,
@@ -22,9 +22,8 @@ from services.executor.core.figures.vocabulary import (
     without_legal_form,
 )
 from services.executor.core.plan.exceptions import FILLER_WORDS, LOOKED_BACK, is_named_as_exception, text_before_list
-from services.executor.core.plan.faults import WHOLE_TASK, PartContext, field_name_of
+from services.executor.core.plan.faults import ArgumentToCheck, CallToCheck
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, build_record_graph
-from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import (
     Noun,
     RecordReference,
@@ -38,10 +37,8 @@ from services.executor.core.records.seen_records import (
 )
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, find_leaves, is_id_name
-from services.executor.ports.tools import Tool
-from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import Json, JsonObject, as_text, loads_object, walk_json
+from services.executor.core.tools.record_tree import RecordKeys, find_leaves, is_id_name
+from shared.domain.exact_json import JsonObject, as_text, loads_object, walk_json
 from shared.domain.words import ToolClass
 
 NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
@@ -65,142 +62,252 @@ class MentionedRecords:
     """
 
     def __init__(
-        self, facts: Sequence[Fact], user_texts: Sequence[str], sources: TraceSources, keys: RecordKeys = NO_KEYS
+        self, facts: Sequence[Fact], user_texts: Sequence[str], sources: TraceSources, keys: RecordKeys
     ) -> None:
-        self._facts, self._user_texts, self._sources, self._keys = facts, user_texts, sources, keys
+        self._facts, self._user_texts, self.sources, self.keys = facts, user_texts, sources, keys
+        self.task = user_texts[0]
+        self.calculated_texts = {str(figure).casefold() for figure in sources.calculated.values()}
         self._meant_by_text: dict[str, Sequence[GraphNode]] = {}  # {text: the records that it means}
         self._mentioned_by_text: dict[str, list[tuple[GraphNode, Set[tuple[str, str]]]]] = {}
 
-    def names_unmentioned_record(self, leaf: ArgumentTrace, call: PlannedCall, tool: Tool, part: PartContext) -> bool:
+    @cached_property
+    def graph(self) -> RecordGraph:
+        return build_record_graph(tuple(self._facts), self.keys)
+
+    @cached_property
+    def nodes_read_by_model(self) -> Sequence[GraphNode]:
+        """The records that the model itself asked for."""
+        return build_record_graph(tuple(fact for fact in self._facts if not fact.by_machine), self.keys).nodes
+
+    @cached_property
+    def user_mentions(self) -> tuple[Mentions, ...]:
+        return tuple(find_mentions(text, self.sources.now) for text in self._user_texts)
+
+    def list_records_meant_by(self, text: str) -> Sequence[GraphNode]:
+        """The records with an id that a text names, and not as an exception."""
+        if text not in self._meant_by_text:
+            mentions, nodes = find_mentions(text, self.sources.now), self.graph.nodes
+            named_nodes = (node for node in nodes if node.ids and _names_in_text(node, mentions))
+            self._meant_by_text[text] = [node for node in named_nodes if not _is_exception_in(node, mentions)]
+        return self._meant_by_text[text]
+
+    def list_mentioned_records(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
+        """The records that a text mentions, not as an exception, and ``{(path, value)}`` that it has of each."""
+        if text not in self._mentioned_by_text:
+            self._mentioned_by_text[text] = []
+            for node in self.nodes_read_by_model:
+                values = {*_mentioned_values(node.record, text)}
+                if values and not any(_is_exception_in(node, mentions) for mentions in self.user_mentions):
+                    self._mentioned_by_text[text].append((node, values))
+        return self._mentioned_by_text[text]
+
+    def leaves_records_open(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
+        """Whether the part leaves open which records of the nodes' kind are meant: "all claims", or simply "all"."""
+        if not leaves_choice_open(quote):
+            return False
+        words = {singular for word in quote.split() for singular in singular_words(word)}
+        kinds = {node.kind[-1] for node in self.nodes_read_by_model if node.kind} & words
+        return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
+
+    def is_mentioned(self, node: GraphNode, others: Sequence[GraphNode]) -> bool:
+        """Whether a text of the session has the record's id or name, or a value that none of ``others`` has."""
+        texts = self.sources.texts
+        if _ids_in_texts(node, texts) or _is_mentioned_by_short_name(node, others, [text.text for text in texts]):
+            return True
+        for key, value in node.record.items():
+            if any(other.record.get(key) == value for other in others):
+                continue
+            number, moment = read_figure(value), None
+            if isinstance(value, str) and value.strip():
+                moment = read_machine_moment(value, self.sources.now.tzinfo)
+                is_code = not value.isalpha()  # "A" is no status in "a credit note"
+                if any(_is_written(value, text.text, is_code) for text in texts):
+                    return True
+            if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
+                return True
+        return False
+
+    def is_known_to_user(self, node: GraphNode) -> bool:
+        """Whether the user mentions a record, or its read was made with something that the user wrote."""
+        arguments = loads_object(node.seen.fact.arguments_json)
+        is_asked_for = any(self.is_in_user_texts(as_text(argument)) for _, argument in walk_json(arguments))
+        return is_asked_for or self.is_mentioned(node, ())
+
+    def mentions_record(self, identifier: str) -> bool:
+        """Whether the user mentions the record with this id: by the id or a name, or by a record that refers to it."""
+        folded_id, meant_nodes = identifier.casefold(), self.list_records_meant_by(self.task)
+        if any(folded_id == name for node in meant_nodes for _, name in _ids_and_references(node)):
+            return True
+        nodes = self.find_by_id(folded_id)
+        return any(_has_name_from_record(text, node) for node in nodes for text in self._user_texts)
+
+    def find_by_id(self, identifier: str) -> list[GraphNode]:
+        return [node for node in self.graph.nodes if identifier.casefold() in node.ids]
+
+    @cached_property
+    def titles_by_id(self) -> Mapping[str, Sequence[str]]:
+        """The names of the records that were read, by their ids."""
+        titles_by_id: dict[str, list[str]] = {}
+        for node in self.graph.nodes:
+            for name in node.ids:
+                titles_by_id.setdefault(name, []).extend(_titles_of(node))
+        return titles_by_id
+
+    def is_in_user_texts(self, value: str) -> bool:
+        return any(occurs_in(value, text) for text in self._user_texts)
+
+
+class CalledRecords:
+    """The records that were read, as one call and the part of the task that it carries out tell of them."""
+
+    def __init__(self, call: CallToCheck, mentioned: MentionedRecords) -> None:
+        self._call, self._part, self._mentioned, self._graph = call, call.part, mentioned, mentioned.graph
+        self._leaves_choice_open = leaves_choice_open(call.part.quote)
+        self._text = mentioned.task  # without the task's other parts: "Ann married. Rename her."
+        for other in call.part.other_quotes:
+            self._text = self._text.replace(other, " ") if other != call.part.quote else self._text
+        # Whoever is among the call's arguments is what the call sets.
+        self._argument_texts = {as_text(leaf).casefold() for _, leaf in walk_json(call.arguments)}
+
+    def names_unmentioned_record(self, argument: ArgumentToCheck) -> bool:
         """Whether the argument names a record that the user does not mention, while another one of its kind is meant.
 
         Another one is meant where the user names it and the part does not ask to choose, or where several others were
         read. False for an argument that does not come from a read.
         """
-        value = argument_at(call.arguments, leaf.path)
-        if leaf.kind is ArgumentKind.ACCOUNT and leaf.origin is OriginKind.FACT:
-            return self._is_other_account_meant(as_text(value), call, part)
-        is_naming = leaf.kind in NAMING_KINDS or self._keys.kind_of(field_name_of(leaf.path)) != ()
-        if leaf.origin is not OriginKind.FACT or not is_naming:
+        text, keys = argument.text, self._mentioned.keys
+        if argument.origin is not OriginKind.FACT:
             return False
-        is_contact = kind_of_identifier(as_text(value)) in _CONTACT_KINDS and not leaves_choice_open(part.quote)
-        if is_contact and self._is_address_of_unmentioned(value, part):
-            return True
-        is_range = self._names_range(part.quote)
-        is_open = is_range or leaves_choice_open(part.quote)
-        if not is_open and self._is_other_record_mentioned(as_text(value), call, part):
-            return True
-        if not (is_range or leaf.is_only_in_free_text) and self._is_other_id_written(as_text(value), part):
-            return True
-        reference = reference_of(field_name_of(leaf.path), value, noun_of_tool(tool.name, self._keys), self._keys)
-        calculated = {str(figure).casefold() for figure in self._sources.calculated.values()}
-        if reference is None or reference.text in calculated:
+        if argument.kind is ArgumentKind.ACCOUNT:
+            return self._is_other_account_meant(text)
+        if argument.kind not in NAMING_KINDS and not keys.kind_of(argument.field_name):
             return False
-        if tool.tool_class is ToolClass.NOTIFY and self._is_of_uncalled_record(reference, part):
+        is_contact = kind_of_identifier(text) in _CONTACT_KINDS and not self._leaves_choice_open
+        if is_contact and self._is_address_of_unmentioned(text.casefold()):
             return True
-        return self._is_other_of_kind_meant(reference, call, part)
+        if not (self._is_range or self._leaves_choice_open) and self._is_other_record_mentioned(text):
+            return True
+        if not (self._is_range or argument.is_only_in_free_text) and self._is_other_id_written(text):
+            return True
+        tool = self._call.tool
+        reference = reference_of(argument.field_name, argument.value, noun_of_tool(tool.name, keys), keys)
+        if reference is None or reference.text in self._mentioned.calculated_texts:
+            return False
+        if tool.tool_class is ToolClass.NOTIFY and self._is_of_uncalled_record(reference):
+            return True
+        return self._is_other_of_kind_meant(reference)
 
-    def _is_of_uncalled_record(self, reference: RecordReference, part: PartContext) -> bool:
+    @cached_property
+    def _mentions(self) -> Mentions:
+        return find_mentions(self._text, self._mentioned.sources.now)
+
+    @cached_property
+    def _meant_nodes(self) -> Sequence[GraphNode]:
+        """The records with an id that the part names, or the task's words outside the other parts."""
+        return self._mentioned.list_records_meant_by(self._text)
+
+    @cached_property
+    def _texts_of_calls(self) -> Set[str]:
+        """The values in all calls of the task, in lower case."""
+        calls = (arguments for _, arguments in self._part.proposed_calls)
+        return {as_text(leaf).casefold() for arguments in calls for _, leaf in walk_json(arguments)}
+
+    @cached_property
+    def _called_nodes(self) -> Sequence[GraphNode]:
+        return [node for node in self._graph.nodes if not self._texts_of_calls.isdisjoint(node.ids)]
+
+    @cached_property
+    def _used_names(self) -> Set[str]:
+        """The values in all calls of the task, and the ids to which the records that they name refer."""
+        return self._texts_of_calls | {reference.text for node in self._called_nodes for reference in node.references}
+
+    def _is_of_uncalled_record(self, reference: RecordReference) -> bool:
         """Whether an id is of another record than the task is about: a message to the client of an order not released.
         The records of the calls hold an id of its kind. This one is neither written by the user nor that of a read
         record, and stands only in records that are not linked to those of the calls or of the part.
         """
-        called_nodes = self._list_called_nodes(part)
-        nodes_within = [inner for node in called_nodes for inner in self._graph.parts_and_children(node)]
-        held_references = (held for node in (*called_nodes, *nodes_within) for held in node.references)
+        nodes_within = [inner for node in self._called_nodes for inner in self._graph.parts_and_children(node)]
+        held_references = (held for node in (*self._called_nodes, *nodes_within) for held in node.references)
         if not any(are_same_kind(held.noun, reference.noun) for held in held_references):
             return False
-        if self.find_by_id(reference.text) or self.is_in_user_texts(reference.text):
+        if self._mentioned.find_by_id(reference.text) or self._mentioned.is_in_user_texts(reference.text):
             return False
         holders = [node for node in self._graph.nodes if any(held.text == reference.text for held in node.references)]
-        own_identities = {node.identity for node in (*called_nodes, *self.list_meant_records(part))}
+        own_identities = {node.identity for node in (*self._called_nodes, *self._meant_nodes)}
         reached_identities = self._graph.reachable_identities(own_identities)
         return bool(holders) and all(node.identity not in reached_identities for node in holders)
 
-    def _is_other_of_kind_meant(self, reference: RecordReference, call: PlannedCall, part: PartContext) -> bool:
+    def _is_other_of_kind_meant(self, reference: RecordReference) -> bool:
         """Whether the part means another record of the reference's kind.
 
         Of a record that was read: whether it belongs to somebody else than the part says, or others are named and no
         text mentions it. Of one that was not: whether it belongs to others, or several of its kind were read; not if
         another record that the part names refers to it.
         """
-        nodes = [node for node in self._nodes_read_by_model if node.ids and are_same_kind(reference.noun, node.kind)]
+        read_nodes = (node for node in self._mentioned.nodes_read_by_model if node.ids)
+        nodes = [node for node in read_nodes if are_same_kind(reference.noun, node.kind)]
         own_nodes = [node for node in nodes if reference.text in node.ids]
-        meant_nodes, is_range = self.list_meant_records(part), self._names_range(part.quote)
-        meant_identities = {node.identity for node in meant_nodes}
-        argument_texts = {str(argument).casefold() for argument in call.arguments.values()}
-        meant_of_kind = (node for node in meant_nodes if are_same_kind(reference.noun, node.kind))
+        meant_of_kind = (node for node in self._meant_nodes if are_same_kind(reference.noun, node.kind))
         others = [node for node in meant_of_kind if reference.text not in node.ids]
-        is_open = self.leaves_records_open(part.quote, own_nodes) and not self._are_meant_alone(others, part)
-        if own_nodes and (is_open or is_range):
-            chosen_nodes = (node for node in own_nodes if node.identity not in meant_identities)
-            return any(self._belongs_to_unmentioned(node, meant_nodes, argument_texts) for node in chosen_nodes)
-        means_one = not (is_range or leaves_choice_open(part.quote))
-        belongs_to_others = means_one and self._belongs_to_others(reference, own_nodes, part)
+        is_open = self._mentioned.leaves_records_open(self._part.quote, own_nodes) and not self._are_meant_alone(others)
+        if own_nodes and (is_open or self._is_range):
+            meant_identities = {node.identity for node in self._meant_nodes}
+            return any(
+                self._belongs_to_unmentioned(node) for node in own_nodes if node.identity not in meant_identities
+            )
+        means_one = not (self._is_range or self._leaves_choice_open)
+        belongs_to_others = means_one and self._belongs_to_others(reference, own_nodes)
         if own_nodes:
-            meant_instead = self._drop_equally_meant(others, own_nodes, part)
+            meant_instead = self._drop_equally_meant(others, own_nodes)
             is_other_meant = belongs_to_others or bool(meant_instead)
-            return is_other_meant and not any(self._is_mentioned(node, meant_instead) for node in own_nodes)
-        uncalled_nodes = (node for node in meant_nodes if node.ids.isdisjoint(argument_texts))
+            return is_other_meant and not any(self._mentioned.is_mentioned(node, meant_instead) for node in own_nodes)
+        uncalled_nodes = (node for node in self._meant_nodes if node.ids.isdisjoint(self._argument_texts))
         if any(reference.text == held.text for node in uncalled_nodes for held in node.references):
             return False  # another record that the part names has it
         return belongs_to_others or len({node.identity for node in nodes}) > 1
 
-    def _are_meant_alone(self, nodes: Sequence[GraphNode], part: PartContext) -> bool:
+    def _are_meant_alone(self, nodes: Sequence[GraphNode]) -> bool:
         """Whether the part names one of ``nodes`` that no call uses, and adds no others, as "3 and others" does."""
-        mentions, used_names = self._find_mentions_in_part(part), self._list_used_names(part)
-        names = {name for node in nodes if used_names.isdisjoint(node.ids) for name in _names_in_text(node, mentions)}
-        return bool(names) and not self._leaves_others_open(names, part)
+        unused_nodes = (node for node in nodes if self._used_names.isdisjoint(node.ids))
+        names = {name for node in unused_nodes for name in _names_in_text(node, self._mentions)}
+        return bool(names) and not self._leaves_others_open(names)
 
-    def _leaves_others_open(self, names: Set[str], part: PartContext) -> bool:
+    def _leaves_others_open(self, names: Set[str]) -> bool:
         """Whether the part may mean records beside those with these names: "the fee for 3 and others"."""
-        called_nodes = self._list_called_nodes(part)
-        topics = {name for node in called_nodes for name in (*node.ids, *_titles_of(node), *node.kind[-1:])}
-        topics |= {word for node in called_nodes for reference in node.references for word in reference.noun[-1:]}
-        topics |= {word for tool, _ in part.proposed_calls for word in words_of(tool)}
-        return leaves_others_open(self._text_without_other_parts(part), names, topics)
+        topics = {name for node in self._called_nodes for name in (*node.ids, *_titles_of(node), *node.kind[-1:])}
+        references = (reference for node in self._called_nodes for reference in node.references)
+        topics |= {word for reference in references for word in reference.noun[-1:]}
+        topics |= {word for tool, _ in self._part.proposed_calls for word in words_of(tool)}
+        return leaves_others_open(self._text, names, topics)
 
-    def _list_called_nodes(self, part: PartContext) -> Sequence[GraphNode]:
-        call_texts = _texts_of_calls(part)
-        return [node for node in self._graph.nodes if not call_texts.isdisjoint(node.ids)]
-
-    def _list_used_names(self, part: PartContext) -> Set[str]:
-        """The values in all calls of the task, in lower case, and the ids to which the records that they name refer."""
-        called_nodes = self._list_called_nodes(part)
-        return _texts_of_calls(part) | {reference.text for node in called_nodes for reference in node.references}
-
-    def _drop_equally_meant(
-        self, others: Sequence[GraphNode], own_nodes: Sequence[GraphNode], part: PartContext
-    ) -> Sequence[GraphNode]:
+    def _drop_equally_meant(self, others: Sequence[GraphNode], own_nodes: Sequence[GraphNode]) -> Sequence[GraphNode]:
         """The ``others`` that may be meant instead of the call's own records. If the part has the own kind in the
         plural, as in "the fees of S-1", those drop out that it names by no other words than the own ones.
         """
-        if not others or not _has_plural_of_kind(part.quote, own_nodes[0].kind):
+        if not _has_plural_of_kind(self._part.quote, own_nodes[0].kind):
             return others
-        mentions = self._find_mentions_in_part(part)
-        own_names = {name for node in own_nodes for name in _names_in_text(node, mentions)}
-        return [other for other in others if not own_names.issuperset(_names_in_text(other, mentions))]
+        own_names = {name for node in own_nodes for name in _names_in_text(node, self._mentions)}
+        return [other for other in others if not own_names.issuperset(_names_in_text(other, self._mentions))]
 
-    def find_ids_meant_instead(self, name: str, call: PlannedCall, part: PartContext) -> Set[str]:
+    def find_ids_meant_instead(self, name: str) -> Set[str]:
         """The part's ids of the same pattern as ``name``, if ``name`` stands only in another part and the call uses
         none of them: B-6 for the call "A-2 to B-5", where the parts are "A-1 to B-5" and "A-2 to B-6". Else empty.
         """
-        id_pattern, text = id_pattern_of(name), self._text_without_other_parts(part)
-        if not id_pattern or occurs_in(name, text) or not any(occurs_in(name, other) for other in part.other_quotes):
+        id_pattern, others = id_pattern_of(name), self._part.other_quotes
+        if not id_pattern or occurs_in(name, self._text) or not any(occurs_in(name, other) for other in others):
             return frozenset()
-        call_texts = {as_text(argument).casefold() for _, argument in walk_json(call.arguments)}
-        written_ids = {token for token in number_bearing_tokens(text) if id_pattern_of(token) == id_pattern}
-        is_used = any(token.casefold() in call_texts for token in written_ids)
-        return frozenset() if is_used or leaves_choice_open(part.quote) else written_ids
+        written_ids = {token for token in number_bearing_tokens(self._text) if id_pattern_of(token) == id_pattern}
+        is_used = any(token.casefold() in self._argument_texts for token in written_ids)
+        return frozenset() if is_used or self._leaves_choice_open else written_ids
 
-    def _names_range(self, text: str) -> bool:
-        """Whether the text names records from one to another in the same form: "A-4 to A-6", not "A-4 to 6 May", and of
+    @cached_property
+    def _is_range(self) -> bool:
+        """Whether the part names records from one to another in the same form: "A-4 to A-6", not "A-4 to 6 May", and of
         plain numbers "customers 4 to 6", not "customer 4 to 6".
         """
+        text = self._part.quote
         ranges = [match for match in _RANGE.finditer(text) if _may_be_range(match[1], match[2])]
-        if not ranges:
-            return False
-        mentions = find_mentions(text, self._sources.now)
+        mentions = self._call.part_mentions
         starts_of_figures = {day.start for day in mentions.dates}
         starts_of_figures |= {number.start for number in mentions.numbers if number.unit or number.money}
         kinds = {node.kind[-1] for node in self._graph.nodes if node.kind}
@@ -211,22 +318,22 @@ class MentionedRecords:
                 return True
         return False
 
-    def _is_other_record_mentioned(self, name: str, call: PlannedCall, part: PartContext) -> bool:
+    def _is_other_record_mentioned(self, name: str) -> bool:
         """Whether the part describes another record than that of the id ``name``: "unit 104" for the id of unit 105.
 
         The other record is of the same kind and shares each value that the part has of the first one. The part has a
         further value of it, which the call does not use; if the part also has a word of the first one's name, only a
         whole value counts. False if the user writes ``name``.
         """
-        text = self._text_without_other_parts(part)
-        if occurs_in(name, " ".join(self._user_texts)):
+        text, mentioned = self._text, self._mentioned
+        if mentioned.is_in_user_texts(name):
             return False
-        own_nodes = [node for node in self._nodes_read_by_model if name.casefold() in node.ids]
-        ids = {as_text(leaf).casefold() for _, leaf in walk_json(call.arguments) if not isinstance(leaf, dict | list)}
-        argument_texts = ids | {title.casefold() for own_id in ids for title in self.titles_by_id.get(own_id, ())}
+        own_nodes = [node for node in mentioned.nodes_read_by_model if name.casefold() in node.ids]
+        titles = (title for text in self._argument_texts for title in mentioned.titles_by_id.get(text, ()))
+        argument_texts = self._argument_texts.union(title.casefold() for title in titles)
         kinds = {node.kind for node in own_nodes}
         own_values = {path_and_value for node in own_nodes for path_and_value in _mentioned_values(node.record, text)}
-        for node, values in self._list_mentioned_records(text):
+        for node, values in mentioned.list_mentioned_records(text):
             if node.kind not in kinds or name.casefold() in node.ids or not own_values <= values:
                 continue
             has_own_name = any(_is_mentioned_by_short_name(own_node, [node], (text,)) for own_node in own_nodes)
@@ -235,45 +342,43 @@ class MentionedRecords:
                     return True
         return False
 
-    def _is_other_id_written(self, name: str, part: PartContext) -> bool:
+    def _is_other_id_written(self, name: str) -> bool:
         """Whether the user does not mention the record ``name``, and the part has an id of its pattern that no call
         uses: BA-6 for ``BA-5``. Ids to which a call's record refers count as used; exceptions do not count.
         """
-        id_pattern, text = id_pattern_of(name), self._text_without_other_parts(part)
-        if not id_pattern or self.is_in_user_texts(name):
+        id_pattern = id_pattern_of(name)
+        if not id_pattern or self._mentioned.is_in_user_texts(name):
             return False
-        tokens = number_bearing_tokens(blank_special_identifiers(text))
-        written_ids = {token.casefold() for token in tokens if id_pattern_of(token) == id_pattern}
-        written_ids -= self._list_used_names(part)
-        if not written_ids or self.mentions_record(name) or self._leaves_others_open(written_ids, part):
+        tokens = number_bearing_tokens(blank_special_identifiers(self._text))
+        written_ids = {token.casefold() for token in tokens if id_pattern_of(token) == id_pattern} - self._used_names
+        if not written_ids or self._mentioned.mentions_record(name) or self._leaves_others_open(written_ids):
             return False
-        for mentions in self.user_mentions:
+        for mentions in self._mentioned.user_mentions:
             written_ids -= {name for name in written_ids if is_named_as_exception(name, "id", mentions)}
         return bool(written_ids)
 
-    def _is_other_account_meant(self, account: str, call: PlannedCall, part: PartContext) -> bool:
+    def _is_other_account_meant(self, account: str) -> bool:
         """Whether the part writes another account or id, or means another record of the kind with this account."""
-        if self.is_in_user_texts(account) or leaves_choice_open(part.quote):
+        if self._mentioned.is_in_user_texts(account) or self._leaves_choice_open:
             return False
-        text = self._text_without_other_parts(part)
         kind = kind_of_identifier(account)
-        if kind is IdentifierKind.IBAN and any(mention.form is kind for mention in find_special_identifiers(text)):
+        if kind is IdentifierKind.IBAN and any(other.form is kind for other in find_special_identifiers(self._text)):
             return True
-        is_other_written = self._is_other_id_written(account, part)
-        return is_other_written or self._is_account_of_unmentioned(account.casefold(), call, part)
+        return self._is_other_id_written(account) or self._is_account_of_unmentioned(account.casefold())
 
-    def _is_account_of_unmentioned(self, account: str, call: PlannedCall, part: PartContext) -> bool:
+    def _is_account_of_unmentioned(self, account: str) -> bool:
         """Whether no record with the account is mentioned or linked to what the part or the call names, while another
         record of its kind is linked to that.
         """
         nodes = self._graph.nodes
         holders = [node for node in nodes if account in node.ids or _has_value(node, account)]
-        if not holders or any(self._is_mentioned(node, ()) for node in holders):
+        if not holders or any(self._mentioned.is_mentioned(node, ()) for node in holders):
             return False
-        values = (value for key, value in call.arguments.items() if isinstance(value, str) or is_id_name(key))
+        arguments = self._call.arguments.items()
+        values = (value for key, value in arguments if isinstance(value, str) or is_id_name(key))
         argument_texts = {as_text(value).casefold() for value in values} - {account}
         called_nodes = (node for node in nodes if not argument_texts.isdisjoint(node.ids))
-        named_nodes = (*self.list_meant_records(part), *called_nodes)
+        named_nodes = (*self._meant_nodes, *called_nodes)
         named_ids = [kind_and_id for node in named_nodes for kind_and_id in _ids_and_references(node)]
         if any(_is_or_refers_to_any(node, named_ids) for node in holders):
             return False
@@ -281,19 +386,19 @@ class MentionedRecords:
         others = (node for node in nodes if node.kind == kind and node.identity not in holder_identities)
         return any(argument_texts.isdisjoint(node.ids) and _is_or_refers_to_any(node, named_ids) for node in others)
 
-    def _is_address_of_unmentioned(self, address: Json, part: PartContext) -> bool:
+    def _is_address_of_unmentioned(self, address: str) -> bool:
         """Whether an address is of a record that the user does not mention: the applicant of another file. No record
         that the user or a call names leads to it, but another one of the same kind as these does.
         """
-        graph, folded_address = self._graph, as_text(address).casefold()
-        holders = [node for node in graph.nodes if _has_value(node, folded_address)]
-        if not holders or self.is_in_user_texts(folded_address):
+        graph, mentioned = self._graph, self._mentioned
+        holders = [node for node in graph.nodes if _has_value(node, address)]
+        if not holders or mentioned.is_in_user_texts(address):
             return False
-        call_texts = _texts_of_calls(part) - {folded_address}
-        named_identities = {node.identity for node in self.list_meant_records(WHOLE_TASK)}
+        call_texts = self._texts_of_calls - {address}
+        named_identities = {node.identity for node in mentioned.list_records_meant_by(mentioned.task)}
         named_identities |= {node.identity for node in graph.nodes if not call_texts.isdisjoint(node.ids)}
         reached_identities = graph.reachable_identities(named_identities)
-        if any(node.identity in reached_identities or self._is_known_to_user(node) for node in holders):
+        if any(node.identity in reached_identities or mentioned.is_known_to_user(node) for node in holders):
             return False
         own_identities = {node.identity for node in holders}
         kinds = {node.kind for node in graph.nodes if node.identity in named_identities and node.kind}
@@ -301,140 +406,37 @@ class MentionedRecords:
         other_identities = identities_of_kinds - reached_identities - own_identities
         return not own_identities.isdisjoint(graph.reachable_identities(other_identities))
 
-    def _is_known_to_user(self, node: GraphNode) -> bool:
-        """Whether the user mentions a record, or its read was made with something that the user wrote."""
-        arguments = loads_object(node.seen.fact.arguments_json)
-        is_asked_for = any(self.is_in_user_texts(as_text(argument)) for _, argument in walk_json(arguments))
-        return is_asked_for or self._is_mentioned(node, ())
-
-    def _list_mentioned_records(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
-        """The records that a text mentions, not as an exception, and ``{(path, value)}`` that it has of each."""
-        if text not in self._mentioned_by_text:
-            self._mentioned_by_text[text] = []
-            for node in self._nodes_read_by_model:
-                values = {*_mentioned_values(node.record, text)}
-                if values and not any(_is_exception_in(node, mentions) for mentions in self.user_mentions):
-                    self._mentioned_by_text[text].append((node, values))
-        return self._mentioned_by_text[text]
-
-    def _belongs_to_others(self, reference: RecordReference, own_nodes: Sequence[GraphNode], part: PartContext) -> bool:
+    def _belongs_to_others(self, reference: RecordReference, own_nodes: Sequence[GraphNode]) -> bool:
         """Whether the reference's record is linked to no record that the part names, but to another of their kind: the
         budget of another ward. The user does not mention that ward; the named one has a budget, too, and no call uses
         it.
         """
-        meant_nodes, used_names = self.list_meant_records(part), self._list_used_names(part)
-        unused_nodes = [node for node in meant_nodes if used_names.isdisjoint(node.ids)]
-        if not unused_nodes or self.mentions_record(reference.text):
+        mentions_record, list_linked_ids = self._mentioned.mentions_record, self._graph.list_linked_ids
+        unused_nodes = [node for node in self._meant_nodes if self._used_names.isdisjoint(node.ids)]
+        if not unused_nodes or mentions_record(reference.text):
             return False
         reached_identities = self._graph.reachable_identities({node.identity for node in own_nodes})
-        if any(node.identity in reached_identities for node in meant_nodes):
+        if any(node.identity in reached_identities for node in self._meant_nodes):
             return False
-        linked_ids = self._graph.list_linked_ids(reference.noun, {reference.text})
+        linked_ids = list_linked_ids(reference.noun, {reference.text})
         for node in unused_nodes:
             owner_ids = {text for noun, text in linked_ids if are_same_kind(noun, node.kind)}
-            ids_linked_to_node = self._graph.list_linked_ids(node.kind, node.ids)
-            has_other = any(are_same_kind(noun, reference.noun) for noun, _ in ids_linked_to_node)
-            if has_other and owner_ids and not any(map(self.mentions_record, owner_ids)):
+            has_other = any(are_same_kind(noun, reference.noun) for noun, _ in list_linked_ids(node.kind, node.ids))
+            if has_other and owner_ids and not any(map(mentions_record, owner_ids)):
                 return True
         return False
 
-    def _belongs_to_unmentioned(self, node: GraphNode, meant: Sequence[GraphNode], argument_texts: Set[str]) -> bool:
-        """Whether a record refers to somebody who is not ``meant``, while one of that kind is: an absence of another
-        pupil. Whoever is among the call's arguments is what the call sets, and does not count as meant.
+    def _belongs_to_unmentioned(self, node: GraphNode) -> bool:
+        """Whether a record refers to somebody whom the part does not mean, while it means one of that kind: an absence
+        of another pupil. Whoever is among the call's arguments does not count as meant.
         """
-        others = [other for other in meant if other.kind and argument_texts.isdisjoint(other.ids)]
+        others = [other for other in self._meant_nodes if other.kind and self._argument_texts.isdisjoint(other.ids)]
         for kind in {other.kind for other in others}:
             ids = {own_id for other in others if other.kind == kind for own_id in other.ids}
             owner_ids = {reference.text for reference in node.references if are_same_kind(reference.noun, kind)}
             if owner_ids and owner_ids.isdisjoint(ids):
                 return True
         return False
-
-    def list_meant_records(self, part: PartContext) -> Sequence[GraphNode]:
-        """The records with an id that the part names, or the task's words outside the other parts ("Ann married. Rename
-        her."), and not as an exception.
-        """
-        text = self._text_without_other_parts(part)
-        if text not in self._meant_by_text:
-            mentions, nodes = find_mentions(text, self._sources.now), self._graph.nodes
-            self._meant_by_text[text] = [node for node in nodes if node.ids and _is_meant_by_text(node, mentions)]
-        return self._meant_by_text[text]
-
-    def _find_mentions_in_part(self, part: PartContext) -> Mentions:
-        return find_mentions(self._text_without_other_parts(part), self._sources.now)
-
-    def _text_without_other_parts(self, part: PartContext) -> str:
-        """The task's text without its parts other than ``part``."""
-        text = self._user_texts[0]
-        for other in part.other_quotes:
-            text = text.replace(other, " ") if other != part.quote else text
-        return text
-
-    @cached_property
-    def user_mentions(self) -> tuple[Mentions, ...]:
-        return tuple(find_mentions(text, self._sources.now) for text in self._user_texts)
-
-    def leaves_records_open(self, quote: str, nodes: Sequence[GraphNode]) -> bool:
-        """Whether the part leaves open which records of the nodes' kind are meant: "all claims", or simply "all"."""
-        if not leaves_choice_open(quote):
-            return False
-        words = {singular for word in quote.split() for singular in singular_words(word)}
-        kinds = {node.kind[-1] for node in self._nodes_read_by_model if node.kind} & words
-        return not kinds or any(node.kind[-1:] and node.kind[-1] in kinds for node in nodes)
-
-    def _is_mentioned(self, node: GraphNode, others: Sequence[GraphNode]) -> bool:
-        """Whether a text of the session has the record's id or name, or a value that none of ``others`` has."""
-        texts = self._sources.texts
-        if _ids_in_texts(node, texts) or _is_mentioned_by_short_name(node, others, [text.text for text in texts]):
-            return True
-        for key, value in node.record.items():
-            if any(other.record.get(key) == value for other in others):
-                continue
-            number, moment = read_figure(value), None
-            if isinstance(value, str) and value.strip():
-                moment = read_machine_moment(value, self._sources.now.tzinfo)
-                is_code = not value.isalpha()  # "A" is no status in "a credit note"
-                if any(_is_written(value, text.text, is_code) for text in texts):
-                    return True
-            if any(number in text.numbers_by_value or (moment and moment.day in text.days) for text in texts):
-                return True
-        return False
-
-    @cached_property
-    def _graph(self) -> RecordGraph:
-        return build_record_graph(tuple(self._facts), self._keys)
-
-    @cached_property
-    def _nodes_read_by_model(self) -> Sequence[GraphNode]:
-        """The records that the model itself asked for."""
-        return build_record_graph(tuple(fact for fact in self._facts if not fact.by_machine), self._keys).nodes
-
-    def mentions_record(self, identifier: str) -> bool:
-        """Whether the user mentions the record with this id: by the id or a name, or by a record that refers to it."""
-        folded_id, meant_nodes = identifier.casefold(), self.list_meant_records(WHOLE_TASK)
-        if any(folded_id == name for node in meant_nodes for _, name in _ids_and_references(node)):
-            return True
-        nodes = self.find_by_id(folded_id)
-        return any(_has_name_from_record(text, node) for node in nodes for text in self._user_texts)
-
-    def find_by_id(self, identifier: str) -> list[GraphNode]:
-        return [node for node in self._graph.nodes if identifier.casefold() in node.ids]
-
-    @cached_property
-    def titles_by_id(self) -> Mapping[str, Sequence[str]]:
-        """The names of the records that were read, by their ids."""
-        titles_by_id: dict[str, list[str]] = {}
-        for node in self._graph.nodes:
-            for name in node.ids:
-                titles_by_id.setdefault(name, []).extend(_titles_of(node))
-        return titles_by_id
-
-    def is_in_user_texts(self, value: str) -> bool:
-        return any(occurs_in(value, text) for text in self._user_texts)
-
-
-def _texts_of_calls(part: PartContext) -> set[str]:
-    return {as_text(leaf).casefold() for _, arguments in part.proposed_calls for _, leaf in walk_json(arguments)}
 
 
 def _has_value(node: GraphNode, folded_text: str) -> bool:
@@ -501,11 +503,6 @@ def _is_or_refers_to_any(node: GraphNode, ids: Sequence[tuple[Noun, str]]) -> bo
     """Whether the record has one of these ids, each with its kind, or refers to one."""
     own_ids = [*_ids_and_references(node)]
     return any(own_id == name and are_same_kind(noun, kind) for noun, own_id in own_ids for kind, name in ids)
-
-
-def _is_meant_by_text(node: GraphNode, mentions: Mentions) -> bool:
-    """Whether the text names the record, and not as an exception."""
-    return bool(_names_in_text(node, mentions)) and not _is_exception_in(node, mentions)
 
 
 def _is_exception_in(node: GraphNode, mentions: Mentions) -> bool:

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from services.executor.core.records.references import literal_scalars, referenced_calls
+from services.executor.core.records.references import literal_scalars, referenced_calls, set_at_path
 from services.executor.core.records.seen_records import contains_phrase
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, TimedWait
@@ -13,11 +13,13 @@ from services.executor.core.session.ledger import plan_entries, took_effect
 from services.executor.core.session.left_out import is_left_out, left_out_calls
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.toolbox import Toolbox
 from services.executor.ports.tools import Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
+from shared.contracts.tenant import QuietHours
 from shared.domain.answer import is_json_list
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, as_object
 from shared.domain.words import DONE, SENDABLE, FsmState, ToolClass, WriteStatus
 
 _BODY_NAMES = "body message text content html note comment description".split()  # the likeliest name first
@@ -25,11 +27,12 @@ _NO_BODIES = frozenset("subject title recipient to cc bcc from sender channel na
 
 
 class NoticeRelease(NamedTuple):
-    """Whether a notice may be sent now. ``sentence``: what is added to its text; ``why_not``: what holds it back."""
+    """Whether a notice may be sent now. ``why_not``: what holds it back, empty if nothing does; ``sentence``: what is
+    then added to its text.
+    """
 
-    is_allowed: bool
-    sentence: str = ""
     why_not: str = ""
+    sentence: str = ""
 
 
 def write_acknowledged_sentence(*changes: PlannedCall) -> str:
@@ -41,35 +44,27 @@ def write_acknowledged_sentence(*changes: PlannedCall) -> str:
     return f"Please note: what this message tells of was accepted by the system, but {status}."
 
 
-def with_notice_sentences(plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> WritePlan:
+def with_notice_sentences(plan: WritePlan, toolbox: Toolbox) -> WritePlan:
     """The plan in which each notice with a free text holds the sentence that it may need about unproved changes, so
-    that this is frozen, approved and hashed with it. ``tools``: by connection and name.
+    that this is frozen, approved and hashed with it.
     """
-    return plan.model_copy(update={"calls": tuple(_add_notice_sentence(call, plan, tools) for call in plan.calls)})
+    return plan.model_copy(update={"calls": tuple(_add_notice_sentence(call, plan, toolbox) for call in plan.calls)})
 
 
-def find_text_path(arguments: JsonObject, tool: Tool, sentence: str = "") -> tuple[str, ...] | None:
-    """The path to the free text among the notice's arguments; None if unclear, or if ``sentence`` does not fit there.
+def append_sentence(arguments: JsonObject, tool: Tool, sentence: str) -> JsonObject | None:
+    """A notice's arguments with the sentence at the end of its free text; None if it is unclear which text that is, or
+    the sentence does not fit there.
 
     It is an argument with a usual name for a text, also inside an object; else the only text of several words.
     """
     texts = list(_texts_of_arguments(arguments, tool.parameters))
     bodies = [text for name in _BODY_NAMES for text in texts if words_of(text.path[-1])[-1:] == [name]]
     others = [text for text in texts if " " in text.value.strip() and not _NO_BODIES & set(words_of(text.path[-1]))]
-    candidates = bodies[:1] or (others if len(others) == 1 else [])
-    for text in candidates:
-        if text.most is None or len(_append_sentence(text.value, sentence)) <= text.most:
-            return text.path
+    for text in bodies[:1] or (others if len(others) == 1 else []):
+        longer_text = f"{text.value.rstrip()}\n\n{sentence}"
+        if text.most is None or len(longer_text) <= text.most:
+            return set_at_path(arguments, text.path, longer_text)
     return None
-
-
-def append_sentence_at(arguments: JsonObject, place: Sequence[str], sentence: str) -> JsonObject:
-    """The arguments with the sentence added to the end of the text at ``place``."""
-    name, *further = place
-    value = arguments[name]
-    if further and isinstance(value, dict):
-        return {**arguments, name: append_sentence_at(value, further, sentence)}
-    return {**arguments, name: _append_sentence(str(value), sentence)}
 
 
 def check_notice_release(
@@ -83,11 +78,11 @@ def check_notice_release(
     changes = changes_told_by(notice, plan)
     unproved = [change for change in changes if not took_effect(ledger.get(change.call_id))]
     if not unproved:
-        return NoticeRelease(is_allowed=True)
+        return NoticeRelease()
     doubtful = [change for change in unproved if not _is_acknowledged(ledger.get(change.call_id))]
     if doubtful or after_proof or not notice.if_acknowledged:
-        return NoticeRelease(is_allowed=False, why_not=_describe_unproved(doubtful or unproved, ledger))
-    return NoticeRelease(is_allowed=True, sentence=notice.if_acknowledged)
+        return NoticeRelease(why_not=_describe_unproved(doubtful or unproved, ledger))
+    return NoticeRelease(sentence=notice.if_acknowledged)
 
 
 def _is_acknowledged(entry: LedgerEntry | None) -> bool:
@@ -116,28 +111,21 @@ def _texts_of_arguments(
     arguments: JsonObject, properties: Mapping[str, Json], path: tuple[str, ...] = ()
 ) -> Iterable[_NoticeText]:
     for name, value in arguments.items():
-        declared = properties.get(name)
-        schema = declared if isinstance(declared, dict) else {}
+        schema = as_object(properties.get(name))
         if isinstance(value, str):
             most = schema.get("maxLength")
             if "enum" not in schema:
                 yield _NoticeText((*path, name), value, most if isinstance(most, int) else None)
         elif isinstance(value, dict):
-            inner = schema.get("properties")
-            yield from _texts_of_arguments(value, inner if isinstance(inner, dict) else {}, (*path, name))
+            yield from _texts_of_arguments(value, as_object(schema.get("properties")), (*path, name))
 
 
-def _append_sentence(text: str, sentence: str) -> str:
-    return f"{text.rstrip()}\n\n{sentence}" if sentence else text
-
-
-def _add_notice_sentence(call: PlannedCall, plan: WritePlan, tools: Mapping[tuple[str, str], Tool]) -> PlannedCall:
-    changes = changes_told_by(call, plan)
-    tool = tools.get((call.connection_id, call.tool))
+def _add_notice_sentence(call: PlannedCall, plan: WritePlan, toolbox: Toolbox) -> PlannedCall:
+    changes, tool = changes_told_by(call, plan), toolbox.find_tool(call.connection_id, call.tool)
     if call.tool_class is not ToolClass.NOTIFY or not changes or tool is None:
         return call
     sentence = write_acknowledged_sentence(*changes)
-    fits = find_text_path(call.arguments, tool, sentence) is not None
+    fits = append_sentence(call.arguments, tool, sentence) is not None
     return call.model_copy(update={"if_acknowledged": sentence}) if fits else call
 
 
@@ -172,7 +160,7 @@ def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Itera
 def why_notice_waits(ctx: TurnContext, notice: PlannedCall, plan: WritePlan, entries: Mapping[str, LedgerEntry]) -> str:
     """Which change that the notice tells of is neither proved nor acknowledged; empty if it may be sent."""
     release = check_notice_release(notice, plan, entries, after_proof=ctx.tenant.notices_after_proof)
-    return "" if release.is_allowed else f"nobody is told of a change that is not verified: {release.why_not}"
+    return f"nobody is told of a change that is not verified: {release.why_not}" if release.why_not else ""
 
 
 def why_notice_needed(ctx: TurnContext, progress: Progress, plan: WritePlan) -> str:
@@ -192,12 +180,11 @@ async def append_notice_remark(ctx: TurnContext, progress: Progress) -> Progress
     has to match exactly, such as a list, stays unchanged (I9).
     """
     missing_notice, answer = await _describe_missing_notice(ctx, progress), progress.dossier.answer or ""
-    if not missing_notice:
-        return progress
-    progress = progress.add_notes(not_told=missing_notice)
-    if is_json_list(answer):
-        return progress
-    return progress.update_dossier(answer=f"{answer.rstrip()}\n\n{missing_notice}")
+    if missing_notice:
+        progress = progress.add_notes(not_told=missing_notice)
+        if not is_json_list(answer):
+            progress = progress.update_dossier(answer=f"{answer.rstrip()}\n\n{missing_notice}")
+    return progress
 
 
 def _texts_of_party(party: str, facts: Iterable[Fact]) -> Iterator[str]:
@@ -257,7 +244,7 @@ async def wait_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> Ti
     if hours is None or not progress.template.quiet_hours or progress.state is not FsmState.SCHEDULE_NOTIFY:
         return None
     plan = progress.dossier.present_plan
-    until = await _end_of_quiet_hours(ctx, progress) if plan.notices else None
+    until = _end_of_quiet_hours(ctx, progress, hours) if plan.notices else None
     if until is None:
         return None
     entries = await plan_entries(ctx.store, plan)
@@ -274,12 +261,11 @@ async def wait_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> Ti
     return TimedWait(until, reason)
 
 
-async def _end_of_quiet_hours(ctx: TurnContext, progress: Progress) -> datetime | None:
+def _end_of_quiet_hours(ctx: TurnContext, progress: Progress, hours: QuietHours) -> datetime | None:
+    def find_end() -> str:
+        end = hours.end_of(ctx.journal.now, ZoneInfo(ctx.tenant.time_zone))
+        return end.isoformat() if end else ""
+
     key = f"{progress.visit_key}:quiet:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"
-    stored_end = ctx.journal.get(key)
-    if stored_end is None:
-        hours = ctx.tenant.quiet_hours
-        end = hours.end_of(ctx.journal.now, ZoneInfo(ctx.tenant.time_zone)) if hours else None
-        stored_end = end.isoformat() if end else ""
-        ctx.journal.add_entry(key, "note", stored_end)
+    stored_end = ctx.journal.decide_once(key, find_end)
     return datetime.fromisoformat(stored_end) if stored_end else None

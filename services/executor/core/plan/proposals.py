@@ -2,15 +2,16 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from services.executor.core.records.references import referenced_calls
+from services.executor.core.records.references import REFERENCE, referenced_calls, set_at_path
 from services.executor.core.session.values import PartOfTask, parts_to_do
+from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.schema_drift import NameCorrections, rename_arguments
 from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, key_argument, problems_with
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
-from shared.domain.exact_json import Json, JsonObject, dumps, loads
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads
 from shared.ports.models import ToolUse
 
 _PATH_STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,4})\]")
@@ -40,7 +41,7 @@ class Proposal(NamedTuple):
 
     def describe_outcome(self, outcome: Json) -> JsonObject:
         """The outcome's fields after the proposal's id, tool and arguments: for a text apart from the call's result."""
-        return {"proposal": self.proposal_id, **self.as_json(), **(outcome if isinstance(outcome, dict) else {})}
+        return {"proposal": self.proposal_id, **self.as_json(), **as_object(outcome)}
 
     def is_same_call(self, other: "Proposal") -> bool:
         """Whether both call the same tool with equal arguments; 90 and 90.0 are equal."""
@@ -109,7 +110,7 @@ def _read_reserved_argument(reserved: Json) -> tuple[int | None, Mapping[str, st
         return None, {}
     part, sources = reserved.get("part"), reserved.get("from")
     number = int(part) if isinstance(part, str) and _ORDINAL.fullmatch(part) else part
-    argument_sources = {str(name): str(source) for name, source in sources.items()} if isinstance(sources, dict) else {}
+    argument_sources = {name: str(source) for name, source in as_object(sources).items()}
     return number if isinstance(number, int) and not isinstance(number, bool) else None, argument_sources
 
 
@@ -147,30 +148,16 @@ def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier:
             raise InvalidProposal(
                 f"{RESERVED_ARGUMENT}.from: {source!r} is no field of an earlier write of the same reply, such as 1.id"
             )
-        value: Json = {"$ref": f"{earlier[int(ordinal) - 1].call.call_id}.{field}"}
-        steps = _PATH_STEP.findall(path)
+        steps = [name or int(position) for name, position in _PATH_STEP.findall(path)]
         if not _PATH.fullmatch(path) or len(steps) > _MOST_STEPS:
             raise InvalidProposal(
                 f"{RESERVED_ARGUMENT}.from: {path[:80]!r} is no place in the arguments, such as items[0].id"
             )
-        arguments = cast(JsonObject, _set_at_path(arguments, steps, value))
+        try:
+            arguments = set_at_path(arguments, steps, {REFERENCE: f"{earlier[int(ordinal) - 1].call.call_id}.{field}"})
+        except NoSuchPath as error:
+            raise InvalidProposal(f"{RESERVED_ARGUMENT}.from: {error}") from error
     return arguments
-
-
-def _set_at_path(value: Json, steps: Sequence[tuple[str, str]], leaf: Json) -> Json:
-    """The value with ``leaf`` at the path; what lacks on the way is made. Raises for an index beyond the next item."""
-    if not steps:
-        return leaf
-    (key, index), *rest = steps
-    if key:
-        properties = value if isinstance(value, dict) else {}
-        return {**properties, key: _set_at_path(properties.get(key), rest, leaf)}
-    items = list(value) if isinstance(value, list) else []
-    place = int(index)
-    if place > len(items):
-        raise InvalidProposal(f"{RESERVED_ARGUMENT}.from: there is no item {place}; the next one would be {len(items)}")
-    item = items[place] if place < len(items) else None
-    return [*items[:place], _set_at_path(item, rest, leaf), *items[place + 1 :]]
 
 
 def _with_current_names(arguments: JsonObject, tool: Tool, corrections: NameCorrections) -> JsonObject:

@@ -1,7 +1,7 @@
 """Finds where the arguments of a proposed call come from: the task, what was read, what was calculated."""
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property
@@ -11,9 +11,9 @@ from typing import NamedTuple
 from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import (
     SOURCED_KINDS,
-    ArgumentHints,
     ArgumentKind,
     ContentKind,
+    ReadField,
     hints_of_argument,
 )
 from services.executor.core.figures.dates import read_machine_moment
@@ -26,25 +26,24 @@ from services.executor.core.figures.identifiers import (
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources
-from services.executor.core.figures.trace import ArgumentTrace, OriginKind, index_facts, trace_argument, trace_scalar
+from services.executor.core.figures.trace import OriginKind, index_facts, trace_argument, trace_scalar
 from services.executor.core.figures.vocabulary import WORDS_OF_EXCHANGE, minor_unit_places
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, sets_no_field
-from services.executor.core.plan.derived_values import DerivedValues, texts_of_call
+from services.executor.core.plan.derived_values import DerivedValues
 from services.executor.core.plan.faults import (
     WHOLE_TASK,
     ArgumentToCheck,
     CallFault,
-    ChangeToCheck,
+    CallToCheck,
     PartContext,
+    ReadFields,
     Severity,
-    argument_name_of,
-    field_name_of,
     quote_part,
     shorten,
+    texts_of_arguments,
 )
 from services.executor.core.plan.free_texts import FreeTexts
-from services.executor.core.plan.mentioned_records import NAMING_KINDS, MentionedRecords
-from services.executor.core.plan.stated_amounts import find_stated_figures
+from services.executor.core.plan.mentioned_records import NAMING_KINDS, CalledRecords, MentionedRecords
 from services.executor.core.records.references import argument_at, referenced_calls
 from services.executor.core.records.seen_records import occurs_in, singular_words
 from services.executor.core.session.context import TurnContext, files_as_facts, local_now
@@ -53,7 +52,7 @@ from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
 from services.executor.ports.tools import Tool
 from services.executor.ports.turns import QUESTION_ROLE
 from shared.contracts.plan import Origin, PlannedCall
-from shared.domain.exact_json import Json, as_text
+from shared.domain.exact_json import Json, JsonObject, as_text
 from shared.domain.marks import ProtectedKind, find_protected_spans
 from shared.domain.words import ToolClass
 
@@ -96,6 +95,7 @@ def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[Name
 
 _KINDS_FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 _RECORD_KINDS = NAMING_KINDS | {ArgumentKind.ACCOUNT}
+_FIGURE_KINDS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY})
 _HIGHEST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
 _ACCOUNTS = {ProtectedKind.IBAN: "account number", ProtectedKind.CARD: "card number"}
 _GROUP_SEPARATOR = re.compile(r"[ -]")
@@ -116,25 +116,6 @@ class SourcedCall(NamedTuple):
     lacks_source: bool = False  # whether reading what the call names may help
 
 
-class TracedCall(NamedTuple):
-    """A call with the sources of its scalar arguments."""
-
-    call: PlannedCall
-    tool: Tool
-    part: PartContext
-    part_mentions: Mentions  # the words of its part, or of the task
-    leaves: Sequence[ArgumentTrace]
-
-    def value_of(self, leaf: ArgumentTrace) -> Json:
-        return argument_at(self.call.arguments, leaf.path)
-
-    def format_leaf(self, leaf: ArgumentTrace) -> str:
-        return f"{leaf.path} {shorten(self.value_of(leaf))}"
-
-    def build_fault(self, leaf: ArgumentTrace, sentence: str, severity: Severity = Severity.CONTRADICTED) -> CallFault:
-        return CallFault(leaf.path, f"{self.format_leaf(leaf)}: {sentence}", severity)
-
-
 class SourceFinder:
     """Finds the sources of the arguments of one reply's calls; indexes what was read only once."""
 
@@ -143,6 +124,7 @@ class SourceFinder:
         self._user_texts = known.user_texts or known.texts[:1]
         self._has_answers = len(known.texts) > len(self._user_texts)
         self._values = {value.name: value for value in known.values}
+        self._fields = ReadFields(known.facts)
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
             task=task,
@@ -155,14 +137,13 @@ class SourceFinder:
             },
         )
         self._records = MentionedRecords(self._facts, self._user_texts, self._sources, known.keys)
-        self._derived = DerivedValues(self._sources, self._facts)
-        self._free_texts = FreeTexts(self._sources, self._facts, self._user_texts, known.trusted)
+        self._derived = DerivedValues(self._sources)
+        self._free_texts = FreeTexts(self._sources, self._facts, self._fields, self._user_texts, known.trusted)
         self.is_address_of_free_text = self._free_texts.is_address_of_free_text
 
     def find_sources(self, call: PlannedCall, tool: Tool, part: PartContext = WHOLE_TASK) -> SourcedCall:
         """The call with the origin of each argument, and what is wrong with it."""
-        quoted = find_mentions(part.quote, self._sources.now) if part.quote else self._sources.task
-        traced = TracedCall(call, tool, part, quoted, self._trace_arguments(call, tool))
+        call_to_check = self._build_call_to_check(call, tool, part)
         checks = (  # faults that weigh the same are told in this order
             self._find_unsourced_arguments,
             self._find_values_from_free_text,
@@ -170,209 +151,177 @@ class SourceFinder:
             self._find_ids_from_free_text,
             _find_empty_change,
             self._find_unmentioned_records,
-            self._find_disagreements,
+            _find_disagreements,
             self._find_stale_amounts,
             self._find_unsourced_texts,
             self._find_other_hours,
             self._find_doubtful_values,
         )
-        return _apply_faults(traced, [fault for check in checks for fault in check(traced)])
+        return _apply_faults(call_to_check, [fault for check in checks for fault in check(call_to_check)])
 
-    def _trace_arguments(self, call: PlannedCall, tool: Tool) -> tuple[ArgumentTrace, ...]:
-        """The scalars of the call's arguments with their sources, without those that earlier answers will fill."""
-        leaves: list[ArgumentTrace] = []
-        for name, value in call.arguments.items():
-            if not any(referenced_calls(value)):
-                leaves += trace_argument(name, tool.parameters.get(name, {}), value, self._sources)
-        return tuple(leaves)
+    def _build_call_to_check(self, call: PlannedCall, tool: Tool, part: PartContext) -> CallToCheck:
+        return CallToCheck(
+            call=call,
+            tool=tool,
+            scalars=[*self._trace_arguments(call.arguments, tool)],
+            part=part,
+            part_mentions=find_mentions(part.quote, self._sources.now) if part.quote else self._sources.task,
+            user_mentions=self._records.user_mentions,
+            facts=self._facts,
+            fields=self._fields,
+            values=self._values,
+            titles=self._records.titles_by_id,
+            untrusted_texts=self._free_texts.untrusted_texts,
+        )
 
-    def _find_unsourced_arguments(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _trace_arguments(self, arguments: JsonObject, tool: Tool) -> Iterator[ArgumentToCheck]:
+        """Yields the scalars of a call's arguments with their sources, without those that earlier answers will fill."""
+        fields = self._fields.of_records(texts_of_arguments(arguments))
+        for name, given in arguments.items():
+            schema = tool.parameters.get(name, {})
+            for leaf in () if any(referenced_calls(given)) else trace_argument(name, schema, given, self._sources):
+                hints = hints_of_argument(leaf.path, schema if "." not in leaf.path else {}, None)
+                numbers = _list_recorded_numbers(leaf.path, fields if leaf.kind in _FIGURE_KINDS else ())
+                yield ArgumentToCheck(*leaf, argument_at(arguments, leaf.path), hints, tuple(numbers))
+
+    def _find_unsourced_arguments(self, call: CallToCheck) -> Iterator[CallFault]:
         """Arguments that need a source and have none, or have it only from reads that code made for this call."""
-        for leaf in traced.leaves:
-            has_none = _has_no_source(leaf, traced.value_of(leaf)) and not self._derived.is_implied(leaf, traced.call)
-            if has_none or self._is_shown_by_machine_alone(leaf, traced):
+        for argument in call.scalars:
+            has_none = _has_no_source(argument) and not self._derived.is_implied(argument, call)
+            if has_none or self._is_shown_by_machine_alone(argument):
                 reason = (
-                    f"{traced.format_leaf(leaf)} ({leaf.kind}) stands neither in the task nor in a result, "
+                    f"{argument.description} ({argument.kind}) stands neither in the task nor in a result, "
                     "and is not calculated: read or calculate it"
                 )
-                yield CallFault(leaf.path, reason, Severity.UNSOURCED)
+                yield CallFault(argument.path, reason, Severity.UNSOURCED)
 
-    def _is_shown_by_machine_alone(self, leaf: ArgumentTrace, traced: TracedCall) -> bool:
+    def _is_shown_by_machine_alone(self, argument: ArgumentToCheck) -> bool:
         """Whether the identifier is shown only by reads that code made for this call, and the user does not mention its
         record.
 
         Such a read shows whatever the model named. The user mentions a record by its id or name, and with it the
         records that it refers to.
         """
-        if leaf.kind not in _RECORD_KINDS or leaf.origin is not OriginKind.FACT:
+        if argument.kind not in _RECORD_KINDS or argument.origin is not OriginKind.FACT:
             return False
         machine_refs = {fact.ref for fact in self._facts if fact.by_machine}
-        data_origins = [origin for origin in leaf.origins if origin.kind is not ContentKind.FREE_TEXT]
+        data_origins = [origin for origin in argument.origins if origin.kind is not ContentKind.FREE_TEXT]
         if not data_origins or any(origin.fact_id not in machine_refs for origin in data_origins):
             return False
-        return not self._records.mentions_record(as_text(traced.value_of(leaf)))
+        return not self._records.mentions_record(argument.text)
 
-    def _find_values_from_free_text(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_values_from_free_text(self, call: CallToCheck) -> Iterator[CallFault]:
         """Yields a fault for each argument that stands only in a free text of a read."""
-        for leaf in traced.leaves:
-            if reason := self._free_texts.why_refused(leaf):
-                yield CallFault(leaf.path, reason, Severity.REFUSED)
+        for argument in call.scalars:
+            if reason := self._free_texts.why_refused(argument):
+                yield CallFault(argument.path, reason, Severity.REFUSED)
 
-    def _find_amounts_of_other_records(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_amounts_of_other_records(self, call: CallToCheck) -> Iterator[CallFault]:
         """Yields a fault for each amount of another record. If the part names that record, too, a person may let it
         pass; nobody is asked where the part has the two exchange their values.
         """
-        severity = Severity.CONTRADICTED if self._names_other_record(traced) else Severity.REFUSED
-        for leaf in traced.leaves:
-            reason = self._why_amount_of_other_record(leaf, traced.call)
-            if reason and not self._is_exchanged(leaf, traced):
-                yield CallFault(leaf.path, reason, severity)
+        severity = Severity.CONTRADICTED if self._names_other_record(call) else Severity.REFUSED
+        for argument in call.scalars:
+            reason = self._why_amount_of_other_record(argument, call)
+            if reason and not self._is_exchanged(argument, call):
+                yield CallFault(argument.path, reason, severity)
 
-    def _is_exchanged(self, leaf: ArgumentTrace, traced: TracedCall) -> bool:
+    def _is_exchanged(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether the part speaks of an exchange, and another call gives this record's value to the amount's record."""
-        owners = {place.record.identifier for place in leaf.origins if place.record}
-        if not WORDS_OF_EXCHANGE.search(traced.part.quote):
+        owners = {place.record.identifier for place in argument.origins if place.record}
+        if not WORDS_OF_EXCHANGE.search(call.part.quote):
             return False
-        own_texts = set(map(as_text, self._list_recorded_values(leaf, texts_of_call(traced.call))))
-        calls = ({*map(as_text, arguments.values())} for _, arguments in traced.part.proposed_calls)
+        own_texts = set(map(as_text, _list_recorded_values(argument, call)))
+        calls = ({*map(as_text, arguments.values())} for _, arguments in call.part.proposed_calls)
         return any(owners & call_texts and own_texts & call_texts for call_texts in calls)
 
-    def _list_recorded_values(self, leaf: ArgumentTrace, record_ids: Set[str]) -> list[Json]:
-        """The values that these records have in the field from which the argument comes."""
-        values_by_field, field = self._derived.values_by_record_field, leaf.origins[0].field_name
-        return [value for record_id in record_ids for value in values_by_field.get((record_id, field), ())]
-
-    def _names_other_record(self, traced: TracedCall) -> bool:
+    def _names_other_record(self, call: CallToCheck) -> bool:
         """Whether the part names a record that no call is about: "set the rent of A to that of B"."""
-        argument_sets = [arguments for _, arguments in traced.part.proposed_calls]
+        argument_sets = [arguments for _, arguments in call.part.proposed_calls]
         called_ids = {as_text(value) for arguments in argument_sets for value in arguments.values()}
-        owners = {owner for owner, _ in self._derived.values_by_record_field} - called_ids - texts_of_call(traced.call)
-        return any(occurs_in(owner, traced.part.quote) for owner in owners)
+        owners = self._fields.by_record.keys() - called_ids - call.texts
+        return any(occurs_in(owner, call.part.quote) for owner in owners)
 
-    def _why_amount_of_other_record(self, leaf: ArgumentTrace, call: PlannedCall) -> str:
+    def _why_amount_of_other_record(self, argument: ArgumentToCheck, call: CallToCheck) -> str:
         """A sentence if the amount is another record's, while the named record has another value in that field, of
         which the amount is no share that the task states; else empty.
         """
-        is_read = leaf.kind is ArgumentKind.AMOUNT and leaf.origin is OriginKind.FACT
-        if not is_read or self._derived.is_share(leaf, call):
+        is_read = argument.kind is ArgumentKind.AMOUNT and argument.origin is OriginKind.FACT
+        if not is_read or self._derived.is_share(argument, call):
             return ""
-        called_ids = texts_of_call(call)
-        owners = {place.record.identifier if place.record else "" for place in leaf.origins}
-        if not owners or "" in owners or owners & called_ids:
+        owners = {place.record.identifier if place.record else "" for place in argument.origins}
+        if not owners or "" in owners or owners & call.texts:
             return ""
-        own_values = self._list_recorded_values(leaf, called_ids)
+        own_values = _list_recorded_values(argument, call)
         if not own_values:
             return ""
         return (
-            f"{leaf.path} {shorten(leaf.origins[0].value)} is of {', '.join(sorted(owners))}; "
+            f"{argument.path} {shorten(argument.origins[0].value)} is of {', '.join(sorted(owners))}; "
             f"the record that the call names has {shorten(own_values[0])}"
         )
 
-    def _find_ids_from_free_text(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_ids_from_free_text(self, call: CallToCheck) -> Iterator[CallFault]:
         """Identifiers that the model learned only from a free text, even if their records were read since.
 
         A list that shows such an identifier is no source either, unless the user mentions the record or leaves open
         which one is meant.
         """
-        for leaf in traced.leaves:
-            if leaf.kind not in NAMING_KINDS or leaf.origin is not OriginKind.FACT or leaf.is_only_in_free_text:
+        for argument in call.scalars:
+            is_read = argument.origin is OriginKind.FACT and not argument.is_only_in_free_text
+            if argument.kind not in NAMING_KINDS or not is_read:
                 continue
-            value = as_text(traced.value_of(leaf))
-            text, is_listed = self._free_texts.find_revealing_text(field_name_of(leaf.path), value, leaf.origins)
+            value, origins = argument.text, argument.origins
+            text, is_listed = self._free_texts.find_revealing_text(argument.field_name, value, origins)
             if text is None or self._records.is_in_user_texts(value):
                 continue
-            is_open = self._records.leaves_records_open(traced.part.quote, self._records.find_by_id(value))
+            is_open = self._records.leaves_records_open(call.part.quote, self._records.find_by_id(value))
             if not is_listed or not (is_open or self._records.mentions_record(value)):
                 reason = (
-                    f"{traced.format_leaf(leaf)} ({leaf.kind}) stands only in a text that somebody wrote "
+                    f"{argument.description} ({argument.kind}) stands only in a text that somebody wrote "
                     f"({text.fact_id} {text.path}), and reading it makes it no task: leave it"
                 )
-                yield CallFault(leaf.path, reason, Severity.REFUSED)
+                yield CallFault(argument.path, reason, Severity.REFUSED)
 
-    def _find_unmentioned_records(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_unmentioned_records(self, call: CallToCheck) -> Iterator[CallFault]:
         """Records that the user does not mention, while the user mentions another one of the kind."""
-        for leaf in traced.leaves:
-            name = as_text(traced.value_of(leaf)) if leaf.kind in NAMING_KINDS else ""
-            if ids_meant_instead := self._records.find_ids_meant_instead(name, traced.call, traced.part):
-                yield traced.build_fault(leaf, quote_part(sorted(ids_meant_instead)))
-            elif self._records.names_unmentioned_record(leaf, traced.call, traced.tool, traced.part):
+        records = CalledRecords(call, self._records)
+        for argument in call.scalars:
+            name = argument.text if argument.kind in NAMING_KINDS else ""
+            if ids_meant_instead := records.find_ids_meant_instead(name):
+                yield argument.build_fault(quote_part(sorted(ids_meant_instead)))
+            elif records.names_unmentioned_record(argument):
                 sentence = (
                     "no word of the task tells of this record, and of another one it does: take the one that is meant; "
                     "if it is this one, propose the call again as it is, and a person is asked"
                 )
-                yield traced.build_fault(leaf, sentence, Severity.UNMENTIONED)
+                yield argument.build_fault(sentence, Severity.UNMENTIONED)
 
-    def _find_disagreements(self, traced: TracedCall) -> Iterator[CallFault]:
-        """What in a change or a notice does not agree with the words of its part."""
-        if traced.tool.tool_class is ToolClass.NOTIFY:
-            yield from find_disagreements_of_notice(self._build_change_to_check(traced))
-        if traced.tool.tool_class is ToolClass.CHANGE:
-            yield from find_disagreements(self._build_change_to_check(traced))
-
-    def _build_change_to_check(self, traced: TracedCall) -> ChangeToCheck:
-        scalars = [
-            ArgumentToCheck(
-                path=leaf.path,
-                kind=leaf.kind,
-                origin=leaf.origin,
-                value=traced.value_of(leaf),
-                figure=leaf.where if leaf.origin is OriginKind.CALCULATED else "",
-                hints=_hints_of_leaf(leaf, traced.tool),
-                recorded_numbers=tuple(self._recorded_numbers(leaf, traced.call)),
-            )
-            for leaf in traced.leaves
-        ]
-        return ChangeToCheck(
-            tool=traced.tool,
-            arguments=traced.call.arguments,
-            scalars=scalars,
-            part=traced.part,
-            part_mentions=traced.part_mentions,
-            user_mentions=self._records.user_mentions,
-            facts=self._facts,
-            values=self._values,
-            titles=self._records.titles_by_id,
-            part_figures=find_stated_figures(traced.part_mentions, tuple(self._facts)),
-            untrusted_texts=self._free_texts.untrusted_texts,
-        )
-
-    def _recorded_numbers(self, leaf: ArgumentTrace, call: PlannedCall) -> Iterator[Decimal]:
-        """Yields the numbers that the records which the call names have in the field of the argument's name."""
-        if leaf.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY):
-            return
-        called_ids, field_words = texts_of_call(call), singular_words(leaf.path.rpartition(".")[2])
-        for (owner, field), values in self._derived.values_by_record_field.items():
-            if owner in called_ids and singular_words(field) == field_words:
-                yield from (number for value in values if (number := read_figure(value)) is not None)
-
-    def _find_stale_amounts(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_stale_amounts(self, call: CallToCheck) -> Iterator[CallFault]:
         """Amounts calculated from a figure that only an earlier answer states: the record may have changed."""
-        if not self._has_answers or traced.tool.tool_class is not ToolClass.CHANGE:
+        if not self._has_answers or call.tool.tool_class is not ToolClass.CHANGE:
             return
-        for leaf in traced.leaves:
-            if leaf.kind is not ArgumentKind.AMOUNT or leaf.origin is not OriginKind.CALCULATED:
-                continue
-            operands = (operand for _, operand in trace_operands(self._values[leaf.where], self._values))
+        for argument in call.scalars:
+            value = call.find_value(argument) if argument.kind is ArgumentKind.AMOUNT else None
+            operands = (operand for _, operand in trace_operands(value, self._values)) if value else ()
             literals = (operand.literal for operand in operands if operand.source == "task")
             stale_literals = (literal for literal in literals if not self._user_figures.is_in_user_texts(literal))
             if stale_literal := next(stale_literals, ""):
-                yield traced.build_fault(leaf, f"only an earlier answer says {stale_literal}: read it again")
+                yield argument.build_fault(f"only an earlier answer says {stale_literal}: read it again")
 
     @cached_property
     def _user_figures(self) -> OperandFinder:
         return OperandFinder(OperandSources((), (), self._user_texts, self._sources.now.date()))
 
-    def _find_unsourced_texts(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_unsourced_texts(self, call: CallToCheck) -> Iterator[CallFault]:
         """Texts with an account or address without a source, or another day or hour than the part states."""
-        for leaf in traced.leaves:
-            value = traced.value_of(leaf)
-            if leaf.kind in SOURCED_KINDS or not isinstance(value, str):
+        for argument in call.scalars:
+            if argument.kind in SOURCED_KINDS or not isinstance(argument.value, str):
                 continue
-            reason = self._why_text_unsourced(value, is_sent=traced.call.tool_class is ToolClass.NOTIFY)
-            if not reason and leaf.kind is ArgumentKind.FREE_TEXT:
-                reason = self._why_moment_differs(value, traced.part_mentions)
+            reason = self._why_text_unsourced(argument.value, is_sent=call.tool.tool_class is ToolClass.NOTIFY)
+            if not reason and argument.kind is ArgumentKind.FREE_TEXT:
+                reason = self._why_moment_differs(argument.value, call.part_mentions)
             if reason:
-                yield CallFault(leaf.path, f"{leaf.path}: {reason}")
+                yield CallFault(argument.path, f"{argument.path}: {reason}")
 
     def _why_text_unsourced(self, text: str, *, is_sent: bool) -> str:
         """A sentence if an account, card or address in the text has no source, or an amount of money in a text that
@@ -431,46 +380,45 @@ class SourceFinder:
         allows = self._free_texts.has_allowed_origin
         return any(argument.is_sourced or allows(argument.origins) for argument in sourced)
 
-    def _find_doubtful_values(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_doubtful_values(self, call: CallToCheck) -> Iterator[CallFault]:
         """Numbers, days and hours that no source states and that follow from none."""
-        for leaf in traced.leaves:
-            is_doubtful = self._derived.is_doubtful(leaf, traced.call, traced.tool)
-            if not is_doubtful or self._derived.keeps_time_span(leaf, traced.call, traced.leaves):
+        for argument in call.scalars:
+            if not self._derived.is_doubtful(argument, call) or self._derived.keeps_time_span(argument, call):
                 continue
-            if leaf.kind is ArgumentKind.DATE and (stated_days := self._list_days_in_part(traced)):
-                yield traced.build_fault(leaf, quote_part(stated_days))
+            if argument.kind is ArgumentKind.DATE and (stated_days := self._list_days_in_part(call)):
+                yield argument.build_fault(quote_part(stated_days))
                 continue
             reason = (
-                f"{traced.format_leaf(leaf)} of {traced.tool.name} stands neither in the task nor in a "
+                f"{argument.description} of {call.tool.name} stands neither in the task nor in a "
                 "result, and is not calculated: calculate it, or take what stands there; if it is yours to choose, "
                 "propose the call again as it is"
             )
-            yield CallFault(leaf.path, reason, Severity.DOUBTFUL)
+            yield CallFault(argument.path, reason, Severity.DOUBTFUL)
 
-    def _find_other_hours(self, traced: TracedCall) -> Iterator[CallFault]:
+    def _find_other_hours(self, call: CallToCheck) -> Iterator[CallFault]:
         """Moments whose day a record has, while their hour is neither the record's nor one that the part states."""
-        mentions = traced.part_mentions
+        mentions = call.part_mentions
         if not mentions.times_of_day or any(trace.duration_of(number) is not None for number in mentions.numbers):
             return
-        for leaf in traced.leaves:
-            if leaf.kind is not ArgumentKind.DATE or leaf.origin is not OriginKind.FACT:
+        for argument in call.scalars:
+            if argument.kind is not ArgumentKind.DATE or argument.origin is not OriginKind.FACT:
                 continue
             zone = self._sources.now.tzinfo
-            moment = read_machine_moment(as_text(traced.value_of(leaf)), zone)
-            recorded_moments = (read_machine_moment(as_text(origin.value), zone) for origin in leaf.origins)
+            moment = read_machine_moment(argument.text, zone)
+            recorded_moments = (read_machine_moment(as_text(origin.value), zone) for origin in argument.origins)
             recorded_hours = (recorded.hour for recorded in recorded_moments if recorded)
             known_hours = {time(), *mentions.times_of_day, *recorded_hours}
             if moment is None or moment.day is None or moment.hour in (None, *known_hours):
                 continue
-            if not self._derived.keeps_time_span(leaf, traced.call, traced.leaves):
+            if not self._derived.keeps_time_span(argument, call):
                 hours = (mentions.text[hour.start : hour.end] for hour in mentions.times)
-                yield traced.build_fault(leaf, quote_part(hours))
+                yield argument.build_fault(quote_part(hours))
 
-    def _list_days_in_part(self, traced: TracedCall) -> list[str]:
+    def _list_days_in_part(self, call: CallToCheck) -> list[str]:
         """The days that the part states, or how far they are from a day of the record, as the part's words."""
-        mentions = traced.part_mentions
+        mentions = call.part_mentions
         stated_days = [mentions.text[day.start : day.end] for day in mentions.dates]
-        if not stated_days and self._derived.has_days_to_move(traced.call):
+        if not stated_days and self._derived.has_days_to_move(call):
             return [number.text for number in mentions.numbers if trace.duration_of(number) is not None]
         return stated_days
 
@@ -489,22 +437,38 @@ class SourceFinder:
         return trace_scalar("day", {"format": "date"}, iso_day, self._sources).origin is not OriginKind.NONE
 
 
-def _find_empty_change(traced: TracedCall) -> Iterator[CallFault]:
-    if sets_no_field(traced.tool, traced.call.arguments):
-        reason = f"{traced.tool.name} is given nothing to change: say what is to be set"
+def _find_empty_change(call: CallToCheck) -> Iterator[CallFault]:
+    if sets_no_field(call.tool, call.arguments):
+        reason = f"{call.tool.name} is given nothing to change: say what is to be set"
         yield CallFault("", reason, Severity.REFUSED)
 
 
-def _hints_of_leaf(leaf: ArgumentTrace, tool: Tool) -> ArgumentHints:
-    schema = tool.parameters.get(argument_name_of(leaf.path), {})
-    return hints_of_argument(leaf.path, schema if "." not in leaf.path else {}, None)
+def _find_disagreements(call: CallToCheck) -> Iterator[CallFault]:
+    """What in a change or a notice does not agree with the words of its part."""
+    is_notice = call.tool.tool_class is ToolClass.NOTIFY
+    return find_disagreements_of_notice(call) if is_notice else find_disagreements(call)
 
 
-def _has_no_source(leaf: ArgumentTrace, value: Json) -> bool:
+def _list_recorded_numbers(path: str, fields: Iterable[ReadField]) -> Iterator[Decimal]:
+    """Yields the numbers in those of the fields that have the name of the argument at this path."""
+    field_words = singular_words(path.rpartition(".")[2])
+    for field in fields:
+        number = read_figure(field.value) if singular_words(field.name) == field_words else None
+        if number is not None:
+            yield number
+
+
+def _list_recorded_values(argument: ArgumentToCheck, call: CallToCheck) -> list[Json]:
+    """The values that the records which the call names have in the field from which the argument comes."""
+    name = argument.origins[0].field_name
+    return [field.value for field in call.fields.of_records(call.texts) if field.name == name]
+
+
+def _has_no_source(argument: ArgumentToCheck) -> bool:
     """Whether the argument needs a source and has none. The model may choose small whole numbers: a page."""
-    if leaf.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
-        return leaf.origin is OriginKind.NONE and not _has_only_small_whole_numbers(value)
-    return leaf.kind in SOURCED_KINDS and not leaf.is_sourced and not leaf.is_only_in_free_text
+    if argument.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
+        return argument.origin is OriginKind.NONE and not _has_only_small_whole_numbers(argument.value)
+    return argument.kind in SOURCED_KINDS and not argument.is_sourced and not argument.is_only_in_free_text
 
 
 def _has_only_small_whole_numbers(value: Json) -> bool:
@@ -516,34 +480,34 @@ def _has_only_small_whole_numbers(value: Json) -> bool:
     return not is_code or all(int(digits) <= _HIGHEST_CHOSEN for digits in _DIGITS.findall(str(value)))
 
 
-def _apply_faults(traced: TracedCall, faults: Sequence[CallFault]) -> SourcedCall:
+def _apply_faults(call: CallToCheck, faults: Sequence[CallFault]) -> SourcedCall:
     """The call with what follows from its faults. An argument that is contradicted is not also called doubtful."""
     unsourced, refused, doubtful, unmentioned, contradicted = (
         [fault for fault in faults if fault.severity is severity] for severity in Severity
     )
     reasons: dict[str, str] = {}
-    for fault in contradicted if traced.leaves else ():
-        reasons.setdefault(fault.argument or traced.leaves[0].path, fault.reason)
+    for fault in contradicted if call.scalars else ():
+        reasons.setdefault(fault.argument or call.scalars[0].path, fault.reason)
     unmentioned_paths = {fault.argument for fault in unmentioned}
     origins: list[Origin] = []
-    for leaf in traced.leaves:
-        is_unmentioned, against = leaf.path in unmentioned_paths, reasons.get(leaf.path, "")
-        origins.append(_build_origin(leaf, is_unmentioned=is_unmentioned, against=against))
+    for argument in call.scalars:
+        is_unmentioned, against = argument.path in unmentioned_paths, reasons.get(argument.path, "")
+        origins.append(_build_origin(argument, is_unmentioned=is_unmentioned, against=against))
     doubts = [fault.reason for fault in doubtful if fault.argument not in reasons]
     doubts += [fault.reason for fault in unmentioned]
     advice = "propose what it says; if it is right as it is, a person is asked"
     doubts += [f"{fault.reason}: {advice}" for fault in contradicted]
     return SourcedCall(
-        traced.call.model_copy(update={"origins": tuple(origins)}),
+        call.call.model_copy(update={"origins": tuple(origins)}),
         problems=tuple(fault.reason for fault in (*unsourced, *refused)),
         doubts=tuple(doubts),
         lacks_source=bool(unsourced),
     )
 
 
-def _build_origin(leaf: ArgumentTrace, *, is_unmentioned: bool, against: str) -> Origin:
-    sources = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
-    needs_a_person = leaf.is_only_in_free_text and leaf.kind in _KINDS_FOR_A_PERSON
+def _build_origin(argument: ArgumentToCheck, *, is_unmentioned: bool, against: str) -> Origin:
+    sources: dict[str, str] = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
+    needs_a_person = argument.is_only_in_free_text and argument.kind in _KINDS_FOR_A_PERSON
     marks = {"free_text": needs_a_person, "untold": is_unmentioned, "against": against}
-    source = sources.get(leaf.origin, "none")
-    return Origin.model_validate({"argument": leaf.path, "source": source, "ref": leaf.where, **marks})
+    source = sources.get(argument.origin, "none")
+    return Origin.model_validate({"argument": argument.path, "source": source, "ref": argument.where, **marks})

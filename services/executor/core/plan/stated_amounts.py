@@ -1,21 +1,20 @@
 """Compares the amounts of a proposed change with those that its part states."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from itertools import product
 
-from services.executor.core.figures.arguments import ArgumentKind, fields_of_facts, kind_of_argument, may_hold_amount
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
 from services.executor.core.figures.vocabulary import CLAUSE_END, PERCENT
-from services.executor.core.plan.faults import ArgumentToCheck, CallFault, ChangeToCheck, field_name_of, quote_part
+from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, ReadFields, quote_part
 from services.executor.core.records.references import argument_at, literal_scalars
 from services.executor.core.records.seen_records import singular_words
-from services.executor.core.session.values import Fact, NamedValue, Operand, trace_operands
-from services.executor.core.tools.classes import EDIT_VERBS, is_identifying_name, words_of_tool
+from services.executor.core.session.values import NamedValue, Operand, trace_operands
+from services.executor.core.tools.classes import EDIT_VERBS, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from shared.domain.exact_json import Json, as_text, loads_object
@@ -74,7 +73,6 @@ _RECORDED_NUMBER = re.compile(
 )
 _CHARACTERS_BEFORE = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
-_LEAST_ID = 100  # smaller numbers count things
 _HIGHEST_RANK = 10  # a number up to a schema's maximum of 5 is a priority, and counts nothing
 _SENTENCE_ENDS = ".!?:;\n"
 _ARITHMETIC = frozenset({"sum", "difference", "product", "quotient"})
@@ -88,53 +86,56 @@ _SHARES = re.compile(
 )
 
 
-def find_wrong_amounts(change: ChangeToCheck) -> Iterator[CallFault]:
+def find_wrong_amounts(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for each amount or quantity of a call that differs from what its part states: another figure, more
     than its limit, a difference of another size or sign, another share, or a share that it does not mention.
     """
-    money = [mention for mention in change.part_figures if mention.money is not None]  # "50 euros for 88101"
-    mentions_to_use = money or change.part_figures
-    is_used = any(may_equal(mention, argument) for mention in mentions_to_use for argument in change.scalars)
+    mentions, text = change.part_mentions.numbers, change.part_mentions.text
+    figures = [mention for mention in mentions if _is_stated_figure(mention, text, change.fields)]
+    money = [mention for mention in figures if mention.money is not None]  # "50 euros for 88101"
+    is_used = any(may_equal(mention, argument) for mention in money or figures for argument in change.scalars)
     for argument in change.scalars:
-        number = read_figure(argument.value)
-        if number is None or argument.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY):
+        if argument.number is None or argument.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY):
             continue
-        if argument.kind is ArgumentKind.QUANTITY and number in argument.recorded_numbers:
+        if argument.kind is ArgumentKind.QUANTITY and argument.number in argument.recorded_numbers:
             continue  # the key of a row, ``position``, or a field that is kept
         may_be_amount = may_hold_amount(argument.path, argument.kind)
         faults = [*_find_amount_over_limit(argument, change.part_mentions)] if may_be_amount else []
         faults += [*_find_wrong_sign(argument, change), *_find_wrong_difference(argument, change)]
-        if may_be_amount and change.part_figures and not (faults or is_used or _sums_to_stated(argument, change)):
-            faults += _find_other_amount(argument, change)
-        elif may_be_amount and not (faults or change.part_figures):
+        if may_be_amount and figures and not (faults or is_used or _sums_to_stated(argument, figures, change)):
+            faults += _find_other_amount(argument, figures, change)
+        elif may_be_amount and not (faults or figures):
             faults += _find_other_share(argument, change)
         yield from faults or _find_other_quantity(argument, change)
 
 
-def _find_other_amount(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
-    """Yields a fault, with the part's figures, for an amount that is none of them: read from a record (unless the part
-    says "in full"), stated elsewhere in the task, or calculated from no number of the part or as an unstated share.
+def _find_other_amount(
+    argument: ArgumentToCheck, figures: Sequence[NumberMention], change: CallToCheck
+) -> Iterator[CallFault]:
+    """Yields a fault, with the part's ``figures``, for an amount that is none of them: read from a record (unless the
+    part says "in full"), stated elsewhere in the task, or calculated from no number of the part or as an unstated
+    share.
     """
-    numbers, value = change.part_mentions.numbers, change.values.get(argument.figure)
+    numbers, value = change.part_mentions.numbers, change.find_value(argument)
     is_other = argument.origin == "fact" and not _ENTIRELY.search(change.part_mentions.text)
     is_other |= argument.origin == "task" and not any(may_equal(mention, argument) for mention in numbers)
     if value is not None:
         operands = [operand for _, operand in trace_operands(value, change.values)]
         is_from_part = any(_is_mentioned_number(operand, mention) for operand in operands for mention in numbers)
-        is_share = any(_is_unstated_share_of(value, mention, change) for mention in change.part_figures)
+        is_share = any(_is_unstated_share_of(value, mention, change) for mention in figures)
         is_other |= is_share or not is_from_part
     if is_other:
-        yield from _tell_figures(argument, change.part_figures)
+        yield from _tell_figures(argument, figures)
 
 
-def _find_other_quantity(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_other_quantity(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a count or measure that was read or has no source, while the part states one in its unit that
     no call uses: 30 for "40 boxes".
 
     It may be 0 or 1 without a unit, a rank, the sum of the unused numbers, or a recorded number that one of them moves;
     a read one also where the part says "the rest".
     """
-    number, unit, mentions = Fraction(read_figure(argument.value) or 0), argument.hints.unit, change.part_mentions
+    number, unit, mentions = Fraction(argument.number or 0), argument.hints.unit, change.part_mentions
     is_recorded = argument.origin == "fact" and _RECORDED_NUMBER.search(mentions.text)
     is_chosen = argument.origin in ("fact", "none") and not is_recorded and (unit is not None or number not in (0, 1))
     highest = read_figure(change.tool.parameters.get(argument.path, {}).get("maximum"))
@@ -158,7 +159,7 @@ def _tell_figures(argument: ArgumentToCheck, mentions: Sequence[NumberMention]) 
         yield argument.build_fault(quote_part(mention.text for mention in mentions))
 
 
-def _list_used_numbers(change: ChangeToCheck) -> set[Fraction]:
+def _list_used_numbers(change: CallToCheck) -> set[Fraction]:
     """The numbers in the task's calls (reads, too), unsigned, and those from which they were calculated."""
     read_arguments = (loads_object(fact.arguments_json) for fact in change.facts)
     proposed_arguments = (arguments for _, arguments in change.part.proposed_calls)
@@ -170,7 +171,7 @@ def _list_used_numbers(change: ChangeToCheck) -> set[Fraction]:
     return {abs(Fraction(number)) for number in numbers}
 
 
-def _is_stated_quantity(mention: NumberMention, change: ChangeToCheck) -> bool:
+def _is_stated_quantity(mention: NumberMention, change: CallToCheck) -> bool:
     """Whether a number of the part says how much to act with ("40 boxes", "3 hours"), and not how many calls."""
     text, is_of_calls = change.part_mentions.text, len(change.list_same_tool_arguments()) in mention.values
     if mention.money is not None or is_of_calls or _is_condition_or_past(mention, text):
@@ -181,7 +182,7 @@ def _is_stated_quantity(mention: NumberMention, change: ChangeToCheck) -> bool:
         return False
     is_acted_on = _ACTED_ON.search(text_before) or is_of
     is_counting = is_acted_on or (_THINGS.match(text, mention.end) and not _DEFINITE_ARTICLE.search(text_before))
-    is_name = mention.is_small_number_word or _is_part_of_name(mention, text, tuple(change.facts))
+    is_name = mention.is_small_number_word or _is_part_of_name(mention, text, change.fields)
     return mention.unit is not None or (bool(is_counting) and not is_name)
 
 
@@ -196,9 +197,9 @@ def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) 
             yield argument.build_fault(f"this part says at most {mention.text}")
 
 
-def _find_wrong_sign(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_wrong_sign(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a difference above 0 where the part lowers something, or below 0 where it raises something."""
-    number, text = read_figure(argument.value) or 0, change.part_mentions.text
+    number, text = argument.number or 0, change.part_mentions.text
     tool_has_direction = _DIRECTION.search(" ".join(words_of(change.tool.name))) is not None
     if argument.origin != "task" or not argument.hints.is_signed or tool_has_direction or _REVERSES.search(text):
         return
@@ -207,9 +208,9 @@ def _find_wrong_sign(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterat
         yield CallFault(argument.path, f"{argument.path} {as_text(number)}: this part says it the other way round")
 
 
-def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_wrong_difference(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a new value that is not the recorded one moved as stated: 90 "raised by 5" is 95."""
-    number, mentions = read_figure(argument.value), change.part_mentions
+    number, mentions = argument.number, change.part_mentions
     is_up, is_down = _read_directions(mentions.text)
     if number is None or not argument.recorded_numbers or not (is_up or is_down) or _ROUNDING.search(mentions.text):
         return
@@ -224,7 +225,7 @@ def _find_wrong_difference(argument: ArgumentToCheck, change: ChangeToCheck) -> 
         factor = 100 if argument.hints.is_in_minor_units and mention.money and not mention.money.is_minor else 1
         new_values: list[Fraction] = []
         for recorded, stated in product(map(Fraction, argument.recorded_numbers), mention.values):
-            step = _read_share(mention, stated) * recorded or Fraction(stated) * factor
+            step = read_share(mention, stated) * recorded or Fraction(stated) * factor
             new_values += [recorded + sign * step for sign in signs]
         if mention.unit in (None, PERCENT) and not any(is_rounding_of(number, new_value) for new_value in new_values):
             recorded_texts = ", ".join(map(str, argument.recorded_numbers))
@@ -241,13 +242,13 @@ def _is_target(mention: NumberMention, text: str) -> bool:
     return _TARGET.search(_text_before(mention, text)) is not None
 
 
-def _find_other_share(argument: ArgumentToCheck, change: ChangeToCheck) -> Iterator[CallFault]:
+def _find_other_share(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for another share than the part states: "refund a third" of 90 passes with 30, 60, 90 and 120.
 
     The amount was calculated from one recorded amount and one number, which the part does not state besides the share.
     A part that states several shares, or one as a limit, or tells of splitting or rounding, makes no fault.
     """
-    mentions, value, number = change.part_mentions, change.values.get(argument.figure), read_figure(argument.value)
+    mentions, value, number = change.part_mentions, change.find_value(argument), argument.number
     fractions = [mention for mention in mentions.numbers if _is_fraction(mention)]
     shares = [mention for mention in fractions if not mention.text.casefold().startswith("the ")]
     if value is None or number is None or len(shares) != 1:
@@ -264,12 +265,12 @@ def _find_other_share(argument: ArgumentToCheck, change: ChangeToCheck) -> Itera
         yield argument.build_fault(f"this part says {share.text}, and this is another share of what the record has")
 
 
-def _split_operands(value: NamedValue, change: ChangeToCheck) -> tuple[Fraction, Operand | None]:
+def _split_operands(value: NamedValue, change: CallToCheck) -> tuple[Fraction, Operand | None]:
     """``(amount, operand)``: the only recorded amount from which a value was calculated, in the value's unit (cents or
     not), and the only other operand, by which it was multiplied or divided, or a percentage of it. The operand is None
     if anything else was done.
     """
-    fields = {(field.fact_id, field.path): field for field in fields_of_facts(change.facts)}
+    fields = {(field.fact_id, field.path): field for field in change.fields.all}
     steps = [*trace_operands(value, change.values)]
     recorded_amounts, scales = set[Fraction](), list[Operand]()
     for operation, operand in steps:
@@ -293,7 +294,7 @@ def _is_share_of(number: Decimal, whole: Fraction, mention: NumberMention, value
     """Whether ``number`` is ``whole``, its share, or ``whole`` less or plus the share, rounded either way. For a
     percentage also ``whole`` before a tax or a discount of that rate, and the tax in it.
     """
-    share = _read_share(mention, value)
+    share = read_share(mention, value)
     shares = [whole, whole * share, whole * (1 - share), whole * (1 + share)]
     if mention.unit == PERCENT and share < 1:
         shares += [whole / (1 + share), whole * share / (1 + share), whole / (1 - share)]
@@ -301,19 +302,18 @@ def _is_share_of(number: Decimal, whole: Fraction, mention: NumberMention, value
     return any(abs(Fraction(number) - exact) < step for exact in shares)
 
 
-def _read_share(mention: NumberMention, value: Number) -> Fraction:
+def read_share(mention: NumberMention, value: Number) -> Fraction:
     """The share that a number states, 1/3 for "a third" or 3/100 for "3 percent"; 0 for any other number."""
-    if mention.unit == PERCENT:
-        return Fraction(value) / 100
+    if mention.unit is not None and mention.unit.measure == "percent":
+        return Fraction(value) * mention.unit.size / 100
     return value if isinstance(value, Fraction) else Fraction()
 
 
 def _convert_to_unit(argument: ArgumentToCheck, mention: NumberMention) -> tuple[Fraction, ...]:
     """The argument, unsigned, in a stated number's unit: for "5 euros", 500 may be 500 or 5. Empty if no number."""
-    number = read_figure(argument.value)
-    if number is None:
+    if argument.number is None:
         return ()
-    amount = abs(Fraction(number))
+    amount = abs(Fraction(argument.number))
     if mention.money is not None and mention.money.is_minor:
         return (amount, amount * 100)
     if argument.hints.is_in_minor_units and mention.money is not None:
@@ -326,9 +326,9 @@ def may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
     return any(abs(Fraction(number)) in _convert_to_unit(argument, mention) for number in mention.values)
 
 
-def _sums_to_stated(argument: ArgumentToCheck, change: ChangeToCheck) -> bool:
-    """Whether the different amounts of this tool's calls for the same record sum to a figure that the part states."""
-    ids_by_path = {other.path: other.value for other in change.scalars if is_id_name(field_name_of(other.path))}
+def _sums_to_stated(argument: ArgumentToCheck, figures: Sequence[NumberMention], change: CallToCheck) -> bool:
+    """Whether the different amounts of this tool's calls for the same record sum to one of the part's ``figures``."""
+    ids_by_path = {other.path: other.value for other in change.scalars if is_id_name(other.field_name)}
     amounts: set[Decimal] = set()
     for arguments in change.list_same_tool_arguments():
         number = read_figure(argument_at(arguments, argument.path))
@@ -336,10 +336,10 @@ def _sums_to_stated(argument: ArgumentToCheck, change: ChangeToCheck) -> bool:
         if is_same_record and number is not None:
             amounts.add(number)
     total = argument._replace(value=sum(amounts, Decimal()))
-    return any(may_equal(mention, total) for mention in change.part_figures)
+    return any(may_equal(mention, total) for mention in figures)
 
 
-def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: ChangeToCheck) -> bool:
+def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: CallToCheck) -> bool:
     """Whether a value is a share of the number ``mention`` although the part mentions no share: 90 / 3 for "pay 90".
 
     The value is smaller, and came by arithmetic from that number and others, which the part does not state. Either the
@@ -348,8 +348,7 @@ def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: Cha
     mentions = change.part_mentions
     if _SHARES.search(mentions.text) or any(map(_is_fraction, mentions.numbers)):
         return False
-    facts = tuple(change.facts)
-    figures = [number for number in mentions.numbers if not _is_part_of_name(number, mentions.text, facts)]
+    figures = [number for number in mentions.numbers if not _is_part_of_name(number, mentions.text, change.fields)]
     steps = [*trace_operands(value, change.values)]
     leaves = [operand for _, operand in steps if operand.source != "value"]
     others = [operand for operand in leaves if not _is_mentioned_number(operand, mention)]
@@ -375,14 +374,10 @@ def _is_fraction(mention: NumberMention) -> bool:
     return isinstance(mention.values[0], Fraction) or mention.unit == PERCENT
 
 
-def find_stated_figures(part_mentions: Mentions, facts: tuple[Fact, ...]) -> tuple[NumberMention, ...]:
-    """The numbers of a part that are figures to act with: not limits, conditions, small numbers in words, shares,
-    terms, former values, counts or parts of names.
+def _is_stated_figure(mention: NumberMention, text: str, fields: ReadFields) -> bool:
+    """Whether a number of a part is a figure to act with: no limit, condition, small number in words, share, term,
+    former value, count or part of a name.
     """
-    return tuple(mention for mention in part_mentions.numbers if _is_stated_figure(mention, part_mentions.text, facts))
-
-
-def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
     is_plain = mention.unit is None or mention.money is not None
     if not is_plain or mention.is_small_number_word or _is_condition_or_past(mention, text):
         return False
@@ -390,7 +385,7 @@ def _is_stated_figure(mention: NumberMention, text: str, facts: tuple[Fact, ...]
         return True
     text_before = _text_before(mention, text)
     is_acted_on = _ACTED_ON.search(text_before) or _OF.match(text, mention.end) or not _WORD_BEFORE.search(text_before)
-    return bool(is_acted_on) and not (_PLURAL_NOUN.match(text, mention.end) or _is_part_of_name(mention, text, facts))
+    return bool(is_acted_on) and not (_PLURAL_NOUN.match(text, mention.end) or _is_part_of_name(mention, text, fields))
 
 
 def _text_before(mention: NumberMention, text: str) -> str:
@@ -403,12 +398,12 @@ def _is_condition_or_past(mention: NumberMention, text: str) -> bool:
     return bool(_COMPARES.search(_text_before(mention, text)) or _WAS_BEFORE.search(clause))
 
 
-def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...]) -> bool:
+def _is_part_of_name(mention: NumberMention, text: str, fields: ReadFields) -> bool:
     """Whether a number belongs to the word before it: a house number, a record's value in a field of that name, or
     the record's own number: "the quantity of 4711".
     """
     text_before = _text_before(mention, text)
-    if _VALUE_OF.search(text_before) and not _recorded_ids(facts).isdisjoint(mention.values):
+    if _VALUE_OF.search(text_before) and not fields.record_numbers.isdisjoint(mention.values):
         return True
     word_before = _WORD_BEFORE.search(text_before)
     if word_before is None:
@@ -416,30 +411,5 @@ def _is_part_of_name(mention: NumberMention, text: str, facts: tuple[Fact, ...])
     mark_before = text[: mention.start - len(text_before) + word_before.start()].rstrip()[-1:]
     if word_before[1][0].isupper() and mark_before and mark_before not in _SENTENCE_ENDS:
         return True
-    word_forms, field_words_by_number = set(singular_words(word_before[1])), _field_words_by_number(facts)
-    return any(word_forms & field_words_by_number.get(number, frozenset()) for number in mention.values)
-
-
-@lru_cache(maxsize=8)
-def _field_words_by_number(facts: tuple[Fact, ...]) -> Mapping[Number, frozenset[str]]:
-    """For each number that was read, except amounts, the words of the fields that have it and of the objects around
-    them. Cached, since every call of a reply asks for the same.
-    """
-    words_by_number: dict[Number, set[str]] = {}
-    for field in fields_of_facts(facts):
-        number = read_figure(field.value)
-        if number is not None and kind_of_argument(field.name, {}, field.value) is not ArgumentKind.AMOUNT:
-            words_by_number.setdefault(number, set()).update(_words_of_path(field.path))
-    return {number: frozenset(words) for number, words in words_by_number.items()}
-
-
-@lru_cache(maxsize=8)
-def _recorded_ids(facts: tuple[Fact, ...]) -> frozenset[Number]:
-    """The numbers of at least three digits that name a record."""
-    id_numbers = (read_figure(field.value) for field in fields_of_facts(facts) if is_identifying_name(field.name))
-    return frozenset(number for number in id_numbers if number is not None and number >= _LEAST_ID)
-
-
-@lru_cache(maxsize=4096)
-def _words_of_path(path: str) -> frozenset[str]:
-    return frozenset(word for step in re.split(r"[.\[\]]+", path) for word in singular_words(step))
+    word_forms = set(singular_words(word_before[1]))
+    return any(word_forms & fields.words_by_number.get(number, set()) for number in mention.values)

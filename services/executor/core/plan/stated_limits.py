@@ -4,16 +4,10 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
-from services.executor.core.figures.arguments import (
-    ArgumentKind,
-    ReadField,
-    fields_of_facts,
-    kind_of_argument,
-    names_minor_unit,
-)
+from services.executor.core.figures.arguments import ArgumentKind, ReadField, kind_of_argument, names_minor_unit
 from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.vocabulary import CLAUSE_END, has_condition, leaves_choice_open
-from services.executor.core.plan.faults import CallFault, ChangeToCheck, field_name_of
+from services.executor.core.plan.faults import CallFault, CallToCheck
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import as_text
@@ -30,7 +24,7 @@ _ALTERNATIVE = re.compile(r"\b(?:or|otherwise|else|instead|oder|sonst|andernfall
 _PRONOUN = re.compile(r"\b(?:it|they|them|those|er|sie|es|il|elle|ils|elles)\b", re.IGNORECASE)
 
 
-def find_unmet_limits(change: ChangeToCheck) -> Iterator[CallFault]:
+def find_unmet_limits(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for each record that the call names whose amount is beyond the one limit that the part sets.
 
     The clause of the limit has to speak of the record: by a choice ("all invoices"), or by a condition with its id or a
@@ -44,7 +38,8 @@ def find_unmet_limits(change: ChangeToCheck) -> Iterator[CallFault]:
     clause, limit, comparison = limits[0]
     is_exception = _EXCEPTION.search(clause[: comparison.start()]) is not None
     is_upper_limit = (comparison["below"] is not None) is not is_exception
-    for record_id in _list_named_ids(change):
+    ids = (scalar.text for scalar in change.scalars if is_identifying_name(scalar.field_name))
+    for record_id in dict.fromkeys(ids):
         is_named = record_id in clause or _PRONOUN.search(clause) is not None
         is_about_record = is_named if has_condition(clause) else leaves_choice_open(clause)
         fields = _list_amount_fields(record_id, clause, change) if is_about_record else []
@@ -54,21 +49,10 @@ def find_unmet_limits(change: ChangeToCheck) -> Iterator[CallFault]:
             yield CallFault("", f"{change.tool.name}: this part says {comparison[0]}{limit.text}, and {recorded}")
 
 
-def _list_named_ids(change: ChangeToCheck) -> list[str]:
-    scalars = (scalar for scalar in change.scalars if is_identifying_name(field_name_of(scalar.path)))
-    return [*dict.fromkeys(as_text(scalar.value) for scalar in scalars)]
-
-
-def _list_amount_fields(record_id: str, clause: str, change: ChangeToCheck) -> list[ReadField]:
+def _list_amount_fields(record_id: str, clause: str, change: CallToCheck) -> list[ReadField]:
     """The amounts of the record as read: those whose names the clause has, else those in the call, else all."""
-    fields = [
-        field
-        for field in fields_of_facts(change.facts)
-        if field.record is not None
-        and field.record.identifier == record_id
-        and kind_of_argument(field.field_name, {}, field.value) is ArgumentKind.AMOUNT
-        and read_figure(field.value) is not None
-    ]
+    numbers = (field for field in change.fields.of_records([record_id]) if read_figure(field.value) is not None)
+    fields = [field for field in numbers if kind_of_argument(field.field_name, {}, field.value) is ArgumentKind.AMOUNT]
     stems, call_figures = set(map(stem, words_of(clause))), {read_figure(scalar.value) for scalar in change.scalars}
     named_fields = [field for field in fields if not stems.isdisjoint(map(stem, words_of(field.field_name)))]
     return named_fields or [field for field in fields if read_figure(field.value) in call_figures] or fields

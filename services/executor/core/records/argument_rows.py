@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from services.executor.core.records.references import set_at_path
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.tools.classes import is_identifying_name, name_for_one, nouns_of_identifier, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import find_leaves, is_id_name, is_keyed_table
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, as_object
 
 _FEWEST_ROWS = 2
 # Path, row, key. Of a list: the path to the list, one item, no key (""). Of a table like {"A-1": {...}}: the path to
@@ -38,7 +39,7 @@ def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
 def _fields_of_row(placed: PlacedRow) -> JsonObject:
     """A row's fields, empty if it is no object; of ``{"A-1": {...}}`` from a table by id: ``{"id": "A-1", ...}``."""
     _, row, key = placed
-    fields = row if isinstance(row, dict) else {}
+    fields = as_object(row)
     inner = fields.get(key) if is_id_text(key) or key.isdigit() else None
     return {"id": key, **inner} if isinstance(inner, dict) else fields
 
@@ -92,10 +93,3 @@ def _have_common_field(objects: Mapping[str, Json]) -> bool:
     rows = [row for row in objects.values() if isinstance(row, dict)]
     fields = [{key for key, value in row.items() if not isinstance(value, dict | list)} for row in rows]
     return len(fields) > 1 and bool(set[str].intersection(*fields))
-
-
-def set_at_path(value: JsonObject, path: tuple[str, ...], new_value: Json) -> JsonObject:
-    head, *rest = path
-    inner = value.get(head)
-    inner_value = set_at_path(inner if isinstance(inner, dict) else {}, tuple(rest), new_value) if rest else new_value
-    return {**value, head: inner_value}

@@ -6,15 +6,14 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
 
+from services.executor.core.session.ruled_tools import NEGATION, QUOTED_TEXT, without_texts
 from shared.contracts.policy import Policy
 
-# A quote that nothing closes ends with the condition, so that each character is looked at once.
-_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?", re.DOTALL)
 _QUOTES = "\"'"
 _NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _TOOL = re.compile(r"\btool\b")
 _OF_CALLS = re.compile(r"\b(?:tool|verb)\b")
-_MORE_THAN_NAMES = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\)\s*!=|\bnot\b|\w\(|\|\||\bor\b|\bverb\b")
+_MORE_THAN_NAMES = re.compile(rf"{NEGATION.pattern}|\w\(|\|\||\bor\b|\bverb\b")
 _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
 
 
@@ -33,10 +32,10 @@ class AskedFields(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def _read_condition(condition: str) -> AskedFields:
-    unquoted = _TEXT.sub(" ", condition)
+    unquoted = without_texts(condition)
     names = (name for name in _NAME.findall(unquoted) if name not in _NO_FIELDS and not name.startswith("figures."))
     lists_tools = _TOOL.search(unquoted) is not None and _MORE_THAN_NAMES.search(unquoted) is None
-    quoted = _TEXT.findall(condition) if _TOOL.search(unquoted) else ()
+    quoted = QUOTED_TEXT.findall(condition) if _TOOL.search(unquoted) else ()
     texts = frozenset(text.strip(_QUOTES) for text in quoted)
     return AskedFields(tuple(names), _OF_CALLS.search(unquoted) is not None, lists_tools, texts)
 
@@ -55,13 +54,13 @@ def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ..
     """For each rule with several texts: the quoted ones of a condition that has ``tool``, and those in lists of the
     policy's ``context`` that the condition names. Names of tools are among them.
     """
-    asked_fields_of_rules = [_read_condition(rule.condition) for policy in policies for rule in policy.rules]
-    contexts = [policy.context for policy in policies for _ in policy.rules]
     texts_of_rules: list[frozenset[str]] = []
-    for asked, context in zip(asked_fields_of_rules, contexts, strict=True):
-        lists = (context.get(name) for name in asked.names)
-        listed_texts = (str(text) for listed in lists if isinstance(listed, list) for text in listed)
-        texts_of_rules.append(asked.quoted_texts.union(listed_texts))
+    for policy in policies:
+        for rule in policy.rules:
+            asked = _read_condition(rule.condition)
+            lists = (policy.context.get(name) for name in asked.names)
+            listed_texts = (str(text) for listed in lists if isinstance(listed, list) for text in listed)
+            texts_of_rules.append(asked.quoted_texts.union(listed_texts))
     return tuple(texts for texts in texts_of_rules if len(texts) > 1)
 
 

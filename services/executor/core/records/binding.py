@@ -26,6 +26,7 @@ from services.executor.core.records.field_values import (
     words_without_minor_unit,
 )
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, build_record_graph
+from services.executor.core.records.references import set_at_path
 from services.executor.core.records.seen_records import (
     Noun,
     RecordReference,
@@ -34,6 +35,7 @@ from services.executor.core.records.seen_records import (
     is_of_any_kind,
     makes_record,
     may_describe_request,
+    name_of_kind,
     noun_of_tool,
     reference_of,
     references_in,
@@ -53,8 +55,8 @@ class NamedRecords(NamedTuple):
     """The records that a call names. ``unread_*``: references to records that nobody read.
 
     ``subjects``: those of the kind that the tool is about; all, if none, read or unread, is of that kind. ``others``:
-    the rest. ``kinds``: of the subjects, and what the tool is about. ``mentioned``: every record whose identifier
-    occurs anywhere in the call.
+    the rest. ``kinds``: of the subjects, and what the tool is about. ``matches``: every reference in the call, with the
+    read records that it may name.
     """
 
     subjects: tuple[GraphNode, ...]
@@ -62,7 +64,12 @@ class NamedRecords(NamedTuple):
     unread_subjects: tuple[RecordReference, ...]
     unread_others: tuple[RecordReference, ...]
     kinds: tuple[Noun, ...]
-    mentioned: tuple[GraphNode, ...] = ()
+    matches: Sequence[tuple[RecordReference, list[GraphNode]]]
+
+    @property
+    def mentioned(self) -> list[GraphNode]:
+        """Every record whose identifier occurs anywhere in the call."""
+        return [*{id(node): node for _, nodes in self.matches for node in nodes}.values()]
 
     @property
     def records(self) -> tuple[GraphNode, ...]:
@@ -142,7 +149,7 @@ def bind_fields(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
     for dotted in (name for name in asked_names if "." in name):
         values[dotted] = value = view.value_of_kind(dotted)
         if not isinstance(value, UnknownValue):
-            set_field(fields, dotted, value)
+            fields = set_at_path(fields, dotted.split("."), value)
     unknown = tuple(name for name in asked_names if isinstance(values[name], UnknownValue) and view.has_field(name))
     records_beyond = (fields_of_record(node.record) for node in view.records_beyond)
     further_records = [{key: value for key, value in record if not view.has_field(key)} for record in records_beyond]
@@ -165,10 +172,9 @@ def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> 
     references = [*references_in(arguments, about, graph.keys)]
     matches = [(reference, _find_referenced_records(graph, reference, about)) for reference in references]
     named_nodes = _prefer_records_named_by_own_id(matches)
-    has_id = any(reference.is_id and nodes for reference, nodes in matches)
     read = [reference for reference, nodes in matches if nodes]
     unread = [reference for reference, nodes in matches if not nodes]
-    if has_id:  # then a mere number names no record: ``new_salary``
+    if any(reference.is_id for reference in read):  # then a mere number names no record: ``new_salary``
         unread = [named for named in unread if named.is_id or not named.is_number or named.noun == about]
     if makes_record(tool):
         unread = [reference for reference in unread if not are_same_kind(reference.noun, about)]
@@ -186,7 +192,7 @@ def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> 
         tuple(unread_subjects),
         tuple(reference for reference in unread if reference not in unread_subjects),
         tuple(dict.fromkeys(kind for kind in kinds if kind)),
-        tuple({id(node): node for _, nodes in matches for node in nodes}.values()),
+        matches,
     )
 
 
@@ -202,7 +208,8 @@ def _may_be_unread_record(
     if may_describe_request(reference.noun) and not are_same_kind(reference.noun, about):
         return False
     read_nouns = {other.noun for other in read}
-    if reference.noun in read_nouns and (reference.key, reference.text) in graph.keys_not_found:
+    key_of_kind = (name_of_kind(reference.noun), reference.key, reference.text)
+    if reference.noun in read_nouns and key_of_kind in graph.keys_not_found:
         return False
     if reference.must_exist or (reference.is_id and reference.noun and reference.noun in read_nouns):
         return True
@@ -231,28 +238,27 @@ def _find_referenced_records(graph: RecordGraph, reference: RecordReference, abo
 class CallView:
     """The records around one call, the nearest first, and the values of their fields.
 
-    ``own``: the named records and their parts. ``_levels``: the subjects, the other named records, those one step away,
-    those two steps away; a ``distance`` is an index of it. The called kinds are those of the subjects.
+    ``own``: the named records and their parts. ``records_around``: those that may give the call a field, the nearest
+    first. ``_levels``: the subjects, the other named records, those one step away, those two steps away; a ``distance``
+    is an index of it. The called kinds are those of the subjects.
     """
 
     def __init__(self, graph: RecordGraph, tool: str, arguments: JsonObject) -> None:
         self._graph = graph
         self._about = noun_of_tool(tool, graph.keys)
-        self._named = find_named_records(tool, arguments, graph)
-        self._references = [*references_in(arguments, self._about, graph.keys)]
+        self.named = find_named_records(tool, arguments, graph)
         self._arguments, self._edited = fields_of_arguments(arguments), [*edited_fields(arguments)]
         self._plain_arguments = fields_of_record(arguments)
         self._in_other_shapes = [*fields_in_other_shapes(arguments)]
-        id_patterns = {id_pattern_of(reference.text) for reference in self._named.unread_subjects}
-        self._id_patterns = id_patterns.union(*(node.id_patterns for node in self._named.subjects)) - {""}
-        self.ids = self._named.ids
+        id_patterns = {id_pattern_of(reference.text) for reference in self.named.unread_subjects}
+        self._id_patterns = id_patterns.union(*(node.id_patterns for node in self.named.subjects)) - {""}
+        self.ids = self.named.ids
         self._belongs_elsewhere: dict[int, bool] = {}  # by ``id`` of a record
-        # Of a list of records, by its ``id`` and whether with nested fields; then by the records' kind.
-        self._fields: dict[tuple[int, bool], dict[Noun, dict[str, FieldValue]]] = {}
-        self.own = graph.with_parts(self._named.records)
+        self.own = graph.with_parts(self.named.records)
         self._own = {id(node) for node in self.own}
-        self.mentioned = graph.with_parts(self._named.mentioned)
+        self.mentioned = graph.with_parts(self.named.mentioned)
         self._levels = self._group_by_distance()
+        self.records_around = [node for level in self._levels for node in level]
         self._siblings = _one_per_kind_and_fields(node for node in graph.nodes if self.is_other_of_called_kind(node))
 
     @cached_property
@@ -269,7 +275,7 @@ class CallView:
         A field of a record that the call names goes before an argument that is only an alias of the field's name: to
         pay an ``amount`` of an invoice does not change its ``total``.
         """
-        argument_values = find_values(name, self._arguments, self._named.kinds)
+        argument_values = find_values(name, self._arguments, self.named.kinds)
         if argument_values and not self.aliases_of_recorded_field(name):
             return common_value(argument_values)
         alternatives = self.present_and_edited_values(name)
@@ -281,19 +287,19 @@ class CallView:
         argument of that name.
         """
         edited_values = find_values_by_name(name, self._edited)
-        if not edited_values or find_values(name, self._arguments, self._named.kinds):
+        if not edited_values or find_values(name, self._arguments, self.named.kinds):
             return []
         recorded_value = self.value_in_records(name)
-        is_new = recorded_value is UNKNOWN and not self.unread_references and not self._is_recorded(name)
+        is_new = recorded_value is UNKNOWN and not self.named.unread and not self._is_recorded(name)
         return edited_values if is_new else [recorded_value, *edited_values]
 
     def value_in_other_shape(self, name: str) -> Json:
         """What the call says of the field in another shape (9 for ``{"amount": {"value": 9}}``), the greatest if it
         says several; None if it says nothing, or has an argument of that name.
         """
-        if find_values_by_name(name, self._plain_arguments, self._named.kinds):
+        if find_values_by_name(name, self._plain_arguments, self.named.kinds):
             return None
-        stated_values = find_values_by_name(name, self._in_other_shapes, self._named.kinds)
+        stated_values = find_values_by_name(name, self._in_other_shapes, self.named.kinds)
         known_values = [value for value in stated_values if not isinstance(value, UnknownValue)]
         return max(known_values, key=lambda figure: abs(read_figure(figure) or 0), default=None)
 
@@ -306,7 +312,7 @@ class CallView:
         """The values of arguments that are only aliases of the field: of ``amount`` for the ``total`` of a named
         invoice. Empty if the call has an argument of the field's name, or no named record has the field under its own.
         """
-        if find_values_by_name(name, self._arguments, self._named.kinds):
+        if find_values_by_name(name, self._arguments, self.named.kinds):
             return []
         values_of_own = (find_values_by_name(name, fields_of_record(node.record), (node.kind,)) for node in self.own)
         return find_values(name, self._arguments) if any(values_of_own) else []
@@ -316,7 +322,7 @@ class CallView:
 
         ``with_subject_links``: whether ``_subject_links`` have to agree with a record that the call names.
         """
-        if self._named.unread_subjects:
+        if self.named.unread_subjects:
             return UNKNOWN
         for distance, level in enumerate(self._levels):
             if distance == 1 and _field_values_in_nodes([*self._siblings, *self._records_of_unread_kinds], name):
@@ -340,7 +346,7 @@ class CallView:
         """Whether a record as near as those that have the field was not fully read, and so may have another value."""
         if distance >= 2:
             return bool(self._unread_references_at_level(name, distance, kind))
-        is_other_unread = distance == 1 and not kind and bool(self._named.unread_others)
+        is_other_unread = distance == 1 and not kind and bool(self.named.unread_others)
         return is_other_unread or bool(self._references_without_field(name, kind))
 
     def _references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
@@ -391,7 +397,7 @@ class CallView:
         kind, name = _split_dotted(dotted)
         if argument_values := [value for path, value in self._arguments if path == dotted]:
             return common_value(argument_values)
-        if is_of_any_kind(kind, (reference.noun for reference in self._named.unread)):
+        if is_of_any_kind(kind, (reference.noun for reference in self.named.unread)):
             return UNKNOWN
         for distance, level in enumerate(self._levels):
             if nodes := [node for node in level if are_same_kind(kind, node.kind)]:
@@ -464,21 +470,21 @@ class CallView:
 
     def has_field(self, name: str) -> bool:
         """Whether the call, a record around it or one of the called kind has the field, with whatever value."""
-        if find_values(name, self._arguments, self._named.kinds) or find_values_by_name(name, self._edited):
+        if find_values(name, self._arguments, self.named.kinds) or find_values_by_name(name, self._edited):
             return True
         return self._is_recorded(name)
 
     @cached_property
     def _records_of_unread_kinds(self) -> list[GraphNode]:
         """One record for each set of fields, of the kinds of which the call names a record that nobody read."""
-        kinds = [reference.noun for reference in self._named.unread]
+        kinds = [reference.noun for reference in self.named.unread]
         return _one_per_kind_and_fields(node for node in self._graph.nodes if is_of_any_kind(node.kind, kinds))
 
     def _group_by_distance(self) -> list[list[GraphNode]]:
         """The ``_levels``, each with its records' parts. A step leads to what a record refers to, contains or stands
         in; the first step also to what refers to a subject.
         """
-        subjects, others = (self._graph.with_parts(nodes) for nodes in (self._named.subjects, self._named.others))
+        subjects, others = (self._graph.with_parts(nodes) for nodes in (self.named.subjects, self.named.others))
         levels, nearest_nodes = [subjects, others], [*subjects, *others]
         nodes_about_subjects = [node for subject in subjects for node in self._graph.referring_records(subject)]
         for step in range(_MOST_STEPS):
@@ -507,11 +513,6 @@ class CallView:
         """Whether the call names the record, or the record is a part of a named one."""
         return id(node) in self._own
 
-    @property
-    def records_around(self) -> list[GraphNode]:
-        """The records that may give the call a field, the nearest first."""
-        return [node for level in self._levels for node in level]
-
     @cached_property
     def records_beyond(self) -> list[GraphNode]:
         """At most forty records outside ``records_around``, none of the called kind, that refer to a record one step
@@ -524,19 +525,6 @@ class CallView:
         nodes = (node for node_id, node in nodes_by_id.items() if node_id in ids_beyond)
         free_nodes = (node for node in nodes if not self._belongs_to_other_record(node))
         return [node for node in free_nodes if not self.is_other_of_called_kind(node)][:_MOST_RECORDS_BEYOND]
-
-    def is_record_around(self, node: GraphNode) -> bool:
-        return any(node is near for near in self.records_around)
-
-    @property
-    def subject_kinds(self) -> tuple[Noun, ...]:
-        """The kinds of the records that the call is about."""
-        return self._named.kinds
-
-    @property
-    def unread_references(self) -> tuple[RecordReference, ...]:
-        """The references in the call to records that nobody read."""
-        return self._named.unread
 
     def references_to_read(self, names: Mapping[str, bool]) -> Iterator[RecordReference]:
         """Yields the references to records that should be read before a field is taken from records further away:
@@ -552,12 +540,12 @@ class CallView:
             or self._subject_links
         )
         for name, is_about_tool in names.items() if has_references else ():
-            if find_values(name, self._arguments, self._named.kinds):
+            if find_values(name, self._arguments, self.named.kinds):
                 continue
             kind, field = _split_dotted(name)
             if kind and not self._is_kind_of_record(kind):  # an object within a record
                 kind, field = (), name
-            if self._have_field(self.own, kind, field):
+            if _nodes_with_field(self.own, field, kind):
                 yield from self._references_to_read_beside_own(kind, field)
             else:
                 yield from self._references_to_read_beyond(kind, field, is_about_tool=is_about_tool)
@@ -565,15 +553,15 @@ class CallView:
     def _references_to_read_beside_own(self, kind: Noun, field: str) -> Iterator[RecordReference]:
         """Yields what should be read for a field that a named record has. ``kind``: empty for a field of any kind."""
         yield from self._references_without_field(field, kind)
-        if self._have_field(self._levels[1], kind, field):
+        if _nodes_with_field(self._levels[1], field, kind):
             yield from (reference for reference, nodes in self._subject_links if _are_only_rows(nodes))
-        if not self._have_field(self._levels[0], kind, field):
+        if not _nodes_with_field(self._levels[0], field, kind):
             yield from _references_of_kind(self._references_seen_only_in_lists, kind)
 
     def _references_to_read_beyond(self, kind: Noun, field: str, *, is_about_tool: bool) -> Iterator[RecordReference]:
         """Yields what to read for a field that no named record has. ``is_about_tool``: a rule on the tool asks it."""
         listed = _references_of_kind(self._references_seen_only_in_lists, kind)
-        distances = [distance for distance in (2, 3) if self._have_field(self._levels[distance], kind, field)]
+        distances = [distance for distance in (2, 3) if _nodes_with_field(self._levels[distance], field, kind)]
         yield from listed
         if distances:
             yield from self._unread_references_at_level(field, distances[0], kind)
@@ -590,34 +578,17 @@ class CallView:
         else:  # any may lead to one of that kind
             yield from (*self._references_seen_only_in_lists, *linked)
 
-    def _have_field(self, nodes: Sequence[GraphNode], kind: Noun, field: str) -> bool:
-        """Whether one of the records, of this kind if one is given, has the field. Indexed once for each list."""
-        is_path = "." in field
-        if (id(nodes), is_path) not in self._fields:
-            fields_by_kind: dict[Noun, dict[str, FieldValue]] = {}
-            for node in nodes:
-                inner_fields = nested_fields(node.record) if is_path else ()
-                fields_by_kind.setdefault(node.kind, {}).update([*inner_fields, *fields_of_record(node.record)])
-            self._fields[id(nodes), is_path] = fields_by_kind
-        indexed = self._fields[id(nodes), is_path]
-        kinds = [known_kind for known_kind in indexed if not kind or are_same_kind(kind, known_kind)]
-        return any(find_values(field, [*indexed[known_kind].items()], (known_kind,)) for known_kind in kinds)
-
     def _is_kind_of_record(self, kind: Noun) -> bool:
         """Whether a word is known as a kind: a read shows it, or the call or a record around it names one."""
-        references = (*self._references, *_references_of((*self.own, *self._levels[2])))
-        nouns = (*self._named.kinds, *(reference.noun for reference in references))
+        nouns = [*self.named.kinds, *(reference.noun for reference, _ in self.named.matches)]
+        nouns += (reference.noun for reference in _references_of((*self.own, *self._levels[2])))
         return self._graph.is_known_kind(kind) or is_of_any_kind(kind, nouns)
 
     @cached_property
     def _named_nodes(self) -> list[tuple[RecordReference, list[GraphNode]]]:
         """The references in the call to records that were read, with these records."""
-        matches: list[tuple[RecordReference, list[GraphNode]]] = []
-        for reference in self._references:
-            nodes = _find_referenced_records(self._graph, reference, self._about)
-            if named_nodes := [node for node in nodes if self.is_named_record(node)]:
-                matches.append((reference, named_nodes))
-        return matches
+        matches = ((reference, [*filter(self.is_named_record, nodes)]) for reference, nodes in self.named.matches)
+        return [(reference, nodes) for reference, nodes in matches if nodes]
 
     @cached_property
     def _references_seen_only_in_lists(self) -> list[RecordReference]:
@@ -648,7 +619,7 @@ class CallView:
     def _find_references_to_others(self, nodes: Iterable[GraphNode]) -> _Matches:
         """Yields the references to records of other kinds than the called one, with the records that were read."""
         for reference in _references_of(nodes):
-            if reference.must_exist and not is_of_any_kind(reference.noun, self._named.kinds):
+            if reference.must_exist and not is_of_any_kind(reference.noun, self.named.kinds):
                 yield reference, self._graph.find_referenced_records(reference)
 
     def _lacks_declared_read(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
@@ -664,11 +635,6 @@ class CallView:
     def is_field_of_records(self, name: str) -> bool:
         """Whether the call or any record that was read has a field of that name."""
         return bool(find_values(name, self._arguments, ())) or self._graph.has_field(name)
-
-    @property
-    def names_unread_record(self) -> bool:
-        """Whether the call is about a record that nobody read."""
-        return bool(self._named.unread_subjects)
 
     def records_at(self, ref: str, path: str) -> list[GraphNode]:
         """The records of read ``ref`` with the values at a path as in a calculation; empty if nothing is there."""
@@ -688,7 +654,7 @@ class CallView:
 
     def _is_of_called_kind(self, node: GraphNode) -> bool:
         is_own = self.is_named_record(node) or self._is_only_part_of_named(node)
-        return not is_own and is_of_any_kind(node.kind, self._named.kinds)
+        return not is_own and is_of_any_kind(node.kind, self.named.kinds)
 
     def _is_only_part_of_named(self, node: GraphNode) -> bool:
         """Whether the record has no id and is the only one under its name in a named record: a lease's ``deposit``."""
@@ -712,7 +678,7 @@ class CallView:
         """Whether the reference is to a record of the called kind that the call does not name."""
         if reference.text in self.ids:
             return False
-        if reference.must_exist and is_of_any_kind(reference.noun, self._named.kinds):
+        if reference.must_exist and is_of_any_kind(reference.noun, self.named.kinds):
             return True
         return reference.looks_like_id and id_pattern_of(reference.text) in self._id_patterns
 
@@ -775,13 +741,3 @@ def _prefer_records_named_by_own_id(matches: _Matches) -> list[GraphNode]:
     own_ids, kinds = {id(node) for node in by_own_id}, [node.kind for node in by_own_id]
     unique_nodes = {id(node): node for _, node in pairs}
     return [node for key, node in unique_nodes.items() if key in own_ids or not is_of_any_kind(node.kind, kinds)]
-
-
-def set_field(fields: dict[str, Json], dotted: str, value: Json) -> None:
-    """Sets a field by its name; a ``kind.field`` is set within the object of the name ``kind``."""
-    head, _, name = dotted.partition(".")
-    inner = fields.get(head)
-    inner_fields = {**inner} if isinstance(inner, dict) else {}
-    if name:
-        set_field(inner_fields, name, value)
-    fields[head] = inner_fields if name else value

@@ -5,8 +5,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from services.executor.core.records.binding import CallView
-from services.executor.core.records.record_graph import GraphNode
-from services.executor.core.session.values import NamedValue, ProcessFigures, trace_operands
+from services.executor.core.session.values import NamedValue, Operand, ProcessFigures, trace_operands
 
 
 def rule_field_value(value: NamedValue) -> Decimal | str:
@@ -20,7 +19,7 @@ def values_as_fields(
     """The calculated values that rules see as fields of the call, ``{name: number or text}``; empty if its record is
     unread. Each must be about the call, and have no name of its fields, of records' fields or of ``constants``.
     """
-    free_values = () if view.names_unread_record else _unrecorded_values(values, view, constants)
+    free_values = () if view.named.unread_subjects else _unrecorded_values(values, view, constants)
     return {value.name: rule_field_value(value) for value in free_values if is_value_about_call(value, values, view)}
 
 
@@ -30,10 +29,9 @@ def values_not_of_call(
     """The calculated values, as ``{name: number or text}``, that rest on the task's words alone; of a call about a
     record that nobody read, all that are free for it. They are no fields of the call, and may trigger a rule.
     """
-    values_by_name = {value.name: value for value in values}
     free_values = _unrecorded_values(values, view, constants)
-    if not view.names_unread_record:
-        free_values = (value for value in free_values if not _rests_on_reads(value, values_by_name))
+    if not view.named.unread_subjects:
+        free_values = (value for value in free_values if not _operands_from_reads(value, values))
     return {value.name: rule_field_value(value) for value in free_values}
 
 
@@ -71,23 +69,17 @@ def is_value_about_call(value: NamedValue, values: Sequence[NamedValue], view: C
     its operands; or on any result, if the call names no record. One that rests on the task's words alone is about none.
     A value that rests on records of the called kind is only about calls that name one of these.
     """
-    values_by_name = {other.name: other for other in values}
-    if not _rests_on_reads(value, values_by_name):
+    operands = _operands_from_reads(value, values)
+    if not operands:
         return False
-    nodes = [*_records_behind_value(value, values_by_name, view)]
+    nodes = [node for operand in operands for node in view.records_at(operand.ref, operand.path)]
     nodes_of_kind = [node for node in nodes if view.is_named_record(node) or view.is_other_of_called_kind(node)]
     if nodes_of_kind:
         return any(view.is_named_record(node) for node in nodes_of_kind)
-    return not nodes or not view.ids or any(view.is_record_around(node) for node in nodes)
+    return not nodes or not view.ids or any(node in view.records_around for node in nodes)
 
 
-def _rests_on_reads(value: NamedValue, values_by_name: Mapping[str, NamedValue]) -> bool:
-    """Whether an operand of the value, also by way of earlier values, comes from a result."""
-    return any(operand.source == "result" for _, operand in trace_operands(value, values_by_name))
-
-
-def _records_behind_value(value: NamedValue, values: Mapping[str, NamedValue], view: CallView) -> Iterator[GraphNode]:
-    """Every record that contains an operand of the value, also by way of earlier values."""
-    for _, operand in trace_operands(value, values):
-        if operand.source == "result":
-            yield from view.records_at(operand.ref, operand.path)
+def _operands_from_reads(value: NamedValue, values: Sequence[NamedValue]) -> list[Operand]:
+    """The operands of the value, also by way of earlier values, that come from a result."""
+    operands = (operand for _, operand in trace_operands(value, {other.name: other for other in values}))
+    return [operand for operand in operands if operand.source == "result"]

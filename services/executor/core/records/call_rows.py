@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from services.executor.core.records.argument_rows import PlacedRow, find_row_groups, set_at_path
+from services.executor.core.records.argument_rows import PlacedRow, find_row_groups
 from services.executor.core.records.field_values import Fields, fields_of_arguments
+from services.executor.core.records.references import set_at_path
 from shared.domain.exact_json import JsonObject
 
 

@@ -13,7 +13,7 @@ from services.executor.core.records.seen_records import Noun, are_same_kind, fie
 from services.executor.core.session.ledger import is_rule_value
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.record_tree import is_keyed_table
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, walk_json
 
 
 class UnknownValue(Enum):
@@ -90,25 +90,20 @@ def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
     """Yields the fields that a call names as values or as objects of their own, with their new values: ``{"path":
     "/rent", "value": 9}``, ``{"rent": {"to": 9}}``. The value is ``UNKNOWN`` if it is unclear which one it is.
     """
-    if isinstance(value, list):
-        for item in value:
-            yield from edited_fields(item)
-    if not isinstance(value, dict):
-        return
-    new_values = _only_new_value(value)
-    is_removed = any(isinstance(named, str) and named.casefold() in _VERBS_OF_REMOVAL for named in value.values())
-    scalars = (inner for inner in value.values() if isinstance(inner, str | int | Decimal))
-    has_figure = any(read_figure(scalar) is not None for scalar in scalars)
-    for key, inner in value.items():
-        first, *others = singular_words(key) or ("",)
-        is_field = first in _FIELD_WORDS
-        if isinstance(inner, str) and (is_field or (not others and first in _NAMES_OF_FIELD)):
-            step = _STEPS_OF_PATH.split(inner.strip().rstrip("/"))[-1].strip()
-            if step and (new_values or is_removed or (is_field and has_figure)):
-                yield step, new_values[0] if new_values else UNKNOWN
-        elif isinstance(inner, dict):
-            yield from ((key, new_value) for new_value in _only_new_value(inner))
-        yield from edited_fields(inner)
+    for edit in (inner for _, inner in walk_json(value) if isinstance(inner, dict)):
+        new_values = _only_new_value(edit)
+        is_removed = any(isinstance(named, str) and named.casefold() in _VERBS_OF_REMOVAL for named in edit.values())
+        scalars = (inner for inner in edit.values() if isinstance(inner, str | int | Decimal))
+        has_figure = any(read_figure(scalar) is not None for scalar in scalars)
+        for key, inner in edit.items():
+            first, *others = singular_words(key) or ("",)
+            is_field = first in _FIELD_WORDS
+            if isinstance(inner, str) and (is_field or (not others and first in _NAMES_OF_FIELD)):
+                step = _STEPS_OF_PATH.split(inner.strip().rstrip("/"))[-1].strip()
+                if step and (new_values or is_removed or (is_field and has_figure)):
+                    yield step, new_values[0] if new_values else UNKNOWN
+            elif isinstance(inner, dict):
+                yield from ((key, new_value) for new_value in _only_new_value(inner))
 
 
 def fields_in_other_shapes(value: Json, outer: str = "") -> Iterator[tuple[str, Json]]:

@@ -1,6 +1,6 @@
 """Chooses reads without a model: one that proves a write (I4), one that shows a record which nobody read."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -234,12 +234,11 @@ def _reads_showing(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequen
         reader = readers_by_name.get(fact.tool)
         if reader is None or not fact.ok or fact.connection_id != write.tool.connection_id:
             continue
-        shown_ids = _index_ids(fact.result_json)
-        rank, is_own = _find_shown_id(write, shown_ids)
+        rank, is_own = _find_shown_id(write, _index_ids(fact.result_json))
         if rank is not None:
             read_call = ReadCall(reader.tool, loads_object(fact.arguments_json))
             is_other = not write.ids[rank].kind_words & (write.holder_kind or write.words.nouns)
-            order = (is_other, rank, shown_ids.records, -place)
+            order = (is_other, rank, len(_parse_record_nodes(fact.result_json)), -place)
             # A list of rooms does not show which booking has one.
             is_own = is_own and (rank == 0 or not write.holder_kind)
             selects = _asks_beyond_ids(read_call.arguments, write)
@@ -253,10 +252,12 @@ def _is_asked_by_other_id(reader: ReadTool, write: NamedWrite) -> bool:
     return is_singular and write.is_about(reader.words) and reader.words.nouns not in reader.identifiers.values()
 
 
-def _find_shown_id(write: NamedWrite, shown_ids: "_ShownIds") -> tuple[int | None, bool]:
-    """The index of the call's first id that a result shows, or None; and whether it is a record's own id there."""
+def _find_shown_id(write: NamedWrite, keys_by_value: Mapping[str, Set[str]]) -> tuple[int | None, bool]:
+    """The index of the call's first id that a result shows, or None; and whether it is a record's own id there.
+    ``keys_by_value``: the result's fields, by ``_index_ids``.
+    """
     for rank, named_id in enumerate(write.ids):
-        keys = shown_ids.keys_of.get(str(named_id.value), ()) if named_id.is_known else ()
+        keys = keys_by_value.get(str(named_id.value), ()) if named_id.is_known else ()
         is_same_name = any(words_of(key) == words_of(named_id.name) for key in keys)
         is_same_kind = any(nouns_of_identifier(key, frozenset()) == named_id.kind_words for key in keys)
         if _OWN_ID in keys or is_same_name or is_same_kind:
@@ -298,27 +299,20 @@ def _has_field_for(node: RecordNode, named_id: NamedId) -> bool:
     return any(not leaf.items and words_of(leaf.name) == id_words for leaf in find_leaves(node.record))
 
 
-class _ShownIds(NamedTuple):
-    """``keys_of``: the fields that have each value, as text (``_OWN_ID``: as own id); ``records``: their number."""
-
-    keys_of: Mapping[str, frozenset[str]]
-    records: int
-
-
 @lru_cache(maxsize=256)  # every call of a plan asks of the same facts
 def _parse_record_nodes(result_json: str) -> Sequence[RecordNode]:
     return find_record_nodes(loads(result_json))
 
 
 @lru_cache(maxsize=256)
-def _index_ids(result_json: str) -> _ShownIds:
-    nodes = _parse_record_nodes(result_json)
+def _index_ids(result_json: str) -> Mapping[str, Set[str]]:
+    """For each value in a result's records, as text, the fields that have it (``_OWN_ID``: as own id)."""
     keys_by_value: dict[str, set[str]] = {}
-    for node in nodes:
+    for node in _parse_record_nodes(result_json):
         for key, value in ((_OWN_ID, node.record_id), *node.record.items()):
             if isinstance(value, str | int):
                 keys_by_value.setdefault(str(value), set()).add(key)
-    return _ShownIds({value: frozenset(keys) for value, keys in keys_by_value.items()}, len(nodes))
+    return keys_by_value
 
 
 def _asks_beyond_ids(arguments: JsonObject, write: NamedWrite) -> bool:
@@ -414,10 +408,8 @@ def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[
 
 
 def _build_named_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWrite:
-    scalars = {name: value for name, value in arguments.items() if value is not None and not isinstance(value, list)}
-    scalars = {
-        name: value for name, value in scalars.items() if not isinstance(value, dict) or set(value) == {REFERENCE}
-    }
+    given = ((name, value) for name, value in arguments.items() if value is not None and not isinstance(value, list))
+    scalars = {name: value for name, value in given if not isinstance(value, dict) or set(value) == {REFERENCE}}
     values_by_words = {tuple(words_of(name)): value for name, value in scalars.items()}
     words = words_of_tool(tool.name)
     ids = [*_walk_ids(arguments, words.nouns)]

@@ -202,14 +202,14 @@ class RecordGraph:
         return referring_nodes
 
     @cached_property
-    def keys_not_found(self) -> frozenset[tuple[str, str]]:
-        """``(declared key or "", value)`` with which alone a read of its kind was asked, and found no record."""
-        keys_not_found: set[tuple[str, str]] = set()
+    def keys_not_found(self) -> frozenset[tuple[str, str, str]]:
+        """``(kind, declared key or "", value)`` with which alone a read of that kind was asked, and found no record."""
+        keys_not_found: set[tuple[str, str, str]] = set()
         for fact in latest_reads(self._facts) if self.keys.kinds else ():
             arguments = [*references_in(loads_object(fact.arguments_json), (), self.keys)]
             shown_kind = self.keys.kind_shown_by(fact.tool) or noun_of_tool(fact.tool, self.keys)
             if len(arguments) == 1 and is_of_kind(shown_kind, arguments[0].noun) and found_no_record(fact):
-                keys_not_found.add((arguments[0].key, arguments[0].text))
+                keys_not_found.add((name_of_kind(arguments[0].noun), arguments[0].key, arguments[0].text))
         return frozenset(keys_not_found)
 
     def was_not_found(self, reference: RecordReference) -> bool:

@@ -7,7 +7,7 @@ from typing import cast
 
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath
-from shared.domain.exact_json import Json, JsonObject, walk_json
+from shared.domain.exact_json import Json, JsonObject, as_object, walk_json
 from shared.domain.keywords import stem
 
 REFERENCE = "$ref"
@@ -72,12 +72,16 @@ def _common_id(ids: Sequence[Json]) -> Json:
     return ids[0] if ids and all(value == ids[0] for value in ids) else None
 
 
-def _walk_levels(answer: Json) -> Iterator[list[JsonObject]]:
-    """Yields the objects of an answer level by level, outermost first; of lists only those with a single item."""
+def _walk_levels(answer: Json, *, in_wrappers: bool = False) -> Iterator[list[JsonObject]]:
+    """Yields the objects of an answer level by level, outermost first; of lists only those with a single item.
+    ``in_wrappers``: only those within fields such as ``data``, which say nothing.
+    """
     level = _objects_in(answer)
     while level:
         yield level
-        level = [inner for record in level for value in record.values() for inner in _objects_in(value)]
+        fields = (field for record in level for field in record.items())
+        values = (value for key, value in fields if not in_wrappers or key.lower() in _WRAPPERS)
+        level = [inner for value in values for inner in _objects_in(value)]
 
 
 def _objects_in(value: Json) -> list[JsonObject]:
@@ -105,13 +109,9 @@ def _ids_by_number_words(record: JsonObject, noun: tuple[str, ...]) -> list[Json
 
 def _find_unqualified_id(answer: Json) -> Json:
     """The ``id`` of the answer itself, or of the record that it wraps."""
-    level = _objects_in(answer)
-    while level:
-        ids = [own_id for record in level for own_id in _first_plain_id(record)]
-        if ids:
+    for level in _walk_levels(answer, in_wrappers=True):
+        if ids := [own_id for record in level for own_id in _first_plain_id(record)]:
             return ids[0] if len(ids) == 1 else None
-        wrapped_values = [value for record in level for key, value in record.items() if key.lower() in _WRAPPERS]
-        level = [inner for value in wrapped_values for inner in _objects_in(value)]
     return None
 
 
@@ -191,6 +191,27 @@ def result_at(result: Json, path: str) -> Json:
         else:
             raise NoSuchPath(f"path {path!r}: no {key or f'[{place}]'} there")
     return value
+
+
+def set_at_path(fields: JsonObject, path: Sequence[str | int], new_value: Json) -> JsonObject:
+    """The fields with ``new_value`` at a path of names and list positions, a name first; what lacks on the way is made.
+    Raises ``NoSuchPath`` for a position beyond the next item of its list.
+    """
+    name, *rest = path
+    return {**fields, str(name): _set_within(fields.get(str(name)), rest, new_value)}
+
+
+def _set_within(value: Json, path: Sequence[str | int], new_value: Json) -> Json:
+    if not path:
+        return new_value
+    step, *rest = path
+    if isinstance(step, str):
+        return set_at_path(as_object(value), path, new_value)
+    items = list(value) if isinstance(value, list) else []
+    if step > len(items):
+        raise NoSuchPath(f"there is no item {step}; the next one would be {len(items)}")
+    item = items[step] if step < len(items) else None
+    return [*items[:step], _set_within(item, rest, new_value), *items[step + 1 :]]
 
 
 def argument_at(arguments: JsonObject, path: str) -> Json:

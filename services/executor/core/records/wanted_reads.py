@@ -1,6 +1,6 @@
 """The reads still needed before rules can judge a plan: of records that it names or that have an asked field."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from services.executor.core.records import seen_records
@@ -32,16 +32,17 @@ def missing_reads(
     calls = [
         call for call in plan.every_call if call.tool_class is ToolClass.CHANGE or fields_asked_of(call.tool, policies)
     ]
+    views = [(call, build_call_view(call.tool, call.arguments, facts, toolbox.keys)) for call in calls]
     reads: list[ReadCall] = []
-    for call in calls:
-        for reference in build_call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references:
+    for call, view in views:
+        for reference in view.named.unread:
             reads += _reads_of_reference(call, reference, toolbox)
     made_keys = {fact.call for fact in facts}
-    for call in calls:
-        reads_for_rules = _reads_for_rules(call, toolbox, facts, policies)
-        new_reads = (read for read in reads_for_rules if _key_of_read(read) not in made_keys)
-        references = [*seen_records.references_in(call.arguments, keys=toolbox.keys)]
-        reads += islice(new_reads, _MOST_READS_FOR_RULES + len(references))
+    for call, view in views:  # reads of single records, without which a field would be taken from another record
+        references = dict.fromkeys(view.references_to_read(fields_asked_of(call.tool, policies)))
+        of_records = (read for reference in references for read in _reads_by_noun(call, reference, toolbox))
+        new_reads = (read for read in of_records if read.arguments and _key_of_read(read) not in made_keys)
+        reads += islice(new_reads, _MOST_READS_FOR_RULES + len(view.named.matches))
     reads_by_key = {_key_of_read(read): read for read in reads}
     return tuple(read for key, read in reads_by_key.items() if key not in made_keys)
 
@@ -57,7 +58,7 @@ def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) 
     facts_by_call = {fact.call: fact for fact in facts}
     vain_reads: dict[str, str] = {}
     for call in plan.changes:
-        for reference in build_call_view(call.tool, call.arguments, facts, toolbox.keys).unread_references:
+        for reference in build_call_view(call.tool, call.arguments, facts, toolbox.keys).named.unread:
             for read in _reads_of_reference(call, reference, toolbox):
                 fact = facts_by_call.get(_key_of_read(read))
                 is_of_record = read.arguments and _shows_referenced_kind(read.tool, call, reference, toolbox)
@@ -82,15 +83,6 @@ def _shows_referenced_kind(tool: Tool, call: PlannedCall, reference: RecordRefer
     kind, keys = _kind_of_reference(call, reference, toolbox), toolbox.keys
     shown_kinds = (seen_records.noun_of_tool(tool.name, keys), keys.kind_shown_by(tool.name))
     return any(seen_records.are_same_kind(kind, shown_kind) for shown_kind in shown_kinds)
-
-
-def _reads_for_rules(
-    call: PlannedCall, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy]
-) -> Iterator[ReadCall]:
-    """Yields reads of single records, without which a field that rules ask for would be taken from another record."""
-    view = build_call_view(call.tool, call.arguments, facts, toolbox.keys)
-    for reference in dict.fromkeys(view.references_to_read(fields_asked_of(call.tool, policies))):
-        yield from (read for read in _reads_by_noun(call, reference, toolbox) if read.arguments)
 
 
 def _reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> list[ReadCall]:

@@ -11,7 +11,9 @@ from shared.domain.words import ToolClass
 
 _TOOL_EQUALS = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
 _TOOL_LIST = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
-_NEGATION = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\)\s*!=|\bnot\b")
+NEGATION = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\)\s*!=|\bnot\b")
+# A quote that nothing closes ends with the condition, so that each character is looked at once.
+QUOTED_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?", re.DOTALL)
 _BEGINS_WITH_TOOL = re.compile(rf"\s*{_TOOL_EQUALS.pattern}\s*(?:&&|$)")
 _OR = "||"
 _QUOTED_NAME = re.compile(r"([\"'])(.+?)\1")
@@ -43,7 +45,12 @@ def rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) 
 def tool_of_condition(condition: str) -> str:
     """The tool of a condition such as ``tool == "pay" && amount > 5``, without ``||``; empty for any other one."""
     equality = _BEGINS_WITH_TOOL.match(condition)
-    return equality["name"] if equality and _OR not in condition else ""
+    return equality["name"] if equality and _OR not in without_texts(condition) else ""
+
+
+def without_texts(condition: str) -> str:
+    """The condition with a space in place of each quoted text: what is left are names, numbers and signs."""
+    return QUOTED_TEXT.sub(" ", condition)
 
 
 def has_tool_rules(policies: Iterable[Policy]) -> bool:
@@ -62,7 +69,7 @@ def with_ruled_reads(toolbox: Toolbox, policies: Iterable[Policy]) -> Toolbox:
     argument: its calls are then planned and judged first. Conditions with a negation (``tool != "x"``) make none so.
     """
     rules = [rule for policy in policies for rule in policy.rules if not (rule.report_only or rule.if_known)]
-    conditions = [rule.condition for rule in rules if not _NEGATION.search(rule.condition)]
+    conditions = [rule.condition for rule in rules if not NEGATION.search(without_texts(rule.condition))]
     names = frozenset[str]().union(*map(_tools_of_condition, conditions))
     ruled_reads = {
         name: tool._replace(tool_class=ToolClass.CHANGE, why_class="a rule names it")

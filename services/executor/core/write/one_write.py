@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from services.executor.core.authorize.persons import release_still_holds
 from services.executor.core.authorize.policy import has_fresh_verdict, renew_verdict
-from services.executor.core.plan.notices import append_sentence_at, check_notice_release, find_text_path
+from services.executor.core.plan.notices import append_sentence, check_notice_release
 from services.executor.core.reads.server_call import dispatch_call
 from services.executor.core.records.references import resolve_references
 from services.executor.core.session.context import DispatchRefused, TurnContext, local_now, require_permitted
@@ -156,11 +156,11 @@ async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, argum
         return arguments
     entries = await plan_entries(ctx.store, plan)
     release = check_notice_release(call, plan, entries, after_proof=ctx.tenant.notices_after_proof)
-    text_path = find_text_path(arguments, tool, release.sentence)
-    if not release.is_allowed or (release.sentence and text_path is None):
+    extended = append_sentence(arguments, tool, release.sentence) if release.sentence else arguments
+    if release.why_not or extended is None:
         reason = release.why_not or "its text has no room for the sentence that a change is not confirmed"
         raise NotSent(f"{call.call_id}: {call.tool} was not called: {reason}")
-    return append_sentence_at(arguments, text_path, release.sentence) if release.sentence and text_path else arguments
+    return extended
 
 
 async def _read_state_before_json(write: PlannedWrite, entry: LedgerEntry | None) -> str:

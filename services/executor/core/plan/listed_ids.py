@@ -1,0 +1,181 @@
+"""Finds the ids in a list of a task's part that no call names; a call may name one through a record that belongs to it:
+an order by its delivery.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import NamedTuple
+
+from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
+from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
+from services.executor.core.figures.vocabulary import WORDS_OF_CHOICE
+from services.executor.core.records.record_graph import GraphNode, RecordGraph
+from services.executor.core.records.seen_records import RecordReference, references_in
+from services.executor.core.session.values import Fact, PartOfTask
+from services.executor.core.tools.name_similarity import words_of
+from services.executor.core.tools.record_tree import RecordKeys, find_leaves, find_record_nodes, is_id_name
+from shared.contracts.plan import PlannedCall
+from shared.domain.exact_json import Json, JsonObject, loads_object
+from shared.domain.keywords import stem
+
+_Key = tuple[str, ...]  # of an id, by ``identifier_key``
+# What may stand between two things of one list; a word before the second is that before the first.
+_CONJUNCTION = re.compile(
+    r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?"
+)
+_LAST_WORD = re.compile(r"(\w+)\W*\Z")
+_DIGITS = re.compile(r"\d+")
+_CHARACTERS_BEFORE = 60  # characters before an identifier in which the word before it stands
+
+
+def listed_ids_without_call(
+    part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[Fact], keys: RecordKeys
+) -> tuple[str, ...]:
+    """The identifiers in a list of the part that none of its calls names, while the calls name others of the same kind.
+
+    The kind comes from the records that were read and the arguments of reads; of an identifier that nobody read, its
+    pattern counts. A call of the same tool for another part counts as a call for this part, too. A call also names the
+    listed record to which its own one belongs: the order of a delivery.
+    """
+    tools = {call.tool for call in calls if call.part == part.number}
+    own_calls = (call for call in calls if call.tool in tools or call.part == part.number)
+    keys_of_calls = [{*_identifier_keys_in(call.arguments)} for call in own_calls]
+    named_keys = set[_Key]().union(*keys_of_calls)
+    if not named_keys or WORDS_OF_CHOICE.search(part.quote):
+        return ()
+    id_lists = [ids for ids in _find_id_lists(part.quote) if not named_keys.issuperset(map(identifier_key, ids))]
+    kinds = _kinds_by_identifier(facts, keys) if id_lists else {}
+    ids_without_call: dict[str, None] = {}
+    for ids in id_lists:
+        listed_keys = frozenset(map(identifier_key, ids))
+        covered_keys = _find_covered_parents(listed_keys, keys_of_calls, facts, keys) if len(ids) > 1 else set()
+        ids_without_call |= dict.fromkeys(_find_ids_without_call(ids, named_keys | covered_keys, kinds))
+    return tuple(ids_without_call)
+
+
+def _find_ids_without_call(ids: Sequence[str], named_keys: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:
+    """Yields the listed ids that no call names and that are of the kind, or the pattern, of one that a call names."""
+    called_ids = [listed_id for listed_id in ids if identifier_key(listed_id) in named_keys]
+    kinds_called = [kinds.get(identifier_key(called_id), set()) for called_id in called_ids]
+    patterns_called = set(map(_identifier_pattern, called_ids))
+    for listed_id in ids:
+        if identifier_key(listed_id) not in named_keys:
+            own_kinds = kinds.get(identifier_key(listed_id), set())
+            has_called_pattern = not own_kinds and _identifier_pattern(listed_id) in patterns_called
+            if has_called_pattern or any(own_kinds & called_kinds for called_kinds in kinds_called):
+                yield listed_id
+
+
+def _identifier_pattern(identifier: str) -> str:
+    """``RA-#`` for ``RA-70011``; of a whole number, its number of digits."""
+    return "#" * len(identifier) if identifier.isdecimal() else _DIGITS.sub("#", identifier.upper())
+
+
+def _find_id_lists(text: str) -> Iterator[list[str]]:
+    """Yields the groups of identifiers that the text lists next to each other."""
+    codes: list[WrittenIdentifier] = []
+    for code in sorted(set(find_codes(text))):
+        if codes and not _continues_list(text, codes, code):
+            yield [listed.text for listed in codes]
+            codes = []
+        codes.append(code)
+    yield [listed.text for listed in codes]
+
+
+def _continues_list(text: str, listed_codes: Sequence[WrittenIdentifier], next_code: WrittenIdentifier) -> bool:
+    joint = _CONJUNCTION.fullmatch(text, listed_codes[-1].end, next_code.start)
+    if joint is None:
+        return False
+    word_before = _LAST_WORD.search(text, max(0, listed_codes[0].start - _CHARACTERS_BEFORE), listed_codes[0].start)
+    return joint[1] is None or (word_before is not None and stem(joint[1].lower()) == stem(word_before[1].lower()))
+
+
+def _kinds_by_identifier(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, set[_Key]]:
+    """``{identifier key: its kinds}``: ``(tool, *place)`` of its own record, ``("", *words)`` of a field with it."""
+    kinds: dict[_Key, set[_Key]] = {}
+    for fact in facts:
+        nodes = find_record_nodes(fact.result)
+        ids: list[tuple[Json, _Key]] = [(node.record_id, (fact.tool, *node.place)) for node in nodes]
+        for record in (*(node.record for node in nodes), loads_object(fact.arguments_json)):
+            for name, value in record.items():
+                if keys.kind_of(name) or (is_id_name(name) and len(words_of(name)) > 1):
+                    ids.append((value, ("", *(keys.kind_of(name) or words_of(name)))))
+        for value, kind in ids:
+            if isinstance(value, str | int) and not isinstance(value, bool):
+                kinds.setdefault(identifier_key(str(value)), set()).add(kind)
+    return kinds
+
+
+def _identifier_keys_in(arguments: JsonObject) -> Iterator[_Key]:
+    """Yields the keys of a call's values, except counts and measures, and of the codes within them."""
+    for leaf in find_leaves(arguments):
+        for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
+            kind = kind_of_argument(leaf.path[-1], {}, value)
+            if kind is ArgumentKind.QUANTITY and not may_hold_amount(leaf.path[-1], kind):
+                continue  # a count or a measure, such as ``nights``
+            yield identifier_key(str(value))
+            yield from (identifier_key(code.text) for code in find_codes(str(value)))
+
+
+class _Child(NamedTuple):
+    """A record that a read showed, and that is not listed itself."""
+
+    own: frozenset[_Key]  # of its ids
+    parents: frozenset[_Key]  # of the listed records to which it belongs
+    tool: str  # the read that showed it
+
+
+def _find_covered_parents(
+    listed_keys: Set[_Key], calls_keys: Sequence[Set[_Key]], facts: Sequence[Fact], keys: RecordKeys
+) -> set[_Key]:
+    """The keys of the listed records that calls concern through a child: an order through its delivery. Empty if no
+    call names a child. ``calls_keys``: the keys of the ids in each call; a call that names a listed record is skipped.
+
+    Listed records that refer to what a call names are covered, too, and those of which the reads show no child. Every
+    read counts, also one from before the last writes.
+    """
+    called_keys = frozenset().union(*(call_keys for call_keys in calls_keys if not call_keys & listed_keys))
+    graphs = [RecordGraph((fact,), keys) for fact in facts if fact.ok] if called_keys else []
+    nodes = [(graph, node) for graph in graphs for node in graph.nodes]
+    children: list[_Child] = []
+    for graph, node in nodes:
+        child = _Child(_own_keys(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
+        if child.parents and not child.own & listed_keys:
+            children.append(child)
+    reaching = [child for child in children if child.own & called_keys]
+    reached = {key for child in reaching for key in child.parents}
+    if not reached:
+        return set()
+    tools = {child.tool for child in reaching}
+    for _, node in nodes:
+        if _references_of(node) & called_keys:
+            reached |= _own_keys(node) & listed_keys
+    with_child = {key for child in children if child.tool in tools for key in child.parents}
+    # What a read is asked with that shows only some of them.
+    narrowing_keys = frozenset(listed_keys).union(*(child.own for child in children))
+    reads = (loads_object(fact.arguments_json) for fact in facts if fact.ok and fact.tool in tools)
+    read_keys = [_keys_of(references_in(arguments)) for arguments in reads]
+    for key in listed_keys - with_child:
+        if any(key in keys_of_read or not keys_of_read & narrowing_keys for keys_of_read in read_keys):
+            reached.add(key)
+    return reached
+
+
+def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_Key]:
+    """The keys of what a record belongs to: what it is in, what it refers to, what its read was asked with."""
+    outer = graph.enclosing_record(node)
+    around = _own_keys(outer) | _find_parents(graph, outer) if outer else frozenset()
+    return around | _references_of(node) | _keys_of(node.read_arguments)
+
+
+def _own_keys(node: GraphNode) -> frozenset[_Key]:
+    return frozenset(map(identifier_key, node.ids))
+
+
+def _references_of(node: GraphNode) -> frozenset[_Key]:
+    return _keys_of(references_in(node.record, node.kind, node.keys))
+
+
+def _keys_of(references: Iterable[RecordReference]) -> frozenset[_Key]:
+    ids = (reference.text for reference in references if reference.is_id or reference.looks_like_id)
+    return frozenset(map(identifier_key, ids))
