@@ -9,8 +9,8 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.trace import (
     ArgumentTrace,
     Calculated,
+    FactsIndex,
     TraceSources,
-    index_facts,
     is_value_in_text,
     trace_scalar,
 )
@@ -47,7 +47,7 @@ def sources(
     calculated: Mapping[str, Calculated] | None = None,
 ) -> TraceSources:
     return TraceSources(
-        read(task), index_facts(as_facts(facts or {}), NOW), NOW, tuple(map(read, earlier)), calculated or {}
+        read(task), FactsIndex(as_facts(facts or {}), NOW), NOW, tuple(map(read, earlier)), calculated or {}
     )
 
 

@@ -6,10 +6,10 @@ from hypothesis import given, strategies as st
 
 from services.executor.core.figures.arguments import ArgumentKind, hints_of_argument, kind_of_argument
 from services.executor.core.figures.trace import (
+    FactsIndex,
     OriginKind,
     TraceSources,
     days_of_answer,
-    index_facts,
     numbers_of_answer,
     trace_argument,
     untraced_figures,
@@ -193,13 +193,13 @@ def test_a_field_names_its_record_also_one_that_is_keyed_by_its_id_or_has_severa
     assert [(one.path, one.record and one.record.identifier) for one in found.origins] == [
         ("claims[1].amount", "EXP-2")
     ]
-    index = index_facts(as_facts({"c1": {"EXP-4": {"amount": 5}}}), NOW)
+    index = FactsIndex(as_facts({"c1": {"EXP-4": {"amount": 5}}}), NOW)
     (origin,) = index.find_origins(5, hints_of_argument("amount", {}, 5))
     assert origin.record is not None
     assert origin.record.identifier == "EXP-4"
     row: Json = {"account_id": "A-1", "amount": 5, "owner_id": "O-1", "standing_order_id": "S-1"}
     for tool in ("list_standing_orders", "searchStandingOrders", "standing_orders.get", "find_orders"):
-        (origin,) = index_facts(as_facts({"c1": [row]}, tool), NOW).find_origins(5, hints_of_argument("amount", {}, 5))
+        (origin,) = FactsIndex(as_facts({"c1": [row]}, tool), NOW).find_origins(5, hints_of_argument("amount", {}, 5))
         assert origin.record == ("[0]", "S-1")
 
 
@@ -310,7 +310,7 @@ def test_ten_thousand_rows_are_indexed_and_each_is_found() -> None:
     rows: Json = [
         {"id": f"EXP-{number}", "amount": Decimal(number) / 4, "note": f"for INV-{number}"} for number in range(10_000)
     ]
-    index = index_facts(as_facts({"c1": {"rows": rows}}), NOW)
+    index = FactsIndex(as_facts({"c1": {"rows": rows}}), NOW)
     (origin,) = index.find_origins("EXP-9876", hints_of_argument("claim_id", {}, "EXP-9876"))
     assert (origin.path, origin.is_whole) == ("rows[9876].id", True)
 

@@ -192,14 +192,14 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
         return _kind_of_party(word_set) or ArgumentKind.IDENTIFIER
     if word_set & _ACCOUNT_NAMES and not word_set & _AMOUNT_WORDS:
         return ArgumentKind.ACCOUNT
-    if last_word in _NAMES_OF_DATES and last_word not in _PLAIN_MONEY:
+    if last_word in _NAMES_OF_DATES:
         return ArgumentKind.DATE
     if word_set & _QUANTITY_NAMES - _AMOUNT_WORDS:
         return ArgumentKind.QUANTITY
     if word_set & (_AMOUNT_WORDS - {"limit", "due", "value"} | _CODES_IN_NAMES):
         return ArgumentKind.AMOUNT
     says_money = _SAYS_MONEY.search(str(schema.get("description", ""))) is not None
-    return ArgumentKind.AMOUNT if says_money or {"credit", "limit"} <= word_set else ArgumentKind.QUANTITY
+    return ArgumentKind.AMOUNT if says_money else ArgumentKind.QUANTITY
 
 
 def _names_day(words: Sequence[str]) -> bool:
@@ -350,7 +350,7 @@ _DEEPEST_LEVEL = 100
 _JSON_BRACKETS = ("{", "[")
 _TOOL_TEXT = re.compile(r"(?:content\[\d+\]\.)?text")
 _OWN_ID_NAMES = ("id", "uuid")
-_PLACE_OR_MONTH = re.compile(r"\d{1,4}(?:[-./]\d{1,2}){0,2}")
+_PLACE_OR_MONTH = re.compile(r"\d{1,4}(?:[-./]\d{1,2}){0,2}")  # a list position, a year or a month: no table's key
 
 
 def read_fields(fact_id: str, answer: Json, tool: str = "") -> Iterator[ReadField]:
@@ -368,18 +368,14 @@ def fields_of_facts(facts: Iterable[Fact]) -> Iterator[ReadField]:
 
 
 def _walk_fields(step: ReadField, depth: int, tool_words: ToolWords) -> Iterator[ReadField]:
+    """Yields the fields below a value; an object's own ones before those of the objects and lists in it."""
     step = _parse_nested_json(step)
-    if not isinstance(step.value, dict | list):
-        if step.value is not None and not isinstance(step.value, bool):
-            yield step
-        return
-    children = [*_child_fields(step, tool_words)] if depth else []
-    yield from (child for child in children if _is_plain_scalar(child.value))
-    if isinstance(step.value, dict):
-        yield from _fields_of_id_keys(step, step.value)
-    for child in children:
-        if not _is_plain_scalar(child.value):
+    if isinstance(step.value, dict | list):
+        children = _child_fields(step, step.value, tool_words) if depth else []
+        for child in sorted(children, key=lambda child: not _is_plain_scalar(child.value)):
             yield from _walk_fields(child, depth - 1, tool_words)
+    elif step.value is not None and not isinstance(step.value, bool):
+        yield step
 
 
 def _is_plain_scalar(value: Json) -> bool:
@@ -401,22 +397,15 @@ def _parse_nested_json(step: ReadField) -> ReadField:
     return step._replace(value=value, is_free=is_free) if isinstance(value, dict | list) else step
 
 
-def _child_fields(step: ReadField, tool_words: ToolWords) -> Iterator[ReadField]:
-    if isinstance(step.value, dict):
-        record = _identify_record(step.value, step.path, step.name, tool_words) or step.record
-        for key, inner in step.value.items():
-            yield ReadField(step.fact_id, step.path, key, record, inner, step.is_free)
-    elif isinstance(step.value, list):
-        for index, inner in enumerate(step.value):
-            yield step._replace(name=f"{step.name}[{index}]", value=inner)
-
-
-def _fields_of_id_keys(step: ReadField, value: JsonObject) -> Iterator[ReadField]:
-    """Yields the keys that are identifiers of records: ``{"EXP-1006": {...}}``."""
-    for key, inner in value.items():
-        if isinstance(inner, dict) and _is_record_id(key):
-            record = EnclosingRecord(_join_path(step.path, key), key)
-            yield ReadField(step.fact_id, step.path, key, record, key, step.is_free)
+def _child_fields(step: ReadField, value: JsonObject | list[Json], tool_words: ToolWords) -> list[ReadField]:
+    """What an object or list holds, and of an object also the keys that are ids of records: ``{"EXP-1006": {...}}``."""
+    if isinstance(value, list):
+        return [step._replace(name=f"{step.name}[{index}]", value=inner) for index, inner in enumerate(value)]
+    record = _identify_record(value, step.path, step.name, tool_words) or step.record
+    fields = [ReadField(step.fact_id, step.path, key, record, inner, step.is_free) for key, inner in value.items()]
+    named_records = [field for field in fields if isinstance(field.value, dict) and _is_record_id(field.name)]
+    ids = [field._replace(record=EnclosingRecord(field.path, field.name), value=field.name) for field in named_records]
+    return [*fields, *ids]
 
 
 def _join_path(parent: str, name: str) -> str:
@@ -431,7 +420,7 @@ def _identify_record(item: JsonObject, path: str, name: str, tool_words: ToolWor
     """
     ids = [key for key, value in item.items() if _names_own_record(key) and type(value) in (str, int)]
     own_key = next((key for key in ids if key.lower() in _OWN_ID_NAMES), "")
-    if not own_key and _is_table_key(name):
+    if not own_key and _is_record_id(name) and not _PLACE_OR_MONTH.fullmatch(name):
         return EnclosingRecord(path, name)
     own_key = own_key or max(ids, key=lambda key: _rate_identifier(key, tool_words), default="")
     identifier = str(item[own_key]) if own_key else name if _is_record_id(name) else ""
@@ -447,11 +436,6 @@ def _rate_identifier(key: str, tool_words: ToolWords) -> int:
 def _names_own_record(name: str) -> bool:
     """Whether a field of this name identifies its own record, and not a person it is for, as ``assignee_id`` does."""
     return is_identifying_name(name) and _RECIPIENT_NAMES.isdisjoint(words_of(name))
-
-
-def _is_table_key(name: str) -> bool:
-    """Whether a key is a record's identifier, and not a list position, a year or a month."""
-    return _is_record_id(name) and not _PLACE_OR_MONTH.fullmatch(name)
 
 
 @lru_cache(maxsize=1024)

@@ -47,11 +47,6 @@ def money_calculator(arguments: str, formula: _Formula) -> Calculator:
     return Calculator(arguments, formula, is_money=True, rounds_parts="places" in signature(formula).parameters)
 
 
-def ratio_calculator(arguments: str, formula: _Formula, *, takes_dates: bool = False) -> Calculator:
-    """A calculator whose result is a ratio, a count or a length of time."""
-    return Calculator(arguments, formula, takes_dates=takes_dates)
-
-
 def round_half_up(amount: Decimal, places: int) -> Decimal:
     """The amount rounded half up (at the half away from zero) to this number of decimal places."""
     return amount.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)

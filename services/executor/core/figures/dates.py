@@ -91,11 +91,8 @@ def _read_month_day(words: _DateWords) -> Sequence[Period]:
 
 
 def _read_day_range(words: _DateWords) -> Sequence[Period]:
-    month, year, today = words.values["M"], words.values.get("Y"), words.today
-    if year:
-        starts, ends = (_list_single_days([(year, month, words.values[name])]) for name in "AB")
-    else:
-        starts, ends = (_nearest_days([(month, words.values[name])], today) for name in "AB")
+    both_days = (words._replace(values={**words.values, "N": words.values[name]}) for name in "AB")
+    starts, ends = map(_read_month_day, both_days)
     return [Period(start.first, end.last) for start, end in zip(starts, ends, strict=False) if start <= end]
 
 
@@ -178,45 +175,40 @@ def _build_day_periods(*days: date) -> Sequence[Period]:
 
 def _read_calendar_unit(words: _DateWords) -> Sequence[Period]:
     """The period of ``next week``, ``this month``, ``last quarter``, ``le mois prochain``."""
-    sign = next(mark for mark in words.signs if mark in "KHJQ")
-    shift = 1 if "n" in words.signs else -1 if "l" in words.signs else 0
-    return [_calendar_period_around(words.today, sign, shift)]
-
-
-def _calendar_period_around(day: date, sign: str, shift: int) -> Period:
-    """The week (K), month (H), year (J) or quarter (Q) that contains the day, moved by ``shift`` such periods."""
+    sign, today = next(mark for mark in words.signs if mark in "KHJQ"), words.today
     start = {
-        "K": day - timedelta(days=day.weekday()),
-        "H": day.replace(day=1),
-        "J": day.replace(month=1, day=1),
-        "Q": day.replace(month=3 * ((day.month - 1) // 3) + 1, day=1),
+        "K": today - timedelta(days=today.weekday()),
+        "H": today.replace(day=1),
+        "J": today.replace(month=1, day=1),
+        "Q": today.replace(month=3 * ((today.month - 1) // 3) + 1, day=1),
     }[sign]
-    return _build_period(start + _LENGTHS_BY_SIGN[sign] * shift, _LENGTHS_BY_SIGN[sign])
+    shift = 1 if "n" in words.signs else -1 if "l" in words.signs else 0
+    return [_build_period(start + _LENGTHS_BY_SIGN[sign] * shift, _LENGTHS_BY_SIGN[sign])]
 
 
 def _read_year_quarter(words: _DateWords) -> Sequence[Period]:
-    year = words.values.get("Y")
-    if year:
+    if year := words.values.get("Y"):
         return [_build_quarter(year, words.values["q"])]
-    today = words.today
-    quarters = [_build_quarter(today.year + shift, words.values["q"]) for shift in (0, 1, -1)]
-    return [
-        quarter
-        for quarter in quarters
-        if abs(quarter.first - today) <= _NEAR_TODAY or quarter.first <= today <= quarter.last
-    ]
+    quarters = [_build_quarter(year, words.values["q"]) for year in _years_around(words.today)]
+    return _select_periods_near(quarters, words.today)
 
 
 def _read_year(words: _DateWords) -> Sequence[Period]:
     return [_build_period(date(words.values["Y"], 1, 1), relativedelta(years=1))]
 
 
+def _read_period_after(words: _DateWords, sign: str) -> Sequence[Period]:
+    """The month, quarter, year or calendar unit that stands after the first word with that sign."""
+    words = words._replace(signs=words.signs.partition(sign)[2])
+    readers = {"M": _read_month, "q": _read_year_quarter, "Y": _read_year}
+    read_period = next((readers[kind] for kind in readers if kind in words.signs), _read_calendar_unit)
+    return read_period(words)
+
+
 def _read_period_edges(words: _DateWords) -> Sequence[Period]:
     """The days at the edge of a period: ``end of March`` is its last day or its last working day."""
-    period_words = _DateWords(words.signs[1:], words.values, words.today)
-    readers = {"M": _read_month, "q": _read_year_quarter, "Y": _read_year}
-    read_period = next((readers[sign] for sign in readers if sign in words.signs), _read_calendar_unit)
-    return [edge for period in read_period(period_words) for edge in _list_edge_days(words.signs[0], period)]
+    edge = words.signs[0]
+    return [day for period in _read_period_after(words, edge) for day in _list_edge_days(edge, period)]
 
 
 def _list_edge_days(sign: str, period: Period) -> Sequence[Period]:
@@ -242,10 +234,7 @@ def _read_day_of_month(words: _DateWords) -> Sequence[Period]:
 
 def _read_weekday_of_month(words: _DateWords) -> Sequence[Period]:
     """The day of ``the second Tuesday of December``, ``the last Friday of next month``."""
-    signs = words.signs[words.signs.index("W") + 1 :]
-    period_words = _DateWords(signs, words.values, words.today)
-    months = _read_month(period_words) if "M" in signs else _read_calendar_unit(period_words)
-    count, weekday = words.values.get("N", 0), words.values["W"]
+    months, count, weekday = _read_period_after(words, "W"), words.values.get("N", 0), words.values["W"]
     if not count:
         ends = (month.last for month in months)
         return _build_day_periods(*(end - timedelta(days=(end.weekday() - weekday) % 7) for end in ends))
@@ -255,10 +244,7 @@ def _read_weekday_of_month(words: _DateWords) -> Sequence[Period]:
 
 
 def _read_last_day(words: _DateWords) -> Sequence[Period]:
-    signs = words.signs[words.signs.index("D") + 1 :]
-    period_words = _DateWords(signs, words.values, words.today)
-    periods = _read_month(period_words) if "M" in signs else _read_calendar_unit(period_words)
-    return _build_day_periods(*(period.last for period in periods))
+    return _build_day_periods(*(period.last for period in _read_period_after(words, "D")))
 
 
 # Longest reading first: the first pattern that fits takes its words from those below it.
@@ -338,8 +324,8 @@ _DATE_IN_DIGITS = re.compile(
 _BARE_DAY = re.compile(
     r"\b(?:on|by|until|till|from|before)\s+the\s+(\d{1,2})(?:st|nd|rd|th)\b|\bam\s+(\d{1,2})\.(?=\s*$|\s+[a-z])", re.I
 )
-_DAY_OF_WEEK = re.compile(
-    r"\b([^\W\d_]{5,10}),?\s+(?:the\s+(\d{1,2})(?:st|nd|rd|th)\b|de[mnr]\s+(\d{1,2})\.(?=\s*$|\s+[a-z]|[,;]))", re.I
+_DAY_AFTER_WEEKDAY = re.compile(
+    r",?\s+(?:the\s+(\d{1,2})(?:st|nd|rd|th)\b|de[mnr]\s+(\d{1,2})\.(?=\s*$|\s+[a-z]|[,;]))", re.I
 )
 _PAST_TENSE = re.compile(
     r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bas )(?<!\bthe )(?<!\bif )"
@@ -369,9 +355,7 @@ def find_dates(
     signs = "".join(word.role for word in words)
     mentions = sorted([*in_digits, *_match_date_patterns(words, signs, today)])
     mentions = _shift_by_offsets(text, words, signs, mentions)
-    days_of_week = [*_find_days_of_week(text, mentions, today)]
-    mentions = [mention for mention in mentions if all(mention.start != day.start for day in days_of_week)]
-    mentions = sorted([*(_with_past_weekday(text, mention) for mention in mentions), *days_of_week])
+    mentions = [_read_weekday_in_context(text, mention, today) for mention in mentions]
     mentions = sorted([*mentions, *_find_days_without_month(text, mentions, today)])
     mentions += [*_join_ranges(words, signs, mentions), *_find_repetitions(words, signs)]
     return [mention for mention in mentions if includes_relative or not (mention.is_relative or mention.step)]
@@ -400,24 +384,19 @@ def _read_date_in_digits(match: re.Match[str], today: date) -> DateMention | Non
     return DateMention(*match.span(), tuple(dict.fromkeys(periods))) if periods else None
 
 
-def _find_days_of_week(text: str, mentions: Sequence[DateMention], today: date) -> Iterator[DateMention]:
-    """Yields days such as ``Friday the 11th``: the first such Friday in the coming months, if there is one."""
-    spans = {(mention.start, mention.end) for mention in mentions}
-    for match in _DAY_OF_WEEK.finditer(text) if spans else ():
-        role, *_ = date_roles_by_word().get(fold_word(match[1]), (WordRole("."),))
-        if role.sign == "W" and match.span(1) in spans:
-            months = (today.replace(day=1) + relativedelta(months=ahead) for ahead in range(_MONTHS_AHEAD))
-            days = _list_single_days([(month.year, month.month, int(match[2] or match[3])) for month in months])
-            matching = [day for day in days if day.first >= today and day.first.weekday() == role.value]
-            if matching:
-                yield DateMention(match.start(1), match.end(), (matching[0],), is_relative=True)
-
-
-def _with_past_weekday(text: str, mention: DateMention) -> DateMention:
-    """A weekday alone behind a past tense, "he paid on Friday", may also be the last one."""
+def _read_weekday_in_context(text: str, mention: DateMention, today: date) -> DateMention:
+    """A weekday with a day of the month, ``Friday the 11th``, is the first such Friday in the coming months. One alone
+    behind a past tense, "he paid on Friday", may also be the last one. Any other date is unchanged.
+    """
     roles = date_roles_by_word().get(fold_word(text[mention.start : mention.end]), ())
     if not roles or roles[0].sign != "W":
         return mention
+    if match := _DAY_AFTER_WEEKDAY.match(text, mention.end):
+        months = (today.replace(day=1) + relativedelta(months=ahead) for ahead in range(_MONTHS_AHEAD))
+        days = _list_single_days([(month.year, month.month, int(match[1] or match[2])) for month in months])
+        matching = [day for day in days if day.first >= today and day.first.weekday() == roles[0].value]
+        if matching:
+            return mention._replace(end=match.end(), periods=(matching[0],))
     if not _PAST_TENSE.search(text, max(0, mention.start - _LONGEST_CLAUSE), mention.start):
         return mention
     last = mention.periods[0].first - timedelta(weeks=1)

@@ -21,7 +21,7 @@ from services.executor.core.figures.columns import (
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
 from services.executor.core.figures.finance import CALCULATORS
-from services.executor.core.figures.numbers import read_amount
+from services.executor.core.figures.numbers import count_decimal_places, read_amount
 from services.executor.core.figures.operands import (
     OperandFinder,
     OperandSources,
@@ -39,7 +39,6 @@ from services.executor.core.figures.operations import (
     SOURCELESS_LIMITS,
     CalculationCall,
     OperationResult,
-    count_decimal_places,
     perform_operation,
     sourceless_numbers,
 )
@@ -88,7 +87,7 @@ def recheck_figures(
     for value in values:
         try:
             problem = _recheck_value(value, finder, made_tools)
-            finder = finder.with_value(value)
+            finder.add_value(value)
         except (CannotCalculate, NoSuchPath, ArithmeticError, ValueError) as error:
             problem = f"{value.name}: {error}"
         refs = [operand.ref for operand in value.operands if operand.source == "value"]
@@ -106,7 +105,7 @@ def recompute_values(
     for value in values:
         recomputed = evaluate_value(finder, value, made_tools)
         is_same = recomputed.kind == value.kind and _are_equal_results(recomputed, value)
-        finder = finder.with_value(recomputed.model_copy(update={"value": value.value}) if is_same else recomputed)
+        finder.add_value(recomputed.model_copy(update={"value": value.value}) if is_same else recomputed)
     return tuple(finder.sources.values[len(sources.values) :])
 
 

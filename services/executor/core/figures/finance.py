@@ -28,7 +28,6 @@ from services.executor.core.figures.calculator import (
     decimal_text,
     money_calculator,
     percent_of,
-    ratio_calculator,
     require_not_negative,
     require_positive,
     require_whole,
@@ -388,11 +387,11 @@ CALCULATORS: Mapping[str, Calculator] = {
             base * require_positive(1 + rate / HUNDRED, "1 + the yearly rate") ** require_whole(years, "years", 0)
         ),
     ),
-    "variance_percent": ratio_calculator(
+    "variance_percent": Calculator(
         "invoiced, ordered",
         lambda invoiced, ordered: (invoiced - ordered) * HUNDRED / require_positive(ordered, "ordered"),
     ),
-    "variance_exceeds": ratio_calculator(  # 1 if so, else 0: no division, so nothing rounds and 0 ordered is served
+    "variance_exceeds": Calculator(  # 1 if so, else 0: no division, so nothing rounds and 0 ordered is served
         "invoiced, ordered, threshold %",
         lambda invoiced, ordered, threshold: Decimal(abs(invoiced - ordered) * HUNDRED > threshold * abs(ordered)),
     ),
@@ -439,11 +438,11 @@ CALCULATORS: Mapping[str, Calculator] = {
     "npv": money_calculator(  # Brealey and Myers, chapter 2; Excel's NPV has the first flow at t = 1
         "rate %, flow from now on...", lambda rate, *flows: _present_value(1 + rate / HUNDRED, flows)
     ),
-    "irr": ratio_calculator("flow, flow...", _internal_rate_of_return),
+    "irr": Calculator("flow, flow...", _internal_rate_of_return),
     "bond_price": money_calculator(  # Fabozzi, Bond Markets, chapter 2
         "face, coupon %, yield %, years, payments a year", _price_bond
     ),
-    "wacc": ratio_calculator(  # E/V Re + D/V Rd (1 - T): Brealey and Myers, chapter 19
+    "wacc": Calculator(  # E/V Re + D/V Rd (1 - T): Brealey and Myers, chapter 19
         "equity, debt, cost of equity %, cost of debt %, tax %",
         lambda equity, debt, for_equity, for_debt, tax: (
             (equity * for_equity + debt * for_debt * (1 - tax / HUNDRED))
@@ -469,7 +468,7 @@ CALCULATORS: Mapping[str, Calculator] = {
     "value_at_risk": money_calculator(  # V (z s sqrt(d) - m d), m and s a day: RiskMetrics, 1996
         "value, daily %, daily volatility %, confidence %, days", _value_at_risk
     ),
-    "newton_raphson": ratio_calculator("start, constant, coefficient...", _find_polynomial_root),
+    "newton_raphson": Calculator("start, constant, coefficient...", _find_polynomial_root),
     # the whole pay: 29 CFR 778.110
     "overtime_pay": money_calculator("hours, limit, hourly rate, multiplier", _pay_overtime),
     "benefits_cost": money_calculator(
@@ -478,18 +477,18 @@ CALCULATORS: Mapping[str, Calculator] = {
             (percent_of(salary, percent) + fixed) * require_whole(heads, "heads", 0, 10**7)
         ),
     ),
-    "headcount": ratio_calculator(
+    "headcount": Calculator(
         "workload, capacity of one",
         lambda workload, capacity: (
             require_not_negative(workload, "workload") / require_positive(capacity, "capacity of one")
         ).to_integral_value(ROUND_CEILING),
     ),
-    "uptime_percent": ratio_calculator("period, downtime...", _measure_uptime),  # availability as ITIL has it
+    "uptime_percent": Calculator("period, downtime...", _measure_uptime),  # availability as ITIL has it
     "late_penalty": money_calculator(
         "amount, % a day, days late, cap %",
         lambda amount, rate, days, cap: percent_of(amount, min(rate * max(days, _ZERO), cap)),
     ),
-    "economic_order_quantity": ratio_calculator(  # Harris, 1913
+    "economic_order_quantity": Calculator(  # Harris, 1913
         "yearly demand, cost of an order, cost of holding one",
         lambda demand, ordering, holding: (
             2 * require_not_negative(demand, "demand") * ordering / require_positive(holding, "holding cost")
@@ -498,7 +497,7 @@ CALCULATORS: Mapping[str, Calculator] = {
     "inventory_value": money_calculator(
         "quantities..., unit costs...", lambda *figures: _sum_of_products(*split_into_lists(figures, 2))
     ),
-    "stockout_risk": ratio_calculator("stock, daily demand, daily deviation, days", _stockout_risk),
+    "stockout_risk": Calculator("stock, daily demand, daily deviation, days", _stockout_risk),
     # Directive 2006/112/EC: the taxable amount is without the tax
     "vat_on_net": money_calculator("net, rate %", percent_of),
     "vat_in_gross": money_calculator(  # solves gross = net + net x rate / 100
@@ -508,25 +507,25 @@ CALCULATORS: Mapping[str, Calculator] = {
     "withholding_net": money_calculator(
         "gross, rate %", lambda gross, rate, *, places: gross - _withhold_tax(gross, rate, places=places)
     ),
-    "weighted_average": ratio_calculator("values..., weights...", _weighted_average),  # a risk score is the same
-    "z_score": ratio_calculator("value, value of the list...", _z_score),  # by n - 1: NIST/SEMATECH e-Handbook, 1.3.5
+    "weighted_average": Calculator("values..., weights...", _weighted_average),  # a risk score is the same
+    "z_score": Calculator("value, value of the list...", _z_score),  # by n - 1: NIST/SEMATECH e-Handbook, 1.3.5
     # least squares: NIST/SEMATECH e-Handbook, 4.1.4
-    "regression_slope": ratio_calculator("xs..., ys...", _regression_slope),
-    "regression_forecast": ratio_calculator("x, xs..., ys...", _forecast_linear),
-    "concentration": ratio_calculator("part...", _concentration_index),  # Herfindahl-Hirschman index, up to 10,000
+    "regression_slope": Calculator("xs..., ys...", _regression_slope),
+    "regression_forecast": Calculator("x, xs..., ys...", _forecast_linear),
+    "concentration": Calculator("part...", _concentration_index),  # Herfindahl-Hirschman index, up to 10,000
     "bad_debt_allowance": money_calculator(  # IFRS 9, provision matrix, B5.5.35
         "receivables..., loss rates %...", lambda *figures: _sum_of_products(*split_into_lists(figures, 2)) / HUNDRED
     ),
-    "collection_rate": ratio_calculator(
+    "collection_rate": Calculator(
         "collected, billed", lambda collected, billed: collected * HUNDRED / require_positive(billed, "billed")
     ),
-    "days_sales_outstanding": ratio_calculator(
+    "days_sales_outstanding": Calculator(
         "receivables, credit sales, days",
         lambda receivables, sales, days: receivables / require_positive(sales, "credit sales") * days,
     ),
-    "days_between": ratio_calculator("from, to", lambda first, last: last - first, takes_dates=True),
-    "business_days": ratio_calculator("from, to, [holiday...]", _count_business_days, takes_dates=True),
-    "aging_bucket": ratio_calculator(  # 0 not due, 1 up to 30 days overdue, 2 up to 60, 3 up to 90, 4 beyond
+    "days_between": Calculator("from, to", lambda first, last: last - first, takes_dates=True),
+    "business_days": Calculator("from, to, [holiday...]", _count_business_days, takes_dates=True),
+    "aging_bucket": Calculator(  # 0 not due, 1 up to 30 days overdue, 2 up to 60, 3 up to 90, 4 beyond
         "due, today", lambda due, today: Decimal(min((max(int(today - due), 0) + 29) // 30, 4)), takes_dates=True
     ),
 }

@@ -109,7 +109,9 @@ def _find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[Spe
             yield TimeMention(token.start, token.end, (named_time,))
         elif (minutes_and_end := _read_time_in_words(tokens, numbers, place)) is not None:
             minutes, end_index = minutes_and_end
-            yield TimeMention(token.start, tokens[end_index - 1].end, _possible_times(minutes))
+            hour, minute = divmod(minutes % (24 * 60), 60)
+            times = tuple(time((hour + hours) % 24, minute) for hours in _possible_half_days(hour))
+            yield TimeMention(token.start, tokens[end_index - 1].end, times)
 
 
 def _is_hour(text: str) -> bool:
@@ -122,15 +124,12 @@ def _read_time_in_digits(match: re.Match[str]) -> TimeMention | None:
         return None  # 9.30 is an amount unless something says that it is a time
     hour, minute, second = (int(parts.get(key, 0)) for key in "hms")
     half = parts.get("p", "")[:1].lower()
+    half_days = _possible_half_days(hour)
     if half in ("a", "p") and hour <= _HALF_DAY:
-        return _build_mention(match, [hour % _HALF_DAY + (_HALF_DAY if half == "p" else 0)], minute, second)
-    is_settled = half or "m" in parts or match.lastgroup in ("h4", "h6")
-    hours = [hour % 24] if is_settled or hour > _HALF_DAY else [hour, (hour + _HALF_DAY) % 24]
-    return _build_mention(match, hours, minute, second)
-
-
-def _build_mention(match: re.Match[str], hours: Sequence[int], minute: int, second: int) -> TimeMention:
-    return TimeMention(*match.span(), tuple(time(hour, minute, second) for hour in hours))
+        hour, half_days = hour % _HALF_DAY, (_HALF_DAY if half == "p" else 0,)
+    elif half or "m" in parts or match.lastgroup in ("h4", "h6"):
+        half_days = (0,)
+    return TimeMention(*match.span(), tuple(time((hour + hours) % 24, minute, second) for hours in half_days))
 
 
 def _read_time_in_words(
@@ -174,10 +173,9 @@ def _is_phrase_end(tokens: Sequence[WrittenToken], index: int) -> bool:
     return index >= len(tokens) or tokens[index].folded in frozenset("on and tomorrow today in am morgen und".split())
 
 
-def _possible_times(minutes: int) -> tuple[time, ...]:
-    first_hour, minute = divmod(minutes % (24 * 60), 60)
-    hours = [first_hour] if first_hour > _HALF_DAY else [first_hour, (first_hour + _HALF_DAY) % 24]
-    return tuple(time(hour, minute) for hour in hours)
+def _possible_half_days(hour: int) -> Sequence[int]:
+    """The hours that may be added to an hour told without morning or afternoon."""
+    return (0,) if hour > _HALF_DAY else (0, _HALF_DAY)
 
 
 _FROM_NOW = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)

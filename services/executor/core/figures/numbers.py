@@ -108,7 +108,9 @@ _NUMBER_RANGE = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w
 _ARTICLE_BEFORE_UNIT = re.compile(r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s*(?:,|and|und|et)?\s*")
 _WORDS_OF_PERCENT = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
-_MACHINE_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII)
+_MACHINE_NUMBER = re.compile(  # a program's notation, ``-1234.50``; not ``007`` or ``1,234``
+    r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII
+)
 _MOST_DIGITS = 40
 _WIDE_CONTEXT = Context(prec=1000)
 _LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
@@ -151,6 +153,12 @@ def read_figure(value: Json) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         return None
     return _parse_figure(value) if isinstance(value, str) else Decimal(value)
+
+
+def count_decimal_places(number: Number) -> int:
+    """The decimal places that a number is written with; 0 for a fraction."""
+    exponent = number.as_tuple().exponent if isinstance(number, Decimal) else 0
+    return max(-exponent, 0) if isinstance(exponent, int) else 0
 
 
 def is_rounding_of(number: Decimal, exact: Fraction) -> bool:
@@ -246,9 +254,8 @@ def _read_text_as_number(text: str) -> NumberMention | None:
 def read_number_text(text: str) -> NumberMention | None:
     """The number that a whole text with digits is: ``EUR 1.234,56``, ``-12.5``, ``90 minutes``; None for ``007``."""
     text = text.strip()
-    number = read_machine_number(text)
-    if number is not None:
-        return NumberMention(0, len(text), text, (number,))
+    if len(text) <= _MOST_DIGITS and _MACHINE_NUMBER.fullmatch(text):
+        return NumberMention(0, len(text), text, (Decimal(text),))
     is_short = len(text) <= _LONGEST_NUMBER_TEXT and any(mark.isdecimal() for mark in text)
     return _read_text_as_number(text) if is_short else None
 
@@ -260,11 +267,6 @@ def read_number(value: Json) -> NumberMention | None:
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
         return None
     return NumberMention(0, 0, "", (Decimal(value),))
-
-
-def read_machine_number(text: str) -> Decimal | None:
-    """A number in a program's notation, ``-1234.50``; None for ``007``, ``1,234`` and anything else."""
-    return Decimal(text) if len(text) <= _MOST_DIGITS and _MACHINE_NUMBER.fullmatch(text) else None
 
 
 def find_numbers(text: str) -> list[NumberMention]:

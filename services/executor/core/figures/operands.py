@@ -128,32 +128,22 @@ def _find_child(cell: Cell, key: str) -> Cell | None:
 
 
 def _find_rows(cell: Cell) -> list[Cell] | None:
-    """The items of a list, or of the only list that an object holds; None if there is none."""
+    """The items of a list, or of the only list or table of records that an object holds; None if there is none."""
     if isinstance(cell.value, list):
         return [Cell(item, cell.records, cell.field) for item in cell.value]
-    page = read_list_page(cell.value)
-    if page is None and isinstance(cell.value, dict):
-        return _find_keyed_rows(cell)
-    if page is None or not isinstance(cell.value, dict):
-        return None
-    return [Cell(row, (*cell.records, cell.value), page.place[-1]) for row in page.rows]
-
-
-def _find_keyed_rows(cell: Cell) -> list[Cell] | None:
-    """The records of a table such as ``{"LN-17": {...}}``, also one level deeper; each row gets its key as ``id``."""
     if not isinstance(cell.value, dict):
         return None
+    records = (*cell.records, cell.value)
+    if (page := read_list_page(cell.value)) is not None:
+        return [Cell(row, records, page.place[-1]) for row in page.rows]
     if is_keyed_table(cell.value):
         return _expand_map_of_records(cell)
     tables = [(name, inner) for name, inner in cell.value.items() if isinstance(inner, dict) and is_keyed_table(inner)]
-    if len(tables) != 1:
-        return None
-    [(name, table)] = tables
-    return _expand_map_of_records(Cell(table, (*cell.records, cell.value), name))
+    return _expand_map_of_records(Cell(tables[0][1], records, tables[0][0])) if len(tables) == 1 else None
 
 
 def _expand_map_of_records(cell: Cell) -> list[Cell]:
-    """The records that an object holds under names; each gets its name as ``id``."""
+    """The records that an object holds under names, ``{"LN-17": {...}}``; each gets its name as ``id``."""
     pairs = cell.value.items() if isinstance(cell.value, dict) else ()
     rows = [(key, row) for key, row in pairs if isinstance(row, dict)]
     return [Cell(row if find_field(row, "id") else {"id": key, **row}, cell.records, cell.field) for key, row in rows]
@@ -247,13 +237,13 @@ class OperandSources(NamedTuple):
 class OperandFinder:
     """Finds the operands of calculations in what is known; parses each result only once."""
 
-    def __init__(self, sources: OperandSources, parent: "OperandFinder | None" = None) -> None:
+    def __init__(self, sources: OperandSources) -> None:
         self.sources = sources
-        self._results: dict[str, Json] = parent._results if parent is not None else {}
+        self._results: dict[str, Json] = {}
 
-    def with_value(self, value: NamedValue) -> "OperandFinder":
-        """The same sources with one more earlier value."""
-        return OperandFinder(self.sources._replace(values=(*self.sources.values, value)), self)
+    def add_value(self, value: NamedValue) -> None:
+        """Makes a value one of the earlier values, from which operands may come."""
+        self.sources = self.sources._replace(values=(*self.sources.values, value))
 
     def find_result(self, ref: str) -> Json:
         """The result with that reference; raises ``CannotCalculate`` if there is none."""

@@ -42,7 +42,7 @@ from services.executor.core.figures.columns import (
 )
 from services.executor.core.figures.dates import DateOrder, has_time, move_day, read_possible_dates
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
-from services.executor.core.figures.numbers import Number, WrittenAmount, read_amount
+from services.executor.core.figures.numbers import Number, WrittenAmount, count_decimal_places, read_amount
 from services.executor.core.figures.vocabulary import UNITS, currency_places, is_currency
 from services.executor.core.tools.record_tree import is_empty_value
 from shared.domain.exact_json import Json, as_text, dumps
@@ -259,7 +259,7 @@ def _compute_arithmetic(call: CalculationCall) -> OperationResult:
         pick = min if call.operation == "minimum" else max
         extreme = pick(call.cells(), key=lambda cell: read_cell_moment(cell, call.operation, call.order))
         return OperationResult(read_cell_date(extreme, call.operation, call.order))
-    if call.operation in ("difference", "quotient", "percentage") and len(columns) > 1:
+    if call.operation in ("difference", "quotient", "percentage"):
         for column in columns[: 1 if call.operation == "difference" else None]:
             require_single_cell(column, call.operation)
     amounts = call.amounts()
@@ -282,35 +282,16 @@ def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decima
     return result.quantize(Decimal(1).scaleb(-places), context=_WIDE_CONTEXT)
 
 
-def count_decimal_places(number: Number) -> int:
-    """The decimal places that a number is written with; 0 for a fraction."""
-    exponent = number.as_tuple().exponent if isinstance(number, Decimal) else 0
-    return max(-exponent, 0) if isinstance(exponent, int) else 0
-
-
 def compute_exactly(operation: str, numbers: Sequence[Fraction]) -> Fraction | Decimal:
     """The exact result of an operation; quotients and averages are rounded half up to six places. Raises
-    ``CannotCalculate`` for too few or too many operands, and a division by zero.
+    ``CannotCalculate`` for too few operands, and a division by zero.
     """
-    least = {"sum": 0, "product": 1, "average": 1, "minimum": 1, "maximum": 1}.get(operation, 2)
-    if len(numbers) < least or (operation in ("quotient", "percentage") and len(numbers) > least):
+    if operation not in _ARITHMETIC:
+        raise CannotCalculate(f"unknown operation {operation!r}")
+    least, compute = _ARITHMETIC[operation]
+    if len(numbers) < least:
         raise CannotCalculate(f"{operation} needs {least} operands or more, got {len(numbers)}")
-    match operation:
-        case "sum":
-            return Fraction(sum(numbers))
-        case "difference":
-            return numbers[0] - sum(numbers[1:])
-        case "product":
-            return _multiply(numbers)
-        case "percentage":
-            return numbers[0] * numbers[1] / 100
-        case "average":
-            return _round_ratio(Fraction(sum(numbers)) / len(numbers))
-        case "quotient":
-            return _round_ratio(_divide(numbers[0], numbers[1], operation))
-        case "minimum" | "maximum":
-            return min(numbers) if operation == "minimum" else max(numbers)
-    raise CannotCalculate(f"unknown operation {operation!r}")
+    return compute(numbers)
 
 
 def _multiply(numbers: Iterable[Fraction]) -> Fraction:
@@ -363,6 +344,19 @@ def _divide(dividend: Fraction, divisor: Fraction, operation: str) -> Fraction:
     if not divisor:
         raise CannotCalculate(f"{operation}: nothing can be divided by 0")
     return dividend / divisor
+
+
+# By operation, the least number of operands that it takes, and how its result is computed.
+_ARITHMETIC: Mapping[str, tuple[int, Callable[[Sequence[Fraction]], Fraction | Decimal]]] = {
+    "sum": (0, lambda numbers: sum(numbers, Fraction(0))),
+    "difference": (2, lambda numbers: numbers[0] - sum(numbers[1:])),
+    "product": (1, _multiply),
+    "quotient": (2, lambda numbers: _round_ratio(_divide(numbers[0], numbers[1], "quotient"))),
+    "percentage": (2, lambda numbers: numbers[0] * numbers[1] / 100),
+    "average": (1, lambda numbers: _round_ratio(sum(numbers, Fraction(0)) / len(numbers))),
+    "minimum": (1, min),
+    "maximum": (1, max),
+}
 
 
 @_register_operation("count", "rows...", takes_lists=True)

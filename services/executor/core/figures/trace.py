@@ -1,7 +1,7 @@
 """Finds where each argument of a call comes from: the task, earlier turns, answers, calculations or the schema."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -19,12 +19,12 @@ from services.executor.core.figures.arguments import (
     ArgumentKind,
     ContentKind,
     ReadField,
+    fields_of_facts,
     hints_of_argument,
     kind_of_argument,
     names_currency,
     names_minor_unit,
     read_epoch,
-    read_fields,
 )
 from services.executor.core.figures.dates import (
     DateMention,
@@ -46,7 +46,8 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import (
     Number,
     NumberMention,
-    read_machine_number,
+    count_decimal_places,
+    is_rounding_of,
     read_number,
     read_number_text,
 )
@@ -190,11 +191,9 @@ def _has_share(value: Number, mentions: Mentions) -> bool:
 
 def _rounds_to_share(value: Number, share: Fraction) -> bool:
     """Whether the value is the share, or the share in percent, rounded to the value's decimal places."""
-    exponent = value.as_tuple().exponent if isinstance(value, Decimal) else 0
-    places = -exponent if isinstance(exponent, int) else 0
-    if places < _FEWEST_PLACES_OF_SHARE:
+    if not isinstance(value, Decimal) or count_decimal_places(value) < _FEWEST_PLACES_OF_SHARE:
         return value in (share, share * 100)
-    return any(abs(Fraction(value) - candidate) * 2 <= Fraction(1, 10**places) for candidate in (share, share * 100))
+    return is_rounding_of(value, share) or is_rounding_of(value, share * 100)
 
 
 def _has_quantity(amount: Fraction, measure: str, mentions: Mentions) -> bool:
@@ -289,79 +288,65 @@ _MOST_ORIGINS = 1_000
 _MOST_TEXTS_READ = 40  # texts that are read in full to look for one value
 _MOST_CHARACTERS = 20_000
 _LONGEST_COMPARED_TEXT = 60  # characters of a free text that is compared as a whole, too
-_ISO_START = re.compile(r"\d{4}-\d\d-\d\d")
 _WORD_OR_NUMBER = re.compile(r"[^\W\d_]+|\d+(?:[.,'’]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
 _DOTTED_DAY = re.compile(r"(?<!\d)(\d{1,2})\.\d{1,2}\.")
 _NO_DIGITS = re.compile(r"\D+")
-_Key = str | Decimal | date | tuple[str, ...]
+_ACCOUNT_KINDS = (IdentifierKind.IBAN, IdentifierKind.PHONE)
+_Meaning = str | Decimal | date | tuple[str, ...]
 _NAME_AND_ADDRESS = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
 
 
 class FactsIndex:
-    """An index from a value to every field of a tool's answer that shows it, in any notation."""
+    """An index from a value to every field of the successful reads that shows it, in any notation.
 
-    def __init__(self, now: datetime) -> None:
-        self._now = now
-        self._fields_by_key: dict[_Key, list[ReadField]] = {}  # by spaced words, and by plain number or ISO date
-        # With a digit, and neither a plain number nor an ISO date: read when asked for.
-        self._fields_to_parse: list[ReadField] = []
-        self._texts_of_several_words: list[ReadField] = []
+    ``now`` gives the zone, and the year of dates without one. Nothing is read before the first value is looked for.
+    """
+
+    def __init__(self, facts: Sequence[Fact], now: datetime) -> None:
+        self._facts, self._now = facts, now
         self._mentions_by_text: dict[str, Mentions] = {}
 
-    def add(self, fact_id: str, answer: Json, tool: str = "") -> None:
-        """Adds every scalar of a tool's answer to the index."""
-        for field in read_fields(fact_id, answer, tool):
-            if isinstance(field.value, int | Decimal):
-                self._fields_by_key.setdefault(Decimal(field.value), []).append(field)
-                self._add_compact_day(field)
-                if (moment := read_epoch(field.field_name, field.value, self._now.tzinfo)) is not None:
-                    self._add_text(field._replace(value=moment.isoformat()), moment.isoformat())
-            elif not isinstance(field.value, str):
-                continue
-            elif field.kind is ContentKind.STRUCTURED or len(field.value) <= _LONGEST_COMPARED_TEXT:
-                self._add_text(field, field.value)
-            else:
-                self._texts_of_several_words.append(field)
-
-    def find_origins(
-        self, value: Json, hints: ArgumentHints | None = None, *, limit: int = _MOST_ORIGINS
-    ) -> tuple[ReadField, ...]:
-        """The fields that hold just this value, at most ``limit``; if there are none, the texts that contain it."""
+    def find_origins(self, value: Json, hints: ArgumentHints) -> tuple[ReadField, ...]:
+        """The fields that hold just this value, up to a bound; if there are none, the texts that contain it."""
         if value is None or isinstance(value, bool | dict | list) or value == "":
             return ()
-        hints = hints or ArgumentHints()
         fields_by_id = {id(field): field for field in self._fields_equal_to(value, hints)}
-        origins = tuple(islice(fields_by_id.values(), limit))
+        origins = tuple(islice(fields_by_id.values(), _MOST_ORIGINS))
         return origins or tuple(field._replace(is_whole=False) for field in self._texts_containing(value, hints))
 
     def find_fields_of_words(self, words: str) -> Sequence[ReadField]:
         """The data fields that consist of exactly these words."""
-        return self._fields_by_key.get(spaced_words(words), ())
+        return self._fields_by_meaning.get(spaced_words(words), ())
 
-    def _add_text(self, field: ReadField, value: str) -> None:
-        self._fields_by_key.setdefault(spaced_words(value), []).append(field)
-        if " " in value:
-            self._texts_of_several_words.append(field)
-            if "<" in value and (person := _NAME_AND_ADDRESS.fullmatch(value)) is not None:
-                self._add_text(field._replace(value=person[1]), person[1])
-                self._add_text(field._replace(value=person[2]), person[2])
-        if value.isalpha():
-            return
-        self._add_compact_day(field)
-        key: _Key | None = read_machine_number(value)
-        key = self._parse_iso_day(value) if key is None else key
-        if key is not None:
-            self._fields_by_key.setdefault(key, []).append(field)
-        elif has_digit(value):
-            self._fields_to_parse.append(field)
+    @cached_property
+    def _fields(self) -> Sequence[ReadField]:
+        """All fields; epoch seconds also as a moment, and a name with a mail address also as each of the two."""
+        fields = []
+        for field in fields_of_facts(self._facts):
+            moment = read_epoch(field.field_name, field.value, self._now.tzinfo)
+            is_named_address = isinstance(field.value, str) and "<" in field.value
+            person = _NAME_AND_ADDRESS.fullmatch(str(field.value)) if is_named_address else None
+            parts = [moment.isoformat()] if moment else person.groups() if person else ()
+            fields += [field, *(field._replace(value=part) for part in parts)]
+        return fields
 
-    def _add_compact_day(self, field: ReadField) -> None:
-        if (day := read_compact_day(field.value)) is not None:
-            self._fields_by_key.setdefault(day, []).append(field)
+    @cached_property
+    def _fields_by_meaning(self) -> Mapping[_Meaning, Sequence[ReadField]]:
+        """The fields by what their whole values mean: words; with a digit also numbers and days, or an identifier."""
+        fields_by_meaning: dict[_Meaning, list[ReadField]] = {}
+        for field in self._fields:
+            text = str(field.value)
+            if field.kind is ContentKind.STRUCTURED or len(text) <= _LONGEST_COMPARED_TEXT:
+                for meaning in (spaced_words(text), *(self._read_figures(text) if has_digit(text) else ())):
+                    fields_by_meaning.setdefault(meaning, []).append(field)
+        return fields_by_meaning
 
-    def _parse_iso_day(self, value: str) -> date | None:
-        moment = read_machine_moment(value, self._now.tzinfo) if _ISO_START.match(value) else None
-        return moment.day if moment else None
+    def _read_figures(self, text: str) -> Sequence[_Meaning]:
+        moment, mention = read_machine_moment(text, self._now.tzinfo), read_number_text(text)
+        numbers = [number for number in mention.values if isinstance(number, Decimal)] if mention else []
+        figures = (*numbers, *([moment.day] if moment and moment.day else read_possible_dates(text)))
+        is_identifier = not figures and kind_of_identifier(text) is not None
+        return [identifier_key(text)] if is_identifier else figures
 
     def _fields_equal_to(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         if isinstance(value, str):
@@ -369,7 +354,7 @@ class FactsIndex:
             yield from fields
             yield from self._fields_with_day(value)
             if not fields and kind_of_identifier(value) is not None:
-                yield from self._fields_by_written_value.get(identifier_key(value), ())
+                yield from self._fields_by_meaning.get(identifier_key(value), ())
         mention = read_number(value)
         for number in mention.values if mention else ():
             if mention is not None and isinstance(number, Decimal):
@@ -380,9 +365,8 @@ class FactsIndex:
     def _fields_with_number(self, number: Decimal, money: Money | None) -> Iterator[ReadField]:
         """Yields the fields with that number. A positive number also finds fields with a minus."""
         for figure in (number, -number) if number > 0 else (number,):
-            yield from self._fields_by_key.get(figure, ())
-            for field in self._fields_by_written_value.get(figure, ()):
-                mention = read_number_text(str(field.value))
+            for field in self._fields_by_meaning.get(figure, ()):
+                mention = read_number(field.value)
                 if mention is None or may_share_currency(mention.money, money):
                     yield field
 
@@ -392,35 +376,19 @@ class FactsIndex:
             return
         size = 10 ** minor_unit_places(money)
         if not hints.is_in_minor_units:
-            yield from filter(_is_in_minor_units, self._fields_by_key.get(number * size, ()))
+            yield from filter(_is_in_minor_units, self._fields_by_meaning.get(number * size, ()))
         major_amount = number / size
         if hints.is_in_minor_units or (hints.is_integer and major_amount != major_amount.to_integral_value()):
-            fields = (*self._fields_by_key.get(major_amount, ()), *self._fields_by_written_value.get(major_amount, ()))
+            fields = self._fields_by_meaning.get(major_amount, ())
             yield from (field for field in fields if not _is_in_minor_units(field))
 
     def _fields_with_day(self, value: str) -> Iterator[ReadField]:
         moment = read_machine_moment(value, self._now.tzinfo)
-        days = read_possible_dates(value) if moment is None else [moment.day] if moment.day else []
-        for day in days:
-            for field in (*self._fields_by_key.get(day, ()), *self._fields_by_written_value.get(day, ())):
+        for day in [moment.day] if moment else read_possible_dates(value):
+            for field in self._fields_by_meaning.get(day, ()) if day else ():
                 shown = read_machine_moment(str(field.value), self._now.tzinfo)
                 if moment is None or moment.hour is None or shown is None or shown.hour in (None, moment.hour):
                     yield field
-
-    @cached_property
-    def _fields_by_written_value(self) -> Mapping[_Key, Sequence[ReadField]]:
-        """The fields that are an identifier, or a number or day in a human notation, keyed by what they mean."""
-        fields_by_key: dict[_Key, list[ReadField]] = {}
-        for field in self._fields_to_parse:
-            text = str(field.value)
-            mention = read_number_text(text)
-            keys: list[_Key] = [number for number in mention.values if isinstance(number, Decimal)] if mention else []
-            keys += read_possible_dates(text)
-            if kind_of_identifier(text) is not None:
-                keys.append(identifier_key(text))
-            for key in keys:
-                fields_by_key.setdefault(key, []).append(field)
-        return fields_by_key
 
     def _texts_containing(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         """Yields the texts that contain the value among other words, data fields before free text."""
@@ -431,51 +399,34 @@ class FactsIndex:
             characters_left -= len(text)
             if characters_left < 0:
                 return
-            if is_value_in_text(value, hints, self._find_mentions(text)):
+            if text not in self._mentions_by_text:
+                self._mentions_by_text[text] = find_mentions(text, self._now, includes_relative=False)
+            if is_value_in_text(value, hints, self._mentions_by_text[text]):
                 yield field
 
-    def _find_mentions(self, text: str) -> Mentions:
-        mentions = self._mentions_by_text.get(text)
-        if mentions is None:
-            mentions = self._mentions_by_text[text] = find_mentions(text, self._now, includes_relative=False)
-        return mentions
-
-    def _texts_with_rarest_term(self, value: Json) -> list[ReadField]:
-        if isinstance(value, str) and kind_of_identifier(value) in (IdentifierKind.IBAN, IdentifierKind.PHONE):
-            return self._texts_by_account.get(identifier_key(value), [])
-        moment = read_machine_moment(value, self._now.tzinfo) if isinstance(value, str) else None
-        if moment is not None and moment.day is not None:
-            return self._fields_by_word.get(_fold_term(str(moment.day.day)), [])
-        terms = _WORD_OR_NUMBER.findall(as_text(value))
-        return min((self._fields_by_word.get(_fold_term(term), []) for term in terms), key=len, default=[])
+    def _texts_with_rarest_term(self, value: Json) -> Sequence[ReadField]:
+        text = as_text(value)
+        moment = read_machine_moment(text, self._now.tzinfo) if isinstance(value, str) else None
+        if kind_of_identifier(text) in _ACCOUNT_KINDS:
+            terms: Sequence[_Meaning] = [identifier_key(text)]
+        elif moment is not None and moment.day is not None:
+            terms = [_fold_term(str(moment.day.day))]
+        else:
+            terms = [*map(_fold_term, _WORD_OR_NUMBER.findall(text))]
+        return min((self._texts_by_term.get(term, ()) for term in terms), key=len, default=())
 
     @cached_property
-    def _texts_by_account(self) -> Mapping[tuple[str, ...], list[ReadField]]:
-        """The texts keyed by the accounts, phone numbers and addresses in them, regardless of spacing."""
-        texts_by_key: dict[tuple[str, ...], list[ReadField]] = {}
-        for field in self._texts_of_several_words:
-            for identifier in find_special_identifiers(str(field.value)):
-                texts_by_key.setdefault(identifier_key(identifier.text), []).append(field)
-        return texts_by_key
-
-    @cached_property
-    def _fields_by_word(self) -> Mapping[str, list[ReadField]]:
-        """The texts of several words, keyed by each of their terms."""
-        fields_by_term: dict[str, list[ReadField]] = {}
-        for field in self._texts_of_several_words:
-            text = str(field.value)
-            for term in set(map(_fold_term, [*_WORD_OR_NUMBER.findall(text), *_DOTTED_DAY.findall(text)])):
-                fields_by_term.setdefault(term, []).append(field)
+    def _texts_by_term(self) -> Mapping[_Meaning, Sequence[ReadField]]:
+        """The texts of several words by each of their words and numbers, and by the keys of accounts in them."""
+        fields_by_term: dict[_Meaning, list[ReadField]] = {}
+        for field in self._fields:
+            text = field.value
+            if isinstance(text, str) and (" " in text or len(text) > _LONGEST_COMPARED_TEXT):
+                terms: set[_Meaning] = {*map(_fold_term, [*_WORD_OR_NUMBER.findall(text), *_DOTTED_DAY.findall(text)])}
+                terms |= {identifier_key(identifier.text) for identifier in find_special_identifiers(text)}
+                for term in terms:
+                    fields_by_term.setdefault(term, []).append(field)
         return fields_by_term
-
-
-def index_facts(facts: Iterable[Fact], now: datetime) -> FactsIndex:
-    """An index of all successful reads. ``now`` gives the zone, and the year of dates without one."""
-    index = FactsIndex(now)
-    for fact in facts:
-        if fact.ok:
-            index.add(fact.ref, fact.result, fact.tool)
-    return index
 
 
 def _is_same_text(value: str, field_text: str) -> bool:
@@ -775,4 +726,4 @@ def _is_sourced(figure: NumberMention | WrittenIdentifier, sources: TraceSources
 
 def _is_calculated_or_read(value: Json, sources: TraceSources) -> bool:
     is_calculated = _find_calculated_name(value, ArgumentHints(), sources) is not None
-    return is_calculated or bool(sources.facts.find_origins(value, limit=1))
+    return is_calculated or bool(sources.facts.find_origins(value, ArgumentHints()))

@@ -26,7 +26,7 @@ from services.executor.core.figures.identifiers import (
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources
-from services.executor.core.figures.trace import OriginKind, index_facts, trace_argument, trace_scalar
+from services.executor.core.figures.trace import FactsIndex, OriginKind, trace_argument, trace_scalar
 from services.executor.core.figures.vocabulary import WORDS_OF_EXCHANGE, minor_unit_places
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, sets_no_field
 from services.executor.core.plan.derived_values import DerivedValues
@@ -128,7 +128,7 @@ class SourceFinder:
         task, *earlier = (find_mentions(text, known.now) for text in known.texts)
         self._sources = trace.TraceSources(
             task=task,
-            facts=index_facts(known.facts, known.now),
+            facts=FactsIndex(known.facts, known.now),
             now=known.now,
             earlier=tuple(earlier),
             calculated={

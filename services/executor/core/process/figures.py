@@ -91,7 +91,7 @@ def _compute(figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, ke
                 continue
             computed |= {value.name: value for value in values}
             for value in values:
-                finder = finder.with_value(value)
+                finder.add_value(value)
             missing.pop((figure.name, subject.id), None)
     subjects = {name: frozenset(ids) for name, ids in record_ids.items()}
     shared = _find_shared_operands(computed.values(), links.records)
