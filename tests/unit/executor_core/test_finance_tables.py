@@ -148,7 +148,7 @@ def test_an_operation_has_its_textbook_result(operation: str, operands: tuple[st
 @each_row(
     ("operation", "operands"),
     ("quotient", ("1", "0")), ("average", ()), ("difference", ("1",)), ("minimum", ()),
-    ("percentage", ("1",)), ("power", ("1", "2")), ("sum", ("1E60", "1")), ("product", ("1E1000",) * 1001),
+    ("percentage", ("1",)), ("sum", ("1E60", "1")), ("product", ("1E1000",) * 1001),
     ("quotient", ("1E50", "3")),
 )  # fmt: skip
 def test_what_cannot_be_calculated_exactly_is_an_error(operation: str, operands: tuple[str, ...]) -> None:

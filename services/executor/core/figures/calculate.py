@@ -22,7 +22,6 @@ from services.executor.core.figures.columns import (
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_moment, read_possible_dates
 from services.executor.core.figures.evaluate import evaluate_value
-from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import (
     OperandFinder,
@@ -146,10 +145,10 @@ def describe_value(value: NamedValue) -> JsonObject:
 def _read_operation(argument: Json, made_tools: MadeToolResults) -> str:
     name = _text_of_argument(argument).casefold().replace(" ", "_")
     operation = _OPERATIONS_BY_ALIAS.get(name, name)
-    if operation in OPERATIONS or operation in CALCULATORS or operation in made_tools.tools:
+    if operation in OPERATIONS or operation in made_tools.tools:
         return operation
     words = set(name.split("_"))
-    similar = [known for known in (*OPERATIONS, *CALCULATORS) if words & set(known.split("_"))]
+    similar = [known for known in OPERATIONS if words & set(known.split("_"))]
     hint = f"perhaps {', '.join(similar[:6])}" if similar else f"such as {', '.join(list(OPERATIONS)[:8])}"
     raise CannotCalculate(
         f"unknown operation {_text_of_argument(argument)!r}: take one of the operations of the schema, {hint}"

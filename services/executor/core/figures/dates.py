@@ -33,7 +33,9 @@ class Period(NamedTuple):
 
 
 class _DateWords(NamedTuple):
-    """The words that a date pattern matched: their role characters, and the numbers of the pattern's named groups."""
+    """The words that a date pattern matched: their role characters, and the numbers of the pattern's named groups by
+    the first letters of their names.
+    """
 
     signs: str
     values: Mapping[str, int]
@@ -266,12 +268,12 @@ _GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
         (r"(?P<N>N)D?[oi]+(?:[nlt]o*H|H[nlt]?)", _read_day_of_month, True),
         (r"(?P<M>M)o*(?P<Y>Y)", _read_month, False),
         (r"(?P<q>q)o*(?P<Y>Y)?", _read_year_quarter, False),
-        (r"(?P<W>W)[oi]*nK|nK[oi]*(?P<V>W)|Kn[oi]*(?P<U>W)", _read_weekday, True),
+        (r"(?P<W>W)[oi]*nK|nK[oi]*(?P<W2>W)|Kn[oi]*(?P<W3>W)", _read_weekday, True),
         (r"(?P<W>W)K(?![N#Y])", _read_weekday_after_next, True),
         (r"(?<![iof])[iof]*i[of]*(?:t|n)?(?P<N>N)w?[DKHJ]w?", _read_distance_from_today, True),
-        (r"vo*(?P<N>N)w?[DKHJ]|(?P<L>N)w?[DKHJ]w?a|y(?:N|r)?(?P<K>N)[DKHJ]w?", _read_distance_from_today, True),
+        (r"vo*(?P<N>N)w?[DKHJ]|(?P<N2>N)w?[DKHJ]w?a|y(?:N|r)?(?P<N3>N)[DKHJ]w?", _read_distance_from_today, True),
         (r"(?P<T>T)", lambda words: _build_day_periods(words.today + timedelta(days=words.values["T"])), True),
-        (r"[nlt]o*(?P<W>W)|(?P<V>W)[nl]", _read_weekday, True),
+        (r"[nlt]o*(?P<W>W)|(?P<W2>W)[nl]", _read_weekday, True),
         (r"(?P<W>W)", _read_weekday, True),
         (r"[nlt]o*[KHJQ]|[KHJQ](?:o*[nlt])", _read_calendar_unit, True),
         (r"(?:[intlcr]o*)(?P<M>M)", _read_month, False),
@@ -487,7 +489,7 @@ def _read_gap_between_words(
 _OFFSET = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
 _FOR_LENGTH = re.compile(r"\b(?:for|für|pour)\s+(?:an?\s+|einen?\s+)?$", re.IGNORECASE)
 _FROM_DAY = re.compile(r"\b(?:from|ab)\s+(?:the\s+|dem\s+)?$", re.IGNORECASE)
-_OFFSET_BACKWARDS = re.compile(r"o*[fpv]o*w?[DKHJ]w?N?")
+_LONGEST_OFFSET = 12  # words
 _OFFSET_AFTER = re.compile(r"i(?P<N>N)(?P<w>w?)(?P<u>[DKHJ])(?P<side>)")
 _RANGE_SIGNS = re.compile(r"o*[r&]o*")
 _REPETITION = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
@@ -507,13 +509,8 @@ def _match_date_patterns(words: Sequence[_GrammarWord], signs: str, today: date)
                 yield _build_mention(words, (start, end), tuple(dict.fromkeys(periods)), is_relative)
 
 
-_GROUP_ALIASES = {"V": "W", "U": "W", "L": "N", "K": "N"}
-
-
 def _words_of_match(match: re.Match[str], words: Sequence[_GrammarWord], today: date) -> _DateWords:
-    values = {
-        _GROUP_ALIASES.get(key, key): words[match.start(key)].value for key, part in match.groupdict().items() if part
-    }
+    values = {key[0]: words[match.start(key)].value for key, part in match.groupdict().items() if part}
     return _DateWords(match[0], values, today)
 
 
@@ -528,24 +525,19 @@ def _shift_by_offsets(
     text: str, words: Sequence[_GrammarWord], signs: str, mentions: Sequence[DateMention]
 ) -> list[DateMention]:
     """The dates, each moved by the offset next to it: ``two days before 4 March``, ``Montag in einer Woche``."""
-    starts, backwards = [word.start for word in words], signs[::-1]
+    starts = [word.start for word in words]
     shifted: list[DateMention] = []
     for mention in mentions:
         if shifted and mention.start < shifted[-1].end:
             continue
-        offset_before = _find_offset_before(signs, backwards, bisect_left(starts, mention.start))
+        place = bisect_left(starts, mention.start)
+        offset_before = _OFFSET.search(signs, max(0, place - _LONGEST_OFFSET), place)
         if offset_before and "," in text[words[offset_before.start()].start : mention.start]:
             offset_before = None  # "1 of 3 months, from 5 January"
         offset = offset_before or _find_offset_after(text, words, signs, bisect_left(starts, mention.end))
         is_length = offset_before is not None and _tells_length(text, words[offset_before.start()].start, mention.start)
         shifted.append(_shift_mention(words, mention, offset, is_length=is_length) if offset else mention)
     return shifted
-
-
-def _find_offset_before(signs: str, backwards: str, place: int) -> re.Match[str] | None:
-    """The offset that ends directly before ``place``; None if there is none. ``backwards``: the signs in reverse."""
-    match = _OFFSET_BACKWARDS.match(backwards, len(signs) - place)
-    return _OFFSET.match(signs, len(signs) - match.end(), place) if match else None
 
 
 def _find_offset_after(text: str, words: Sequence[_GrammarWord], signs: str, place: int) -> re.Match[str] | None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date, tzinfo
-from decimal import Context, Decimal
+from decimal import Decimal
 
 from services.executor.core.figures.arguments import read_epoch
 from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults, decimal_text
@@ -20,8 +20,7 @@ from services.executor.core.figures.columns import (
     require_single_cell,
 )
 from services.executor.core.figures.dates import DateOrder, find_date_order, read_possible_dates
-from services.executor.core.figures.finance import CALCULATORS
-from services.executor.core.figures.numbers import count_decimal_places, read_amount
+from services.executor.core.figures.numbers import WIDE_CONTEXT, count_decimal_places, read_amount
 from services.executor.core.figures.operands import (
     OperandFinder,
     OperandSources,
@@ -49,7 +48,6 @@ from shared.domain.exact_json import Json, as_text, dumps, loads_object
 
 _MOST_GROUPS = 500
 _NO_GROUP = "(none)"
-_UNROUNDED_CONTEXT = Context(prec=1000)
 
 
 def evaluate_value(finder: OperandFinder, value: NamedValue, made_tools: MadeToolResults = NO_MADE_TOOLS) -> NamedValue:
@@ -59,11 +57,12 @@ def evaluate_value(finder: OperandFinder, value: NamedValue, made_tools: MadeToo
     made tool has to run first.
     """
     sources = finder.sources
+    operation = OPERATIONS.get(value.operation)
     columns = [_read_column(operand, place, value, finder) for place, operand in enumerate(value.operands)]
     if value.where and not any(column.is_list and column.operand.source == "result" for column in columns):
         raise CannotCalculate("where chooses among the rows of a list: give a path into one, r1.items[*].amount")
     columns = [_filter_column(column, value, finder) for column in columns]
-    if _operation_takes_lists(value.operation):
+    if operation is not None and operation.takes_lists:
         columns = [drop_empty_cells(column) for column in columns]
     order = value.date_order or find_date_order(cell.value for column in columns for cell in column.cells)
     call = CalculationCall(value.operation, columns, sources.today, order, value.give)
@@ -109,17 +108,6 @@ def recompute_values(
     return tuple(finder.sources.values[len(sources.values) :])
 
 
-def _operation_takes_lists(operation: str) -> bool:
-    return operation in OPERATIONS and OPERATIONS[operation].takes_lists
-
-
-def _operation_takes_dates(operation: str) -> bool:
-    if operation in CALCULATORS:
-        return CALCULATORS[operation].takes_dates
-    arguments = OPERATIONS[operation].arguments if operation in OPERATIONS else ""
-    return arguments.startswith(("date", "due date")) or arguments == "from, to"
-
-
 def _recheck_value(value: NamedValue, finder: OperandFinder, made_tools: MadeToolResults) -> str:
     sources = finder.sources
     if any(known.name == value.name for known in sources.values):
@@ -146,12 +134,13 @@ def _decimals_by_group(value: NamedValue) -> dict[str, Decimal]:
 
 
 def _read_column(operand: Operand, place: int, value: NamedValue, finder: OperandFinder) -> ListColumn:
-    if operand.source == "constant":
-        _check_constant(operand.literal, place, value)
-    column = _read_operand(operand, finder)
-    if _operation_takes_dates(value.operation):
+    sourceless = sourceless_numbers(value.operation, place)
+    _check_constant(operand, sourceless, may_be_word=value.operation in OPERATIONS_ON_WORDS)
+    column, operation = _read_operand(operand, finder), OPERATIONS.get(value.operation)
+    if operation is not None and operation.takes_dates:
         column = column._replace(cells=[_epoch_as_moment(cell, finder.sources.zone) for cell in column.cells])
-    return unwrap_list(column) if operand.source == "result" and _operation_takes_lists(value.operation) else column
+    takes_lists = operation is not None and operation.takes_lists
+    return unwrap_list(column) if operand.source == "result" and takes_lists else column
 
 
 def _epoch_as_moment(cell: Cell, zone: tzinfo | None) -> Cell:
@@ -194,12 +183,15 @@ def _read_value_column(operand: Operand, sources: OperandSources) -> ListColumn:
     raise CannotCalculate(f"{value.name} has no group {operand.path!r}; it has {', '.join(list(cells)[:12])}")
 
 
-def _check_constant(literal: str, place: int, value: NamedValue) -> None:
-    """Raises ``CannotCalculate`` unless the constant needs no source here, or is a word to compare with."""
-    amount = read_amount(literal)
-    is_word = amount is None and not read_possible_dates(literal) and value.operation in OPERATIONS_ON_WORDS
-    if not is_word and (amount is None or amount.number not in sourceless_numbers(value.operation, place)):
-        raise CannotCalculate(f"nothing states the figure {literal!r}")
+def _check_constant(operand: Operand, sourceless: frozenset[int], *, may_be_word: bool = False) -> None:
+    """Raises ``CannotCalculate`` for a constant that is no number without need of a source, and no word where one may
+    be compared with.
+    """
+    amount = read_amount(operand.literal)
+    is_word = may_be_word and amount is None and not read_possible_dates(operand.literal)
+    is_sourceless = amount is not None and amount.number in sourceless
+    if operand.source == "constant" and not (is_word or is_sourceless):
+        raise CannotCalculate(f"nothing states the figure {operand.literal!r}")
 
 
 def _filter_column(column: ListColumn, value: NamedValue, finder: OperandFinder) -> ListColumn:
@@ -214,9 +206,7 @@ def _select_cells(cells: list[Cell], condition: RowCondition, order: DateOrder, 
     against = _find_comparison_values(cells, condition, finder)
     order = order or find_date_order((*values, *against))
     if condition.sign in ORDERINGS:
-        amount = read_amount(condition.against.literal)
-        if condition.against.source == "constant" and (amount is None or amount.number not in SOURCELESS_LIMITS):
-            raise CannotCalculate(f"nothing states the figure {condition.against.literal!r}")
+        _check_constant(condition.against, SOURCELESS_LIMITS)
         _check_comparable(values, against, condition, order)
     return select_rows_by_condition(cells, values, condition.sign, against, order, finder.sources.today)
 
@@ -336,5 +326,5 @@ def _format_result(result: OperationResult, columns: Sequence[ListColumn]) -> tu
     amounts = [read_amount(cell.value) for column in columns for cell in column.cells[:100]]
     operand_places = max((count_decimal_places(amount.number) for amount in amounts if amount is not None), default=0)
     result_places = count_decimal_places(value)
-    places = max(count_decimal_places(value.normalize(_UNROUNDED_CONTEXT)), min(operand_places, 2, result_places))
-    return decimal_text(value.quantize(Decimal(1).scaleb(-places), context=_UNROUNDED_CONTEXT)), "decimal"
+    places = max(count_decimal_places(value.normalize(WIDE_CONTEXT)), min(operand_places, 2, result_places))
+    return decimal_text(value.quantize(Decimal(1).scaleb(-places), context=WIDE_CONTEXT)), "decimal"

@@ -112,7 +112,7 @@ _MACHINE_NUMBER = re.compile(  # a program's notation, ``-1234.50``; not ``007``
     r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII
 )
 _MOST_DIGITS = 40
-_WIDE_CONTEXT = Context(prec=1000)
+WIDE_CONTEXT = Context(prec=1000)  # in which nothing is rounded but what is asked to be
 _LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
 _MOST_POWER_OF_TEN = 50  # a number beyond it is no figure of any business
 _MINUS_IN_WORDS = re.compile(r"(?<!\bau )\b(?:minus|moins)\s+$", re.I)
@@ -171,7 +171,7 @@ def list_roundings(number: Decimal) -> list[Decimal]:
     2.345 these are 2.3 (twice), 2.35 and 2.34. Empty if it has fewer than two places.
     """
     steps = (Decimal(1).scaleb(-count) for count in range(1, -int(number.as_tuple().exponent)))
-    return [number.quantize(step, mode, _WIDE_CONTEXT) for step in steps for mode in (ROUND_HALF_UP, ROUND_HALF_EVEN)]
+    return [number.quantize(step, mode, WIDE_CONTEXT) for step in steps for mode in (ROUND_HALF_UP, ROUND_HALF_EVEN)]
 
 
 @lru_cache(maxsize=16_384)  # the same texts are looked at by rules, sources, the audit and the answer's checks

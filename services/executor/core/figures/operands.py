@@ -271,8 +271,7 @@ class OperandFinder:
         text = text.strip().strip('"')
         is_word = may_be_word and 0 < len(text) <= 120 and not read_amount(text) and not read_possible_dates(text)
         operand = (
-            self._find_day_word_or_named_value(text)
-            or self._find_at_path(text)
+            self.find_referenced_operand(text)
             or self._find_figure_source(text, sourceless, is_percent)
             or (Operand(source="constant", literal=text) if is_word else None)
         )

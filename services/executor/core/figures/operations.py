@@ -42,7 +42,13 @@ from services.executor.core.figures.columns import (
 )
 from services.executor.core.figures.dates import DateOrder, has_time, move_day, read_possible_dates
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
-from services.executor.core.figures.numbers import Number, WrittenAmount, count_decimal_places, read_amount
+from services.executor.core.figures.numbers import (
+    WIDE_CONTEXT,
+    Number,
+    WrittenAmount,
+    count_decimal_places,
+    read_amount,
+)
 from services.executor.core.figures.vocabulary import UNITS, currency_places, is_currency
 from services.executor.core.tools.record_tree import is_empty_value
 from shared.domain.exact_json import Json, as_text, dumps
@@ -51,7 +57,6 @@ Value = Decimal | date | bool | str
 _MOST_RESULT_DIGITS = 50  # digits of a result
 _MOST_BITS_OF_PRODUCT = 1_000  # of a product; far more than those digits need
 _EXACT_CONTEXT = Context(prec=_MOST_RESULT_DIGITS, traps=[Inexact])
-_WIDE_CONTEXT = Context(prec=1000)
 _MOST_DAYS, _MOST_MONTHS = 40_000, 1_200
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 
@@ -105,27 +110,7 @@ class CalculationOperation(NamedTuple):
     compute: Callable[[CalculationCall], OperationResult]
     takes_lists: bool = False  # empty cells and rows without the field are left out
     takes_currency: bool = False  # as an operand of its own
-
-
-OPERATIONS: dict[str, CalculationOperation] = {}
-_Compute = Callable[[CalculationCall], OperationResult]
-
-
-def _register_operation(
-    names: str, arguments: str, *, takes_lists: bool = False, takes_currency: bool = False
-) -> Callable[[_Compute], _Compute]:
-    """A decorator that registers a function as the implementation of several operations.
-
-    ``names``: the operations, separated by spaces. ``arguments``: what each of them takes, separated by commas (see
-    ``CalculationOperation``): ``"increase_by_percent decrease_by_percent", "base, percent"``.
-    """
-
-    def register(compute: _Compute) -> _Compute:
-        operation = CalculationOperation(arguments, compute, takes_lists, takes_currency)
-        OPERATIONS.update(dict.fromkeys(names.split(), operation))
-        return compute
-
-    return register
+    takes_dates: bool = False
 
 
 AGGREGATES = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
@@ -133,12 +118,7 @@ EXTREMES = ("which_has_most", "which_has_least")
 OPERATIONS_ON_WORDS = frozenset({"is_equal", "is_not_equal"})
 SOURCELESS_LIMITS = frozenset({0, 1})
 _SIGNS_BY_OPERATION = {"is_less": "<", "is_at_most": "<=", "is_more": ">", "is_at_least": ">="}
-_UNIT_CONVERSIONS = (
-    "seconds_to_minutes minutes_to_hours hours_to_minutes hours_to_days days_to_hours days_to_weeks weeks_to_days "
-    "months_to_years years_to_months"
-)
 _UNIT_SIGNS = {"days": "D", "working_days": "D", "weeks": "K", "months": "H", "years": "J"}
-_DATE_SHIFTS = " ".join(f"{verb}_{{0}}" for verb in ("add", "subtract"))
 
 
 def perform_operation(call: CalculationCall, made_tools: MadeToolResults) -> OperationResult:
@@ -148,12 +128,10 @@ def perform_operation(call: CalculationCall, made_tools: MadeToolResults) -> Ope
         figures = [_to_decimal(amount.number) for amount in call.amounts()]
         value = made_tools.calculate(call.operation, figures, currency_places(currency))
         return OperationResult(value, currency, keeps_places=True)
-    if call.operation in CALCULATORS:
-        return _run_catalogue_calculator(call)
     if (operation := OPERATIONS.get(call.operation)) is None:
         raise CannotCalculate(f"unknown operation {call.operation!r}")
     operand_count = len(call.columns if operation.takes_currency else find_figure_columns(call.columns))
-    if not accepts_figure_count(operation.arguments, operand_count):
+    if call.operation not in CALCULATORS and not accepts_figure_count(operation.arguments, operand_count):
         raise CannotCalculate(f"{call.operation} needs {operation.arguments}; got {operand_count} operands")
     return operation.compute(call)
 
@@ -213,14 +191,13 @@ def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
 
 def takes_percent(operation: str, place: int) -> bool:
     """Whether the operand at ``place`` (from 0) may be a share, so that 0.2 may stand for the task's 20 %."""
-    if operation in CALCULATORS:
-        return "%" in _argument_name_at(operation, place)
-    is_percent = operation in ("percentage", "increase_by_percent", "decrease_by_percent")
-    return operation in ("product", "quotient") or (place == 1 and is_percent)
+    name = _argument_name_at(operation, place)
+    return operation in ("product", "quotient") or name == "percent" or "%" in name
 
 
-def _argument_name_at(calculator: str, place: int) -> str:
-    names = CALCULATORS[calculator].arguments.split(", ")
+def _argument_name_at(operation: str, place: int) -> str:
+    """The name of an operation's argument; empty for a made tool."""
+    names = OPERATIONS[operation].arguments.split(", ") if operation in OPERATIONS else [""]
     return names[min(place, len(names) - 1)]
 
 
@@ -242,17 +219,12 @@ def to_result_decimal(number: Fraction) -> Decimal:
 def _round_ratio(number: Fraction) -> Decimal:
     """A fraction rounded half up to six places."""
     scaled = abs(number) * 10**RATIO_PLACES + Fraction(1, 2)
-    rounded = Decimal(scaled.numerator // scaled.denominator).scaleb(-RATIO_PLACES, _WIDE_CONTEXT)
+    rounded = Decimal(scaled.numerator // scaled.denominator).scaleb(-RATIO_PLACES, WIDE_CONTEXT)
     if len(rounded.as_tuple().digits) > _MOST_RESULT_DIGITS:
         raise CannotCalculate(f"the result has more than {_MOST_RESULT_DIGITS} digits")
     return rounded.copy_negate() if number < 0 else rounded
 
 
-@_register_operation("sum average minimum maximum", "figure...", takes_lists=True)
-@_register_operation("difference", "from, taken off...")
-@_register_operation("product", "factor...")
-@_register_operation("quotient", "dividend, divisor")
-@_register_operation("percentage", "base, percent")
 def _compute_arithmetic(call: CalculationCall) -> OperationResult:
     columns = find_figure_columns(call.columns)
     if call.operation in ("minimum", "maximum") and are_dates(call.cells()):
@@ -279,15 +251,13 @@ def _to_result_with_places(value: Fraction, numbers: Sequence[Number]) -> Decima
         return result
     operand_places = max(map(count_decimal_places, numbers), default=0)
     places = max(count_decimal_places(result), min(operand_places, 2))
-    return result.quantize(Decimal(1).scaleb(-places), context=_WIDE_CONTEXT)
+    return result.quantize(Decimal(1).scaleb(-places), context=WIDE_CONTEXT)
 
 
 def compute_exactly(operation: str, numbers: Sequence[Fraction]) -> Fraction | Decimal:
     """The exact result of an operation; quotients and averages are rounded half up to six places. Raises
     ``CannotCalculate`` for too few operands, and a division by zero.
     """
-    if operation not in _ARITHMETIC:
-        raise CannotCalculate(f"unknown operation {operation!r}")
     least, compute = _ARITHMETIC[operation]
     if len(numbers) < least:
         raise CannotCalculate(f"{operation} needs {least} operands or more, got {len(numbers)}")
@@ -359,17 +329,11 @@ _ARITHMETIC: Mapping[str, tuple[int, Callable[[Sequence[Fraction]], Fraction | D
 }
 
 
-@_register_operation("count", "rows...", takes_lists=True)
 def _count_cells(call: CalculationCall) -> OperationResult:
-    return OperationResult(Decimal(sum(len(column.cells) for column in call.columns)))
+    values = [cell.value for column in call.columns for cell in column.cells]
+    return OperationResult(Decimal(len(values if call.operation == "count" else {*map(equality_key, values)})))
 
 
-@_register_operation("count_distinct", "field of rows...", takes_lists=True)
-def _count_distinct_cells(call: CalculationCall) -> OperationResult:
-    return OperationResult(Decimal(len({equality_key(cell.value) for column in call.columns for cell in column.cells})))
-
-
-@_register_operation("which_has_most which_has_least", "figure of rows", takes_lists=True)
 def _find_extreme_row(call: CalculationCall) -> OperationResult:
     """The field that names the row with the most or least. The note has that figure, and other rows with the same."""
     cells = call.cells()
@@ -414,7 +378,6 @@ def _build_field_result(value: Json, note: str, order: DateOrder) -> OperationRe
     return OperationResult(days[0] if len(days) == 1 and not order else as_text(value), note=note)
 
 
-@_register_operation("increase_by_percent decrease_by_percent", "base, percent")
 def _change_by_percent(call: CalculationCall) -> OperationResult:
     base, percent = call.single_amounts()
     part = Fraction(_scale_percent(percent, "percentage")) / 100
@@ -423,8 +386,6 @@ def _change_by_percent(call: CalculationCall) -> OperationResult:
     return OperationResult(result, require_one_currency(call.columns, "percentage"), base.unit)
 
 
-@_register_operation("percent_share", "part, whole")
-@_register_operation("percent_change", "old, new")
 def _compute_share(call: CalculationCall) -> OperationResult:
     """A share or change in percent: exact until it is rounded to six places."""
     require_one_currency(call.columns, "comparison")
@@ -434,7 +395,6 @@ def _compute_share(call: CalculationCall) -> OperationResult:
     return OperationResult(to_result_decimal(_divide(part * 100, base, call.operation)))
 
 
-@_register_operation("sum_of_products", "list, list...")
 def _sum_products(call: CalculationCall) -> OperationResult:
     if len({len(column.cells) for column in call.columns}) != 1:
         raise CannotCalculate("sum_of_products needs lists of equal length")
@@ -445,7 +405,6 @@ def _sum_products(call: CalculationCall) -> OperationResult:
     return OperationResult(to_result_decimal(total), call.currency(), unit)
 
 
-@_register_operation("round_up round_down", "figure")
 def _round_to_whole(call: CalculationCall) -> OperationResult:
     [amount] = call.single_amounts()
     number = Fraction(amount.number)
@@ -453,7 +412,6 @@ def _round_to_whole(call: CalculationCall) -> OperationResult:
     return OperationResult(Decimal(rounded), call.currency(), amount.unit)
 
 
-@_register_operation("convert_currency", "amount, rate, currency that comes out", takes_currency=True)
 def _convert_currency(call: CalculationCall) -> OperationResult:
     cells = [require_single_cell(column, call.operation) for column in call.columns]
     amount, rate = (read_cell_amount(cell, call.operation) for cell in cells[:2])
@@ -464,9 +422,6 @@ def _convert_currency(call: CalculationCall) -> OperationResult:
     return OperationResult(result, code.strip(), amount.unit)
 
 
-@_register_operation("cents_to_units", "cents, [currency]", takes_currency=True)
-@_register_operation("units_to_cents", "amount, [currency]", takes_currency=True)
-@_register_operation(_UNIT_CONVERSIONS, "figure")
 def _convert_unit(call: CalculationCall) -> OperationResult:
     source, target = call.operation.split("_to_")
     column = call.columns[0]
@@ -482,7 +437,6 @@ def _convert_unit(call: CalculationCall) -> OperationResult:
     return OperationResult(value, currency, "" if target == "units" else target)
 
 
-@_register_operation("is_less is_at_most is_more is_at_least is_equal is_not_equal", "one, other")
 def _compare_cells(call: CalculationCall) -> OperationResult:
     cells = call.single_cells()
     value, other = (cell.value for cell in cells)
@@ -502,7 +456,6 @@ def _compare_cells(call: CalculationCall) -> OperationResult:
     raise CannotCalculate(f"{call.operation} needs two figures or two dates, not {values}")
 
 
-@_register_operation("all_of any_of none_of", "condition...")
 def _combine_truth_values(call: CalculationCall) -> OperationResult:
     truths = [read_cell_truth(cell, call.operation) for cell in call.cells()]
     if not truths:
@@ -510,22 +463,11 @@ def _combine_truth_values(call: CalculationCall) -> OperationResult:
     return OperationResult(all(truths) if call.operation == "all_of" else any(truths) is (call.operation == "any_of"))
 
 
-@_register_operation("is_empty", "field")
-def _are_cells_empty(call: CalculationCall) -> OperationResult:
-    return OperationResult(all(is_empty_value(cell.value) for cell in call.cells()))
-
-
-@_register_operation("is_overdue", "due date of a record")
 def _is_record_overdue(call: CalculationCall) -> OperationResult:
     [day] = call.single_dates()
     return OperationResult(day < call.today and not is_paid(call.single_cells()[0].row))
 
 
-@_register_operation(_DATE_SHIFTS.format("days"), "date, days")
-@_register_operation(_DATE_SHIFTS.format("weeks"), "date, weeks")
-@_register_operation(_DATE_SHIFTS.format("months"), "date, months")
-@_register_operation(_DATE_SHIFTS.format("years"), "date, years")
-@_register_operation(_DATE_SHIFTS.format("working_days"), "date, days, [holiday...]")
 def _shift_date(call: CalculationCall) -> OperationResult:
     start, step = (require_single_cell(column, call.operation) for column in call.columns[:2])
     verb, _, unit = call.operation.partition("_")
@@ -542,7 +484,6 @@ def _shift_date(call: CalculationCall) -> OperationResult:
     return OperationResult(shifted)
 
 
-@_register_operation("start_of_month end_of_month weekday", "date")
 def _find_calendar_day(call: CalculationCall) -> OperationResult:
     [day] = call.single_dates()
     if call.operation == "weekday":
@@ -550,7 +491,6 @@ def _find_calendar_day(call: CalculationCall) -> OperationResult:
     return OperationResult(day.replace(day=1) if call.operation == "start_of_month" else _end_of_month(day))
 
 
-@_register_operation("age_in_days age_in_years months_between", "date, [at]")
 def _compute_age(call: CalculationCall) -> OperationResult:
     start, end = (*call.single_dates(), call.today)[:2]
     if call.operation == "age_in_days":
@@ -564,7 +504,6 @@ def _end_of_month(day: date) -> date:
     return day + relativedelta(day=31)
 
 
-@_register_operation("hours_between minutes_between", "from, to")
 def _measure_time(call: CalculationCall) -> OperationResult:
     cells = call.single_cells()
     if not all(has_time(cell.value) for cell in cells):
@@ -573,6 +512,51 @@ def _measure_time(call: CalculationCall) -> OperationResult:
     seconds = Fraction((end - start) // timedelta(microseconds=1), 1_000_000)
     unit = call.operation.removesuffix("_between")
     return OperationResult(to_result_decimal(seconds / UNITS[unit].size), unit=unit)
+
+
+_OPERATIONS_BY_NAMES: Mapping[str, CalculationOperation] = {
+    "percentage": CalculationOperation("base, percent", _compute_arithmetic),
+    "quotient": CalculationOperation("dividend, divisor", _compute_arithmetic),
+    "product": CalculationOperation("factor...", _compute_arithmetic),
+    "difference": CalculationOperation("from, taken off...", _compute_arithmetic),
+    "sum average minimum maximum": CalculationOperation("figure...", _compute_arithmetic, takes_lists=True),
+    "count": CalculationOperation("rows...", _count_cells, takes_lists=True),
+    "count_distinct": CalculationOperation("field of rows...", _count_cells, takes_lists=True),
+    "which_has_most which_has_least": CalculationOperation("figure of rows", _find_extreme_row, takes_lists=True),
+    "increase_by_percent decrease_by_percent": CalculationOperation("base, percent", _change_by_percent),
+    "percent_change": CalculationOperation("old, new", _compute_share),
+    "percent_share": CalculationOperation("part, whole", _compute_share),
+    "sum_of_products": CalculationOperation("list, list...", _sum_products),
+    "round_up round_down": CalculationOperation("figure", _round_to_whole),
+    "convert_currency": CalculationOperation(
+        "amount, rate, currency that comes out", _convert_currency, takes_currency=True
+    ),
+    "seconds_to_minutes minutes_to_hours hours_to_minutes hours_to_days days_to_hours days_to_weeks weeks_to_days "
+    "months_to_years years_to_months": CalculationOperation("figure", _convert_unit),
+    "units_to_cents": CalculationOperation("amount, [currency]", _convert_unit, takes_currency=True),
+    "cents_to_units": CalculationOperation("cents, [currency]", _convert_unit, takes_currency=True),
+    "is_less is_at_most is_more is_at_least is_equal is_not_equal": CalculationOperation("one, other", _compare_cells),
+    "all_of any_of none_of": CalculationOperation("condition...", _combine_truth_values),
+    "is_empty": CalculationOperation(
+        "field", lambda call: OperationResult(all(is_empty_value(cell.value) for cell in call.cells()))
+    ),
+    "is_overdue": CalculationOperation("due date of a record", _is_record_overdue, takes_dates=True),
+    "add_working_days subtract_working_days": CalculationOperation(
+        "date, days, [holiday...]", _shift_date, takes_dates=True
+    ),
+    "add_years subtract_years": CalculationOperation("date, years", _shift_date, takes_dates=True),
+    "add_months subtract_months": CalculationOperation("date, months", _shift_date, takes_dates=True),
+    "add_weeks subtract_weeks": CalculationOperation("date, weeks", _shift_date, takes_dates=True),
+    "add_days subtract_days": CalculationOperation("date, days", _shift_date, takes_dates=True),
+    "start_of_month end_of_month weekday": CalculationOperation("date", _find_calendar_day, takes_dates=True),
+    "age_in_days age_in_years months_between": CalculationOperation("date, [at]", _compute_age, takes_dates=True),
+    "hours_between minutes_between": CalculationOperation("from, to", _measure_time, takes_dates=True),
+}
+_OWN_OPERATIONS = {name: operation for names, operation in _OPERATIONS_BY_NAMES.items() for name in names.split()}
+OPERATIONS: Mapping[str, CalculationOperation] = _OWN_OPERATIONS | {
+    name: CalculationOperation(calculator.arguments, _run_catalogue_calculator, takes_dates=calculator.takes_dates)
+    for name, calculator in CALCULATORS.items()
+}
 
 
 def _list_names_by_arguments(
@@ -586,4 +570,4 @@ def _list_names_by_arguments(
 
 
 CALCULATORS_DESCRIPTION = "; ".join(_list_names_by_arguments(CALCULATORS, "/"))  # for a model: npv(rate %, flow...)
-OPERATIONS_DESCRIPTION = "; ".join([*_list_names_by_arguments(OPERATIONS, ", "), CALCULATORS_DESCRIPTION])
+OPERATIONS_DESCRIPTION = "; ".join([*_list_names_by_arguments(_OWN_OPERATIONS, ", "), CALCULATORS_DESCRIPTION])

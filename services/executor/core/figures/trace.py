@@ -243,19 +243,14 @@ def _has_day(day: date, mentions: Mentions) -> bool:
 def _repetition_falls_on(day: date, base: date, step: str) -> bool:
     """Whether a repetition that begins on ``base`` falls on ``day`` within a year."""
     days = (day - base).days
-    if not 0 <= days <= _MOST_DAYS_AHEAD:
-        return False
-    match step:
-        case "D":
-            return True
-        case "w":
-            return day.weekday() < 5
-        case "K":
-            return days % 7 == 0
-        case "H":
-            return day.day == base.day
-        case _:
-            return (day.month, day.day) == (base.month, base.day)
+    falls_on_day = {
+        "D": True,
+        "w": day.weekday() < 5,
+        "K": days % 7 == 0,
+        "H": day.day == base.day,
+        "J": (day.month, day.day) == (base.month, base.day),
+    }
+    return 0 <= days <= _MOST_DAYS_AHEAD and falls_on_day[step]
 
 
 def _has_part_of_date(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
@@ -293,6 +288,7 @@ _DOTTED_DAY = re.compile(r"(?<!\d)(\d{1,2})\.\d{1,2}\.")
 _NO_DIGITS = re.compile(r"\D+")
 _ACCOUNT_KINDS = (IdentifierKind.IBAN, IdentifierKind.PHONE)
 _Meaning = str | Decimal | date | tuple[str, ...]
+_IN_BRACKETS = re.compile(r"<\s*([^<>]*?)\s*>")
 _NAME_AND_ADDRESS = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
 
 
@@ -682,21 +678,20 @@ def _equals_calculated(value: Json, figure: Calculated, hints: ArgumentHints, no
 
 
 def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: TraceSources) -> ArgumentTrace | None:
-    """The source of a value that is put together: a person's full name, or a name with a mail address; else None."""
+    """The source of a value that is put together: a person's full name, or names with their addresses,
+    ``Ada Lovelace <ada@example.com>``, of which the names need no source, and each address does; else None.
+    """
     if not isinstance(value, str):
         return None
     if (person := _find_record_with_words(value, sources.facts)) is not None:
         is_met = kind in (ArgumentKind.RECIPIENT, ArgumentKind.OTHER)
         return _trace_to_fields(name, kind, (person,), is_met=is_met)
-    return _trace_address(name, value, sources) if kind is ArgumentKind.RECIPIENT and "<" in value else None
-
-
-def _trace_address(name: str, value: str, sources: TraceSources) -> ArgumentTrace | None:
-    """The source of the address in ``Ada Lovelace <ada@example.com>``; the name needs none."""
-    address = value.rpartition("<")[2].rstrip("> ")
-    if kind_of_identifier(address) is None or "<" in address:
+    in_brackets = _IN_BRACKETS.findall(value) if kind is ArgumentKind.RECIPIENT else []
+    if not in_brackets or not all(map(kind_of_identifier, in_brackets)):
         return None
-    return trace_scalar(name, {}, address, sources)
+    addresses = dict.fromkeys([*in_brackets, *(identifier.text for identifier in find_special_identifiers(value))])
+    traces = [trace_scalar(name, {}, address, sources) for address in addresses]
+    return min(traces, key=lambda trace: trace.is_sourced)
 
 
 def _find_record_with_words(value: str, facts: FactsIndex) -> ReadField | None:

@@ -14,7 +14,6 @@ from services.executor.core.figures.calculator import (
     has_few_digits,
     parse_made_tool_outcome,
 )
-from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.identifiers import find_case_details
 from services.executor.core.figures.operations import CALCULATORS_DESCRIPTION, OPERATIONS
 from services.executor.core.model.made_code import (
@@ -86,7 +85,7 @@ async def _run_journaled(ctx: TurnContext, key: str, call: MadeToolRun) -> MadeT
 
 
 _SHORTEST_TASK = 100  # characters of a task that a model is asked about
-_LOCAL_NAMES = frozenset({*OPERATIONS, *CALCULATORS, "calculate", "look"})
+_LOCAL_NAMES = frozenset({*OPERATIONS, "calculate", "look"})
 
 
 class _CalculatorNotMade(Contract):

@@ -5,7 +5,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.identifiers import find_case_details
 from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.states.machine import (
@@ -84,7 +83,7 @@ def _find_problems_of_figures(template: ProcessTemplate) -> Iterator[str]:
     """
     earlier_names: set[str] = set()
     for figure in template.figures:
-        if figure.operation not in OPERATIONS and figure.operation not in CALCULATORS:
+        if figure.operation not in OPERATIONS:
             yield f"figure {figure.name}: there is no operation {figure.operation}"
         if figure.remainder and not (figure.required and figure.operation == "difference"):
             yield f"figure {figure.name}: only a required difference is a remainder"
