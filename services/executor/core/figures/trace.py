@@ -328,12 +328,13 @@ class FactsIndex:
 
     @cached_property
     def _fields_by_meaning(self) -> Mapping[_Meaning, Sequence[ReadField]]:
-        """The fields by what their whole values mean: words; with a digit also numbers and days, or an identifier."""
+        """The fields by what their whole values mean: a text's words; numbers and days, or else an identifier."""
         fields_by_meaning: dict[_Meaning, list[ReadField]] = {}
         for field in self._fields:
             text = str(field.value)
             if field.kind is ContentKind.STRUCTURED or len(text) <= _LONGEST_COMPARED_TEXT:
-                for meaning in (spaced_words(text), *(self._read_figures(text) if has_digit(text) else ())):
+                words = [spaced_words(text)] if isinstance(field.value, str) else []
+                for meaning in (*words, *(self._read_figures(text) if has_digit(text) else ())):
                     fields_by_meaning.setdefault(meaning, []).append(field)
         return fields_by_meaning
 
