@@ -27,18 +27,7 @@ from services.executor.ports.orchestrators import (
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, digest, dumps, loads, loads_object, to_exact
 from shared.domain.words import Strategy
-from shared.ports.models import (
-    Message,
-    Model,
-    ModelReply,
-    ModelRequest,
-    ModelUnavailable,
-    TextBlock,
-    Tier,
-    ToolResult,
-    ToolUse,
-    Usage,
-)
+from shared.ports import models
 
 _LEAST_OVERLAP = 0.70  # of the words of both together; a score and no amount of money
 _WORD = re.compile(r"[^\W\d_]+(?:n't)?")
@@ -103,7 +92,7 @@ class SingleDraft:
         self.extra_calls = 0
         self.open_parts: Collection[int] = ()
 
-    async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: Tier) -> ModelReply:
+    async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: models.Tier) -> models.ModelReply:
         return await talk.ask(share, tier)
 
     def pop_extra_calls(self) -> int:
@@ -122,10 +111,10 @@ class SingleDraft:
         self,
         key: str,
         step: str,
-        request: ModelRequest,
+        request: models.ModelRequest,
         share: BudgetShare,
-        earlier_request: ModelRequest | None = None,
-    ) -> ModelReply | None:
+        earlier_request: models.ModelRequest | None = None,
+    ) -> models.ModelReply | None:
         """A reply to a request outside the conversation, stored as ``step``. None if it is cut off, or no model
         answers; the latter is noted under ``key``, so that no later attempt asks.
         """
@@ -165,7 +154,7 @@ class TwoDrafts(SingleDraft):
         super().__init__(ctx)
         self._is_spent = False  # whether a reply was drafted twice already, or none may be
 
-    async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: Tier) -> ModelReply:
+    async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: models.Tier) -> models.ModelReply:
         reply = await talk.ask(share, tier)
         if self._is_spent or not self._is_decisive(reply, talk):
             names_called = (unwrap_use_tool(use).name for use in reply.tool_uses)
@@ -185,7 +174,7 @@ class TwoDrafts(SingleDraft):
         )
         return merged_draft or reply
 
-    def _is_decisive(self, reply: ModelReply, talk: MessageHistory) -> bool:
+    def _is_decisive(self, reply: models.ModelReply, talk: MessageHistory) -> bool:
         """Whether the reply is the answer, or proposes writes for all open parts (any, if at most one part is open)."""
         proposals = _list_write_uses(reply, self._ctx)
         if not proposals:
@@ -204,8 +193,8 @@ class TwoDrafts(SingleDraft):
         return await self._ctx.journal.run_local_step(f"{talk.reply_key}:drafts", decide) == "both"
 
     async def _ask_for_draft(
-        self, talk: MessageHistory, name: str, request: ModelRequest, share: BudgetShare
-    ) -> ModelReply | None:
+        self, talk: MessageHistory, name: str, request: models.ModelRequest, share: BudgetShare
+    ) -> models.ModelReply | None:
         key = f"{talk.reply_key}:draft:{name}"
         return await self._ask_separately(key, f"{key}:model", request, share, talk.build_request())
 
@@ -222,7 +211,7 @@ def choose_drafting(ctx: TurnContext, progress: Progress) -> SingleDraft:
     return _DRAFTING_BY_STRATEGY[progress.effective_strategy](ctx)
 
 
-async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> ModelRequest:
+async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> models.ModelRequest:
     dossier = progress.dossier
     parts: list[Json] = [part.as_json() for part in dossier.parts]
     most_characters = max(_FEWEST_CHARACTERS_OF_FACT, _MOST_CHARACTERS_OF_FACTS // max(1, len(dossier.facts)))
@@ -235,7 +224,7 @@ async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> Model
         "writes": [*writes_as_json(await list_writes(ctx.store))],
     }
     message = user_message(render_in_order(sections))
-    return ModelRequest(Tier.SMALL, (ctx.prompts.artifact,), (message,), max_tokens=2_048)
+    return models.ModelRequest(models.Tier.SMALL, (ctx.prompts.artifact,), (message,), max_tokens=2_048)
 
 
 def _shorten_fact(fact: Fact, most_characters: int) -> Json:
@@ -245,7 +234,7 @@ def _shorten_fact(fact: Fact, most_characters: int) -> Json:
     return {**call, "result": result, **({"note": note} if note else {})}
 
 
-def _do_drafts_agree(draft: ModelReply, other_draft: ModelReply, ctx: TurnContext) -> bool:
+def _do_drafts_agree(draft: models.ModelReply, other_draft: models.ModelReply, ctx: TurnContext) -> bool:
     """Whether both replies propose the same writes with equal arguments; without writes, whether their texts agree."""
     writes = [sorted(_write_calls_as_json(reply, ctx)) for reply in (draft, other_draft)]
     if writes[0] or writes[1]:
@@ -253,7 +242,7 @@ def _do_drafts_agree(draft: ModelReply, other_draft: ModelReply, ctx: TurnContex
     return not find_difference(draft.text, other_draft.text)
 
 
-def _list_write_uses(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
+def _list_write_uses(reply: models.ModelReply, ctx: TurnContext) -> list[models.ToolUse]:
     tools = ctx.toolbox.tools
     return [
         use
@@ -262,14 +251,14 @@ def _list_write_uses(reply: ModelReply, ctx: TurnContext) -> list[ToolUse]:
     ]
 
 
-def _write_calls_as_json(reply: ModelReply, ctx: TurnContext) -> list[str]:
+def _write_calls_as_json(reply: models.ModelReply, ctx: TurnContext) -> list[str]:
     return [
         dumps([use.name, {name: value for name, value in use.input.items() if name != RESERVED_ARGUMENT}])
         for use in _list_write_uses(reply, ctx)
     ]
 
 
-def _draft_as_data(reply: ModelReply) -> Json:
+def _draft_as_data(reply: models.ModelReply) -> Json:
     calls: list[Json] = [{"tool": use.name, "arguments": use.input} for use in reply.tool_uses]
     return {"text": reply.text, "calls": calls}
 
@@ -286,7 +275,7 @@ def with_orchestrator(ctx: TurnContext) -> TurnContext:
     return replace(ctx, ports=ctx.ports._replace(model=model), limits=ctx.limits._replace(ceilings=ceilings))
 
 
-class OrchestratorModel(Model):
+class OrchestratorModel(models.Model):
     """A model that passes requests on to the orchestrator, which keeps the history, and sends it only what is new.
 
     A message whose reply was lost in a crash is never sent again. Instead a new conversation begins, with all calls so
@@ -300,17 +289,17 @@ class OrchestratorModel(Model):
         self._spending = spending
 
     @override
-    async def complete(self, request: ModelRequest) -> ModelReply:
+    async def complete(self, request: models.ModelRequest) -> models.ModelReply:
         message = self._build_message(request)
         if self._orchestrator is None:
-            raise ModelUnavailable("BrainOS is not configured")
+            raise models.ModelUnavailable("BrainOS is not configured")
         try:
             reply = await self._orchestrator.send(message)
         except OrchestratorUnavailable as error:
-            raise ModelUnavailable(str(error)) from error
+            raise models.ModelUnavailable(str(error)) from error
         return _build_reply(request, message, reply)
 
-    def _build_message(self, request: ModelRequest) -> OrchestratorMessage:
+    def _build_message(self, request: models.ModelRequest) -> OrchestratorMessage:
         """The message to send. The last unanswered key is that of this very request, which was reserved already."""
         *lost_keys, current_key = [key for key in self._spending.unanswered_keys if f":{ORCHESTRATOR_MARK}" in key]
         name = f"{self._id}-{len(lost_keys) + 1}" if lost_keys else self._id
@@ -321,13 +310,13 @@ class OrchestratorModel(Model):
         results = tuple(
             OrchestratorResult(names[block.tool_use_id], _result_as_json(block))
             for block in last_message.blocks
-            if isinstance(block, ToolResult)
+            if isinstance(block, models.ToolResult)
         )
         text = "\n\n".join(filter(None, _list_texts(last_message)))
         return OrchestratorMessage(name, "Tool results:" if results else text, results=results)
 
 
-def _build_opening(name: str, request: ModelRequest) -> OrchestratorMessage:
+def _build_opening(name: str, request: models.ModelRequest) -> OrchestratorMessage:
     """The first message: the task is its text; the role, the known facts and the tools are its context."""
     task, *sections = _list_texts(request.messages[0])
     tools: list[Json] = [
@@ -340,22 +329,24 @@ def _build_opening(name: str, request: ModelRequest) -> OrchestratorMessage:
     return OrchestratorMessage(name, task, "\n\n".join(filter(None, context)))
 
 
-def _results_so_far(request: ModelRequest) -> list[Json]:
+def _results_so_far(request: models.ModelRequest) -> list[Json]:
     blocks = [block for message in request.messages[1:] for block in message.blocks]
-    result_by_use_id = {block.tool_use_id: _result_as_json(block) for block in blocks if isinstance(block, ToolResult)}
+    result_by_use_id = {
+        block.tool_use_id: _result_as_json(block) for block in blocks if isinstance(block, models.ToolResult)
+    }
     uses = [use for use in _list_tool_uses(request) if use.id in result_by_use_id]
     return [{"tool": use.name, "arguments": use.input, "result": result_by_use_id[use.id]} for use in uses]
 
 
-def _list_tool_uses(request: ModelRequest) -> list[ToolUse]:
-    return [block for message in request.messages for block in message.blocks if isinstance(block, ToolUse)]
+def _list_tool_uses(request: models.ModelRequest) -> list[models.ToolUse]:
+    return [block for message in request.messages for block in message.blocks if isinstance(block, models.ToolUse)]
 
 
-def _list_texts(message: Message) -> list[str]:
-    return [block.text for block in message.blocks if isinstance(block, TextBlock)]
+def _list_texts(message: models.Message) -> list[str]:
+    return [block.text for block in message.blocks if isinstance(block, models.TextBlock)]
 
 
-def _result_as_json(result: ToolResult) -> Json:
+def _result_as_json(result: models.ToolResult) -> Json:
     try:
         content = loads(result.content)
     except ValueError:
@@ -363,13 +354,17 @@ def _result_as_json(result: ToolResult) -> Json:
     return {"error": content} if result.is_error else content
 
 
-def _build_reply(request: ModelRequest, message: OrchestratorMessage, reply: OrchestratorReply) -> ModelReply:
+def _build_reply(
+    request: models.ModelRequest, message: OrchestratorMessage, reply: OrchestratorReply
+) -> models.ModelReply:
     earlier_uses = len(_list_tool_uses(request))
-    uses = [ToolUse(f"b{earlier_uses + place}", call.name, call.params) for place, call in enumerate(reply.calls)]
-    blocks = (*((TextBlock(reply.text),) if reply.text else ()), *uses)
+    uses = [
+        models.ToolUse(f"b{earlier_uses + place}", call.name, call.params) for place, call in enumerate(reply.calls)
+    ]
+    blocks = (*((models.TextBlock(reply.text),) if reply.text else ()), *uses)
     characters_sent = len(message.message) + sum(len(dumps(result.result)) for result in message.results)
     characters_sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
     characters_received = len(reply.text) + sum(len(call.name) + len(dumps(call.params)) for call in reply.calls)
     cached_tokens = max(0, request_size(request).total - to_tokens(characters_sent))
-    usage = Usage(to_tokens(characters_sent), to_tokens(characters_received), cache_read=cached_tokens)
-    return ModelReply(blocks, "tool_use" if uses else "end_turn", usage, ORCHESTRATOR_MARK)
+    usage = models.Usage(to_tokens(characters_sent), to_tokens(characters_received), cache_read=cached_tokens)
+    return models.ModelReply(blocks, "tool_use" if uses else "end_turn", usage, ORCHESTRATOR_MARK)

@@ -16,18 +16,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, map_leaves, walk_j
 from shared.domain.identity_cache import cached_by_identity
 from shared.domain.marks import ProtectedKind, protected_values
 from shared.domain.redaction import literals_pattern
-from shared.ports.models import (
-    Block,
-    ImageBlock,
-    ModelReply,
-    ModelRequest,
-    OpaqueBlock,
-    ReplyBlock,
-    TextBlock,
-    ToolDefinition,
-    ToolResult,
-    ToolUse,
-)
+from shared.ports import models
 
 _PLACEHOLDER = re.compile(r"PROTECTED_[A-Z]+_\d+Z")
 _NEVER_MATCHES = re.compile(r"(?!)")
@@ -38,13 +27,13 @@ _IN_STRING = re.compile(r'(\\*)"[^"]*$')
 class MaskedRequest(NamedTuple):
     """A masked request, the values by placeholder, and the placeholders that replaced a bare JSON number."""
 
-    request: ModelRequest
+    request: models.ModelRequest
     values: Mapping[str, str]
     bare: frozenset[str]
     kinds: Mapping[str, ProtectedKind]  # by value
 
 
-def mask_request(request: ModelRequest, task: str) -> MaskedRequest:
+def mask_request(request: models.ModelRequest, task: str) -> MaskedRequest:
     """The request with placeholders for everything that the privacy guard marks. Each message is masked by what is
     known up to it, so that a history stays the same to the byte.
     """
@@ -63,7 +52,7 @@ def mask_request(request: ModelRequest, task: str) -> MaskedRequest:
     return MaskedRequest(masked, masked_values.names, frozenset(masked_values.bare), masked_values.kinds)
 
 
-def restore_values(reply: ModelReply, masked: MaskedRequest) -> ModelReply:
+def restore_values(reply: models.ModelReply, masked: MaskedRequest) -> models.ModelReply:
     """The reply with values in place of placeholders. A text without placeholders is returned unchanged."""
     if not masked.values:
         return reply
@@ -154,7 +143,7 @@ def _find_protected_values(text: str) -> _FoundValues:
 
 # A conversation asks with the same tuple of tools each time.
 @cached_by_identity(32)
-def _find_values_in_tools(tools: tuple[ToolDefinition, ...]) -> tuple[_FoundValues, ...]:
+def _find_values_in_tools(tools: tuple[models.ToolDefinition, ...]) -> tuple[_FoundValues, ...]:
     """The protected values in each tool's description and in its schema; without whichever has none."""
     found = [
         _find_protected_values(text)
@@ -165,7 +154,7 @@ def _find_values_in_tools(tools: tuple[ToolDefinition, ...]) -> tuple[_FoundValu
 
 
 @cached_by_identity(32)
-def _join_maskable_texts(tools: tuple[ToolDefinition, ...]) -> str:
+def _join_maskable_texts(tools: tuple[models.ToolDefinition, ...]) -> str:
     """All texts and numbers of the tools that a mask may replace, joined into one text."""
     values = (value for tool in tools for _, value in walk_json(cast(Json, dict(tool.input_schema))))
     texts = (str(value) for value in values if not isinstance(value, dict | list))
@@ -177,15 +166,15 @@ def _restore_line_breaks(value: str) -> str:
     return value.replace("\\\\n", "\n").replace("\\n", "\n") if value.startswith("-----BEGIN") else value
 
 
-def _block_text(block: Block) -> str:
+def _block_text(block: models.Block) -> str:
     match block:
-        case TextBlock(text):
+        case models.TextBlock(text):
             return text
-        case ToolUse():
+        case models.ToolUse():
             return dumps(block.input)
-        case ToolResult():
+        case models.ToolResult():
             return block.content
-        case OpaqueBlock() | ImageBlock():
+        case models.OpaqueBlock() | models.ImageBlock():
             return ""
 
 
@@ -199,19 +188,23 @@ def _escape_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)[1:-1]
 
 
-def _mask_block(block: Block, mask: _Mask) -> Block:
+def _mask_block(block: models.Block, mask: _Mask) -> models.Block:
     match block:
-        case TextBlock(text):
+        case models.TextBlock(text):
             return block._replace(text=mask.mask_text(text))
-        case ToolUse():
+        case models.ToolUse():
             return block._replace(input=cast(JsonObject, mask.mask_json(block.input)))
-        case ToolResult():
+        case models.ToolResult():
             return block._replace(content=mask.mask_text(block.content))
-        case OpaqueBlock() | ImageBlock():  # a model's own, which saw placeholders alone; what is drawn is not read
+        case (
+            models.OpaqueBlock() | models.ImageBlock()
+        ):  # a model's own, which saw placeholders alone; what is drawn is not read
             return block
 
 
-def _mask_tools(tools: tuple[ToolDefinition, ...], masked_values: _MaskedValues) -> tuple[ToolDefinition, ...]:
+def _mask_tools(
+    tools: tuple[models.ToolDefinition, ...], masked_values: _MaskedValues
+) -> tuple[models.ToolDefinition, ...]:
     """The tools with masked values; the same objects if nothing is masked, so that caches by identity apply."""
     mask = masked_values.make_mask()
     if not masked_values.names or not any(value in _join_maskable_texts(tools) for value in mask.names):
@@ -220,21 +213,21 @@ def _mask_tools(tools: tuple[ToolDefinition, ...], masked_values: _MaskedValues)
     return tuple(_mask_tool(tool, mask, self_evident_mask) for tool in tools)
 
 
-def _mask_tool(tool: ToolDefinition, mask: _Mask, self_evident_mask: _Mask) -> ToolDefinition:
+def _mask_tool(tool: models.ToolDefinition, mask: _Mask, self_evident_mask: _Mask) -> models.ToolDefinition:
     """The tool with its description masked, and its schema by ``self_evident_mask``, which leaves out passwords."""
     schema = cast("Mapping[str, JsonValue]", self_evident_mask.mask_json(cast(Json, dict(tool.input_schema))))
     return tool._replace(description=mask.mask_text(tool.description), input_schema=schema)
 
 
-def _restore_block(block: ReplyBlock, masked: MaskedRequest) -> ReplyBlock:
+def _restore_block(block: models.ReplyBlock, masked: MaskedRequest) -> models.ReplyBlock:
     match block:
-        case TextBlock(text):
-            return TextBlock(_restore_text(text, masked))
-        case ToolUse():
+        case models.TextBlock(text):
+            return models.TextBlock(_restore_text(text, masked))
+        case models.ToolUse():
             return block._replace(
                 input=cast(JsonObject, map_leaves(block.input, lambda leaf: _restore_leaf(leaf, masked)))
             )
-        case OpaqueBlock():
+        case models.OpaqueBlock():
             return block
 
 

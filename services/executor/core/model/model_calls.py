@@ -33,26 +33,8 @@ from shared.contracts.base import first_fault
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.identity_cache import IdentityCache
+from shared.ports import models
 from shared.ports.daily_spend import Charge, DayCaps, daily_caps_of
-from shared.ports.models import (
-    Block,
-    ImageBlock,
-    Message,
-    ModelAway,
-    ModelReply,
-    ModelRequest,
-    ModelUnavailable,
-    OpaqueBlock,
-    PassingText,
-    ReplyBlock,
-    StableText,
-    StopReason,
-    TextBlock,
-    Tier,
-    ToolDefinition,
-    ToolUse,
-    Usage,
-)
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import Span, SpanKind
 
@@ -72,11 +54,11 @@ class Payment:
         self,
         ctx: TurnContext,
         key: str,
-        request: ModelRequest,
+        request: models.ModelRequest,
         share: BudgetShare,
         *,
         is_cheaper: bool = False,
-        last_request: ModelRequest | None = None,
+        last_request: models.ModelRequest | None = None,
     ) -> None:
         """``is_cheaper``: on a lower tier than usual. ``last_request``: the last answered one of the same history."""
         self._journal, self._daily, self._task = ctx.journal, ctx.ports.daily, ctx.record.task_id
@@ -105,7 +87,7 @@ class Payment:
                 await self._daily.settle_charges(*self._day, [no_charge])
             raise
 
-    def settle_cost(self, reply: ModelReply) -> Settlement:
+    def settle_cost(self, reply: models.ModelReply) -> Settlement:
         """Computes what the reply cost, and counts it as the task's spending."""
         price = self._ceilings.tariff.price_of(reply.asked or reply.model)
         amount, doubt = bill_reply(reply, self._size, price, self.reserved.max_tokens)
@@ -131,7 +113,7 @@ def _describe_spent_day(caps: DayCaps, day: str) -> str:
     return f"the tenant's budget of {' and '.join([*tokens, *money])} for {day} does not allow a further model call"
 
 
-def request_digest(request: ModelRequest) -> str:
+def request_digest(request: models.ModelRequest) -> str:
     """A short hash of everything in the request that may affect its answer."""
     tools = _tools_text(request.tools)
     messages = tuple(
@@ -143,19 +125,19 @@ def request_digest(request: ModelRequest) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _without_image_data(block: Block) -> Block:
-    return block._replace(data="") if isinstance(block, ImageBlock) else block
+def _without_image_data(block: models.Block) -> models.Block:
+    return block._replace(data="") if isinstance(block, models.ImageBlock) else block
 
 
 async def ask_model(
     ctx: TurnContext,
     key: str,
-    request: ModelRequest,
+    request: models.ModelRequest,
     share: BudgetShare = BudgetShare.READING,
-    last_request: ModelRequest | None = None,
+    last_request: models.ModelRequest | None = None,
     *,
     seconds: float = math.inf,
-) -> ModelReply:
+) -> models.ModelReply:
     """The model's reply, as a journal step. Raises ``BudgetSpent``, and ``Failed`` if the model is unavailable or late
     (``ModelRests``, a kind of it, if the model may soon be back).
 
@@ -176,9 +158,9 @@ async def ask_model(
             try:
                 async with asyncio.timeout(min(seconds_left := ctx.journal.seconds_left, seconds)):
                     reply = restore_values(await _complete_unless_stopped(ctx, affordable_request), masked)
-            except ModelAway as error:
+            except models.ModelAway as error:
                 raise ModelRests(f"the model did not answer: {error}", error.retry_after) from error
-            except ModelUnavailable as error:
+            except models.ModelUnavailable as error:
                 raise Failed(f"the model did not answer: {error}", "model") from error
             except TimeoutError as error:
                 if seconds < seconds_left:
@@ -203,12 +185,12 @@ def helper_request(
     sections: Mapping[str, Json],
     max_tokens: int,
     *,
-    tier: Tier = Tier.SMALL,
+    tier: models.Tier = models.Tier.SMALL,
     schema: Mapping[str, JsonValue] | None = None,
-) -> ModelRequest:
+) -> models.ModelRequest:
     """A request outside the conversation: the role and ``prompt`` as its system text, ``sections`` as its message."""
     system, messages = (ctx.prompts.role, prompt), (user_message(render_in_order(sections)),)
-    return ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=max_tokens)
+    return models.ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=max_tokens)
 
 
 class HelperUnavailable(Exception):
@@ -218,12 +200,12 @@ class HelperUnavailable(Exception):
 async def ask_if_possible(
     ctx: TurnContext,
     key: str,
-    request: ModelRequest,
+    request: models.ModelRequest,
     share: BudgetShare = BudgetShare.READING,
-    last_request: ModelRequest | None = None,
+    last_request: models.ModelRequest | None = None,
     *,
     seconds: float = math.inf,
-) -> ModelReply:
+) -> models.ModelReply:
     """Like ``ask_model``; raises ``HelperUnavailable`` if the model is unavailable or too expensive."""
     try:
         return await ask_model(ctx, key, request, share, last_request, seconds=seconds)
@@ -234,34 +216,36 @@ async def ask_if_possible(
         raise HelperUnavailable(error.reason) from error
 
 
-def call_mode_of(ctx: TurnContext, key: str, tier: Tier, share: BudgetShare) -> CallMode:
+def call_mode_of(ctx: TurnContext, key: str, tier: models.Tier, share: BudgetShare) -> CallMode:
     """The tier and pressure of the call ``key``: those in the journal if it was made, else those of a call made now."""
     used = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
     mode = choose_call_mode(tier, used, keeps_tier=share.keeps_tier)
     stored = ctx.journal.get(key)
     if stored is None:
         return mode
-    return mode._replace(tier=Tier(str(loads_object(stored).get("tier", tier))))
+    return mode._replace(tier=models.Tier(str(loads_object(stored).get("tier", tier))))
 
 
-def user_message(text: str) -> Message:
-    return Message("user", (TextBlock(text),))
+def user_message(text: str) -> models.Message:
+    return models.Message("user", (models.TextBlock(text),))
 
 
-def append_passing_text(messages: Sequence[Message], text: str) -> tuple[Message, ...]:
+def append_passing_text(messages: Sequence[models.Message], text: str) -> tuple[models.Message, ...]:
     """The messages with a text at the end of the last one, which no later request repeats."""
     *earlier, last_message = messages
-    return (*earlier, last_message._replace(blocks=(*last_message.blocks, PassingText(text))))
+    return (*earlier, last_message._replace(blocks=(*last_message.blocks, models.PassingText(text))))
 
 
-def sections_message(sections: Mapping[str, Json]) -> Message:
+def sections_message(sections: Mapping[str, Json]) -> models.Message:
     """The sections as a user message. Sections that many tasks share come first, as a block of their own."""
     stable = render_in_order({name: sections[name] for name in STABLE_SECTIONS if name in sections})
-    text = TextBlock(render_in_order({name: value for name, value in sections.items() if name not in STABLE_SECTIONS}))
-    return Message("user", (StableText(stable), text) if stable else (text,))
+    text = models.TextBlock(
+        render_in_order({name: value for name, value in sections.items() if name not in STABLE_SECTIONS})
+    )
+    return models.Message("user", (models.StableText(stable), text) if stable else (text,))
 
 
-def parse_reply(reply: ModelReply, shape: type[Shape]) -> Shape:
+def parse_reply(reply: models.ModelReply, shape: type[Shape]) -> Shape:
     """Parses the reply's JSON as ``shape``; raises ``UnusableAnswer``, whose message says what does not fit."""
     try:
         return shape.model_validate_json(reply.text)
@@ -281,11 +265,13 @@ def _encode_value(value: object) -> dict[str, object] | str:
 
 _text = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_encode_value).encode  # made once
 # A tool is written as it was before flags, where it has none.
-_tool_text = IdentityCache[ToolDefinition, str](lambda tool: _text(tool[:-1] if tool.strict else tool), 8_192)
-_tools_text = IdentityCache[tuple[ToolDefinition, ...], str](lambda tools: f"[{', '.join(map(_tool_text, tools))}]", 32)
+_tool_text = IdentityCache[models.ToolDefinition, str](lambda tool: _text(tool[:-1] if tool.strict else tool), 8_192)
+_tools_text = IdentityCache[tuple[models.ToolDefinition, ...], str](
+    lambda tools: f"[{', '.join(map(_tool_text, tools))}]", 32
+)
 
 
-def _describe_usage(reply: ModelReply, settlement: Settlement) -> dict[str, JsonValue]:
+def _describe_usage(reply: models.ModelReply, settlement: Settlement) -> dict[str, JsonValue]:
     """A call's usage for people: input tokens (and how many came from the cache), output tokens, and the price."""
     usage = reply.usage
     doubt: dict[str, JsonValue] = {"usage_doubt": settlement.doubt} if settlement.doubt else {}
@@ -298,7 +284,7 @@ def _describe_usage(reply: ModelReply, settlement: Settlement) -> dict[str, Json
     }
 
 
-def _put_usage_on_span(span: Span, reply: ModelReply, settlement: Settlement, tier: Tier) -> None:
+def _put_usage_on_span(span: Span, reply: models.ModelReply, settlement: Settlement, tier: models.Tier) -> None:
     """Puts the call's usage on the span. As in OpenTelemetry's conventions, the input count includes cached tokens."""
     usage = reply.usage
     span.annotate(
@@ -316,13 +302,13 @@ def _put_usage_on_span(span: Span, reply: ModelReply, settlement: Settlement, ti
     )
 
 
-def _with_budget_hint(ctx: TurnContext, request: ModelRequest, mode: CallMode) -> ModelRequest:
+def _with_budget_hint(ctx: TurnContext, request: models.ModelRequest, mode: CallMode) -> models.ModelRequest:
     """The request on the mode's tier, with a hint on the budget as its last text: all before it stays cacheable."""
     hint = render_in_order({"efficiency": ctx.prompts._asdict()[f"efficiency_{mode.pressure}"]})
     return request._replace(tier=mode.tier, messages=append_passing_text(request.messages, hint))
 
 
-async def _complete_unless_stopped(ctx: TurnContext, request: ModelRequest) -> ModelReply:
+async def _complete_unless_stopped(ctx: TurnContext, request: models.ModelRequest) -> models.ModelReply:
     """The model's reply; abandons the request if the task is stopped meanwhile, since a reply may take minutes."""
 
     async def watch_for_stop() -> NoReturn:
@@ -338,7 +324,7 @@ async def _complete_unless_stopped(ctx: TurnContext, request: ModelRequest) -> M
     return await run_with_companion(ctx.ports.model.complete(request), watch_for_stop())
 
 
-def _pack_reply(reply: ModelReply, question_digest: str, settlement: Settlement, tier: Tier) -> str:
+def _pack_reply(reply: models.ModelReply, question_digest: str, settlement: Settlement, tier: models.Tier) -> str:
     usage: list[Json] = list(reply.usage)
     packed: JsonObject = {"stop": reply.stop_reason, "usage": usage, "model": reply.model, "asked": reply.asked}
     packed["blocks"] = [_pack_block(block) for block in reply.blocks]
@@ -347,34 +333,34 @@ def _pack_reply(reply: ModelReply, question_digest: str, settlement: Settlement,
     return dumps({**packed, "request": question_digest, "spent": settlement.as_json(), "tier": tier.value})
 
 
-def _pack_block(block: ReplyBlock) -> JsonObject:
+def _pack_block(block: models.ReplyBlock) -> JsonObject:
     match block:
-        case TextBlock(text):
+        case models.TextBlock(text):
             return {"text": text}
-        case ToolUse(use_id, name, arguments):
+        case models.ToolUse(use_id, name, arguments):
             return {"id": use_id, "name": name, "input": arguments}
-        case OpaqueBlock(text, model):
+        case models.OpaqueBlock(text, model):
             return {"opaque": text, "model": model}
 
 
-def _unpack_reply(text: str) -> ModelReply:
+def _unpack_reply(text: str) -> models.ModelReply:
     packed = loads_object(text)
     blocks = tuple(_unpack_block(block) for block in cast("list[JsonObject]", packed["blocks"]))
-    usage = Usage(*cast("list[int]", packed["usage"]))
-    stop = cast(StopReason, packed["stop"])
+    usage = models.Usage(*cast("list[int]", packed["usage"]))
+    stop = cast(models.StopReason, packed["stop"])
     model_asked, saw_images = str(packed.get("asked", "")), packed.get("saw_images") is not False
-    return ModelReply(blocks, stop, usage, str(packed["model"]), model_asked, saw_images)
+    return models.ModelReply(blocks, stop, usage, str(packed["model"]), model_asked, saw_images)
 
 
-def _unpack_block(packed: JsonObject) -> ReplyBlock:
+def _unpack_block(packed: JsonObject) -> models.ReplyBlock:
     if "text" in packed:
-        return TextBlock(str(packed["text"]))
+        return models.TextBlock(str(packed["text"]))
     if "opaque" in packed:
-        return OpaqueBlock(str(packed["opaque"]), str(packed["model"]))
-    return ToolUse(str(packed["id"]), str(packed["name"]), cast(JsonObject, packed["input"]))
+        return models.OpaqueBlock(str(packed["opaque"]), str(packed["model"]))
+    return models.ToolUse(str(packed["id"]), str(packed["name"]), cast(JsonObject, packed["input"]))
 
 
-def can_afford_all(ctx: TurnContext, requests: Iterable[ModelRequest], share: BudgetShare) -> bool:
+def can_afford_all(ctx: TurnContext, requests: Iterable[models.ModelRequest], share: BudgetShare) -> bool:
     """Whether the task's ceilings allow all these requests, each with its longest answer."""
     ceilings = ctx.limits.ceilings
     total = ctx.journal.spending.counted_cost
@@ -397,10 +383,10 @@ class ModelQuestion(NamedTuple):
     max_tokens: int
     share: BudgetShare = BudgetShare.READING
 
-    def build_request(self, problem: str = "") -> ModelRequest:
+    def build_request(self, problem: str = "") -> models.ModelRequest:
         """The request for the question. ``problem``: what was wrong with the last answer."""
         message = sections_message({**self.sections, "correction": problem})
-        return ModelRequest(Tier.SMALL, self.system, (message,), (), self.schema, self.max_tokens)
+        return models.ModelRequest(models.Tier.SMALL, self.system, (message,), (), self.schema, self.max_tokens)
 
 
 class Unanswered(EarlyEnd):

@@ -12,18 +12,7 @@ from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import render_in_order
 from shared.contracts.policy import ToolRule, ToolRuleKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
-from shared.ports.models import (
-    Effort,
-    ImageBlock,
-    Message,
-    ModelReply,
-    ModelRequest,
-    TextBlock,
-    Tier,
-    ToolDefinition,
-    ToolResult,
-    ToolUse,
-)
+from shared.ports import models
 
 _OPENING_KEY = "talk:opening"
 _FIRST_SECTIONS = (
@@ -46,9 +35,9 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
     return {**opening, "files": ctx.sections["files"]} if came_later else opening
 
 
-def first_message(sections: dict[str, Json], pictures: Sequence[ImageBlock]) -> Message:
+def first_message(sections: dict[str, Json], pictures: Sequence[models.ImageBlock]) -> models.Message:
     """The first message: the task's pictures, then all sections."""
-    return Message("user", (*pictures, TextBlock(render_in_order(sections))))
+    return models.Message("user", (*pictures, models.TextBlock(render_in_order(sections))))
 
 
 def _build_sections(ctx: TurnContext) -> dict[str, Json]:
@@ -126,7 +115,7 @@ _MOST_HISTORY = 240_000  # characters; beyond that a new history begins
 class CallAnswer(NamedTuple):
     """A tool call's result; if the call was given a result before, ``outcome`` is told to the model in a text."""
 
-    result: ToolResult
+    result: models.ToolResult
     outcome: JsonObject | None = None
 
 
@@ -136,29 +125,29 @@ class MessageHistory:
     """
 
     def __init__(
-        self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[ToolDefinition, ...], prefix: str
+        self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[models.ToolDefinition, ...], prefix: str
     ) -> None:
         """``prefix``: of the journal keys of the replies. ``sections``: of the first message, by name."""
         self._prefix = prefix
         self._ctx = ctx
         self._sections = sections
         self.tools = tools
-        self.tier = Tier.SMALL
-        self.messages: tuple[Message, ...] = (first_message(sections, ctx.pictures),)
+        self.tier = models.Tier.SMALL
+        self.messages: tuple[models.Message, ...] = (first_message(sections, ctx.pictures),)
         self.replies = 0
         self.has_calls_waiting = False  # whether calls wait for their results, so that no new history may begin
         self.understanding: JsonObject = {}
         self.calls_so_far: list[Json] = []
         self.figures = ""  # of the process, in the text that the model was sent last
-        self._last_request: ModelRequest | None = None  # of this history
-        self._results: dict[str, ToolResult] = {}  # by call id, those that wait to be sent
+        self._last_request: models.ModelRequest | None = None  # of this history
+        self._results: dict[str, models.ToolResult] = {}  # by call id, those that wait to be sent
 
     @property
     def reply_key(self) -> str:
         """The journal key of the present reply, and the prefix of the keys of its steps."""
         return f"{self._prefix}:{self.replies}"
 
-    async def ask(self, share: BudgetShare, tier: Tier) -> ModelReply:
+    async def ask(self, share: BudgetShare, tier: models.Tier) -> models.ModelReply:
         """The model's next reply. Raises ``Failed`` once there were too many replies."""
         if self.replies >= self._ctx.limits.iterations:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
@@ -171,9 +160,9 @@ class MessageHistory:
         sent_request = request._replace(tier=tier)  # where it is put to a lower one, that is counted
         return await self._ask_model(f"{self.reply_key}:model", sent_request, share, last_request)
 
-    def build_request(self, appended_text: str = "", effort: Effort | None = None) -> ModelRequest:
+    def build_request(self, appended_text: str = "", effort: models.Effort | None = None) -> models.ModelRequest:
         """The next request. ``appended_text`` is in this request only."""
-        return ModelRequest(
+        return models.ModelRequest(
             tier=self.tier,
             system=(self._ctx.prompts.rules,),
             messages=append_passing_text(self.messages, appended_text) if appended_text else self.messages,
@@ -183,52 +172,54 @@ class MessageHistory:
             will_be_extended=True,
         )
 
-    def add_reply(self, reply: ModelReply) -> None:
+    def add_reply(self, reply: models.ModelReply) -> None:
         self._ctx.journal.saw_pictures &= reply.saw_images
-        self.messages = (*self.messages, Message("assistant", reply.blocks))
+        self.messages = (*self.messages, models.Message("assistant", reply.blocks))
 
-    def add_message(self, text: str, results: Sequence[ToolResult] = ()) -> None:
+    def add_message(self, text: str, results: Sequence[models.ToolResult] = ()) -> None:
         """Adds a user message: the results of the last reply's calls, and a text of the executor."""
-        blocks = (TextBlock(text),) if text else ()
-        self.messages = (*self.messages, Message("user", (*results, *blocks)))
+        blocks = (models.TextBlock(text),) if text else ()
+        self.messages = (*self.messages, models.Message("user", (*results, *blocks)))
 
-    def restart(self, tier: Tier) -> None:
+    def restart(self, tier: models.Tier) -> None:
         """Continues on ``tier`` with a new history of one message: the opening sections, the parts, all calls so far,
         the last message's texts and the figures. A history that has only its first message is kept.
         """
         self.tier = tier
         if len(self.messages) > 1:
-            last_texts = [block for block in self.messages[-1].blocks if isinstance(block, TextBlock)]
+            last_texts = [block for block in self.messages[-1].blocks if isinstance(block, models.TextBlock)]
             if self.figures and not any(self.figures in block.text for block in last_texts):
-                last_texts.insert(0, TextBlock(self.figures))
+                last_texts.insert(0, models.TextBlock(self.figures))
             sections: dict[str, Json] = {**self._sections, "parts": self.understanding, "so_far": [*self.calls_so_far]}
             opening = first_message(sections, self._ctx.pictures)
             self.messages = (opening._replace(blocks=(*opening.blocks, *last_texts)),)
             self._last_request = None
 
     async def _ask_model(
-        self, key: str, request: ModelRequest, share: BudgetShare, last_request: ModelRequest | None
-    ) -> ModelReply:
+        self, key: str, request: models.ModelRequest, share: BudgetShare, last_request: models.ModelRequest | None
+    ) -> models.ModelReply:
         """One reply. If the model pauses within it, it is asked to continue, at most four times."""
         reply = await ask_model(self._ctx, key, request, share, last_request)
         for number in range(_MOST_PAUSES):
             if reply.stop_reason != "pause_turn":
                 break
-            longer = request._replace(messages=(*request.messages, Message("assistant", reply.blocks)))
+            longer = request._replace(messages=(*request.messages, models.Message("assistant", reply.blocks)))
             next_reply = await ask_model(self._ctx, f"{key}:more{number}", longer, share, request)
             reply = next_reply._replace(blocks=(*reply.blocks, *next_reply.blocks))
         return reply
 
     def _is_long(self) -> bool:
-        blocks = (block for message in self.messages for block in message.blocks if not isinstance(block, ImageBlock))
-        length = sum(len(block.text) if isinstance(block, TextBlock) else len(str(block)) for block in blocks)
+        blocks = (
+            block for message in self.messages for block in message.blocks if not isinstance(block, models.ImageBlock)
+        )
+        length = sum(len(block.text) if isinstance(block, models.TextBlock) else len(str(block)) for block in blocks)
         return len(self.messages) > 2 and length > _MOST_HISTORY
 
-    def start_results(self, results: Mapping[str, ToolResult]) -> None:
+    def start_results(self, results: Mapping[str, models.ToolResult]) -> None:
         """Starts with the results that a new reply's calls already have; they are sent with all others."""
         self._results = dict(results)
 
-    def add_results(self, results: Iterable[ToolResult]) -> None:
+    def add_results(self, results: Iterable[models.ToolResult]) -> None:
         self._results |= {result.tool_use_id: result for result in results}
 
     def send_with_outcomes(self, answers: Sequence[CallAnswer]) -> None:
@@ -246,7 +237,7 @@ class MessageHistory:
         calls = self._list_call_ids()
         if not calls:
             return self.add_message(text or "Go on.")
-        missing = ToolResult("", PROPOSE_AGAIN, is_error=True)
+        missing = models.ToolResult("", PROPOSE_AGAIN, is_error=True)
         results = [self._results.get(use_id, missing._replace(tool_use_id=use_id)) for use_id in calls]
         self._results = {}
         return self.add_message(text, results)
@@ -255,4 +246,4 @@ class MessageHistory:
         last_message = self.messages[-1]
         if last_message.role != "assistant":
             return []
-        return [block.id for block in last_message.blocks if isinstance(block, ToolUse)]
+        return [block.id for block in last_message.blocks if isinstance(block, models.ToolUse)]

@@ -13,16 +13,7 @@ from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, shorten
 from services.executor.core.records.seen_records import singular_words
-from services.executor.core.tools.classes import (
-    AMBIGUOUS_VERBS,
-    ASKING_VERBS,
-    CHANGE_VERBS,
-    EDIT_VERBS,
-    ToolWords,
-    is_identifying_name,
-    normalize_noun,
-    words_of_tool,
-)
+from services.executor.core.tools import classes
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import JsonObject, as_object, as_text, loads_object, walk_json
@@ -39,7 +30,7 @@ _FURTHER_ORDER = re.compile(  # "approve it and settle it", "then transfer the m
     r"\bthen\s+[^\W\d_]+\s+the\b",
     re.IGNORECASE,
 )
-_VAGUE_VERBS = EDIT_VERBS | frozenset(
+_VAGUE_VERBS = classes.EDIT_VERBS | frozenset(
     "add create do give insert log make mark move open put record save take write".split()
 )
 _STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve start".split())
@@ -58,13 +49,16 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     proposed, too, only a call on the same record after it is a fault: "Approve invoice 7" is no reason to pay it.
     """
     quote, part = change.part_mentions.text, change.part
-    stems, called_words = _stems_in(quote), words_of_tool(change.tool.name)
+    stems, called_words = _stems_in(quote), classes.words_of_tool(change.tool.name)
     other_tools = [tool for tool in part.write_tools if tool.name != change.tool.name]
-    meant_tools = [tool for tool in other_tools if _is_tool_mentioned(words_of_tool(tool.name), stems)]
+    meant_tools = [tool for tool in other_tools if _is_tool_mentioned(classes.words_of_tool(tool.name), stems)]
     meant_tools = meant_tools or [tool for tool in other_tools if _is_ordered_instead(tool, change)]
-    if _says_verb(called_words.verb, stems) or len({stem(words_of_tool(tool.name).verb) for tool in meant_tools}) != 1:
+    if (
+        _says_verb(called_words.verb, stems)
+        or len({stem(classes.words_of_tool(tool.name).verb) for tool in meant_tools}) != 1
+    ):
         return
-    meant_words, meant_names = words_of_tool(meant_tools[0].name), {tool.name for tool in meant_tools}
+    meant_words, meant_names = classes.words_of_tool(meant_tools[0].name), {tool.name for tool in meant_tools}
     if has_condition(quote) or _passes_on_order(change, meant_words.verb):
         return
     single_names = {tool.name for tool in other_tools if _is_batch_of(change.tool, tool)}
@@ -87,11 +81,11 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     value that only the called tool takes.
     """
     quote, stems = change.part_mentions.text, _stems_in(change.part_mentions.text)
-    called_words, other_words = words_of_tool(change.tool.name), words_of_tool(other.name)
+    called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
     names = _list_naming_arguments(change)
     if not has_digit(quote) and not any(title.casefold() in quote.casefold() for title in _titles_of(names, change)):
         return False
-    if other_words.verb in _VAGUE_VERBS or called_words.verb in ASKING_VERBS or not _orders(other_words, quote):
+    if other_words.verb in _VAGUE_VERBS or called_words.verb in classes.ASKING_VERBS or not _orders(other_words, quote):
         return False
     id_fields = {_singular_field(name.field_name) for name in names}
     takes_same_record = not id_fields.isdisjoint(_list_schema_fields(other.input_schema))
@@ -101,7 +95,7 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
 
 def _passes_on_order(change: CallToCheck, verb: str) -> bool:
     """Whether the call writes down that ``verb`` is to be done ("a task to lock X"), or makes a transition."""
-    tool_words, stems = words_of_tool(change.tool.name), _stems_in(change.part_mentions.text)
+    tool_words, stems = classes.words_of_tool(change.tool.name), _stems_in(change.part_mentions.text)
     if verb in _STATE_VERBS and "transition" in words_of(change.tool.name):
         return True
     if tool_words.verb not in _WRITING_VERBS or stems.isdisjoint(map(stem, _WRITING_VERBS | {tool_words.head})):
@@ -112,8 +106,8 @@ def _passes_on_order(change: CallToCheck, verb: str) -> bool:
 
 def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
     """Whether the call acts on a record after ``meant_tool`` did, and the part has no further order or value for it."""
-    called_words, quote = words_of_tool(change.tool.name), change.part_mentions.text
-    if called_words.verb in _VAGUE_VERBS or called_words.nouns != words_of_tool(meant_tool.name).nouns:
+    called_words, quote = classes.words_of_tool(change.tool.name), change.part_mentions.text
+    if called_words.verb in _VAGUE_VERBS or called_words.nouns != classes.words_of_tool(meant_tool.name).nouns:
         return False
     if _FURTHER_ORDER.search(quote) or _has_stated_value(change, _stems_in(quote), meant_tool):
         return False
@@ -124,7 +118,7 @@ def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
 
 def find_act_of_text(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a call that no word of the user tells of, but a text that was read orders: "retire it"."""
-    called_words = words_of_tool(change.tool.name)
+    called_words = classes.words_of_tool(change.tool.name)
     stems = frozenset[str]().union(*(_stems_in(mentions.text) for mentions in change.user_mentions))
     first_word = next(iter(words_of(change.tool.description)), "")  # "End the lock-out of a device"
     is_described = first_word not in _VAGUE_VERBS and stem(first_word) in stems
@@ -132,7 +126,7 @@ def find_act_of_text(change: CallToCheck) -> Iterator[CallFault]:
         return
     if _has_stated_value(change, stems) or _has_stated_partner(change, stems):
         return
-    fields = (argument for argument in change.scalars if not is_identifying_name(argument.field_name))
+    fields = (argument for argument in change.scalars if not classes.is_identifying_name(argument.field_name))
     stems_of_values = [_stems_in(str(field.value)) for field in fields if words_of(str(field.value))]
     for text in change.untrusted_texts:
         text_stems = _stems_in(text)
@@ -173,7 +167,11 @@ def _has_stated_value(change: CallToCheck, stems: Collection[str], other: Tool |
     values_of_others = {value for values in calls_of_others for value in values}
     for argument in change.scalars:
         name = argument.field_name
-        if argument.kind is ArgumentKind.FREE_TEXT or is_identifying_name(name) or argument.text in values_of_others:
+        if (
+            argument.kind is ArgumentKind.FREE_TEXT
+            or classes.is_identifying_name(name)
+            or argument.text in values_of_others
+        ):
             continue
         words = words_of(name if isinstance(argument.value, bool) else argument.text)
         is_stated = argument.origin == "task" or (words and all(stem(word) in stems for word in words))
@@ -184,7 +182,7 @@ def _has_stated_value(change: CallToCheck, stems: Collection[str], other: Tool |
 
 def _has_stated_partner(change: CallToCheck, stems: Collection[str]) -> bool:
     """Whether ``stems`` have the first name of a record that the call joins to one of the tool's kind: "7 to Mira"."""
-    own_nouns, names = words_of_tool(change.tool.name).nouns, _list_naming_arguments(change)
+    own_nouns, names = classes.words_of_tool(change.tool.name).nouns, _list_naming_arguments(change)
     partners = (name for name in names if own_nouns.isdisjoint(words_of(name.field_name)))
     first_names = (words[0] for title in _titles_of(partners, change) if (words := words_of(title)))
     return any(len(name) > _FEWEST_LETTERS and stem(name) in stems for name in first_names)
@@ -195,7 +193,7 @@ def _is_batch_of(called: Tool, single: Tool) -> bool:
     with those that ``single`` requires; its name has only words of that name, beside such as ``batch``.
     """
     called_stems, single_stems = (
-        {stem(normalize_noun(word)) for word in words_of(tool.name) if word not in _BATCH_WORDS}
+        {stem(classes.normalize_noun(word)) for word in words_of(tool.name) if word not in _BATCH_WORDS}
         for tool in (called, single)
     )
     fields = {*_list_schema_fields(called.input_schema)}
@@ -216,22 +214,22 @@ def _singular_field(name: str) -> tuple[str, ...]:
     return singular_words(name.removesuffix("s"))
 
 
-def _orders_other_verb(meant_words: ToolWords, called_words: ToolWords, quote: str) -> bool:
+def _orders_other_verb(meant_words: classes.ToolWords, called_words: classes.ToolWords, quote: str) -> bool:
     """Whether the part (``quote``) orders the verb of ``meant_words``, and the called tool has no share in that: one
     that only asks may come before, and one that edits things of another kind may carry it out.
     """
-    edits_other_things = called_words.verb in EDIT_VERBS and meant_words.nouns.isdisjoint(called_words.nouns)
-    return called_words.verb not in ASKING_VERBS and not edits_other_things and _orders(meant_words, quote)
+    edits_other_things = called_words.verb in classes.EDIT_VERBS and meant_words.nouns.isdisjoint(called_words.nouns)
+    return called_words.verb not in classes.ASKING_VERBS and not edits_other_things and _orders(meant_words, quote)
 
 
-def _orders(tool_words: ToolWords, text: str) -> bool:
+def _orders(tool_words: classes.ToolWords, text: str) -> bool:
     """Whether the tool's verb begins a clause of the text."""
     return _says_verb(tool_words.verb, (stem(match[1].lower()) for match in _CLAUSE_BEGINNING.finditer(text)))
 
 
 def _says_verb(verb: str, stems: Iterable[str]) -> bool:
     """Whether a stem is the verb's, or begins with the verb as a tool's name shortens it: ``appr``."""
-    is_short = len(verb) >= _FEWEST_LETTERS and verb not in CHANGE_VERBS | AMBIGUOUS_VERBS
+    is_short = len(verb) >= _FEWEST_LETTERS and verb not in classes.CHANGE_VERBS | classes.AMBIGUOUS_VERBS
     return any(word_stem == stem(verb) or (is_short and word_stem.startswith(verb)) for word_stem in stems)
 
 
@@ -239,18 +237,18 @@ def _says_verb(verb: str, stems: Iterable[str]) -> bool:
 def _stems_in(text: str) -> frozenset[str]:
     """The stems of a text's words, each also in its form by ``normalize_noun``."""
     words = words_of(text)
-    return frozenset(stem(form) for word in words for form in (word, normalize_noun(word)))
+    return frozenset(stem(form) for word in words for form in (word, classes.normalize_noun(word)))
 
 
-def _stems_of_tool(tool_words: ToolWords) -> set[str]:
+def _stems_of_tool(tool_words: classes.ToolWords) -> set[str]:
     return {stem(word) for word in (tool_words.verb, *tool_words.nouns)}
 
 
-def _is_tool_mentioned(tool_words: ToolWords, stems: frozenset[str]) -> bool:
+def _is_tool_mentioned(tool_words: classes.ToolWords, stems: frozenset[str]) -> bool:
     return bool(tool_words.nouns) and _stems_of_tool(tool_words) <= stems
 
 
-def _is_spoken_of(tool_words: ToolWords, stems: frozenset[str]) -> bool:
+def _is_spoken_of(tool_words: classes.ToolWords, stems: frozenset[str]) -> bool:
     """Whether ``stems`` have the tool's verb; a vague verb, such as "add", only counts with all the tool's nouns."""
     is_vague = tool_words.verb in _VAGUE_VERBS
     return _is_tool_mentioned(tool_words, stems) if is_vague else _says_verb(tool_words.verb, stems)

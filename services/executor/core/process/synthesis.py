@@ -7,18 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from services.executor.core.figures.identifiers import find_case_details
 from services.executor.core.figures.operations import OPERATIONS
-from services.executor.core.states.machine import (
-    GENERAL,
-    TEMPLATES,
-    BadPattern,
-    BadTemplate,
-    ProcessTemplate,
-    is_figure_name,
-    parse_governed,
-    parse_pattern,
-    process_name,
-    with_approval_gate,
-)
+from services.executor.core.states import machine
 from services.executor.ports.learned import Learned
 from shared.contracts.base import first_fault
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
@@ -42,18 +31,18 @@ _STATES_THAT_WRITE = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 
 def refuse_bad_builtin_processes() -> None:
     """Raises ``BadTemplate`` if a built-in process cannot be followed; called once, when an executor starts."""
-    for template in TEMPLATES.values():
+    for template in machine.TEMPLATES.values():
         refuse_bad_template(template)
 
 
-def refuse_bad_template(template: ProcessTemplate, *, is_synthesized: bool = False) -> None:
+def refuse_bad_template(template: machine.ProcessTemplate, *, is_synthesized: bool = False) -> None:
     """Raises ``BadTemplate``, naming everything that is wrong with the template."""
     problems = tuple(find_template_problems(template, is_synthesized=is_synthesized))
     if problems:
-        raise BadTemplate(f"{template.process_type or 'a process without a name'}: {'; '.join(problems)}")
+        raise machine.BadTemplate(f"{template.process_type or 'a process without a name'}: {'; '.join(problems)}")
 
 
-def find_template_problems(template: ProcessTemplate, *, is_synthesized: bool = False) -> Iterator[str]:
+def find_template_problems(template: machine.ProcessTemplate, *, is_synthesized: bool = False) -> Iterator[str]:
     """Yields a sentence for each thing that is wrong with a template. A synthesized one must have POLICY_CHECK."""
     if not template.process_type.strip():
         yield "it has no process_type"
@@ -77,7 +66,7 @@ def find_template_problems(template: ProcessTemplate, *, is_synthesized: bool = 
     yield from _find_problems_of_figures(template)
 
 
-def _find_problems_of_figures(template: ProcessTemplate) -> Iterator[str]:
+def _find_problems_of_figures(template: machine.ProcessTemplate) -> Iterator[str]:
     """Yields a sentence for each thing that is wrong with how a figure is defined, so that it can never be computed or
     used, and for a wrong pattern of the routed rows.
     """
@@ -88,21 +77,23 @@ def _find_problems_of_figures(template: ProcessTemplate) -> Iterator[str]:
         if figure.remainder and not (figure.required and figure.operation == "difference"):
             yield f"figure {figure.name}: only a required difference is a remainder"
         for text in figure.operands:
-            if is_figure_name(text):
+            if machine.is_figure_name(text):
                 yield from () if text in earlier_names else (f"figure {figure.name}: no figure before it is {text}",)
             else:
                 yield from _find_pattern_problem(figure.name, text)
         for text in figure.governs:
-            yield from _find_pattern_problem(figure.name, text, parse_governed)
+            yield from _find_pattern_problem(figure.name, text, machine.parse_governed)
         earlier_names.add(figure.name)
     if template.routed:
         yield from _find_pattern_problem("routed", template.routed)
 
 
-def _find_pattern_problem(name: str, text: str, parse: Callable[[str], object] = parse_pattern) -> Iterator[str]:
+def _find_pattern_problem(
+    name: str, text: str, parse: Callable[[str], object] = machine.parse_pattern
+) -> Iterator[str]:
     try:
         parse(text)
-    except BadPattern as error:
+    except machine.BadPattern as error:
         yield f"figure {name}: {error}"
 
 
@@ -128,18 +119,18 @@ class ProposedProcess(BaseModel):
     outputs: tuple[str, ...] = ()
 
 
-def build_template(process_type: str, proposed: ProposedProcess, example: str) -> ProcessTemplate:
+def build_template(process_type: str, proposed: ProposedProcess, example: str) -> machine.ProcessTemplate:
     """The proposal as a template; a risky one asks a person before its writes. Raises ``BadTemplate``."""
     instructions = {entry.state: " ".join(entry.text.split()) for entry in proposed.instructions if entry.text.strip()}
     _refuse_case_details((*(entry.text for entry in proposed.instructions), *proposed.outputs), example)
     if len(proposed.outputs) > _MOST_OUTPUTS or any(len(text) > _LONGEST_OUTPUT for text in proposed.outputs):
-        raise BadTemplate("its outputs are too many or too long")
+        raise machine.BadTemplate("its outputs are too many or too long")
     guarded = FsmState.MUTATE in proposed.states and (proposed.risk == "high" or proposed.approval_wanted)
     cause = "a wrong write in it would be bad" if proposed.risk == "high" else "its design asks for an approval"
     reason = f"{process_type} is a process that was designed without a person, and {cause}"
-    template = ProcessTemplate(
+    template = machine.ProcessTemplate(
         process_type=process_type,
-        states=with_approval_gate(proposed.states) if guarded else proposed.states,
+        states=machine.with_approval_gate(proposed.states) if guarded else proposed.states,
         risk=proposed.risk,
         instructions=instructions,
         outputs=tuple(text.strip() for text in proposed.outputs if text.strip()),
@@ -150,14 +141,14 @@ def build_template(process_type: str, proposed: ProposedProcess, example: str) -
     return template
 
 
-def parse_stored_template(process_type: str, text: str) -> ProcessTemplate:
+def parse_stored_template(process_type: str, text: str) -> machine.ProcessTemplate:
     """A stored template; raises ``BadTemplate`` if the text is none, or one that may no longer be followed."""
     try:
-        template = ProcessTemplate.model_validate_json(text)
+        template = machine.ProcessTemplate.model_validate_json(text)
     except ValueError as error:
-        raise BadTemplate("what is kept of it cannot be read") from error
+        raise machine.BadTemplate("what is kept of it cannot be read") from error
     if template.process_type != process_type or not template.synthesized:
-        raise BadTemplate("what is kept under its name is another process")
+        raise machine.BadTemplate("what is kept under its name is another process")
     _refuse_unusable_template(template)
     return template
 
@@ -165,24 +156,28 @@ def parse_stored_template(process_type: str, text: str) -> ProcessTemplate:
 def may_ask_a_person(text: str) -> bool:
     """Whether a stored template, even an invalid one, asks a person before a write; true if it cannot be read."""
     try:
-        template = ProcessTemplate.model_validate_json(text)
+        template = machine.ProcessTemplate.model_validate_json(text)
     except ValueError:
         return True
     return template.risk == "high" or bool(template.rules) or FsmState.APPROVAL_GATE in template.states
 
 
-def general_template_with_approval(kind: str) -> ProcessTemplate:
+def general_template_with_approval(kind: str) -> machine.ProcessTemplate:
     """The ``general`` process for tasks whose own process cannot be followed: each write waits for a person."""
     reason = f"{kind} has a process of its own, which may ask for an approval and cannot be followed now"
-    rules = (*GENERAL.rules, _build_approval_rule(GENERAL.process_type, reason))
-    return GENERAL.model_copy(update={"states": with_approval_gate(GENERAL.states), "rules": rules})
+    rules = (*machine.GENERAL.rules, _build_approval_rule(machine.GENERAL.process_type, reason))
+    return machine.GENERAL.model_copy(
+        update={"states": machine.with_approval_gate(machine.GENERAL.states), "rules": rules}
+    )
 
 
-def _refuse_unusable_template(template: ProcessTemplate) -> None:
+def _refuse_unusable_template(template: machine.ProcessTemplate) -> None:
     """Raises ``BadTemplate`` if something is wrong with the template, or it has no MUTATE."""
     refuse_bad_template(template, is_synthesized=True)
     if FsmState.MUTATE not in template.states:
-        raise BadTemplate(f"{template.process_type} has no MUTATE: nothing that its tasks ask for could be done")
+        raise machine.BadTemplate(
+            f"{template.process_type} has no MUTATE: nothing that its tasks ask for could be done"
+        )
 
 
 def _build_approval_rule(process_type: str, reason: str) -> Rule:
@@ -199,7 +194,7 @@ def _refuse_case_details(texts: Iterable[str], example: str) -> None:
     """Raises ``BadTemplate`` if the texts have details of the example task, or what the privacy guard marks."""
     joined_text = " ".join(texts)
     if protected_values(joined_text) or find_case_details(example) & find_case_details(joined_text):
-        raise BadTemplate("it speaks of the one task that it was made for")
+        raise machine.BadTemplate("it speaks of the one task that it was made for")
 
 
 _MOST_PROBLEMS = 20
@@ -231,7 +226,7 @@ async def import_processes(learned: Learned, request: FileRequest) -> FileReport
     return FileReport(**fields, taken=len(new_names) - left_out, known=len(known_names), left_out=left_out)
 
 
-def read_definitions(content: JsonValue) -> Mapping[str, ProcessTemplate]:
+def read_definitions(content: JsonValue) -> Mapping[str, machine.ProcessTemplate]:
     """The templates of a file by process type. Raises ``BadDefinitions``."""
     if isinstance(content, dict) and isinstance(content.get("definitions"), dict):
         content = content["definitions"]
@@ -239,32 +234,32 @@ def read_definitions(content: JsonValue) -> Mapping[str, ProcessTemplate]:
         raise BadDefinitions(["it is no object of processes"])
     if len(content) > _MOST_PROCESSES:
         raise BadDefinitions([f"it has more than {_MOST_PROCESSES} processes"])
-    templates: dict[str, ProcessTemplate] = {}
+    templates: dict[str, machine.ProcessTemplate] = {}
     problems: list[str] = []
     for name, fields in content.items():
         try:
             templates[name] = _read_template(name, fields)
-        except (BadTemplate, ValidationError) as error:
+        except (machine.BadTemplate, ValidationError) as error:
             problems.append(f"{name}: {first_fault(error) if isinstance(error, ValidationError) else error}")
     if problems:
         raise BadDefinitions(problems)
     return templates
 
 
-def _read_template(name: str, fields: JsonValue) -> ProcessTemplate:
-    if name in TEMPLATES:
-        raise BadTemplate("a process of that name is built in")
-    if process_name(name) != name:
-        raise BadTemplate("its name is none that a task could be given: a few words of letters in snake case")
+def _read_template(name: str, fields: JsonValue) -> machine.ProcessTemplate:
+    if name in machine.TEMPLATES:
+        raise machine.BadTemplate("a process of that name is built in")
+    if machine.process_name(name) != name:
+        raise machine.BadTemplate("its name is none that a task could be given: a few words of letters in snake case")
     if not isinstance(fields, dict):
-        raise BadTemplate("it is no object")
+        raise machine.BadTemplate("it is no object")
     stored = fields.get("template")
     if not isinstance(stored, dict):
         return build_template(name, _parse_proposal(fields), example="")
     try:
         text = dumps(to_exact(stored))
     except ValueError as error:
-        raise BadTemplate(f"its template is no JSON: {error}") from error
+        raise machine.BadTemplate(f"its template is no JSON: {error}") from error
     return parse_stored_template(name, text)
 
 
@@ -272,7 +267,7 @@ def _parse_proposal(fields: Mapping[str, JsonValue]) -> ProposedProcess:
     """The file's fields as if a model had proposed them; an approval is wanted unless the file says otherwise."""
     instructions = fields.get("state_instructions") or {}
     if not isinstance(instructions, dict):
-        raise BadTemplate("state_instructions is no object")
+        raise machine.BadTemplate("state_instructions is no object")
     proposal = {
         "states": fields.get("states"),
         "risk": fields.get("risk_level", "medium"),

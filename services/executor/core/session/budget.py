@@ -22,21 +22,8 @@ from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.model_price import NANOS_A_DOLLAR, Price, highest_prices
 from shared.domain.words import TaskState
+from shared.ports import models
 from shared.ports.daily_spend import Charge
-from shared.ports.models import (
-    Block,
-    ImageBlock,
-    ModelReply,
-    ModelRequest,
-    OpaqueBlock,
-    PassingText,
-    StableText,
-    TextBlock,
-    Tier,
-    ToolDefinition,
-    ToolResult,
-    ToolUse,
-)
 
 FEWEST_ANSWER_TOKENS = 256  # an answer of fewer would be cut off
 _LONGEST_ANSWER = 4_096  # in tokens, as the next two
@@ -57,16 +44,16 @@ class BudgetPressure(StrEnum):
 class CallMode(NamedTuple):
     """How one call is made: on which tier, and how urgently the model is asked to be brief."""
 
-    tier: Tier
+    tier: models.Tier
     pressure: BudgetPressure
 
 
-def choose_call_mode(tier: Tier, used: Fraction, *, keeps_tier: bool) -> CallMode:
+def choose_call_mode(tier: models.Tier, used: Fraction, *, keeps_tier: bool) -> CallMode:
     """The tier and pressure of a call, by the share ``used`` of the budget. Above 80 % the tier becomes the small one,
     unless ``keeps_tier``.
     """
     if used > _CHEAP_ABOVE:
-        return CallMode(tier if keeps_tier else Tier.SMALL, BudgetPressure.EMERGENCY)
+        return CallMode(tier if keeps_tier else models.Tier.SMALL, BudgetPressure.EMERGENCY)
     return CallMode(tier, BudgetPressure.MILD if used < _MILD_BELOW else BudgetPressure.STRICT)
 
 
@@ -98,12 +85,12 @@ class Tariff:
     """Prices by model, and the models of each tier. A model without a price is charged at the highest known price."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
-    tiers: Mapping[Tier, tuple[str, ...]] = field(default_factory=dict)
+    tiers: Mapping[models.Tier, tuple[str, ...]] = field(default_factory=dict)
 
     def price_of(self, model: str) -> Price:
         return self.prices[model] if model in self.prices else highest_prices(self.prices.values())
 
-    def tier_price(self, tier: Tier) -> Price:
+    def tier_price(self, tier: models.Tier) -> Price:
         """The highest price among the tier's models, for each kind of token separately."""
         return highest_prices(self.price_of(model) for model in self.tiers.get(tier, ()))
 
@@ -351,7 +338,7 @@ _ABSURD_FACTOR = 10  # a usage of that many times the estimate is not believed
 _LEAST_ESTIMATE = 500  # in tokens; smaller estimates say little, since an endpoint has a preamble of its own
 
 
-def request_size(request: ModelRequest, earlier: ModelRequest | None = None) -> RequestSize:
+def request_size(request: models.ModelRequest, earlier: models.ModelRequest | None = None) -> RequestSize:
     """The size of a request in tokens. What it shares with the beginning of the ``earlier`` request, and the reply to
     that, count as repeated; the rest counts as fresh.
     """
@@ -359,13 +346,13 @@ def request_size(request: ModelRequest, earlier: ModelRequest | None = None) -> 
     repeated = _count_repeated_blocks(request, earlier)
     prefix = sum(map(len, request.system)) + _tools_length(request.tools)
     prefix += _measure_schema(request.schema)
-    prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, StableText))
+    prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, models.StableText))
     fresh_length = _length_without_stable_texts(blocks[repeated:])
     repeated_length = _length_without_stable_texts(blocks[:repeated])
     return RequestSize(to_tokens(prefix), to_tokens(fresh_length), to_tokens(repeated_length))
 
 
-def bill_reply(reply: ModelReply, size: RequestSize, price: Price, longest: int) -> tuple[CallCost, str]:
+def bill_reply(reply: models.ModelReply, size: RequestSize, price: Price, longest: int) -> tuple[CallCost, str]:
     """The cost of a call, and why it is an estimate; empty if the endpoint's usage is believed. ``longest``: the
     answer's limit in tokens.
 
@@ -380,7 +367,7 @@ def bill_reply(reply: ModelReply, size: RequestSize, price: Price, longest: int)
     return CallCost(fresh_input + usage.output, price.cost_of(usage)), ""
 
 
-def _describe_doubt(reply: ModelReply, size: RequestSize, longest: int) -> str:
+def _describe_doubt(reply: models.ModelReply, size: RequestSize, longest: int) -> str:
     usage = reply.usage
     if min(usage) < 0:
         return "the endpoint reports a negative usage"
@@ -393,11 +380,11 @@ def _describe_doubt(reply: ModelReply, size: RequestSize, longest: int) -> str:
     return ""
 
 
-def _count_repeated_blocks(request: ModelRequest, earlier: ModelRequest | None) -> int:
+def _count_repeated_blocks(request: models.ModelRequest, earlier: models.ModelRequest | None) -> int:
     """How many of the request's first blocks the ``earlier`` one or its reply had; 0 if there is none on this tier."""
     if earlier is None or earlier.tier is not request.tier:
         return 0
-    earlier_blocks = [pair for pair in _list_blocks(earlier) if not isinstance(pair[1], PassingText)]
+    earlier_blocks = [pair for pair in _list_blocks(earlier) if not isinstance(pair[1], models.PassingText)]
     blocks = _list_blocks(request)
     count = 0
     while count < min(len(earlier_blocks), len(blocks)) and earlier_blocks[count] == blocks[count]:
@@ -407,12 +394,12 @@ def _count_repeated_blocks(request: ModelRequest, earlier: ModelRequest | None) 
     return count
 
 
-def _list_blocks(request: ModelRequest) -> list[tuple[str, Block]]:
+def _list_blocks(request: models.ModelRequest) -> list[tuple[str, models.Block]]:
     return [(message.role, block) for message in request.messages for block in message.blocks]
 
 
-def _length_without_stable_texts(blocks: Iterable[tuple[str, Block]]) -> int:
-    return sum(_block_length(block) for _, block in blocks if not isinstance(block, StableText))
+def _length_without_stable_texts(blocks: Iterable[tuple[str, models.Block]]) -> int:
+    return sum(_block_length(block) for _, block in blocks if not isinstance(block, models.StableText))
 
 
 def to_tokens(characters: int) -> int:
@@ -423,21 +410,21 @@ def _measure_schema(schema: Mapping[str, JsonValue] | None) -> int:
     return len(json.dumps(dict(schema))) if schema else 0
 
 
-_tool_length = IdentityCache[ToolDefinition, int](
+_tool_length = IdentityCache[models.ToolDefinition, int](
     lambda tool: len(tool.name) + len(tool.description) + _measure_schema(tool.input_schema), 8_192
 )
-_tools_length = IdentityCache[tuple[ToolDefinition, ...], int](lambda tools: sum(map(_tool_length, tools)), 32)
+_tools_length = IdentityCache[tuple[models.ToolDefinition, ...], int](lambda tools: sum(map(_tool_length, tools)), 32)
 
 
-def _block_length(block: Block) -> int:
+def _block_length(block: models.Block) -> int:
     match block:
-        case TextBlock(text):
+        case models.TextBlock(text):
             return len(text)
-        case ToolUse(_, name, arguments):
+        case models.ToolUse(_, name, arguments):
             return len(name) + len(dumps(arguments))
-        case ToolResult(_, content):
+        case models.ToolResult(_, content):
             return len(content)
-        case OpaqueBlock(text):
+        case models.OpaqueBlock(text):
             return len(text)
-        case ImageBlock(tokens=tokens):
+        case models.ImageBlock(tokens=tokens):
             return tokens * _CHARACTERS_A_TOKEN

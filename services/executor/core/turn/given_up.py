@@ -8,18 +8,9 @@ import structlog
 
 from services.executor.core.reflect.client_answer import answer_with_writes, ledger_for_clients
 from services.executor.core.reflect.outcome import outcome_of_record
+from services.executor.core.session import ledger
 from services.executor.core.session.context import is_practice, session_for_task, starts_assessment
 from services.executor.core.session.journal import latest_progress
-from services.executor.core.session.ledger import (
-    calls_to_remember,
-    doubts_timer,
-    find_taken_over,
-    list_open_doubts,
-    list_writes,
-    past_calls_of_facts,
-    past_calls_of_writes,
-    write_operator_brief,
-)
 from services.executor.ports.sessions import MOST_TURN_IDS, TurnWork, UnreadableTurn, UnreadTurnEnd
 from services.executor.ports.turns import SessionState, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
@@ -41,8 +32,8 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     """Ends a turn that is given up. Its task fails, or waits for an operator if a write is in doubt and time is left.
     The reason names every write that was made or may have been.
     """
-    entries, now = await list_writes(store), (await store.get_pulse()).now
-    doubts = list_open_doubts(entries)
+    entries, now = await ledger.list_writes(store), (await store.get_pulse()).now
+    doubts = ledger.list_open_doubts(entries)
     waits = bool(doubts) and not is_practice(work.record) and _may_operator_decide(work.turn, entries, now)
     times = "once" if attempts == 1 else f"{attempts} times"
     reason = f"The worker stopped {times} while carrying out this turn; it is not tried again."
@@ -52,7 +43,9 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     update = {
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
-        "answer": answer_with_writes(f"{reason}\n\n{write_operator_brief(doubts)}" if waits else reason, entries),
+        "answer": answer_with_writes(
+            f"{reason}\n\n{ledger.write_operator_brief(doubts)}" if waits else reason, entries
+        ),
         "metadata": {**work.record.metadata, **ledger_for_clients(entries), "escalated": is_for_a_person},
         "updated_at": now,
         "turns_done": work.turns_done,
@@ -62,7 +55,7 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
         record=record,
         session=await _session_with_calls(record, store, entries, is_ended=not waits),
         events=(_build_status_event(record),),
-        timer=doubts_timer(doubts) if waits else None,
+        timer=ledger.doubts_timer(doubts) if waits else None,
         outcome=None if waits else await outcome_from_store(record, store),
         letter=None if waits else build_dead_letter(work, record, attempts),
     )
@@ -86,7 +79,7 @@ async def _session_with_calls(
         log.warning("memory_not_read", task=record.task_id, error=repr(error))
         return None
     return session._replace(
-        calls=calls_to_remember(session.calls, calls, ruled_tools, record.task_id, has_ended=is_ended)
+        calls=ledger.calls_to_remember(session.calls, calls, ruled_tools, record.task_id, has_ended=is_ended)
     )
 
 
@@ -98,17 +91,20 @@ async def _read_calls_and_ruled_tools(
         progress = latest_progress(await store.read_journal())
     except ValueError as error:
         log.warning("progress_not_read", task=record.task_id, error=repr(error))
-        return past_calls_of_writes(entries), ("*",)
+        return ledger.past_calls_of_writes(entries), ("*",)
     if progress is None:
-        return past_calls_of_writes(entries), ()
-    return (*past_calls_of_facts(progress.dossier.facts), *past_calls_of_writes(entries)), progress.ruled_tools
+        return ledger.past_calls_of_writes(entries), ()
+    return (
+        *ledger.past_calls_of_facts(progress.dossier.facts),
+        *ledger.past_calls_of_writes(entries),
+    ), progress.ruled_tools
 
 
 def _may_operator_decide(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
     """Whether an operator may still decide: the turn is no cancel or deadline, nobody took over, time is left."""
-    if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or find_taken_over(entries) is not None:
+    if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or ledger.find_taken_over(entries) is not None:
         return False
-    return all(entry.decide_by is not None and now < entry.decide_by for entry in list_open_doubts(entries))
+    return all(entry.decide_by is not None and now < entry.decide_by for entry in ledger.list_open_doubts(entries))
 
 
 def _build_status_event(record: TaskRecord) -> TaskEvent:
@@ -150,7 +146,7 @@ def _list_begun_writes(ended: TaskRecord) -> Iterator[str]:
 async def outcome_from_store(record: TaskRecord, store: TurnStore) -> TaskOutcome:
     """The outcome of an ended task, from its stored record and ledger."""
     is_applied = record.state is not TaskState.CANCELED and not record.request.is_dry_run
-    writes = await list_writes(store)
+    writes = await ledger.list_writes(store)
     return outcome_of_record(record, writes, protected_values(record.request.text), is_applied=is_applied)
 
 

@@ -13,18 +13,9 @@ from services.executor.core.authorize.policy import has_fresh_verdict, renew_ver
 from services.executor.core.plan.notices import append_sentence, check_notice_release
 from services.executor.core.reads.server_call import dispatch_call
 from services.executor.core.records.references import resolve_references
+from services.executor.core.session import ledger
 from services.executor.core.session.context import DispatchRefused, TurnContext, local_now, require_permitted
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.ledger import (
-    WritesInDoubt,
-    call_outcome,
-    has_begun,
-    ledger_key_of,
-    list_writes,
-    plan_entries,
-    plan_results,
-    took_effect,
-)
 from services.executor.core.states.machine import Escalated, Failed, Rejected
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.record_tree import NoSuchPath
@@ -85,7 +76,7 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
     keeps its status. Raises ``WritesInDoubt`` for a write in doubt.
     """
     ctx = write.ctx
-    entry = (await ctx.store.read_ledger()).get(ledger_key_of(write.plan, write.call))
+    entry = (await ctx.store.read_ledger()).get(ledger.ledger_key_of(write.plan, write.call))
     while True:
         match entry:
             case None | LedgerEntry(status=WriteStatus.UNSENT | WriteStatus.RESEND):
@@ -99,7 +90,7 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
             case LedgerEntry(status=WriteStatus.SENDING | WriteStatus.DENIED) | LedgerEntry(waits_for_proof=True):
                 entry = await _settle_sent_call(ctx, entry, may_resend=True)
             case LedgerEntry(status=WriteStatus.ABSENT | WriteStatus.IN_DOUBT):
-                raise WritesInDoubt
+                raise ledger.WritesInDoubt
             case _:
                 return entry
 
@@ -129,7 +120,7 @@ async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> L
 
 async def _is_being_compensated(ctx: TurnContext, plan: WritePlan) -> bool:
     """Whether some attempt has begun to compensate the plan's calls; then none of its own calls is sent any more."""
-    return any(entry.compensates is not None for entry in (await plan_entries(ctx.store, plan)).values())
+    return any(entry.compensates is not None for entry in (await ledger.plan_entries(ctx.store, plan)).values())
 
 
 async def _prepare_call(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCall:
@@ -140,7 +131,7 @@ async def _prepare_call(write: PlannedWrite, entry: LedgerEntry | None) -> Prepa
         raise NotSent(f"{call.call_id}: the tool {call.tool} is gone; it was not called")
     try:
         require_permitted(write.state, tool)
-        arguments = resolve_references(call.arguments, await plan_results(ctx.store, write.plan))
+        arguments = resolve_references(call.arguments, await ledger.plan_results(ctx.store, write.plan))
     except (DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
     arguments = await _arguments_with_notice_sentence(write, tool, arguments)
@@ -154,7 +145,7 @@ async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, argum
     ctx, plan, call = write.ctx, write.plan, write.call
     if not call.if_acknowledged:
         return arguments
-    entries = await plan_entries(ctx.store, plan)
+    entries = await ledger.plan_entries(ctx.store, plan)
     release = check_notice_release(call, plan, entries, after_proof=ctx.tenant.notices_after_proof)
     extended = append_sentence(arguments, tool, release.sentence) if release.sentence else arguments
     if release.why_not or extended is None:
@@ -236,7 +227,7 @@ async def _renew_old_verdict(write: PlannedWrite) -> None:
         if not release_still_holds(ctx, progress, progress, await renew_verdict(ctx, progress)):
             raise Failed("the rules changed since the plan was let through")
     except (Failed, Rejected) as error:
-        if not any(has_begun(entry) for entry in (await plan_entries(ctx.store, write.plan)).values()):
+        if not any(ledger.has_begun(entry) for entry in (await ledger.plan_entries(ctx.store, write.plan)).values()):
             raise
         reason = error.reason.replace(", so nothing was written", "")
         raise Escalated(f"the plan is half done, and its remaining calls were not sent: {reason}") from error
@@ -252,7 +243,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         and entry_before.earlier[-1].number == entry_before.attempt
     )
     entry = LedgerEntry(
-        key=ledger_key_of(plan, call),
+        key=ledger.ledger_key_of(plan, call),
         call=call,
         arguments_json=dumps(prepared.arguments),
         plan_hash=plan.hash,
@@ -315,7 +306,7 @@ async def settle_open_writes(ctx: TurnContext, *, task_ends: bool = True) -> Non
 
     If ``task_ends``, an agent that is at work or waits for an answer is told to stop.
     """
-    for entry in await list_writes(ctx.store):
+    for entry in await ledger.list_writes(ctx.store):
         if task_ends or not is_with_agent(entry):
             await _settle_sent_call(ctx, entry, may_resend=False)
 
@@ -326,8 +317,8 @@ async def _refuse_before_required_calls(write: PlannedWrite) -> None:
     needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
     if not needs:
         return
-    entries = await plan_entries(write.ctx.store, write.plan)
-    succeeded = {call_id for call_id, entry in entries.items() if call_outcome(entry) is CallOutcome.SUCCEEDED}
+    entries = await ledger.plan_entries(write.ctx.store, write.plan)
+    succeeded = {call_id for call_id, entry in entries.items() if ledger.call_outcome(entry) is CallOutcome.SUCCEEDED}
     for need in needs:
         if succeeded.isdisjoint(need.any_of):
             raise NotSent(f"{call.call_id}: {call.tool} was not called: {need.rule_id}: {need.reason}")
@@ -356,7 +347,7 @@ async def _find_unproved_before(write: PlannedWrite) -> Sequence[tuple[PlannedCa
     """
     unproved: list[tuple[PlannedCall, LedgerEntry | None]] = []
     for plan in write.progress.dossier.every_plan:
-        entries = await plan_entries(write.ctx.store, plan)
+        entries = await ledger.plan_entries(write.ctx.store, plan)
         for change in plan.changes:
             if change == write.call:
                 return unproved
@@ -375,7 +366,7 @@ async def _find_unproved_before(write: PlannedWrite) -> Sequence[tuple[PlannedCa
 def _lets_plan_continue(entry: LedgerEntry | None) -> bool:
     """Whether a change is proved, or an operator confirmed it or let the plan continue without it."""
     word = entry.operator_decision if entry else None
-    return took_effect(entry) or (word is not None and word.resolution is Resolution.SKIP)
+    return ledger.took_effect(entry) or (word is not None and word.resolution is Resolution.SKIP)
 
 
 def _did_nothing(entry: LedgerEntry | None) -> bool:

@@ -1,16 +1,7 @@
 """Parses options of A2A requests: how a message is answered, and which page of a list is wanted."""
 
+from services.gateway.edge import fields
 from services.gateway.edge.errors import InvalidField, UnsupportedContent
-from services.gateway.edge.fields import (
-    count_at,
-    flag_at,
-    id_at,
-    json_type_name,
-    list_at,
-    object_at,
-    parse_time,
-    text_at,
-)
 from services.gateway.features.tasks.listing import MOST_LISTED_TASKS, USUAL_LISTED_TASKS, TaskQuery
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import A2aVersion, TaskState
@@ -30,18 +21,18 @@ def read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, in
     """
     if dialect is A2aVersion.LEGACY:
         return True, read_history_length(params, "params.historyLength", dialect)
-    configuration = object_at(params, "configuration", "configuration")
+    configuration = fields.object_at(params, "configuration", "configuration")
     _check_modes(configuration)
     length = read_history_length(configuration, "configuration.historyLength", dialect)
     if dialect is A2aVersion.A2A_1_0:
         _check_role(params)
-        return not flag_at(configuration, "returnImmediately", "configuration.returnImmediately"), length
-    return flag_at(configuration, "blocking", "configuration.blocking"), length
+        return not fields.flag_at(configuration, "returnImmediately", "configuration.returnImmediately"), length
+    return fields.flag_at(configuration, "blocking", "configuration.blocking"), length
 
 
 def read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> int | None:
     """Parse ``historyLength``. None means all messages, in the early protocol none; in 0.3, zero means all, too."""
-    length = count_at(source, "historyLength", path)
+    length = fields.count_at(source, "historyLength", path)
     if length is not None and length >= 2**31 and dialect is not A2aVersion.LEGACY:
         raise InvalidField(path, "is too large")
     return length if dialect is A2aVersion.A2A_1_0 else length or None
@@ -53,14 +44,16 @@ def read_list_options(params: JsonObject) -> tuple[TaskQuery, int | None, bool]:
     Raises ``InvalidField``.
     """
     query = TaskQuery(
-        session=id_at(params, "contextId", "contextId"),
-        states=_parse_states(text_at(params, "status", "status")),
-        since=parse_time(text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"),
+        session=fields.id_at(params, "contextId", "contextId"),
+        states=_parse_states(fields.text_at(params, "status", "status")),
+        since=fields.parse_time(
+            fields.text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"
+        ),
         size=_page_size(params),
-        token=text_at(params, "pageToken", "pageToken") or "",
+        token=fields.text_at(params, "pageToken", "pageToken") or "",
     )
     length = read_history_length(params, "historyLength", A2aVersion.A2A_1_0)
-    return query, length, flag_at(params, "includeArtifacts", "includeArtifacts")
+    return query, length, fields.flag_at(params, "includeArtifacts", "includeArtifacts")
 
 
 def _check_role(params: JsonObject) -> None:
@@ -74,19 +67,19 @@ def _check_modes(configuration: JsonObject) -> None:
     key, path = "acceptedOutputModes", "configuration.acceptedOutputModes"
     if not configuration.get(key):
         return
-    modes = [_media_type(item, path) for item in list_at(configuration, key, path)]
+    modes = [_media_type(item, path) for item in fields.list_at(configuration, key, path)]
     if not _ACCEPTED_MODES.intersection(modes):
         raise UnsupportedContent(f"{path}: the worker answers in {' or '.join(OUTPUT_MODES)}, and in none of these")
 
 
 def _media_type(item: Json, path: str) -> str:
     if not isinstance(item, str):
-        raise InvalidField(path, f"must be a list of media types; there is {json_type_name(item)} in it")
+        raise InvalidField(path, f"must be a list of media types; there is {fields.json_type_name(item)} in it")
     return item.partition(";")[0].strip().lower()
 
 
 def _page_size(params: JsonObject) -> int:
-    size = count_at(params, "pageSize", "pageSize")
+    size = fields.count_at(params, "pageSize", "pageSize")
     if size is None:
         return USUAL_LISTED_TASKS
     if not 1 <= size <= MOST_LISTED_TASKS:
