@@ -42,6 +42,13 @@ def test_every_test_that_a_page_names_is_there() -> None:
 
 
 @pytest.mark.promise("docs.links")
+def test_every_test_file_that_a_page_names_is_there() -> None:
+    named = {path for page in PAGES for path in re.findall(r"`(tests/[\w/]+\.py)\b", page.read_text("utf-8"))}
+    assert len(named) > 100
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+@pytest.mark.promise("docs.links")
 def test_every_file_and_function_of_the_way_of_one_task_is_there() -> None:
     """Each row names one file, and of a Python file one function; the way itself names some of these rows."""
     page = (ROOT / "docs" / "one-task-in-the-code.md").read_text("utf-8")

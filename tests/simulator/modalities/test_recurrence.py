@@ -59,6 +59,29 @@ async def test_a_time_that_clocks_leave_out_is_an_hour_later(stage: Stage) -> No
     assert await dates(stage, zone=NEW_YORK) == ["2026-03-07 02:30", "2026-03-08 03:30"]
 
 
+async def test_monday_and_wednesday_four_times_is_four_dates(stage: Stage) -> None:
+    await series(stage, WEEKLY, "2026-03-02T09:00:00+00:00")
+
+    assert await dates(stage) == ["2026-03-02 09:00", "2026-03-04 09:00", "2026-03-09 09:00", "2026-03-11 09:00"]
+
+
+async def test_29_february_comes_every_four_years(stage: Stage) -> None:
+    await series(stage, {"frequency": "yearly", "day_of_month": 29, "month_of_year": 2}, "2024-02-29T09:00:00+00:00")
+
+    found = await dates(stage, "2025-01-01T00:00:00Z", "2033-01-01T00:00:00Z")
+    assert found == ["2028-02-29 09:00", "2032-02-29 09:00"]
+
+
+async def test_a_month_without_the_day_is_left_out(stage: Stage) -> None:
+    await series(stage, {"frequency": "monthly", "day_of_month": 31}, "2026-01-31T09:00:00+00:00")
+
+    assert await dates(stage, "2026-02-01T00:00:00Z", "2026-08-01T00:00:00Z") == [
+        "2026-03-31 09:00",
+        "2026-05-31 09:00",
+        "2026-07-31 09:00",
+    ]
+
+
 async def test_a_series_ends_with_its_last_day(stage: Stage) -> None:
     until = {"frequency": "daily", "end_type": "until", "end_date": "2026-03-04"}
     await series(stage, until, "2026-03-02T22:00:00-05:00", NEW_YORK)

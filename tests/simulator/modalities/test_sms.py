@@ -279,3 +279,10 @@ async def test_older_shapes_of_other_actions_are_read(stage: Stage) -> None:
 async def test_messages_of_the_wrong_shape_are_refused(stage: Stage, field: str, value: object) -> None:
     body = {"from_number": PHONE, "to_numbers": [ANN], "body": "x", field: value}
     await refused(stage, "/sms/send", field, **body)
+
+
+async def test_the_time_of_sending_is_kept(stage: Stage) -> None:
+    early = await receive(stage, sent_at="2026-03-01T08:00:00Z")
+
+    assert (await message(stage, early))["sent_at"] == "2026-03-01T08:00:00Z"
+    assert (await message(stage, early))["delivered_at"] == "2026-03-01T09:00:00Z"
