@@ -145,6 +145,20 @@ async def test_a_client_that_waits_is_told_when_redis_goes(own_server: EmbeddedR
     assert "'t1' was accepted" in str(at(reply, "error.message"))
 
 
+async def test_a_rest_client_that_waits_gets_its_task_as_accepted_when_redis_goes(
+    own_server: EmbeddedRedis, own_redis: Redis
+) -> None:
+    """The status has gone out as a success by then, and REST has no error in a body of success."""
+    message = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "nobody works"}]}
+    async with gateway_client(own_server.url, blocking_limit=1) as client:
+        send = client.post("/message:send", json={"message": message}, headers={"A2A-Version": "1.0"})
+        waiting = asyncio.create_task(send)
+        await _accepted(own_redis)
+        own_server.stop()
+        response = await waiting
+    assert at(loads_object(response.text), "task.status.state") == "TASK_STATE_SUBMITTED"
+
+
 async def test_a_queue_that_is_down_loses_no_task(redis: Redis, redis_url: str, tmp_path: Path) -> None:
     nowhere = f"unix://{tmp_path}/no.sock"
     async with stage(redis, redis_url, queue_redis_url=nowhere, blocking_limit=0.1) as play:

@@ -158,7 +158,7 @@ def _parse_rpc_get_task(body: bytes) -> _GetTask | None:
     if b'"GetTask"' not in body:
         return None
     try:
-        call = from_json(body)  # what it reads unlike ``decode_json``, fractions above all, is no id here
+        call = from_json(body)  # what it reads unlike ``parse_json``, fractions above all, is no id here
     except ValueError:
         return None
     if not isinstance(call, dict) or call.keys() != _RPC_MEMBERS:

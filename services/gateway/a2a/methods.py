@@ -88,13 +88,13 @@ class A2aMethods:
     async def tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
         caller = self.identify_caller(call, answer_format)
-        query, history_length, includes_artifacts = read_list_options(call.params)
-        page = await self._services.lists.list_tasks(query, caller)
-        view = ClientView(self._notice, "", history_length, includes_artifacts)
+        options = read_list_options(call.params)
+        page = await self._services.lists.list_tasks(options.query, caller)
+        view = ClientView(self._notice, "", options.history_length, options.includes_artifacts)
         return {
             "tasks": [answer_format.show_task(record, view) for record in page.records],
             "nextPageToken": page.next_token,
-            "pageSize": query.size,
+            "pageSize": options.query.size,
             "totalSize": page.total,
         }
 
@@ -172,7 +172,7 @@ class A2aMethods:
 
 
 _MOST_CACHED_TASKS = 1024
-_LARGEST_CACHED_BYTES = 64 * 1024  # bytes; with ``_MOST_CACHED``, what is kept stays under 64 MB
+_LARGEST_CACHED_BYTES = 64 * 1024  # bytes; with ``_MOST_CACHED_TASKS``, what is kept stays under 64 MB
 _CacheKey = tuple[str, AnswerFormat, ClientView]
 
 

@@ -73,6 +73,11 @@ LISTED_SECONDS = 60.0  # a task is asked for here only when it has left the stor
 _MOST_LISTINGS = 16
 
 
+class _ArchiveListing(NamedTuple):
+    until: float
+    task_ids: Sequence[str]
+
+
 class ArchivedTaskReader:
     """Reads archived tasks. A tenant's listing is cached for a minute, since listing a bucket is slow.
 
@@ -81,14 +86,14 @@ class ArchivedTaskReader:
 
     def __init__(self, archive: Archive) -> None:
         self._archive = archive
-        self._listed = LruCache[str, tuple[float, Sequence[str]]](_MOST_LISTINGS)  # until when, and the ids
+        self._listed = LruCache[str, _ArchiveListing](_MOST_LISTINGS)
 
     async def list_task_ids(self, tenant: str) -> Sequence[str]:
         """The ids of the tenant's archived tasks, sorted."""
         now, listing = asyncio.get_running_loop().time(), self._listed.get(tenant)
-        if listing is None or now >= listing[0]:
-            listing = now + LISTED_SECONDS, await self._archive.list(tenant)
-        return self._listed.put(tenant, listing)[1]
+        if listing is None or now >= listing.until:
+            listing = _ArchiveListing(now + LISTED_SECONDS, await self._archive.list(tenant))
+        return self._listed.put(tenant, listing).task_ids
 
     async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:
         """The archived task, None if there is none. Raises ``ArchiveUnavailable`` if it cannot be parsed, too."""

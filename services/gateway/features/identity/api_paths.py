@@ -47,14 +47,17 @@ class PathRules(NamedTuple):
     requires_operator: bool = False
 
 
-_MarkedPath = tuple[str, str, PathRules | None]  # verb, path, and its rules
+class _MarkedPath(NamedTuple):
+    verb: str
+    path: str
+    rules: PathRules | None
 
 
 def api_path(verb: str, path: str, rules: PathRules | None = None) -> Callable[[Method], Method]:
     """Mark a method of ``ApiEndpoints`` as the handler of a path. ``rules``: if they differ from those of its class."""
 
     def attach_path(method: Method) -> Method:
-        method.__dict__["api_path"] = (verb, path, rules)
+        method.__dict__["api_path"] = _MarkedPath(verb, path, rules)
         return method
 
     return attach_path
@@ -91,12 +94,11 @@ def api_router(identity: Identity, max_body: int, endpoints: ApiEndpoints[object
     for name, method in vars(type(endpoints)).items():
         marked_path: _MarkedPath | None = getattr(method, "api_path", None)
         if marked_path is not None:
-            verb, path, own_rules = marked_path
-            rules = own_rules or endpoints.rules
+            rules = marked_path.rules or endpoints.rules
             router.add_api_route(
-                path,
-                make_endpoint(verb, getattr(endpoints, name), rules),
-                methods=[verb],
+                marked_path.path,
+                make_endpoint(marked_path.verb, getattr(endpoints, name), rules),
+                methods=[marked_path.verb],
                 response_class=JSONResponse,
                 name=name,
                 description=method.__doc__ or "",

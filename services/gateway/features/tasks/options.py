@@ -1,5 +1,7 @@
 """Parses options of A2A requests: how a message is answered, and which page of a list is wanted."""
 
+from typing import NamedTuple
+
 from services.gateway.edge import fields
 from services.gateway.edge.errors import InvalidField, UnsupportedContent
 from services.gateway.features.tasks.listing import MOST_LISTED_TASKS, USUAL_LISTED_TASKS, TaskQuery
@@ -11,6 +13,14 @@ OUTPUT_MODES = ("text/plain", "application/json")
 _ACCEPTED_MODES = {*OUTPUT_MODES, "text/*", "application/*", "*/*", "*", "text", "data"}
 _STATES_BY_NAME = {f"TASK_STATE_{state.name}": state for state in TaskState}
 _NO_SUCH_TASKS = {"TASK_STATE_AUTH_REQUIRED"}  # a state of the protocol that no task of this worker is ever in
+
+
+class ListOptions(NamedTuple):
+    """Which tasks are listed; ``history_length``: how many messages each has, all if None."""
+
+    query: TaskQuery
+    history_length: int | None
+    includes_artifacts: bool
 
 
 def read_send_options(params: JsonObject, dialect: A2aVersion) -> tuple[bool, int | None]:
@@ -38,11 +48,8 @@ def read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> i
     return length if dialect is A2aVersion.A2A_1_0 else length or None
 
 
-def read_list_options(params: JsonObject) -> tuple[TaskQuery, int | None, bool]:
-    """Parse the parameters of ListTasks: the tasks, how many messages each has, and whether it has artifacts.
-
-    Raises ``InvalidField``.
-    """
+def read_list_options(params: JsonObject) -> ListOptions:
+    """Parse the parameters of ListTasks; raises ``InvalidField``."""
     query = TaskQuery(
         session=fields.id_at(params, "contextId", "contextId"),
         states=_parse_states(fields.text_at(params, "status", "status")),
@@ -53,7 +60,7 @@ def read_list_options(params: JsonObject) -> tuple[TaskQuery, int | None, bool]:
         token=fields.text_at(params, "pageToken", "pageToken") or "",
     )
     length = read_history_length(params, "historyLength", A2aVersion.A2A_1_0)
-    return query, length, fields.flag_at(params, "includeArtifacts", "includeArtifacts")
+    return ListOptions(query, length, fields.flag_at(params, "includeArtifacts", "includeArtifacts"))
 
 
 def _check_role(params: JsonObject) -> None:

@@ -20,7 +20,7 @@ from shared.ports.tasks import Tasks
 
 _TASK_FIELD = "task"
 _MOST_CACHED_TASKS = 1024
-_LARGEST_CACHED_RECORD = 64 * 1024  # characters; with ``_MOST_KNOWN``, what is kept stays within bounds
+_LARGEST_CACHED_RECORD = 64 * 1024  # characters; with ``_MOST_CACHED_TASKS``, what is kept stays within bounds
 MOST_RECORDED_MESSAGES = 4096  # notes under one id: a client that uses one id for ever must not fill the store
 
 
