@@ -418,6 +418,13 @@ def test_a_governed_argument_is_the_figure_however_it_is_written_and_wherever_it
 
 
 @pytest.mark.promise("process.governs")
+def test_a_governed_list_is_one_contradiction_however_many_items_it_has() -> None:
+    pay = _call("pay", {"amount": [901, 902, {"amount": 903}]})
+    _, *contradictions = find_deviations(_FIGURES, (pay,), _values())["credit"]
+    assert contradictions == ['pay has amount [901,902,{"amount":903}]']
+
+
+@pytest.mark.promise("process.governs")
 def test_a_figure_of_another_record_and_a_call_that_changes_nothing_are_left_alone() -> None:
     pay = _call("pay", {"id": "INC-1", "amount": 7})
     assert find_deviations(_FIGURES, (pay,), _values("INC-1"))

@@ -205,11 +205,11 @@ def find_deviations(
     for call in _list_changes(calls):
         figures_about = find_figures_about(values, [str(part) for part in literal_scalars(call.arguments)])
         for name in (name for name in governed if name in figures_about):
+            arguments = _governed_arguments(call.arguments, governed[name], singular_words(call.tool))
             contradictions = [
                 f"{call.tool} has {argument} {as_text(value)[:_MOST_CHARACTERS_SHOWN]}"
-                for argument, value in walk_json(call.arguments)
-                if any(_governs_argument(each, argument, singular_words(call.tool)) for each in governed[name])
-                and not _agrees_with_figure(argument, value, figures_about[name])
+                for argument, value in arguments
+                if not _agrees_with_figure(argument, value, figures_about[name])
             ]
             if contradictions:
                 sentences = deviations.get(name, (f"the process's own {name} is {decimal_text(figures_about[name])}",))
@@ -231,6 +231,21 @@ def describe_unknown_inputs(
 ) -> tuple[str, ...]:
     """Sentences for the approver on what the plan needs and nobody could find out."""
     return tuple(rule.reason or "" for rule in _rules_for_unknown(template, dossier, results, keys))
+
+
+def _governed_arguments(
+    value: Json, governed_arguments: Sequence[GovernedArgument], tool_words: Sequence[str]
+) -> Iterator[tuple[str, Json]]:
+    """Yields name and value of each argument, at any depth, that a figure governs; but none within such a value."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _governed_arguments(item, governed_arguments, tool_words)
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            if any(_governs_argument(governed, name, tool_words) for governed in governed_arguments):
+                yield name, inner
+            else:
+                yield from _governed_arguments(inner, governed_arguments, tool_words)
 
 
 def _governs_argument(governed: GovernedArgument, name: str, tool_words: Sequence[str]) -> bool:

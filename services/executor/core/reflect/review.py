@@ -52,14 +52,21 @@ from shared.domain.words import FsmState, TaskState, WriteStatus
 from shared.ports.models import ModelReply, ModelRequest
 
 
-def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a better text must correct: the required outputs that are not mentioned, and all faults, with these, as
-    sentences. Both are empty if the answer is good enough, or must not be changed.
+class WantedImprovement(NamedTuple):
+    """What a better text must correct: the required ``outputs`` that are not mentioned, and all ``faults``, with these,
+    as sentences.
     """
+
+    outputs: tuple[str, ...] = ()
+    faults: tuple[str, ...] = ()
+
+
+def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement:
+    """What a better text must correct; empty if the answer is good enough, or must not be changed."""
     evidence, may_change = collect_evidence(run), not (is_json_list(run.answer) or run.is_dry_run)
     is_done = run.state is TaskState.COMPLETED and run.progress is not None
     if not (may_change and is_done) or score_quality(evidence, formula).value >= WEAK_SCORE:
-        return (), ()
+        return WantedImprovement()
     outputs = () if run.planned_nothing else answerable_outputs(run.unmentioned_outputs, run.sources)
     faults = [f"say the {output.replace('_', ' ')}" for output in outputs]
     untraced = untraced_tokens(run.answer, run.sources)
@@ -69,7 +76,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> t
         faults.append("these stand neither in the task nor in what was found: " + ", ".join(untraced))
     elif evidence.needs_met and not (evidence.is_grounded or evidence.is_idle or run.are_all_parts_left):
         faults.append("say what was found, with its figures")
-    return outputs, tuple(faults)
+    return WantedImprovement(outputs, tuple(faults))
 
 
 def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:

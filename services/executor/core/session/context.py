@@ -282,15 +282,16 @@ async def run_in_parallel(steps: Iterable[Coroutine[object, Never, T]]) -> list[
 
 async def run_with_companion(step: Coroutine[object, Never, T], companion: Coroutine[object, Never, object]) -> T:
     """Runs the step and returns its result. The companion is cancelled at the step's end; if it raises before, the step
-    is cancelled.
+    is cancelled. The step is no task of its own: a group cancels a task once, and a library may swallow that.
     """
     try:
         async with asyncio.TaskGroup() as group:
-            companion_task, step_task = group.create_task(companion), group.create_task(step)
-            step_task.add_done_callback(lambda _: companion_task.cancel())
+            companion_task = group.create_task(companion)
+            result = await step
+            companion_task.cancel()
     except BaseExceptionGroup as errors:
         raise _find_first_error(errors) from errors
-    return step_task.result()
+    return result
 
 
 async def run_together(first: Coroutine[object, Never, A], second: Coroutine[object, Never, B]) -> tuple[A, B]:

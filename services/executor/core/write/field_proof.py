@@ -294,10 +294,8 @@ def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
         earlier = earlier_records.find_earlier(node)
         leaves_after = {leaf.path: leaf for leaf in find_leaves(node.record)}
         for leaf, claim in product(find_leaves(earlier.record) if earlier else (), claims):
-            leaf_after, is_of_claim = (
-                leaves_after.get(leaf.path),
-                leaf.name == claim.name or is_list_of_claim(claim, leaf),
-            )
+            is_of_claim = leaf.name == claim.name or is_list_of_claim(claim, leaf)
+            leaf_after = leaves_after.get(leaf.path)
             has_value_after = leaf_after is not None and has_claimed_value(claim, leaf_after)
             if is_of_claim and has_claimed_value(claim, leaf) and not has_value_after:
                 proofs.append(f"{leaf.name} has {claim.value} no more")
