@@ -1,5 +1,6 @@
 """What a made function may consist of, and what it comes to in the sandbox."""
 
+import time
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -132,9 +133,18 @@ def test_what_agrees_is_never_more_than_a_thousandth_part_away(result: Decimal, 
     ("amount = 5 * 3", []),
     ("Approve the claim if a == b + c", []),
     ("Compute the NPV and the IRR of the flows, then the sum and the average.", []),
+    ("Set reason = not applicable - see the note", []),
 )
 def test_gaps_are_found_in_the_words_of_a_task(text: str, names: list[str]) -> None:
     assert [spec.name for spec in made_code.missing_calculators(text)] == names
+
+
+@pytest.mark.promise("made.gap")
+@each_row("terms", "(" + "a+" * 220, "a*(b" * 200, "a + b and " * 200)
+def test_a_task_full_of_unfinished_formulas_is_looked_through_at_once(terms: str) -> None:
+    began = time.perf_counter()
+    made_code.missing_calculators(f"xyz={terms}\n.\n" * 100)
+    assert time.perf_counter() - began < 1
 
 
 @pytest.mark.promise("made.gap")

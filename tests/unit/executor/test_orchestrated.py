@@ -5,6 +5,8 @@ import asyncio
 import pytest
 from hypothesis import given, strategies as st
 
+from services.executor.core.conversation.strategies import OrchestratorModel
+from services.executor.core.session.budget import TaskSpending
 from services.executor.core.session.context import run_in_parallel
 from services.executor.core.session.ledger import list_open_doubts
 from services.executor.ports.orchestrators import OrchestratorName, OrchestratorReply, ProposedToolCall
@@ -13,6 +15,7 @@ from shared.contracts.policy import CallRefusal, ToolRule
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Strategy, TaskState
+from shared.ports.models import Message, ModelRequest, ModelUnavailable, TextBlock, Tier
 from tests.doubles.memory_turns import Died
 from tests.doubles.mock_brainos import Round, answer, call, events
 from tests.doubles.scripted_orchestrator import ScriptedOrchestrator
@@ -433,3 +436,9 @@ def _invented_figures(stage: OrchestratedStage) -> set[tuple[str, str, str]]:
         for argument, value in call.arguments.items()
         if "999.99" in dumps(value)
     }
+
+
+async def test_where_none_is_configured_each_request_is_told_that_it_is_away() -> None:
+    request = ModelRequest(Tier.LARGE, (), (Message("user", (TextBlock(TASK),)),))
+    with pytest.raises(ModelUnavailable, match="not configured"):
+        await OrchestratorModel(None, "purple-1", TaskSpending()).complete(request)

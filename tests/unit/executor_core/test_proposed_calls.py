@@ -133,7 +133,7 @@ def test_each_discarded_call_has_one_answer_and_a_wrong_one_says_what_is_wrong()
     answers = draft.discard_proposals({wrong.use_id: "no addressee", "use-9": "no such field"})
     told = {answer.result.tool_use_id: answer.result.content for answer in answers}
     assert told == {good.use_id: PROPOSE_AGAIN, wrong.use_id: "no addressee", "use-9": "no such field"}
-    assert len(answers) == len(told)
+    assert [answer.result.tool_use_id for answer in answers] == [*told] == [good.use_id, wrong.use_id, "use-9"]
 
 
 def test_a_plans_hash_names_everything_that_will_happen() -> None:

@@ -7,6 +7,7 @@ from services.executor.core.reads.recovering import find_schema_reads
 from services.executor.core.tools.failures import UnknownName, find_unknown_name, table_named_in
 from services.executor.core.tools.schema_drift import (
     ALIASES,
+    NameCorrections,
     add_old_names,
     columns_declared,
     columns_in,
@@ -265,3 +266,14 @@ TABLE: JsonObject = {"type": "object", "properties": {"table": {"type": "string"
 
 def test_a_describing_tool_that_changes_something_is_not_asked() -> None:
     assert find_schema_reads([tool("describe_table", TABLE, ToolClass.CHANGE)], tool("list_expenses"), {}, "") == []
+
+
+@pytest.mark.promise("drift.remembered")
+@each_row("table", None, "main:claims")
+def test_a_correction_is_remembered_for_its_tool_or_table_whatever_signs_the_names_have(table: str | None) -> None:
+    arguments: JsonObject = {"filter:amount": 5, **({"table": table} if table else {})}
+    names = {"@filter:amount": "filter:total", "amt": "amount"}
+    corrections = NameCorrections().with_renames(tool("list_claims"), arguments, names)
+    assert corrections.names_for_call(tool("list_claims"), arguments) == names
+    assert not corrections.names_for_call(tool("list_claims", server="b"), arguments)
+    assert not corrections.names_for_call(tool("list_parcels"), {})

@@ -290,9 +290,9 @@ class OrchestratorModel(models.Model):
 
     @override
     async def complete(self, request: models.ModelRequest) -> models.ModelReply:
-        message = self._build_message(request)
         if self._orchestrator is None:
             raise models.ModelUnavailable("BrainOS is not configured")
+        message = self._build_message(request)
         try:
             reply = await self._orchestrator.send(message)
         except OrchestratorUnavailable as error:

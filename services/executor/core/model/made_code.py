@@ -2,7 +2,6 @@
 
 import ast
 import re
-from contextlib import suppress
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
@@ -210,9 +209,8 @@ _FORMULA = re.compile(
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\*\*|[-+*/^()]")
 _OPERATOR = re.compile(r"[-+*/^]")
-_NODES_OF_FORMULA = (
-    ast.Expression, ast.BinOp, ast.UnaryOp, ast.Name, ast.Constant, ast.expr_context, ast.operator, ast.unaryop,
-)  # fmt: skip
+_OPERATORS = frozenset({"+", "-", "*", "/", "^", "**"})
+_SIGNS_OF_TERM = frozenset({"+", "-"})  # may stand before a term
 _MOST_TOOLS = 3  # made for one task by its words
 # Measures that people name, each with the words for it and the textbook definition that the name stands for.
 _MEASURES = r"""
@@ -268,10 +266,23 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
 
 
 def _longest_expression(parts: list[str]) -> str:
-    """The longest beginning of the tokens that is a complete expression, as text; empty if there is none."""
-    for count in range(min(len(parts), _LONGEST_PURPOSE), 0, -1):  # a longer one is too long for a purpose
-        text = " ".join(parts[:count])
-        with suppress(SyntaxError, RecursionError, MemoryError):
-            if all(isinstance(node, _NODES_OF_FORMULA) for node in ast.walk(ast.parse(text, mode="eval"))):
-                return text
-    return ""
+    """The longest beginning of a formula's parts that is a complete expression, as text; empty if there is none. Looks
+    at each part once: a task may have very many.
+    """
+    complete_length, depth, wants_term = 0, 0, True
+    for place, part in enumerate(parts, 1):
+        if part == ")":
+            if wants_term or not depth:
+                break
+            depth -= 1
+        elif part in _OPERATORS:
+            if wants_term and part not in _SIGNS_OF_TERM:
+                break
+            wants_term = True
+        elif wants_term:
+            depth, wants_term = depth + (part == "("), part == "("
+        else:
+            break
+        if not wants_term and not depth:
+            complete_length = place
+    return " ".join(parts[:complete_length])

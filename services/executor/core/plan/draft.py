@@ -163,9 +163,10 @@ class PlanDraft:
             raise Failed(
                 f"the calls that the model proposed could not be made after {_MOST_CORRECTIONS} corrections: {reasons}"
             )
-        answers = {use_id: CallAnswer(ToolResult(use_id, error, is_error=True)) for use_id, error in errors.items()}
-        answers |= {held.use_id: _build_discard_answer(held, errors.get(held.use_id)) for held in self.held}
+        answers = {held.use_id: _build_discard_answer(held, errors.get(held.use_id)) for held in self.held}
         self.held = []
+        for use_id, error in errors.items():
+            answers.setdefault(use_id, CallAnswer(ToolResult(use_id, error, is_error=True)))
         return [*answers.values()]
 
     def record_outcomes(

@@ -241,10 +241,12 @@ class NameCorrections(NamedTuple):
     def names_for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
         """The corrections that apply to one call, ``{old: new}``; a parameter's old name begins with ``@``."""
         new_names: dict[str, str] = {}
-        for key, new in self.names.items():
-            scope, _, old = key.rpartition(":")
-            if scope == _scope_of_name(old, tool, arguments) and old.removeprefix(PARAMETER_MARK) != new:
-                new_names[old] = new
+        for scope in dict.fromkeys(_scope_of_name(name, tool, arguments) for name in ("", PARAMETER_MARK)):
+            for key, new in self.names.items():
+                old = key.removeprefix(f"{scope}:")  # may have a colon itself
+                is_in_scope = old != key and scope == _scope_of_name(old, tool, arguments)
+                if is_in_scope and old.removeprefix(PARAMETER_MARK) != new:
+                    new_names[old] = new
         return new_names
 
     def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "NameCorrections":
