@@ -95,10 +95,11 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> tools.ToolAnswer:
         """Calls a skill that only reads. If it times out or asks a question, the agent is told to stop."""
-        answer = await self.call(connection, tool, arguments, timeout, session_id)
+        deadline = asyncio.get_running_loop().time() + timeout
+        agent = await self._find_agent(connection, tool, deadline)
+        answer = await agent.send(tool, arguments, deadline, context_id_of(connection, session_id))
         if answer.unfinished is None:
             return answer
-        agent = self._discovered.get(connection.server_key) or await self._fetch_agent(connection)
         await agent.stop(answer.unfinished.task_id)
         if answer.unfinished.question:
             return tools.ToolAnswer(

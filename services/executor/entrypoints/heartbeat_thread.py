@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager
+from concurrent.futures import Future, InvalidStateError
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import NoReturn
 
 from services.executor.core.session.context import run_with_companion
@@ -25,7 +25,7 @@ def heartbeat_in_thread(open_leases: OpensLeases) -> RunsHeartbeat:
                 await asyncio.shield(beating)
                 raise RuntimeError("the heartbeat ended by itself")
         finally:
-            if not stop.done():
+            with suppress(InvalidStateError):  # the thread has ended, and its wait with it
                 stop.set_result(None)
             await asyncio.wait([beating])
 

@@ -175,7 +175,7 @@ class PolicyApp(FastAPI):
 
 
 def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
-    """The service as an ASGI application. Between requests it keeps only a cache of policies."""
+    """The service as an ASGI application. It keeps only caches of policies, conditions and patterns."""
     app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}
     refusals_and_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": RefusalBody}}

@@ -192,6 +192,7 @@ async def test_another_calendar_becomes_the_default(stage: Stage) -> None:
     ("title", ""),
     ("status", "perhaps"),
     ("timezone", "Mars/Base"),
+    ("timezone", "America"),
     ("attendees", [{"email": "nobody"}]),
     ("attendees", [{"email": "a@b.co"}, {"email": "A@b.co"}]),
     ("reminders", [{"minutes_before": -1}]),

@@ -44,7 +44,9 @@ def test_a_filter_takes_a_value_as_it_is_shown(
     ({"table": "invoices", "filter_column": "total", "filter_value": "1"}, "no such column: total"),
     ({"table": "invoices", "filter_column": "amount"}, "takes both"),
     ({"table": "invoices", "filter_column": "amount", "filter_value": "much"}, "no decimal"),
+    ({"table": "invoices", "filter_column": "amount", "filter_value": "Infinity"}, "no decimal"),
     ({"table": "subscriptions", "filter_column": "seats", "filter_value": "1.5"}, "no integer"),
+    ({"table": "subscriptions", "filter_column": "seats", "filter_value": "9" * 30}, "no integer"),
     ({"table": "screenings", "filter_column": "politically_exposed", "filter_value": "perhaps"}, "no boolean"),
 )
 def test_what_is_not_there_is_named(books: CompanyBooks, arguments: dict[str, JsonValue], sentence: str) -> None:

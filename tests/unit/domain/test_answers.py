@@ -59,7 +59,7 @@ def test_every_json_list_is_an_exact_match(items: list[object]) -> None:
 
 
 @pytest.mark.promise("I9.exact_answers")
-@each_row("text", ["[note] the claim is paid [1]", "[1, 2", "[1] ", "\n[1]", '{"a": [1]}'])
+@each_row("text", ["[note] the claim is paid [1]", "[1, 2", "[1] ", "\n[1]", '{"a": [1]}', "[" * 9999 + "]"])
 def test_brackets_alone_make_no_exact_match(text: str) -> None:
     assert not is_json_list(text)
 

@@ -172,10 +172,12 @@ def test_who_may_decide_decides(word: str, status: str) -> None:
     ("decision", "at", "why"),
     (turn(by=Principal(id="clerk", roles=(Role.APPROVER,), levels=("manager",))), NOON, "cannot approve it"),
     (turn(by=Principal(id="x", levels=("manager",))), NOON, "role approver"),
+    (turn(by=Principal(id="x", roles=(Role.OPERATOR,), levels=("manager",))), NOON, "role approver"),
     (turn(by=Principal(id="x", roles=(Role.APPROVER,), levels=("cfo",))), NOON, "level manager"),
+    (turn(by=Principal(id="x", roles=(Role.APPROVER,))), NOON, "level manager"),
     (turn(), NOON + timedelta(hours=2), "no longer waiting"),
-    (turn("yes"), NOON, "approve"), (turn("approve please"), NOON, "approve"),
-    (turn(approval_id="another"), NOON, "earlier question"),
+    (turn("yes"), NOON, "approve"), (turn("approve please"), NOON, "approve"), (turn(True), NOON, "approve"),
+    (turn(None), NOON, "approve"), (turn(approval_id="another"), NOON, "earlier question"),
 )  # fmt: skip
 def test_what_has_no_right_to_count_does_not(decision: Turn, at: datetime, why: str) -> None:
     with pytest.raises(InvalidDecision, match=why):

@@ -147,7 +147,7 @@ def test_an_operation_has_its_textbook_result(operation: str, operands: tuple[st
 @pytest.mark.promise("I8.exact_money")
 @each_row(
     ("operation", "operands"),
-    ("quotient", ("1", "0")), ("average", ()), ("difference", ("1",)), ("minimum", ()),
+    ("quotient", ("1", "0")), ("quotient", ("0", "0")), ("average", ()), ("difference", ("1",)), ("minimum", ()),
     ("percentage", ("1",)), ("sum", ("1E60", "1")), ("product", ("1E1000",) * 1001),
     ("quotient", ("1E50", "3")),
 )  # fmt: skip

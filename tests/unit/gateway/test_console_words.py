@@ -58,7 +58,7 @@ def test_how_far_away_a_time_is(seconds: float, words: str) -> None:
     assert relative_time(NOON + timedelta(seconds=seconds), NOON) == words
 
 
-@each_row("name", ["", "Nowhere/At_All", "../../etc/passwd", "x" * 5000])
+@each_row("name", ["", "Nowhere/At_All", "../../etc/passwd", "x" * 5000, "\x00"])
 def test_a_zone_that_there_is_not_is_utc(name: str) -> None:
     assert find_zone(name).key == "UTC"
 
@@ -239,7 +239,7 @@ def test_figures_that_are_spoiled_are_left_out() -> None:
     assert len(write_lines(rows_from_record(found), None)) == 1
 
 
-@each_row(("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": False}, False)])
+@each_row(("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": 0}, True), ({"dry_run": False}, False)])
 def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry: bool) -> None:
     found = a_record("s")
     request = found.request.model_copy(update={"metadata": asked})

@@ -171,7 +171,7 @@ def test_what_is_no_base64_is_refused(said: Json) -> None:
         read_by_schema({"parts": [{"raw": said}]}, new.Message.DESCRIPTOR)
 
 
-@each_row("said", ["x", "", 7.5, "1e999999", "NaN"])
+@each_row("said", ["x", "", 7.5, True, 2**31, "1e999999", "NaN"])
 def test_what_is_no_whole_number_is_refused(said: Json) -> None:
     value = json.loads(json.dumps(said), parse_float=Decimal)
     with pytest.raises(InvalidField, match="historyLength: must be"):

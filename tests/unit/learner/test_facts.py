@@ -10,6 +10,7 @@ import pytest
 from babel.dates import format_date
 from babel.numbers import format_currency
 from hypothesis import given, strategies as some, strategies as st
+from pydantic import JsonValue
 
 from services.learner.core.memory.entities import MOST_ENTITIES, EntityKind, find_entities, names_of, number_as_text
 from services.learner.core.memory.facts import (
@@ -357,6 +358,12 @@ def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: Formula) -> None:
     case = case_of(an_outcome(details={"quality_parts": {**said, "note": "long", "Odd name": 0.1, "much": 7}}))
     assert case.formula == formula
     assert case.parts == {"baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
+
+
+@each_row("said", [None, "signals", {"formula": ["signals"]}, {"formula": "another"}])
+def test_a_quality_without_its_parts_is_kept_all_the_same(said: JsonValue) -> None:
+    case = case_of(an_outcome(details={"quality_parts": said}))
+    assert (case.formula, case.parts, case.quality) == ("", {}, 0.9)
 
 
 @pytest.mark.promise("learner.poison")

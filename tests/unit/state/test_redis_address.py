@@ -31,6 +31,7 @@ def test_a_service_is_read_with_its_sentinels_a_cluster_with_its_nodes_and_a_pla
     "redis+sentinel://h1:26379",
     "redis+sentinel:///orders",
     "redis+sentinel://h1:port/orders",
+    "redis+cluster://h1/3",
     "redis+cluster://h1?confirm_replicas=1",
     "redis://host?confirm_replicas=many",
     "redis://host?confirm_replicas=-1",

@@ -88,6 +88,8 @@ def test_a_failure_is_told_by_what_the_server_says_and_an_empty_answer_is_none(
     ({"n": True}, "n must be a string", None),
     ({"n": None}, "n must be a string", None),
     ({"ids": ["a", "b"]}, "ids must be a string", None),
+    ({"n": 42}, "n must be an integer", None),
+    ({"a": "1", "b": "2"}, "must be an integer", None),
     ({"n": "42"}, "n must be positive", None),
 )
 def test_a_value_is_sent_in_the_type_that_the_server_names_if_it_stays_the_same(
@@ -155,6 +157,9 @@ def test_what_asks_another_question_stands_not_in(other: Tool) -> None:
 @each_row(
     ("arguments", "fields"),
     ({"order_ids": []}, "order_id"),
+    ({"order_ids": ["O"] * 21}, "order_id"),
+    ({"order_ids": [{"id": 1}]}, "order_id"),
+    ({"order_ids": "O-1"}, "order_id"),
     ({"order_ids": ["O-1"], "fields": ["a"]}, "order_id"),
     ({"order_ids": ["O-1"]}, "sku"),
     ({"order_ids": ["O-1"]}, "order_id secret"),
