@@ -253,7 +253,9 @@ def _list_missing_information(material: DocumentMaterial) -> Json:
 
 
 def _list_dates(material: DocumentMaterial) -> Json:
-    """All dates that were read (with field and record) and when each write was sent, sorted by time."""
+    """All dates that were read (with field and record; of a read that was repeated, those of the last time) and when
+    each write was sent, sorted by time.
+    """
     rows = {
         (value, key, "" if seen.id is None else as_text(seen.id))
         for seen in find_records(material.dossier.facts, NO_KEYS)
