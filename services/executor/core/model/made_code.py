@@ -110,10 +110,13 @@ def render_program(code: str, name: str, arguments: tuple[str, ...]) -> str:
     """The complete program. It reads decimal texts from ``_inputs`` and returns a decimal text."""
     is_repeated = arguments[-1].endswith("...")
     fixed_count = len(arguments) - is_repeated
-    given = [*(f"_given[{place}]" for place in range(fixed_count)), *(["_given[_fixed:]"] if is_repeated else [])]
+    call_arguments = [
+        *(f"_given[{place}]" for place in range(fixed_count)),
+        *(["_given[_fixed:]"] if is_repeated else []),
+    ]
     return (
         f"{PRELUDE}{code}\n_given = [Decimal(_figure) for _figure in _inputs]\n_fixed = {fixed_count}\n"
-        f"_result = {name}({', '.join(given)})\n"
+        f"_result = {name}({', '.join(call_arguments)})\n"
         "str(Decimal(_result)) if type(_result) in (int, Decimal) else type(_result)"
     )
 

@@ -145,12 +145,12 @@ def _find_protected_values(text: str) -> _FoundValues:
 @cached_by_identity(32)
 def _find_values_in_tools(tools: tuple[models.ToolDefinition, ...]) -> tuple[_FoundValues, ...]:
     """The protected values in each tool's description and in its schema; without whichever has none."""
-    found = [
+    values_of_texts = [
         _find_protected_values(text)
         for tool in tools
         for text in (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
     ]
-    return tuple(found_values for found_values in found if found_values.values or found_values.words)
+    return tuple(found_values for found_values in values_of_texts if found_values.values or found_values.words)
 
 
 @cached_by_identity(32)
@@ -196,9 +196,8 @@ def _mask_block(block: models.Block, mask: _Mask) -> models.Block:
             return block._replace(input=cast(JsonObject, mask.mask_json(block.input)))
         case models.ToolResult():
             return block._replace(content=mask.mask_text(block.content))
-        case (
-            models.OpaqueBlock() | models.ImageBlock()
-        ):  # a model's own, which saw placeholders alone; what is drawn is not read
+        # The former is a model's own, which saw placeholders alone; what is drawn is not read.
+        case models.OpaqueBlock() | models.ImageBlock():
             return block
 
 

@@ -127,8 +127,8 @@ class PlanDraft:
     def list_calls_of_unmet_parts(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """``{model's call id: why the held call is not made}``, for calls whose part was given up since."""
         reasons = {part.number: why_part_unmet(part) for part in parts if part.unmet}
-        unmet = ((proposal.use_id, proposal.call.part) for proposal in self.held)
-        return {use_id: f"Not made: {reasons[part]}" for use_id, part in unmet if part in reasons}
+        parts_of_held = ((proposal.use_id, proposal.call.part) for proposal in self.held)
+        return {use_id: f"Not made: {reasons[part]}" for use_id, part in parts_of_held if part in reasons}
 
     def send_back_early_notices(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """``{model's call id: why the held notice is sent back}``: an earlier part, of which it may tell, has no call

@@ -177,9 +177,9 @@ class SourceFinder:
     def _trace_arguments(self, arguments: JsonObject, tool: Tool) -> Iterator[ArgumentToCheck]:
         """Yields the scalars of a call's arguments with their sources, without those that earlier answers will fill."""
         fields = self._fields.of_records(texts_of_arguments(arguments))
-        for name, given in arguments.items():
+        for name, value in arguments.items():
             schema = tool.parameters.get(name, {})
-            for leaf in () if any(referenced_calls(given)) else trace_argument(name, schema, given, self._sources):
+            for leaf in () if any(referenced_calls(value)) else trace_argument(name, schema, value, self._sources):
                 hints = hints_of_argument(leaf.path, schema if "." not in leaf.path else {}, None)
                 numbers = _list_recorded_numbers(leaf.path, fields if leaf.kind in _FIGURE_KINDS else ())
                 yield ArgumentToCheck(*leaf, argument_at(arguments, leaf.path), hints, tuple(numbers))

@@ -367,7 +367,8 @@ def find_schema_reads(tools: Iterable[Tool], failed_tool: Tool, arguments: JsonO
         and not _SCHEMA_WORDS.isdisjoint(words_of(tool.name))
     ]
     describing_tools.sort(key=lambda tool: (_CLEAREST_SCHEMA_WORDS.isdisjoint(words_of(tool.name)), tool.name))
-    reads = (ReadCall(tool, asked) for tool in describing_tools for asked in _arguments_by_table(tool, tables))
+    arguments_by_tool = ((tool, _arguments_by_table(tool, tables)) for tool in describing_tools)
+    reads = (ReadCall(tool, arguments) for tool, by_table in arguments_by_tool for arguments in by_table)
     return [read for read in reads if problems_with(read.arguments, read.tool) is None][:_MOST_READS_OF_COLUMNS]
 
 

@@ -408,8 +408,8 @@ def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[
 
 
 def _build_named_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWrite:
-    given = ((name, value) for name, value in arguments.items() if value is not None and not isinstance(value, list))
-    scalars = {name: value for name, value in given if not isinstance(value, dict) or set(value) == {REFERENCE}}
+    values = ((name, value) for name, value in arguments.items() if value is not None and not isinstance(value, list))
+    scalars = {name: value for name, value in values if not isinstance(value, dict) or set(value) == {REFERENCE}}
     values_by_words = {tuple(words_of(name)): value for name, value in scalars.items()}
     words = words_of_tool(tool.name)
     ids = [*_walk_ids(arguments, words.nouns)]
