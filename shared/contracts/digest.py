@@ -142,10 +142,15 @@ def shorten_notes(notes: Iterable[str]) -> tuple[str, ...]:
     return tuple(map(shorten_note, islice(notes, _MOST_NOTES)))
 
 
-@lru_cache(maxsize=4_096)  # the same few names of tools, over and over
 def shorten_note(text: str) -> str:
     """A note of a case, cut, and without protected values."""
-    return redact_text(text)[:_LONGEST_NOTE]
+    redacted = _redact_short_text(text) if len(text) <= _LONGEST_NOTE else redact_text(text)
+    return redacted[:_LONGEST_NOTE]
+
+
+@lru_cache(maxsize=4_096)  # the same few names of tools, over and over; longer texts are not held
+def _redact_short_text(text: str) -> str:
+    return redact_text(text)
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,7 @@ from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.memory.lesson import lesson_of
-from services.learner.ports.outcomes import AbandonedOutcome, Delivery
+from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CASES_KEPT
 from shared.domain.estimates import TREND_DAYS_KEPT
@@ -53,6 +53,18 @@ class DiesBeforeSettling(RedisOutcomes):
         self, done: Sequence[Delivery], dead: Sequence[AbandonedOutcome] = (), left: Sequence[Delivery] = ()
     ) -> Collection[int]:
         raise StoreUnavailable("killed")
+
+
+class FailsInTwoLanes(RedisOutcomes):
+    """The streams of a learner of which one lane meets an outage, and a later one a bug."""
+
+    @override
+    async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
+        if 0 in partitions:
+            raise StoreUnavailable("away")
+        if 1 in partitions:
+            raise ZeroDivisionError
+        return await super().claim(partitions)
 
 
 def _learner(redis: Redis, name: str = "one") -> Learner:
@@ -98,6 +110,13 @@ async def test_what_a_dead_learner_had_learned_and_not_settled_is_not_learned_ag
     assert (successor.counts.learned, successor.counts.known) == (1, 50)
     assert await hash_of(redis, keys.learned_keys("acme").arms) == expected_arms([*outcomes, an_outcome(50)])
     assert await unsettled(redis) == 0
+
+
+async def test_a_bug_in_one_lane_is_not_hidden_by_an_outage_in_another(redis: Redis) -> None:
+    learner = Learner(FailsInTwoLanes(redis, "one", LEASE), RedisLessons(redis))
+    await learner.update_share()
+    with pytest.raises(ZeroDivisionError):
+        await learner.run_once()
 
 
 async def test_an_event_that_comes_twice_is_counted_once(redis: Redis) -> None:

@@ -77,9 +77,9 @@ class Learner:
             step = min(_MOST_LANES, -(-len(partitions) // _PARTITIONS_A_LANE))
             lanes = (self._run_partitions(partitions[start::step]) for start in range(step))
             results = await asyncio.gather(*lanes, return_exceptions=True)  # the failure of one stops no other
-            for failure in results:
-                if isinstance(failure, BaseException):
-                    raise failure
+            failures = [result for result in results if isinstance(result, BaseException)]
+            if failures:  # a bug is told before an outage, after which the run is only repeated
+                raise min(failures, key=lambda failure: isinstance(failure, StoreUnavailable))
             return sum(count for count in results if isinstance(count, int))
 
     async def _run_partitions(self, partitions: Sequence[int]) -> int:
