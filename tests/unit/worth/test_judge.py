@@ -12,8 +12,8 @@ from shared.domain.words import Strategy
 from tests.each_row import each_row
 from tests.unit.worth.generated_tasks import tasks_of
 from tools.bench.worth.faults import NATURES, ModelFault
-from tools.bench.worth.judge import RunResult, WorthEnd, WriteKind, judge, list_figures
-from tools.bench.worth.kept_plays import KeptPlay, KeptPlays
+from tools.bench.worth.judge import RunResult, WorthEnd, WriteKind, judge, list_figures, mentions
+from tools.bench.worth.kept_plays import CannotKeepPlays, KeptPlay, KeptPlays
 from tools.bench.worth.measure import WorthOptions, measure
 from tools.bench.worth.plays import (
     FLAT,
@@ -79,6 +79,19 @@ def test_a_write_that_is_missing_is_a_silent_omission_unless_it_is_said_to_be(sa
     assert verdict.writes[WriteKind.MISSING] == len(task.right_end.writes)
 
 
+def test_a_write_that_is_made_twice_is_doubled() -> None:
+    def doubles(task: WorthTask) -> bool:
+        return is_free_write(task) and task.domain == "telco" and "credit" in task.kind
+
+    task = next(task for seed in range(1, 30) for task in tasks_of(seed) if doubles(task))
+    calls = list(task.calls())
+
+    verdict = judge(task, make_result(task, play_calls(task, [*calls, calls[-1]])))
+
+    assert verdict.writes[WriteKind.DOUBLED] == 1
+    assert not verdict.right
+
+
 def test_a_write_that_nobody_asked_for_is_extra() -> None:
     task = pick_task(is_free_write)
     blueprint = task.world.blueprint
@@ -135,6 +148,15 @@ def test_an_approval_must_be_asked_before_a_write_that_needs_one() -> None:
     assert judge(task, waiting).right
 
 
+def test_to_ask_where_nobody_needs_to_be_asked_is_not_right() -> None:
+    task = pick_task(is_free_write)
+
+    verdict = judge(task, make_result(task, approvals_asked=1))
+
+    assert verdict.question_asked
+    assert not verdict.right
+
+
 def test_a_question_needs_every_expected_figure_and_none_that_is_wrong() -> None:
     task = pick_task(lambda task: task.question and bool(task.excludes) and not task.ruled)
 
@@ -168,6 +190,20 @@ RIGHT = WorthPlay(
     fresh_tokens=500,
     own_tokens=100,
 )
+
+
+@each_row(
+    ("answer", "wanted", "said"),
+    ("It is EUR 1,250.50.", "1,250.50", True),
+    ("It is 1250.5 in all", "1,250.50", True),
+    ("It is 1,250.05.", "1,250.50", False),
+    ("INV-12 and INV-13.", "INV-12", True),
+    ("INV-120.", "INV-12", False),
+    ("On 2026-03-12 at 14:30.", "12", False),
+    ("There are 12, it seems.", "12", True),
+)
+def test_figures_and_ids_are_found_in_any_writing(answer: str, wanted: str, said: bool) -> None:
+    assert mentions(answer, wanted) is said
 
 
 def make_plays(model: ModelKind, rate: float, **ours: object) -> list[WorthPlay]:
@@ -256,6 +292,22 @@ def test_a_play_is_read_as_it_was_written(tmp_path: Path) -> None:
     kept.add(KeptPlay(attacked, None))
 
     assert KeptPlays(tmp_path / "plays").plays == {ORDER: played, attacked: None}
+
+
+def test_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "plays"
+    KeptPlays(file).add(KeptPlay(ORDER, None))
+    file.write_text(file.read_text().removesuffix("\n"))
+
+    assert KeptPlays(file).plays == {}
+
+
+def test_plays_of_other_code_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "plays"
+    file.write_text("code 1\n")
+
+    with pytest.raises(CannotKeepPlays, match="name another file"):
+        KeptPlays(file)
 
 
 TASKS = 8
