@@ -142,9 +142,9 @@ def test_gaps_are_found_in_the_words_of_a_task(text: str, names: list[str]) -> N
 @pytest.mark.promise("made.gap")
 @each_row("terms", "(" + "a+" * 220, "a*(b" * 200, "a + b and " * 200)
 def test_a_task_full_of_unfinished_formulas_is_looked_through_at_once(terms: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     made_code.missing_calculators(f"xyz={terms}\n.\n" * 100)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.promise("made.gap")
