@@ -13,7 +13,9 @@ from typing_extensions import override
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
+from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.lesson import lesson_of
+from services.learner.entrypoints.loops import NewsWatch
 from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CASES_KEPT
@@ -318,6 +320,24 @@ async def test_news_comes_at_once_and_its_absence_in_time(redis: Redis) -> None:
     await leave(redis, [an_outcome(1, session=a_session(3))])
     async with asyncio.timeout(10):
         assert set(await streams.await_new([2, 3], 60.0)) == {3}
+
+
+async def test_who_reads_beside_the_learner_hears_of_news_and_looks_only_there(redis: Redis) -> None:
+    heard = list[int]()
+
+    async def apply(deliveries: Sequence[Delivery]) -> None:
+        heard.extend(delivery.partition for delivery in deliveries)
+
+    streams = RedisOutcomes(redis, "beside", LEASE, REMEMBERING)
+    follower = OutcomeFollower(streams, apply, lambda: range(64))
+    watch = NewsWatch(follower, streams, 60.0)
+    assert await follower.run_once() == 0
+    await leave(redis, [an_outcome(1, session=a_session(3))])
+    await watch.wait()
+    before = await _commands(redis)
+    assert await follower.run_once() == 1
+    assert heard == [3]
+    assert await _commands(redis) < before + 64  # not one for each partition
 
 
 async def test_a_round_looks_only_where_something_is_expected(redis: Redis) -> None:
