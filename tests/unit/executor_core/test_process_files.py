@@ -133,9 +133,12 @@ def _proposed(
     (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.MUTATE),
     (S.DECOMPOSE, S.MUTATE, S.COMPLETE),
     (S.DECOMPOSE, S.ASSESS, S.MUTATE, S.POLICY_CHECK, S.COMPLETE),
+    (S.DECOMPOSE, S.POLICY_CHECK, S.MUTATE, S.COMPLETE),
     (S.DECOMPOSE, S.ASSESS, S.ASSESS, S.COMPLETE),
     (S.DECOMPOSE, S.ASSESS, S.ESCALATE, S.COMPLETE),
+    (S.DECOMPOSE,),
     (S.DECOMPOSE, S.ASSESS, S.COMPLETE),
+    (S.DECOMPOSE, S.ASSESS, S.POLICY_CHECK, S.SCHEDULE_NOTIFY, S.COMPLETE),
 )
 def test_a_path_that_cannot_be_walked_is_refused(states: tuple[FsmState, ...]) -> None:
     """Without its ends, out of order, with a write that nothing was read or checked for, or with none at all."""

@@ -162,7 +162,7 @@ def said(*parts: tuple[str, str], process: str = "general") -> JsonObject:
 
 
 @pytest.mark.promise("prime.classify")
-@each_row("quote", ["delete all orders", "cancel order O-8", "open orders cancel"])
+@each_row("quote", ["delete all orders", "cancel order O-8", "", "...", "open orders cancel"])
 def test_what_the_user_did_not_say_is_no_part_and_that_is_told(quote: str) -> None:
     found = read_understanding(said((quote, "do"), ("cancel order O-7", "do")), (TASK_of_parts_of_a_task, EARLIER))
 

@@ -79,6 +79,7 @@ def test_only_an_agent_that_says_so_has_done_nothing(state: TaskState, not_begun
     "life, seconds",
     (3600, 3600.0),
     ("60", 60.0),
+    (0, 1.0),
     ("inf", 86_400.0),
     (None, DEFAULT_LIFE_SECONDS),
     ("NaN", DEFAULT_LIFE_SECONDS),
