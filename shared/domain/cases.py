@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar, cast
 
+from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import TaskState
 
 CASES_KEPT = 200
@@ -61,7 +62,8 @@ def prune_cases(log: Sequence[C], now: datetime) -> list[C]:
     If that would drop more than 70 % of the log, its better half is kept instead, and at least three cases.
     """
     since = now - _OLD_AFTER
-    recent = [case for case in _drop_uninstructive(log) if case.at >= since]
+    teaching = cast("list[C]", _teaching(log)) if isinstance(log, tuple) else _drop_uninstructive(log)
+    recent = [case for case in teaching if case.at >= since]
     if len(log) - len(recent) <= _MOST_PRUNED * len(log):
         return recent
     return sorted(log, key=lambda case: -case.quality)[: max(_FEWEST_LEFT, ceil(len(log) / 2))]
@@ -87,6 +89,9 @@ def _drop_uninstructive(log: Sequence[C]) -> list[C]:
         for case, is_repeated in zip(log, _repeated_failures(log), strict=True)
         if not is_repeated and (case.quality >= _POOR_QUALITY or case.outcome is not CaseOutcome.FAILURE)
     ]
+
+
+_teaching = IdentityCache[tuple[Case, ...], list[Case]](_drop_uninstructive, 64)  # one log comes with several tasks
 
 
 def _repeated_failures(log: Sequence[Case]) -> list[bool]:

@@ -171,11 +171,15 @@ def to_exact(value: object) -> Json:
     match value:
         case None | bool() | int() | Decimal() | str():
             return value
+        case dict():  # before what has to be asked of a class by its registry
+            return {str(key): to_exact(item) for key, item in value.items()}
+        case list() | tuple():
+            return [to_exact(item) for item in value]
         case float():
             return Decimal(repr(value))
-        case dict() | Mapping():  # what has to be asked of a class by its registry comes last
+        case Mapping():
             return {str(key): to_exact(item) for key, item in value.items()}
-        case list() | tuple() | Sequence():
+        case Sequence():
             return [to_exact(item) for item in value]
         case _:
             raise TypeError(f"{type(value).__name__} is not JSON")

@@ -42,6 +42,7 @@ PATIENCE_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon
 CONFIRM_MS = 1000  # how long replicas may take to have what was written
 _PAUSE_SECONDS, _PAUSE_SECONDS_MOST = 0.05, 0.5
 _SCRIPTS_FOLDER = Path(__file__).parent / "scripts"
+_LUA_COMMENT = re.compile(r"--.*")
 _TRANSIENT_ERRORS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownError, TryAgainError)
 
 
@@ -53,8 +54,24 @@ def read_pairs(flat: object) -> dict[str, str]:
 
 @cache
 def script_source(name: str, *, is_repeated: bool = False) -> str:
-    """The text of a script with the prelude before it. ``is_repeated``: for a call without a reply."""
-    return f"local again = {'true' if is_repeated else 'false'}\n{script_text('prelude')}\n{script_text(name)}"
+    """The text of a script with the prelude's functions that it uses. ``is_repeated``: for a call without a reply."""
+    text = script_text(name)
+    return f"local again = {'true' if is_repeated else 'false'}\n{_used_prelude(text)}\n{text}"
+
+
+def _used_prelude(script: str) -> str:
+    """The prelude without functions that are not used, since a call creates all of them anew.
+
+    A function uses only functions defined above it.
+    """
+    head, *functions = re.split(r"^(?=local function )", script_text("prelude"), flags=re.MULTILINE)
+    used_text, functions_used = _LUA_COMMENT.sub("", script), list[str]()
+    for function in reversed(functions):
+        name = function.removeprefix("local function ").partition("(")[0]
+        if re.search(rf"\b{name}\b", used_text):
+            used_text += _LUA_COMMENT.sub("", function)
+            functions_used.append(function)
+    return head + "".join(reversed(functions_used))
 
 
 def script_text(name: str) -> str:

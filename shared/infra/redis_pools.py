@@ -43,10 +43,12 @@ class _FollowingConnection(AbstractConnection):
 
     def __init__(self, *, lineage: RedisLineage | None = None, locate: Locate | None = None, **options: object) -> None:
         self._lineage, self._locate = lineage, locate
+        self._is_expired = False
         super().__init__(**options)  # type: ignore[arg-type]  # redis-py's own options
 
     async def connect(self) -> None:
         """Connects. A connection that fails half-way is closed: the next command would read the greeting's replies."""
+        self._is_expired = False
         try:
             await super().connect()  # type: ignore[no-untyped-call]  # redis-py
         except BaseException:
@@ -91,25 +93,36 @@ class _FollowingConnection(AbstractConnection):
             await self.disconnect(nowait=True)
             raise ConnectionError(f"the primary has become a replica: {error}") from error
 
-    async def exchange(self, commands: Sequence[Sequence[EncodableT]]) -> list[object]:
+    async def exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         """Sends commands; returns the reply to each, or the server's error.
 
-        redis-py's client takes twice as long. Any other failure, a late reply too, closes the connection, because the
-        next command would read these replies.
+        redis-py's client takes twice as long. Any other failure closes the connection, because the next command would
+        read these replies.
         """
         packed = b"".join([part for words in commands for part in self.pack_command(*words)])
+        watch = asyncio.get_running_loop().call_later(seconds, self._abort_as_late)
         try:
             await self.send_packed_command(packed)
             return [await self._read_reply() for _ in commands]
-        except BaseException:
+        except BaseException as error:
             await self.disconnect(nowait=True)
+            if self._is_expired and isinstance(error, Exception):
+                raise TimeoutError(f"Redis did not answer within {seconds:g} seconds") from error
             raise
+        finally:
+            watch.cancel()
 
     async def _read_reply(self) -> object:
         reply = await self._parser.read_response()  # type: ignore[attr-defined]  # every parser has it
         if isinstance(reply, ReadOnlyError):
             raise ConnectionError(f"the primary has become a replica: {reply}")
         return reply
+
+    def _abort_as_late(self) -> None:
+        """Aborts the connection when its replies are late, at a tenth of the cost of ``asyncio.timeout``."""
+        self._is_expired = True
+        if self._writer is not None:
+            self._writer.transport.abort()
 
     def pack_command(self, *args: EncodableT) -> list[bytes]:
         """The command's bytes, packed by hiredis in C."""
@@ -193,17 +206,24 @@ class FollowingPool(ConnectionPool):
         super().__init__(connection_class=_FOLLOWING_TYPES[kind], **options, lineage=lineage, locate=locate)  # type: ignore[arg-type]  # redis-py
 
     async def exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
-        """The reply to each command, or the server's error, in one round trip. Raises ``TimeoutError``."""
-        try:
-            async with asyncio.timeout(seconds):
-                return await self._exchange(commands)
-        except TimeoutError as error:
-            raise TimeoutError(f"Redis did not answer within {seconds:g} seconds") from error
+        """The reply to each command, or the server's error, in one round trip."""
+        if self._has_free_connection:
+            return await self._exchange(commands, seconds)
+        async with asyncio.timeout(seconds):
+            return await self._exchange(commands, seconds)
 
-    async def _exchange(self, commands: Sequence[Sequence[EncodableT]]) -> list[object]:
+    @property
+    def _has_free_connection(self) -> bool:
+        """Whether ``get_connection`` would return at once."""
+        if self._slots.locked() or (self.lineage is not None and self.lineage.failover_risk):
+            return False
+        waiting = cast("list[_FollowingConnection]", self._available_connections)
+        return bool(waiting) and waiting[-1].is_quiet
+
+    async def _exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         connection = cast(_FollowingConnection, await self.get_connection())
         try:
-            return await connection.exchange(commands)
+            return await connection.exchange(commands, seconds)
         finally:
             await self.release(connection)
 

@@ -139,6 +139,8 @@ def _find_unsourced_arguments(ctx: TurnContext, renewed: Progress, answers: tupl
 
 async def _make_calls_of_state(ctx: TurnContext, progress: Progress) -> Progress:
     """Makes the plan's calls of this state. MUTATE makes the notices, too, if the path has no state for them."""
+    if progress.state is FsmState.MUTATE and not is_plan_released(progress):
+        raise Failed("the plan is not the one that was let through; nothing was written")
     changes, notices = (ToolClass.CHANGE,), (ToolClass.NOTIFY,)
     classes = {
         FsmState.MUTATE: changes if FsmState.SCHEDULE_NOTIFY in progress.path else (*changes, *notices),
