@@ -446,11 +446,6 @@ def unpack_member(kind: Callable[..., M], member: str) -> M:
     return kind(*map(unquote, member.split(":")))
 
 
-def tenant_of(member: str) -> str:
-    """The tenant in a packed member of any kind."""
-    return unquote(member.partition(":")[0])
-
-
 def unpack_delivery(member: str) -> WebhookMember | PostMember:
     return unpack_member(PostMember, member) if member.count(":") == 1 else unpack_member(WebhookMember, member)
 

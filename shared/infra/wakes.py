@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
+from uuid import uuid4
 
 from arq.constants import in_progress_key_prefix, job_key_prefix, retry_key_prefix
 from arq.jobs import serialize_job
@@ -15,8 +16,10 @@ from shared.ports.tasks import Wakes
 WAKE_JOB = "wake"
 _WAKE_LIVES_MS = keys.ONE_DAY * 1000  # an older one leaves the queue, and the reaper makes another
 _PLACES_LIVE_MS = keys.ONE_DAY * 1000
+_LOCK_MS = 3000  # after which a wake whose process died with it in hand is taken again
 _CLAIM_MS = 3000  # for which whoever took a session may claim it before others are told of it
 _RINGS_KEPT = 64
+_MOST_WAKES_READ = 256  # in one look: wakes of tenants without room here stand among the others
 
 
 def job_to_bytes(job: Mapping[str, Json]) -> bytes:
@@ -46,6 +49,18 @@ class ArqWakes(ScriptedStore, Wakes):
     ) -> Sequence[tuple[str, str]]:
         """Queues those sessions that are neither queued nor just taken; returns them."""
         return await self._queue_wakes(sessions, skips_queued=True, has_begun=has_begun)
+
+    async def take_wakes(
+        self, most: int, of_other_tenant: int, by_tenant: Mapping[str, int]
+    ) -> Sequence[tuple[str, int]]:
+        """Locks the first due wakes for this process, at most ``most``; returns their job ids and scores.
+
+        ``by_tenant``: how many of each tenant at most; ``of_other_tenant``: of each that it does not list.
+        """
+        shares = [part for tenant, count in by_tenant.items() for part in (keys.pack_member((tenant,)), count)]
+        arguments = [uuid4().hex, _LOCK_MS, _MOST_WAKES_READ, in_progress_key_prefix, most, of_other_tenant, *shares]
+        taken = cast("list[str]", await self._scripts.run("take_wakes", [keys.QUEUE_KEY], arguments))
+        return [(job_id, int(score)) for job_id, score in zip(taken[::2], taken[1::2], strict=True)]
 
     async def end_wake(self, job_id: str, place: int) -> None:
         """Removes a handled wake from the queue, unless its session was woken again meanwhile.

@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
 import pytest
+from arq.constants import in_progress_key_prefix
 from hypothesis import given, strategies as st
 from redis.asyncio import Redis
 from typing_extensions import override
@@ -21,6 +23,7 @@ from services.executor.ports.sessions import FreeSlotsByTenant, TurnRunner, Turn
 from services.executor.ports.turns import TurnStore
 from shared.contracts.tenant import TenantRecord
 from shared.infra import keys
+from shared.infra.lua import Argument, Scripts, script_source
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.idle_runner import IdleRunner
@@ -336,6 +339,35 @@ async def test_a_tenant_without_room_keeps_its_places_and_holds_up_nobody(redis:
     await queued(wakes, *sessions("flood", 50), *sessions("quiet", 3))
     assert await _taken(redis, redis_url, 10, {"flood": 0, "quiet": 2}, left=51) == sessions("quiet", 2)
     assert await _taken(redis, redis_url, 100, left=0) == [*sessions("flood", 50), *sessions("quiet", 1, 2)]
+
+
+@pytest.mark.promise("queue.one_wake")
+async def test_a_wake_is_taken_by_one_process_however_many_look(redis: Redis) -> None:
+    """A look takes the places of no wake that another has in hand; one that died with it gives it back in seconds."""
+    wakes, own = ArqWakes(redis), sessions("ac:me", 5)
+    await queued(wakes, *own)
+    looks = await asyncio.gather(*(wakes.take_wakes(3, 2, {"ac:me": 9}) for _ in range(3)))
+    taken = [tuple(keys.unpack_member(keys.SessionMember, job_id)) for look in looks for job_id, _ in look]
+    assert sorted(map(len, looks)) == [0, 2, 3]
+    assert sorted(taken) == own
+    locks = [await redis.pttl(in_progress_key_prefix + job_id) for look in looks for job_id, _ in look]
+    assert all(0 < lock <= 3000 for lock in locks)
+
+
+@pytest.mark.promise("queue.one_wake")
+async def test_a_look_whose_reply_was_lost_finds_what_it_took(redis: Redis) -> None:
+    """It is repeated with its token, and who repeats says so; another finds nothing."""
+    await queued(ArqWakes(redis), *sessions("acme", 3))
+
+    async def look(token: str, *, is_repeated: bool) -> list[str]:
+        text = script_source("take_wakes", is_repeated=is_repeated)
+        arguments: list[Argument] = [token, 3000, 256, in_progress_key_prefix, 2, 2]
+        return cast("list[str]", await Scripts(redis).execute("EVAL", text, 1, keys.QUEUE_KEY, *arguments))
+
+    first = await look("mine", is_repeated=False)
+    assert len(first) == 4
+    assert await look("mine", is_repeated=True) == first
+    assert not set(first[::2]) & set(await look("another's", is_repeated=True))
 
 
 async def test_who_was_begun_before_goes_first(redis: Redis, redis_url: str) -> None:

@@ -1,43 +1,37 @@
 """The queue's side of the executor: a job is only a claim, so it ends at once. One look at the queue:
 
 WakeWorker.main        looks again and again, while the runner has room (``_take_wakes``)
-  zrangebyscore        the wakes that wait; ``_select_startable_jobs`` leaves those for whose tenants there is no room
-  start_jobs           arq's: locks each wake for this process and starts its ``run_job``
-    run_job            arq's: reads the wake and calls the function of its name, which is ``_wake``
-      _wake            offers the session to the runner
-      finish_job       ends the wake, or leaves it where it stands
+  take_wakes           locks those for whose tenants there is room (arq itself asks four times for each)
+  run_job              arq's: reads a wake and calls the function of its name, which is ``_wake``
+    _wake              offers the session to the runner
+    finish_job         ends the wake, or leaves it where it stands
 """
 
 import asyncio
 import logging
 import sys
-from collections import Counter
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from typing import cast
 
 import structlog
 from arq.connections import ArqRedis
 from arq.constants import in_progress_key_prefix
-from arq.utils import timestamp_ms
 from arq.worker import Retry, Worker, func
 from typing_extensions import override
 
 from services.executor.core.turn.runner import Runner
-from services.executor.ports.sessions import FreeSlotsByTenant
-from shared.infra.keys import DOORBELL_KEY, QUEUE_HEALTH_KEY, QUEUE_KEY, tenant_of
+from shared.infra.keys import DOORBELL_KEY, QUEUE_HEALTH_KEY, QUEUE_KEY
 from shared.infra.lua import bounded_redis_calls
 from shared.infra.redis import make_queue_pool
 from shared.infra.wakes import WAKE_JOB, ArqWakes, job_from_bytes, job_to_bytes
 from shared.ports.store import StoreUnavailable
 
 _CLAIM_SECONDS = 10
-_IN_PROGRESS_SECONDS = 3  # for which arq keeps a wake that died half-way from being taken again
 _POLL_SECONDS = 1.0  # the doorbell is the fast way; this finds what it missed
 _BELL_SECONDS = 5
 _RETRY_SECONDS = 0.5
 _CLAIMS_AT_ONCE = 16  # sessions that are claimed side by side
-_MOST_WAKES_READ = 256  # in one look: wakes of tenants without room here stand among the others
 
 log = structlog.get_logger()
 
@@ -56,7 +50,6 @@ class WakeWorker(Worker):
             redis_pool=pool,
             on_job_start=self._remember_queue_score,
             handle_signals=False,
-            max_jobs=sys.maxsize,  # a look takes no more than there is room for
             job_timeout=_CLAIM_SECONDS,
             max_tries=sys.maxsize,  # a wake for which there was no room after all keeps its place
             keep_result=0,
@@ -66,7 +59,6 @@ class WakeWorker(Worker):
             job_deserializer=job_from_bytes,
             log_results=False,
         )
-        self.in_progress_timeout_s = _IN_PROGRESS_SECONDS
         self._runner, self._wakes = runner, wakes
         self._scores: dict[str, int] = {}  # jobs under way: their scores when they were taken
 
@@ -86,8 +78,9 @@ class WakeWorker(Worker):
         """Starts the jobs for which there is capacity; if there are none, waits for a change."""
         self._runner.changed.clear()
         async with bounded_redis_calls():
-            wakes = await self.pool.zrangebyscore(QUEUE_KEY, "-inf", timestamp_ms(), start=0, num=_MOST_WAKES_READ)
-            await self.start_jobs(list(_select_startable_jobs(wakes, self._runner.free_slots)))
+            most, of_other_tenant, by_tenant = self._runner.free_slots
+            wakes = await self._wakes.take_wakes(min(most, _CLAIMS_AT_ONCE), of_other_tenant, by_tenant)
+            self.tasks |= {job_id: self.loop.create_task(self.run_job(job_id, score)) for job_id, score in wakes}
             await self.heart_beat()
         if self.tasks:
             await self._await_claims()
@@ -149,17 +142,6 @@ class WakeWorker(Worker):
         if self.tasks:
             await asyncio.wait(self.tasks.values(), timeout=_CLAIM_SECONDS)
         await self.pool.aclose(close_connection_pool=True)
-
-
-def _select_startable_jobs(job_ids: list[bytes], free_slots: FreeSlotsByTenant) -> Iterator[bytes]:
-    """Yields the first jobs of tenants that have free slots."""
-    free_count, started_by_tenant = min(free_slots.total, _CLAIMS_AT_ONCE), Counter[str]()
-    for job_id in job_ids:
-        tenant = tenant_of(job_id.decode())
-        if free_count > 0 and started_by_tenant[tenant] < free_slots.by_tenant.get(tenant, free_slots.of_other_tenant):
-            started_by_tenant[tenant] += 1
-            free_count -= 1
-            yield job_id
 
 
 def open_queue_pool(url: str) -> ArqRedis:
