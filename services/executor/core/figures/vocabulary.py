@@ -409,6 +409,9 @@ def _find_choices(text: str) -> Iterator[re.Match[str]]:
 WORDS_OF_EXCHANGE = re.compile(  # words for two things that change places
     r"\b(?:(?:swap|exchang|switch|interchang|échang|intercambi)\w*|\w*tausch\w*)\b", re.IGNORECASE
 )
+WORDS_OF_ALTERNATIVE = re.compile(
+    r"\b(?:or|otherwise|else|instead|oder|sonst|andernfalls|ou|sinon|sino)\b", re.IGNORECASE
+)
 CLAUSE_END = re.compile(r"[.,;:!?](?=\s|$)")
 _MOST_WORDS_BETWEEN = 2  # from a word of choice to the noun that it belongs to: "all the open orders"
 

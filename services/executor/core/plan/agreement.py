@@ -26,6 +26,7 @@ from services.executor.core.plan.called_tools import find_act_of_text, find_conf
 from services.executor.core.plan.exceptions import is_named_as_exception
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, argument_name_of, quote_part
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
+from services.executor.core.plan.stated_answers import find_contrary_answers
 from services.executor.core.plan.stated_limits import find_unmet_limits
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
@@ -116,6 +117,7 @@ def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
         _find_records_excepted_by_value,
         find_wrong_amounts,
         find_unmet_limits,
+        find_contrary_answers,
         _find_conflicting_words,
         _find_unasked_fields,
         _find_days_inside_stated_range,

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal
 
+from services.executor.core.figures import vocabulary
 from services.executor.core.figures.arguments import ArgumentKind, ReadField, kind_of_argument, names_minor_unit
 from services.executor.core.figures.numbers import NumberMention, read_figure
-from services.executor.core.figures.vocabulary import CLAUSE_END, has_condition, leaves_choice_open
 from services.executor.core.plan.faults import CallFault, CallToCheck
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.name_similarity import words_of
@@ -20,7 +20,6 @@ _COMPARISON = re.compile(  # what stands before the limit; "to just over 500" is
     re.IGNORECASE,
 )
 _EXCEPTION = re.compile(r"\b(?:unless|except|but\s+not|not|außer|nicht|sauf|salvo|excepto)\b", re.IGNORECASE)
-_ALTERNATIVE = re.compile(r"\b(?:or|otherwise|else|instead|oder|sonst|andernfalls|ou|sinon|sino)\b", re.IGNORECASE)
 _PRONOUN = re.compile(r"\b(?:it|they|them|those|er|sie|es|il|elle|ils|elles)\b", re.IGNORECASE)
 
 
@@ -31,9 +30,11 @@ def find_unmet_limits(change: CallToCheck) -> Iterator[CallFault]:
     pronoun. Of several amounts the one counts whose name the clause has, else the one that the call has as well.
     """
     text = change.part_mentions.text
-    clauses = ((CLAUSE_END.split(text[: number.start])[-1], number) for number in change.part_mentions.numbers)
+    clauses = (
+        (vocabulary.CLAUSE_END.split(text[: number.start])[-1], number) for number in change.part_mentions.numbers
+    )
     limits = [(clause, number, match) for clause, number in clauses if (match := _COMPARISON.search(clause))]
-    if len(limits) != 1 or _ALTERNATIVE.search(text):
+    if len(limits) != 1 or vocabulary.WORDS_OF_ALTERNATIVE.search(text):
         return
     clause, limit, comparison = limits[0]
     is_exception = _EXCEPTION.search(clause[: comparison.start()]) is not None
@@ -41,7 +42,7 @@ def find_unmet_limits(change: CallToCheck) -> Iterator[CallFault]:
     ids = (scalar.text for scalar in change.scalars if is_identifying_name(scalar.field_name))
     for record_id in dict.fromkeys(ids):
         is_named = record_id in clause or _PRONOUN.search(clause) is not None
-        is_about_record = is_named if has_condition(clause) else leaves_choice_open(clause)
+        is_about_record = is_named if vocabulary.has_condition(clause) else vocabulary.leaves_choice_open(clause)
         fields = _list_amount_fields(record_id, clause, change) if is_about_record else []
         is_kept = any(_keeps_limit(field, limit, is_upper_limit=is_upper_limit) for field in fields)
         if len({field.field_name for field in fields}) == 1 and not is_kept:

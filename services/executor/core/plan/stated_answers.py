@@ -1,0 +1,108 @@
+"""Whether a question of the task has the answer on which a part depends: "Ask Ann whether it suits; if so, book it".
+
+Only a condition without words of its own is read: "if so", "if it is not", "only with a yes".
+"""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from services.executor.core.figures.vocabulary import WORDS_OF_ALTERNATIVE
+from services.executor.core.plan.faults import CallFault, CallToCheck, shorten
+from services.executor.core.session.values import Fact
+from services.executor.core.tools.name_similarity import words_of
+from shared.domain.exact_json import as_text, loads_object, walk_json
+from shared.domain.keywords import keywords, stem
+
+_CONDITION = re.compile(
+    r"""(?:^|[.,;:?!"”]\s+)(?:(?:and|but|then|only|und|aber|dann|nur|et|mais|puis|seulement|uniquement)\s+)*(?:
+    (?:if|wenn|falls|si)\s+(?:so|yes|ja|oui)\b|
+    in\s+(?:that|this|which)\s+case\b|in\s+diesem\s+fall\b|dans\s+ce\s+cas\b|
+    (?:with|mit|bei|avec)\s+(?:an?|einem|un)\s+(?:yes|ja|oui)\b|
+    (?P<no>(?:with|mit|bei|avec)\s+(?:an?|einem|un)\s+(?:no|nein|non)\b)|
+    (?:(?P<not>(?:if|wenn|falls|si)\s+(?:not|no|nicht|nein|non))|
+    (?:wenn|falls)\s+(?:es|das|dem|er|sie)\s+(?P<nicht>nicht\s+)?(?:so\s+|der\s+fall\s+)?ist|
+    si\s+(?:(?P<pas>ce\s+n['’]est\s+pas)|c['’]est)\s+le\s+cas|
+    if\s+(?:it|that|there|s?he|they)(?:['’]s|['’]re|\s+(?:is|are|was|were|does|do|did|has|have|can|will))
+    (?P<n_t>\s+not|n['’]t)?(?:\s+the\s+case)?)(?=\s*[,;:]|\s+then\b)
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_QUESTION = re.compile(  # what a text begins with
+    r"\W*(?:(?:please|kindly|first|then|also|i|we|d|want|need|like|could|can|would|you|to|bitte|zuerst)\W+)*"
+    r"(?:ask|check|verify|inquire|enquire|find\s+out|frag\w*|prüf\w*|demande\w*|vérifie\w*|est-ce|"
+    r"(?:is|are|was|were|has|have|does|do|did|ist|sind|hat|haben|can|will|may|kann)(?!\s+you))\b",
+    re.IGNORECASE,
+)
+_NEGATION = re.compile(
+    r"\b(?:not|no|none|never|without|nicht|kein\w*|nie|ohne|pas|jamais|sans)\b|n['’]t\b", re.IGNORECASE
+)
+_YES_OR_NO = re.compile(r"\s*(?:(?P<yes>yes|ja|oui)\b(?!\s+and)|(?:no|nein|non)\s*(?:[,.;!:–—-]|$))", re.IGNORECASE)
+_LOWER_CASE_WORD = re.compile(r"(?<!\w)[^\W\d_A-ZÄÖÜ]+(?!\w)")
+_FIELDS_OF_ANSWERS = frozenset(map(stem, "agree accept consent approve confirm answer reply response yes".split()))
+
+
+def find_contrary_answers(change: CallToCheck) -> Iterator[CallFault]:
+    """Yields a fault if the part depends on the answer to the question before it, and what was read is the contrary.
+
+    The part begins with the condition, or with the question. Of several answers those count that were asked of a record
+    of the call; if they differ, none does.
+    """
+    quote = change.part.quote
+    conditions = [*_CONDITION.finditer(quote)]
+    if len(conditions) != 1 or WORDS_OF_ALTERNATIVE.search(quote):
+        return
+    condition = conditions[0]
+    question = quote[: condition.start()] or _find_part_before(change)
+    if not _QUESTION.match(question) or _NEGATION.search(question):
+        return
+    is_yes_needed = condition.lastgroup is None
+    facts = [fact for fact in change.facts if fact.ok and not fact.by_machine]
+    answers = [(fact, answer) for fact in facts if (answer := _read_answer(fact, question)) is not None]
+    own_answers = [answer for fact, answer in answers if not change.texts.isdisjoint(_list_arguments(fact))]
+    answers_that_count = own_answers or [answer for _, answer in answers]
+    if answers_that_count and all(answer.is_yes is not is_yes_needed for answer in answers_that_count):
+        words = condition[0].strip(' .,;:?!"”')
+        yield CallFault(
+            "", f"{change.tool.name}: this part says {words}, and the answer is {answers_that_count[-1].text}"
+        )
+
+
+class _Answer(NamedTuple):
+    text: str  # the field with its value
+    is_yes: bool
+
+
+def _find_part_before(change: CallToCheck) -> str:
+    """The words of the part that comes before the call's own one in the task; empty if there is none."""
+    task = change.user_mentions[0].text
+    places = {task.find(quote): quote for quote in change.part.other_quotes}
+    earlier_places = [place for place in places if 0 <= place < task.find(change.part.quote)]
+    return places[max(earlier_places)] if earlier_places else ""
+
+
+def _read_answer(fact: Fact, question: str) -> _Answer | None:
+    """The only yes or no in a result that answers the question: a truth value whose field's last word the question has,
+    or, if the call put the question to somebody, a field that says what was answered.
+    """
+    is_put = any(_asks_the_same(text, question) for text in _list_arguments(fact))
+    stems, answers = {*map(stem, words_of(question))}, list[_Answer]()
+    for name, value in walk_json(fact.result):
+        if isinstance(value, bool):
+            last_word = stem((words_of(name) or [""])[-1])
+            if last_word in stems or (is_put and last_word in _FIELDS_OF_ANSWERS):
+                answers.append(_Answer(f"{name}: {as_text(value)}", value))
+        elif is_put and isinstance(value, str) and (word := _YES_OR_NO.match(value)):
+            answers.append(_Answer(f"{name}: {shorten(value)}", word["yes"] is not None))
+    return answers[0] if len(answers) == 1 else None
+
+
+def _asks_the_same(text: str, question: str) -> bool:
+    """Whether a text is a question with no other words of weight than the task's, or with all of them."""
+    own_words, words = (set(keywords(" ".join(_LOWER_CASE_WORD.findall(words)))) for words in (text, question))
+    is_same = bool(own_words & words) and (own_words <= words or words <= own_words)
+    return text.rstrip().endswith("?") and is_same and not _NEGATION.search(text)
+
+
+def _list_arguments(fact: Fact) -> list[str]:
+    return [as_text(value) for value in loads_object(fact.arguments_json).values()]
