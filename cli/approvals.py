@@ -164,8 +164,8 @@ def _print_approval(approval: JsonObject) -> None:
     if reads := objects_in(approval.get("evidence")):
         out.print(_reads_table(reads))
     for escalation in objects_in(approval.get("escalations")):
-        who = who_decides(str(escalation.get("level") or ""))
-        out.print(Text(f"not decided by {who} before {format_local_time(escalation.get('deadline'))}"))
+        decider = who_decides(str(escalation.get("level") or ""))
+        out.print(Text(f"not decided by {decider} before {format_local_time(escalation.get('deadline'))}"))
     for decision in objects_in(approval.get("decisions")):
         comment = f": {decision.get('comment')}" if decision.get("comment") else ""
         out.print(Text(f"{decision.get('decision')} by {decision.get('by')}{comment}"))

@@ -67,7 +67,7 @@ def import_files(
       purple learn import ./learned
     """
     contents = [
-        piece for file, content in _read_contents(folder).items() for piece in split_for_requests(file, content)
+        file_part for file, content in _read_contents(folder).items() for file_part in split_for_requests(file, content)
     ]
     dry_reports = [_import_file(url, speaker, file, content, dry_run=True) for file, content in contents]
     is_refused = any(report.get("problems") for report in dry_reports)

@@ -103,8 +103,10 @@ def describe_update(update: messages.Update) -> str:
         case messages.ActionObserved():
             return f"  {update.action}" + ("" if update.success else f" failed: {update.error_message}")
         case messages.TurnCompleted():
-            done = ", and nothing more to do" if update.early_completion_requested else f", then {update.time_advanced}"
-            return f"  {update.actions_taken} actions{done}"
+            ending = (
+                ", and nothing more to do" if update.early_completion_requested else f", then {update.time_advanced}"
+            )
+            return f"  {update.actions_taken} actions{ending}"
         case messages.EvaluationStarted():
             return f"judging {update.criteria_count} criteria"
         case messages.ErrorOccurred():
@@ -183,12 +185,12 @@ def measure_agent(
         assessment, path = save_assessment(folder, scenario, agent, began, finished_runs)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         raise CommandError("Stopped before the end.") from None
-    page = ""
+    page_url = ""
     try:
-        page = asyncio.run(upload_assessment(keep_at, assessment)) if keep_at else ""
+        page_url = asyncio.run(upload_assessment(keep_at, assessment)) if keep_at else ""
     except CommandError as refused:  # the results are shown in any case
         failure = failure or refused
-    _print_assessment(assessment, path, page, as_json)
+    _print_assessment(assessment, path, page_url, as_json)
     if failure:
         raise failure
     raise typer.Exit(int(any(run.results.status != "completed" for run in assessment.runs)))
@@ -258,8 +260,8 @@ def keep_at_gateway(
 
     Example: purple assess keep inbox_triage-20260302-090000 --at http://127.0.0.1:9010
     """
-    page = asyncio.run(upload_assessment(keep_at, load_assessment(folder, name)))
-    out.print(page, markup=False, soft_wrap=True)
+    page_url = asyncio.run(upload_assessment(keep_at, load_assessment(folder, name)))
+    out.print(page_url, markup=False, soft_wrap=True)
 
 
 @assess.command()
@@ -315,18 +317,18 @@ async def _run_repeatedly(
     return tuple(finished_runs), None
 
 
-def _print_assessment(assessment: Assessment, path: Path, page: str, as_json: bool) -> None:
+def _print_assessment(assessment: Assessment, path: Path, page_url: str, as_json: bool) -> None:
     if as_json:
         figures = {name: getattr(assessment, name) for name in ("pass_hat", "pass_interval", "points_interval")}
-        places = {"kept_in": str(path), **({"page": page} if page else {})}
+        places = {"kept_in": str(path), **({"page": page_url} if page_url else {})}
         print_json(json.dumps({**assessment.model_dump(mode="json"), **figures, **places}))
         return
     out.print(assessment_table(assessment))
     for sentence in summary_sentences(assessment):
         out.print(sentence, markup=False, soft_wrap=True)
     out.print(f"Kept as {assessment.name} in {path.parent}.", markup=False, soft_wrap=True)
-    if page:
-        out.print(f"Its runs, turn by turn: {page}", markup=False, soft_wrap=True)
+    if page_url:
+        out.print(f"Its runs, turn by turn: {page_url}", markup=False, soft_wrap=True)
 
 
 async def upload_assessment(url: str, assessment: Assessment) -> str:

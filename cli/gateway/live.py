@@ -39,8 +39,8 @@ def detailed_line(event: Event) -> str | None:
     if event.kind in _HIDDEN_EVENTS:
         return None
     lead = next((key for key in _NAMING_FIELDS if isinstance(event.data.get(key), str)), None)
-    rest = {key: value for key, value in event.data.items() if key != lead and value not in (None, "", [], {})}
-    pairs = [f"{key}={_shorten(value)}" for key, value in rest.items()]
+    other_fields = {key: value for key, value in event.data.items() if key != lead and value not in (None, "", [], {})}
+    pairs = [f"{key}={_shorten(value)}" for key, value in other_fields.items()]
     return "  ".join([str(event.data[lead]), *pairs] if lead else pairs)
 
 

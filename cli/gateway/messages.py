@@ -13,7 +13,7 @@ from shared.domain.exact_json import Json, JsonObject, as_object
 
 @dataclass(frozen=True)
 class Speaker:
-    """Who sends a message; only the embedded profile, which has no authentication, believes it."""
+    """The sender of a message; only the embedded profile, which has no authentication, trusts it."""
 
     name: str = "cli"
     roles: tuple[str, ...] = ()

@@ -48,9 +48,9 @@ def _run_check(arguments: Sequence[str]) -> int:
     parser.add_argument("scenario", nargs="*", help="all of them, if none is named")
     parser.add_argument("--scenarios-dir", type=Path)
     options = parser.parse_args(arguments)
-    given = {"scenarios_dir": options.scenarios_dir} if options.scenarios_dir else {}
+    folder_option = {"scenarios_dir": options.scenarios_dir} if options.scenarios_dir else {}
     try:
-        config = read_settings(GreenAgentConfig, **{**read_older_names(), **given})
+        config = read_settings(GreenAgentConfig, **{**read_older_names(), **folder_option})
         return asyncio.run(check_scenarios(config, options.scenario))
     except (CannotStart, SimulatorFailed) as problem:
         return print_problem(problem)

@@ -20,7 +20,7 @@ GOLD_EARNS, WRONG_EARNS = 0.95, 0.5  # of the points that somebody could judge: 
 
 
 class SilentEmitter(Emitter):
-    """Nobody follows."""
+    """An emitter that drops every update, for checks that nobody follows."""
 
     async def emit(self, update: Update) -> None:
         """Ignores the update."""
@@ -33,13 +33,13 @@ class ScenarioReport(NamedTuple):
     is_sound: bool
 
 
-async def check_scenarios(config: GreenAgentConfig, wanted: Sequence[str]) -> int:
+async def check_scenarios(config: GreenAgentConfig, scenario_names: Sequence[str]) -> int:
     """One line a scenario, a warning and a played course, those named or all; 1 if one of them cannot be used.
 
     All settings of an assessor hold. Raises ``SimulatorFailed`` if no simulator can be had.
     """
     folder = ScenarioFolder(config.scenarios_dir)
-    names = list(wanted) or folder.list_ids()
+    names = list(scenario_names) or folder.list_ids()
     if not names:
         sys.stdout.write(f"There is no scenario in {config.scenarios_dir}.\n")
         return 1
@@ -54,25 +54,25 @@ async def check_scenarios(config: GreenAgentConfig, wanted: Sequence[str]) -> in
 
 async def _report_on(agent: GreenAgent, folder: ScenarioFolder, path: Path, name: str) -> ScenarioReport:
     try:
-        found, courses = folder.load(name), scripts_of(path)
+        scenario, courses = folder.load(name), scripts_of(path)
     except (BadScenario, BadScript) as problem:
         return ScenarioReport((f"cannot be used: {problem}",), is_sound=False)
-    problems, odd = await agent.rehearse(found.config)
+    problems, odd = await agent.rehearse(scenario.config)
     if problems:
         return ScenarioReport(tuple(f"cannot be used: {problem}" for problem in problems), is_sound=False)
-    played = [await _play_script(agent, found, course, courses[course]) for course in courses]
-    lines = (_summarize(found), *(f"warning: {warning}" for warning in (*found.warnings, *odd)))
+    played = [await _play_script(agent, scenario, course, courses[course]) for course in courses]
+    lines = (_summarize(scenario), *(f"warning: {warning}" for warning in (*scenario.warnings, *odd)))
     return ScenarioReport(
         (*lines, *(line for one in played for line in one.lines)), all(one.is_sound for one in played)
     )
 
 
-async def _play_script(agent: GreenAgent, found: LoadedScenario, name: str, course: PlayedScript) -> ScenarioReport:
+async def _play_script(agent: GreenAgent, scenario: LoadedScenario, name: str, course: PlayedScript) -> ScenarioReport:
     """The course as an assessment, without any model."""
     participant = PlayedParticipant(course)
     most = {"max_turns": len(course.turns) + 1}
     try:
-        results = await agent.run(name, SilentEmitter(), found.config, found.evaluators, participant, most)
+        results = await agent.run(name, SilentEmitter(), scenario.config, scenario.evaluators, participant, most)
     except SimulatorFailed as problem:
         return ScenarioReport((f"{FOLDER}/{name}.json cannot be played: {problem}",), is_sound=False)
     points = sum_judged(results.criteria_results).judged
@@ -80,12 +80,16 @@ async def _play_script(agent: GreenAgent, found: LoadedScenario, name: str, cour
     is_sound = share >= GOLD_EARNS if name == GOLD else share < WRONG_EARNS
     bound = f"at least {GOLD_EARNS:.0%}" if name == GOLD else f"less than {WRONG_EARNS:.0%}"
     line = f"{name} earns {points.score:g} of {points.max_score:g} points{'' if is_sound else f', {bound} is expected'}"
-    missed = [f"  {one.name}: {one.explanation}" for one in results.criteria_results if one.score < one.max_score]
-    refused = [f"  refused: {said}" for said in participant.refused] if name == GOLD else []
+    missed = [
+        f"  {criteria_result.name}: {criteria_result.explanation}"
+        for criteria_result in results.criteria_results
+        if criteria_result.score < criteria_result.max_score
+    ]
+    refused = [f"  refused: {refusal}" for refusal in participant.refused] if name == GOLD else []
     return ScenarioReport((line, *([] if is_sound else [*refused, *missed])), is_sound)
 
 
-def _summarize(found: LoadedScenario) -> str:
-    config = found.config
+def _summarize(scenario: LoadedScenario) -> str:
+    config = scenario.config
     points = sum(criterion.max_score for criterion in config.criteria)
     return f"{len(config.criteria)} criteria, {points} points, {len(config.characters)} people"

@@ -76,17 +76,17 @@ class GreenAgents(Assessments):
         """One assessment; the next one of that context waits until it is over, and all wait for their turn."""
         scenario = await asyncio.to_thread(self._scenarios.load, scenario_id)
         participant = A2aParticipant(agent, self._http, tracer=self._tracer)
-        place = await self._slot_of(context_id)
-        place.users += 1
+        slot = await self._slot_of(context_id)
+        slot.users += 1
         try:
-            async with place.lock, self._queue.hold_place(emitter), _started_agent(place):
+            async with slot.lock, self._queue.hold_place(emitter), _started_agent(slot):
                 with self._tracer.open_span(names.ASSESSMENT):
-                    return await place.agent.run(
+                    return await slot.agent.run(
                         task_id, emitter, scenario.config, scenario.evaluators, participant, limits
                     )
         finally:
-            place.users -= 1
-            place.idle_since = self._now()
+            slot.users -= 1
+            slot.idle_since = self._now()
 
     async def keep_closing_idle(self) -> None:
         """Puts away what is idle, until it is cancelled."""
@@ -96,13 +96,13 @@ class GreenAgents(Assessments):
 
     async def close_idle(self) -> None:
         limit = self._now() - self._config.context_idle_seconds
-        for key in [key for key, place in self._places.items() if not place.users and place.idle_since <= limit]:
+        for key in [key for key, slot in self._places.items() if not slot.users and slot.idle_since <= limit]:
             await self._close_context(key)
 
     async def close(self) -> None:
         places, self._places = list(self._places.values()), OrderedDict()
-        for place in places:
-            await place.agent.shutdown()
+        for slot in places:
+            await slot.agent.shutdown()
         if self._shared is not None:
             await self._shared.stop()
         await self._http.aclose()
@@ -120,22 +120,22 @@ class GreenAgents(Assessments):
             return self._places[context_id]
         port = self._config.ues_base_port + self._made % 1000 if self._config.ues_base_port else 0
         self._made += 1
-        place = _AgentSlot(GreenAgent(port, self._config, self._models, context_id, self._shared))
-        self._places[context_id] = place
-        return place
+        slot = _AgentSlot(GreenAgent(port, self._config, self._models, context_id, self._shared))
+        self._places[context_id] = slot
+        return slot
 
     async def _free_slot(self) -> None:
         """The context that was idle longest goes first."""
         while len(self._places) >= self._config.max_contexts:
-            idle = next((key for key, place in self._places.items() if not place.users), None)
+            idle = next((key for key, slot in self._places.items() if not slot.users), None)
             if idle is None:
                 raise TooManyContexts(f"{len(self._places)} assessments are running: MAX_CONTEXTS")
             await self._close_context(idle)
 
     async def _close_context(self, context_id: str) -> None:
-        place = self._places.pop(context_id, None)
-        if place is not None:
-            await place.agent.shutdown()
+        slot = self._places.pop(context_id, None)
+        if slot is not None:
+            await slot.agent.shutdown()
 
 
 def _shared_process(config: GreenAgentConfig) -> SharedProcess | None:

@@ -185,7 +185,7 @@ def _own_process(config: GreenAgentConfig, port: int) -> BorrowedWorld:
     return OwnProcess(UESServerManager(port, config.ues_host, config.ues_health_timeout), config.ues_public_host)
 
 
-def _build_config(config: GreenAgentConfig, given: Mapping[str, JsonValue]) -> AssessmentConfig:
+def _build_config(config: GreenAgentConfig, overrides: Mapping[str, JsonValue]) -> AssessmentConfig:
     default = {
         "max_turns": config.default_max_turns,
         "turn_timeout": config.default_turn_timeout,
@@ -195,9 +195,9 @@ def _build_config(config: GreenAgentConfig, given: Mapping[str, JsonValue]) -> A
         "judging_timeout": config.judging_timeout,
         "seed": config.assessment_seed,
     }
-    wanted = {name: value for name, value in given.items() if value is not None}
+    options = {name: value for name, value in overrides.items() if value is not None}
     try:
-        return AssessmentConfig.model_validate({**default, **wanted})
+        return AssessmentConfig.model_validate({**default, **options})
     except ValidationError as error:
         raise BadRequest(f"config.{first_fault(error)}") from error
 

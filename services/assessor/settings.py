@@ -157,9 +157,9 @@ class AssessorSettings(GreenAgentConfig, ServiceSettings):
 
 def read_older_names(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """Settings given under the older prefix, where the plain name says nothing."""
-    found = os.environ if environ is None else environ
-    given = {name.removeprefix(_OLDER): value for name, value in found.items() if name.startswith(_OLDER)}
-    return {name.lower(): value for name, value in given.items() if name not in found}
+    variables = os.environ if environ is None else environ
+    older_variables = {name.removeprefix(_OLDER): value for name, value in variables.items() if name.startswith(_OLDER)}
+    return {name.lower(): value for name, value in older_variables.items() if name not in variables}
 
 
 def _invalid(sentence: str) -> PydanticCustomError:

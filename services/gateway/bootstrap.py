@@ -194,13 +194,13 @@ def _add_a2a_routes(
     profile, identity = settings.client_profile, opened.identity.identity
     card = agent_card(profile)
     methods = A2aMethods(services, identity, profile, card)
-    rest, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
+    rest_endpoint, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
-    task_paths = RestEndpoints(services.tasks, identity, readiness.find_problems, profile.notice, rest.task)
+    task_paths = RestEndpoints(services.tasks, identity, readiness.find_problems, profile.notice, rest_endpoint.task)
     card_paths = card_routes(card, utc_now(), profile)
     # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
-    for router in (card_paths, rest.routes(), task_paths.routes()):
+    for router in (card_paths, rest_endpoint.routes(), task_paths.routes()):
         app.router.routes.extend(router.routes)
     return rpc
 

@@ -19,7 +19,9 @@ from shared.infra.service_settings import HostList, SentFileSettings, ServiceSet
 
 
 class AssessmentSettings(Settings):
-    """``assessment_key``: the Fernet keys that encrypt the access keys to assessed worlds before they are stored."""
+    """Settings of assessments. ``assessment_key``: the Fernet keys that encrypt stored access keys to assessed
+    worlds.
+    """
 
     assessment_key: str = Field(
         default="",

@@ -70,7 +70,9 @@ class IdentityWiring:
         self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
         renewal_times = RenewalTimes(max_age=settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)
-        self._keys = SigningKeys(source.fetch, monotonic, renewal_times) if "jwt" in settings.auth_methods else None
+        self._signing_keys = (
+            SigningKeys(source.fetch, monotonic, renewal_times) if "jwt" in settings.auth_methods else None
+        )
         self.identity = self._build_identity(settings, meter)
         trusted = parse_networks(settings.trusted_proxies)
         self.throttle = ThrottleSettings(settings.failures_a_minute, trusted=trusted)
@@ -79,16 +81,16 @@ class IdentityWiring:
     async def open(self) -> AsyncIterator[None]:
         """Renew the issuer's keys in the background while the context lasts."""
         async with self._http, asyncio.TaskGroup() as group:
-            renewing = group.create_task(self._keys.keep_renewed()) if self._keys else None
+            renewing = group.create_task(self._signing_keys.keep_renewed()) if self._signing_keys else None
             yield
             if renewing:
                 renewing.cancel()
 
     def _build_identity(self, settings: IdentitySettings, meter: RateMeter) -> Identity:
         by_key = KeyIdentity(meter, utc_now, settings.allowance)
-        if self._keys is None:
+        if self._signing_keys is None:
             return by_key if "keys" in settings.auth_methods else UnverifiedIdentity()
-        by_token = JwtIdentity(self._keys, settings, meter)
+        by_token = JwtIdentity(self._signing_keys, settings, meter)
         return KeyOrTokenIdentity(by_key, by_token) if "keys" in settings.auth_methods else by_token
 
 

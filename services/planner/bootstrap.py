@@ -9,7 +9,7 @@ from services.planner.settings import PlannerSettings
 
 
 def build(settings: PlannerSettings) -> FastAPI:
-    """The application: the planner keeps no state that matters."""
+    """Builds the application."""
     served = PlannerServer(
         reply=reply,
         model=settings.model,

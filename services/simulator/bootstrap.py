@@ -22,8 +22,8 @@ from shared.domain.outgoing import addresses_for_webhooks
 def build(settings: SimulatorSettings) -> FastAPI:
     """The application with its default world; raises ``OSError`` if the key's file cannot be written."""
     surroundings = RealSurroundings()
-    given = settings.ues_admin_key.get_secret_value() if settings.ues_admin_key else None
-    admin = admin_key(given, settings.ues_admin_key_file, surroundings)
+    given_key = settings.ues_admin_key.get_secret_value() if settings.ues_admin_key else None
+    admin = admin_key(given_key, settings.ues_admin_key_file, surroundings)
     reach = addresses_for_webhooks(settings.webhook_allowed_hosts, permits_loopback=settings.on_loopback)
 
     @asynccontextmanager

@@ -14,7 +14,7 @@ _SHORTEST_KEY = 32
 
 
 class SimulatorSettings(ServiceSettings):
-    """Environment variables of the same names in capitals; there is nothing that must be given.
+    """Settings from environment variables of the same names in capitals; all of them are optional.
 
     Without ``UES_ADMIN_KEY`` an admin's key is made at each start: it goes into ``UES_ADMIN_KEY_FILE``, or is printed
     where no file is named.
@@ -43,7 +43,7 @@ class SimulatorSettings(ServiceSettings):
 
     @property
     def on_loopback(self) -> bool:
-        """It serves this machine alone."""
+        """Whether the service listens on a loopback address only."""
         return is_loopback_host(self.host)
 
     @field_validator("ues_admin_key", mode="before")

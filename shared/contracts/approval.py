@@ -140,16 +140,18 @@ class Approval(Contract):
         """The name of the approval's current deadline timer, which differs for each level."""
         return f"{self.approval_id}+{len(self.escalations)}" if self.escalations else self.approval_id
 
-    def find_objection(self, who: Principal, now: datetime) -> str | None:
+    def find_objection(self, principal: Principal, now: datetime) -> str | None:
         """Why this person's decision would not count now; None if it would. A higher level than asked does not."""
         if self.status is not ApprovalStatus.WAITING or now >= self.deadline:
             return f"the approval is no longer waiting (deadline {self.deadline:%Y-%m-%d %H:%M} UTC)"
-        if who.id == self.requester_id:
-            return f"{who.id} asked for this and cannot approve it"
-        if Role.APPROVER not in who.roles:
-            return f"{who.id} does not have the role approver"
-        if self.level is not None and Level.parse(self.level).word not in {word.strip().lower() for word in who.levels}:
-            return f"{who.id} may not decide at level {self.level}"
-        if any(decision.by.id == who.id for decision in self.decisions):
-            return f"{who.id} has already decided"
+        if principal.id == self.requester_id:
+            return f"{principal.id} asked for this and cannot approve it"
+        if Role.APPROVER not in principal.roles:
+            return f"{principal.id} does not have the role approver"
+        if self.level is not None and Level.parse(self.level).word not in {
+            word.strip().lower() for word in principal.levels
+        }:
+            return f"{principal.id} may not decide at level {self.level}"
+        if any(decision.by.id == principal.id for decision in self.decisions):
+            return f"{principal.id} has already decided"
         return None

@@ -128,12 +128,11 @@ class CallContext(PolicyContract):
     """One planned call as the rules see it: its tool, and all its known fields (arguments, linked facts, values).
 
     ``unproven``: fields that only the request states; they can trigger a rule, but cannot prevent one. ``recorded``:
-    for each record that contradicts the call or another record, the fields as that record has them. ``summed``: figures
-    summed over the plan's calls of this tool that may concern the same record, and what the call says of a field in
-    another shape than an argument of its name; what they trigger counts for the call.
-    ``unknown_fields``: fields of the call or of such records whose value is unknown; None if the sender does not say,
-    and then every missing field counts as unknown. ``rows``: for a call that takes a list, the known fields of each
-    row; the call is then decided once for each row.
+    for each record that contradicts the call or another record, the fields as that record has them. ``summed``: sums
+    over all calls of this tool in the plan that may concern the same record, and fields that the call states in another
+    shape than an argument of that name; a rule that they trigger applies to this call. ``unknown_fields``: fields of
+    the call or of such records whose value is unknown; if None, every missing field counts as unknown. ``rows``: for a
+    call that takes a list, the known fields of each row; each row is decided by itself.
     """
 
     call_id: str

@@ -34,7 +34,8 @@ class RefusedCandidate(PolicyContract):
 
 
 class ProseAnswer(PolicyContract):
-    """``policy``: the accepted rules with their quotes; its version is the hash of the source's text.
+    """The translation of prose into rules. ``policy``: the accepted rules with their quotes; its version is the hash of
+    the source's text.
 
     ``untranslated``: sentences of which accepted rules quote less than half of the words.
     """

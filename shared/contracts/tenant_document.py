@@ -61,10 +61,10 @@ def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
     """Parses this tenant's record, which may refer to the tenant's own secrets only. Raises ``BadRecord``."""
     record = read_tenant_record(document)
     problems = [] if record.id == tenant else [FieldProblem("id", f"must be {tenant!r}, whose record this is")]
-    for place, connection in enumerate(record.connections):
+    for index, connection in enumerate(record.connections):
         reason = why_not_own_secret(connection.credential.reference, tenant) if connection.credential else None
         if reason:
-            problems.append(FieldProblem(f"connections.{place}.credential.from", reason))
+            problems.append(FieldProblem(f"connections.{index}.credential.from", reason))
     if problems := [*problems, *_foreign_notice_secrets(record, tenant)]:
         raise BadRecord(problems)
     owned = (connection.model_copy(update={"owner": tenant}) for connection in record.connections)
@@ -72,10 +72,10 @@ def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
 
 
 def _foreign_notice_secrets(record: TenantRecord, tenant: str) -> Iterator[FieldProblem]:
-    for place, target in enumerate(record.notices):
+    for index, target in enumerate(record.notices):
         for name, text in (("url", target.url), ("secret", target.secret)):
             if text.startswith("env:") and (reason := why_not_own_secret(parse_reference(text), tenant)):
-                yield FieldProblem(f"notices.{place}.{name}", reason)
+                yield FieldProblem(f"notices.{index}.{name}", reason)
 
 
 def _sort_policy_rules(document: JsonObject) -> JsonObject:
@@ -121,7 +121,7 @@ def _model_in(annotation: object) -> type[BaseModel] | None:
 
 def _inner_fields(value: Json, model: type[BaseModel], path: str) -> Iterator[tuple[str, Json]]:
     if isinstance(value, list):
-        yield from ((f"{path}.{place}", part) for place, part in enumerate(value))
+        yield from ((f"{path}.{index}", part) for index, part in enumerate(value))
     elif isinstance(value, dict) and model in (CatalogueEntry, RecordKind):
         yield from ((f"{path}.{name}", part) for name, part in value.items())
     else:
@@ -138,17 +138,17 @@ def _repeated_ids(document: JsonObject) -> Iterator[FieldProblem]:
     """Yields the entries whose id an earlier entry of the same list has."""
     for name in ("connections", "policies", "prose_policies"):
         ids = [entry.get("id") for entry in _objects_in(document, name)]
-        for place, entry_id in enumerate(ids):
-            if entry_id is not None and entry_id in ids[:place]:
-                yield FieldProblem(f"{name}.{place}.id", f"{entry_id!r} is another's already")
+        for index, entry_id in enumerate(ids):
+            if entry_id is not None and entry_id in ids[:index]:
+                yield FieldProblem(f"{name}.{index}.id", f"{entry_id!r} is another's already")
 
 
 def _bad_urls(document: JsonObject) -> Iterator[FieldProblem]:
-    for place, connection in enumerate(_objects_in(document, "connections")):
+    for index, connection in enumerate(_objects_in(document, "connections")):
         url = connection.get("url")
         if isinstance(url, str) and url and not _SERVER_URL.fullmatch(url):
             problem = "must be an http or https URL without user, query or fragment"
-            yield FieldProblem(f"connections.{place}.url", problem)
+            yield FieldProblem(f"connections.{index}.url", problem)
 
 
 def with_default_url(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:

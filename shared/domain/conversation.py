@@ -28,10 +28,10 @@ def excerpt_turns(turns: Sequence[SpokenTurn]) -> str:
     get half of the words.
     """
     summaries = [turn.text for turn in turns if turn.role == "summary"]
-    spoken = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_WORDS) :]
+    spoken_turns = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_WORDS) :]
     summary_words = _first_words(" ".join(summaries), SUMMARY_WORDS // 2).split()
-    share = (SUMMARY_WORDS - len(summary_words)) // len(spoken) if spoken else 0
-    return " ".join([*summary_words, *(_first_words(f"{turn.role}: {turn.text}", share) for turn in spoken)])
+    share = (SUMMARY_WORDS - len(summary_words)) // len(spoken_turns) if spoken_turns else 0
+    return " ".join([*summary_words, *(_first_words(f"{turn.role}: {turn.text}", share) for turn in spoken_turns)])
 
 
 def _first_words(text: str, most_words: int) -> str:

@@ -68,11 +68,11 @@ def select_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: st
 def select_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
     """The entities that the task names, then the few seen most often; without those last seen long ago."""
     since = _FIRST_MOMENT if now is None else now - ENTITY_LASTS
-    known = [entity for entity in entities if entity.seen >= _NAMED_FEWEST_SEEN and entity.last_seen >= since]
-    known.sort(key=lambda entity: -entity.seen)
+    known_entities = [entity for entity in entities if entity.seen >= _NAMED_FEWEST_SEEN and entity.last_seen >= since]
+    known_entities.sort(key=lambda entity: -entity.seen)
     lowered_task = task.lower()
-    named = [entity for entity in known if _is_named(entity, lowered_task)][:_NAMED_SHOWN]
-    frequent = (entity for entity in known if entity.seen >= _FREQUENT_FEWEST_SEEN and entity not in named)
+    named = [entity for entity in known_entities if _is_named(entity, lowered_task)][:_NAMED_SHOWN]
+    frequent = (entity for entity in known_entities if entity.seen >= _FREQUENT_FEWEST_SEEN and entity not in named)
     return [*named, *islice(frequent, _FREQUENT_SHOWN)]
 
 

@@ -25,7 +25,9 @@ class MetricKind(StrEnum):
 
 
 class MetricScope(StrEnum):
-    """Which services expose a metric. ``QUEUE``: those that see the whole installation and report the same values."""
+    """The services that expose a metric. ``QUEUE``: services that read it from the shared store, so all report equal
+    values.
+    """
 
     EVERYBODY = "every service"
     QUEUE = "gateway, executor"

@@ -28,7 +28,7 @@ class CountedApp:
     """
 
     def __init__(self, app: ASGIApp, meter: Meter, page: MetricsPage | None = None) -> None:
-        self._app, self._meter, self._counts, self._page = app, meter, AnswerCounts(meter), page
+        self._app, self._meter, self._answer_counts, self._page = app, meter, AnswerCounts(meter), page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -52,15 +52,15 @@ class CountedApp:
                     self._meter.add(names.HTTP_STREAMS, 1)
             await send(message)
 
-        self._counts.count_open(1)
+        self._answer_counts.count_open(1)
         try:
             await self._app(scope, receive, send_and_time)
         finally:
-            self._counts.count_open(-1)
+            self._answer_counts.count_open(-1)
             if stream_began:
                 self._meter.add(names.HTTP_STREAMS, -1)
             took = (stream_began or perf_counter()) - began
-            self._counts.count_answer(str(scope["method"]), route_of(scope), status, took)
+            self._answer_counts.count_answer(str(scope["method"]), route_of(scope), status, took)
 
 
 def count_requests(app: ASGIApp, service: str) -> CountedApp:

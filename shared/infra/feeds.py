@@ -122,10 +122,10 @@ class Feed:
 
     def _rows_after(self, stream_id: str) -> list[EventRow] | None:
         """The events after that id; None if the oldest of them are no longer in memory."""
-        place = parse_stream_id(stream_id)
-        if place < parse_stream_id(self._since):
+        position = parse_stream_id(stream_id)
+        if position < parse_stream_id(self._since):
             return None
-        return [row for row in self._rows if row.position > place]
+        return [row for row in self._rows if row.position > position]
 
 
 class Feeds:

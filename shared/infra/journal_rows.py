@@ -48,14 +48,16 @@ def split_shared_texts(data: str, names: Mapping[str, str]) -> tuple[TextPart, .
     parts: list[TextPart] = [data]
     for text, name in names.items():
         parts = [
-            piece for part in parts for piece in ([part] if isinstance(part, list) else _split_at(part, text, name))
+            text_part
+            for part in parts
+            for text_part in ([part] if isinstance(part, list) else _split_at(part, text, name))
         ]
     return tuple(parts)
 
 
 def _split_at(part: str, text: str, name: str) -> list[TextPart]:
     head, match, tail = part.partition(text)
-    return [piece for piece in (head, [name], tail) if piece] if match else [part]
+    return [text_part for text_part in (head, [name], tail) if text_part] if match else [part]
 
 
 def pack_row(steps: Sequence[StoredStep]) -> bytes:

@@ -135,10 +135,10 @@ class _SharedRoundTrip:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await _send_pipeline(redis, rows) if len(rows) > 1 else [await _send_command(redis, rows[0])]
         replies = await self._pool.exchange(rows, ANSWER_SECONDS)
-        for place, (words, reply) in enumerate(zip(rows, replies, strict=True)):
+        for index, (words, reply) in enumerate(zip(rows, replies, strict=True)):
             parse_reply = self._reply_parsers.get(words[0])
             if parse_reply is not None and not isinstance(reply, Exception):
-                replies[place] = parse_reply(reply)
+                replies[index] = parse_reply(reply)
         return replies
 
 
@@ -254,11 +254,11 @@ class Scripts:
         texts = {name: script_source(name, is_repeated=is_repeated) for name, _ in rows}
         commands = [["EVALSHA", script_digest(texts[name]), *row] for name, row in rows]
         replies = await self._trip.execute(self._redis, commands)
-        unloaded = [place for place, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
+        unloaded = [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]
         if unloaded:  # the server was restarted, or its scripts were flushed
-            commands = [["EVAL", texts[rows[place][0]], *rows[place][1]] for place in unloaded]
-            for place, reply in zip(unloaded, await self._trip.execute(self._redis, commands), strict=True):
-                replies[place] = reply
+            commands = [["EVAL", texts[rows[index][0]], *rows[index][1]] for index in unloaded]
+            for index, reply in zip(unloaded, await self._trip.execute(self._redis, commands), strict=True):
+                replies[index] = reply
         return cast("list[Reply | ResponseError]", replies)
 
     async def _send_confirmed(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":

@@ -35,7 +35,7 @@ class ShutdownHooks(Protocol):
         """The signal has come: tell load balancers, for example by readiness, to send no more requests."""
 
     def close(self) -> None:
-        """No more requests are accepted: end those that would not end by themselves, such as streams."""
+        """Ends requests that would not end by themselves, such as streams. No more requests are accepted by then."""
 
     def end_waits(self) -> None:
         """The grace time is nearly over: answer waiting requests with what is there."""

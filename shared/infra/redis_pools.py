@@ -99,7 +99,7 @@ class _FollowingConnection(AbstractConnection):
         redis-py's client takes twice as long. Any other failure closes the connection, because the next command would
         read these replies.
         """
-        packed = b"".join([part for words in commands for part in self.pack_command(*words)])
+        packed = b"".join([part for command in commands for part in self.pack_command(*command)])
         watch = asyncio.get_running_loop().call_later(seconds, self._abort_as_late)
         try:
             await self.send_packed_command(packed)

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from shared.ports.store import StoreUnavailable
 
-_STORE_SECONDS = 2.0
+_STORE_TIMEOUT_SECONDS = 2.0
 
 
 class QuietServer(uvicorn.Server):
@@ -70,7 +70,7 @@ def health_app(
 
 async def _why_store_unusable(ping_store: Callable[[], Awaitable[None]]) -> str:
     try:
-        async with asyncio.timeout(_STORE_SECONDS):
+        async with asyncio.timeout(_STORE_TIMEOUT_SECONDS):
             await ping_store()
     except (StoreUnavailable, TimeoutError) as error:
         return f"the state store cannot be used: {str(error) or 'no answer in time'}"

@@ -45,4 +45,4 @@ def read_events(last_id: str, entry: str) -> Iterator[tuple[str, TaskEvent]]:
     events = _EVENT_LIST.validate_json(events_json(entry))
     moment, _, last_number = last_id.partition("-")
     first_number = int(last_number) - len(events) + 1
-    return ((f"{moment}-{first_number + place}", event) for place, event in enumerate(events))
+    return ((f"{moment}-{first_number + index}", event) for index, event in enumerate(events))

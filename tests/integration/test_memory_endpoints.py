@@ -106,7 +106,7 @@ async def test_nothing_is_forgotten_before_somebody_says_yes_to_one_thing(play: 
     ):
         code, said = await _command(play, *words)
         assert (code, sentence in said) == (1, True)
-    assert await memory.memories.forget_requests_of(DEFAULT_TENANT) == []
+    assert await memory.memories.list_forget_requests(DEFAULT_TENANT) == []
 
 
 _TEXT = "Pay invoice INV-7 of Initech Ltd"

@@ -66,7 +66,7 @@ async def test_logs_are_counted_and_cleared(stage: Stage) -> None:
 
 
 def test_only_the_last_ones_are_kept() -> None:
-    log = WorldAccessLog(kept=3)
+    log = WorldAccessLog(most_kept=3)
     for status in range(200, 206):
         log.record(LoggedAccess(WALL, "GET", "/", status, 1.0, None, None))
 

@@ -93,8 +93,8 @@ class A2aParticipant(Participant):
             raise ParticipantFailed("protocol_error", "the answer is no JSON-RPC response")
         error = answer.get("error")
         if error is not None:
-            said = error.get("message") if isinstance(error, dict) else error
-            raise ParticipantFailed("protocol_error", f"the agent answered with an error: {str(said)[:300]}")
+            error_message = error.get("message") if isinstance(error, dict) else error
+            raise ParticipantFailed("protocol_error", f"the agent answered with an error: {str(error_message)[:300]}")
         return answer.get("result")
 
     async def _find_endpoint(self) -> tuple[str, str]:
@@ -150,11 +150,15 @@ def _choose_endpoint(card: JsonValue, url: str) -> tuple[str, str]:
     if not isinstance(card, dict):
         return url, "0.3"
     listed = card.get("supportedInterfaces")
-    interfaces = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    spoken = {str(one.get("protocolVersion")): str(one.get("url")) for one in interfaces if _is_rpc(one)}
+    interfaces = [interface for interface in listed if isinstance(interface, dict)] if isinstance(listed, list) else []
+    urls_by_version = {
+        str(interface.get("protocolVersion")): str(interface.get("url"))
+        for interface in interfaces
+        if _is_rpc(interface)
+    }
     for version in ("0.3", "0.3.0", "1.0"):
-        if version in spoken:
-            return spoken[version], version[:3]
+        if version in urls_by_version:
+            return urls_by_version[version], version[:3]
     main = card.get("url")
     return (main if isinstance(main, str) and main else url), "0.3"
 

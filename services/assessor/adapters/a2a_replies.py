@@ -13,7 +13,9 @@ _AGENT = frozenset({"agent", "ROLE_AGENT"})
 
 
 class RepliesRead(NamedTuple):
-    """``working_task``: the task that has no data yet and may still bring some; ``problem``: why there is none."""
+    """The data of an agent's replies. ``working_task``: a task without data yet that may still bring some; ``problem``:
+    why there is no data.
+    """
 
     data: JsonObject | None
     working_task: str | None = None
@@ -61,13 +63,13 @@ def _part_lists(task: JsonObject, status: JsonValue) -> Iterator[JsonValue]:
 
 def _first_object(parts: JsonValue) -> JsonObject | None:
     """The first part that is data, else the first text that is a JSON object."""
-    found = _objects_in(parts)
-    for part in found:
+    objects = _objects_in(parts)
+    for part in objects:
         data = part.get("data")
         if isinstance(data, dict):
             inner = data.get("data")  # some wrap it once more
             return inner if len(data) == 1 and isinstance(inner, dict) else data
-    return next((data for part in found if (data := _parse_object(part.get("text"))) is not None), None)
+    return next((data for part in objects if (data := _parse_object(part.get("text"))) is not None), None)
 
 
 def _parse_object(text: JsonValue) -> JsonObject | None:

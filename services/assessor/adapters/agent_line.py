@@ -57,9 +57,9 @@ class AgentHttpClient:
             try:
                 return await self._post_once(url, body, headers)
             except httpx.ConnectError as error:
-                if (left := self._seconds_left(until)) <= 0:
+                if (seconds_left := self._seconds_left(until)) <= 0:
                     raise _as_failure(error) from error
-                await asyncio.sleep(min(pause, left))
+                await asyncio.sleep(min(pause, seconds_left))
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise _as_failure(error) from error
             pause = min(pause * 2, _LONGEST_PAUSE)

@@ -22,7 +22,7 @@ _ENDED = frozenset(
 
 
 class RecentTaskStore(InMemoryTaskStore):
-    """``most``: of those that ended."""
+    """Keeps tasks in memory. ``most``: how many ended tasks it keeps, the newest of them."""
 
     def __init__(self, most: int) -> None:
         super().__init__()

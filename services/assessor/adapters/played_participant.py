@@ -54,7 +54,7 @@ def _load_played_script(path: Path) -> PlayedScript:
 
 
 class PlayedParticipant(Participant):
-    """``refused``: the requests that the world did not take, with its answers."""
+    """A participant that plays a script. ``refused``: requests that the world refused, with its answers."""
 
     def __init__(self, course: PlayedScript) -> None:
         self._course = course

@@ -181,7 +181,7 @@ class AccessLogsEndpoints(WorldEndpoints):
 
 
 class WorldsEndpoints(WorldEndpoints):
-    """``/worlds``: several worlds in one server."""
+    """Client of ``/worlds``, by which one simulator serves several worlds."""
 
     async def open(self, world_id: str) -> simulation.World:
         return await self._line.post(simulation.World, "/worlds", without_none(world_id=world_id))

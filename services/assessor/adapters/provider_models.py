@@ -84,24 +84,26 @@ class ProviderModel(Model):
         return settings if self._temperature is None else {**settings, "temperature": self._temperature}
 
 
-def _submodule(name: str, wanted: str) -> ModuleType:
+def _submodule(name: str, submodule: str) -> ModuleType:
     try:
         return import_module(f"pydantic_ai.{name}")
     except ImportError as error:
-        raise CannotStart(f"The model {wanted} needs pydantic-ai: install purple-agent[assessor-providers].") from error
+        raise CannotStart(
+            f"The model {submodule} needs pydantic-ai: install purple-agent[assessor-providers]."
+        ) from error
 
 
 def _library_messages(system: Sequence[str], messages: Sequence[Message]) -> list[object]:
     kinds = _submodule("messages", "")
-    said: list[object] = []
+    library_messages: list[object] = []
     for message in messages:
         text = "".join(block.text for block in message.blocks if isinstance(block, TextBlock))
         if message.role == "user":
-            instructions = None if said else "\n\n".join(system)
-            said.append(kinds.ModelRequest(parts=[kinds.UserPromptPart(text)], instructions=instructions))
+            instructions = None if library_messages else "\n\n".join(system)
+            library_messages.append(kinds.ModelRequest(parts=[kinds.UserPromptPart(text)], instructions=instructions))
         else:
-            said.append(kinds.ModelResponse(parts=[kinds.TextPart(text)]))
-    return said
+            library_messages.append(kinds.ModelResponse(parts=[kinds.TextPart(text)]))
+    return library_messages
 
 
 def _request_parameters(models: ModuleType, request: ModelRequest) -> object:

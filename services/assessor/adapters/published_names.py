@@ -61,10 +61,10 @@ class _StandIn(ModuleType):
     """A module of any name; it says which names it lacks."""
 
     def __getattr__(self, name: str) -> object:
-        known = _MESSAGES if self.__name__.startswith("langchain_core") else _ASSESSOR
-        if name in known:
-            return known[name]
-        raise AttributeError(f"{self.__name__}.{name} has no counterpart here; there are: {', '.join(known)}")
+        published = _MESSAGES if self.__name__.startswith("langchain_core") else _ASSESSOR
+        if name in published:
+            return published[name]
+        raise AttributeError(f"{self.__name__}.{name} has no counterpart here; there are: {', '.join(published)}")
 
 
 class _Finder(MetaPathFinder, Loader):

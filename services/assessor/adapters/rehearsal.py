@@ -24,8 +24,8 @@ async def rehearse_world(world: ProctorClient, scenario: ScenarioConfig) -> Rehe
         await world.simulation.start(auto_advance=False)
         now = (await world.time.get_state()).current_time
         if now != scenario.start_time:
-            said = f"environment.time_state.current_time is {now}, start_time {scenario.start_time}"
-            return RehearsalFindings((f"initial_state: {said}",))
+            times_message = f"environment.time_state.current_time is {now}, start_time {scenario.start_time}"
+            return RehearsalFindings((f"initial_state: {times_message}",))
         await world.time.advance((scenario.end_time - now).total_seconds())
         events = (await world.events.list_events()).events
     except APIError as refused:
@@ -40,8 +40,8 @@ def _describe_refusal(refused: APIError) -> Iterator[str]:
         yield from (f"{detail.get('message')}: {error}" for error in errors)
     elif isinstance(detail, list) and all(isinstance(row, dict) for row in detail):
         for row in detail:
-            place = [str(part) for part in row.get("loc", ()) if part not in ("body", "scenario")]
-            yield f"{'.'.join(place)}: {row.get('msg')}"
+            field_path = [str(part) for part in row.get("loc", ()) if part not in ("body", "scenario")]
+            yield f"{'.'.join(field_path)}: {row.get('msg')}"
     else:
         yield str(refused)
 
@@ -49,5 +49,5 @@ def _describe_refusal(refused: APIError) -> Iterator[str]:
 def _event_failures(events: tuple[SimulatorEvent, ...]) -> Iterator[str]:
     for event in events:
         if event.status == "failed":
-            what = f"{event.modality}.{(event.data or {}).get('operation')} at {event.scheduled_time}"
-            yield f"initial_state: events: {what} fails: {event.error_message}"
+            event_label = f"{event.modality}.{(event.data or {}).get('operation')} at {event.scheduled_time}"
+            yield f"initial_state: events: {event_label} fails: {event.error_message}"

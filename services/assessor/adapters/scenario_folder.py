@@ -26,7 +26,7 @@ from services.assessor.core.usual_values import fill_usual_values
 from shared.contracts.base import first_fault
 
 _STATE = "initial_state.json"
-_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
+_PLAIN_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
 _IMPORTING = threading.Lock()  # what one scenario imports by a bare name must not be found by another that loads then
 
 
@@ -87,21 +87,25 @@ def load_evaluators(folder: Path) -> Evaluators:
 
 
 def _check_evaluators_exist(config: ScenarioConfig, evaluators: Evaluators) -> None:
-    wanted = [one.evaluator_id for one in config.criteria if one.evaluator_id and not one.evaluation_prompt]
-    missing = sorted({*wanted, *config.early_completion_conditions} - evaluators.keys())
+    evaluator_ids = [
+        criterion.evaluator_id
+        for criterion in config.criteria
+        if criterion.evaluator_id and not criterion.evaluation_prompt
+    ]
+    missing = sorted({*evaluator_ids, *config.early_completion_conditions} - evaluators.keys())
     if missing:
         raise BadScenario(f"{config.scenario_id}: evaluators.py has no {', '.join(missing)}")
 
 
 def _load_state(folder: Path, written: dict[str, JsonValue]) -> JsonValue:
-    given = written.get("initial_state") or _STATE
-    if isinstance(given, dict):
-        return fill_usual_values(given, written)
-    if not isinstance(given, str):
-        return given
-    if not _PLAIN.fullmatch(given):
-        raise BadScenario(f"{folder.name}: initial_state names no file of the folder: {given[:100]!r}")
-    return fill_usual_values(_read_json_object(folder / given), written)
+    state_file = written.get("initial_state") or _STATE
+    if isinstance(state_file, dict):
+        return fill_usual_values(state_file, written)
+    if not isinstance(state_file, str):
+        return state_file
+    if not _PLAIN_PATTERN.fullmatch(state_file):
+        raise BadScenario(f"{folder.name}: initial_state names no file of the folder: {state_file[:100]!r}")
+    return fill_usual_values(_read_json_object(folder / state_file), written)
 
 
 def _read_json_object(path: Path) -> dict[str, JsonValue]:
@@ -133,12 +137,12 @@ def _import_evaluators(folder: Path) -> ModuleType:
 @contextmanager
 def _sibling_imports(folder: Path) -> Iterator[None]:
     """Modules of the folder by their bare names, for as long as it takes; the next scenario has its own."""
-    before, place = set(sys.modules), str(folder.resolve())
-    sys.path.insert(0, place)
+    before, folder_path = set(sys.modules), str(folder.resolve())
+    sys.path.insert(0, folder_path)
     try:
         yield
     finally:
-        sys.path.remove(place)
+        sys.path.remove(folder_path)
         for name in set(sys.modules) - before:
-            if str(getattr(sys.modules[name], "__file__", None) or "").startswith(place):
+            if str(getattr(sys.modules[name], "__file__", None) or "").startswith(folder_path):
                 del sys.modules[name]

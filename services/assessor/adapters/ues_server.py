@@ -52,21 +52,21 @@ class UESServerManager:
         """Returns when it answers; raises ``SimulatorFailed`` with what it said if it does not in time."""
         if self.running:
             return
-        for left in reversed(range(_ATTEMPTS)):
+        for attempts_left in reversed(range(_ATTEMPTS)):
             try:
                 await self._start_process(free_port(self._host, self._wanted))
                 return
             except _ProcessEnded:
-                if not left:  # else somebody else may have taken the port just then
+                if not attempts_left:  # else somebody else may have taken the port just then
                     raise
 
     async def _start_process(self, port: int) -> None:
         self.port = port
         command = (sys.executable, "-m", "services.simulator", "--host", self._host, "--port", str(port))
-        kept = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        passed_variables = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         self._process = await asyncio.create_subprocess_exec(
             *command,
-            env={**kept, "UES_ADMIN_KEY": self.admin_key},
+            env={**passed_variables, "UES_ADMIN_KEY": self.admin_key},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
@@ -132,9 +132,9 @@ class UESServerManager:
         return " | ".join(self._said)[-1000:] or "it said nothing"
 
 
-def free_port(host: str, wanted: int = 0) -> int:
-    """That port if nobody has it, else any free one."""
-    for port in (wanted, 0):
+def free_port(host: str, wanted_port: int = 0) -> int:
+    """``wanted_port`` if it is free, else any free port."""
+    for port in (wanted_port, 0):
         with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -124,7 +124,7 @@ class RunningSimulator(WorldHost):
 
     @override
     async def ensure_ready(self) -> None:
-        """Nothing to do: it runs anyway."""
+        """Does nothing: the simulator runs already."""
 
     @override
     async def has_ended_within(self, seconds: float) -> bool:
@@ -212,7 +212,7 @@ class SharedWorld(BorrowedWorld):
 
     @override
     async def wait_for_loss(self) -> str:
-        missed, why = 0, ""
+        missed, reason = 0, ""
         while missed < _MOST_MISSES:
             if await self._simulator.has_ended_within(_LOOK_SECONDS):
                 return "the simulator process ended"
@@ -221,8 +221,8 @@ class SharedWorld(BorrowedWorld):
                     await simulator.health()
                 missed = 0
             except SimulatorFailed as error:
-                missed, why = missed + 1, str(error)
-        return why
+                missed, reason = missed + 1, str(error)
+        return reason
 
     def _client(self) -> ProctorClient:
         return ProctorClient(self._simulator.url, timeout=5.0, api_key=self._simulator.admin_key)

@@ -13,7 +13,9 @@ _NOT_SAID = frozenset({"operation", "action", "modality_type", "timestamp", "inp
 
 
 class ActionLogBuilder:
-    """``purple_agent_id``: the id of the participant's key, under which the simulator files what it did."""
+    """Builds the action log of a run. ``purple_agent_id``: the id of the participant's key, which the simulator's
+    events name.
+    """
 
     def __init__(self, purple_agent_id: str) -> None:
         self._who = purple_agent_id
@@ -23,11 +25,11 @@ class ActionLogBuilder:
         self._log: list[ActionLogEntry] = []
 
     def start_turn(self, turn: int, at: datetime | None = None) -> None:
-        """``at``: the simulated time, which requests that changed nothing are logged with."""
+        """Begins a turn. ``at``: its simulated time, under which requests that changed nothing are logged."""
         self._turn, self._at = turn, at
 
     def end_turn(self) -> None:
-        """What comes now still counts for the turn that ended."""
+        """Ends the turn; actions that are added later still count for it until the next one starts."""
 
     def add_events_from_turn(
         self, events: Sequence[SimulatorEvent], accesses: Sequence[Access] = ()
@@ -71,14 +73,14 @@ class AccessReader:
         self._known = 0
 
     def count_new(self, total: int) -> int:
-        """How many of that total are new."""
+        """How many requests came since the last call, given the log's ``total`` so far."""
         return max(0, total - self._known)
 
     def take_new(self, newest_first: Sequence[Access], total: int) -> list[Access]:
-        """The new ones, oldest first."""
-        found = list(islice(newest_first, self.count_new(total)))
+        """The requests that no earlier call returned, oldest first."""
+        new_requests = list(islice(newest_first, self.count_new(total)))
         self._known = total
-        return found[::-1]
+        return new_requests[::-1]
 
 
 def access_kind(access: Access) -> str | None:
@@ -110,12 +112,12 @@ def _read_entry(access: Access, turn: int, moment: datetime, kind: str) -> Actio
 
 
 def _action_entry(event: SimulatorEvent, turn: int) -> ActionLogEntry:
-    said = {name: value for name, value in (event.data or {}).items() if name not in _NOT_SAID}
+    parameters = {name: value for name, value in (event.data or {}).items() if name not in _NOT_SAID}
     return ActionLogEntry(
         turn=turn,
         timestamp=event.scheduled_time,
         action=f"{event.modality}.{event.operation}",
-        parameters=said,
+        parameters=parameters,
         success=event.status == "executed",
         error_message=event.error_message,
     )

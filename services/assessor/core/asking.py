@@ -27,7 +27,7 @@ class AnswerForm(BaseModel):
 
 @dataclass
 class CostAccount:
-    """What the calls of one assessment took. A model without a price costs nothing that is known."""
+    """Calls, tokens and money that one assessment spent on models. A model without a price adds no money."""
 
     prices: Mapping[str, Price] = field(default_factory=dict)
     costs: ModelCosts = field(default_factory=ModelCosts)
@@ -58,7 +58,10 @@ class CostCountingModel(Model):
 
 
 async def ask_form(model: Model, tier: Tier, system: str, sections: Mapping[str, Json], form: type[Shape]) -> Shape:
-    """The answer as that form; put again once with what was wrong. Raises ``ModelUnavailable``."""
+    """Asks the model and parses its answer as ``form``; asks once more, with the error, if the answer does not fit.
+
+    Raises ``ModelUnavailable``.
+    """
     problem = ""
     for _ in range(ATTEMPTS):
         text = render_sections({**sections, "correction": problem})
@@ -73,7 +76,7 @@ async def ask_form(model: Model, tier: Tier, system: str, sections: Mapping[str,
 
 
 def schema_of(form: type[BaseModel]) -> dict[str, JsonValue]:
-    """The form as JSON Schema, without the words that only a reader wants."""
+    """The form as JSON Schema, without titles and defaults."""
     bare = _strip_titles(form.model_json_schema())
     return bare if isinstance(bare, dict) else {}
 
@@ -84,5 +87,5 @@ def _strip_titles(value: JsonValue, named: bool = False) -> JsonValue:
         return [_strip_titles(part) for part in value]
     if not isinstance(value, dict):
         return value
-    kept = value.items() if named else ((k, v) for k, v in value.items() if k not in ("title", "default"))
-    return {key: _strip_titles(part, named=key == "properties" and not named) for key, part in kept}
+    kept_members = value.items() if named else ((k, v) for k, v in value.items() if k not in ("title", "default"))
+    return {key: _strip_titles(part, named=key == "properties" and not named) for key, part in kept_members}

@@ -40,7 +40,7 @@ _STATUS = {"timeout": "timeout", "error": "failed"}
 
 
 class AssessmentConfig(BaseModel):
-    """How long it may go on, and what it is repeatable by. ``turn_timeout`` in seconds."""
+    """The limits of one assessment, and the seed that makes it repeatable. ``turn_timeout`` in seconds."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -55,7 +55,7 @@ class AssessmentConfig(BaseModel):
 
 @dataclass(frozen=True)
 class Models:
-    """Who plays the characters, summarises and judges; ``None``: nobody does."""
+    """The models that play the characters, summarise threads and judge; None where there is none for the role."""
 
     response: Model | None = None
     summarization: Model | None = None
@@ -91,7 +91,9 @@ class _TurnLog:
 
 
 class RunningAssessment:
-    """``run`` once. ``cancel`` ends it between two turns; what was done till then is judged."""
+    """One assessment; call ``run`` once. ``cancel`` ends it after the present turn, and judges the turns played so
+    far.
+    """
 
     def __init__(
         self,
@@ -122,7 +124,10 @@ class RunningAssessment:
         self._cancelled = True
 
     async def run(self) -> AssessmentResults:
-        """Raises ``SimulatorFailed`` and ``ParticipantFailed``, the latter only if the participant never was there."""
+        """Plays all turns, and judges them.
+
+        Raises ``SimulatorFailed``, and ``ParticipantFailed`` if the participant could not be reached at the start.
+        """
         task = self._task
         await self._emitter.emit(
             AssessmentStarted(
@@ -207,18 +212,18 @@ class RunningAssessment:
         await self._participant.tell(start)
 
     async def _play_turns(self, turns: TurnPlayer, before: Mapping[str, JsonValue]) -> _TurnLog:
-        done: list[TurnResult] = []
+        results: list[TurnResult] = []
         failed = 0
         for number in range(1, self._task.config.max_turns + 1):
             if self._cancelled:
-                return _TurnLog("error", tuple(done))
+                return _TurnLog("error", tuple(results))
             result = await turns.run(number)
-            done.append(result)
+            results.append(result)
             failed = failed + 1 if result.error else 0
             reason = await self._reason_to_end(result, failed, turns, before)
             if reason is not None:
-                return _TurnLog(reason, tuple(done))
-        return _TurnLog("scenario_complete", tuple(done))
+                return _TurnLog(reason, tuple(results))
+        return _TurnLog("scenario_complete", tuple(results))
 
     async def _reason_to_end(
         self, last: TurnResult, failed: int, turns: TurnPlayer, before: Mapping[str, JsonValue]
@@ -237,14 +242,19 @@ class RunningAssessment:
         """Whether the scenario's own conditions for an early end hold. One that did not end is asked only once."""
         if self._conditions_hang:
             return False
-        wanted = self._task.scenario.early_completion_conditions
-        known = [self._task.evaluators[name] for name in wanted if name in self._task.evaluators]
-        if not known or len(known) < len(wanted):
+        names = self._task.scenario.early_completion_conditions
+        evaluators = [self._task.evaluators[name] for name in names if name in self._task.evaluators]
+        if not evaluators or len(evaluators) < len(names):
             return False
         context = await self._build_eval_context(turns, before)
         try:
             async with asyncio.timeout(self._task.config.judging_timeout):
-                return all([await earns_full_marks(one, context, self._task.config.criterion_timeout) for one in known])
+                return all(
+                    [
+                        await earns_full_marks(evaluator, context, self._task.config.criterion_timeout)
+                        for evaluator in evaluators
+                    ]
+                )
         except TimeoutError:
             self._conditions_hang = True
             return False
@@ -286,18 +296,18 @@ class RunningAssessment:
     async def _emit_results(
         self, course: _TurnLog, context: EvalContext, results: Sequence[CriterionResult]
     ) -> AssessmentResults:
-        made = self._results(course, context, results)
+        run_results = self._results(course, context, results)
         await self._emitter.emit(
             AssessmentCompleted(
                 reason=course.reason,
-                total_turns=made.turns_taken,
-                total_actions=made.actions_taken,
-                duration_seconds=made.duration_seconds,
-                overall_score=made.scores.overall.score,
-                max_score=made.scores.overall.max_score,
+                total_turns=run_results.turns_taken,
+                total_actions=run_results.actions_taken,
+                duration_seconds=run_results.duration_seconds,
+                overall_score=run_results.scores.overall.score,
+                max_score=run_results.scores.overall.max_score,
             )
         )
-        return made
+        return run_results
 
     def _results(self, course: _TurnLog, context: EvalContext, results: Sequence[CriterionResult]) -> AssessmentResults:
         task, counted = self._task, sum_judged(results)

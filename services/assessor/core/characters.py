@@ -60,7 +60,10 @@ class _HeardMessage:
 
 
 class ResponseGenerator:
-    """Without models only scripts speak. ``problems`` tells what models could not answer; then nobody answers."""
+    """Answers messages and invitations in the name of the scenario's characters: by their scripts, else by a model.
+
+    A character that has neither stays silent. ``problems``: which answers a model failed to give, and why.
+    """
 
     def __init__(
         self,
@@ -81,26 +84,37 @@ class ResponseGenerator:
         self.problems: list[str] = []
 
     async def process_new_messages(self, new_messages: NewMessages, current_time: datetime) -> list[ScheduledResponse]:
-        """The answers, in the order of what they answer; their time is ``current_time`` and the delay."""
-        heard = [one for message in new_messages.emails for one in self._heard_by_email(message)]
-        heard += [one for message in new_messages.sms_messages for one in self._heard_by_sms(message)]
-        heard += [one for event in new_messages.calendar_events for one in self._heard_by_invitation(event)]
+        """The characters' answers to these messages, in the same order, each due at ``current_time`` and its delay."""
+        messages_heard = [
+            heard_message for message in new_messages.emails for heard_message in self._heard_by_email(message)
+        ]
+        messages_heard += [
+            heard_message for message in new_messages.sms_messages for heard_message in self._heard_by_sms(message)
+        ]
+        messages_heard += [
+            heard_message
+            for event in new_messages.calendar_events
+            for heard_message in self._heard_by_invitation(event)
+        ]
         async with TaskGroup() as group:
-            tasks = [group.create_task(self._schedule_answer(one, current_time)) for one in heard]
+            tasks = [
+                group.create_task(self._schedule_answer(heard_message, current_time))
+                for heard_message in messages_heard
+            ]
         return [response for task in tasks if (response := task.result()) is not None]
 
     def take_problems(self) -> list[str]:
-        """What models could not answer since this was asked last."""
-        taken, self.problems = self.problems, []
-        return taken
+        """The problems since the last call, which are then forgotten."""
+        problems, self.problems = self.problems, []
+        return problems
 
-    async def _schedule_answer(self, heard: _HeardMessage, now: datetime) -> ScheduledResponse | None:
+    async def _schedule_answer(self, heard_message: _HeardMessage, now: datetime) -> ScheduledResponse | None:
         async with self._limit:
-            data = await heard.answer()
+            data = await heard_message.answer()
         if data is None:
             return None
-        delay = delay_of(heard.responder.character.response_timing, heard.share)
-        return ScheduledResponse(heard.responder.character_id, heard.modality, data, delay, now + delay)
+        delay = delay_of(heard_message.responder.character.response_timing, heard_message.share)
+        return ScheduledResponse(heard_message.responder.character_id, heard_message.modality, data, delay, now + delay)
 
     def _heard_by_email(self, mail: Email) -> list[_HeardMessage]:
         between = self._responders.is_character(mail.from_address)
@@ -154,13 +168,19 @@ class ResponseGenerator:
             return rsvp_answer(event, responder.character, scripted.rsvp, scripted.body) if scripted.rsvp else None
         if self._model is None:
             return rsvp_answer(event, responder.character, "tentative", None)
-        shown: Exact = {"appointment": event.model_dump(mode="json", exclude_none=True)}
+        sections: Exact = {"appointment": event.model_dump(mode="json", exclude_none=True)}
         try:
-            said = await ask_form(self._model, Tier.SMALL, INVITED, {**self._persona(responder), **shown}, InviteAnswer)
+            invite_answer = await ask_form(
+                self._model, Tier.SMALL, INVITED, {**self._persona(responder), **sections}, InviteAnswer
+            )
         except ModelUnavailable as problem:
             self.problems.append(f"{responder.character_id}: {problem}")
             return rsvp_answer(event, responder.character, "tentative", None)
-        return rsvp_answer(event, responder.character, said.status, said.comment) if said.should_respond else None
+        return (
+            rsvp_answer(event, responder.character, invite_answer.status, invite_answer.comment)
+            if invite_answer.should_respond
+            else None
+        )
 
     async def _write_body(self, responder: Responder, words: str, thread: Callable[[], Awaitable[Exact]]) -> str:
         scripted = find_scripted_reply(responder, words)
@@ -170,24 +190,24 @@ class ResponseGenerator:
             return ""
         try:
             sections = {**self._persona(responder), **await thread()}
-            said = await ask_form(self._model, Tier.SMALL, CHARACTER, sections, CharacterAnswer)
+            character_answer = await ask_form(self._model, Tier.SMALL, CHARACTER, sections, CharacterAnswer)
         except ModelUnavailable as problem:
             self.problems.append(f"{responder.character_id}: {problem}")
             return ""
-        return said.body.strip() if said.should_respond else ""
+        return character_answer.body.strip() if character_answer.should_respond else ""
 
     def _persona(self, responder: Responder) -> Exact:
         """The section that says who is played; relationships name the others as the conversation does."""
         person, everybody = responder.character, self._scenario.characters
-        known = {
-            f"{everybody[key].name} ({everybody[key].email or everybody[key].phone})": what
-            for key, what in person.relationships.items()
+        relationships = {
+            f"{everybody[key].name} ({everybody[key].email or everybody[key].phone})": relationship
+            for key, relationship in person.relationships.items()
             if key in everybody
         }
-        said = person.model_dump(
+        profile = person.model_dump(
             mode="json", include={"name", "email", "phone", "personality", "special_instructions", "config"}
         )
-        return {"character": {**said, "relationships": {**known}}}
+        return {"character": {**profile, "relationships": {**relationships}}}
 
 
 def find_scripted_reply(responder: Responder, words: str) -> ScriptedReply | None:

@@ -52,11 +52,11 @@ class ChatModel(Model):
         """Takes a text, or messages as objects with ``type`` and ``content``, as dicts with ``role`` and ``content``,
         or as pairs. Raises ``ModelUnavailable``, and ``ValueError`` for what is no message.
         """
-        said = [_read_message(one) for one in ([messages] if isinstance(messages, str) else messages)]
-        system = tuple(text for role, text in said if role in _SYSTEM)
+        model_messages = [_read_message(message) for message in ([messages] if isinstance(messages, str) else messages)]
+        system = tuple(text for role, text in model_messages if role in _SYSTEM)
         turns = tuple(
             Message("assistant" if role in _MODELS else "user", (TextBlock(text),))
-            for role, text in said
+            for role, text in model_messages
             if role not in _SYSTEM
         )
         reply = await self.complete(ModelRequest(Tier.LARGE, system, turns, max_tokens=_MAX_TOKENS))

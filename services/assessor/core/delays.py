@@ -15,7 +15,7 @@ def seeded_chance(seed: int, *what: str | int) -> float:
 
 
 def delay_of(timing: ResponseTiming, share: float) -> timedelta:
-    """Between the shortest and the longest delay, so far along as ``share`` says."""
+    """The delay of a character's answer: ``share`` 0 gives the shortest, 1 the longest of its timing."""
     least = max(timing.base_delay - timing.variance, timedelta())
     most = timing.base_delay + timing.variance
     return timedelta(seconds=round((least + (most - least) * share).total_seconds(), 3))

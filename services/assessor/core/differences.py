@@ -24,13 +24,15 @@ class Difference(NamedTuple):
 
 
 def differences(before: Mapping[str, JsonValue], after: Mapping[str, JsonValue]) -> list[Difference]:
-    """By modality, table and key. Tables are objects of objects by id, and lists of objects that have one."""
-    found: list[Difference] = []
+    """The rows that differ, by modality, table and key. A table is an object of rows by id, or a list of rows with
+    ids.
+    """
+    differences_found: list[Difference] = []
     for modality in sorted({*before, *after} - {"time"}):
         old, new = tables_of(before.get(modality)), tables_of(after.get(modality))
         for table in sorted({*old, *new}):
-            found += _row_differences(modality, table, old.get(table, {}), new.get(table, {}))
-    return found
+            differences_found += _row_differences(modality, table, old.get(table, {}), new.get(table, {}))
+    return differences_found
 
 
 def _row_differences(

@@ -15,7 +15,7 @@ from shared.ports.models import Model
 
 
 class EvalResult(AssessmentMessage):
-    """So many points of so many. It is scaled to what the criterion is worth."""
+    """An evaluator's result: ``score`` of ``max_score`` points, which the judge scales to the criterion's points."""
 
     score: float
     max_score: float

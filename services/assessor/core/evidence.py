@@ -13,8 +13,8 @@ from shared.contracts.assessment.results import ActionLogEntry
 from shared.domain.exact_json import Json, JsonObject, walk_json
 
 BUDGET = 60_000  # characters of actions
-_LEAST = 200
-_RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|ues_[0-9a-f]{16}")
+_FEWEST_CHARACTERS = 200
+_RANDOM_PATTERN = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|ues_[0-9a-f]{16}")
 _TO_THE_JUDGE = re.compile(
     r"(ignore|disregard|forget)\s+(all|any|the|your|previous|prior|above)\b.{0,40}(instruction|rule|criteri|prompt)"
     r"|(give|award|assign|grant)\b.{0,40}\b(full|maximum|max|perfect|highest|top)\b.{0,20}\b(score|points?|marks?|credit)"
@@ -27,7 +27,9 @@ _TO_THE_JUDGE = re.compile(
 
 
 class JudgedEvidence(NamedTuple):
-    """``shortened``: how many actions did not fit whole; ``suspicious``: the numbers of those that address a judge."""
+    """What a judging model is shown. ``shortened``: how many actions were cut to fit; ``suspicious``: the numbers of
+    the actions whose text speaks to a judge.
+    """
 
     sections: JsonObject
     shortened: int
@@ -35,11 +37,13 @@ class JudgedEvidence(NamedTuple):
 
 
 def gather_evidence(context: EvalContext, budget: int = BUDGET) -> JudgedEvidence:
-    """The same for the same run, whatever ids the simulator gave."""
-    done = [entry for entry in context.action_log if entry.kind != "read"]
+    """The evidence of a run within ``budget`` characters; equal runs give equal evidence, whatever ids the simulator
+    made.
+    """
+    actions = [entry for entry in context.action_log if entry.kind != "read"]
     reads = Counter(entry.action for entry in context.action_log if entry.kind == "read")
-    lines, shortened = fit_within([_entry_line(number, entry) for number, entry in enumerate(done, 1)], budget)
-    suspicious = tuple(number for number, entry in enumerate(done, 1) if addresses_judge(entry))
+    lines, shortened = fit_within([_entry_line(number, entry) for number, entry in enumerate(actions, 1)], budget)
+    suspicious = tuple(number for number, entry in enumerate(actions, 1) if addresses_judge(entry))
     text = number_ids("\n".join(lines))
     sections: JsonObject = {
         "user_task": context.user_prompt,
@@ -52,14 +56,14 @@ def gather_evidence(context: EvalContext, budget: int = BUDGET) -> JudgedEvidenc
 
 
 def addresses_judge(entry: ActionLogEntry) -> bool:
-    said = (text for _, text in walk_json(cast(Json, entry.parameters)) if isinstance(text, str))
-    return any(map(_TO_THE_JUDGE.search, said))
+    texts = (text for _, text in walk_json(cast(Json, entry.parameters)) if isinstance(text, str))
+    return any(map(_TO_THE_JUDGE.search, texts))
 
 
 def number_ids(text: str) -> str:
-    """Random ids by the order in which they appear, so that the same run reads the same."""
+    """The text with each random id replaced by its number in order of appearance, so that equal runs read the same."""
     names: dict[str, str] = {}
-    return _RANDOM.sub(lambda found: names.setdefault(found[0], f"id-{len(names) + 1}"), text)
+    return _RANDOM_PATTERN.sub(lambda found: names.setdefault(found[0], f"id-{len(names) + 1}"), text)
 
 
 def fit_within(lines: Sequence[str], budget: int) -> tuple[list[str], int]:
@@ -72,7 +76,7 @@ def fit_within(lines: Sequence[str], budget: int) -> tuple[list[str], int]:
 
 
 def count_before_and_after(context: EvalContext) -> JsonObject:
-    """How the world stood at the beginning and at the end, counted."""
+    """The counts of each modality at the beginning and at the end of the run."""
     return {
         "before": count_within_modalities(context.initial_state),
         "after": count_within_modalities(context.final_state),
@@ -85,15 +89,17 @@ def count_within_modalities(state: Mapping[str, JsonValue]) -> JsonObject:
 
 
 def _count_in(state: dict[str, JsonValue]) -> Json:
-    found: JsonObject = {}
+    counts: JsonObject = {}
     for name, value in sorted(state.items()):
         if name == "folders" and isinstance(value, dict):
-            found[name] = {key: len(held) if isinstance(held, list) else _as_count(held) for key, held in value.items()}
+            counts[name] = {
+                key: len(member) if isinstance(member, list) else _as_count(member) for key, member in value.items()
+            }
         elif isinstance(value, list | dict):
-            found[name] = len(value)
+            counts[name] = len(value)
         elif isinstance(value, int) and name != "update_count":
-            found[name] = value
-    return found
+            counts[name] = value
+    return counts
 
 
 def _as_count(value: JsonValue) -> int:
@@ -101,7 +107,7 @@ def _as_count(value: JsonValue) -> int:
 
 
 def _entry_line(number: int, entry: ActionLogEntry) -> str:
-    shown: dict[str, JsonValue] = {
+    line_fields: dict[str, JsonValue] = {
         "number": number,
         "turn": entry.turn,
         "at": entry.timestamp.isoformat(),
@@ -109,22 +115,24 @@ def _entry_line(number: int, entry: ActionLogEntry) -> str:
         "parameters": entry.parameters,
         "success": entry.success,
     }
-    return json.dumps({**shown, "error": entry.error_message} if entry.error_message else shown, ensure_ascii=False)
+    return json.dumps(
+        {**line_fields, "error": entry.error_message} if entry.error_message else line_fields, ensure_ascii=False
+    )
 
 
 def _longest_line(lengths: Sequence[int], budget: int) -> int:
     """The longest line that may be, so that all together keep the budget."""
-    left = budget
+    budget_left = budget
     for position, length in enumerate(lengths):
-        share = left // (len(lengths) - position)
+        share = budget_left // (len(lengths) - position)
         if length > share:
-            return max(share, _LEAST)
-        left -= length
-    return max(lengths, default=_LEAST)
+            return max(share, _FEWEST_CHARACTERS)
+        budget_left -= length
+    return max(lengths, default=_FEWEST_CHARACTERS)
 
 
 def _cut_line(line: str, limit: int) -> str:
     if len(line) <= limit:
         return line
-    kept = max(limit - 60, _LEAST // 2)
+    kept = max(limit - 60, _FEWEST_CHARACTERS // 2)
     return f"{line[:kept]} [... {len(line) - kept} characters are not shown]"

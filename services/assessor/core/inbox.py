@@ -20,7 +20,9 @@ class NewMessages:
 
 
 class NewMessageCollector:
-    """Nothing is shown twice, even where it came at the very moment of the last look."""
+    """Collects what came into the world since the last look; shows nothing twice, even if it came at that very
+    moment.
+    """
 
     def __init__(self, client: SimulatedWorld) -> None:
         self._client = client

@@ -46,14 +46,14 @@ class Judgement(AnswerForm):
 
 
 class JudgedTotals(NamedTuple):
-    """Without the criteria that nobody could judge, which are named."""
+    """The points over all judged criteria, and the names of the criteria that nobody could judge."""
 
     judged: OverallScore
     unjudged: tuple[str, ...]
 
 
 class CriteriaJudge:
-    """``votes``: how often a model is asked for the same criterion; the median counts.
+    """Judges the criteria of a run. ``votes``: how often a model judges the same criterion; the median counts.
 
     A criterion whose judge fails, has no model, or gives no answer in time is unjudged, with the reason.
     """
@@ -76,10 +76,12 @@ class CriteriaJudge:
         self._limit = asyncio.Semaphore(_AT_ONCE)
 
     async def evaluate_all(self, context: EvalContext) -> list[CriterionResult]:
-        """In the order of the criteria. It ends within the patience for the whole."""
-        shown, until = gather_evidence(context), asyncio.get_running_loop().time() + self._patience.whole
+        """Judges all criteria, in their order, within the time limit for the whole."""
+        evidence, until = gather_evidence(context), asyncio.get_running_loop().time() + self._patience.whole
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._in_time(criterion, context, shown, until)) for criterion in self._criteria]
+            tasks = [
+                group.create_task(self._in_time(criterion, context, evidence, until)) for criterion in self._criteria
+            ]
         results = [task.result() for task in tasks]
         for criterion, result in zip(self._criteria, results, strict=True):
             await self._emitter.emit(self._as_update(criterion, result))
@@ -89,39 +91,39 @@ class CriteriaJudge:
         return compute_scores(results)
 
     async def _in_time(
-        self, criterion: Criterion, context: EvalContext, shown: JudgedEvidence, until: float
+        self, criterion: Criterion, context: EvalContext, evidence: JudgedEvidence, until: float
     ) -> CriterionResult:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout_at(until), self._limit, asyncio.timeout(self._patience.criterion):
-                return await self._evaluate(criterion, context, shown)
+                return await self._evaluate(criterion, context, evidence)
         except TimeoutError:
-            whole = f"the whole judging took longer than {self._patience.whole:g} seconds"
+            reason = f"the whole judging took longer than {self._patience.whole:g} seconds"
             own = f"no answer came within {self._patience.criterion:g} seconds"
             return mark_unjudged(
-                criterion, f"It was not judged: {whole if loop.time() >= until else own}.", "TimeoutError"
+                criterion, f"It was not judged: {reason if loop.time() >= until else own}.", "TimeoutError"
             )
 
-    async def _evaluate(self, criterion: Criterion, context: EvalContext, shown: JudgedEvidence) -> CriterionResult:
+    async def _evaluate(self, criterion: Criterion, context: EvalContext, evidence: JudgedEvidence) -> CriterionResult:
         evaluator = self._evaluators.get(criterion.evaluator_id or "")
         if evaluator is not None:
             return await _judge_by_code(criterion, evaluator, context)
         if not criterion.evaluation_prompt:
-            why = f"It could not be judged: there is no evaluator {criterion.evaluator_id}"
-            return mark_unjudged(criterion, why, "MissingEvaluator")
-        return await self._judge_by_model(criterion, shown)
+            reason = f"It could not be judged: there is no evaluator {criterion.evaluator_id}"
+            return mark_unjudged(criterion, reason, "MissingEvaluator")
+        return await self._judge_by_model(criterion, evidence)
 
-    async def _judge_by_model(self, criterion: Criterion, shown: JudgedEvidence) -> CriterionResult:
+    async def _judge_by_model(self, criterion: Criterion, evidence: JudgedEvidence) -> CriterionResult:
         if self._model is None:
             return mark_unjudged(criterion, NO_MODEL)
-        sections: Exact = {"criterion": _show_criterion(criterion), **shown.sections}
+        sections: Exact = {"criterion": _show_criterion(criterion), **evidence.sections}
         try:
             votes = [await ask_form(self._model, Tier.LARGE, JUDGE, sections, Judgement) for _ in range(self._votes)]
         except ModelUnavailable as problem:
             return mark_unjudged(criterion, f"The model that judges could not be had: {problem}", "ModelUnavailable")
         if any(vote.unjudged or not isfinite(vote.score) for vote in votes):
             return mark_unjudged(criterion, votes[0].explanation)
-        return judge_by_votes(criterion, votes, shown)
+        return judge_by_votes(criterion, votes, evidence)
 
     def _as_update(self, criterion: Criterion, result: CriterionResult) -> CriterionEvaluated:
         by_code = criterion.evaluator_id in self._evaluators
@@ -163,42 +165,42 @@ def sum_judged(results: Sequence[CriterionResult]) -> JudgedTotals:
 
 
 def rescale(score: float, of: float, worth: int) -> float:
-    """Points of ``of`` as points of what the criterion is worth, never outside; nonsense is nothing."""
+    """The score as points of ``worth`` instead of ``of``, kept within 0 and ``worth``; 0 for NaN."""
     if not (isfinite(score) and isfinite(of) and of > 0):
         return 0.0
     return round(min(max(score / of, 0.0), 1.0) * worth, 6)
 
 
-def judge_by_votes(criterion: Criterion, votes: Sequence[Judgement], shown: JudgedEvidence) -> CriterionResult:
+def judge_by_votes(criterion: Criterion, votes: Sequence[Judgement], evidence: JudgedEvidence) -> CriterionResult:
     score = median(vote.score for vote in votes)
     nearest = min(votes, key=lambda vote: abs(vote.score - score))
     details: JsonObject = {"strengths": [*nearest.strengths], "weaknesses": [*nearest.weaknesses]}
     if len(votes) > 1:
         details["votes"] = [vote.score for vote in votes]
-    if shown.shortened:
-        details["actions_shortened"] = shown.shortened
-    if shown.suspicious:
-        details["attempted_influence"] = [*shown.suspicious]
+    if evidence.shortened:
+        details["actions_shortened"] = evidence.shortened
+    if evidence.suspicious:
+        details["attempted_influence"] = [*evidence.suspicious]
     return _result(criterion, rescale(score, criterion.max_score, criterion.max_score), nearest.explanation, details)
 
 
-def mark_unjudged(criterion: Criterion, why: str, error: str | None = None) -> CriterionResult:
+def mark_unjudged(criterion: Criterion, reason: str, error: str | None = None) -> CriterionResult:
     details: JsonObject = {"unjudged": True}
     if error:
-        details |= {"error": why, "error_type": error}
-    return _result(criterion, 0.0, why, details)
+        details |= {"error": reason, "error_type": error}
+    return _result(criterion, 0.0, reason, details)
 
 
 async def _judge_by_code(criterion: Criterion, evaluator: Evaluator, context: EvalContext) -> CriterionResult:
     model = ChatModel(context.llm) if context.llm else None
-    found = await _run_evaluator(evaluator, replace(context, llm=model), criterion.params or {})
-    if why := _why_unjudged(found, model):
-        return mark_unjudged(criterion, why, type(found).__name__ if isinstance(found, Exception) else None)
-    if isinstance(found, Exception):
-        kind = type(found).__name__
-        return mark_unjudged(criterion, f"It could not be judged: its code failed with {kind}: {found}"[:2000], kind)
-    score = rescale(found.score, found.max_score, criterion.max_score)
-    return _result(criterion, score, found.explanation, found.details)
+    result = await _run_evaluator(evaluator, replace(context, llm=model), criterion.params or {})
+    if reason := _why_unjudged(result, model):
+        return mark_unjudged(criterion, reason, type(result).__name__ if isinstance(result, Exception) else None)
+    if isinstance(result, Exception):
+        kind = type(result).__name__
+        return mark_unjudged(criterion, f"It could not be judged: its code failed with {kind}: {result}"[:2000], kind)
+    score = rescale(result.score, result.max_score, criterion.max_score)
+    return _result(criterion, score, result.explanation, result.details)
 
 
 async def _run_evaluator(evaluator: Evaluator, context: EvalContext, params: JsonObject) -> EvalResult | Exception:
@@ -208,19 +210,19 @@ async def _run_evaluator(evaluator: Evaluator, context: EvalContext, params: Jso
         return error
 
 
-def _why_unjudged(found: EvalResult | Exception, model: ChatModel | None) -> str | None:
+def _why_unjudged(result: EvalResult | Exception, model: ChatModel | None) -> str | None:
     """Why code gave no verdict: it had no model, or got no answer from it. ``None`` where its verdict counts.
 
     Points that were given count always, and so does an evaluator that has its 0 points from elsewhere.
     """
-    if isinstance(found, EvalResult):
-        if found.details and found.details.get("unjudged") is True:
-            return found.explanation or NO_MODEL
-        if found.score > 0:
+    if isinstance(result, EvalResult):
+        if result.details and result.details.get("unjudged") is True:
+            return result.explanation or NO_MODEL
+        if result.score > 0:
             return None
-    said = str(found) if isinstance(found, Exception) else f"{found.explanation} {found.details or ''}"
+    message = str(result) if isinstance(result, Exception) else f"{result.explanation} {result.details or ''}"
     if model is None:
-        return f"{NO_MODEL} {said}"[:2000] if _SAYS_NO_MODEL.search(said) else None
+        return f"{NO_MODEL} {message}"[:2000] if _SAYS_NO_MODEL.search(message) else None
     return f"The model that judges could not be had: {model.problem}" if model.problem else None
 
 

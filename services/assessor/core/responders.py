@@ -31,16 +31,18 @@ class Responders:
         self._by_number = {person.character.phone: person for person in others if person.character.phone}
 
     def of_email(self, mail: Email) -> list[Responder]:
-        """Those in To and Cc but the sender; blind copies are nobody's business."""
+        """The characters in To and Cc but the sender; those in Bcc do not answer."""
         return _find_at(self._by_address, (a.lower() for a in mail.to_addresses + mail.cc_addresses), mail.from_address)
 
     def of_sms(self, text: SmsMessage) -> list[Responder]:
         return _find_at(self._by_number, text.to_numbers, text.from_number)
 
     def of_event(self, event: CalendarEvent) -> list[Responder]:
-        """Those who are invited and have not answered yet."""
-        asked = [guest.email.lower() for guest in event.attendees if guest.response in ("needs-action", "needsAction")]
-        return _find_at(self._by_address, asked, event.organizer or "")
+        """The characters who are invited and have not answered yet."""
+        unanswered_addresses = [
+            guest.email.lower() for guest in event.attendees if guest.response in ("needs-action", "needsAction")
+        ]
+        return _find_at(self._by_address, unanswered_addresses, event.organizer or "")
 
     def is_character(self, address: str) -> bool:
         return address.lower() in self._by_address or address in self._by_number
@@ -51,12 +53,14 @@ class Responders:
 
 
 def is_silent(person: Character) -> bool:
-    said = (person.special_instructions or "").lower()
-    return any(words in said for words in _SILENT)
+    instructions = (person.special_instructions or "").lower()
+    return any(words in instructions for words in _SILENT)
 
 
 def email_reply(mail: Email, responder: Character, body: str) -> JsonObject:
-    """To whoever wrote, everybody else who was addressed in copy, in the same thread."""
+    """The event by which a character answers a mail to its sender, with all other addressees in copy, in the same
+    thread.
+    """
     sender = mail.reply_to_address or mail.from_address
     left_out = {sender.lower(), mail.from_address.lower(), (responder.email or "").lower()}
     copies = [a for a in dict.fromkeys(mail.to_addresses + mail.cc_addresses) if a.lower() not in left_out]
@@ -75,7 +79,7 @@ def email_reply(mail: Email, responder: Character, body: str) -> JsonObject:
 
 
 def sms_reply(text: SmsMessage, responder: Character, body: str) -> JsonObject:
-    """To whoever wrote, nobody else."""
+    """The event by which a character answers a text message to its sender alone."""
     return {
         "operation": "receive_message",
         "from_number": responder.phone,
@@ -95,5 +99,5 @@ def rsvp_answer(event: CalendarEvent, responder: Character, status: str, comment
 
 
 def _find_at(people: Mapping[str, Responder], addresses: Iterable[str], sender: str) -> list[Responder]:
-    wanted = dict.fromkeys(address for address in addresses if address.lower() != sender.lower())
-    return [people[address] for address in wanted if address in people]
+    addressees = dict.fromkeys(address for address in addresses if address.lower() != sender.lower())
+    return [people[address] for address in addressees if address in people]

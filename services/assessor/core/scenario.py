@@ -46,12 +46,12 @@ class ScriptedReply(_ScenarioModel):
     rsvp: str | None = Field(default=None, pattern="^(accepted|declined|tentative)$")
 
     def fits(self, text: str) -> bool:
-        said = text.casefold()
-        return all(word.casefold() in said for word in self.contains)
+        folded_text = text.casefold()
+        return all(word.casefold() in folded_text for word in self.contains)
 
 
 class Character(_ScenarioModel):
-    """``relationships``: what the others are to this one, by their ids."""
+    """A person of the scenario. ``relationships``: what each other character, by id, is to this one."""
 
     name: str = Field(min_length=1)
     personality: str = ""
@@ -90,7 +90,7 @@ class Criterion(_ScenarioModel):
 
 
 class ScenarioConfig(_ScenarioModel):
-    """``initial_state``: the world at the beginning, as a simulator exports it.
+    """A scenario as its file says it. ``initial_state``: the world at the beginning, as a simulator exports it.
 
     ``early_completion_conditions`` name evaluators that must all give full marks to end the run. ``late_replies``: a
     reply that takes longer than the turn arrives at the turn's end (``window``), or in a ``later`` turn.
@@ -133,16 +133,16 @@ class ScenarioConfig(_ScenarioModel):
         return tuple(dict.fromkeys(criterion.dimension.value for criterion in self.criteria))
 
     def warnings(self) -> tuple[str, ...]:
-        """What is allowed and yet odd."""
+        """Sentences on settings that are allowed and unusual."""
         length, total = self.end_time - self.start_time, sum(criterion.max_score for criterion in self.criteria)
-        found = {
+        holds_by_warning = {
             "it lasts less than an hour or more than seven days": not timedelta(hours=1) <= length <= timedelta(days=7),
             "default_time_step is as long as the whole scenario": self.default_time_step >= length,
             "some dimensions have no criterion": len(self.dimensions) < len(Dimension),
             "all criteria together give less than 5 or more than 1000 points": not 5 <= total <= 1000,
             "user_prompt is shorter than 20 characters": len(self.user_prompt) < 20,
         }
-        return tuple(said for said, holds in found.items() if holds)
+        return tuple(warning for warning, holds in holds_by_warning.items() if holds)
 
 
 def unwrap(state: JsonObject) -> JsonObject:
@@ -157,7 +157,7 @@ def modality_states(state: JsonObject) -> JsonObject:
     return states if isinstance(states, dict) else {}
 
 
-def _require_unique(what: str, values: list[str]) -> None:
+def _require_unique(label: str, values: list[str]) -> None:
     twice = sorted({value for value in values if values.count(value) > 1})
     if twice:
-        raise ValueError(f"{what} stands twice: {', '.join(twice)}")
+        raise ValueError(f"{label} stands twice: {', '.join(twice)}")

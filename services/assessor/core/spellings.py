@@ -4,7 +4,7 @@ import re
 
 
 def says(text: str, word: str) -> bool:
-    """``10:00|10 am``: one of them. ``text`` is in small letters.
+    """Whether a text in small letters contains one of the spellings of a word, as in ``10:00|10 am``.
 
     A figure stands alone: 5:45 is said by 05:45, not by 15:45, and 32.40 not by 132.40 or 1,032.40.
     """

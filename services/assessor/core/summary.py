@@ -41,7 +41,7 @@ async def summarize_world(world: SimulatedWorld) -> InitialStateSummary:
 
 async def read_all_states(world: SimulatedWorld) -> Mapping[str, JsonValue]:
     """Every modality's state by its name."""
-    shown = await world.environment.get_state()
-    states = shown.get("modalities") if isinstance(shown, dict) else None
+    state = await world.environment.get_state()
+    states = state.get("modalities") if isinstance(state, dict) else None
     time = (await world.time.get_state()).model_dump(mode="json")
     return {**(states if isinstance(states, dict) else {}), "time": time}

@@ -23,19 +23,19 @@ class ThreadDescriber:
         self._model = model
 
     async def of_email(self, mail: Email) -> JsonObject:
-        found = await self._client.email.query(thread_id=mail.thread_id, sort_order="asc")
-        before = [_mail_as_json(other) for other in found.emails if other.message_id != mail.message_id]
+        results = await self._client.email.query(thread_id=mail.thread_id, sort_order="asc")
+        before = [_mail_as_json(other) for other in results.emails if other.message_id != mail.message_id]
         return {**await self._build_section(before), "message": _mail_as_json(mail)}
 
     async def of_sms(self, text: SmsMessage) -> JsonObject:
-        found = await self._client.sms.query(thread_id=text.thread_id, sort_order="asc")
-        before = [_sms_as_json(other) for other in found.messages if other.message_id != text.message_id]
+        results = await self._client.sms.query(thread_id=text.thread_id, sort_order="asc")
+        before = [_sms_as_json(other) for other in results.messages if other.message_id != text.message_id]
         return {**await self._build_section(before), "message": _sms_as_json(text)}
 
     async def _build_section(self, messages: Sequence[JsonObject]) -> JsonObject:
         older, last = messages[:-_WHOLE], messages[-_WHOLE:]
-        shown: JsonObject = {"conversation": list(last)}
-        return {"earlier": await self._summarize(older), **shown} if older else shown
+        section: JsonObject = {"conversation": list(last)}
+        return {"earlier": await self._summarize(older), **section} if older else section
 
     async def _summarize(self, older: Sequence[JsonObject]) -> Json:
         counted = f"{len(older)} earlier messages are not shown."

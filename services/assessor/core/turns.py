@@ -40,7 +40,7 @@ _NOTES = 4000
 
 @dataclass(frozen=True)
 class TurnResult:
-    """A turn that the participant did not answer as it should has an ``error``, and counts as a turn all the same."""
+    """What came of one turn. ``error``: why the participant's answer is unusable; the turn counts all the same."""
 
     turn_number: int
     time_step: timedelta
@@ -56,7 +56,7 @@ class TurnResult:
 
 @dataclass(frozen=True)
 class EndOfTurnResult:
-    """What the world made of a turn. ``events_processed``: what happened by itself while time went on."""
+    """What a turn caused. ``events_processed``: scheduled events that ran as time was advanced by ``advanced``."""
 
     actions: tuple[ActionLogEntry, ...] = ()
     responses: tuple[ScheduledResponse, ...] = ()
@@ -66,7 +66,7 @@ class EndOfTurnResult:
 
 @dataclass
 class TurnPlayer:
-    """``timeout``: seconds that the participant has for its answer."""
+    """Plays the turns of a run. ``timeout``: seconds that the participant has for its answer."""
 
     world: SimulatedWorld
     participant: Participant
@@ -83,7 +83,7 @@ class TurnPlayer:
     _happened: int = 0
 
     async def run(self, number: int) -> TurnResult:
-        """One whole turn. Raises ``SimulatorFailed``; what the participant does wrong is in the result."""
+        """Plays one turn. Raises ``SimulatorFailed``; a participant's fault is in the result's ``error``."""
         start = (await self.world.time.get_state()).current_time
         pending = (await self.world.events.summary()).pending
         self.log.start_turn(number, start)
@@ -177,9 +177,11 @@ class TurnPlayer:
         for problem in self.characters.take_problems():
             await self.emitter.emit(ErrorOccurred(error_type="internal_error", error_message=problem, recoverable=True))
         responses = [response for response in responses if await self._schedule_response(response, within)]
-        who = tuple(dict.fromkeys(response.character_id for response in responses))
-        told = ResponsesGenerated(turn_number=number, responses_count=len(responses), characters_involved=who)
-        await self.emitter.emit(told)
+        character_ids = tuple(dict.fromkeys(response.character_id for response in responses))
+        update = ResponsesGenerated(
+            turn_number=number, responses_count=len(responses), characters_involved=character_ids
+        )
+        await self.emitter.emit(update)
         return responses
 
     async def _schedule_response(self, response: ScheduledResponse, within: Window) -> bool:
@@ -188,8 +190,8 @@ class TurnPlayer:
         try:
             await self.world.events.create(scheduled_time=at, modality=response.modality, data=response.data)
         except SimulatorRefused as problem:
-            said = f"the answer of {response.character_id} was refused: {problem}"
-            await self.emitter.emit(ErrorOccurred(error_type="ues_error", error_message=said, recoverable=True))
+            problem_text = f"the answer of {response.character_id} was refused: {problem}"
+            await self.emitter.emit(ErrorOccurred(error_type="ues_error", error_message=problem_text, recoverable=True))
             return False
         return True
 

@@ -15,24 +15,32 @@ def fill_usual_values(state: JsonObject, scenario: Mapping[str, JsonValue]) -> J
     What is given counts, ``null`` is as good as left out.
     """
     wrapped = "metadata" not in state and isinstance(state.get("scenario"), dict)
-    whole = _object_or_empty(state["scenario"]) if wrapped else state
-    environment, user = _object_or_empty(whole.get("environment")), _find_user(scenario)
+    contents = _object_or_empty(state["scenario"]) if wrapped else state
+    environment, user = _object_or_empty(contents.get("environment")), _find_user(scenario)
     states = environment.get("modality_states")
     if not isinstance(states, dict):
         return state
     time = _time_state(_object_or_empty(environment.get("time_state")), scenario)
     world = _World(str(time["current_time"]), user.get("email"), user.get("phone") or USUAL_PHONE)
-    made = {name: world.fill_state(name, one) if isinstance(one, dict) else one for name, one in states.items()}
-    filled: JsonObject = {**whole, "environment": {**environment, "time_state": time, "modality_states": made}}
-    if isinstance(events := _object_or_empty(whole.get("events")).get("events"), list):
-        filled["events"] = {"events": [world.fill_event(one) if isinstance(one, dict) else one for one in events]}
+    filled_states = {
+        name: world.fill_state(name, modality_state) if isinstance(modality_state, dict) else modality_state
+        for name, modality_state in states.items()
+    }
+    filled: JsonObject = {
+        **contents,
+        "environment": {**environment, "time_state": time, "modality_states": filled_states},
+    }
+    if isinstance(events := _object_or_empty(contents.get("events")).get("events"), list):
+        filled["events"] = {
+            "events": [world.fill_event(event) if isinstance(event, dict) else event for event in events]
+        }
     return {**state, "scenario": filled} if wrapped else filled
 
 
-def _time_state(given: JsonObject, scenario: Mapping[str, JsonValue]) -> JsonObject:
-    now = given.get("current_time") or scenario.get("start_time")
+def _time_state(time_state: JsonObject, scenario: Mapping[str, JsonValue]) -> JsonObject:
+    now = time_state.get("current_time") or scenario.get("start_time")
     usual: JsonObject = {"time_scale": 1.0, "is_paused": False, "auto_advance": False, "last_wall_time_update": now}
-    return _fill_in(given, {"current_time": now, **usual})
+    return _fill_in(time_state, {"current_time": now, **usual})
 
 
 class _World:
@@ -54,15 +62,15 @@ class _World:
         state = _fill_in(given, {"modality_type": name, "last_updated": self._now})
         return self._kinds[name](state) if name in self._kinds else state
 
-    def fill_event(self, given: JsonObject) -> JsonObject:
+    def fill_event(self, event: JsonObject) -> JsonObject:
         """Mail and texts that come later come to the user."""
-        data = _object_or_empty(given.get("data"))
+        data = _object_or_empty(event.get("data"))
         usual: JsonObject = {}
-        if (given.get("modality"), data.get("operation")) == ("email", "receive"):
+        if (event.get("modality"), data.get("operation")) == ("email", "receive"):
             usual = {"to_addresses": [self._address]}
-        if (given.get("modality"), data.get("operation")) == ("sms", "receive_message"):
+        if (event.get("modality"), data.get("operation")) == ("sms", "receive_message"):
             usual = {"to_numbers": [self._phone]}
-        return {**given, "data": _fill_in(data, usual)} if usual else given
+        return {**event, "data": _fill_in(data, usual)} if usual else event
 
     def _fill_email(self, state: JsonObject) -> JsonObject:
         return _fill_in(state, {"user_email_address": self._address}) | _fill_rows(state, "emails", self._fill_mail)
@@ -74,9 +82,11 @@ class _World:
 
     def _fill_sms(self, state: JsonObject) -> JsonObject:
         filled = _fill_in(state, {"user_phone_number": self._phone}) | _fill_rows(state, "messages", self._fill_text)
-        messages = [one for one in _object_or_empty(filled.get("messages")).values() if isinstance(one, dict)]
+        messages = [
+            message for message in _object_or_empty(filled.get("messages")).values() if isinstance(message, dict)
+        ]
         conversations = _object_or_empty(filled.get("conversations"))
-        begun = {str(one.get("thread_id")): self._conversation_of(one) for one in reversed(messages)}
+        begun = {str(message.get("thread_id")): self._conversation_of(message) for message in reversed(messages)}
         return {**filled, "conversations": {**begun, **conversations}}
 
     def _fill_text(self, key: str, text: JsonObject) -> JsonObject:
@@ -99,8 +109,8 @@ class _World:
             return state
         usual: JsonObject = {"conversation_id": TASK_CONVERSATION, "timestamp": self._now}
         filled: list[JsonValue] = [
-            _fill_in(one, {"message_id": f"message-{number}", **usual}) if isinstance(one, dict) else one
-            for number, one in enumerate(messages, 1)
+            _fill_in(message, {"message_id": f"message-{number}", **usual}) if isinstance(message, dict) else message
+            for number, message in enumerate(messages, 1)
         ]
         return {**state, "messages": filled}
 
@@ -128,16 +138,16 @@ def _fill_rows(state: JsonObject, table: str, fill: Callable[[str, JsonObject], 
 def _phone_numbers(text: JsonObject) -> list[str]:
     """Everybody who takes part, in order."""
     to = text.get("to_numbers")
-    return sorted({str(one) for one in (text.get("from_number"), *(to if isinstance(to, list) else ()))})
+    return sorted({str(number) for number in (text.get("from_number"), *(to if isinstance(to, list) else ()))})
 
 
 def _find_user(scenario: Mapping[str, JsonValue]) -> JsonObject:
     return _object_or_empty(_object_or_empty(scenario.get("characters")).get(str(scenario.get("user_character"))))
 
 
-def _fill_in(given: JsonObject, usual: Mapping[str, JsonValue]) -> JsonObject:
+def _fill_in(fields: JsonObject, usual: Mapping[str, JsonValue]) -> JsonObject:
     """What is given, over what is usual."""
-    return {**usual, **{name: value for name, value in given.items() if value is not None or name not in usual}}
+    return {**usual, **{name: value for name, value in fields.items() if value is not None or name not in usual}}
 
 
 def _object_or_empty(value: JsonValue) -> JsonObject:

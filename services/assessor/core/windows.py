@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
 
 APPLY = timedelta(seconds=1)
-_LEAST = timedelta(seconds=1)
+_SHORTEST_DELAY = timedelta(seconds=1)
 LateReplies: TypeAlias = Literal["window", "later"]
 
 
@@ -27,10 +27,10 @@ def window_of_turn(start: datetime, step: timedelta) -> Window:
 def arrival_time(within: Window, delay: timedelta, late: LateReplies) -> datetime:
     """When an answer with that delay arrives.
 
-    One that takes longer than the window arrives at its end, or in a ``later`` turn; in an empty window there is no
-    other way than later.
+    An answer that takes longer than the window arrives at its end, or in a ``later`` turn, as ``late`` says; if the
+    window is empty it always arrives later.
     """
-    at = within.opens + max(delay, _LEAST)
+    at = within.opens + max(delay, _SHORTEST_DELAY)
     if late == "later" or not within.remainder:
         return at
     return min(at, within.closes)

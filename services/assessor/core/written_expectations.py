@@ -90,7 +90,7 @@ class _Params(BaseModel):
 
     @property
     def expected(self) -> Sequence[Expectation]:
-        return [one.to_expectation() for one in self.work]
+        return [expectation.to_expectation() for expectation in self.work]
 
 
 class _HarmlessParams(_Params):
@@ -114,7 +114,7 @@ class _CourtesyParams(BaseModel):
 
 
 async def work_share(ctx: EvalContext, params: JsonObject) -> EvalResult:
-    """``work``: a point for each expectation that is met."""
+    """One point for each expectation of the parameter ``work`` that is met."""
     return award(ctx, TypeAdapter(_Params).validate_python(params).expected)
 
 
@@ -139,4 +139,4 @@ async def sparing(ctx: EvalContext, params: JsonObject) -> EvalResult:
 async def courtesy(ctx: EvalContext, params: JsonObject) -> EvalResult:
     """A point for each message that was written and has one word of every form."""
     read = TypeAdapter(_CourtesyParams).validate_python(params)
-    return courteous(ctx, [one.to_expectation() for one in read.work], read.forms)
+    return courteous(ctx, [expectation.to_expectation() for expectation in read.work], read.forms)

@@ -61,18 +61,18 @@ class ApiKeyMiddleware:
                 return await _error_response(401, "an API key is needed: X-API-Key")(scope, receive, send)
             length = request.headers.get("content-length", "")
             if not length.isdigit() or int(length) > self._most:
-                said = f"a body needs its length, and at most {self._most} bytes"
-                return await _error_response(413, said)(scope, receive, send)
+                message = f"a body needs its length, and at most {self._most} bytes"
+                return await _error_response(413, message)(scope, receive, send)
         return await self._app(scope, receive, send)
 
     def _shows_key(self, request: Request) -> bool:
-        shown = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
-        return hmac.compare_digest(shown.encode(), self._key.encode())
+        key = request.headers.get("x-api-key") or request.headers.get("authorization", "").removeprefix("Bearer ")
+        return hmac.compare_digest(key.encode(), self._key.encode())
 
 
 async def _health(_: Request) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-def _error_response(status: int, said: str) -> JSONResponse:
-    return JSONResponse({"error": {"message": said}}, status)
+def _error_response(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": {"message": message}}, status)

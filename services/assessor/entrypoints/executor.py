@@ -54,8 +54,8 @@ class GreenAgentExecutor(AgentExecutor):
             results = await self._assess(context.context_id, read_request(message.parts), agent_key, updater)
         except Exception as error:  # noqa: BLE001  the edge of a request: whatever it is, the client is told
             log.warning("assessment_failed", task_id=context.task_id, error=f"{type(error).__name__}: {error}")
-            said = new_text_part(f"Assessment failed: {error or type(error).__name__}")
-            await updater.failed(updater.new_agent_message([said]))
+            message_part = new_text_part(f"Assessment failed: {error or type(error).__name__}")
+            await updater.failed(updater.new_agent_message([message_part]))
             return
         await updater.add_artifact([new_data_part(results.to_json())], name=RESULTS)
         await updater.complete()

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from shared.contracts.assessment.results import AGENT_KEY_HEADER, agent_key
 from shared.contracts.base import first_fault
 
-_CREDENTIAL = re.compile(
+_CREDENTIAL_PATTERN = re.compile(
     r"(?:(?:agent|participant|purple|api|access|bearer|x)_?)*"
     r"(?:keys?|headers?|tokens?|auth|authorization|bearer|credentials?|secrets?|password)"
 )
@@ -36,7 +36,7 @@ class AssessmentRequest(BaseModel):
 
 
 class EvaluationRequest(BaseModel):
-    """``participants``: URLs by role; whatever the role is called, the first one is measured."""
+    """A request for an assessment. ``participants``: URLs by role; the first one is assessed, whatever its role."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -68,8 +68,8 @@ def read_request(parts: Sequence[Part]) -> EvaluationRequest:
 
 def check_no_credential(message: Message) -> None:
     """Raises ``KeyInMessage``. Messages are kept as a task's history; a credential belongs into a header."""
-    found = [*get_data_parts(message.parts), *_parse(message.parts), MessageToDict(message.metadata)]
-    for name, value in _walk_fields(found):
+    data_parts = [*get_data_parts(message.parts), *_parse(message.parts), MessageToDict(message.metadata)]
+    for name, value in _walk_fields(data_parts):
         if _is_credential(name) or _has_credential(value):
             where = f"the agent's credential belongs into the header {AGENT_KEY_HEADER}, not into a message"
             raise KeyInMessage(f"{name[:40]}: {where}; nothing of it was kept")
@@ -77,27 +77,27 @@ def check_no_credential(message: Message) -> None:
 
 def key_for_agent(headers: Mapping[str, str]) -> str:
     """What the client wants the agent to be shown, or nothing. Raises ``BadEvaluationRequest``."""
-    given = headers.get(AGENT_KEY_HEADER.lower(), "")
+    key = headers.get(AGENT_KEY_HEADER.lower(), "")
     try:
-        return agent_key(given) if given else ""
+        return agent_key(key) if key else ""
     except ValueError as error:
         raise BadEvaluationRequest(f"{AGENT_KEY_HEADER}: {error}") from None
 
 
-def _walk_fields(found: Sequence[JsonValue]) -> Iterator[tuple[str, JsonValue]]:
+def _walk_fields(values: Sequence[JsonValue]) -> Iterator[tuple[str, JsonValue]]:
     """All names, at any depth, with their values."""
-    left = list(found)
-    while left:
-        value = left.pop()
+    values_left = list(values)
+    while values_left:
+        value = values_left.pop()
         if isinstance(value, dict):
             yield from value.items()
-            left.extend(value.values())
+            values_left.extend(value.values())
         elif isinstance(value, list):
-            left.extend(value)
+            values_left.extend(value)
 
 
 def _is_credential(name: str) -> bool:
-    return _CREDENTIAL.fullmatch(name.lower().replace("-", "_")) is not None
+    return _CREDENTIAL_PATTERN.fullmatch(name.lower().replace("-", "_")) is not None
 
 
 def _has_credential(value: JsonValue) -> bool:

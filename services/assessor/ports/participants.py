@@ -21,7 +21,7 @@ class ParticipantFailed(Exception):
 
 @dataclass(frozen=True)
 class Agent:
-    """Where the agent is that is to be measured, and the key that it is shown, if it wants one."""
+    """The address of the agent that is assessed, and the key to send to it, if it wants one."""
 
     url: str
     key: str = field(default="", repr=False)
@@ -41,7 +41,7 @@ class Participant(Protocol):
 
 
 class Emitter(Protocol):
-    """Who follows the assessment."""
+    """Receives the updates of an assessment."""
 
     async def emit(self, update: Update) -> None: ...
 
@@ -56,7 +56,7 @@ class Clock(Protocol):
 
 
 class Assessments(Protocol):
-    """Who runs assessments, each context's one after another."""
+    """Runs assessments, those of one context one after another."""
 
     async def run_assessment(
         self,

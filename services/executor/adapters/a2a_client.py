@@ -125,10 +125,14 @@ def _describe_skill(skill: types.AgentSkill, agent: str) -> str:
 
 
 def _build_input_schema(entry: CatalogueEntry) -> JsonObject:
-    text: JsonObject = {"type": "string", "minLength": 1, "description": "what the agent is to do, with all it needs"}
-    data: JsonObject = {"type": "object", "description": "values that belong to it, exactly as they are"}
+    text_schema: JsonObject = {
+        "type": "string",
+        "minLength": 1,
+        "description": "what the agent is to do, with all it needs",
+    }
+    data_schema: JsonObject = {"type": "object", "description": "values that belong to it, exactly as they are"}
     key_field: JsonObject = {entry.idempotency_field: {"type": "string"}} if entry.idempotency_field else {}
-    properties: JsonObject = {ports.MESSAGE_KEY: text, "data": data, **key_field}
+    properties: JsonObject = {ports.MESSAGE_KEY: text_schema, "data": data_schema, **key_field}
     return {"type": "object", "properties": properties, "required": [ports.MESSAGE_KEY], "additionalProperties": False}
 
 

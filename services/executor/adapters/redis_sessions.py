@@ -125,8 +125,8 @@ class RedisSessions(Sessions):
         calls = [self._pack_extension(partition, chunk) for partition, chunk in chunks]
         replies = await self._scripts.run_many("extend", calls) if calls else []
         pairs = tuple(zip(chunks, cast("list[list[list[int]]]", replies), strict=True))
-        lost_leases = tuple(chunk[place - 1] for (_, chunk), (places, _) in pairs for place in places)
-        signalled_leases = tuple(chunk[place - 1] for (_, chunk), (_, places) in pairs for place in places)
+        lost_leases = tuple(chunk[index - 1] for (_, chunk), (places, _) in pairs for index in places)
+        signalled_leases = tuple(chunk[index - 1] for (_, chunk), (_, places) in pairs for index in places)
         return HeartbeatResult(lost_leases, signalled_leases)
 
     def _pack_extension(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:

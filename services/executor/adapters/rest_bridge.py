@@ -56,18 +56,20 @@ class RestBridge(http.HttpToolServers[tuple[_BridgeReply, CompiledListing]]):
         reply = await self._ask(connection, tool, request, timeout)
         return parse_answer(tool, reply.status, reply.body)
 
-    async def _ask(self, connection: Connection, what: str, request: httpx2.Request, seconds: float) -> _BridgeReply:
+    async def _ask(
+        self, connection: Connection, question: str, request: httpx2.Request, seconds: float
+    ) -> _BridgeReply:
         limits = {"connect": min(http.CONNECT_SECONDS, seconds), "pool": http.CONNECT_SECONDS}
         request.extensions["timeout"] = limits
         try:
             async with asyncio.timeout(seconds):
-                return await self._fetch_reply(connection, f"{what}: ", request)
+                return await self._fetch_reply(connection, f"{question}: ", request)
         except ports.CredentialUnavailable as error:
-            raise ports.ToolUnreachable(f"{what} was not sent: {error}") from None
+            raise ports.ToolUnreachable(f"{question} was not sent: {error}") from None
         except TimeoutError:
-            raise ports.ToolSilent(f"{what}: no answer within {seconds:g} seconds") from None
+            raise ports.ToolSilent(f"{question}: no answer within {seconds:g} seconds") from None
         except http.TRANSPORT_ERRORS as error:
-            raise http.to_port_error(error, f"{what}: ") from error
+            raise http.to_port_error(error, f"{question}: ") from error
 
     async def _fetch_reply(self, connection: Connection, prefix: str, request: httpx2.Request) -> _BridgeReply:
         response = await self._http.send(connection, request)
@@ -146,11 +148,11 @@ def _parse_json(body: bytes) -> Json:
 
 def _read_entries(connection: Connection, listing: Sequence[Json]) -> list[ListedTool]:
     entries = []
-    for place, entry in enumerate(listing):
+    for index, entry in enumerate(listing):
         try:
             entries.append(_read_entry(entry))
         except ValidationError as error:
-            log.warning("tool_dropped", connection=connection.id, place=place, reason=summarize_error(error))
+            log.warning("tool_dropped", connection=connection.id, place=index, reason=summarize_error(error))
     return entries
 
 

@@ -39,9 +39,9 @@ class ServersByProtocol:
     and remembered.
     """
 
-    def __init__(self, mcp: ports.ToolServers, rest: ports.ToolServers, agents: ports.ToolServers) -> None:
+    def __init__(self, mcp: ports.ToolServers, rest_servers: ports.ToolServers, agents: ports.ToolServers) -> None:
         """``agents`` serves only connections that state the protocol ``a2a``; that protocol is never detected."""
-        self._servers = {"mcp": mcp, "rest": rest, "a2a": agents}
+        self._servers = {"mcp": mcp, "rest": rest_servers, "a2a": agents}
         self._detected = LruCache[str, str](MOST_PROTOCOLS_CACHED)
 
     def protocol_of(self, connection: Connection) -> str:

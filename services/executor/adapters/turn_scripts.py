@@ -126,7 +126,7 @@ class TurnScripts:
         return reply[-1] == "released"
 
     def _pack_end(self, end: ports.TurnEnd, row: bytes, *, release: bool) -> dict[str, Argument]:
-        record, turn, place = end.record, self._turn, (self._lease.tenant, self._lease.session_id)
+        record, turn, task_key = end.record, self._turn, (self._lease.tenant, self._lease.session_id)
         approval, timer, outcome, settled_approval = end.approval, end.timer, end.outcome, end.settled_approval
         event_data: dict[str, JsonValue] = {"turn_id": turn.turn_id, "state": record.state.value}
         if timer is not None:
@@ -144,11 +144,11 @@ class TurnScripts:
             "session_state": "" if end.session is None else SESSION_STATE.dump_json(end.session).decode(),
             "approval_id": approval.approval_id if approval else "",
             "approval": approval.stored_json() if approval else "",
-            "timer": keys.pack_member(keys.TimerMember(*place, turn.task_id, timer.subject)) if timer else "",
+            "timer": keys.pack_member(keys.TimerMember(*task_key, turn.task_id, timer.subject)) if timer else "",
             "due": int(timer.due.timestamp() * 1000) if timer else 0,
             "event_id": outcome.event_id if outcome else "",
             "outcome": pack_outcome(outcome) if outcome else "",
-            "member": keys.pack_member(keys.EndedMember(*place, turn.task_id)),
+            "member": keys.pack_member(keys.EndedMember(*task_key, turn.task_id)),
             "detail": keys.DETAIL_SECONDS,
             "settled_id": settled_approval.approval_id if settled_approval else "",
             "settled": settled_approval.stored_json() if settled_approval else "",
@@ -169,9 +169,11 @@ class TurnScripts:
 
     def _notice_members(self, end: ports.TurnEnd) -> Iterator[str]:
         """Yields the turn's approval notices as members of the partition's notice set."""
-        place = (self._lease.tenant, self._lease.session_id, self._turn.task_id)
+        task_key = (self._lease.tenant, self._lease.session_id, self._turn.task_id)
         for notice in end.notices:
-            yield keys.pack_member(keys.NoticeMember(notice.event.value, str(notice.step), notice.approval_id, *place))
+            yield keys.pack_member(
+                keys.NoticeMember(notice.event.value, str(notice.step), notice.approval_id, *task_key)
+            )
 
     def _read_pulse(self, reply: list[str]) -> ports.Pulse:
         match reply:

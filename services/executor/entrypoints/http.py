@@ -32,7 +32,7 @@ def health_app(
     state of their circuit breakers.
     """
 
-    def describe() -> dict[str, JsonValue]:
+    def describe_health() -> dict[str, JsonValue]:
         work = {"sessions": runner.running_count, "free": runner.free_capacity, "outcomes_behind": count_behind()}
         circuits: dict[str, JsonValue] = {"tool_servers": {**servers.circuit_counts}} if servers else {}
         return {**work, "mended": {**fault_counts.counts}, **circuits}
@@ -40,7 +40,9 @@ def health_app(
     def why_not_ready() -> str:
         return "the process stops and takes no more sessions" if runner.is_stopping else ""
 
-    return side_server.health_app(describe, why_not_ready, ping_store, [metrics_route(metrics)] if metrics else [])
+    return side_server.health_app(
+        describe_health, why_not_ready, ping_store, [metrics_route(metrics)] if metrics else []
+    )
 
 
 class ExecutorGauges(GaugeReading):

@@ -19,7 +19,9 @@ class LeaseLost(Exception):
 
 
 class HandedOver(Exception):
-    """This process stops. What is stored is safe, and another executor continues from it."""
+    """The run ends here because this process stops. Its stored state is complete, and another executor continues from
+    it.
+    """
 
 
 class SessionUnavailable(StoreUnavailable):

@@ -128,7 +128,7 @@ class GetTaskFastPath:
             if not isinstance(fault, Fault):
                 log.exception("request_failed", method="GetTask")
             is_rest = call_id is None
-            refusal = rest_fault_reply(fault) if is_rest else rpc_fault_reply(call_id, fault, has_reason=True)
+            refusal = rest_fault_reply(fault) if is_rest else rpc_fault_reply(call_id, fault, includes_reason=True)
             status, headers, body = refusal.status_code, refusal.raw_headers, bytes(refusal.body)
         if admitted.rate_limits.measures:
             limits = limit_headers(admitted.rate_limits)

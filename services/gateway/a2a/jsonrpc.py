@@ -110,7 +110,7 @@ class JsonRpcEndpoint:
         except BadCall as bad_call:
             status = _BAD_REQUEST if self._answer_format_of(bad_call.method) is LEGACY_FORMAT else 200
             return replies.rpc_fault_reply(
-                bad_call.call_id, bad_call, has_reason=replies.names_version_1(request), bad_input_status=status
+                bad_call.call_id, bad_call, includes_reason=replies.names_version_1(request), bad_input_status=status
             )
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
@@ -119,8 +119,8 @@ class JsonRpcEndpoint:
                 log.exception("request_failed", method=call.method)
             answer_format = self._answer_format_of(call.method)
             names_1_0 = replies.names_version_1(request)
-            has_reason = answer_format is FORMAT_1_0 or (names_1_0 and answer_format is not FORMAT_0_3)
-            return replies.rpc_fault_reply(call.call_id, fault, has_reason=has_reason)
+            includes_reason = answer_format is FORMAT_1_0 or (names_1_0 and answer_format is not FORMAT_0_3)
+            return replies.rpc_fault_reply(call.call_id, fault, includes_reason=includes_reason)
 
     def _answer_format_of(self, method: str) -> AnswerFormat | None:
         rpc_method = self.methods.get(method)

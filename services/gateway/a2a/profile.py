@@ -1,4 +1,4 @@
-"""What concerns clients: the agent's skills, what the gateway offers, and facts about the installation."""
+"""What the gateway tells clients of itself: the agent's skills, its capabilities, and facts about the installation."""
 
 from typing import NamedTuple
 

@@ -98,7 +98,7 @@ def _field_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     if not field.is_repeated:
         return single
     return lambda value, path: [
-        single(item, f"{path}[{place}]") for place, item in enumerate(check_type(value, list, path))
+        single(item, f"{path}[{index}]") for index, item in enumerate(check_type(value, list, path))
     ]
 
 
@@ -217,7 +217,7 @@ def read_rest_webhook_0_3(body: JsonObject) -> JsonObject:
 
 def _keys_to_camel_case(value: Json, path: str) -> Json:
     if isinstance(value, list):
-        return [_keys_to_camel_case(item, f"{path}[{place}]") for place, item in enumerate(value)]
+        return [_keys_to_camel_case(item, f"{path}[{index}]") for index, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     fields: JsonObject = {}

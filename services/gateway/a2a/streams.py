@@ -91,19 +91,19 @@ Act = Callable[[MethodCall, AnswerFormat], Awaitable[Answer]]
 class Envelope(NamedTuple):
     """The JSON around an answer, or around each update of a stream: a JSON-RPC response if ``is_rpc``, nothing in REST.
 
-    ``has_reason``: whether errors include their reason.
+    ``includes_reason``: whether errors include their reason.
     """
 
     is_rpc: bool = False
     call_id: str | int | None = None
-    has_reason: bool = False
+    includes_reason: bool = False
 
     def wrap_result(self, value: JsonValue) -> JsonValue:
         return {"jsonrpc": "2.0", "id": self.call_id, "result": value} if self.is_rpc else value
 
     def wrap_error(self, fault: Exception) -> JsonValue:
         head: dict[str, JsonValue] = {"jsonrpc": "2.0", "id": self.call_id} if self.is_rpc else {}
-        return {**head, "error": rpc_error_of(fault, has_reason=self.has_reason)}
+        return {**head, "error": rpc_error_of(fault, includes_reason=self.includes_reason)}
 
 
 BARE_ENVELOPE = Envelope()

@@ -90,8 +90,8 @@ def decode_page_token(token: str) -> tuple[str, str]:
         text = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode()
     except (binascii.Error, ValueError):
         return "", ""
-    word, _, place = text.partition(" ")
-    return word, place
+    word, _, position = text.partition(" ")
+    return word, position
 
 
 def decode_base64(text: str, path: str) -> bytes:

@@ -148,9 +148,9 @@ def rpc_error(code: int, message: str, reason: str = "") -> dict[str, JsonValue]
     return {**error, "data": [error_info(reason)]} if reason else error
 
 
-def rpc_error_of(fault: Exception, *, has_reason: bool) -> dict[str, JsonValue]:
+def rpc_error_of(fault: Exception, *, includes_reason: bool) -> dict[str, JsonValue]:
     codes = error_codes_of(fault)
-    return rpc_error(codes.code, error_message_of(fault), codes.reason if has_reason else "")
+    return rpc_error(codes.code, error_message_of(fault), codes.reason if includes_reason else "")
 
 
 write_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -168,14 +168,14 @@ def rpc_error_reply(call_id: CallId, code: int, message: str, status: int = 200,
 
 
 def rpc_fault_reply(
-    call_id: CallId, fault: Exception, *, has_reason: bool = False, bad_input_status: int = 200
+    call_id: CallId, fault: Exception, *, includes_reason: bool = False, bad_input_status: int = 200
 ) -> JSONResponse:
     """The JSON-RPC error response to an exception.
 
-    ``has_reason``: as in 1.0. ``bad_input_status``: the HTTP status for invalid requests, which is 400
+    ``includes_reason``: as in 1.0. ``bad_input_status``: the HTTP status for invalid requests, which is 400
     in the early protocol.
     """
-    codes, reason = error_codes_of(fault), error_codes_of(fault).reason if has_reason else ""
+    codes, reason = error_codes_of(fault), error_codes_of(fault).reason if includes_reason else ""
     status = bad_input_status if codes.status == 400 and codes.code in _BAD_INPUT else 200
     if isinstance(fault, _OWN_STATUS) or (isinstance(fault, BadCall) and fault.status != 400):
         status = codes.status

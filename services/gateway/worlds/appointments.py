@@ -118,8 +118,8 @@ class CreateCalendarEvent(_CalendarEventFields):
             description=self.description,
             location=self.location,
         )
-        done = await world.carry_out_change(create)
-        return created_ids(done, "event_id")
+        response = await world.carry_out_change(create)
+        return created_ids(response, "event_id")
 
 
 class UpdateCalendarEvent(_CalendarEventFields):

@@ -31,10 +31,10 @@ class ConnectedWorld:
     async def carry_out_change(self, action: Awaitable[ActionDone]) -> ActionDone:
         """Await the request that makes an operation's change; raises ``WorldRefused`` if it failed."""
         self.has_acted = True
-        done = await action
-        if done.status == "failed":
-            raise WorldRefused(done.message or "the world says that the action failed")
-        return done
+        response = await action
+        if response.status == "failed":
+            raise WorldRefused(response.message or "the world says that the action failed")
+        return response
 
     async def user_address(self) -> str:
         """The user's own mail address."""
@@ -120,6 +120,6 @@ def to_exact_json(fields: dict[str, JsonValue]) -> JsonObject:
     return cast(JsonObject, to_exact(fields))
 
 
-def created_ids(done: ActionDone, name: str) -> JsonObject:
+def created_ids(response: ActionDone, name: str) -> JsonObject:
     """The id of what an action created, as ``id`` and under ``name``; ``accepted`` if the server returns no id."""
-    return {"id": done.entity_id, name: done.entity_id} if done.entity_id else {"accepted": True}
+    return {"id": response.entity_id, name: response.entity_id} if response.entity_id else {"accepted": True}

@@ -30,7 +30,7 @@ async def change_learned(
     False, with nothing changed, if a part whose version is in ``versions`` has changed since.
     """
     names = keys.learned_keys(tenant)
-    places = {name: place for place, name in enumerate((names.cases, names.counts, names.memory, names.knowledge), 1)}
+    places = {name: number for number, name in enumerate((names.cases, names.counts, names.memory, names.knowledge), 1)}
     arguments: list[Argument] = [*versions, f"change-{uuid4().hex}"]
     for command, name, words in commands:
         arguments += _encode_command(command, places.setdefault(name, len(places) + 1), words)
@@ -116,7 +116,7 @@ def _as_json(result: LoadedRows) -> str:
 
 class RedisImportRepository(ScriptedStore, files.ImportRepository):
     async def read_stored(self, tenant: str) -> files.StoredFile:
-        """What is stored of a tenant. Version counters are read first, so that any later change is noticed."""
+        """Reads what is stored of a tenant. Version counters are read first, so that any later change is noticed."""
         names = keys.learned_keys(tenant)
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             pipe.hget(names.memory, "version")

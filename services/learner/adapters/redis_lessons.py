@@ -22,20 +22,20 @@ class RedisLessons(ScriptedStore, Lessons):
     async def store_all(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         batches = list(_batch_by_tenant(lessons))
         replies = await self._scripts.run_all(
-            ("apply_outcomes", *_learn_call([lessons[place] for place in places])) for places in batches
+            ("apply_outcomes", *_learn_call([lessons[index] for index in places])) for places in batches
         )
         results: list[bool | LessonRefused] = [False] * len(lessons)
         for places, reply in zip(batches, replies, strict=True):
-            for place, result in zip(places, _read_results(reply, len(places)), strict=True):
-                results[place] = result
+            for index, result in zip(places, _read_results(reply, len(places)), strict=True):
+                results[index] = result
         return results
 
 
 def _batch_by_tenant(lessons: Sequence[Lesson]) -> Iterator[Sequence[int]]:
     """Yields the indices of lessons of one tenant, no more at once than one script call may take."""
     by_tenant: dict[str, list[int]] = defaultdict(list)
-    for place, lesson in enumerate(lessons):
-        by_tenant[lesson.tenant].append(place)
+    for index, lesson in enumerate(lessons):
+        by_tenant[lesson.tenant].append(index)
     for places in by_tenant.values():
         for start in range(0, len(places), _EVENTS_A_BATCH):
             yield places[start : start + _EVENTS_A_BATCH]

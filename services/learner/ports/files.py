@@ -48,7 +48,9 @@ class StoredVersions(NamedTuple):
 
 
 class StoredFile(NamedTuple):
-    """What is stored of a tenant, as an import needs it."""
+    """What is stored of a tenant that an import compares with its file. ``versions``: for noticing changes in
+    between.
+    """
 
     versions: StoredVersions
     cases: Sequence[StoredCase]

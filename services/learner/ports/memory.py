@@ -69,9 +69,9 @@ class KnowledgeRepository(Protocol):
     ) -> StoredKnowledge: ...
 
     async def store_change(self, change: MemoryChange, version: str) -> bool:
-        """Stores what events change in one step, each once, and queues the todos.
+        """Stores in one step what the events change, each event once, and queues the todos.
 
-        False, with nothing changed, if the tenant's memory has another version by now.
+        Returns False, with nothing changed, if the tenant's memory no longer has that version.
         """
 
     async def queue_searches(self, tenant: str, event_ids: Sequence[str]) -> None:

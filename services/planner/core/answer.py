@@ -37,49 +37,55 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 _UNREAD = "Nothing about what the task asks for could be read, so no list can be given."
 _NOTHING = "Nothing that answers the task could be found."
 _SEARCHES = frozenset({("search",), ("find",), ("lookup",)})
-_PERSONAL = frozenset("email phone phone_number mobile salary birth_date birthday date_of_birth".split())
-_PRONOUN = re.compile(r"\b(?:he|she|they|his|hers?|him|their|them|it|its)\b", re.I)
-_ORDER = re.compile(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by\b.*", re.I)
-_FORM = re.compile(r"(?:answer|respond|reply|return|give|output|list)\b[^.?]*\b(?:JSON|list|array)\b[^.?]*", re.I)
+_PERSONAL_WORDS = frozenset("email phone phone_number mobile salary birth_date birthday date_of_birth".split())
+_PRONOUN_PATTERN = re.compile(r"\b(?:he|she|they|his|hers?|him|their|them|it|its)\b", re.I)
+_ORDER_PATTERN = re.compile(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by\b.*", re.I)
+_FORM_PATTERN = re.compile(
+    r"(?:answer|respond|reply|return|give|output|list)\b[^.?]*\b(?:JSON|list|array)\b[^.?]*", re.I
+)
 
 
 class ToldAnswer(NamedTuple):
-    """What became of the task: a step for each action, and every call of the plan."""
+    """What the answer reports: the step of each action, and every planned call with its outcome."""
 
     steps: tuple[WriteStep, ...] = ()
     moves: tuple[ProposedMove, ...] = ()
 
 
-def compose_answer(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -> str:
+def compose_answer(situation: Situation, told_answer: ToldAnswer, *, as_a_list: bool = False) -> str:
     """A bare JSON list where one is asked for, else prose: what was done, what was not and why, then what was asked.
 
     ``as_a_list``: who asks reads nothing else, whatever the task's own words say. Where these ask for no list of
     things, it is one of what would have been said.
     """
-    if _is_list_of_things(situation, told, as_a_list):
+    if _is_list_of_things(situation, told_answer, as_a_list):
         if unread := _unread_of_list(situation):
             return f'Could not be found out: "{situation.text.strip()}": not understood: {", ".join(unread)}.'
-        found = parse_list_answer(situation)
-        return dumps(found) if found or _was_read(situation) else _UNREAD
-    said = [*map(_tell_move, told.moves), *_tell_undone(situation, told)]
-    asked = situation.reading.questions
+        list_answer = parse_list_answer(situation)
+        return dumps(list_answer) if list_answer or _was_read(situation) else _UNREAD
+    sentences = [*map(_tell_move, told_answer.moves), *_tell_undone(situation, told_answer)]
+    questions = situation.reading.questions
     tell = _answer_briefly if as_a_list else _answer_question
-    said += [tell(question, situation) or _say_not_found(question, situation) for question in asked]
-    said += _describe_values(situation) if not asked or not said else []
-    if not said:
-        said = _describe_subjects(situation)
-    return dumps([*said]) if said and as_a_list else " ".join(said) or _NOTHING
+    sentences += [tell(question, situation) or _say_not_found(question, situation) for question in questions]
+    sentences += _describe_values(situation) if not questions or not sentences else []
+    if not sentences:
+        sentences = _describe_subjects(situation)
+    return dumps([*sentences]) if sentences and as_a_list else " ".join(sentences) or _NOTHING
 
 
-def _is_list_of_things(situation: Situation, told: ToldAnswer, as_a_list: bool) -> bool:
+def _is_list_of_things(situation: Situation, told_answer: ToldAnswer, as_a_list: bool) -> bool:
     """Whether the answer is a list of what fits the task's words: these ask for one, or who asks does and the task asks
     for nothing else.
     """
-    if told.moves:
+    if told_answer.moves:
         return False
     if wants_list(situation.text):
         return True
-    return as_a_list and not told.steps and not any(_asks_value(one, situation) for one in situation.reading.questions)
+    return (
+        as_a_list
+        and not told_answer.steps
+        and not any(_asks_value(question, situation) for question in situation.reading.questions)
+    )
 
 
 def _asks_value(question: str, situation: Situation) -> bool:
@@ -89,27 +95,27 @@ def _asks_value(question: str, situation: Situation) -> bool:
     return bool(_HOW_MANY.match(question) or _find_answer(question, situation))
 
 
-def find_unanswered(situation: Situation, told: ToldAnswer, *, as_a_list: bool = False) -> tuple[str, ...]:
-    """The questions that nothing known answers; the whole task, where it asks none and nothing at all is known of it.
+def find_unanswered(situation: Situation, told_answer: ToldAnswer, *, as_a_list: bool = False) -> tuple[str, ...]:
+    """The questions of the task that nothing known answers; the whole task if it asks none and nothing is known of it.
 
-    ``as_a_list``: as for ``answer``.
+    ``as_a_list``: as for ``compose_answer``.
     """
-    asked = situation.reading.questions
-    if _is_list_of_things(situation, told, as_a_list):
+    questions = situation.reading.questions
+    if _is_list_of_things(situation, told_answer, as_a_list):
         is_known = not _unread_of_list(situation) and (_was_read(situation) or parse_list_answer(situation))
-        return () if is_known else asked or (situation.text,)
-    if asked:
-        return tuple(question for question in asked if not _answer_question(question, situation))
-    return (situation.text,) if compose_answer(situation, told) == _NOTHING else ()
+        return () if is_known else questions or (situation.text,)
+    if questions:
+        return tuple(question for question in questions if not _answer_question(question, situation))
+    return (situation.text,) if compose_answer(situation, told_answer) == _NOTHING else ()
 
 
 def _say_not_found(question: str, situation: Situation) -> str:
     unread = _unread_of_question(question, situation)
-    why = f": not understood: {', '.join(unread)}" if unread else ""
-    return f'Could not be found out: "{question}"{why}.'
+    unread_note = f": not understood: {', '.join(unread)}" if unread else ""
+    return f'Could not be found out: "{question}"{unread_note}.'
 
 
-_STATEMENT = re.compile(
+_STATEMENT_PATTERN = re.compile(
     r"(?:(?<=[.?!]\s)|^)(?!(?:which|what|who|how|when|where|is|are|was|were|has|have|do|does|list|name|give|tell|show|find|"
     r"answer|return|reply)\b)[A-Z][^.?!]*\s(?:is|are|was|were|has|have|wants?|will)\s[^?!]*?\.(?=\s|$)",
     re.IGNORECASE,
@@ -123,14 +129,14 @@ def _unread_of_list(situation: Situation) -> tuple[str, ...]:
 
 def _criteria_of_list(situation: Situation) -> str:
     text = " ".join(situation.reading.questions) or situation.text
-    criteria = _STATEMENT.sub(" ", _ORDER.sub(" ", _FORM.sub(" ", situation.text)))
+    criteria = _STATEMENT_PATTERN.sub(" ", _ORDER_PATTERN.sub(" ", _FORM_PATTERN.sub(" ", situation.text)))
     return criteria if len(criteria.strip(" .")) > 3 else text
 
 
 def _unread_of_question(question: str, situation: Situation) -> tuple[str, ...]:
     """The words of a question about listed things that nothing applies."""
-    meant = situation.without_documents(with_antecedent(question, situation))
-    return find_uninterpreted_words(meant, situation) if _was_listed(meant, situation) else ()
+    resolved_text = situation.without_documents(with_antecedent(question, situation))
+    return find_uninterpreted_words(resolved_text, situation) if _was_listed(resolved_text, situation) else ()
 
 
 def _answer_question(question: str, situation: Situation) -> str:
@@ -139,8 +145,8 @@ def _answer_question(question: str, situation: Situation) -> str:
 
 def _answer_briefly(question: str, situation: Situation) -> str:
     """As ``_answer_question``, and a figure without its name."""
-    said, stated = _answer_question(question, situation), stated_figures(question, situation)
-    return _format_money(stated[0].value) if stated and said == _describe_figure(stated[0]) else said
+    answer, figures = _answer_question(question, situation), stated_figures(question, situation)
+    return _format_money(figures[0].value) if figures and answer == _describe_figure(figures[0]) else answer
 
 
 def _describe_figure(figure: PlannedFigure) -> str:
@@ -150,19 +156,21 @@ def _describe_figure(figure: PlannedFigure) -> str:
 def _tell_absent(question: str, situation: Situation) -> str:
     """Nothing found is an answer, where a read says so of what the question names."""
     absent = [mention.value for mention in find(question) if mention.value in situation.absent]
-    return " ".join(f"{one} was not found." for one in absent)
+    return " ".join(f"{name} was not found." for name in absent)
 
 
-def _tell_undone(situation: Situation, told: ToldAnswer) -> list[str]:
+def _tell_undone(situation: Situation, told_answer: ToldAnswer) -> list[str]:
     """Each action without a call, and each clause that was not understood, by its own words."""
     lines: list[str] = []
-    for step in told.steps:
+    for step in told_answer.steps:
         if not step.calls:
-            why = step.reason.why or "it is asked for above already"
-            lines.append(f'Not done: "{step.intent.clause}": {why}.')
-        lines += [f"Left out: {one}." for one in step.left_out]
-    known = {step.intent.clause for step in told.steps}
-    return lines + [f'Not understood: "{clause}".' for clause in situation.reading.unknown if clause not in known]
+            reason = step.reason.why or "it is asked for above already"
+            lines.append(f'Not done: "{step.intent.clause}": {reason}.')
+        lines += [f"Left out: {value}." for value in step.left_out]
+    planned_clauses = {step.intent.clause for step in told_answer.steps}
+    return lines + [
+        f'Not understood: "{clause}".' for clause in situation.reading.unknown if clause not in planned_clauses
+    ]
 
 
 def _was_read(situation: Situation) -> bool:
@@ -172,18 +180,18 @@ def _was_read(situation: Situation) -> bool:
 
 def _read_nouns(fact: ToolFact) -> frozenset[str]:
     """What a read is of: by its tool's name and, as a search takes any words, by its arguments if it is none."""
-    given = " ".join(map(str, fact.arguments.values()))
-    return nouns(fact.tool) | (frozenset() if parts(fact.tool)[:1] in _SEARCHES else text_stems(given))
+    argument_text = " ".join(map(str, fact.arguments.values()))
+    return nouns(fact.tool) | (frozenset() if parts(fact.tool)[:1] in _SEARCHES else text_stems(argument_text))
 
 
 def parse_list_answer(situation: Situation) -> list[Json]:
     """The asked field of the records that fit, sorted unless the task asks for an order; no value twice."""
     text = " ".join(situation.reading.questions) or situation.text
-    asked = _ORDER.sub(" ", " ".join(match[0] for match in _FORM.finditer(situation.text)) or text)
+    asked_text = _ORDER_PATTERN.sub(" ", " ".join(match[0] for match in _FORM_PATTERN.finditer(situation.text)) or text)
     criteria = _criteria_of_list(situation)
-    one = find_standing_out(criteria, situation)
-    records = one.records if one else matching_records(criteria, situation)
-    fields = [_listed_field(record, asked) for record in records]
+    standing_out = find_standing_out(criteria, situation)
+    records = standing_out.records if standing_out else matching_records(criteria, situation)
+    fields = [_listed_field(record, asked_text) for record in records]
     usual = next(iter(Counter(filter(None, fields)).most_common(1)), ("", 0))[0]  # a bare row names it no less
     of_each = zip(records, fields, strict=True)
     chosen = [(record, field or usual) for record, field in of_each if (field or usual) in record.fields]
@@ -193,17 +201,17 @@ def parse_list_answer(situation: Situation) -> list[Json]:
     return values
 
 
-def _listed_field(record: FactRecord, asked: str) -> str | None:
+def _listed_field(record: FactRecord, question: str) -> str | None:
     """The field that a list is of: one whose words the task uses, else the record's identifier."""
-    said = text_stems(asked)
-    known = own_id(record)
-    order = [stem(word) for word in text_words(asked)]
-    others = [name for name in record.fields if not is_identifier(name) and field_stems(name) <= said]
+    word_stems = text_stems(question)
+    id_pair = own_id(record)
+    order = [stem(word) for word in text_words(question)]
+    others = [name for name in record.fields if not is_identifier(name) and field_stems(name) <= word_stems]
     others.sort(key=lambda name: min(order.index(part) for part in field_stems(name)))
-    if others and not said & stems(("id", "identifier", "number")):
+    if others and not word_stems & stems(("id", "identifier", "number")):
         return others[0]
-    if known is not None:
-        return known[0]
+    if id_pair is not None:
+        return id_pair[0]
     return others[0] if others else None
 
 
@@ -231,18 +239,20 @@ def _sort_key(value: Json) -> tuple[int, Decimal, str]:
 
 
 def _tell_move(move: ProposedMove) -> str:
-    given = ", ".join(f"{name} {_as_text(value)}" for name, value in move.arguments.items())
-    what = f"{_in_words(move.bound.tool.name)} ({given})"
+    arguments_text = ", ".join(f"{name} {_as_text(value)}" for name, value in move.arguments.items())
+    call_text = f"{_in_words(move.bound.tool.name)} ({arguments_text})"
     note = f"; {move.outcome.note}" if move.outcome.note else ""
     match move.outcome.state:
         case WriteState.DONE:
             status = move.outcome.status
-            return f"Done{f' and {status}' if status else ''}: {what}{note}."
+            return f"Done{f' and {status}' if status else ''}: {call_text}{note}."
         case WriteState.FAILED:
             status = move.outcome.status
-            return f'Not done{f", {status}" if status else ""}: "{move.step.intent.clause}": {what}{note}.'
+            return f'Not done{f", {status}" if status else ""}: "{move.step.intent.clause}": {call_text}{note}.'
         case _:
-            return f'Not done: "{move.step.intent.clause}": {what} was not called, as what it rests on was not done.'
+            return (
+                f'Not done: "{move.step.intent.clause}": {call_text} was not called, as what it rests on was not done.'
+            )
 
 
 def _in_words(name: str) -> str:
@@ -256,8 +266,8 @@ def _as_text(value: Json) -> str:
 def _find_answer(question: str, situation: Situation) -> str:
     if decided := answer_yes_or_no(question, situation):
         return decided
-    if told := _tell_listed(question, situation):
-        return told
+    if listed_answer := _tell_listed(question, situation):
+        return listed_answer
     stated = stated_figures(question, situation)
     is_of_rows = bool(stated) and stated[0].operation in _OF_ROWS and not _HOW_MUCH.search(question)
     if is_of_rows and _unread_of_question(question, situation):
@@ -277,27 +287,29 @@ def _find_answer(question: str, situation: Situation) -> str:
     field = _asked_field(record, question)
     if field is None:
         return _describe_record(record) if _is_asked_about(record, question, situation) else ""
-    known = own_id(record)
-    name = str(known[1]) if known else " ".join(sorted(record.noun))
+    id_pair = own_id(record)
+    name = str(id_pair[1]) if id_pair else " ".join(sorted(record.noun))
     return f"The {_in_words(field)} of {name} is {record.fields[field]}."
 
 
 def _tell_listed(question: str, situation: Situation) -> str:
     """What each group comes to, or the one that stands out."""
-    meant = with_antecedent(question, situation)
-    if not _was_listed(meant, situation) or find_uninterpreted_words(meant, situation):
+    resolved_text = with_antecedent(question, situation)
+    if not _was_listed(resolved_text, situation) or find_uninterpreted_words(resolved_text, situation):
         return ""
     if groups := stated_groups(question, situation):
-        kept = pick_groups(question, groups)
-        return f"{', '.join(f'{one.label}: {_format_money(one.figure.value)}' for one in kept)}."
-    one = find_standing_out(meant, situation)
-    told = [_name_with_field(record, one.field) for record in one.records] if one else []
-    return f"{', '.join(told)}." if told else ""
+        picked_groups = pick_groups(question, groups)
+        return f"{', '.join(f'{group.label}: {_format_money(group.figure.value)}' for group in picked_groups)}."
+    standing_out = find_standing_out(resolved_text, situation)
+    sentences = (
+        [_name_with_field(record, standing_out.field) for record in standing_out.records] if standing_out else []
+    )
+    return f"{', '.join(sentences)}." if sentences else ""
 
 
 def _name_with_field(record: FactRecord, field: str) -> str:
-    known = own_id(record)
-    name = str(known[1]) if known else " ".join(sorted(record.noun))
+    id_pair = own_id(record)
+    name = str(id_pair[1]) if id_pair else " ".join(sorted(record.noun))
     return f"{name} ({_in_words(field)} {record.fields[field]})"
 
 
@@ -313,21 +325,23 @@ def _is_asked_about(record: FactRecord, question: str, situation: Situation) -> 
     return named or bool(record.noun & text_stems(question)) or len(situation.reading.questions) == 1
 
 
-def _may_be_told(record: FactRecord, asked: str, situation: Situation) -> bool:
+def _may_be_told(record: FactRecord, question: str, situation: Situation) -> bool:
     """Whether a record is no person's, or the question names that person, itself or by a pronoun for one named."""
-    if not _PERSONAL & {"_".join(parts(name)) for name in record.fields}:
+    if not _PERSONAL_WORDS & {"_".join(parts(name)) for name in record.fields}:
         return True
     of_person = [value for name, value in record.fields.items() if is_identifier(name) or "name" in parts(name)]
-    text = situation.text if _PRONOUN.search(asked) else asked
+    text = situation.text if _PRONOUN_PATTERN.search(question) else question
     return any(says(text, word) for value in of_person for word in (str(value), *str(value).split()))
 
 
 def _name_reference(record: FactRecord, question: str, situation: Situation) -> str:
     """Who or what a record refers to, where that is the question and the other record is known."""
-    said = text_stems(question)
+    word_stems = text_stems(question)
     for name, value in record.fields.items():
-        wanted = concept(name, frozenset())
-        if is_identifier(name) and any(are_related(word, one) for word in wanted for one in said):
+        wanted_concept = concept(name, frozenset())
+        if is_identifier(name) and any(
+            are_related(word, stem_said) for word in wanted_concept for stem_said in word_stems
+        ):
             others = [other for other in situation.records if (own := own_id(other)) and own[1] == value]
             named = next((f" ({other.fields['name']})" for other in others if "name" in other.fields), "")
             return f"{_in_words(name).removesuffix(' id').capitalize()}: {value}{named}."
@@ -335,11 +349,11 @@ def _name_reference(record: FactRecord, question: str, situation: Situation) -> 
 
 
 def _asked_field(record: FactRecord, question: str) -> str | None:
-    said = text_stems(question)
+    word_stems = text_stems(question)
     fields = [name for name in record.fields if not is_identifier(name)]
     if re.match(r"\W*who\b", question, re.I):  # nobody is a day or a figure
         fields = [name for name in fields if not any(mark.isdigit() for mark in str(record.fields[name]))]
-    scored = [(len(field_stems(name) & said), name) for name in fields]
+    scored = [(len(field_stems(name) & word_stems), name) for name in fields]
     top = max(scored, default=None, key=lambda item: item[0])
     return top[1] if top and top[0] else None
 
@@ -350,17 +364,17 @@ def _describe_record(record: FactRecord) -> str:
 
 def _describe_values(situation: Situation) -> list[str]:
     """The values in words; how many pieces something was cut into is no news."""
-    told = [(str(value.get("name")), number(value.get("value"))) for value in situation.values]
-    named = [(name, amount) for name, amount in told if not name.startswith("pieces_") and amount is not None]
+    named_values = [(str(value.get("name")), number(value.get("value"))) for value in situation.values]
+    named = [(name, amount) for name, amount in named_values if not name.startswith("pieces_") and amount is not None]
     return [f"{_figure_name(name, situation)}: {_format_money(amount)}." for name, amount in named]
 
 
 def _figure_name(name: str, situation: Situation) -> str:
     """A figure's name in words; the record that it is of is called as it calls itself: ``budget after of C-1``."""
     ids = {"_".join(parts(str(own[1]))): str(own[1]) for record in situation.records if (own := own_id(record))}
-    for said, known in ids.items():
-        if name.lower().endswith(f"_{said}"):
-            return f"{name[: -len(said) - 1].replace('_', ' ')} of {known}"
+    for spoken_id, record_id in ids.items():
+        if name.lower().endswith(f"_{spoken_id}"):
+            return f"{name[: -len(spoken_id) - 1].replace('_', ' ')} of {record_id}"
     return name.replace("_", " ")
 
 
@@ -372,24 +386,26 @@ def _format_money(value: Decimal) -> str:
 
 
 def _describe_subjects(situation: Situation) -> list[str]:
-    told = [record for record in subjects(situation) if _may_be_told(record, situation.text, situation)]
-    return [_describe_record(record) for record in told[:3]]
+    records = [record for record in subjects(situation) if _may_be_told(record, situation.text, situation)]
+    return [_describe_record(record) for record in records[:3]]
 
 
-_BE = re.compile(
+_BE_PATTERN = re.compile(
     r"^(?:is|are|was|were|has|have)\s+(?P<subject>.+?)\s+(?:(?:already|still|yet|now|currently|ever|been|a|an|the)\s+)*"
     r"(?P<state>[\w-]+)\s*\?*$",
     re.I,
 )
-_COMPARES = re.compile(
+_COMPARES_PATTERN = re.compile(
     r"\b(?:over|above|below|under|within|less|more|at least|at most|exceed|fit|cover|suffic|enough)", re.I
 )
-_ASKS = re.compile(r"^(?:is|are|was|were|has|have|does|do|did|can|could|will|would)\b", re.I)
+_ASKS_PATTERN = re.compile(r"^(?:is|are|was|were|has|have|does|do|did|can|could|will|would)\b", re.I)
 
 
 def answer_yes_or_no(question: str, situation: Situation) -> str:
-    """``Yes: 120.00 is within 200.00.``; empty if this is no such question, or nothing known decides it."""
-    if not _ASKS.match(question):
+    """The answer to a yes-or-no question, such as ``Yes: 120.00 is within 200.00.``; empty for any other question, and
+    if nothing known decides it.
+    """
+    if not _ASKS_PATTERN.match(question):
         return ""
     judged = judge_statement(_as_condition(question), situation)
     return "" if judged.holds is None else f"{'Yes' if judged.holds else 'No'}: {judged.why}."
@@ -397,60 +413,60 @@ def answer_yes_or_no(question: str, situation: Situation) -> str:
 
 def _as_condition(question: str) -> str:
     """``Is X open?`` as ``X is open``; a comparison stays, for its words decide."""
-    match = _BE.match(question.strip())
-    if match and not _COMPARES.search(question):
+    match = _BE_PATTERN.match(question.strip())
+    if match and not _COMPARES_PATTERN.search(question):
         return f"{match['subject']} is {match['state']}"
-    return _ASKS.sub("", question).strip(" ?")
+    return _ASKS_PATTERN.sub("", question).strip(" ?")
 
 
-_SHOWN = 20
+_MOST_NAMES_SHOWN = 20
 _OF_ROWS = frozenset({"count", "average", "maximum", "minimum", "sum"})
 _HOW_MUCH = re.compile(r"\bhow much\b", re.I)
 _HOW_MANY = re.compile(r"\W*how (?:many|much)\b", re.I)
 _NAMES_SEVERAL = re.compile(r"\W*(?:which|who|whom|list|name|show)\b", re.I)
-_WHICH = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b", re.I)
+_WHICH_PATTERN = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b", re.I)
 
 
 def answer_names(question: str, situation: Situation) -> str:
-    """One line that names the things a question is after; empty where it asks for no list that was read."""
-    meant = with_antecedent(question, situation)
-    if not _WHICH.search(question) or not _was_listed(meant, situation):
+    """One line with the names of the things that a question asks for; empty if it asks for no list that was read."""
+    resolved_text = with_antecedent(question, situation)
+    if not _WHICH_PATTERN.search(question) or not _was_listed(resolved_text, situation):
         return ""
-    if find_uninterpreted_words(meant, situation):
+    if find_uninterpreted_words(resolved_text, situation):
         return ""
-    found = [said for record in matching_records(meant, situation) if (said := _record_name(record))]
-    if not found:
+    names = [name for record in matching_records(resolved_text, situation) if (name := _record_name(record))]
+    if not names:
         return "None of those that were read fits."
-    rest = ", and others" if len(found) > _SHOWN else ""
-    return f"{', '.join(found[:_SHOWN])}{rest}."
+    others_note = ", and others" if len(names) > _MOST_NAMES_SHOWN else ""
+    return f"{', '.join(names[:_MOST_NAMES_SHOWN])}{others_note}."
 
 
 def _was_listed(question: str, situation: Situation) -> bool:
-    said = text_stems(question)
-    return any(record.in_list and record.noun & said for record in situation.records)
+    word_stems = text_stems(question)
+    return any(record.in_list and record.noun & word_stems for record in situation.records)
 
 
 def _record_name(record: FactRecord) -> str:
-    known = own_id(record)
-    if known is None:
+    id_pair = own_id(record)
+    if id_pair is None:
         return ""
     field = amount_field(record, "amount")
-    return f"{known[1]} ({' '.join(parts(field))} {record.fields[field]})" if field else str(known[1])
+    return f"{id_pair[1]} ({' '.join(parts(field))} {record.fields[field]})" if field else str(id_pair[1])
 
 
 def compose_artifact(request: Request) -> str:
-    """What became of each write by its status, then what was asked, from ``facts`` and ``values`` alone; as a list if
-    one is wanted.
+    """The text of a document: each write with its status, then what was asked, from ``facts`` and ``values`` alone; a
+    list if one is wanted.
     """
     as_a_list = is_list_wanted(request)
-    said = [_tell_write(write) for write in objects(request.section("writes"))]
+    sentences = [_tell_write(write) for write in objects(request.section("writes"))]
     situation = observe_situation(request)
     reading = situation.reading
-    if not said:
+    if not sentences:
         return compose_answer(situation, ToldAnswer(), as_a_list=as_a_list)
     if reading.questions:
-        said.append(compose_answer(situation, ToldAnswer()))
-    return dumps([*said]) if as_a_list else " ".join(said)
+        sentences.append(compose_answer(situation, ToldAnswer()))
+    return dumps([*sentences]) if as_a_list else " ".join(sentences)
 
 
 def is_list_wanted(request: Request) -> bool:
@@ -459,9 +475,12 @@ def is_list_wanted(request: Request) -> bool:
 
 
 def _tell_write(write: JsonObject) -> str:
-    given = write.get("arguments")
-    told = given.items() if isinstance(given, dict) else ()
-    shown = ", ".join(f"{name} {value if isinstance(value, str) else dumps(value)}" for name, value in told)
+    arguments = write.get("arguments")
+    argument_items = arguments.items() if isinstance(arguments, dict) else ()
+    arguments_text = ", ".join(
+        f"{name} {value if isinstance(value, str) else dumps(value)}" for name, value in argument_items
+    )
     status, note = str(write.get("status")), str(write.get("note") or "")
-    done = "Done and" if status in ("verified", "sent") else "Not confirmed, status"
-    return f"{done} {status}: {' '.join(parts(str(write.get('tool'))))} ({shown}){'; ' + note if note else ''}."
+    status_text = "Done and" if status in ("verified", "sent") else "Not confirmed, status"
+    tool = " ".join(parts(str(write.get("tool"))))
+    return f"{status_text} {status}: {tool} ({arguments_text}){'; ' + note if note else ''}."

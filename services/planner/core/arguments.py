@@ -26,18 +26,18 @@ from services.planner.core.situation import (
 from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_stems, text_words
 from shared.domain.exact_json import JsonObject
 
-_WHY = stems(("reason", "cause", "justification", "why", "rationale", "explanation"))
-_PROSE = stems(("note", "comment", "message", "body", "text", "memo", "remark", "content", "subject", "summary"))
-_OUTCOME = stems(("outcome", "resolution", "result", "solution", "finding"))
-_ABOUT = stems(("description", "title", "detail", "topic"))
-_SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "figure"))
-_ASKED = stems(("query", "search", "term", "keyword", "q", "text", "name", "contains"))
-_FORM = re.compile(r"\b(?:json|list|array)\b", re.I)
-_COMPUTED = re.compile(
+_WHY_WORDS = stems(("reason", "cause", "justification", "why", "rationale", "explanation"))
+_PROSE_WORDS = stems(("note", "comment", "message", "body", "text", "memo", "remark", "content", "subject", "summary"))
+_OUTCOME_WORDS = stems(("outcome", "resolution", "result", "solution", "finding"))
+_ABOUT_WORDS = stems(("description", "title", "detail", "topic"))
+_SUM_WORDS = stems(("amount", "total", "price", "cost", "value", "sum", "figure"))
+_ASKED_WORDS = stems(("query", "search", "term", "keyword", "q", "text", "name", "contains"))
+_FORM_PATTERN = re.compile(r"\b(?:json|list|array)\b", re.I)
+_COMPUTED_PATTERN = re.compile(
     r"(?:the|that|this|its|their|how)\b|(?:sum|total|number|count|average|difference)\b|\d[\d.]*\s?%", re.I
 )
-_AS = re.compile(r"\bas ((?:an? |the )?(?:duplicate|copy|repetition|part) of .+)$", re.I)
-_GIVING = frozenset({"assign", "update", "move"})
+_AS_PATTERN = re.compile(r"\bas ((?:an? |the )?(?:duplicate|copy|repetition|part) of .+)$", re.I)
+_GIVING_WORDS = frozenset({"assign", "update", "move"})
 _TO_NAME = re.compile(
     r"\b(?:to|into)\s+(?:the\s+)?(?:[a-z]+\s+){0,2}(?P<name>[A-Z][^\W\d]+(?:[\s-]+[A-Z][^\W\d]+)*)\b(?![-_]?\d)"
     r"(?!\s+[A-Z]|\s*(?:,|/|\bor\b|\band\b)\s*[A-Z])"
@@ -51,8 +51,8 @@ def find_value(tool: ToolSpec, name: str, situation: Situation, intent: Intent) 
     required = name in tool.required
     choices = _enum_choices(schema)
     is_set = bool(intent.verb) and kind_of(schema) == "string"
-    if is_set and (said := _find_set_value(tool, name, choices, intent, situation)):
-        return said
+    if is_set and (set_value := _find_set_value(tool, name, choices, intent, situation)):
+        return set_value
     if choices:
         return _find_choice(choices, name, intent, situation)
     if (kind := kind_of(schema)) in ("number", "integer"):
@@ -75,24 +75,26 @@ def _find_set_value(
 ) -> ArgumentCandidate | None:
     """What the clause sets the field to: ``to done``, ``on hold``, ``to Ada``; not what it chooses its things by."""
     own = field_stems(name)
-    if own & (_WHY | _PROSE | _OUTCOME | _ABOUT):
+    if own & (_WHY_WORDS | _PROSE_WORDS | _OUTCOME_WORDS | _ABOUT_WORDS):
         return None
-    known = {str(value) for record in situation.records for column, value in record.fields.items() if column == name}
-    told = NAME.findall(f"{tool.description} {tool.properties[name].get('description', '')}")
-    values = choices or [*known, *(one for one in told if one.lower() not in STOP)]
+    known_values = {
+        str(value) for record in situation.records for column, value in record.fields.items() if column == name
+    }
+    described_names = NAME.findall(f"{tool.description} {tool.properties[name].get('description', '')}")
+    values = choices or [*known_values, *(one for one in described_names if one.lower() not in STOP)]
     target = find_target(intent.clause, values, nouns(tool.name), intent.means_every)
     if target and (target.is_stated or choices):
         return _as_candidate(target.span.value)
     others = [one for one in tool.required if one != name and not is_reference(tool, one)]
     match = _TO_NAME.search(drop_spans(intent.clause, find_exclusions(intent.clause)))
-    is_given = family(parts(tool.name)[0]) in _GIVING and not choices and not others and match
+    is_given = family(parts(tool.name)[0]) in _GIVING_WORDS and not choices and not others and match
     return _as_candidate(match["name"]) if match and is_given else None
 
 
-def _drop_foreign(found: ArgumentCandidate | None, name: str, situation: Situation) -> ArgumentCandidate | None:
+def _drop_foreign(candidate: ArgumentCandidate | None, name: str, situation: Situation) -> ArgumentCandidate | None:
     """A stated value, unless records have it under other names alone."""
-    holders = {field for _, field in places_of(str(found.value), situation)} if found else set()
-    return found if not holders or name in holders else None
+    holders = {field for _, field in places_of(str(candidate.value), situation)} if candidate else set()
+    return candidate if not holders or name in holders else None
 
 
 def _enum_choices(schema: JsonObject) -> list[str]:
@@ -108,8 +110,10 @@ def _find_choice(choices: list[str], name: str, intent: Intent, situation: Situa
     if len(named) == 1 and (intent.verb or any(mark.isdigit() for mark in named[0])):
         return ArgumentCandidate(named[0], "task", "", CERTAIN)
     if not intent.verb:
-        done = {stem(one.verb) for one in situation.reading.actions}
-        choices = [choice for choice in choices if stem(choice) not in done]  # what a task makes is not what it seeks
+        verb_stems = {stem(one.verb) for one in situation.reading.actions}
+        choices = [
+            choice for choice in choices if stem(choice) not in verb_stems
+        ]  # what a task makes is not what it seeks
         exact = [choice for choice in choices if is_affirmed(choice, situation.text)]
         return ArgumentCandidate(exact[0], "task", "", CERTAIN) if len(exact) == 1 else None
     own = text_stems(intent.clause) | {stem(intent.verb)}
@@ -118,8 +122,8 @@ def _find_choice(choices: list[str], name: str, intent: Intent, situation: Situa
         if len(fits) == 1:
             return ArgumentCandidate(fits[0], "task", "", CERTAIN)
         if fits and (after := find_stated(name, intent)):
-            said = text_stems(str(after.value))
-            fits = [choice for choice in fits if stems(parts(choice)) <= said]
+            word_stems = text_stems(str(after.value))
+            fits = [choice for choice in fits if stems(parts(choice)) <= word_stems]
             return ArgumentCandidate(fits[0], "task", "", CERTAIN) if len(fits) == 1 else None
     return None
 
@@ -128,47 +132,47 @@ def _only_selects(choice: str, intent: Intent) -> bool:
     """Whether a choice stands in a clause, and only where that says which things are meant or left out."""
     if not find_spoken(choice, intent.clause):
         return False
-    kept = drop_spans(intent.clause, find_exclusions(intent.clause))
-    return all(says_which(kept, span, (), intent.means_every) for span in find_spoken(choice, kept))
+    kept_text = drop_spans(intent.clause, find_exclusions(intent.clause))
+    return all(says_which(kept_text, span, (), intent.means_every) for span in find_spoken(choice, kept_text))
 
 
 def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
-    said = find_stated(name, intent)
-    mention = next(iter(find(str(said.value))), None) if said else None
+    stated_amount = find_stated(name, intent)
+    mention = next(iter(find(str(stated_amount.value))), None) if stated_amount else None
     if mention is None or mention.kind not in (MentionKind.MONEY, MentionKind.NUMBER):
         mention = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
     if mention is None:
         return None
     amount = mention.number * 100 if MINOR.intersection(parts(name)) else mention.number
-    whole = kind == "integer" and amount == amount.to_integral_value()
-    return ArgumentCandidate(int(amount) if whole else amount, "task", "", CERTAIN)
+    is_whole = kind == "integer" and amount == amount.to_integral_value()
+    return ArgumentCandidate(int(amount) if is_whole else amount, "task", "", CERTAIN)
 
 
 def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCandidate | None:
     """The one bare number of a clause, for the one number that a tool has to be given."""
     numeric = [one for one, schema in tool.properties.items() if kind_of(schema) in ("number", "integer")]
-    found = [mention for mention in find(intent.clause) if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY)]
-    if not intent.verb or intent.means_every or numeric != [name] or name not in tool.required or len(found) != 1:
+    mentions = [mention for mention in find(intent.clause) if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY)]
+    if not intent.verb or intent.means_every or numeric != [name] or name not in tool.required or len(mentions) != 1:
         return None
-    is_whole = found[0].number == found[0].number.to_integral_value()
-    if found[0].kind is not MentionKind.NUMBER or not is_whole:
+    is_whole = mentions[0].number == mentions[0].number.to_integral_value()
+    if mentions[0].kind is not MentionKind.NUMBER or not is_whole:
         return None
-    return ArgumentCandidate(int(found[0].number), "task", "", CERTAIN)
+    return ArgumentCandidate(int(mentions[0].number), "task", "", CERTAIN)
 
 
 def _figure_near(name: str, text: str) -> Mention | None:
     """Money for an amount; a bare number for anything; one that follows or precedes the field's own words first."""
-    found = find(text)
+    mentions = find(text)
     own = field_stems(name) - stems(MINOR)
-    money = [mention for mention in found if mention.kind is MentionKind.MONEY]
-    plain = [mention for mention in found if mention.kind is MentionKind.NUMBER]
+    money = [mention for mention in mentions if mention.kind is MentionKind.MONEY]
+    plain = [mention for mention in mentions if mention.kind is MentionKind.NUMBER]
     for mention in (*money, *plain):
         around = text_stems(
             text[max(0, mention.start - 25) : mention.start] + " " + text[mention.end : mention.end + 20]
         )
         if own & around and len(money) + len(plain) > 1:
             return mention
-    if own & _SUMS or len(own & text_stems(text)) == len(own):
+    if own & _SUM_WORDS or len(own & text_stems(text)) == len(own):
         chosen = money or plain
         return chosen[0] if len({mention.value for mention in chosen}) == 1 else None
     return None
@@ -188,14 +192,14 @@ def _find_by_shape(name: str, schema: JsonObject, situation: Situation, intent: 
         (MentionKind.DATE, ("date", "day", "due", "on", "at", "time", "until", "when")),
     ):
         if any(word in shape.split() for word in words):
-            found = [m for m in find(intent.clause) if m.kind is kind] or situation.of_kind(kind)
-            return ArgumentCandidate(found[0].value, "task", "", CERTAIN) if found else None
-    if field_stems(name) & _SUMS:
+            amounts = [m for m in find(intent.clause) if m.kind is kind] or situation.of_kind(kind)
+            return ArgumentCandidate(amounts[0].value, "task", "", CERTAIN) if amounts else None
+    if field_stems(name) & _SUM_WORDS:
         near = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
         return ArgumentCandidate(_decimal_text(near.number), "task", "", CERTAIN) if near else None
     if "currency" in own:
-        found = [m for m in situation.of_kind(MentionKind.MONEY) if m.currency]
-        return ArgumentCandidate(found[0].currency, "task", "", CERTAIN) if found else None
+        amounts = [m for m in situation.of_kind(MentionKind.MONEY) if m.currency]
+        return ArgumentCandidate(amounts[0].currency, "task", "", CERTAIN) if amounts else None
     return None
 
 
@@ -205,7 +209,9 @@ def _decimal_text(amount: Decimal) -> str:
 
 
 def find_stated(name: str, intent: Intent) -> ArgumentCandidate | None:
-    """``set the FIELD of ... to VALUE``, ``FIELD: VALUE``, ``with FIELD VALUE``."""
+    """The value that a clause states for a field: ``set the FIELD of ... to VALUE``, ``FIELD: VALUE``, ``with FIELD
+    VALUE``.
+    """
     words = [re.escape(word) for word in parts(name)]
     spelled = r"[\s_-]*".join(words)
     joined = r"[^.,;:]*?\s(?:to|as|into)\s+|\s+(?:is|be|at)\s+|" if intent.verb else ""
@@ -214,40 +220,45 @@ def find_stated(name: str, intent: Intent) -> ArgumentCandidate | None:
     if match is None or not spelled:
         return None
     value = _first_value(match["v"])
-    if value.lower() in STOP or _FORM.search(value) or _COMPUTED.match(value):
+    if value.lower() in STOP or _FORM_PATTERN.search(value) or _COMPUTED_PATTERN.match(value):
         return None
     return ArgumentCandidate(value, "task", "", CERTAIN) if value else None
 
 
 def _first_value(text: str) -> str:
-    found = find(text)
-    if found and found[0].start == 0:
-        return found[0].value
+    mentions = find(text)
+    if mentions and mentions[0].start == 0:
+        return mentions[0].value
     return re.split(r"\s*(?:,|;|\band\b|\bfor\b|\bon\b|\bof\b|\bwith\b|\bto\b|\.\s|\.$)", text)[0].strip().strip("\"'")
 
 
 def _prose(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> ArgumentCandidate | None:
     own = field_stems(name)
-    if own & _WHY or described.lower().startswith("why "):
-        found = _find_remark(intent.clause) or _find_ground(intent, situation) or _find_occasion(intent.clause)
-        return _as_candidate(intent.reason or (found if required else ""))
-    if own & _PROSE:
+    if own & _WHY_WORDS or described.lower().startswith("why "):
+        reason_text = _find_remark(intent.clause) or _find_ground(intent, situation) or _find_occasion(intent.clause)
+        return _as_candidate(intent.reason or (reason_text if required else ""))
+    if own & _PROSE_WORDS:
         if not (required or own & text_stems(intent.clause)):
             return None
         news = _describe_done(intent, situation) if required else ""
         return _as_candidate(_find_quotation(intent.clause) or _message(intent.clause) or news)
-    if own & _OUTCOME and required and intent.verb:
+    if own & _OUTCOME_WORDS and required and intent.verb:
         return _as_candidate(_literal_text(intent.clause) or _find_remark(intent.clause) or intent.reason)
-    if own & _ABOUT or _WHAT_FOR.search(described):
+    if own & _ABOUT_WORDS or _WHAT_FOR.search(described):
         return _as_candidate(_find_quotation(situation.text) or _words_after_for(situation.text))
-    if required and intent.verb and described.lower().startswith("what ") and (told := _literal_text(intent.clause)):
-        return _as_candidate(told)
+    if (
+        required
+        and intent.verb
+        and described.lower().startswith("what ")
+        and (literal_text := _literal_text(intent.clause))
+    ):
+        return _as_candidate(literal_text)
     if intent.verb and own & text_stems(intent.clause):
         return _find_proper_name(own, situation) or _find_in_named_records(name, intent, situation)
     return (
         _find_same_field(name, situation)
         or _find_proper_name(own, situation)
-        or (_find_search_words(situation, intent) if own & _ASKED else None)
+        or (_find_search_words(situation, intent) if own & _ASKED_WORDS else None)
     )
 
 
@@ -259,8 +270,8 @@ def _describe_done(intent: Intent, situation: Situation) -> str:
     """What a notice without words of its own tells: the other actions of this task that have no condition; for anything
     else, or if there are none, the clause itself.
     """
-    done = [one.clause for one in situation.reading.actions if not one.is_notice and not one.condition]
-    return f"Done: {'; '.join(done)}." if intent.is_notice and done else intent.clause
+    clauses = [action.clause for action in situation.reading.actions if not action.is_notice and not action.condition]
+    return f"Done: {'; '.join(clauses)}." if intent.is_notice and clauses else intent.clause
 
 
 def _find_remark(clause: str) -> str:
@@ -272,13 +283,13 @@ def _find_remark(clause: str) -> str:
 
 def _find_ground(intent: Intent, situation: Situation) -> str:
     """What the task says of the thing itself: ``as a duplicate of ...``, or a sentence of its own about it."""
-    if match := _AS.search(intent.clause):
+    if match := _AS_PATTERN.search(intent.clause):
         return match[1].strip()
     named = [re.escape(mention.value) for mention in find(intent.clause) if mention.kind is MentionKind.ID]
-    said = re.compile(
+    statement_pattern = re.compile(
         rf"(?:^|[.;\n]\s*)((?:the )?(?:\w+ ){{0,2}}(?:{'|'.join(named)}) (?:is|was|has)\b[^.;?\n]+)[.;\n]", re.I
     )
-    match = said.search(situation.text) if named else None
+    match = statement_pattern.search(situation.text) if named else None
     return match[1].strip() if match else ""
 
 
@@ -300,7 +311,7 @@ def _find_quotation(text: str) -> str:
     return next((mention.value for mention in find(text) if mention.kind is MentionKind.QUOTE), "")
 
 
-_SPEECH = re.compile(
+_SPEECH_PATTERN = re.compile(
     r"\b(?:(?:that says|that reads|saying|say|says|stating|to the effect)(?:[:,]?\s+that)?|that)[:,]?\s+(?P<said>.+)$",
     re.I,
 )
@@ -309,9 +320,9 @@ _OF_ADDRESSEE = re.compile(r"^(?:her|his|their)\s+(?=[a-z])", re.I)
 
 def _message(clause: str) -> str:
     """What somebody is to be told, as a sentence to them: of ``tell her that her loan is agreed``."""
-    match = _SPEECH.search(clause)
-    said = _OF_ADDRESSEE.sub("your ", match["said"].strip()) if match else ""
-    return f"{said[0].upper()}{said[1:].rstrip(' .!')}." if said else ""
+    match = _SPEECH_PATTERN.search(clause)
+    message_text = _OF_ADDRESSEE.sub("your ", match["said"].strip()) if match else ""
+    return f"{message_text[0].upper()}{message_text[1:].rstrip(' .!')}." if message_text else ""
 
 
 def _words_after_for(text: str) -> str:
@@ -366,32 +377,35 @@ def _find_proper_name(own: frozenset[str], situation: Situation) -> ArgumentCand
 
 
 def _find_search_words(situation: Situation, intent: Intent) -> ArgumentCandidate | None:
-    found = _find_quotation(intent.clause) or next(iter(proper_names(situation.text)), "")
-    return ArgumentCandidate(found, "task", "", LIKELY) if found else None
+    words = _find_quotation(intent.clause) or next(iter(proper_names(situation.text)), "")
+    return ArgumentCandidate(words, "task", "", LIKELY) if words else None
 
 
 _MANY = 6
 
 
 def bind_arguments(tool: ToolSpec, situation: Situation, intent: Intent, least: int = POSSIBLE) -> list[CallPlan]:
-    """Every way to call a tool: one for each combination of identifiers, the surest first."""
+    """Every possible call of a tool: one for each combination of identifiers, the surest first.
+
+    ``least``: the lowest sureness that an identifier may have.
+    """
     fields = [name for name in tool.properties if not is_paging(tool, name)]
-    found = {name: _candidates(tool, name, situation, intent, least) for name in fields}
-    missing = tuple(name for name in tool.required if not found.get(name))
-    fixed = {name: values[:1] for name, values in found.items() if values and not is_reference(tool, name)}
+    candidates_by_name = {name: _candidates(tool, name, situation, intent, least) for name in fields}
+    missing = tuple(name for name in tool.required if not candidates_by_name.get(name))
+    fixed = {name: values[:1] for name, values in candidates_by_name.items() if values and not is_reference(tool, name)}
     references = {
         name: values
-        for name, values in found.items()
+        for name, values in candidates_by_name.items()
         if values and is_reference(tool, name) and (name in tool.required or values[0].sure == CERTAIN)
     }
     names = [name for name in fields if name in fixed or name in references]
     ways = product(*((references.get(name) or fixed[name])[:_MANY] for name in names))
-    return [CallPlan(tool, tuple(zip(names, way, strict=True)), missing) for way in ways][:_MANY]
+    return [CallPlan(tool, tuple(zip(names, plan, strict=True)), missing) for plan in ways][:_MANY]
 
 
 def _candidates(tool: ToolSpec, name: str, situation: Situation, intent: Intent, least: int) -> list[ArgumentCandidate]:
     if is_reference(tool, name) and kind_of(tool.properties[name]) in ("string", "integer"):
-        found = find_identifiers(tool, name, situation, intent.clause)
-        return [candidate for candidate in found if candidate.sure >= least]
+        identifiers = find_identifiers(tool, name, situation, intent.clause)
+        return [candidate for candidate in identifiers if candidate.sure >= least]
     one = find_value(tool, name, situation, intent)
     return [one] if one and one.sure >= least else []

@@ -17,23 +17,25 @@ from shared.domain.exact_json import JsonObject
 
 _WORDS = frozenset("body text content message".split())
 _ALL_OF_DAY = timedelta(hours=1)
-_LENGTH = re.compile(
+_LENGTH_PATTERN = re.compile(
     r"\b(?:for|lasts?|takes?)\s+(?:about\s+)?(?P<n>an?|one|two|three|four|half an|\d{1,3})\s+(?P<unit>hour|minute)s?\b",
     re.I,
 )
 _COUNTS = {"a": 1.0, "an": 1.0, "one": 1.0, "two": 2.0, "three": 3.0, "four": 4.0, "half an": 0.5}
 _TO_TIME = re.compile(r"\s+(?:to|until|till|on)\s+", re.I)
-_FREE = re.compile(r"\b(?:free|fits?)\b", re.I)
-_LEAVES = re.compile(r"\b(?:leaves? my|do(?:es)? not (?:collide|clash|conflict|overlap))\b", re.I)
-_TAKEN = re.compile(
+_FREE_PATTERN = re.compile(r"\b(?:free|fits?)\b", re.I)
+_LEAVES_PATTERN = re.compile(r"\b(?:leaves? my|do(?:es)? not (?:collide|clash|conflict|overlap))\b", re.I)
+_TAKEN_PATTERN = re.compile(
     r"\b(?:collid|clash|conflict|overlap|busy|not free|am not|have an appointment|have something|taken\b)", re.I
 )
 _ANSWERS = {"accept": "accepted", "decline": "declined", "turn down": "declined"}
-_ANSWER = re.compile(r"\b(?P<verb>accept|decline|turn down)\b\s*(?P<what>[^,;.]*)", re.I)
+_ANSWER_PATTERN = re.compile(r"\b(?P<verb>accept|decline|turn down)\b\s*(?P<what>[^,;.]*)", re.I)
 
 
 class DueWish(NamedTuple):
-    """``calls`` carry a wish out now; ``why``: why there are none, or not all. ``is_done``: nothing is left of it."""
+    """A wish with the ``calls`` that carry it out now. ``why``: why there are none, or not all. ``is_done``: it is
+    finished.
+    """
 
     wish: PersonalWish
     calls: tuple[Call, ...] = ()
@@ -42,65 +44,75 @@ class DueWish(NamedTuple):
 
 
 def due_wishes(
-    wishes: Sequence[PersonalWish], situation: Situation, writers: Sequence[ToolSpec], now: datetime, asked: datetime
+    wishes: Sequence[PersonalWish], situation: Situation, writers: Sequence[ToolSpec], now: datetime, asked_at: datetime
 ) -> tuple[DueWish, ...]:
-    """Each wish with its calls. Whatever was done stands in what was read, and is not done again.
+    """Each wish with its calls. What was done already is seen in what was read, and is not done again.
 
-    ``asked``: when the user asked for it; what is waited for comes after that.
+    ``asked_at``: when the user asked; awaited messages count only if they came later.
     """
-    known = read_correspondence(situation)._replace(begun=asked)
-    return tuple(_plan_wish(wish, known, writers, now) for wish in wishes)
+    correspondence = read_correspondence(situation)._replace(begun=asked_at)
+    return tuple(_plan_wish(wish, correspondence, writers, now) for wish in wishes)
 
 
-def _plan_wish(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
+def _plan_wish(
+    wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec], now: datetime
+) -> DueWish:
     if wish.condition:
         return DueWish(wish, why=f'whether "{wish.condition}" holds is not for rules to say')
     match wish.kind:
         case WishKind.TELL:
-            return _plan_telling(wish, known, writers, now)
+            return _plan_telling(wish, correspondence, writers, now)
         case WishKind.FORWARD:
-            return _plan_forwarding(wish, known, writers)
+            return _plan_forwarding(wish, correspondence, writers)
         case WishKind.MOVE:
-            return _plan_move(wish, known, writers, now)
+            return _plan_move(wish, correspondence, writers, now)
         case WishKind.CREATE:
-            return _plan_appointment(wish, known, writers, now)
+            return _plan_appointment(wish, correspondence, writers, now)
         case WishKind.CANCEL:
-            return _plan_cancelling(wish, known, writers)
+            return _plan_cancelling(wish, correspondence, writers)
         case WishKind.RESPOND:
-            return _plan_responses(wish, known, writers)
+            return _plan_responses(wish, correspondence, writers)
 
 
-def _plan_telling(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
-    question, latest = _their_messages(wish, known)
+def _plan_telling(
+    wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec], now: datetime
+) -> DueWish:
+    question, latest = _their_messages(wish, correspondence)
     by_mail = question.by_mail if question and wish.by_mail is None else wish.by_mail is not False
-    address, why = _find_address(wish, known, question or latest, by_mail=by_mail)
+    address, reason = _find_address(wish, correspondence, question or latest, by_mail=by_mail)
     if not address:
-        return DueWish(wish, why=why)
-    fact = find_fact(wish, known, now)
+        return DueWish(wish, why=reason)
+    fact = find_fact(wish, correspondence, now)
     if not fact.sentence:
         return DueWish(wish, why=fact.why)
-    if _is_told(address, fact, question or latest, known):
+    if _is_told(address, fact, question or latest, correspondence):
         return DueWish(wish, is_done=True)
     greeted = (wish.who if "@" not in wish.who else "") or wish.asker
-    body = _write_letter(greeted, fact.sentence, known) if by_mail else _capitalize(fact.sentence)
+    body = _write_letter(greeted, fact.sentence, correspondence) if by_mail else _capitalize(fact.sentence)
     call = _reply_call(question, body, writers, by_mail=by_mail)
     call = call or _send_call(address, _capitalize(_subject(wish)), body, writers, by_mail=by_mail)
     call = call or _reply_call(latest, body, writers, by_mail=by_mail)
     return DueWish(wish, (call,)) if call else DueWish(wish, why=f"no tool sends {'mail' if by_mail else 'texts'}")
 
 
-def _their_messages(wish: PersonalWish, known: Correspondence) -> tuple[ReadMessage | None, ReadMessage | None]:
+def _their_messages(
+    wish: PersonalWish, correspondence: Correspondence
+) -> tuple[ReadMessage | None, ReadMessage | None]:
     """Their latest message about the topic, and their latest of all; None where several people may be meant."""
     name = wish.who or wish.asker
-    theirs = [one for one in known.incoming if name and _is_by(one, name) and wish.by_mail in (None, one.by_mail)]
-    about = [one for one in theirs if wish.topic_stems & one.stems]
+    theirs = [
+        message
+        for message in correspondence.incoming
+        if name and _is_by(message, name) and wish.by_mail in (None, message.by_mail)
+    ]
+    about = [message for message in theirs if wish.topic_stems & message.stems]
     return _find_latest_of_one(about) if _is_answer(wish) else None, _find_latest_of_one(theirs)
 
 
 def _find_latest_of_one(messages: Sequence[ReadMessage]) -> ReadMessage | None:
-    if len({one.sender for one in messages}) != 1:
+    if len({message.sender for message in messages}) != 1:
         return None
-    return max(messages, key=lambda one: one.at.timestamp() if one.at else 0.0)
+    return max(messages, key=lambda message: message.at.timestamp() if message.at else 0.0)
 
 
 def _is_by(message: ReadMessage, name: str) -> bool:
@@ -114,7 +126,7 @@ def _is_answer(wish: PersonalWish) -> bool:
 
 
 def _find_address(
-    wish: PersonalWish, known: Correspondence, question: ReadMessage | None, *, by_mail: bool
+    wish: PersonalWish, correspondence: Correspondence, question: ReadMessage | None, *, by_mail: bool
 ) -> tuple[str, str]:
     """Where a message goes to, or why nowhere: an address that is named, that of the question, or the one known one."""
     if "@" in wish.who:
@@ -122,33 +134,33 @@ def _find_address(
     if question is not None and question.by_mail is by_mail:
         return question.sender, ""
     name = wish.who or wish.asker
-    found = known.addresses_of(name, by_mail=by_mail)
-    if len(found) == 1:
-        return found.pop(), ""
+    addresses = correspondence.addresses_of(name, by_mail=by_mail)
+    if len(addresses) == 1:
+        return addresses.pop(), ""
     kind = "mail address" if by_mail else "telephone number"
     return (
         "",
         f"no {kind} of {name} is known"
-        if not found
-        else f"several {kind}es may be {name}'s: {', '.join(sorted(found))}",
+        if not addresses
+        else f"several {kind}es may be {name}'s: {', '.join(sorted(addresses))}",
     )
 
 
-def _is_told(address: str, fact: FoundFact, question: ReadMessage | None, known: Correspondence) -> bool:
+def _is_told(address: str, fact: FoundFact, question: ReadMessage | None, correspondence: Correspondence) -> bool:
     """Whether the user has written so to them, or has answered that message."""
-    for one in known.messages:
-        is_other = question is not None and one.sender != question.sender
-        if question is not None and is_other and one.row.fields.get("in_reply_to") == question.row.name:
+    for message in correspondence.messages:
+        is_other = question is not None and message.sender != question.sender
+        if question is not None and is_other and message.row.fields.get("in_reply_to") == question.row.name:
             return True
-        if one.own and address in one.to and fact.value in one.body:
+        if message.own and address in message.to and fact.value in message.body:
             return True
     return False
 
 
-def _write_letter(name: str, sentence: str, known: Correspondence) -> str:
+def _write_letter(name: str, sentence: str, correspondence: Correspondence) -> str:
     """A greeting, the sentence, and the user's first name where the own address shows it."""
     hello = f"Hello {name.split()[0]}," if name else "Hello,"
-    own = next((one for one in sorted(known.own_addresses) if "@" in one), "")
+    own = next((own_address for own_address in sorted(correspondence.own_addresses) if "@" in own_address), "")
     first = own.partition("@")[0].partition(".")[0] if "." in own.partition("@")[0] else ""
     return f"{hello}\n\n{sentence}\n\nKind regards\n{first.capitalize()}".rstrip()
 
@@ -193,31 +205,38 @@ def _send_call(address: str, subject: str, body: str, writers: Sequence[ToolSpec
         words = [name for name in tool.required if _is_words(name)]
         if len(to) != 1 or len(words) != 1 or _takes_mail(tool, to[0]) is not by_mail:
             continue
-        given: JsonObject = {to[0]: [address] if tool.properties[to[0]].get("type") == "array" else address}
-        given |= {name: subject for name in tool.required if "subject" in parts(name)}
-        given[words[0]] = body
-        if {*tool.required} <= {*given}:
-            return tool.name, given
+        arguments: JsonObject = {to[0]: [address] if tool.properties[to[0]].get("type") == "array" else address}
+        arguments |= {name: subject for name in tool.required if "subject" in parts(name)}
+        arguments[words[0]] = body
+        if {*tool.required} <= {*arguments}:
+            return tool.name, arguments
     return None
 
 
 def _takes_mail(tool: ToolSpec, field: str) -> bool:
-    said = text_stems(f"{field.replace('_', ' ')} {' '.join(parts(tool.name))} {tool.description}")
-    return bool(said & text_stems("email mail address")) and not said & text_stems("sms telephone phone")
+    word_stems = text_stems(f"{field.replace('_', ' ')} {' '.join(parts(tool.name))} {tool.description}")
+    return bool(word_stems & text_stems("email mail address")) and not word_stems & text_stems("sms telephone phone")
 
 
-def _plan_forwarding(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
-    address, why = _find_address(wish, known, None, by_mail=True)
+def _plan_forwarding(wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+    address, reason = _find_address(wish, correspondence, None, by_mail=True)
     if not address:
-        return DueWish(wish, why=why)
-    meant = [one for one in known.incoming if one.by_mail and (not wish.source or is_from(one, wish.source))]
-    scored = [(len(wish.topic_stems & one.stems), one) for one in meant]
+        return DueWish(wish, why=reason)
+    forwardable = [
+        message
+        for message in correspondence.incoming
+        if message.by_mail and (not wish.source or is_from(message, wish.source))
+    ]
+    scored = [(len(wish.topic_stems & message.stems), message) for message in forwardable]
     most = max((score for score, _ in scored), default=0)
-    found = [one for score, one in scored if score == most and (score or wish.source)]
-    if len(found) != 1:
-        return DueWish(wish, why=f"{len(found)} mails may be the one that is to be forwarded")
-    mail = found[0]
-    if any(one.own and address in one.to and mail.body.strip() in one.body for one in known.messages):
+    best_messages = [message for score, message in scored if score == most and (score or wish.source)]
+    if len(best_messages) != 1:
+        return DueWish(wish, why=f"{len(best_messages)} mails may be the one that is to be forwarded")
+    mail = best_messages[0]
+    if any(
+        message.own and address in message.to and mail.body.strip() in message.body
+        for message in correspondence.messages
+    ):
         return DueWish(wish, is_done=True)
     body = f"Forwarded from {mail.sender}:\n\n{mail.body}"
     call = _forward_call(mail, address, writers) or _send_call(
@@ -235,23 +254,25 @@ def _forward_call(mail: ReadMessage, address: str, writers: Sequence[ToolSpec]) 
     return None
 
 
-def _find_appointment(wish: PersonalWish, known: Correspondence) -> tuple[ReadAppointment | None, str]:
+def _find_appointment(wish: PersonalWish, correspondence: Correspondence) -> tuple[ReadAppointment | None, str]:
     """The one appointment that the words of a wish are most about, people's names among them."""
-    wanted = text_stems(wish.topic)
-    scored = [(len(wanted & one.stems), one) for one in known.appointments]
+    wanted_stems = text_stems(wish.topic)
+    scored = [(len(wanted_stems & appointment.stems), appointment) for appointment in correspondence.appointments]
     most = max((score for score, _ in scored), default=0)
-    found = [one for score, one in scored if score == most and score]
-    if len(found) == 1:
-        return found[0], ""
-    return None, f"{len(found)} appointments may be {wish.topic.strip()}"
+    best_appointments = [appointment for score, appointment in scored if score == most and score]
+    if len(best_appointments) == 1:
+        return best_appointments[0], ""
+    return None, f"{len(best_appointments)} appointments may be {wish.topic.strip()}"
 
 
-def _plan_move(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
-    said = _TO_TIME.split(wish.clause.removeprefix(wish.topic), maxsplit=1)[-1]
-    entry, why = _find_appointment(wish, known)
-    when = find_time(said, now)
+def _plan_move(
+    wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec], now: datetime
+) -> DueWish:
+    time_text = _TO_TIME.split(wish.clause.removeprefix(wish.topic), maxsplit=1)[-1]
+    entry, reason = _find_appointment(wish, correspondence)
+    when = find_time(time_text, now)
     if entry is None:
-        return DueWish(wish, why=why)
+        return DueWish(wish, why=reason)
     start = datetime.combine(when.day or entry.start.date(), when.hour or entry.start.timetz(), entry.start.tzinfo)
     if start == entry.start:
         return DueWish(wish, is_done=True)
@@ -259,8 +280,8 @@ def _plan_move(wish: PersonalWish, known: Correspondence, writers: Sequence[Tool
     if tool is None:
         return DueWish(wish, why="no tool changes when an appointment is")
     end = start + (_parse_length(wish.quote) or entry.end - entry.start)
-    given: JsonObject = {entry.row.key: entry.row.name, "start": start.isoformat(), "end": end.isoformat()}
-    return DueWish(wish, ((tool.name, given),))
+    arguments: JsonObject = {entry.row.key: entry.row.name, "start": start.isoformat(), "end": end.isoformat()}
+    return DueWish(wish, ((tool.name, arguments),))
 
 
 def _tool_of(row: ReadRow, writers: Iterable[ToolSpec], fields: Sequence[str]) -> ToolSpec | None:
@@ -272,28 +293,30 @@ def _tool_of(row: ReadRow, writers: Iterable[ToolSpec], fields: Sequence[str]) -
 
 
 def _parse_length(text: str) -> timedelta | None:
-    match = _LENGTH.search(text)
+    match = _LENGTH_PATTERN.search(text)
     if match is None:
         return None
     count = float(match["n"]) if match["n"].isdigit() else _COUNTS[match["n"].lower()]
     return timedelta(hours=count) if match["unit"].lower() == "hour" else timedelta(minutes=count)
 
 
-def _plan_appointment(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec], now: datetime) -> DueWish:
+def _plan_appointment(
+    wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec], now: datetime
+) -> DueWish:
     when = find_time(wish.clause, now)
-    tool = next((one for one in writers if {"title", "start", "end"} <= {*one.required}), None)
+    tool = next((writer for writer in writers if {"title", "start", "end"} <= {*writer.required}), None)
     if tool is None or not when.day or not when.hour:
         return DueWish(wish, why="day and hour are not both said" if tool else "no tool enters appointments")
     title = _appointment_title(wish)
     people = re.findall(r"\bwith\s+(.+?)(?=$|\s+(?:on|at|for|from|in|tomorrow|today)\b|[.;,])", wish.topic)
-    if any(re.search(r"\b(?:her|him|them)\b", one) for one in people):
+    if any(re.search(r"\b(?:her|him|them)\b", person) for person in people):
         return DueWish(wish, why=f'whom "{people[0]}" means does not follow from its words')
     start = datetime.combine(when.day, when.hour, now.tzinfo)
     end = start + (_parse_length(wish.quote) or _parse_span(wish.clause, when.hour, now) or _ALL_OF_DAY)
-    if any(one.start == start and text_stems(title) <= one.stems for one in known.appointments):
+    if any(entry.start == start and text_stems(title) <= entry.stems for entry in correspondence.appointments):
         return DueWish(wish, is_done=True)
-    given: JsonObject = {"title": title, "start": start.isoformat(), "end": end.isoformat()}
-    return DueWish(wish, ((tool.name, given),))
+    arguments: JsonObject = {"title": title, "start": start.isoformat(), "end": end.isoformat()}
+    return DueWish(wish, ((tool.name, arguments),))
 
 
 def _parse_span(clause: str, begins: object, now: datetime) -> timedelta | None:
@@ -314,28 +337,36 @@ def _appointment_title(wish: PersonalWish) -> str:
     return _capitalize(quoted["title"] if quoted else re.sub(r"^(?:an?|the|my)\s+", "", bare).strip(" ,;"))
 
 
-def _plan_cancelling(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
-    entry, why = _find_appointment(wish, known)
+def _plan_cancelling(wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+    entry, reason = _find_appointment(wish, correspondence)
     if entry is None:
-        return DueWish(wish, is_done="0 appointments" in why, why=why)
+        return DueWish(wish, is_done="0 appointments" in reason, why=reason)
     verbs = ("delete", "cancel", "remove")
-    named = [one for one in writers if parts(one.name)[0] in verbs and one.required == (entry.row.key,)]
+    named = [writer for writer in writers if parts(writer.name)[0] in verbs and writer.required == (entry.row.key,)]
     call = (named[0].name, {entry.row.key: entry.row.name}) if named else None
     return DueWish(wish, (call,)) if call else DueWish(wish, why="no tool takes an appointment out of the calendar")
 
 
-def _plan_responses(wish: PersonalWish, known: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
+def _plan_responses(wish: PersonalWish, correspondence: Correspondence, writers: Sequence[ToolSpec]) -> DueWish:
     """Each open invitation by the clause that speaks of it: what collides, what leaves others alone, or all."""
-    invited = [one for one in known.appointments if one.answer and _is_by_person(one, wish.source)]
-    open_ones = [one for one in invited if one.is_open]
+    invited = [
+        appointment
+        for appointment in correspondence.appointments
+        if appointment.answer and _is_by_person(appointment, wish.source)
+    ]
+    open_ones = [appointment for appointment in invited if appointment.is_open]
     if not open_ones:
         return DueWish(wish, is_done=bool(invited), why="" if invited else "no invitation is open")
-    own = [one for one in known.appointments if one not in open_ones and one.answer != "declined"]
+    own = [
+        appointment
+        for appointment in correspondence.appointments
+        if appointment not in open_ones and appointment.answer != "declined"
+    ]
     calls: list[Call] = []
     for entry in open_ones:
-        said = _answer_to(entry, wish, own)
-        tool = _find_answering_tool(entry.row, said, writers) if said else None
-        calls += [(tool[0].name, {entry.row.key: entry.row.name, tool[1]: said})] if tool else []
+        response = _answer_to(entry, wish, own)
+        tool = _find_answering_tool(entry.row, response, writers) if response else None
+        calls += [(tool[0].name, {entry.row.key: entry.row.name, tool[1]: response})] if tool else []
     return DueWish(wish, tuple(calls), "" if calls else "what to answer does not follow from its words")
 
 
@@ -344,27 +375,27 @@ def _is_by_person(entry: ReadAppointment, name: str) -> bool:
 
 
 def _answer_to(entry: ReadAppointment, wish: PersonalWish, own: Iterable[ReadAppointment]) -> str:
-    collides = any(entry.meets(one) for one in own)
-    for match in _ANSWER.finditer(wish.clause):
-        said, what = _ANSWERS[match["verb"].lower()], match["what"]
-        if _TAKEN.search(what) and not _LEAVES.search(what):
+    collides = any(entry.meets(appointment) for appointment in own)
+    for match in _ANSWER_PATTERN.finditer(wish.clause):
+        response, objective = _ANSWERS[match["verb"].lower()], match["what"]
+        if _TAKEN_PATTERN.search(objective) and not _LEAVES_PATTERN.search(objective):
             if collides:
-                return said
-        elif _FREE.search(what) or _LEAVES.search(what):
+                return response
+        elif _FREE_PATTERN.search(objective) or _LEAVES_PATTERN.search(objective):
             if not collides:
-                return said
-        elif not text_stems(what) - text_stems("all every invitation meeting appointment other rest") or (
-            text_stems(entry.title) & text_stems(what)
+                return response
+        elif not text_stems(objective) - text_stems("all every invitation meeting appointment other rest") or (
+            text_stems(entry.title) & text_stems(objective)
         ):
-            return said
+            return response
     return ""
 
 
-def _find_answering_tool(row: ReadRow, said: str, writers: Iterable[ToolSpec]) -> tuple[ToolSpec, str] | None:
+def _find_answering_tool(row: ReadRow, response: str, writers: Iterable[ToolSpec]) -> tuple[ToolSpec, str] | None:
     """The tool that answers an invitation, and its field for the answer: one that has this answer among its values."""
     for tool in writers:
         for name in tool.required:
             listed = tool.properties[name].get("enum")
-            if row.key in tool.required and isinstance(listed, list) and said in listed:
+            if row.key in tool.required and isinstance(listed, list) and response in listed:
                 return tool, name
     return None

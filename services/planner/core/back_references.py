@@ -6,7 +6,7 @@ from services.planner.core.mentions import MentionKind, find
 from services.planner.core.situation import Situation
 from services.planner.core.words import STOP, stem, stems, text_stems, text_words
 
-_POINTS = re.compile(r"\b(?:they|them|these|those|their|it|its|ones)\b", re.I)
+_POINTS_PATTERN = re.compile(r"\b(?:they|them|these|those|their|it|its|ones)\b", re.I)
 _OF_FIGURES = stems(
     "total sum amount altogether combined average mean highest lowest largest smallest biggest maximum minimum much "
     "many number count value worth cost price come add up".split()
@@ -14,32 +14,32 @@ _OF_FIGURES = stems(
 
 
 def antecedent_of(text: str, situation: Situation) -> str:
-    """The nearest clause before a question that names listed things, where the question points back; else empty.
+    """The nearest earlier clause that names listed things, if the question refers back to it; else empty.
 
-    A question points back by a pronoun, or by asking for a figure of nothing: ``and what is the total?``.
+    A question refers back by a pronoun, or by asking for a figure of nothing: ``and what is the total?``.
     """
-    place = situation.text.find(text)
-    if place <= 0 or not _points_back(text, situation):
+    position = situation.text.find(text)
+    if position <= 0 or not _points_back(text, situation):
         return ""
-    reading = situation.reading
-    clauses = (*reading.questions, *(intent.clause for intent in reading.actions))
-    before = [(at, clause) for clause in clauses if 0 <= (at := situation.text.find(clause)) < place]
+    antecedent_reading = situation.reading
+    clauses = (*antecedent_reading.questions, *(intent.clause for intent in antecedent_reading.actions))
+    before = [(at, clause) for clause in clauses if 0 <= (at := situation.text.find(clause)) < position]
     named = [(at, clause) for at, clause in before if _names_things(clause, situation)]
     return max(named, default=(0, ""))[1]
 
 
 def with_antecedent(text: str, situation: Situation) -> str:
-    """A question behind the clause that says what it is about."""
+    """The question, preceded by the clause that it refers back to, if any."""
     return ", ".join(filter(None, (antecedent_of(text, situation), text)))
 
 
 def _points_back(text: str, situation: Situation) -> bool:
-    if _names_things(text, situation) or any(one.kind is MentionKind.ID for one in find(text)):
+    if _names_things(text, situation) or any(mention.kind is MentionKind.ID for mention in find(text)):
         return False
     words = {stem(word) for word in text_words(text) if word not in STOP}
-    return bool(_POINTS.search(text)) or (bool(words) and words <= _OF_FIGURES)
+    return bool(_POINTS_PATTERN.search(text)) or (bool(words) and words <= _OF_FIGURES)
 
 
 def _names_things(text: str, situation: Situation) -> bool:
-    said = text_stems(text)
-    return any(record.in_list and record.noun & said for record in situation.records)
+    word_stems = text_stems(text)
+    return any(record.in_list and record.noun & word_stems for record in situation.records)

@@ -20,28 +20,28 @@ class CallPlan(NamedTuple):
 
     @property
     def arguments(self) -> JsonObject:
-        return {name: as_json(found.value, kind_of(self.tool.properties[name])) for name, found in self.chosen}
+        return {name: as_json(candidate.value, kind_of(self.tool.properties[name])) for name, candidate in self.chosen}
 
     @property
     def sureness(self) -> int:
-        return min((found.sure for _, found in self.chosen), default=CERTAIN)
+        return min((candidate.sure for _, candidate in self.chosen), default=CERTAIN)
 
     @property
     def key(self) -> str:
         return f"{self.tool.name} {dumps(self.arguments)}"
 
     def candidate(self, name: str) -> ArgumentCandidate | None:
-        return next((found for field, found in self.chosen if field == name), None)
+        return next((candidate for field, candidate in self.chosen if field == name), None)
 
 
 def kind_of(schema: JsonObject) -> str:
-    given = schema.get("type")
-    if isinstance(given, list):
-        given = next((word for word in given if word != "null"), "string")
+    field_type = schema.get("type")
+    if isinstance(field_type, list):
+        field_type = next((word for word in field_type if word != "null"), "string")
     options = schema.get("anyOf")
-    if given is None and isinstance(options, list) and isinstance(options[0], dict):
+    if field_type is None and isinstance(options, list) and isinstance(options[0], dict):
         return kind_of(options[0])
-    return str(given or "string")
+    return str(field_type or "string")
 
 
 def as_json(value: Json, kind: str) -> Json:
@@ -52,14 +52,16 @@ def as_json(value: Json, kind: str) -> Json:
 
 
 class WhyUnplanned(NamedTuple):
-    """Why an action is left out; ``settled`` if there is nothing to do, and not something missing."""
+    """Why an action has no call. ``settled``: there is nothing to do; else something is missing."""
 
     why: str = ""
     settled: bool = False
 
 
 class WriteStep(NamedTuple):
-    """One action of the task with its calls, in order. ``reason``: why it has none; ``left_out``: what goes no way."""
+    """One action of the task with its calls, in order. ``reason``: why it has none; ``left_out``: things without a
+    call.
+    """
 
     intent: Intent
     calls: tuple[CallPlan, ...] = ()

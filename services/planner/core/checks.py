@@ -1,4 +1,4 @@
-"""Short questions about a task that is under way: whether its calls cover it, and what stands in for a lost read."""
+"""Answers short questions about a task in progress: do its calls cover it, and which read replaces a failed one."""
 
 import re
 
@@ -50,14 +50,14 @@ def _coverage_problem(part: JsonObject, calls: list[JsonObject]) -> JsonObject:
 def find_substitute_read(request: Request) -> JsonObject:
     """The structured output STAND_IN: a read with the same nouns in its name that takes the same arguments."""
     missing = as_object(request.section("missing"))
-    given = as_object(missing.get("arguments"))
+    arguments = as_object(missing.get("arguments"))
     lost = _nouns(str(missing.get("tool") or missing.get("name")))
     for tool in objects(request.section("read_tools")):
         schema = as_object(tool.get("input_schema") or tool.get("schema"))
         fields, required = as_object(schema.get("properties")), schema.get("required")
         needed = {str(name) for name in required} if isinstance(required, list) else set()
-        if lost and _nouns(str(tool.get("name"))) == lost and needed <= {*given} <= {*fields}:
-            return {"tool": tool.get("name"), "arguments_json": dumps(given), "why": "it reads the same things"}
+        if lost and _nouns(str(tool.get("name"))) == lost and needed <= {*arguments} <= {*fields}:
+            return {"tool": tool.get("name"), "arguments_json": dumps(arguments), "why": "it reads the same things"}
     return {"tool": None, "arguments_json": "{}", "why": "no tool reads the same things"}
 
 

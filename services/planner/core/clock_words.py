@@ -5,15 +5,15 @@ from datetime import datetime, time, timedelta
 
 _NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
 _COUNT = r"\d{1,2}|" + "|".join(_NUMBERS)
-_EVERY = re.compile(
+_EVERY_PATTERN = re.compile(
     rf"\b(?:every|each)\s+(?:(?P<half>half(?: an)?)|(?P<n>\d{{1,3}}|{'|'.join(_NUMBERS)})(?: or \w+)?)?\s*"
     r"(?P<unit>minute|hour)s?\b|\b(?P<hourly>hourly)\b",
     re.I,
 )
 _HOUR = rf"(?P<h>{_COUNT})(?:[:.](?P<m>\d\d))?\s*(?P<half_day>[ap]\.?m\.?)?"
 _CLOCK = rf"(?P<half>half past\s+)?(?:{_HOUR}|(?P<noon>noon|midday))"
-_UNTIL = re.compile(rf"\b(?:until|till|up to)\s+(?:about\s+|around\s+)?{_CLOCK}\b", re.I)
-_SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
+_UNTIL_PATTERN = re.compile(rf"\b(?:until|till|up to)\s+(?:about\s+|around\s+)?{_CLOCK}\b", re.I)
+_SENTENCE_PATTERN = re.compile(r"\n+|(?<=[.!?])\s+")
 _OF_USER = re.compile(r"(?:today |tomorrow )?(?:i|we|my|our)\b", re.I)
 _FROM_HERE_ON = re.compile(
     r"\b(?:keep (?:an eye|watch\w*)|watch|look after|every(?! (?:\w+ )?(?:that|which|whose|who)\b)|until|till"
@@ -27,14 +27,14 @@ _WORKING_DAY = 8  # an hour below that, without am or pm, is one of the afternoo
 
 def find_interval(text: str) -> timedelta | None:
     """``every hour or so``, ``every 30 minutes``, ``every half hour``; None where nothing is said."""
-    found = _EVERY.search(text)
-    if found is None:
+    match = _EVERY_PATTERN.search(text)
+    if match is None:
         return None
-    if found["hourly"]:
+    if match["hourly"]:
         return timedelta(hours=1)
-    count = _parse_count(found["n"]) if found["n"] else 1
-    unit = timedelta(hours=1) if found["unit"].lower() == "hour" else timedelta(minutes=1)
-    return unit / 2 if found["half"] else unit * count
+    count = _parse_count(match["n"]) if match["n"] else 1
+    unit = timedelta(hours=1) if match["unit"].lower() == "hour" else timedelta(minutes=1)
+    return unit / 2 if match["half"] else unit * count
 
 
 def find_end_time(text: str, now: datetime) -> datetime | None:
@@ -42,8 +42,10 @@ def find_end_time(text: str, now: datetime) -> datetime | None:
 
     Until when the user is somewhere says nothing of that: ``I am in a meeting until noon``.
     """
-    wishes = [part for part in _SENTENCE.split(text) if not _OF_USER.match(part.strip())]
-    named = [at for part in wishes for found in _UNTIL.finditer(part) if (at := _parse_clock(found)) is not None]
+    wishes = [part for part in _SENTENCE_PATTERN.split(text) if not _OF_USER.match(part.strip())]
+    named = [
+        at for part in wishes for match in _UNTIL_PATTERN.finditer(part) if (at := _parse_clock(match)) is not None
+    ]
     return datetime.combine(now.date(), max(named), now.tzinfo) if named else None
 
 
@@ -52,16 +54,16 @@ def speaks_of_later(text: str) -> bool:
     return _FROM_HERE_ON.search(text) is not None
 
 
-def _parse_clock(found: re.Match[str]) -> time | None:
-    if found["noon"]:
+def _parse_clock(match: re.Match[str]) -> time | None:
+    if match["noon"]:
         return time(12)
-    hour, minute = _parse_count(found["h"]), int(found["m"] or 0)
-    half_day = (found["half_day"] or "").lower()[:1]
+    hour, minute = _parse_count(match["h"]), int(match["m"] or 0)
+    half_day = (match["half_day"] or "").lower()[:1]
     if half_day == "p" and hour < 12:
         hour += 12
-    if not half_day and not found["m"] and hour < _WORKING_DAY:
+    if not half_day and not match["m"] and hour < _WORKING_DAY:
         hour += 12
-    minute = 30 if found["half"] else minute
+    minute = 30 if match["half"] else minute
     return time(hour, minute) if hour < 24 and minute < 60 else None
 
 

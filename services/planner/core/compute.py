@@ -1,4 +1,4 @@
-"""Which figures a task depends on: totals and counts, shares, changed amounts, and what is left of a limit."""
+"""The figures that a task depends on: totals and counts, shares, changed amounts, and what is left of a limit."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -25,10 +25,10 @@ from services.planner.core.words import (
 )
 
 LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance", "free"))
-_LIMIT = stems(
+_LIMIT_WORDS = stems(
     ("limit", "budget", "total", "allocated", "allocation", "cap", "quota", "allowance", "allotted", "capacity")
 )
-_USED = stems(("spent", "used", "consumed", "committed", "reserved", "taken"))
+_USED_WORDS = stems(("spent", "used", "consumed", "committed", "reserved", "taken"))
 _OPERATIONS = (
     ("count", r"\bhow many\b|\b(?:the|total|what) number of\b|\bcount(?:s|ed)?\b"),
     ("average", r"\baverage\b|\bmean\b"),
@@ -42,39 +42,41 @@ _HOW_MANY = re.compile(
     r"\bhow many\s+(?P<what>(?:[\w-]+\s+){1,3}?)(?=do|does|did|are|is|were|was|have|has|of|in|on)", re.I
 )
 _HOW_MUCH = re.compile(r"^(?!.*\b(?:total|sum|altogether|in all)\b).*\bhow much\b", re.I)
-_BY = re.compile(r"\b(?P<verb>increas|rais|add|reduc|lower|decreas|cut)\w*\b.*?\bby\s+(?P<step>.{1,20})", re.I)
-_ONTO = re.compile(r"\b(?P<verb>add|subtract|deduct)\s+(?P<step>[$€£]?\d[\d.,]*(?:\s[A-Z]{3})?)\s+(?:to|from)\b", re.I)
+_BY_PATTERN = re.compile(r"\b(?P<verb>increas|rais|add|reduc|lower|decreas|cut)\w*\b.*?\bby\s+(?P<step>.{1,20})", re.I)
+_ONTO_PATTERN = re.compile(
+    r"\b(?P<verb>add|subtract|deduct)\s+(?P<step>[$€£]?\d[\d.,]*(?:\s[A-Z]{3})?)\s+(?:to|from)\b", re.I
+)
 
 
 def figures(situation: Situation) -> list[PlannedFigure]:
     """Every figure that a question, a condition or an action of the task depends on; no name twice."""
     reading = situation.reading
-    found: list[PlannedFigure] = []
+    figures: list[PlannedFigure] = []
     clauses, conditions = [i.clause for i in reading.actions], [i.condition for i in reading.actions]
     for text in (*reading.questions, *map(before_comparison, conditions), *clauses):
-        found += stated_figures(text, situation)
+        figures += stated_figures(text, situation)
     for text in (*reading.questions, *conditions, *clauses):
-        left = text_stems(text) & (LEFT | _LIMIT if text in conditions else LEFT)
-        figure = figure_left(text, situation) if left else None
-        found += [figure] if figure else []
+        remainder_stems = text_stems(text) & (LEFT | _LIMIT_WORDS if text in conditions else LEFT)
+        figure = figure_left(text, situation) if remainder_stems else None
+        figures += [figure] if figure else []
     unique: dict[str, PlannedFigure] = {}
-    for figure in found:
+    for figure in figures:
         unique.setdefault(figure.name, figure)
-    return sorted(unique.values(), key=lambda figure: any(one.source == "value" for one, _ in figure.operands))
+    return sorted(unique.values(), key=lambda figure: any(operand.source == "value" for operand, _ in figure.operands))
 
 
 def stated_figures(text: str, situation: Situation) -> list[PlannedFigure]:
     """The figures that a text itself asks to compute: a total, a share, a changed amount, a difference."""
-    found = [
+    figures = [
         figure
         for compute in (_find_aggregate, _find_share, _change_figure, _compare_figures)
         if (figure := compute(text, situation))
     ]
-    return found or _find_portion(text, situation)
+    return figures or _find_portion(text, situation)
 
 
 def find_operation(text: str) -> str:
-    """What a text asks to compute of several figures; empty if nothing."""
+    """The operation that a text asks to apply to several figures, such as a sum; empty if it asks for none."""
     return next((name for name, pattern in _OPERATIONS if re.search(pattern, text, re.I)), "")
 
 
@@ -91,13 +93,13 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
         return None
     operation = find_operation(text)
     before = antecedent_of(text, situation) if operation else ""
-    meant = with_antecedent(text, situation) if before else text
-    selection = select_records(meant, situation) if operation else ChosenRecords((), text)
+    resolved_text = with_antecedent(text, situation) if before else text
+    selection = select_records(resolved_text, situation) if operation else ChosenRecords((), text)
     if selection.unread or not find_operation(f"{before} {selection.rest}" if before else selection.rest):
         return None  # "exceeds the maximum": what compares is no operation
     records = selection.records
     operation = "sum" if operation == "count" and _counts_a_column(text, records) else operation
-    if operation == "count" and not any(nouns(fact.tool) & text_stems(meant) for fact in situation.facts):
+    if operation == "count" and not any(nouns(fact.tool) & text_stems(resolved_text) for fact in situation.facts):
         return None
     if operation == "count":
         fields = [next(iter(record.fields)) for record in records]
@@ -108,26 +110,28 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
         )
     if _HOW_MUCH.search(text) and _is_stated_by_record(text, situation):
         return None
-    if not records or not any(record.noun & text_stems(meant) for record in records):
+    if not records or not any(record.noun & text_stems(resolved_text) for record in records):
         return None
     chosen = [(record, amount_field(record, text)) for record in records]
-    found = tuple(operand(record, field) for record, field in chosen if field)
-    return PlannedFigure(_name(before or text, operation), operation, found) if found else None
+    operands = tuple(operand(record, field) for record, field in chosen if field)
+    return PlannedFigure(_name(before or text, operation), operation, operands) if operands else None
 
 
 def _counts_a_column(text: str, records: Sequence[FactRecord]) -> bool:
     """``how many lamps do the rooms have``: what is counted is no thing of the list, but a figure of each."""
     match = _HOW_MANY.search(text)
-    said = stems(match["what"].split()) if match else frozenset()
+    word_stems = stems(match["what"].split()) if match else frozenset()
     columns = {name for record in records for name in numeric_fields(record)}
-    return any(field_stems(name) <= said for name in columns) and not any(record.noun & said for record in records)
+    return any(field_stems(name) <= word_stems for name in columns) and not any(
+        record.noun & word_stems for record in records
+    )
 
 
 def _is_stated_by_record(text: str, situation: Situation) -> bool:
     """Whether the very record that a text names says under that name how much it is."""
-    known = [record for record in subjects(situation) if (own := own_id(record)) and says(text, str(own[1]))]
-    said = frozenset(word for word in text_stems(text) if word not in SUMS)
-    return any(field_stems(name) & said for record in known for name in numeric_fields(record))
+    named_records = [record for record in subjects(situation) if (own := own_id(record)) and says(text, str(own[1]))]
+    word_stems = frozenset(word for word in text_stems(text) if word not in SUMS)
+    return any(field_stems(name) & word_stems for record in named_records for name in numeric_fields(record))
 
 
 def _as_one(record: FactRecord, field: str) -> tuple[FigureOperand, Decimal]:
@@ -154,16 +158,18 @@ def _find_share(text: str, situation: Situation) -> PlannedFigure | None:
     return PlannedFigure(f"share_of_{'_'.join(parts(field))}", "percentage", (operand(subject, field), share))
 
 
-def _is_meant(field: str, said: str) -> bool:
+def _is_meant(field: str, text: str) -> bool:
     """Whether a figure is a sum, or the text says a word of its name: the only figure there is may be of anything."""
-    return bool(field_stems(field) & (text_stems(said) | SUMS))
+    return bool(field_stems(field) & (text_stems(text) | SUMS))
 
 
 def _find_holder(text: str, situation: Situation) -> FactRecord | None:
     """The record of the task that has the figure a text names in all its words."""
-    said = text_stems(text)
+    word_stems = text_stems(text)
     having = [
-        record for record in subjects(situation) if any(field_stems(name) <= said for name in numeric_fields(record))
+        record
+        for record in subjects(situation)
+        if any(field_stems(name) <= word_stems for name in numeric_fields(record))
     ]
     return having[0] if len(having) == 1 else None
 
@@ -173,7 +179,7 @@ def _change_figure(text: str, situation: Situation) -> PlannedFigure | None:
 
     ``increase the ... by 5``, ``should be lowered by 2.50``, ``add 5 to the ...``.
     """
-    match = _BY.search(text) or _ONTO.search(text)
+    match = _BY_PATTERN.search(text) or _ONTO_PATTERN.search(text)
     mention = (
         next((m for m in find(match["step"]) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
         if match
@@ -189,15 +195,17 @@ def _change_figure(text: str, situation: Situation) -> PlannedFigure | None:
 
 
 def figure_left_of_named(text: str, situation: Situation) -> PlannedFigure | None:
-    """What is left of the very limit that a text names; None if no record that was read is called so."""
-    named, said = [name.lower() for name in proper_names(text)], _words_before_nouns(text)
+    """What is left of the limit that a text names; None if no record that was read has that name."""
+    named, word_stems = [name.lower() for name in proper_names(text)], _words_before_nouns(text)
     return figure_left(
         text,
         situation,
         lambda record: (
             all(name in _words_of(record, situation) for name in named)
             and all(
-                stem(word) in text_stems(_words_of(record, situation)) for word, noun in said if noun in record.noun
+                stem(word) in text_stems(_words_of(record, situation))
+                for word, noun in word_stems
+                if noun in record.noun
             )
         ),
     )
@@ -213,23 +221,27 @@ def _words_of(record: FactRecord, situation: Situation) -> str:
     """What a record says of itself, and what the records say to which it refers."""
     linked = [other for other in situation.records if _refers_to(record, other)]
     return " ".join(
-        f"{' '.join(parts(name))} {value}" for one in (record, *linked) for name, value in one.fields.items()
+        f"{' '.join(parts(name))} {value}"
+        for described_record in (record, *linked)
+        for name, value in described_record.fields.items()
     ).lower()
 
 
 def figure_left(
     text: str, situation: Situation, is_meant: Callable[[FactRecord], bool] = lambda _: True
 ) -> PlannedFigure | None:
-    """What is left of a limit: stated by a record, or its limit less all that was used of it."""
+    """What is left of a limit: as a record states it, else the limit less everything used of it. ``is_meant`` filters
+    records.
+    """
     for record in _find_budgets(text, situation, is_meant):
         fields = numeric_fields(record)
         direct = [name for name in fields if field_stems(name) & LEFT]
-        limits = [name for name in fields if field_stems(name) & _LIMIT and not field_stems(name) & _USED]
-        used = [name for name in fields if field_stems(name) & _USED]
+        limits = [name for name in fields if field_stems(name) & _LIMIT_WORDS and not field_stems(name) & _USED_WORDS]
+        used_fields = [name for name in fields if field_stems(name) & _USED_WORDS]
         name = _left_name(record, text)
-        if limits and used:
+        if limits and used_fields:
             return PlannedFigure(
-                name, "difference", (operand(record, limits[0]), *(operand(record, field) for field in used))
+                name, "difference", (operand(record, limits[0]), *(operand(record, field) for field in used_fields))
             )
         if direct:
             return PlannedFigure(name, "sum", (operand(record, direct[0]),))
@@ -247,14 +259,14 @@ def _find_budgets(text: str, situation: Situation, is_meant: Callable[[FactRecor
     holders = [
         record
         for record in situation.records
-        if any(field_stems(name) & (LEFT | _USED) for name in numeric_fields(record)) and is_meant(record)
+        if any(field_stems(name) & (LEFT | _USED_WORDS) for name in numeric_fields(record)) and is_meant(record)
     ]
     fitting = [record for record in holders if record.noun & text_stems(text)] or holders
     named = best(fitting, situation)
     if len(named) == 1:
         return named
-    spoken = subjects(situation)
-    linked = [record for record in fitting if any(_refers_to(other, record) for other in spoken)]
+    spoken_records = subjects(situation)
+    linked = [record for record in fitting if any(_refers_to(other, record) for other in spoken_records)]
     return linked or (fitting if len(fitting) == 1 else [])
 
 
@@ -277,18 +289,18 @@ def subjects(situation: Situation) -> list[FactRecord]:
 
 def subject_of(text: str, situation: Situation) -> FactRecord | None:
     """The record that a clause is about: one that it names, else the task's own with a noun of the clause."""
-    named_here = [one.value for one in find(text) if one.kind is MentionKind.ID]
+    named_here = [mention.value for mention in find(text) if mention.kind is MentionKind.ID]
     of_these = [record for value in named_here for record, _ in places_of(value, situation) if not record.in_list]
-    exact = [record for record in of_these if (known := own_id(record)) and str(known[1]) in named_here]
+    exact = [record for record in of_these if (id_pair := own_id(record)) and str(id_pair[1]) in named_here]
     if exact:
         return exact[0]
-    found = subjects(situation)
-    own = [record for record in found if (known := own_id(record)) and says(text, str(known[1]))]
+    records = subjects(situation)
+    own = [record for record in records if (id_pair := own_id(record)) and says(text, str(id_pair[1]))]
     named = own or [
-        record for record in found if any(says(text, str(v)) for v in record.fields.values() if isinstance(v, str))
+        record for record in records if any(says(text, str(v)) for v in record.fields.values() if isinstance(v, str))
     ]
-    nouned = [record for record in found if record.noun & text_stems(text)]
-    return next(iter([*named, *nouned, *found]), None)
+    nouned = [record for record in records if record.noun & text_stems(text)]
+    return next(iter([*named, *nouned, *records]), None)
 
 
 def _compare_figures(text: str, situation: Situation) -> PlannedFigure | None:

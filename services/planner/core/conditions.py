@@ -18,35 +18,35 @@ _UNDER = (
     r"fits?(?: in(?:to)?)?|covered by)\b"
 )
 _COVERS = r"\b(?:covers?|suffices?|enough|sufficient|allows?|permits?)\b"
-_PREDICATE = re.compile(
+_PREDICATE_PATTERN = re.compile(
     r"^(?P<subject>.+?)\s+(?:is|are|was|were|has been|have been)\s+(?P<state>(?:\w+\s+){0,3}\w+)$", re.I
 )
-_STATES = text_stems("status state")
+_STATE_WORDS = text_stems("status state")
 _OF_SUMS = text_stems("amount total price cost value sum figure come whole full claim request case item document")
 _NOT = r"\b(?:not|no|n['’]t|never)\b"
 
 
 class JudgedCondition(NamedTuple):
-    """``holds`` is None where it cannot be known; ``why`` says on what it rests, or what is missing."""
+    """Whether a condition holds; None if that is unknown. ``why``: what decides it, or what is missing."""
 
     holds: bool | None
     why: str
 
 
 def judge_condition(intent: Intent, situation: Situation) -> JudgedCondition:
-    """Whether an action may go ahead by its own condition; where it names several things, for all of them alike."""
+    """Whether an action's condition lets it go ahead; None if the action names several things and they differ."""
     if not intent.condition:
         return JudgedCondition(True, "")
     named = [m.value for m in find(intent.clause) if m.kind is MentionKind.ID and m.value not in intent.spared]
     if len(named) > 1:
         others = {value: "|".join(re.escape(other) for other in named if other != value) for value in named}
         alone = [
-            intent._replace(clause=re.sub(rf"(?<![\w-])(?:{rest})(?![\w-])", "", intent.clause))
-            for rest in others.values()
-            if rest
+            intent._replace(clause=re.sub(rf"(?<![\w-])(?:{other_parts})(?![\w-])", "", intent.clause))
+            for other_parts in others.values()
+            if other_parts
         ]
-        judged = [_judge_parts(one, situation) for one in alone]
-        if len({one.holds for one in judged}) > 1:
+        judged = [_judge_parts(part, situation) for part in alone]
+        if len({condition.holds for condition in judged}) > 1:
             return JudgedCondition(None, f"it is not the same for all of {', '.join(others)}")
     return _judge_parts(intent, situation)
 
@@ -54,57 +54,59 @@ def judge_condition(intent: Intent, situation: Situation) -> JudgedCondition:
 def _judge_parts(intent: Intent, situation: Situation) -> JudgedCondition:
     parts = re.split(rf"\s+and\s+(?=(?:it|its|the|they|there)\b|{_OVER}|{_UNDER})", intent.condition)
     judged = [_judge_part(part, intent, situation) for part in parts]
-    why = "; ".join(one.why for one in judged)
-    if any(one.holds is None for one in judged):
-        return JudgedCondition(None, why)
-    return JudgedCondition(all(one.holds for one in judged) is intent.holds, why)
+    reason = "; ".join(judged_part.why for judged_part in judged)
+    if any(judged_part.holds is None for judged_part in judged):
+        return JudgedCondition(None, reason)
+    return JudgedCondition(all(judged_part.holds for judged_part in judged) is intent.holds, reason)
 
 
 def judge_statement(text: str, situation: Situation) -> JudgedCondition:
-    """Whether a statement that is no action's condition holds."""
+    """Whether a statement, outside an action's condition, holds."""
     return _judge_part(text, Intent("", "", condition=text), situation)
 
 
 def _judge_part(text: str, intent: Intent, situation: Situation) -> JudgedCondition:
     for pattern, over in ((_OVER, True), (_UNDER, False), (_COVERS, None)):
         if match := re.search(pattern, text, re.I):
-            left, right = text[: match.start()], text[match.end() :]
-            if not right.strip():  # "the limit is exceeded"
-                left, right = "", left
+            left_text, right_text = text[: match.start()], text[match.end() :]
+            if not right_text.strip():  # "the limit is exceeded"
+                left_text, right_text = "", left_text
             if over is None:
-                return _judge_order(right, left, False, text, intent, situation)
-            return _judge_order(left, right, over, text, intent, situation)
+                return _judge_order(right_text, left_text, False, text, intent, situation)
+            return _judge_order(left_text, right_text, over, text, intent, situation)
     return _judge_state(text, situation)
 
 
-def _judge_order(left: str, right: str, over: bool, text: str, intent: Intent, situation: Situation) -> JudgedCondition:
-    amount = _find_figure(left, right, intent, situation)
-    limit = _find_limit_value(right, situation)
+def _judge_order(
+    left_text: str, right_text: str, over: bool, text: str, intent: Intent, situation: Situation
+) -> JudgedCondition:
+    amount = _find_figure(left_text, right_text, intent, situation)
+    limit = _find_limit_value(right_text, situation)
     if amount is None or limit is None:
-        missing = "the amount" if amount is None else f'a figure for "{right.strip() or text}"'
+        missing = "the amount" if amount is None else f'a figure for "{right_text.strip() or text}"'
         return JudgedCondition(None, f"{missing} could not be found")
     is_over = amount > limit or ("at least" in text and amount == limit)
     negated = bool(re.search(_NOT, text, re.I)) and "no more than" not in text.lower()
     relation = "is more than" if amount > limit else "is within"
     return JudgedCondition(
         (is_over is over) is not negated,
-        f"{_format_amount(amount)} {relation} {_format_amount(limit)} ({right.strip() or text})",
+        f"{_format_amount(amount)} {relation} {_format_amount(limit)} ({right_text.strip() or text})",
     )
 
 
-def _find_figure(left: str, right: str, intent: Intent, situation: Situation) -> Decimal | None:
+def _find_figure(left_text: str, right_text: str, intent: Intent, situation: Situation) -> Decimal | None:
     """The figure that a condition speaks of, in the words before its comparison or behind the stated limit.
 
     ``less than 500 is left in the budget``: what is left there, and nothing else.
     """
-    stated = _find_limit(right)
-    about = f"{left} {right[stated.end :]}" if stated else ""
+    limit = _find_limit(right_text)
+    about = f"{left_text} {right_text[limit.end :]}" if limit else ""
     if text_stems(about) & LEFT:
         figure = figure_left_of_named(about, situation)
         return figure.value if figure else None
-    if stated and about.strip(" .") and not left.strip():
+    if limit and about.strip(" .") and not left_text.strip():
         return None  # "less than 500 is due": no words before the comparison say whose figure it is
-    return _find_amount(left, intent, situation)
+    return _find_amount(left_text, intent, situation)
 
 
 def _find_limit(text: str) -> Mention | None:
@@ -120,36 +122,36 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
     words = text_stems(text)
     if computed := stated_figures(text, situation):
         return computed[0].value
-    spoken = _find_subjects(intent, situation)
-    for record in spoken:
+    spoken_records = _find_subjects(intent, situation)
+    for record in spoken_records:
         fields = [name for name in record.fields if field_stems(name) & words]
         if fields and (field := amount_field(record, text)) in fields:
             return in_major_units(record, str(field))
     if not _speaks_of_itself(words, intent, situation):
         return None
     outside = situation.text.replace(intent.condition, " ")
-    stated = [mention for mention in find(intent.clause) + find(outside) if mention.kind is MentionKind.MONEY]
-    if stated:
-        return stated[0].number
-    about = [record for record in spoken if (field := amount_field(record, "amount total")) and _is_sum(field)]
+    amounts = [mention for mention in find(intent.clause) + find(outside) if mention.kind is MentionKind.MONEY]
+    if amounts:
+        return amounts[0].number
+    about = [record for record in spoken_records if (field := amount_field(record, "amount total")) and _is_sum(field)]
     return in_major_units(about[0], str(amount_field(about[0], "amount total"))) if about else None
 
 
 def _find_subjects(intent: Intent, situation: Situation) -> list[FactRecord]:
     """The one record that a clause names by its identifier, else those that the task is about."""
     named = {mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID}
-    own = [one for one in situation.records if (known := own_id(one)) and str(known[1]) in named]
+    own = [one for one in situation.records if (id_pair := own_id(one)) and str(id_pair[1]) in named]
     return [record for record in own if not record.in_list] or own or subjects(situation)
 
 
 def _speaks_of_itself(words: frozenset[str], intent: Intent, situation: Situation) -> bool:
     """Whether words before a comparison name no figure of something else: ``it``, ``the claim``, ``the price``."""
-    told: list[frozenset[str]] = [_OF_SUMS, text_stems(intent.clause)]
+    stem_groups: list[frozenset[str]] = [_OF_SUMS, text_stems(intent.clause)]
     for record in subjects(situation):
-        told.append(record.noun)
+        stem_groups.append(record.noun)
         if (own := own_id(record)) and says(situation.text, str(own[1])):
-            told += [text_stems(value) for value in record.fields.values() if isinstance(value, str)]
-    return words <= frozenset().union(*told)
+            stem_groups += [text_stems(value) for value in record.fields.values() if isinstance(value, str)]
+    return words <= frozenset().union(*stem_groups)
 
 
 def _is_sum(field: str) -> bool:
@@ -158,8 +160,8 @@ def _is_sum(field: str) -> bool:
 
 def _find_limit_value(text: str, situation: Situation) -> Decimal | None:
     """What it is compared with: a stated figure, a computed one, or a field of a record."""
-    if (stated := _find_limit(text)) is not None:
-        return stated.number
+    if (limit := _find_limit(text)) is not None:
+        return limit.number
     if figure := _find_computed(text, situation):
         return figure.value
     for record in situation.records:
@@ -170,21 +172,21 @@ def _find_limit_value(text: str, situation: Situation) -> Decimal | None:
 
 
 def _find_computed(text: str, situation: Situation) -> PlannedFigure | None:
-    said = text_stems(text)
-    scored = [(len(field_stems(figure.name) & said), figure) for figure in figures(situation)]
+    word_stems = text_stems(text)
+    scored = [(len(field_stems(figure.name) & word_stems), figure) for figure in figures(situation)]
     top = max(scored, default=None, key=lambda item: item[0])
     return top[1] if top and top[0] else None
 
 
 def _judge_state(text: str, situation: Situation) -> JudgedCondition:
     """``if it is still open``, ``unless it was already paid``: a word of the condition among the record's values."""
-    match = _PREDICATE.match(text.strip())
+    match = _PREDICATE_PATTERN.match(text.strip())
     records = [record for record in subjects(situation) if match is None or _speaks_of(record, match["subject"])]
-    said = {stem(word) for word in text_words(match["state"] if match else text) if word not in STOP}
+    word_stems = {stem(word) for word in text_words(match["state"] if match else text) if word not in STOP}
     negated = bool(re.search(_NOT, text, re.I))
     for record in records:
-        if found := _find_stated_word(record, match["state"] if match else text, said):
-            return JudgedCondition(not negated, f"it is {found}")
+        if stated_word := _find_stated_word(record, match["state"] if match else text, word_stems):
+            return JudgedCondition(not negated, f"it is {stated_word}")
     if match and (other := _other_state(records, match["state"])):
         return JudgedCondition(negated, f"it is {other}")
     return JudgedCondition(None, f'whether "{text.strip()}" holds could not be found out')
@@ -192,8 +194,8 @@ def _judge_state(text: str, situation: Situation) -> JudgedCondition:
 
 def _speaks_of(record: FactRecord, subject: str) -> bool:
     """Whether the subject of a condition is the record: a pronoun, its noun, its identifier, or one of its fields."""
-    known = own_id(record)
-    if known and str(known[1]) in subject.split():
+    id_pair = own_id(record)
+    if id_pair and str(id_pair[1]) in subject.split():
         return True
     own = record.noun.union(*(field_stems(name) for name in record.fields))
     identifiers = " ".join(str(value) for value in record.fields.values() if isinstance(value, str)).lower()
@@ -201,10 +203,10 @@ def _speaks_of(record: FactRecord, subject: str) -> bool:
     return all(stem(word) in own or word.lower() in identifiers for word in words)
 
 
-def _find_stated_word(record: FactRecord, text: str, said: set[str]) -> str:
+def _find_stated_word(record: FactRecord, text: str, word_stems: set[str]) -> str:
     """A short word of the record that the condition uses."""
     for value in record.fields.values():
-        if isinstance(value, str) and (says(text, value) or (value.isalpha() and stem(value) in said)):
+        if isinstance(value, str) and (says(text, value) or (value.isalpha() and stem(value) in word_stems)):
             return value
     return ""
 
@@ -215,7 +217,7 @@ def _other_state(records: list[FactRecord], state: str) -> str:
         return ""
     for record in records:
         words = {n: v for n, v in record.fields.items() if isinstance(v, str) and v.isalpha() and v.islower()}
-        states = [value for name, value in words.items() if field_stems(name) & _STATES] or [*words.values()]
+        states = [value for name, value in words.items() if field_stems(name) & _STATE_WORDS] or [*words.values()]
         if len(states) == 1:
             return states[0]
     return ""

@@ -1,4 +1,6 @@
-"""Messages and appointments among the rows that were read, whatever their tools call them, and who the people are."""
+"""Messages and appointments among the rows that were read, whatever their tools call the fields, and people's
+addresses.
+"""
 
 import re
 from collections import Counter
@@ -15,7 +17,7 @@ from shared.domain.exact_json import Json, JsonObject
 _BODIES = ("body_text", "body", "text", "content", "message")
 _TIMES = ("received_at", "sent_at", "timestamp", "date", "created_at")
 _LEAD = ("to", "recipient", "recipients")
-_MAIL = re.compile(r"[\w.+-]+@[\w.-]+\w")
+_MAIL_PATTERN = re.compile(r"[\w.+-]+@[\w.-]+\w")
 _DONE_ANSWERS = frozenset({"accepted", "declined", "tentative"})
 
 
@@ -41,7 +43,7 @@ class ReadMessage(NamedTuple):
 
 
 class ReadAppointment(NamedTuple):
-    """An entry of a calendar. ``answer``: what the user has said to somebody's invitation; empty where it is none."""
+    """An entry of a calendar. ``answer``: the user's answer to an invitation; empty if it is none."""
 
     row: ReadRow
     title: str
@@ -66,7 +68,7 @@ class ReadAppointment(NamedTuple):
 
 
 class Correspondence(NamedTuple):
-    """``begun``: when the user asked for what is done with it, if that is known."""
+    """All messages and appointments that were read. ``begun``: when the user asked for the task, if that is known."""
 
     messages: tuple[ReadMessage, ...]
     appointments: tuple[ReadAppointment, ...]
@@ -75,30 +77,36 @@ class Correspondence(NamedTuple):
 
     @property
     def incoming(self) -> tuple[ReadMessage, ...]:
-        return tuple(one for one in self.messages if not one.own)
+        return tuple(message for message in self.messages if not message.own)
 
     def addresses_of(self, name: str, *, by_mail: bool) -> set[str]:
         """Every mail address or number that is known to be that person's."""
-        wanted = set(text_words(name))
-        if not wanted:
+        name_words = set(text_words(name))
+        if not name_words:
             return set()
-        return self._mail_addresses(wanted) if by_mail else self._numbers(wanted)
+        return self._mail_addresses(name_words) if by_mail else self._numbers(name_words)
 
-    def _mail_addresses(self, wanted: set[str]) -> set[str]:
-        known = {one for message in self.messages for one in (message.sender, *message.to) if "@" in one}
-        known |= {match for one in self.appointments for match in _MAIL.findall(one.text)}
-        return {one for one in known - self.own_addresses if wanted <= set(text_words(one.partition("@")[0]))}
+    def _mail_addresses(self, name_words: set[str]) -> set[str]:
+        addresses = {
+            address for message in self.messages for address in (message.sender, *message.to) if "@" in address
+        }
+        addresses |= {match for entry in self.appointments for match in _MAIL_PATTERN.findall(entry.text)}
+        return {
+            address
+            for address in addresses - self.own_addresses
+            if name_words <= set(text_words(address.partition("@")[0]))
+        }
 
-    def _numbers(self, wanted: set[str]) -> set[str]:
+    def _numbers(self, name_words: set[str]) -> set[str]:
         """A number is whose name ends a text message from it, as far as that is said."""
-        texts = [one for one in self.incoming if not one.by_mail]
-        return {one.sender for one in texts if wanted & set(text_words(one.body)[-2:])}
+        texts = [message for message in self.incoming if not message.by_mail]
+        return {message.sender for message in texts if name_words & set(text_words(message.body)[-2:])}
 
 
 def read_correspondence(situation: Situation) -> Correspondence:
     rows = list(rows_of(situation))
     own = _own_addresses(rows)
-    messages = [one for row in rows if (one := _message(row, own))]
+    messages = [message for row in rows if (message := _message(row, own))]
     appointments = [entry for row in rows if (entry := _appointment(row, own))]
     return Correspondence(tuple(messages), tuple(appointments), own)
 
@@ -112,9 +120,9 @@ def _own_addresses(rows: Iterable[ReadRow]) -> frozenset[str]:
             own.add(sender)
         elif sender:
             to = _recipients(row.fields)
-            mails.update(one for one in to if "@" in one)
-            numbers.update(one for one in to if "@" not in one)
-    own |= {found[0][0] for counted in (mails, numbers) if (found := counted.most_common(1))}
+            mails.update(recipient for recipient in to if "@" in recipient)
+            numbers.update(recipient for recipient in to if "@" not in recipient)
+    own |= {most_common[0][0] for counted in (mails, numbers) if (most_common := counted.most_common(1))}
     return frozenset(own)
 
 
@@ -138,27 +146,27 @@ def _sender(fields: JsonObject) -> str:
 
 
 def _recipients(fields: JsonObject) -> tuple[str, ...]:
-    found: list[str] = []
+    recipients: list[str] = []
     for name, value in fields.items():
         if parts(name)[:1] and parts(name)[0] in (*_LEAD, "cc"):
-            found += [str(one).casefold() for one in (value if isinstance(value, list) else [value])]
-    return tuple(found)
+            recipients += [str(recipient).casefold() for recipient in (value if isinstance(value, list) else [value])]
+    return tuple(recipients)
 
 
 def _moment(fields: JsonObject) -> datetime | None:
     for name in _TIMES:
-        if (found := as_moment(fields.get(name))) is not None:
-            return found
+        if (moment := as_moment(fields.get(name))) is not None:
+            return moment
     return None
 
 
 def as_moment(value: Json) -> datetime | None:
-    """An aware moment; None for anything else."""
+    """The value as an aware datetime; None if it is none."""
     try:
-        found = datetime.fromisoformat(str(value))
+        moment = datetime.fromisoformat(str(value))
     except ValueError:
         return None
-    return found if found.tzinfo else None
+    return moment if moment.tzinfo else None
 
 
 def _appointment(row: ReadRow, own: frozenset[str]) -> ReadAppointment | None:
@@ -168,7 +176,7 @@ def _appointment(row: ReadRow, own: frozenset[str]) -> ReadAppointment | None:
         return None
     title, organizer = str(fields.get("title") or ""), str(fields.get("organizer") or "").casefold()
     words = [str(fields.get(name) or "") for name in ("title", "description", "location", "organizer")]
-    guests = [str(one.get("email") or "") for one in objects(fields.get("attendees"))]
+    guests = [str(attendee.get("email") or "") for attendee in objects(fields.get("attendees"))]
     answer = _own_answer(fields, organizer, own)
     return ReadAppointment(row, title, " ".join((*words, *guests)), start, end, words[2], organizer, answer)
 
@@ -176,8 +184,8 @@ def _appointment(row: ReadRow, own: frozenset[str]) -> ReadAppointment | None:
 def _own_answer(fields: JsonObject, organizer: str, own: frozenset[str]) -> str:
     if not organizer or organizer in own:
         return ""
-    for one in objects(fields.get("attendees")):
-        if str(one.get("email") or "").casefold() in own:
-            said = str(one.get("response") or one.get("response_status") or "").casefold()
-            return said if said in _DONE_ANSWERS else "open"
+    for attendee in objects(fields.get("attendees")):
+        if str(attendee.get("email") or "").casefold() in own:
+            response = str(attendee.get("response") or attendee.get("response_status") or "").casefold()
+            return response if response in _DONE_ANSWERS else "open"
     return ""

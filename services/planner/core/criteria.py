@@ -1,6 +1,6 @@
-"""What a text says of which records are meant: values, days and figures, each affirmed or denied, compared or stated.
+"""Reads which records a text means: by values, days and figures, each affirmed or denied, compared or stated.
 
-What decides and cannot be applied is told as unread: nothing is chosen by the rest alone.
+Words that restrict the choice and cannot be applied are reported as unread; nothing is chosen by the rest alone.
 """
 
 import operator
@@ -33,28 +33,30 @@ _UNDER = (
     r"under|below|less than|fewer than|smaller than|lower than|cheaper than|shorter than|before|earlier than"
     r"|sooner than|prior to|short of"
 )
-_LEAST = r"at least|minimum of|on or after|from|since|starting"
-_MOST = r"at most|(?<!add )(?<!adds )(?<!sum )up to|within|maximum of|on or before|until|till|by"
-_COMPARISON = re.compile(
+_AT_LEAST_WORDS = r"at least|minimum of|on or after|from|since|starting"
+_AT_MOST_WORDS = r"at most|(?<!add )(?<!adds )(?<!sum )up to|within|maximum of|on or before|until|till|by"
+_COMPARISON_PATTERN = re.compile(
     rf"\b(?:(?P<not>not|no|never|\w*n['’]t)\s+)?"
-    rf"(?:(?P<least>{_LEAST})|(?P<most>{_MOST})|(?P<over>{_OVER})|(?P<under>{_UNDER}))\b"
+    rf"(?:(?P<least>{_AT_LEAST_WORDS})|(?P<most>{_AT_MOST_WORDS})|(?P<over>{_OVER})|(?P<under>{_UNDER}))\b"
     r"\s*(?:(?:the|an?|its|their|of)\s+)*",
     re.I,
 )
-_SURE = re.compile(
+_SURE_PATTERN = re.compile(
     r"\b(?:above|more than|greater|exceed\w*|larger|higher|bigger|longer|later|below|less|fewer|smaller|lower|cheaper"
     r"|shorter|earlier|sooner|prior|at least|at most|before|after)\b",
     re.I,
 )
-_BETWEEN = re.compile(r"\bbetween\s+$", re.I)
+_BETWEEN_PATTERN = re.compile(r"\bbetween\s+$", re.I)
 _OR_MORE = re.compile(
     r"^\s+or\s+(?:(?P<least>more|above|over|higher|later|after|longer)"
     r"|(?P<most>less|fewer|below|under|lower|earlier|before))\b",
     re.I,
 )
 _PHRASE_END = re.compile(r"[,;:?!]|\.(?!\d)|\s(?:and|or|but|to|into|that|which|answer|list)\b|$", re.I)
-_MARKS = stems("level limit point threshold mark value amount number figure own respective stated allowed is".split())
-_ISO = re.compile(r"^\d{4}-\d\d-\d\d")
+_MARK_WORDS = stems(
+    "level limit point threshold mark value amount number figure own respective stated allowed is".split()
+)
+_ISO_PATTERN = re.compile(r"^\d{4}-\d\d-\d\d")
 _FIGURES = (MentionKind.MONEY, MentionKind.NUMBER)
 _WORD_OR = re.compile(r"\bor\b", re.I)
 _TESTS: dict[str, Callable[[Decimal, Decimal], bool]] = {
@@ -68,7 +70,9 @@ _OPPOSITE = {"over": "most", "most": "over", "under": "least", "least": "under"}
 
 
 class RowCriterion(NamedTuple):
-    """``spans``: its words. ``column``: what it is about, where it is about one."""
+    """A test of records that a text states. ``spans``: the words that state it. ``column``: the field it tests, if
+    one.
+    """
 
     holds: Callable[[FactRecord], bool]
     spans: tuple[TextSpan, ...]
@@ -76,37 +80,53 @@ class RowCriterion(NamedTuple):
 
 
 class ReadCriteria(NamedTuple):
-    """``rest``: the text with blanks for what the criteria say. ``unread``: words that decide and that none says."""
+    """The criteria of a text. ``rest``: the text with blanks in place of their words. ``unread``: words that restrict
+    the choice and belong to no criterion.
+    """
 
     criteria: tuple[RowCriterion, ...]
     rest: str
     unread: tuple[str, ...] = ()
 
     def fits(self, record: FactRecord) -> bool:
-        return all(one.holds(record) for one in self.criteria)
+        return all(criterion.holds(record) for criterion in self.criteria)
 
 
 def read_criteria(text: str, listed: Sequence[FactRecord], days: Sequence[Mention] = ()) -> ReadCriteria:
     """The criteria of a text over records of one kind. ``days``: the days that it names, where they stand in it."""
     compared, unread = _read_comparisons(text, listed, days)
-    rest = _drop_words_of(text, compared)
-    found = [*compared, *_read_values(rest, listed)]
-    rest = _drop_words_of(text, found)
-    found += [*_read_days(rest, listed, days), *_read_flags(rest, listed), *_read_figures(rest, listed)]
-    rest = _drop_words_of(text, found)
-    denied = [span.value for span in find_negations(rest)]
-    return ReadCriteria(tuple(found), rest, (*unread, *denied, *_mixed_choice(text, found)))
+    remaining_text = _drop_words_of(text, compared)
+    criteria = [*compared, *_read_values(remaining_text, listed)]
+    remaining_text = _drop_words_of(text, criteria)
+    criteria += [
+        *_read_days(remaining_text, listed, days),
+        *_read_flags(remaining_text, listed),
+        *_read_figures(remaining_text, listed),
+    ]
+    remaining_text = _drop_words_of(text, criteria)
+    denied = [span.value for span in find_negations(remaining_text)]
+    return ReadCriteria(tuple(criteria), remaining_text, (*unread, *denied, *_mixed_choice(text, criteria)))
 
 
-def _drop_words_of(text: str, found: Sequence[RowCriterion]) -> str:
-    return drop_spans(text, [span for one in found for span in one.spans])
+def _drop_words_of(text: str, criteria: Sequence[RowCriterion]) -> str:
+    return drop_spans(text, [span for criterion in criteria for span in criterion.spans])
 
 
-def _mixed_choice(text: str, found: Sequence[RowCriterion]) -> list[str]:
+def _mixed_choice(text: str, criteria: Sequence[RowCriterion]) -> list[str]:
     """An ``or`` between criteria of two columns, which are not read so."""
     for match in _WORD_OR.finditer(text):
-        before = [(span.end, one.column) for one in found for span in one.spans if span.end <= match.start()]
-        after = [(-span.start, one.column) for one in found for span in one.spans if span.start >= match.end()]
+        before = [
+            (span.end, criterion.column)
+            for criterion in criteria
+            for span in criterion.spans
+            if span.end <= match.start()
+        ]
+        after = [
+            (-span.start, criterion.column)
+            for criterion in criteria
+            for span in criterion.spans
+            if span.start >= match.end()
+        ]
         near = before and after and max(before)[0] > match.start() - 12 and -max(after)[0] < match.end() + 25
         if near and {column for _, column in before if _ == max(before)[0]}.isdisjoint(
             column for _, column in after if _ == max(after)[0]
@@ -118,23 +138,23 @@ def _mixed_choice(text: str, found: Sequence[RowCriterion]) -> list[str]:
 def _read_comparisons(
     text: str, listed: Sequence[FactRecord], days: Sequence[Mention]
 ) -> tuple[list[RowCriterion], list[str]]:
-    found: list[RowCriterion] = []
+    criteria: list[RowCriterion] = []
     unread: list[str] = []
     figures = [*_figures_of(text), *days]
     for ends in _between_two(text, figures):
-        found += [one for one in [_read_between(text, ends, listed)] if one]
-    taken = [span for one in found for span in one.spans]
-    for match in _COMPARISON.finditer(text):
-        if any(span.start <= match.start() < span.end for span in taken):
+        criteria += [criterion for criterion in [_read_between(text, ends, listed)] if criterion]
+    taken_spans = [span for criterion in criteria for span in criterion.spans]
+    for match in _COMPARISON_PATTERN.finditer(text):
+        if any(span.start <= match.start() < span.end for span in taken_spans):
             continue
-        one = _compared_with_figure(text, match, figures, listed) or _compared_with_field(text, match, listed)
-        if one:
-            found.append(one)
-            taken += one.spans
-        elif _SURE.search(match[0]):
+        criterion = _compared_with_figure(text, match, figures, listed) or _compared_with_field(text, match, listed)
+        if criterion:
+            criteria.append(criterion)
+            taken_spans += criterion.spans
+        elif _SURE_PATTERN.search(match[0]):
             unread.append(text[match.start() : _end_of_phrase(text, match.end())].strip())
-    found += _figures_or_more(text, figures, listed, taken)
-    return found, unread
+    criteria += _figures_or_more(text, figures, listed, taken_spans)
+    return criteria, unread
 
 
 def _figures_of(text: str) -> list[Mention]:
@@ -151,7 +171,8 @@ def _between_two(text: str, figures: Sequence[Mention]) -> list[tuple[Mention, M
     return [
         (first, second)
         for first, second in pairwise(ordered)
-        if _BETWEEN.search(text[: first.start]) and re.fullmatch(r"\s+(?:and|to)\s+", text[first.end : second.start])
+        if _BETWEEN_PATTERN.search(text[: first.start])
+        and re.fullmatch(r"\s+(?:and|to)\s+", text[first.end : second.start])
     ]
 
 
@@ -163,7 +184,7 @@ def _read_between(text: str, ends: tuple[Mention, Mention], listed: Sequence[Fac
     if column is None or low is None or high is None:
         return None
     return RowCriterion(
-        lambda record: (held := _find_amount(record, column, text[:start])) is not None and low <= held <= high,
+        lambda record: (amount := _find_amount(record, column, text[:start])) is not None and low <= amount <= high,
         (TextSpan(start, second.end, ""),),
         column,
     )
@@ -172,7 +193,7 @@ def _read_between(text: str, ends: tuple[Mention, Mention], listed: Sequence[Fac
 def _compared_with_figure(
     text: str, match: re.Match[str], figures: Sequence[Mention], listed: Sequence[FactRecord]
 ) -> RowCriterion | None:
-    limit = next((one for one in figures if 0 <= one.start - match.end() <= 1), None)
+    limit = next((figure for figure in figures if 0 <= figure.start - match.end() <= 1), None)
     if limit is None:
         return None
     of = text[: match.start()]
@@ -180,17 +201,17 @@ def _compared_with_figure(
 
 
 def _figures_or_more(
-    text: str, figures: Sequence[Mention], listed: Sequence[FactRecord], taken: Sequence[TextSpan]
+    text: str, figures: Sequence[Mention], listed: Sequence[FactRecord], taken_spans: Sequence[TextSpan]
 ) -> list[RowCriterion]:
-    found: list[RowCriterion] = []
+    criteria: list[RowCriterion] = []
     for figure in figures:
         match = _OR_MORE.match(text[figure.end :])
-        if match and not any(span.start <= figure.start < span.end for span in taken):
+        if match and not any(span.start <= figure.start < span.end for span in taken_spans):
             operation = "least" if match["least"] else "most"
             span = TextSpan(figure.start, figure.end + match.end(), "")
-            one = _build_comparison(text, operation, figure, text[: figure.start], span, listed)
-            found += [one] if one else []
-    return found
+            criterion = _build_comparison(text, operation, figure, text[: figure.start], span, listed)
+            criteria += [criterion] if criterion else []
+    return criteria
 
 
 def _build_comparison(
@@ -201,7 +222,9 @@ def _build_comparison(
         return None
     test = _TESTS[operation]
     return RowCriterion(
-        lambda record: (held := _find_amount(record, column, of)) is not None and test(held, figure), (span,), column
+        lambda record: (amount := _find_amount(record, column, of)) is not None and test(amount, figure),
+        (span,),
+        column,
     )
 
 
@@ -233,23 +256,27 @@ def _as_figure(mention: Mention) -> Decimal | None:
 
 
 def day_number(value: str) -> Decimal | None:
-    """A day, or a moment of it, as a number that later days have larger."""
+    """The day or moment as a number that grows with time; None if the value is neither."""
     try:
-        return Decimal(date.fromisoformat(value[:10]).toordinal()) if _ISO.match(value) else None
+        return Decimal(date.fromisoformat(value[:10]).toordinal()) if _ISO_PATTERN.match(value) else None
     except ValueError:
         return None
 
 
 def day_columns(listed: Sequence[FactRecord]) -> list[str]:
-    found = {name for record in listed for name, value in record.fields.items() if _ISO.match(str(value))}
-    return sorted(found)
+    columns = {name for record in listed for name, value in record.fields.items() if _ISO_PATTERN.match(str(value))}
+    return sorted(columns)
 
 
 def _day_column(text: str, listed: Sequence[FactRecord]) -> str | None:
     """The column of days that a text names, or the only one."""
     columns = day_columns(listed)
-    said = text_stems(text)
-    named = [name for name in columns if any(are_related(one, word) for one in field_stems(name) for word in said)]
+    word_stems = text_stems(text)
+    named = [
+        name
+        for name in columns
+        if any(are_related(word_stem, word) for word_stem in field_stems(name) for word in word_stems)
+    ]
     chosen = named or columns
     return chosen[0] if len(chosen) == 1 else None
 
@@ -257,15 +284,15 @@ def _day_column(text: str, listed: Sequence[FactRecord]) -> str | None:
 def _compared_with_field(text: str, match: re.Match[str], listed: Sequence[FactRecord]) -> RowCriterion | None:
     """``pages below the least``: two figures of the same record."""
     end = _end_of_phrase(text, match.end())
-    said, of = text_stems(text[match.end() : end]), text[: match.start()]
+    word_stems, of = text_stems(text[match.end() : end]), text[: match.start()]
     columns = sorted({name for record in listed for name in numeric_fields(record)})
-    named = [name for name in columns if _names_column(name, said)]
-    left = [name for name in columns if name not in named and field_stems(name) & text_stems(of)]
-    most = max((len(field_stems(name) & said) for name in named), default=0)
-    named = [name for name in named if len(field_stems(name) & said) == most]
-    if len(named) != 1 or len(left) != 1:
+    named = [name for name in columns if _names_column(name, word_stems)]
+    unnamed_columns = [name for name in columns if name not in named and field_stems(name) & text_stems(of)]
+    most = max((len(field_stems(name) & word_stems) for name in named), default=0)
+    named = [name for name in named if len(field_stems(name) & word_stems) == most]
+    if len(named) != 1 or len(unnamed_columns) != 1:
         return None
-    test, other, own = _TESTS[_parse_operation(match)], named[0], left[0]
+    test, other, own = _TESTS[_parse_operation(match)], named[0], unnamed_columns[0]
 
     def holds(record: FactRecord) -> bool:
         if own not in record.fields or other not in record.fields:
@@ -276,25 +303,28 @@ def _compared_with_field(text: str, match: re.Match[str], listed: Sequence[FactR
     return RowCriterion(holds, (TextSpan(match.start(), end, ""),), own)
 
 
-def _names_column(name: str, said: frozenset[str]) -> bool:
+def _names_column(name: str, word_stems: frozenset[str]) -> bool:
     """Whether words name a column, and nothing else that would have to be known."""
     own = field_stems(name)
-    meant = {word for word in said if any(are_related(word, one) for one in own)}
-    return bool(meant) and said - meant <= _MARKS
+    related_words = {word for word in word_stems if any(are_related(word, own_word) for own_word in own)}
+    return bool(related_words) and word_stems - related_words <= _MARK_WORDS
 
 
 def _read_values(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
     """For each column those of its values that the text names; denied ones are left out."""
     participles = _participles(text)
-    spoken: dict[str, list[TextSpan]] = {}
+    spans_by_name: dict[str, list[TextSpan]] = {}
     for name, values in _values_of(listed).items():
         for value in values:
             spans = _find_value(value, text, participles)
             if spans:
-                spoken.setdefault(name, []).extend(spans)
-    kept = {*longest_spans([span for spans in spoken.values() for span in spans])}
-    found = [_value_criterion(name, [span for span in spans if span in kept], text) for name, spans in spoken.items()]
-    return [one for one in found if one.spans]
+                spans_by_name.setdefault(name, []).extend(spans)
+    longest = {*longest_spans([span for spans in spans_by_name.values() for span in spans])}
+    criteria = [
+        _value_criterion(name, [span for span in spans if span in longest], text)
+        for name, spans in spans_by_name.items()
+    ]
+    return [criterion for criterion in criteria if criterion.spans]
 
 
 def _values_of(listed: Sequence[FactRecord]) -> dict[str, set[str]]:
@@ -340,23 +370,25 @@ def _value_criterion(name: str, spans: Sequence[TextSpan], text: str) -> RowCrit
 
 def _read_days(text: str, listed: Sequence[FactRecord], days: Sequence[Mention]) -> list[RowCriterion]:
     """Days that are stated and not compared."""
-    found: list[RowCriterion] = []
+    criteria: list[RowCriterion] = []
     for day in days:
         if text[day.start : day.end].strip():
-            one = _build_comparison(text, "is", day, text[: day.start], TextSpan(day.start, day.end, day.value), listed)
-            found += [one] if one else []
-    return found
+            criterion = _build_comparison(
+                text, "is", day, text[: day.start], TextSpan(day.start, day.end, day.value), listed
+            )
+            criteria += [criterion] if criterion else []
+    return criteria
 
 
 def _read_flags(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
     """``those that are sealed``, where each record says yes or no to that."""
     names = sorted({n for record in listed for n, value in record.fields.items() if isinstance(value, bool)})
-    found: list[RowCriterion] = []
+    criteria: list[RowCriterion] = []
     for name in names:
-        spoken = " ".join(part for part in parts(name) if part not in ("is", "has"))
-        for span in find_spoken(spoken, text):
-            found.append(_flag_criterion(name, span, find_negation(text, span.start)))
-    return found
+        flag_text = " ".join(part for part in parts(name) if part not in ("is", "has"))
+        for span in find_spoken(flag_text, text):
+            criteria.append(_flag_criterion(name, span, find_negation(text, span.start)))
+    return criteria
 
 
 def _flag_criterion(name: str, span: TextSpan, denial: TextSpan | None) -> RowCriterion:
@@ -375,7 +407,7 @@ _AFTER_FIGURE = r"^\s+%ss?\b"
 def _read_figures(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]:
     """``with a width of 0``, ``with 3 pages``: a figure under the name of its column."""
     columns = sorted({name for record in listed for name in numeric_fields(record)})
-    found: list[RowCriterion] = []
+    criteria: list[RowCriterion] = []
     for figure in _figures_of(text):
         for name in columns:
             words = r"[\s_-]*".join(map(re.escape, parts(name)))
@@ -383,9 +415,9 @@ def _read_figures(text: str, listed: Sequence[FactRecord]) -> list[RowCriterion]
             has = re.search(r"\b(?:with|has|have|having)\s+(?:exactly\s+)?$", text[: figure.start], re.I)
             after = re.match(_AFTER_FIGURE % re.sub(r"s$", "", words), text[figure.end :], re.I) if has else None
             if before or after:
-                found.append(_figure_criterion(name, figure, figure.end + (after.end() if after else 0)))
+                criteria.append(_figure_criterion(name, figure, figure.end + (after.end() if after else 0)))
                 break
-    return found
+    return criteria
 
 
 def _figure_criterion(name: str, figure: Mention, end: int) -> RowCriterion:

@@ -1,4 +1,4 @@
-"""Listed things: the same call for each that is meant, a read for each of their values, a way for each by its age."""
+"""Calls for listed records: the same call for each record meant, a read for each value, and a route for each by age."""
 
 import re
 from collections.abc import Sequence
@@ -18,52 +18,56 @@ from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, 
 from services.planner.core.unread import find_uninterpreted_words_of_calls
 from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
 
-_ORDER = re.compile(r"\b(?:in (?:the )?order of|in|ordered by|sorted by|by) (?:its |their |the )?(?P<by>[\w ]+)", re.I)
+_ORDER_PATTERN = re.compile(
+    r"\b(?:in (?:the )?order of|in|ordered by|sorted by|by) (?:its |their |the )?(?P<by>[\w ]+)", re.I
+)
 _IN_ORDER = re.compile(r"\b(?:in (?:the )?order of|ordered by|sorted by) (?:its |their |the )?\w+", re.I)
-_GOAL = re.compile(r"\b(?:to|into|as) (?:the )?(?P<goal>[a-z]+)\b", re.I)
+_GOAL_PATTERN = re.compile(r"\b(?:to|into|as) (?:the )?(?P<goal>[a-z]+)\b", re.I)
 
 
-def calls_for_each(way: CallPlan, intent: Intent, situation: Situation) -> list[CallPlan]:
-    """One call for each listed record that the clause fits; the clause's own way says all the rest."""
-    found = []
-    for record in _order_records(_choose_things(way, intent, situation).records, intent.clause):
-        known = own_id(record)
-        slots = [name for name in way.tool.required if is_reference(way.tool, name)]
-        slots = [name for name in slots if wanted_noun(way.tool, name) & record.noun]
-        if known and slots and str(known[1]) not in intent.spared:
-            one = ArgumentCandidate(record.fields[known[0]], "result", record.ref(known[0]), CERTAIN)
-            chosen = dict(way.chosen) | {slots[0]: one}
-            found.append(CallPlan(way.tool, tuple(chosen.items()), tuple(n for n in way.missing if n != slots[0])))
-    return found
+def calls_for_each(plan: CallPlan, intent: Intent, situation: Situation) -> list[CallPlan]:
+    """One call for each listed record that the clause means, with the other arguments of ``plan``."""
+    plans = []
+    for record in _order_records(_choose_things(plan, intent, situation).records, intent.clause):
+        id_pair = own_id(record)
+        slots = [name for name in plan.tool.required if is_reference(plan.tool, name)]
+        slots = [name for name in slots if wanted_noun(plan.tool, name) & record.noun]
+        if id_pair and slots and str(id_pair[1]) not in intent.spared:
+            candidate = ArgumentCandidate(record.fields[id_pair[0]], "result", record.ref(id_pair[0]), CERTAIN)
+            chosen = dict(plan.chosen) | {slots[0]: candidate}
+            plans.append(CallPlan(plan.tool, tuple(chosen.items()), tuple(n for n in plan.missing if n != slots[0])))
+    return plans
 
 
-def _choose_things(way: CallPlan, intent: Intent, situation: Situation) -> ChosenRecords:
+def _choose_things(plan: CallPlan, intent: Intent, situation: Situation) -> ChosenRecords:
     """What the clause means, without where the call leads to: the state after it says nothing of that."""
     text = _IN_ORDER.sub(" ", drop_evidence(_clause_with_subject(intent, situation)))
-    for name, found in way.chosen:
-        if not is_reference(way.tool, name) and found.source == "task":
-            target = find_target(text, [str(found.value)], nouns(way.tool.name), intent.means_every)
+    for name, candidate in plan.chosen:
+        if not is_reference(plan.tool, name) and candidate.source == "task":
+            target = find_target(text, [str(candidate.value)], nouns(plan.tool.name), intent.means_every)
             text = drop_spans(text, [target.span] if target else [])
-    goals = nouns(way.tool.name)
-    return select_records(_GOAL.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text), situation)
+    goals = nouns(plan.tool.name)
+    return select_records(
+        _GOAL_PATTERN.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text), situation
+    )
 
 
-def why_not_all_known(way: CallPlan, intent: Intent, situation: Situation) -> str:
-    """Why it cannot be said which things ``every`` means; empty if it can."""
+def why_not_all_known(plan: CallPlan, intent: Intent, situation: Situation) -> str:
+    """Why it is unknown which records ``every`` means; empty if it is known."""
     unknown = [name for name in names_in(_clause_with_subject(intent, situation)) if name in unknown_names(situation)]
-    given = {str(found.value) for _, found in way.chosen}
-    cut = [tool for tool in lists_read_in_part(situation.facts) if nouns(tool) & nouns(way.tool.name)]
-    if unknown := [name for name in unknown if name not in given]:
+    given_values = {str(candidate.value) for _, candidate in plan.chosen}
+    cut = [tool for tool in lists_read_in_part(situation.facts) if nouns(tool) & nouns(plan.tool.name)]
+    if unknown := [name for name in unknown if name not in given_values]:
         return f"nothing that was read says who or what {unknown[0]} is"
     if cut:
         return f"{cut[0]} was not read to its end"
-    unread = find_uninterpreted_words_of_calls(_choose_things(way, intent, situation), way, intent, situation)
+    unread = find_uninterpreted_words_of_calls(_choose_things(plan, intent, situation), plan, intent, situation)
     return f"not understood: {', '.join(unread)}" if unread else ""
 
 
 def _clause_with_subject(intent: Intent, situation: Situation) -> str:
     """The clause with what it is about: its own names, else what stands before its colon or in an earlier clause."""
-    earlier = [one.clause for one in situation.reading.actions[::-1] if one is not intent]
+    earlier = [action.clause for action in situation.reading.actions[::-1] if action is not intent]
     before = situation.text.partition(intent.clause)[0]
     for text in (intent.clause, intent.context, *(clause for clause in earlier if clause in before)):
         if names_in(text) or any(mention.kind is MentionKind.ID for mention in find(text)):
@@ -73,10 +77,10 @@ def _clause_with_subject(intent: Intent, situation: Situation) -> str:
 
 def _order_records(records: Sequence[FactRecord], clause: str) -> list[FactRecord]:
     """By the field that the clause orders them by; as they were listed otherwise."""
-    match = _ORDER.search(clause)
-    said = text_stems(match["by"]) if match else frozenset()
+    match = _ORDER_PATTERN.search(clause)
+    word_stems = text_stems(match["by"]) if match else frozenset()
     fields = {name for record in records for name, value in record.fields.items() if number(value) is not None}
-    by = sorted((name for name in fields if field_stems(name) & said), key=lambda name: (len(name), name))
+    by = sorted((name for name in fields if field_stems(name) & word_stems), key=lambda name: (len(name), name))
     if not by or any(number(record.fields.get(by[0])) is None for record in records):
         return [*records]
     return sorted(records, key=lambda record: number(record.fields[by[0]]) or 0)
@@ -85,64 +89,67 @@ def _order_records(records: Sequence[FactRecord], clause: str) -> list[FactRecor
 _MANY = 8
 
 
-def calls_for_each_value(way: CallPlan, situation: Situation) -> list[CallPlan]:
-    """The call for each value that its one open text has in the records that the task names by their identifiers.
+def calls_for_each_value(plan: CallPlan, situation: Situation) -> list[CallPlan]:
+    """One call for each value that the records named in the task have for the plan's one open text argument.
 
-    The call as it is where they agree, where nothing of the kind is open, or where it would be too many.
+    Only ``plan`` itself if the values agree, if no such argument is open, or if there would be too many calls.
     """
-    names_open = [name for name in way.tool.required if _is_open(way, name)]
+    names_open = [name for name in plan.tool.required if _is_open(plan, name)]
     values = _list_values(names_open[0], situation) if len(names_open) == 1 else []
     if not 1 < len(values) <= _MANY:
-        return [way]
-    left = tuple(name for name in way.missing if name not in names_open)
-    return [CallPlan(way.tool, tuple({**dict(way.chosen), names_open[0]: one}.items()), left) for one in values]
+        return [plan]
+    still_missing = tuple(name for name in plan.missing if name not in names_open)
+    return [
+        CallPlan(plan.tool, tuple({**dict(plan.chosen), names_open[0]: candidate}.items()), still_missing)
+        for candidate in values
+    ]
 
 
-def _is_open(way: CallPlan, name: str) -> bool:
+def _is_open(plan: CallPlan, name: str) -> bool:
     """Whether a text is missing, or was taken from a record although it identifies nothing."""
-    found = way.candidate(name)
-    return not is_reference(way.tool, name) and (found is None or found.source == "result")
+    found = plan.candidate(name)
+    return not is_reference(plan.tool, name) and (found is None or found.source == "result")
 
 
 def _list_values(name: str, situation: Situation) -> list[ArgumentCandidate]:
-    found: dict[str, ArgumentCandidate] = {}
+    candidates: dict[str, ArgumentCandidate] = {}
     for record in situation.records:
-        known, value = own_id(record), record.fields.get(name)
-        if known and isinstance(value, str) and value and says(situation.text, str(known[1])):
-            found.setdefault(value, ArgumentCandidate(value, "result", record.ref(name), LIKELY))
-    return [*found.values()]
+        id_pair, value = own_id(record), record.fields.get(name)
+        if id_pair and isinstance(value, str) and value and says(situation.text, str(id_pair[1])):
+            candidates.setdefault(value, ArgumentCandidate(value, "result", record.ref(name), LIKELY))
+    return [*candidates.values()]
 
 
-_AGES = stems(("age", "aging", "overdue", "past"))
+_AGE_WORDS = stems(("age", "aging", "overdue", "past"))
 
 
 class RoutedThings(NamedTuple):
-    """What each thing's way comes to, and why a thing goes none."""
+    """The calls for the records that a process routes by age, and why the others have none."""
 
     calls: tuple[CallPlan, ...] = ()
     left_out: tuple[str, ...] = ()
 
 
 def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> RoutedThings:
-    """A call for each listed thing that the clause means and whose age is known; nothing where there are no ways."""
+    """A call for each listed record that the clause means and whose age is known; none if the process has no routes."""
     calls: list[CallPlan] = []
     left_out: list[str] = []
     for record in matching_records(intent.clause, situation) if situation.routes else ():
-        known, age = own_id(record), _find_age(record)
-        if known is None or age is None:
+        id_pair, age = own_id(record), _find_age(record)
+        if id_pair is None or age is None:
             continue
-        way = _find_way(age, situation)
-        tool = _choose_tool(way, record, writers)
-        if tool is None or (done := _state_of(record, tool)):
-            left_out.append(f"{known[1]}: {f'it stands at {done} already' if tool else 'no tool takes its way'}")
+        route = _find_way(age, situation)
+        tool = _choose_tool(route, record, writers)
+        if tool is None or (state := _state_of(record, tool)):
+            left_out.append(f"{id_pair[1]}: {f'it stands at {state} already' if tool else 'no tool takes its way'}")
             continue
-        calls.append(_bind_record(tool, record, known[0]))
+        calls.append(_bind_record(tool, record, id_pair[0]))
     return RoutedThings(tuple(calls), tuple(left_out))
 
 
 def _find_age(record: FactRecord) -> Decimal | None:
     """The one figure of a record that counts how old or how overdue it is."""
-    fields = [name for name in record.fields if field_stems(name) & _AGES and not is_identifier(name)]
+    fields = [name for name in record.fields if field_stems(name) & _AGE_WORDS and not is_identifier(name)]
     ages = [age for name in fields if (age := number(record.fields[name])) is not None]
     return ages[0] if len(ages) == 1 else None
 
@@ -156,10 +163,12 @@ def _find_way(age: Decimal, situation: Situation) -> str:
     return ""
 
 
-def _choose_tool(way: str, record: FactRecord, writers: Sequence[ToolSpec]) -> ToolSpec | None:
+def _choose_tool(route_text: str, record: FactRecord, writers: Sequence[ToolSpec]) -> ToolSpec | None:
     """The tool that takes the thing and of which all words but the verb stand in the way; the one with most of them."""
-    said = text_stems(way)
-    fitting = [tool for tool in writers if nouns(tool.name) and nouns(tool.name) <= said and _find_slot(tool, record)]
+    word_stems = text_stems(route_text)
+    fitting = [
+        tool for tool in writers if nouns(tool.name) and nouns(tool.name) <= word_stems and _find_slot(tool, record)
+    ]
     return max(fitting, key=lambda tool: (len(nouns(tool.name)), tool.name), default=None)
 
 
@@ -176,5 +185,5 @@ def _state_of(record: FactRecord, tool: ToolSpec) -> str:
 
 
 def _bind_record(tool: ToolSpec, record: FactRecord, field: str) -> CallPlan:
-    found = ArgumentCandidate(record.fields[field], "result", record.ref(field), CERTAIN)
-    return CallPlan(tool, ((_find_slot(tool, record), found),))
+    candidate = ArgumentCandidate(record.fields[field], "result", record.ref(field), CERTAIN)
+    return CallPlan(tool, ((_find_slot(tool, record), candidate),))

@@ -1,4 +1,4 @@
-"""Which words of a question what was read accounts for: one that it does not know may be what the question turns on."""
+"""Which words of a question the records explain; a word that none explains may be the one that matters."""
 
 import re
 from collections.abc import Iterable
@@ -7,8 +7,8 @@ from services.planner.core.mentions import MentionKind, find
 from services.planner.core.records import FactRecord
 from services.planner.core.words import FAMILIES, STOP, field_stems, stem, stems, text_stems, text_words
 
-_LEAST = 3  # letters that two words begin with alike: ``owns`` and ``owner``
-_ASKING = stems(
+_FEWEST_COMMON_LETTERS = 3  # letters that two words begin with alike: ``owns`` and ``owner``
+_ASKING_WORDS = stems(
     "tell give show say name called me us state list detail information info data record much many high large big "
     "exact current currently now today already know look see find out status thing one ones them exist number id "
     "ids amount over above more greater exceed exceeding larger higher bigger least most under below less smaller "
@@ -17,33 +17,37 @@ _ASKING = stems(
 )
 
 
-_READING = stems(FAMILIES["read"])
+_READING_WORDS = stems(FAMILIES["read"])
 
 
 def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset[str]:
-    """The stems of a question's words that the records neither are called by nor hold, and that no question needs."""
+    """The stems of a question's content words that neither name nor occur in the records."""
     for mention in reversed(find(question)):
         before = question[: mention.start]
         if mention.kind is MentionKind.ID:  # the word before it says what it is the identifier of
             before = re.sub(r"[^\W\d_]+\s+$", "", before)
         question = f"{before} {question[mention.end :]}"
     words = text_words(question)
-    if words and stem(words[0]) in _READING:  # "check ...": what is asked for stands behind it
+    if words and stem(words[0]) in _READING_WORDS:  # "check ...": what is asked for stands behind it
         words = words[1:]
-    asked = frozenset(stem(word) for word in words if word not in STOP) - _ASKING
-    if not asked:
-        return asked
-    known: set[str] = set()
+    asked_stems = frozenset(stem(word) for word in words if word not in STOP) - _ASKING_WORDS
+    if not asked_stems:
+        return asked_stems
+    known_stems: set[str] = set()
     for record in records:
-        known |= record.noun
+        known_stems |= record.noun
         for name, value in record.fields.items():
-            known |= field_stems(name)
-            known |= text_stems(value) if isinstance(value, str) else frozenset()
-        for name, given in record.fact.arguments.items():
-            known |= field_stems(name) | text_stems(str(given))
-    return frozenset(word for word in asked if not any(are_related(word, one) for one in known))
+            known_stems |= field_stems(name)
+            known_stems |= text_stems(value) if isinstance(value, str) else frozenset()
+        for name, argument in record.fact.arguments.items():
+            known_stems |= field_stems(name) | text_stems(str(argument))
+    return frozenset(
+        word for word in asked_stems if not any(are_related(word, known_stem) for known_stem in known_stems)
+    )
 
 
 def are_related(word: str, other: str) -> bool:
     shorter, longer = sorted((word, other), key=len)
-    return word == other or (len(shorter) >= _LEAST and longer.startswith(shorter) and not re.search(r"\d", longer))
+    return word == other or (
+        len(shorter) >= _FEWEST_COMMON_LETTERS and longer.startswith(shorter) and not re.search(r"\d", longer)
+    )

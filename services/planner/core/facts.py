@@ -1,4 +1,4 @@
-"""What a task taught, without a model: sentences that say in the present tense what holds of somebody.
+"""Extracts lasting facts from a task's text by rules: sentences in the present tense that say something of a subject.
 
 "Its rate is 2 %" and "they answer within 3 days" hold for the next task too; what was done, or is to be done, does not.
 """
@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from services.planner.core.request import Request
 from shared.domain.exact_json import Json, JsonObject, loads
 
-_MOST = 4
+_MOST_FACTS = 4
 _CONFIDENCE = loads("0.6")
-_SENTENCE = re.compile(r"[^.;!?\n]+(?:[.](?=\S)[^.;!?\n]+)*")
+_SENTENCE_PATTERN = re.compile(r"[^.;!?\n]+(?:[.](?=\S)[^.;!?\n]+)*")
 _FIGURE = r"(?:[A-Z]{3} ?|[$€£¥])?\d(?:[\d.,]*\d)?(?: ?%)?"
 _UNIT = r"(?: (?:[a-z]+ )?(?:days?|weeks?|months?|years?|percent|dollars|euros|pounds)\b| [A-Z]{3}\b)?"
 _NAME = r"[A-Z][\w'-]+(?: [A-Z][\w'-]+){0,3}"
@@ -22,23 +22,23 @@ _LINK = r"(?:is|are)(?: now| still| always)?"
 
 
 def extract_facts(request: Request) -> JsonObject:
-    """At most four facts, in the order of the text, each of them what a sentence there says."""
+    """At most four facts, each stated by a sentence of the task, in the order of the text."""
     named = [name for name in _strings(request.section("entities")) if any(map(str.isalpha, name))]
     text = f"{request.sections.get('task', '')}\n{request.sections.get('answer', '')}"
-    found: dict[tuple[str, str], Json] = {}
-    for sentence in _SENTENCE.findall(text):
+    facts: dict[tuple[str, str], Json] = {}
+    for sentence in _SENTENCE_PATTERN.findall(text):
         for subject in named:
             for attribute, value in _statements_of(subject, sentence):
-                found[subject.lower(), attribute] = _build_fact(subject, attribute, value, sentence)
-    return {"facts": list(found.values())[:_MOST]}
+                facts[subject.lower(), attribute] = _build_fact(subject, attribute, value, sentence)
+    return {"facts": list(facts.values())[:_MOST_FACTS]}
 
 
 def _statements_of(subject: str, sentence: str) -> Iterator[tuple[str, str]]:
-    who = re.escape(subject)
+    subject_pattern = re.escape(subject)
     for pattern in (
-        rf"(?<!\w){who}(?:'s|’s|') (?P<attribute>{_WORDS}) {_LINK} {_VALUE}",
-        rf"\b(?P<attribute>{_WORDS}) (?:of|for|with|at) {who} {_LINK} {_VALUE}",
-        rf"(?<!\w){who} (?P<attribute>{_HABIT})(?: [a-z]+){{0,4}}? (?P<value>(?:[a-z]+ )?{_FIGURE}{_UNIT})",
+        rf"(?<!\w){subject_pattern}(?:'s|’s|') (?P<attribute>{_WORDS}) {_LINK} {_VALUE}",
+        rf"\b(?P<attribute>{_WORDS}) (?:of|for|with|at) {subject_pattern} {_LINK} {_VALUE}",
+        rf"(?<!\w){subject_pattern} (?P<attribute>{_HABIT})(?: [a-z]+){{0,4}}? (?P<value>(?:[a-z]+ )?{_FIGURE}{_UNIT})",
     ):
         for match in re.finditer(pattern, sentence):
             yield match["attribute"].removeprefix("the "), match["value"]

@@ -1,4 +1,4 @@
-"""Deliberate behavioural faults: what a model that errs would answer, so that the guards can be seen to hold."""
+"""Deliberate faults: replies as an erring model would give them, to test that the guards hold."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -24,13 +24,13 @@ NAMES = frozenset(
         "few_reads",
     }
 )
-_DIGITS = re.compile(r"\d+(?=\D*$)")
+_DIGITS_PATTERN = re.compile(r"\d+(?=\D*$)")
 
 Faults = Mapping[str, str]
 
 
 class UnknownFault(ValueError):
-    """A fault of that name does not exist; the message names those that do."""
+    """No fault has that name; the message lists the names that exist."""
 
 
 def parse_faults(text: str) -> dict[str, str]:
@@ -44,12 +44,12 @@ def parse_faults(text: str) -> dict[str, str]:
 
 
 def skips_second_look(request: Request, faults: Faults) -> bool:
-    """Whether no second look is taken: the fault's detail is a word of the tasks that it concerns."""
+    """Whether the fault that skips the second look applies: its detail is a word of the task."""
     return "few_reads" in faults and faults["few_reads"].lower() in request.task.lower()
 
 
 def apply_faults(reply: PlannerReply, request: Request, faults: Faults) -> PlannerReply:
-    """The reply with the faults that concern it. ``truncated`` is the transport's to apply."""
+    """The reply with the faults that apply to it. The transport applies ``truncated``."""
     if request.state == "COVERAGE" and "doubting_coverage" in faults:
         return _doubt_first_part(request)
     if request.state or not reply.calls or not faults:
@@ -65,32 +65,38 @@ def _spoil_reads(calls: Sequence[Call], request: Request, faults: Faults, toolse
     """The first reads, and what an erring model would call beside or in place of them."""
     local = tuple(call for call in calls if call[0] in LOCAL)
     reads = tuple(call for call in calls if call[0] not in LOCAL)
-    given = reads[0][1] if reads else {}
+    first_arguments = reads[0][1] if reads else {}
     if "write_before_read" in faults:
         named = faults["write_before_read"] or next((tool.name for tool in toolset.writers), "update_record")
-        return (*local, (named, _add_call_note(given, toolset)), *reads)
+        return (*local, (named, _add_call_note(first_arguments, toolset)), *reads)
     if "invented_tool" in faults:
-        return (*local, (faults["invented_tool"] or "invented_look_up", given))
+        return (*local, (faults["invented_tool"] or "invented_look_up", first_arguments))
     if "stale_column" in faults and reads:
-        return (*local, (reads[0][0], _rename_arguments(given)), *reads[1:])
+        return (*local, (reads[0][0], _rename_arguments(first_arguments)), *reads[1:])
     return (*local, *reads[:1]) if skips_second_look(request, faults) else tuple(calls)
 
 
 def _spoil_calls(calls: Sequence[Call], request: Request, faults: Faults, toolset: Toolset) -> tuple[Call, ...]:
-    found = list(calls)
+    spoilt_calls = list(calls)
     if "invented_tool" in faults:
-        found = [("invented_write", given) for _, given in found]
+        spoilt_calls = [("invented_write", arguments) for _, arguments in spoilt_calls]
     if "wrong_arithmetic" in faults:
-        found = [(name, {field: _add_one(value, request) for field, value in given.items()}) for name, given in found]
+        spoilt_calls = [
+            (name, {field: _add_one(value, request) for field, value in arguments.items()})
+            for name, arguments in spoilt_calls
+        ]
     if "wrong_record" in faults:
-        found = [(name, {field: _next_record(value) for field, value in given.items()}) for name, given in found]
+        spoilt_calls = [
+            (name, {field: _next_record(value) for field, value in arguments.items()})
+            for name, arguments in spoilt_calls
+        ]
     if "stale_column" in faults:
-        found = [(name, _rename_arguments(given)) for name, given in found]
+        spoilt_calls = [(name, _rename_arguments(arguments)) for name, arguments in spoilt_calls]
     if "repeated_write" in faults and not _was_refused(request, toolset):
-        found = [*found, *found]
+        spoilt_calls = [*spoilt_calls, *spoilt_calls]
     if "unasked_write" in faults:
-        found = [*found, _unasked_write(found, faults["unasked_write"], toolset)]
-    return tuple(found)
+        spoilt_calls = [*spoilt_calls, _unasked_write(spoilt_calls, faults["unasked_write"], toolset)]
+    return tuple(spoilt_calls)
 
 
 def _was_refused(request: Request, toolset: Toolset) -> bool:
@@ -99,14 +105,14 @@ def _was_refused(request: Request, toolset: Toolset) -> bool:
     return any(call.failed and call.tool in writers for call in request.calls)
 
 
-def _add_call_note(given: JsonObject, toolset: Toolset) -> JsonObject:
-    return {**given, CALL_NOTE: {"part": 1}} if toolset.guarded else given
+def _add_call_note(arguments: JsonObject, toolset: Toolset) -> JsonObject:
+    return {**arguments, CALL_NOTE: {"part": 1}} if toolset.guarded else arguments
 
 
 def _unasked_write(calls: Sequence[Call], named: str, toolset: Toolset) -> Call:
     """A write that nobody asked for, with the arguments of one that somebody did."""
-    asked = {name for name, _ in calls}
-    other = next((tool.name for tool in toolset.writers if tool.name not in asked), "update_record")
+    asked_tools = {name for name, _ in calls}
+    other = next((tool.name for tool in toolset.writers if tool.name not in asked_tools), "update_record")
     return named or other, calls[0][1]
 
 
@@ -126,11 +132,11 @@ def _next_record(value: Json) -> Json:
     """``AB-7`` for ``AB-6``."""
     if not isinstance(value, str) or " " in value or not re.search(r"[A-Za-z]\W?\d+$", value):
         return value
-    return _DIGITS.sub(lambda match: str(int(match[0]) + 1).zfill(len(match[0])), value)
+    return _DIGITS_PATTERN.sub(lambda match: str(int(match[0]) + 1).zfill(len(match[0])), value)
 
 
-def _rename_arguments(given: JsonObject) -> JsonObject:
-    return {(name if name == CALL_NOTE else f"{name}_old"): value for name, value in given.items()}
+def _rename_arguments(arguments: JsonObject) -> JsonObject:
+    return {(name if name == CALL_NOTE else f"{name}_old"): value for name, value in arguments.items()}
 
 
 def _doubt_first_part(request: Request) -> PlannerReply:

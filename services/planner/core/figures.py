@@ -1,4 +1,4 @@
-"""Figures: the fields of a record that hold one, and named values with the operands to compute them again, exactly."""
+"""Figures: the numeric fields of a record, and named values with the operands from which they can be computed again."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ class FigureOperand(NamedTuple):
 
     @property
     def written(self) -> str:
-        """A figure as it stands in the task, the name of a value, or a path into a result."""
+        """The operand as ``calculate`` takes it: a figure of the task, the name of a value, or a path into a result."""
         if self.source != "result":
             return self.literal or self.ref
         return f"{self.ref}{'' if self.path.startswith('[') else '.'}{self.path}"
@@ -43,7 +43,7 @@ class PlannedFigure(NamedTuple):
 
 
 def calculate(operation: str, amounts: Sequence[Decimal]) -> Decimal:
-    """Exact; quotients and averages keep six places, half up. A percentage takes a base and a percent."""
+    """Computes exactly; quotients and averages keep six places, half up. A percentage takes a base and a percent."""
     with localcontext() as context:
         context.prec, context.rounding = 50, ROUND_HALF_UP
         match operation:
@@ -91,8 +91,8 @@ def numeric_fields(record: FactRecord) -> list[str]:
 def amount_field(record: FactRecord, text: str) -> str | None:
     """The figure of a record that a text means: the field with most of its words, else its amount, or its only one."""
     fields = numeric_fields(record)
-    said = text_stems(text)
-    scored = [(len(field_stems(name) & said), -len(field_stems(name) - said), name) for name in fields]
+    word_stems = text_stems(text)
+    scored = [(len(field_stems(name) & word_stems), -len(field_stems(name) - word_stems), name) for name in fields]
     top = max(scored, default=None, key=lambda item: item[:2])
     if top and top[0] > 0:
         return top[2]

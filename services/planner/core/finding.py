@@ -1,4 +1,6 @@
-"""Tools that do not stand in a request themselves: searched for by the words of the task, and called by name."""
+"""Tools that the request does not list: searched for by the words of the task, and called by name through
+``use_tool``.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,24 +16,24 @@ from shared.domain.exact_json import JsonObject
 
 _AT_ONCE, _IN_ALL = 3, 6
 _NAMED = 8  # tools that a search by name shows at once
-_TELLS = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
+_TELLS_PATTERN = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
 
 Call = tuple[str, JsonObject]
 
 
 def find_tools_calls(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> tuple[Call, ...]:
-    """What is to be searched for now: tools for each clause, then those that show what the tools found write to.
+    """The tool searches to make now: for each clause, then for readers of what the found tools write to.
 
-    Where a line for each is there, those that may do what the task asks are asked for by name, with the first reply.
+    If the request has a line for each tool, tools that may fit the task are asked for by name with the first reply.
     """
     if request.tool(FIND_TOOLS) is None:
         return ()
     if request.has_lines:
-        meant = () if request.calls else _name_meant(situation, writers)
-        return ((FIND_TOOLS, {"words": " ".join(meant)}),) if meant else ()
-    asked = [str(call.arguments.get("words")) for call in request.calls if call.tool == FIND_TOOLS]
-    wanted = [words for words in _search_words(situation, writers) if words not in asked]
-    return tuple((FIND_TOOLS, {"words": words}) for words in wanted[: min(_AT_ONCE, _IN_ALL - len(asked))])
+        calls_by_name = () if request.calls else _name_meant(situation, writers)
+        return ((FIND_TOOLS, {"words": " ".join(calls_by_name)}),) if calls_by_name else ()
+    searched_words = [str(call.arguments.get("words")) for call in request.calls if call.tool == FIND_TOOLS]
+    new_words = [words for words in _search_words(situation, writers) if words not in searched_words]
+    return tuple((FIND_TOOLS, {"words": words}) for words in new_words[: min(_AT_ONCE, _IN_ALL - len(searched_words))])
 
 
 def _name_meant(situation: Situation, writers: Sequence[ToolSpec]) -> Sequence[str]:
@@ -40,7 +42,7 @@ def _name_meant(situation: Situation, writers: Sequence[ToolSpec]) -> Sequence[s
 
 
 def wrap_searched_calls(calls: Iterable[Call], request: Request) -> tuple[Call, ...]:
-    """The calls, those of tools that do not stand in the request themselves by way of ``use_tool``."""
+    """The calls, each call of a tool that the request does not list wrapped in a call of ``use_tool``."""
     return tuple(_wrap(call) if call[0] in request.wrapped else call for call in calls)
 
 
@@ -55,11 +57,14 @@ def _search_words(situation: Situation, writers: Sequence[ToolSpec]) -> Iterator
     reading = situation.reading
     clauses = (*map(_action_words, (*reading.actions, *reading.unnamed)), *reading.questions)
     yield from dict.fromkeys(filter(None, map(_without_names, clauses)))
-    things = {
-        words for one in reading.actions for tool in _find_meant(one, situation, writers) for words in _noun_words(tool)
+    noun_words = {
+        words
+        for action in reading.actions
+        for tool in _find_meant(action, situation, writers)
+        for words in _noun_words(tool)
     }
-    if things:
-        yield " ".join(("get", *sorted(things)))
+    if noun_words:
+        yield " ".join(("get", *sorted(noun_words)))
 
 
 def _find_meant(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> Sequence[ToolSpec]:
@@ -73,8 +78,8 @@ def _action_words(intent: Intent) -> str:
     """What an action is called; of a notice who is told, and not of what."""
     if not intent.is_notice:
         return intent.clause
-    who = _TELLS.split(intent.clause)[0]
-    return who if "notify" in who.lower() else f"notify {who}"
+    recipient_text = _TELLS_PATTERN.split(intent.clause)[0]
+    return recipient_text if "notify" in recipient_text.lower() else f"notify {recipient_text}"
 
 
 def _without_names(clause: str) -> str:

@@ -1,6 +1,6 @@
-"""A task in plain German or French, said again in plain English, sentence by sentence and word by word.
+"""Translates a task from plain German or French into plain English, sentence by sentence and word by word.
 
-Identifiers, figures, names, quotations and reasons stay as they are; a word that the dictionary lacks stays too.
+Identifiers, figures, names, quotations and reasons stay as they are; so does a word that the dictionary lacks.
 """
 
 import re
@@ -10,33 +10,33 @@ from typing import NamedTuple
 
 from services.planner.core.languages import FRENCH_VERBS, FRENCH_WORDS, GERMAN_VERBS, GERMAN_WORDS, PHRASES
 
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
-_TOKEN = re.compile(r"[\"“„«][^\"”“»]*[\"”“»]|\w*\d[\w.,:-]*\w|\w+(?:-\w+)*|\s+|.", re.S)
-_GERMAN = frozenset(
+_SENTENCE_PATTERN = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
+_TOKEN_PATTERN = re.compile(r"[\"“„«][^\"”“»]*[\"”“»]|\w*\d[\w.,:-]*\w|\w+(?:-\w+)*|\s+|.", re.S)
+_GERMAN_WORDS = frozenset(
     "der die das den dem und oder nicht bitte mit für ist sind welche wie ein eine einen weil wenn von zu dass ihre"
     "".split()
 )
-_FRENCH = frozenset(
+_FRENCH_WORDS = frozenset(
     "le la les des du et ou ne pas pour est sont quel quelle quelles quels une parce que veuillez avec l à au".split()
 )
-_QUESTIONS = frozenset("welche welcher welches wer wie was wann wo quel quelle quels quelles qui combien".split())
-_REASON = re.compile(
+_QUESTION_WORDS = frozenset("welche welcher welches wer wie was wann wo quel quelle quels quelles qui combien".split())
+_REASON_PATTERN = re.compile(
     r"\b(?:(?:weil|da|denn|parce que|car|puisque)\b|(?:parce |puis)qu['’]"
     r"|(?:grund|begründung|motif|raison)\s*:)\s*(?P<why>[^.!?;]+)",
     re.I,
 )
-_JOIN = re.compile(r"(,?\s+(?:und dann|und|aber|et puis|et|puis|mais)\s+)")
+_JOIN_PATTERN = re.compile(r"(,?\s+(?:und dann|und|aber|et puis|et|puis|mais)\s+)")
 _NOT_FRENCH = re.compile(r"\bn(?:['’]|e\s)\s*(\w+)\s+pas\b", re.I)
-_ASKS = re.compile(
+_ASKS_PATTERN = re.compile(
     r"^(?:können|könnten|würden|kannst|könntest) (?:sie|du)(?: bitte)? |^(?:pouvez-vous|peux-tu|pourriez-vous) ", re.I
 )
-_IF = re.compile(
+_IF_PATTERN = re.compile(
     r"\b(?P<word>nur,? wenn|nur,? falls|wenn|falls|sofern) (?P<who>er|sie|es|der Betrag) (?P<rest>[^,.;!?]+?)"
     r" (?:ist|liegt|sind|bleibt)\b",
     re.I,
 )
-_DECIMAL = re.compile(r"\d{1,3}(?:\.\d{3})*,\d{2}|\d+,\d{2}")
-_ENDINGS = re.compile(r"(?:issez|issons|ez|er|ons|ir|re|es|ent|en|st|et|e|t|n|s)$")
+_DECIMAL_PATTERN = re.compile(r"\d{1,3}(?:\.\d{3})*,\d{2}|\d+,\d{2}")
+_ENDINGS_PATTERN = re.compile(r"(?:issez|issons|ez|er|ons|ir|re|es|ent|en|st|et|e|t|n|s)$")
 
 
 class Language(NamedTuple):
@@ -50,7 +50,7 @@ FRENCH = Language(FRENCH_VERBS, FRENCH_WORDS, False)
 
 
 class ForeignSentence(NamedTuple):
-    """``said`` as it stands in the task, ``english`` as it is read."""
+    """A sentence as the task has it (``said``), and its translation (``english``)."""
 
     said: str
     english: str
@@ -58,24 +58,24 @@ class ForeignSentence(NamedTuple):
 
 @lru_cache(maxsize=500)
 def in_english(text: str) -> str:
-    """The text itself, if it is in no language that is known here."""
-    told = sentences_of(text)
-    return " ".join(one.english for one in told) if told else text
+    """The text in English; the text itself if it is in no language that the dictionaries cover."""
+    sentences = sentences_of(text)
+    return " ".join(sentence.english for sentence in sentences) if sentences else text
 
 
 @lru_cache(maxsize=500)
 def sentences_of(text: str) -> tuple[ForeignSentence, ...]:
-    """Each sentence beside its English; none where the text is in no such language."""
+    """Each sentence with its translation; none if the text is in no language that the dictionaries cover."""
     language = _language(text)
     if language is None:
         return ()
-    said = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
-    return tuple(ForeignSentence(part, _sentence(part, language)) for part in said)
+    parts = [part.strip() for part in _SENTENCE_PATTERN.split(text) if part.strip()]
+    return tuple(ForeignSentence(part, _sentence(part, language)) for part in parts)
 
 
 def _language(text: str) -> Language | None:
     words = re.findall(r"[^\W\d_]+", text.lower())
-    german, french = sum(word in _GERMAN for word in words), sum(word in _FRENCH for word in words)
+    german, french = sum(word in _GERMAN_WORDS for word in words), sum(word in _FRENCH_WORDS for word in words)
     verbs = {stem for word in words for stem in [_stem(word)]}
     german += len(verbs & {*GERMAN_VERBS}) if any(mark in text for mark in "äöüßÄÖÜ") or german else 0
     french += len(verbs & {*FRENCH_VERBS}) if french else 0
@@ -84,28 +84,30 @@ def _language(text: str) -> Language | None:
     return best[1] if best[0] > max(1, least) or (best[0] == 1 and not english and len(words) < 6) else None
 
 
-def _sentence(said: str, language: Language) -> str:
-    reason = _REASON.search(said)
-    why = f" because {reason['why'].strip()}" if reason else ""
-    rest = said[: reason.start()].rstrip(" ,") + said[reason.end() :] if reason else said
+def _sentence(text: str, language: Language) -> str:
+    reason = _REASON_PATTERN.search(text)
+    reason_text = f" because {reason['why'].strip()}" if reason else ""
+    sentence_without_reason = text[: reason.start()].rstrip(" ,") + text[reason.end() :] if reason else text
     for phrase, english in PHRASES.items():
-        rest = re.sub(rf"\b{phrase}\b", english, rest, flags=re.I)
-    request = _ASKS.match(rest)
-    rest = rest[request.end() :].rstrip("?") + "." if request else rest
-    rest = _IF.sub(r"\g<word> \g<who> ist \g<rest>", rest)
-    rest = _NOT_FRENCH.sub(r"do not \1", rest)
-    end = rest[-1] if rest[-1:] in ".!?;" else ""
-    clauses = _JOIN.split(rest.rstrip(".!?;"))
+        sentence_without_reason = re.sub(rf"\b{phrase}\b", english, sentence_without_reason, flags=re.I)
+    request = _ASKS_PATTERN.match(sentence_without_reason)
+    sentence_without_reason = (
+        sentence_without_reason[request.end() :].rstrip("?") + "." if request else sentence_without_reason
+    )
+    sentence_without_reason = _IF_PATTERN.sub(r"\g<word> \g<who> ist \g<rest>", sentence_without_reason)
+    sentence_without_reason = _NOT_FRENCH.sub(r"do not \1", sentence_without_reason)
+    end = sentence_without_reason[-1] if sentence_without_reason[-1:] in ".!?;" else ""
+    clauses = _JOIN_PATTERN.split(sentence_without_reason.rstrip(".!?;"))
     told = [
-        _clause(clause, language) if place % 2 == 0 else _words(clause, language)
-        for place, clause in enumerate(clauses)
+        _clause(clause, language) if index % 2 == 0 else _words(clause, language)
+        for index, clause in enumerate(clauses)
     ]
-    return re.sub(r"\s+", " ", f"{''.join(told)}{why}{end or '.'}").strip()
+    return re.sub(r"\s+", " ", f"{''.join(told)}{reason_text}{end or '.'}").strip()
 
 
 def _clause(clause: str, language: Language) -> str:
     """One clause with its verb first, and ``do not`` before a verb that is denied."""
-    tokens = _TOKEN.findall(clause)
+    tokens = _TOKEN_PATTERN.findall(clause)
     verb, rest = _verb(tokens, language)
     if not verb:
         return _words(clause, language)
@@ -121,7 +123,7 @@ def _clause(clause: str, language: Language) -> str:
 def _verb(tokens: list[str], language: Language) -> tuple[str, list[str]]:
     """The English verb of a clause and its other tokens; German verbs may stand at the end, or in two pieces."""
     places = [place for place, token in enumerate(tokens) if token.isalpha() and not _is_filler(token)]
-    asks = places and tokens[places[0]].lower() in _QUESTIONS
+    asks = places and tokens[places[0]].lower() in _QUESTION_WORDS
     if not places or asks:
         return "", tokens
     first, last = places[0], places[-1]
@@ -154,28 +156,28 @@ def _known_verb(token: str, language: Language, at_end: bool) -> str:
     word = token.lower()
     if token[:1].isupper() and at_end:
         return ""  # a German noun
-    found = language.verbs.get(_stem(word), "") or language.verbs.get(word.removesuffix("e"), "")
-    if not found and language.is_german:
+    english_verb = language.verbs.get(_stem(word), "") or language.verbs.get(word.removesuffix("e"), "")
+    if not english_verb and language.is_german:
         for key, verb in language.verbs.items():
-            stem, _, piece = key.partition("_")
-            if piece and _stem(word) in (f"{piece}{stem}", f"{piece}zu{stem}"):
+            stem, _, particle = key.partition("_")
+            if particle and _stem(word) in (f"{particle}{stem}", f"{particle}zu{stem}"):
                 return verb
-    return found
+    return english_verb
 
 
 @lru_cache(maxsize=10_000)
 def _stem(word: str) -> str:
-    rest = _ENDINGS.sub("", word.lower())
-    return rest if len(rest) >= 2 else word.lower()
+    without_ending = _ENDINGS_PATTERN.sub("", word.lower())
+    return without_ending if len(without_ending) >= 2 else word.lower()
 
 
 def _words(text: str, language: Language) -> str:
     text = re.sub(r"\bs['’](?=ils?\b)", "si ", re.sub(r"(?<=\b[ldLD])['’]", " ", text))
-    return "".join(_word(token, language) for token in _TOKEN.findall(text))
+    return "".join(_word(token, language) for token in _TOKEN_PATTERN.findall(text))
 
 
 def _word(token: str, language: Language) -> str:
-    if _DECIMAL.fullmatch(token):
+    if _DECIMAL_PATTERN.fullmatch(token):
         return token.replace(".", "").replace(",", ".")
-    known = language.words.get(token.lower())
-    return known if known is not None and not token.isupper() else token
+    english_word = language.words.get(token.lower())
+    return english_word if english_word is not None and not token.isupper() else token

@@ -1,23 +1,23 @@
-"""Formulas of plain arithmetic: read, written as a function, and worked out."""
+"""Arithmetic formulas: parsed, written as a Python function, and evaluated."""
 
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Context, Decimal
 from typing import NamedTuple, TypeAlias
 
-_FORMULA = re.compile(r"[:=]\s*(?P<terms>[^:=]+?)\s*\.?$")
-_PART = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>\*\*|[-+*/^()]))")
+_FORMULA_PATTERN = re.compile(r"[:=]\s*(?P<terms>[^:=]+?)\s*\.?$")
+_PART_PATTERN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<sign>\*\*|[-+*/^()]))")
 _STRONGER = (("+", "-"), ("*", "/"))
 _CONTEXT = Context(prec=60)
 _DEEPEST = 50
 
 
 class NoFormula(ValueError):
-    """There is none that is plain arithmetic over the names."""
+    """The text holds no formula of plain arithmetic over the given names."""
 
 
 class AppliedSign(NamedTuple):
-    """Two terms and the sign between them; a negative term is 0 less it."""
+    """Two terms and the operator between them; a negated term is 0 minus the term."""
 
     one: "Terms"
     sign: str
@@ -28,11 +28,13 @@ Terms: TypeAlias = AppliedSign | Decimal | str  # a name is a text
 
 
 def parse_formula(text: str, names: Sequence[str]) -> Terms:
-    """What stands after the last colon or equals sign of a text; raises ``NoFormula`` if it is more than arithmetic."""
-    found = _FORMULA.search(text)
-    if found is None:
+    """Parses what stands after the last colon or equals sign of a text; raises ``NoFormula`` if it is more than
+    arithmetic.
+    """
+    match = _FORMULA_PATTERN.search(text)
+    if match is None:
         raise NoFormula(text)
-    reader = _Reader(found["terms"])
+    reader = _Reader(match["terms"])
     terms = reader.all()
     if reader.names != set(names):
         raise NoFormula(text)
@@ -40,19 +42,19 @@ def parse_formula(text: str, names: Sequence[str]) -> Terms:
 
 
 def as_function(name: str, names: Sequence[str], terms: Terms) -> str:
-    """The formula as Python over decimals."""
+    """The formula as source of a Python function over decimals."""
     return f"def {name}({', '.join(names)}):\n    return {_write_terms(terms)}"
 
 
-def compute_terms(terms: Terms, given: Mapping[str, Decimal]) -> Decimal:
+def compute_terms(terms: Terms, values: Mapping[str, Decimal]) -> Decimal:
     """The formula's value to 60 digits; raises ``ArithmeticError`` where it has none."""
     match terms:
         case str():
-            return given[terms]
+            return values[terms]
         case Decimal():
             return terms
         case AppliedSign(one, sign, other):
-            return _apply_sign(compute_terms(one, given), sign, compute_terms(other, given))
+            return _apply_sign(compute_terms(one, values), sign, compute_terms(other, values))
 
 
 class _Reader:
@@ -107,28 +109,28 @@ class _Reader:
             raise NoFormula(self._text)
         return terms
 
-    def _take_if(self, kind: str, wanted: Sequence[str] = ()) -> str | None:
+    def _take_if(self, kind: str, texts: Sequence[str] = ()) -> str | None:
         """The next part if it is of that kind, and one of those that are wanted."""
-        found = _PART.match(self._text, self._at)
-        part = found[kind] if found else None
-        if found is None or part is None or (wanted and part not in wanted):
+        match = _PART_PATTERN.match(self._text, self._at)
+        part = match[kind] if match else None
+        if match is None or part is None or (texts and part not in texts):
             return None
-        self._at = found.end()
+        self._at = match.end()
         return part
 
 
-def _apply_sign(one: Decimal, sign: str, other: Decimal) -> Decimal:
+def _apply_sign(left: Decimal, sign: str, right: Decimal) -> Decimal:
     match sign:
         case "+":
-            return _CONTEXT.add(one, other)
+            return _CONTEXT.add(left, right)
         case "-":
-            return _CONTEXT.subtract(one, other)
+            return _CONTEXT.subtract(left, right)
         case "*":
-            return _CONTEXT.multiply(one, other)
+            return _CONTEXT.multiply(left, right)
         case "/":
-            return _CONTEXT.divide(one, other)
+            return _CONTEXT.divide(left, right)
         case _:
-            return _CONTEXT.power(one, other)
+            return _CONTEXT.power(left, right)
 
 
 def _write_terms(terms: Terms) -> str:

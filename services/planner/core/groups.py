@@ -1,4 +1,4 @@
-"""What a question asks of listed things besides which they are: what each group comes to, and which one stands out."""
+"""Groups of listed records: the figure of each group that a question asks for, and the one that stands out."""
 
 import re
 from collections.abc import Sequence
@@ -15,24 +15,26 @@ from services.planner.core.selection import select_records
 from services.planner.core.situation import Situation
 from services.planner.core.words import ID_WORDS, field_stems, parts, stem, stems, text_stems
 
-_EACH = re.compile(r"\b(?:(?:for|by|of|in|to|with|at)\s+)?(?:each|every|per|grouped by|by)\s+(?P<by>[a-z_]+)", re.I)
-_SUBJECT = re.compile(
+_EACH_PATTERN = re.compile(
+    r"\b(?:(?:for|by|of|in|to|with|at)\s+)?(?:each|every|per|grouped by|by)\s+(?P<by>[a-z_]+)", re.I
+)
+_SUBJECT_PATTERN = re.compile(
     r"^\W*(?:which|what|whose)\s+(?P<by>(?:[\w-]+\s+){1,3}?)(?=(?:has|have|is|are|was|does|do)\b)", re.I
 )
-_MOST = r"highest|largest|biggest|greatest|maximum|longest|(?<!at )most|dearest"
-_LEAST = r"lowest|smallest|minimum|shortest|cheapest|fewest|(?<!at )least"
+_MOST_WORDS = r"highest|largest|biggest|greatest|maximum|longest|(?<!at )most|dearest"
+_LEAST_WORDS = r"lowest|smallest|minimum|shortest|cheapest|fewest|(?<!at )least"
 _LATEST, _EARLIEST = r"latest|newest|last|most recent(?:ly)?", r"earliest|oldest|soonest|first"
 _STANDS_OUT = re.compile(
-    rf"\b(?:(?P<latest>{_LATEST})|(?P<earliest>{_EARLIEST})|(?P<most>{_MOST})|(?P<least>{_LEAST}))\b"
+    rf"\b(?:(?P<latest>{_LATEST})|(?P<earliest>{_EARLIEST})|(?P<most>{_MOST_WORDS})|(?P<least>{_LEAST_WORDS}))\b"
     r"(?!\s+(?:\w+\s+)?first\b)",
     re.I,
 )
-_COUNTED = re.compile(r"\b(?:the |has |have )(?:most|fewest)\b", re.I)
-_WHICH = re.compile(r"\b(?:which|whose|who|what\s+\w+\s+(?:has|have|is))\b", re.I)
+_COUNTED_PATTERN = re.compile(r"\b(?:the |has |have )(?:most|fewest)\b", re.I)
+_WHICH_PATTERN = re.compile(r"\b(?:which|whose|who|what\s+\w+\s+(?:has|have|is))\b", re.I)
 
 
 class GroupFigure(NamedTuple):
-    """What one group comes to; ``label``: what its records have in common."""
+    """The figure of one group; ``label``: the value that its records share."""
 
     label: str
     figure: PlannedFigure
@@ -40,15 +42,15 @@ class GroupFigure(NamedTuple):
 
 def all_figures(situation: Situation) -> list[PlannedFigure]:
     """Every figure that the task depends on, those of groups too."""
-    groups = [one.figure for text in situation.reading.questions for one in stated_groups(text, situation)]
+    groups = [figure.figure for text in situation.reading.questions for figure in stated_groups(text, situation)]
     return [*groups, *figures(situation)]
 
 
 def stated_groups(text: str, situation: Situation) -> list[GroupFigure]:
-    """What each group comes to that a question asks for: ``how many ... does each ... have``, ``the most ...``."""
+    """The figure of each group that a question asks for: ``how many ... does each ... have``, ``the most ...``."""
     operation = find_operation(text)
     if operation in ("maximum", "minimum", ""):
-        operation = "count" if _COUNTED.search(text) else "sum" if operation else ""
+        operation = "count" if _COUNTED_PATTERN.search(text) else "sum" if operation else ""
     return _group_figures(with_antecedent(text, situation), operation, situation)
 
 
@@ -61,8 +63,8 @@ def _group_figures(text: str, operation: str, situation: Situation) -> list[Grou
     groups: dict[str, list[FactRecord]] = {}
     for record in selection.records:
         groups.setdefault(str(record.fields.get(column, "")), []).append(record)
-    found = [_figure_of_group(text, operation, label, records) for label, records in groups.items()]
-    return [one for one in found if one]
+    figures = [_figure_of_group(text, operation, label, records) for label, records in groups.items()]
+    return [figure for figure in figures if figure]
 
 
 def _figure_of_group(text: str, operation: str, label: str, records: Sequence[FactRecord]) -> GroupFigure | None:
@@ -79,10 +81,10 @@ def _figure_of_group(text: str, operation: str, label: str, records: Sequence[Fa
 
 def _group_column(text: str, records: Sequence[FactRecord]) -> str:
     """The column by which a text groups; empty where it groups by none, or speaks of each of the things themselves."""
-    said = [match["by"] for match in _EACH.finditer(text)]
-    if _STANDS_OUT.search(text) and (subject := _SUBJECT.match(text)) and subject["by"].strip():
-        said.append(subject["by"].split()[-1])
-    for word in said:
+    group_words = [match["by"] for match in _EACH_PATTERN.finditer(text)]
+    if _STANDS_OUT.search(text) and (subject := _SUBJECT_PATTERN.match(text)) and subject["by"].strip():
+        group_words.append(subject["by"].split()[-1])
+    for word in group_words:
         own = frozenset().union(*(record.noun for record in records)) if records else frozenset()
         if stem(word) in own:
             continue
@@ -100,31 +102,35 @@ def _is_called(name: str, word: str) -> bool:
 def pick_groups(text: str, groups: Sequence[GroupFigure]) -> list[GroupFigure]:
     """The groups that a superlative means; all of them where the text has none."""
     match = _STANDS_OUT.search(text)
-    if match is None or not _WHICH.search(text):
+    if match is None or not _WHICH_PATTERN.search(text):
         return [*groups]
-    extreme = (max if match["most"] or match["latest"] else min)(one.figure.value for one in groups)
-    return [one for one in groups if one.figure.value == extreme]
+    extreme = (max if match["most"] or match["latest"] else min)(group.figure.value for group in groups)
+    return [group for group in groups if group.figure.value == extreme]
 
 
 class StandingOut(NamedTuple):
-    """The records that a superlative means, with the field that decides."""
+    """The records that a superlative selects, and the field by which it does."""
 
     records: tuple[FactRecord, ...]
     field: str
 
 
 def find_standing_out(text: str, situation: Situation) -> StandingOut | None:
-    """``which ... has the highest ...``: those with the extreme figure or day; None where the text asks for none."""
+    """The records with the extreme figure or day (``which ... has the highest ...``); None if the text asks for
+    none.
+    """
     selection = select_records(text, situation)
     match, records = _STANDS_OUT.search(selection.rest), selection.records
-    if match is None or not _WHICH.search(text) or not records:
+    if match is None or not _WHICH_PATTERN.search(text) or not records:
         return None
     field = _deciding_field(match, text, records)
-    held = [(amount, record) for record in records if field and (amount := _amount(record, field)) is not None]
-    if not held:
+    records_by_amount = [
+        (amount, record) for record in records if field and (amount := _amount(record, field)) is not None
+    ]
+    if not records_by_amount:
         return StandingOut((), "")
-    extreme = (max if match["most"] or match["latest"] else min)(amount for amount, _ in held)
-    return StandingOut(tuple(record for amount, record in held if amount == extreme), field)
+    extreme = (max if match["most"] or match["latest"] else min)(amount for amount, _ in records_by_amount)
+    return StandingOut(tuple(record for amount, record in records_by_amount if amount == extreme), field)
 
 
 def _deciding_field(match: re.Match[str], text: str, records: Sequence[FactRecord]) -> str:

@@ -1,4 +1,4 @@
-"""What an answer lacks, said where the facts have it; the answer as it is, where they do not."""
+"""Adds what an answer lacks, if the facts have it; else leaves the answer as it is."""
 
 import re
 
@@ -9,51 +9,55 @@ from services.planner.core.situation import Situation, rank
 from services.planner.core.words import field_stems, parts, text_stems
 from shared.domain.exact_json import Json
 
-_SAY = re.compile(r"^say the (?P<what>.+)$")
-_MINOR = frozenset({"cents", "cent", "minor", "pence"})
+_SAY_PATTERN = re.compile(r"^say the (?P<what>.+)$")
+_MINOR_WORDS = frozenset({"cents", "cent", "minor", "pence"})
 
 
 def improve_answer(request: Request, situation: Situation) -> str:
-    """The draft and one sentence for each thing that is missing and known; nothing of the draft is changed."""
-    draft, wanted = request.sections.get("answer", "").strip(), request.section("missing")
-    asked = [match["what"] for item in (wanted if isinstance(wanted, list) else []) if (match := _SAY.match(str(item)))]
-    said = [sentence for what in asked if (sentence := _known_sentence(what, situation))]
-    return " ".join(part for part in (draft, *dict.fromkeys(said)) if part)
+    """The unchanged draft with one more sentence for each missing thing that is known."""
+    draft, missing = request.sections.get("answer", "").strip(), request.section("missing")
+    asked_outputs = [
+        match["what"]
+        for item in (missing if isinstance(missing, list) else [])
+        if (match := _SAY_PATTERN.match(str(item)))
+    ]
+    sentences = [sentence for output in asked_outputs if (sentence := _known_sentence(output, situation))]
+    return " ".join(part for part in (draft, *dict.fromkeys(sentences)) if part)
 
 
 def add_missing_outputs(request: Request, situation: Situation, text: str) -> str:
-    """A drafted answer in prose about something done, and one sentence for each output of the process that it lacks and
-    the facts have.
+    """A draft about something done, with one more sentence for each output of the process that it lacks and the facts
+    have.
     """
     outputs = process_of(request).outputs
     lacking = [output for output in outputs if not field_stems(output) <= text_stems(text)]
-    said = dict.fromkeys(sentence for output in lacking if (sentence := _known_sentence(output, situation)))
-    return " ".join((text, *said))
+    sentences = dict.fromkeys(sentence for output in lacking if (sentence := _known_sentence(output, situation)))
+    return " ".join((text, *sentences))
 
 
-def _known_sentence(what: str, situation: Situation) -> str:
+def _known_sentence(output: str, situation: Situation) -> str:
     """One sentence about a thing: a value or field of that name, of the record that the task speaks of most."""
-    wanted = text_stems(what)
+    wanted_stems = text_stems(output)
     for value in situation.values:
-        if wanted <= field_stems(str(value.get("name"))):
+        if wanted_stems <= field_stems(str(value.get("name"))):
             return f"{_field_title(str(value.get('name')))}: {value.get('value')}."
     spoken_of = [record for record in situation.records if rank(record, situation) > 0]
     for record in sorted(spoken_of, key=lambda one: -rank(one, situation)):
-        for field, held in record.fields.items():
-            if wanted <= field_stems(field) and held not in ("", None):
+        for field, field_value in record.fields.items():
+            if wanted_stems <= field_stems(field) and field_value not in ("", None):
                 own = own_id(record)
                 of = f" of {own[1]}" if own and own[0] != field else ""
-                return f"{_field_title(field)}{of}: {_format_value(field, held)}."
+                return f"{_field_title(field)}{of}: {_format_value(field, field_value)}."
     return ""
 
 
 def _field_title(field: str) -> str:
-    return " ".join(part for part in parts(field) if part not in _MINOR).capitalize()
+    return " ".join(part for part in parts(field) if part not in _MINOR_WORDS).capitalize()
 
 
 def _format_value(field: str, value: Json) -> str:
     """An amount in minor units as people write it; everything else as it stands."""
     amount = number(value)
-    if amount is not None and _MINOR.intersection(parts(field)):
+    if amount is not None and _MINOR_WORDS.intersection(parts(field)):
         return format(amount / 100, ".2f")
     return str(value)

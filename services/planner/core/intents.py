@@ -47,7 +47,7 @@ class Intent(NamedTuple):
     @property
     def means_every(self) -> bool:
         """Whether it speaks of all, every or each of some things."""
-        return bool(_EVERY.search(re.sub(r"[\"“][^\"”]*[\"”]", " ", self.clause)))
+        return bool(_EVERY_PATTERN.search(re.sub(r"[\"“][^\"”]*[\"”]", " ", self.clause)))
 
     @property
     def is_notice(self) -> bool:
@@ -55,9 +55,10 @@ class Intent(NamedTuple):
 
 
 class TaskReading(NamedTuple):
-    """A task as understood. ``actions`` change something, ``forbidden`` must not happen, ``questions`` ask.
+    """The clauses of a task. ``actions`` change something, ``forbidden`` must not happen, ``questions`` ask.
 
-    ``unnamed`` are clauses whose verb is no known one; beside actions they tell something, unless a tool has that verb.
+    ``unnamed`` are clauses with an unknown verb: beside actions they are statements, unless a tool is named by that
+    verb.
     """
 
     text: str
@@ -68,17 +69,17 @@ class TaskReading(NamedTuple):
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Clauses that ask for something by a verb that is not known."""
+        """The clauses that ask for something by an unknown verb."""
         return tuple(
             intent.clause
             for intent in self.unnamed
-            if (intent.is_unknown or _COMMANDS.match(intent.clause)) and not self._is_heading(intent)
+            if (intent.is_unknown or _COMMANDS_PATTERN.match(intent.clause)) and not self._is_heading(intent)
         )
 
     def _is_heading(self, intent: Intent) -> bool:
         """Whether a clause only says what several others come to: it begins the task, and they name its things."""
         named = {*identifiers_in(intent.clause)}
-        about = [one for one in self.actions if named and named & {*identifiers_in(one.clause)}]
+        about = [action for action in self.actions if named and named & {*identifiers_in(action.clause)}]
         begins = self.text.lstrip().startswith(intent.clause)
         return intent.is_heading or (begins and len(about) > 0 and len(self.actions) > 1)
 
@@ -87,8 +88,8 @@ class TaskReading(NamedTuple):
         return not self.actions
 
 
-_EVERY = re.compile(r"\b(?:all|every|each)\b", re.I)
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
+_EVERY_PATTERN = re.compile(r"\b(?:all|every|each)\b", re.I)
+_SENTENCE_PATTERN = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
 _NOTIFY = "|".join(sorted({*FAMILIES["send"], "tell"}))
 _VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))
 _OBJECT = r"(?:(?:the|an?|all|every|each|it|them)\b|[$€£]?\d|(?:\w+\s+){0,3}[A-Za-z]+-?\d)"
@@ -99,7 +100,7 @@ _FURTHER = (  # where another part of the sentence begins: to tell somebody, or 
 )
 _QUOTED = r"(?:[\"“][^\"”]+[\"”]|['‘].+?['’](?!\w))(?=\s*(?:[,.;!]|$|\s(?:and|then|but|unless|only|provided)\b))"
 _GIVEN = r"(?:(?:with|for|giving|stating|citing|as)\s+)?(?:(?:the|this|as)\s+)*reason\s*(?:(?:is|being|that)\b|[:=])?"
-_REASON = re.compile(
+_REASON_PATTERN = re.compile(
     rf"[,;:]?\s*\(?\b(?:because(?: of)?|due to|since|on the grounds that|{_GIVEN}(?!\s*(?:to|for|of|code|field|why)\b))"
     rf"\s*[:=]?\s+(?P<why>{_QUOTED}|.+?)"
     rf"(?={_FURTHER}|:\s+(?:{_VERB})\s|,?\s+(?:but\s+)?(?:unless|only if|only when|provided)\b|[\s.!;]*$)",
@@ -111,9 +112,9 @@ _REASON_ALONE = re.compile(
 _MARKS = "".join(map(chr, range(0xE000, 0xF900)))
 _MARK = "[\ue000-\uf8ff]"  # stands for a reason while a sentence is taken apart
 _IF = r"only if|only when|if and only if|provided(?: that)?|as long as|in case|if|when|unless|except if|except when"
-_LEADING = re.compile(rf"^(?:but |and )?({_IF})\s+(.+?),(?!\d{{3}})\s*(?:then\s+)?(.+)$", re.I | re.S)
-_TRAILING = re.compile(rf"^(.+?)[,\s]+(?:but )?({_IF})\s+(.+)$", re.I | re.S)
-_ELSE = re.compile(r"[,;.]?\s*(?:\bbut\b\s+)?\b(?:otherwise|or else|else|if not)\b,?\s+", re.I)
+_LEADING_PATTERN = re.compile(rf"^(?:but |and )?({_IF})\s+(.+?),(?!\d{{3}})\s*(?:then\s+)?(.+)$", re.I | re.S)
+_TRAILING_PATTERN = re.compile(rf"^(.+?)[,\s]+(?:but )?({_IF})\s+(.+)$", re.I | re.S)
+_ELSE_PATTERN = re.compile(r"[,;.]?\s*(?:\bbut\b\s+)?\b(?:otherwise|or else|else|if not)\b,?\s+", re.I)
 _PHRASAL = {
     "return": r"(?:take|bring|hand) (?:[^,;]{1,60} )?back",
     "create": r"set (?:[^,;]{1,60} )?up",
@@ -126,12 +127,12 @@ _PHRASAL = {
 _PHRASALS = tuple(
     (verb, re.compile(rf"^(?:\W*(?:please|then|also|and) )*{words}\b", re.I)) for verb, words in _PHRASAL.items()
 )
-_HAPPENED = re.compile(
+_HAPPENED_PATTERN = re.compile(
     r"^(?:please )?(?:note|record|mark|confirm|register|log)\b.*?\bthat\b.*?\b(?:was|were|is|are|has been|have been"
     r"|has|have)\s+(?P<verb>\w+ed|paid|sent|come)\b",
     re.I,
 )
-_EVIDENCE = re.compile(
+_EVIDENCE_PATTERN = re.compile(
     r"\b(?:as (?:an? |the )?(?:duplicate|copy|repetition|part) of|duplicates?|instead of|in place of|in favou?r of"
     r"|(?:the )?same as|identical (?:to|with)|similar to|superseded by|replaced by)\s+",
     re.I,
@@ -142,8 +143,8 @@ _GERUNDS = "|".join(
     sorted({f"{stemmed}ing" for word in _WRITE_NAMES for stemmed in (word, word.removesuffix("e"), word + word[-1])})
 )
 _WITHOUT = rf"without\s+(?!matching\b)(?:{_GERUNDS})\b"  # "invoices without matching orders" says which ones
-_MANNER = re.compile(rf"^without\s+(?:\w+\s+){{0,2}}?\w+,?\s+(?=(?:{_VERB})\b)", re.I)
-_JOIN = re.compile(
+_MANNER_PATTERN = re.compile(rf"^without\s+(?:\w+\s+){{0,2}}?\w+,?\s+(?=(?:{_VERB})\b)", re.I)
+_JOIN_PATTERN = re.compile(
     rf"(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+(?=(?:{_NOT})\b|(?:then |also )?(?:{_VERB})\b)"
     rf"|,\s*(?=(?:{_VERB}|{_NOT})\s)|(?:,\s*|\s+)(?:(?:and then|and also|and|then)\s+)?"
     rf"(?=(?:{'|'.join(_PHRASAL.values())})\b)"
@@ -152,17 +153,17 @@ _JOIN = re.compile(
     r"|both |by |of |to |in |on )[a-z]{3,}\s+(?:the|an?|all|every|each|its|their|them|it)\b)",
     re.I,
 )
-_HEADED = re.compile(rf"^(?P<head>[^:]*[a-z][^:]*):\s+(?P<rest>(?:{_VERB})\b.*)$", re.I | re.S)
-_NEGATED = re.compile(rf"\b(?:{_NOT}|no need to|avoid|refrain from|not to|cannot|can['’]t)\s+(\w+)", re.I)
-_PASSIVE = re.compile(r"\b(?:should|must|needs? to|has to|have to|is to|are to) be (?:\w+ly )?(\w+)", re.I)
-_ASKING = re.compile(
+_HEADED_PATTERN = re.compile(rf"^(?P<head>[^:]*[a-z][^:]*):\s+(?P<rest>(?:{_VERB})\b.*)$", re.I | re.S)
+_NEGATED_PATTERN = re.compile(rf"\b(?:{_NOT}|no need to|avoid|refrain from|not to|cannot|can['’]t)\s+(\w+)", re.I)
+_PASSIVE_PATTERN = re.compile(r"\b(?:should|must|needs? to|has to|have to|is to|are to) be (?:\w+ly )?(\w+)", re.I)
+_ASKING_PATTERN = re.compile(
     r"^(?!do not|don['’]t)(?:which|what|who|whom|whose|how|when|where|why|is|are|was|were|do|does|did|has|have)\b", re.I
 )
-_CONTINUES = re.compile(r"^(?:its|their|whose|with)\b", re.I)
+_CONTINUES_PATTERN = re.compile(r"^(?:its|their|whose|with)\b", re.I)
 _ADDS_UP = re.compile(r"\b(?:add|sum|total) up\b", re.I)
 _ADDS_TO = re.compile(r"\b(?P<verb>add|subtract|deduct)\s+[$€£]?\d[\d.,]*\s+(?:[A-Z]{3}\s+)?(?:to|from)\b", re.I)
-_GIVES = re.compile(r"\b(?:list|array|json|ids?|only|results?|values?|numbers?|names?|answer)\b", re.I)
-_COMMANDS = re.compile(
+_GIVES_PATTERN = re.compile(r"\b(?:list|array|json|ids?|only|results?|values?|numbers?|names?|answer)\b", re.I)
+_COMMANDS_PATTERN = re.compile(
     r"^(?:please |also |and |then )*(?!the |a |an |this |that |there |all |every |each |it |its |they |their |he |she )"
     r"[a-z]{3,}\s+(?:(?:the|an?|all|every|each|its|their|it|them|this|that)\b|\d|(?:[a-z]+\s+)?[a-z]+[-_]\d)"
     r"(?![^,;]*\s(?:is|are|was|were|has|have)\b)",
@@ -174,13 +175,13 @@ _TO_ANSWER = re.compile(
     r"the (?:ids?|names?)\b)",
     re.I,
 )
-_STATES = re.compile(
+_STATES_PATTERN = re.compile(
     r"^(?!(?:ensure|make|let|have|see|check|assume)\b)"
     r"(?:(?:the|an?|its?|our|my|their|his|her|this|these|that|there|they|we|i|he|she)\b|[^,;:]*?\w['’]s\s)"
     r"(?:(?!\b(?:which|who|what|whatever|if|when|that)\b)[^,;:])*?\b(?:is|are|was|were)\s+(?!to\b)",
     re.I,
 )
-_AFTER = re.compile(r"\b(?:then|after that|afterwards|thereafter),?\s+(?:also\s+)?$", re.I)
+_AFTER_PATTERN = re.compile(r"\b(?:then|after that|afterwards|thereafter),?\s+(?:also\s+)?$", re.I)
 _OF_ONE_THING = frozenset("approve reject cancel close delete archive restore".split())
 _TWO_QUESTIONS = re.compile(
     r",?\s+and\s+(?=(?:which|what|how|who|whom|whose|when|where)\b)|,\s*and\s+(?=(?:is|are|give)\b)", re.I
@@ -193,33 +194,33 @@ _PERHAPS_ANOTHER = re.compile(
 _FURTHER_VERB = re.compile(
     r"(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+(?:(?:also|then|please)\s+)*(?=(?P<verb>[a-z]{3,})\s+\S)", re.I
 )
-_LEADS = frozenset(
+_LEAD_WORDS = frozenset(
     "please then also kindly now and but just you should must need needs to can could would will go ahead immediately "
     "finally next first second third i we want like have afterwards after that so".split()
 )
 
 
-def understand(text: str, things: frozenset[str] = frozenset(), verbs: frozenset[str] = frozenset()) -> TaskReading:
-    """Read a task's text sentence by sentence. ``things``: the stems of all words that tools and records are called by.
+def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[str] = frozenset()) -> TaskReading:
+    """Reads a task's text sentence by sentence. ``nouns``: the stems of all words that tools and records are called by.
 
     With them, a word before an identifier that is none of them, and no known verb, begins a clause of its own. So does
     each of ``verbs``, which are the words that tools' names begin with.
     """
     intents: list[Intent] = []
     questions: list[str] = []
-    for sentence in filter(None, (part.strip() for part in _SENTENCE.split(text))):
+    for sentence in filter(None, (part.strip() for part in _SENTENCE_PATTERN.split(text))):
         if _asks(sentence):
             questions += [half for half in _TWO_QUESTIONS.split(sentence) if half.strip(" ?.,")]
         elif intents and (match := _REASON_ALONE.match(sentence)):
             intents[-1] = intents[-1]._replace(reason=intents[-1].reason or _unquote(sentence[match.end() :]))
-        elif intents and _CONTINUES.match(sentence):
+        elif intents and _CONTINUES_PATTERN.match(sentence):
             intents[-1] = intents[-1]._replace(clause=f"{intents[-1].clause}, {sentence.rstrip(' .!;')}")
         else:
             read = _parse_sentence(sentence, intents)
             if intents and not read and (reasons := _mask_reasons(sentence)[1]):
                 intents[-1] = intents[-1]._replace(reason=intents[-1].reason or reasons[0])
             whole = [part for intent in read for part in _divide_by_tools(intent, verbs)]
-            intents += [part for intent in whole for part in _divide_unknown(intent, things)]
+            intents += [part for intent in whole for part in _divide_unknown(intent, nouns)]
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
     actions = [_with_place(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)
@@ -233,20 +234,20 @@ def understand(text: str, things: frozenset[str] = frozenset(), verbs: frozenset
 def _divide_by_tools(intent: Intent, verbs: frozenset[str]) -> list[Intent]:
     """A clause, and what follows its ``and`` by a verb that only a tool's name has: ``close A-1 and dye 3 of B-2``."""
     for match in _FURTHER_VERB.finditer(intent.clause):
-        first, rest = intent.clause[: match.start()], intent.clause[match.end() :]
+        first, clause_rest = intent.clause[: match.start()], intent.clause[match.end() :]
         earlier = text_words(first)[1:]
         is_noun = match["verb"].lower() in earlier or first.count('"') % 2 == 1
         if match["verb"].lower() not in verbs or is_verb(match["verb"]) or is_noun:
             continue
-        one = intent._replace(clause=first, spared=find_spared(first))
-        other = intent._replace(verb=match["verb"].lower(), clause=rest, spared=find_spared(rest))
-        return [one, *_divide_by_tools(other, verbs)]
+        first_intent = intent._replace(clause=first, spared=find_spared(first))
+        other = intent._replace(verb=match["verb"].lower(), clause=clause_rest, spared=find_spared(clause_rest))
+        return [first_intent, *_divide_by_tools(other, verbs)]
     return [intent]
 
 
-def _divide_unknown(intent: Intent, things: frozenset[str]) -> list[Intent]:
+def _divide_unknown(intent: Intent, nouns: frozenset[str]) -> list[Intent]:
     """A clause, and what follows its ``and`` by a verb that is not known: ``approve A-1 and frobnicate A-2``."""
-    match = _PERHAPS_ANOTHER.match(intent.clause) if things and not intent.is_notice else None
+    match = _PERHAPS_ANOTHER.match(intent.clause) if nouns and not intent.is_notice else None
     if (
         match is None
         or _only_excludes(match["rest"])
@@ -255,32 +256,34 @@ def _divide_unknown(intent: Intent, things: frozenset[str]) -> list[Intent]:
     ):
         return [intent]
     words = [word for word in text_words(match["between"]) if word not in STOP]
-    known = things | {stem(word) for word in text_words(match["first"])}
+    known_stems = nouns | {stem(word) for word in text_words(match["first"])}
     if not words or is_verb(words[0]):
         return [intent]
-    is_unknown = stem(words[0]) not in known
-    is_other = stem(words[0]) in known - text_stems(match["first"]) and intent.family in _OF_ONE_THING
+    is_unknown = stem(words[0]) not in known_stems
+    is_other = stem(words[0]) in known_stems - text_stems(match["first"]) and intent.family in _OF_ONE_THING
     if not (is_unknown or is_other):
         return [intent]
     first = intent._replace(clause=match["first"], spared=find_spared(match["first"]))
     verb = words[0] if is_unknown else intent.verb
-    rest = intent._replace(verb=verb, clause=match["rest"], is_unknown=is_unknown, spared=find_spared(match["rest"]))
-    return [first, *_divide_unknown(rest, things)]
+    second_intent = intent._replace(
+        verb=verb, clause=match["rest"], is_unknown=is_unknown, spared=find_spared(match["rest"])
+    )
+    return [first, *_divide_unknown(second_intent, nouns)]
 
 
 def _is_statement(intent: Intent) -> bool:
     """``Their terms are thirty days.``: it says how things are, by no verb that is known, and asks for nothing."""
-    return not is_verb(intent.verb) and not intent.is_heading and bool(_STATES.match(intent.clause))
+    return not is_verb(intent.verb) and not intent.is_heading and bool(_STATES_PATTERN.match(intent.clause))
 
 
 def _with_place(intent: Intent, text: str) -> Intent:
     before = text.partition(intent.clause)[0]
-    return intent._replace(follows=bool(_AFTER.search(before)) or intent.clause.lower().startswith("then "))
+    return intent._replace(follows=bool(_AFTER_PATTERN.search(before)) or intent.clause.lower().startswith("then "))
 
 
 def _asks(sentence: str) -> bool:
     request = re.match(r"(?:can|could|would|will) you\b", sentence, re.I)
-    return not request and (sentence.endswith("?") or bool(_ASKING.match(sentence)))
+    return not request and (sentence.endswith("?") or bool(_ASKING_PATTERN.match(sentence)))
 
 
 def _drop_generic(actions: list[Intent]) -> tuple[Intent, ...]:
@@ -291,18 +294,18 @@ def _drop_generic(actions: list[Intent]) -> tuple[Intent, ...]:
 
 def _parse_sentence(sentence: str, before: list[Intent]) -> list[Intent]:
     masked, reasons = _mask_reasons(sentence)
-    main, *otherwise = _ELSE.split(masked, maxsplit=1)
+    main, *otherwise = _ELSE_PATTERN.split(masked, maxsplit=1)
     if not main.strip(" .;!") and not otherwise:
         return []
     if not main.strip(" .;!") and before:
         last = before[-1]
-        found = [intent._replace(condition=last.condition, holds=not last.holds) for intent in _intents(otherwise[0])]
-        return _with_reasons(found, reasons)
+        intents = [intent._replace(condition=last.condition, holds=not last.holds) for intent in _intents(otherwise[0])]
+        return _with_reasons(intents, reasons)
     condition, holds, body = _split_off_condition(main.strip())
-    found = [intent._replace(condition=condition, holds=holds) for intent in _intents(body)]
-    for rest in otherwise:
-        found += [intent._replace(condition=condition, holds=not holds) for intent in _intents(rest)]
-    return _with_reasons(found, reasons)
+    intents = [intent._replace(condition=condition, holds=holds) for intent in _intents(body)]
+    for other_clause in otherwise:
+        intents += [intent._replace(condition=condition, holds=not holds) for intent in _intents(other_clause)]
+    return _with_reasons(intents, reasons)
 
 
 def _mask_reasons(sentence: str) -> tuple[str, list[str]]:
@@ -315,38 +318,38 @@ def _mask_reasons(sentence: str) -> tuple[str, list[str]]:
         reasons.append(_unquote(match["why"]))
         return _MARKS[len(reasons) - 1]
 
-    return _REASON.sub(mask, re.sub(_MARK, " ", sentence)), reasons
+    return _REASON_PATTERN.sub(mask, re.sub(_MARK, " ", sentence)), reasons
 
 
-def _unquote(why: str) -> str:
-    why = why.strip().rstrip(".!;")
-    why = why if "(" in why else why.rstrip(")")
-    match = re.fullmatch(r"[\"“'‘](.+)[\"”'’]", why, re.S)
-    return match[1].strip() if match else why
+def _unquote(reason: str) -> str:
+    reason = reason.strip().rstrip(".!;")
+    reason = reason if "(" in reason else reason.rstrip(")")
+    match = re.fullmatch(r"[\"“'‘](.+)[\"”'’]", reason, re.S)
+    return match[1].strip() if match else reason
 
 
-def _with_reasons(found: list[Intent], reasons: list[str]) -> list[Intent]:
+def _with_reasons(intents: list[Intent], reasons: list[str]) -> list[Intent]:
     """Each clause with the reason whose mark stands in it; one that stands before all clauses is of the next."""
-    told: list[Intent] = []
+    intents_with_reasons: list[Intent] = []
     leading = ""
-    for intent in found:
+    for intent in intents:
         clause, marks = _unmark(intent.clause)
-        why = "; ".join(filter(None, [leading, *(reasons[_MARKS.index(mark)] for mark in marks)]))
+        reason = "; ".join(filter(None, [leading, *(reasons[_MARKS.index(mark)] for mark in marks)]))
         clause = clause.strip(" ,.!;")
         if not clause:
-            leading = why
+            leading = reason
             continue
-        told.append(intent._replace(clause=clause, reason=why, context=_unmark(intent.context)[0]))
+        intents_with_reasons.append(intent._replace(clause=clause, reason=reason, context=_unmark(intent.context)[0]))
         leading = ""
-    return told
+    return intents_with_reasons
 
 
 def _split_off_condition(sentence: str) -> tuple[str, bool, str]:
     """The condition, whether it has to hold, and the sentence without it; a mark in the condition stays behind."""
-    if match := _LEADING.match(sentence):
+    if match := _LEADING_PATTERN.match(sentence):
         condition, marks = _unmark(match[2])
         return condition, _must_hold(match[1]), f"{match[3]}{marks}"
-    if match := _TRAILING.match(sentence):
+    if match := _TRAILING_PATTERN.match(sentence):
         place = next(iter(re.finditer(_FURTHER, match[3], re.I)), None)
         tail, further = (match[3][: place.start()], match[3][place.start() :]) if place else (match[3], "")
         condition, marks = _unmark(tail)
@@ -363,14 +366,14 @@ def _must_hold(word: str) -> bool:
 
 
 def _intents(body: str) -> list[Intent]:
-    if (match := _HEADED.match(body)) and family(text_words(match["head"])[0]) not in NOTICES:
-        later = [one._replace(context=match["head"]) for one in _split_clauses(match["rest"])]
-        return [*(one._replace(is_heading=True) for one in _split_clauses(match["head"])), *later]
+    if (match := _HEADED_PATTERN.match(body)) and family(text_words(match["head"])[0]) not in NOTICES:
+        later = [clause._replace(context=match["head"]) for clause in _split_clauses(match["rest"])]
+        return [*(clause._replace(is_heading=True) for clause in _split_clauses(match["head"])), *later]
     return _split_clauses(body)
 
 
 def _split_clauses(text: str) -> list[Intent]:
-    bounds = [0, *(place for match in _JOIN.finditer(text) for place in match.span()), len(text)]
+    bounds = [0, *(place for match in _JOIN_PATTERN.finditer(text) for place in match.span()), len(text)]
     pieces: list[tuple[int, int]] = []
     for start, end in zip(bounds[::2], bounds[1::2], strict=True):
         is_apart = pieces and not (_only_excludes(text[start:end]) or _only_excludes(text[slice(*pieces[-1])]))
@@ -380,22 +383,22 @@ def _split_clauses(text: str) -> list[Intent]:
 
 
 def _parse_clause(clause: str) -> Intent:
-    found = _parse_verb(clause.rstrip(" .!;"))
-    return found._replace(spared=found.spared or find_spared(found.clause))
+    verb_clause = _parse_verb(clause.rstrip(" .!;"))
+    return verb_clause._replace(spared=verb_clause.spared or find_spared(verb_clause.clause))
 
 
 def find_spared(text: str) -> tuple[str, ...]:
-    """The identifiers that a text leaves out, or that stand behind ``as a duplicate of``, up to the next comma."""
-    tails = [text[match.end() :] for match in _EVIDENCE.finditer(text)]
+    """The identifiers that a text excludes, or that follow ``as a duplicate of``, up to the next comma."""
+    tails = [text[match.end() :] for match in _EVIDENCE_PATTERN.finditer(text)]
     named = [re.split(r"[,;:]\s(?![A-Z]+-?\d)| because | and (?![A-Z]+-?\d)", tail)[0] for tail in tails]
     left_out = (span.value for span in find_exclusions(text))
-    return tuple(one for words in (*left_out, *named) for one in identifiers_in(words))
+    return tuple(identifier for words in (*left_out, *named) for identifier in identifiers_in(words))
 
 
 def drop_evidence(text: str) -> str:
-    """A text without what it names as mere evidence."""
+    """The text without what it names only as evidence."""
     for value in find_spared(text):
-        text = re.sub(rf"(?:{_EVIDENCE.pattern})[^,;]*?{re.escape(value)}", " ", text, flags=re.I)
+        text = re.sub(rf"(?:{_EVIDENCE_PATTERN.pattern})[^,;]*?{re.escape(value)}", " ", text, flags=re.I)
     return text
 
 
@@ -413,18 +416,18 @@ def _parse_verb(clause: str) -> Intent:
             return Intent(verb, clause)
     if _TO_ANSWER.match(clause):
         return Intent("report", clause)
-    if match := _HAPPENED.match(clause):
+    if match := _HAPPENED_PATTERN.match(clause):
         return Intent(match["verb"].lower(), clause)
     if match := re.match(_WITHOUT, clause, re.I):
         verb = match[0].split()[-1].lower()
         return Intent("notify" if verb == "telling" else verb, clause, negated=True)
-    clause = _MANNER.sub("", clause)
-    if match := _NEGATED.search(clause):
+    clause = _MANNER_PATTERN.sub("", clause)
+    if match := _NEGATED_PATTERN.search(clause):
         return Intent(_object_verb(match[1], clause), clause, negated=True)
-    if match := _PASSIVE.search(clause):
+    if match := _PASSIVE_PATTERN.search(clause):
         return Intent(match[1].lower(), clause)
-    said = drop_spans(clause, find_exclusions(clause))
-    words = [word for word in text_words(said) if word not in _LEADS]
+    kept_clause = drop_spans(clause, find_exclusions(clause))
+    words = [word for word in text_words(kept_clause) if word not in _LEAD_WORDS]
     return Intent(_object_verb(words[0], clause) if words else "", clause)
 
 
@@ -432,7 +435,7 @@ def _object_verb(verb: str, clause: str) -> str:
     """Where the verb alone says little or something else: ``process the refund``, ``add up``, ``add 5 to the ...``."""
     if verb == "tell" and not re.search(r"\btell (?:me|us)\b", clause, re.I):
         return "notify"
-    if verb == "return" and _GIVES.search(clause):
+    if verb == "return" and _GIVES_PATTERN.search(clause):
         return "report"
     if _ADDS_UP.search(clause):
         return "calculate"

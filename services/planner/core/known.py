@@ -1,4 +1,4 @@
-"""Figures that are known already: a value under the name that a clause uses, or what a record says will be new."""
+"""Fills figures that are known already: a value by the name that a clause uses, or a record's announced new value."""
 
 from decimal import Decimal
 
@@ -12,20 +12,22 @@ from services.planner.core.words import field_stems, parts, text_stems
 from shared.domain.exact_json import Json, JsonObject
 
 
-def fill_known(way: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
-    """A call whose missing figures are known by name."""
-    chosen = dict(way.chosen)
-    for name in way.missing:
-        if takes_figure(way.tool, name):
-            found = _find_named_value(way.tool, name, intent, situation) or _find_announced(way, name, situation)
-            chosen |= {name: found} if found else {}
-    return way._replace(chosen=tuple(chosen.items()), missing=tuple(name for name in way.missing if name not in chosen))
+def fill_known(plan: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
+    """The plan with each missing figure that is known by name."""
+    chosen = dict(plan.chosen)
+    for name in plan.missing:
+        if takes_figure(plan.tool, name):
+            candidate = _find_named_value(plan.tool, name, intent, situation) or _find_announced(plan, name, situation)
+            chosen |= {name: candidate} if candidate else {}
+    return plan._replace(
+        chosen=tuple(chosen.items()), missing=tuple(name for name in plan.missing if name not in chosen)
+    )
 
 
 def _find_named_value(tool: ToolSpec, name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     """The value whose name stands in the clause with all its words, the longest name first."""
-    said = text_stems(intent.clause)
-    fitting = [value for value in situation.values if (own := field_stems(_value_name(value))) and own <= said]
+    word_stems = text_stems(intent.clause)
+    fitting = [value for value in situation.values if (own := field_stems(_value_name(value))) and own <= word_stems]
     fitting.sort(key=lambda value: -len(field_stems(_value_name(value))))
     if not fitting:
         return None
@@ -38,16 +40,21 @@ def _value_name(value: JsonObject) -> str:
     return str(value.get("name"))
 
 
-def _find_announced(way: CallPlan, name: str, situation: Situation) -> ArgumentCandidate | None:
+def _find_announced(plan: CallPlan, name: str, situation: Situation) -> ArgumentCandidate | None:
     """``new_x`` for ``x``, of a record that speaks of the very things that the call names."""
-    things = {str(found.value) for field, found in way.chosen if is_reference(way.tool, field)}
+    references = {str(candidate.value) for field, candidate in plan.chosen if is_reference(plan.tool, field)}
     for record in situation.records:
-        known = {str(value) for value in record.fields.values()}
+        record_values = {str(value) for value in record.fields.values()}
         for field, value in record.fields.items():
             amount = number(value)
-            if parts(field) == ("new", *parts(name)) and amount is not None and things and things <= known:
+            if (
+                parts(field) == ("new", *parts(name))
+                and amount is not None
+                and references
+                and references <= record_values
+            ):
                 return ArgumentCandidate(
-                    as_field_type(format(amount, "f"), way.tool, name), "result", record.ref(field), LIKELY
+                    as_field_type(format(amount, "f"), plan.tool, name), "result", record.ref(field), LIKELY
                 )
     return None
 

@@ -1,4 +1,6 @@
-"""Things that a plan itself makes: what they get comes from the task, and later calls refer to them by their result."""
+"""Things that a plan creates: their fields come from the task, and later calls refer to the result that creates
+them.
+"""
 
 import re
 
@@ -12,12 +14,12 @@ from services.planner.core.situation import CERTAIN, ArgumentCandidate, MadeEnti
 from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_words
 from shared.domain.exact_json import JsonObject
 
-_NAMED = stems(("name", "title"))
-_CALLED = stems(("named", "called"))
+_NAMED_WORDS = stems(("name", "title"))
+_CALLED_WORDS = stems(("named", "called"))
 
 
 def nouns_made_by(tool: ToolSpec) -> frozenset[str]:
-    """What a call of the tool makes; empty if it only changes something that is there."""
+    """The nouns of what a call of the tool creates; empty if it only changes what exists."""
     own = nouns(tool.name)
     creates = family(next(iter(parts(tool.name)), "")) == "create"
     is_about_one = any(is_reference(tool, name) and wanted_noun(tool, name) == own for name in tool.properties)
@@ -31,29 +33,39 @@ def made_entities(bound: CallPlan, situation: Situation) -> tuple[MadeEntity, ..
 
 def id_field(noun: frozenset[str], situation: Situation) -> str:
     """The field under which records of that noun show their identifier."""
-    known = (own_id(record) for record in records_about(situation, noun) if record.noun == noun)
-    return next((found[0] for found in known if found), "id")
+    id_pairs = (own_id(record) for record in records_about(situation, noun) if record.noun == noun)
+    return next((id_pair[0] for id_pair in id_pairs if id_pair), "id")
 
 
-def fill_new(way: CallPlan, situation: Situation) -> CallPlan:
-    """What a new thing gets: nothing of another one of its kind that the task does not say; its name as it says it."""
-    noun = nouns_made_by(way.tool)
+def fill_new(plan: CallPlan, situation: Situation) -> CallPlan:
+    """The plan of a call that creates something: with the name that the task gives it, and without values copied from
+    another record that the task does not state.
+    """
+    noun = nouns_made_by(plan.tool)
     if not noun:
-        return way
+        return plan
     others = {record.ref(field): record for record in records_about(situation, noun) for field in record.fields}
-    chosen = {name: found for name, found in way.chosen if not _is_copied(way.tool, name, found, others, situation)}
-    for name in way.tool.required:
-        if name not in chosen and field_stems(name) - noun <= _NAMED and (said := _find_name(noun, situation.text)):
-            chosen[name] = ArgumentCandidate(said, "task", "", CERTAIN)
-    missing = tuple(name for name in way.tool.required if name not in chosen)
-    return way._replace(chosen=tuple(chosen.items()), missing=missing)
+    chosen = {
+        name: candidate
+        for name, candidate in plan.chosen
+        if not _is_copied(plan.tool, name, candidate, others, situation)
+    }
+    for name in plan.tool.required:
+        if (
+            name not in chosen
+            and field_stems(name) - noun <= _NAMED_WORDS
+            and (name_said := _find_name(noun, situation.text))
+        ):
+            chosen[name] = ArgumentCandidate(name_said, "task", "", CERTAIN)
+    missing = tuple(name for name in plan.tool.required if name not in chosen)
+    return plan._replace(chosen=tuple(chosen.items()), missing=missing)
 
 
 def _is_copied(
-    tool: ToolSpec, name: str, found: ArgumentCandidate, others: dict[str, FactRecord], situation: Situation
+    tool: ToolSpec, name: str, candidate: ArgumentCandidate, others: dict[str, FactRecord], situation: Situation
 ) -> bool:
-    from_other = found.source == "result" and found.ref in others and not is_reference(tool, name)
-    return from_other and not says(situation.text, str(found.value))
+    from_other = candidate.source == "result" and candidate.ref in others and not is_reference(tool, name)
+    return from_other and not says(situation.text, str(candidate.value))
 
 
 def _find_name(noun: frozenset[str], text: str) -> str:
@@ -61,32 +73,34 @@ def _find_name(noun: frozenset[str], text: str) -> str:
     for match in NAME.finditer(text):
         words = [word for word in match[0].split() if word.lower() not in STOP]
         before = [stem(word) for word in text_words(text[: match.start()])][-1:]
-        if words and before and before[0] in noun | _CALLED:
+        if words and before and before[0] in noun | _CALLED_WORDS:
             return re.sub(r"['’]s$", "", " ".join(words))
     return ""
 
 
-def link_to_made(way: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
-    """The call about the thing that an earlier call makes, unless its clause names one that is there."""
-    chosen = dict(way.chosen)
-    for name in way.tool.properties:
-        thing = _find_made(way, name, situation) if is_reference(way.tool, name) else None
-        if thing and not _is_named(chosen.get(name), intent, situation):
-            reference: JsonObject = {REF: f"{thing.key}.{thing.field}"}
+def link_to_made(plan: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
+    """The plan with its reference to the thing that an earlier call creates, unless its clause names an existing
+    one.
+    """
+    chosen = dict(plan.chosen)
+    for name in plan.tool.properties:
+        entity = _find_made(plan, name, situation) if is_reference(plan.tool, name) else None
+        if entity and not _is_named(chosen.get(name), intent, situation):
+            reference: JsonObject = {REF: f"{entity.key}.{entity.field}"}
             chosen[name] = ArgumentCandidate(reference, "result", "", CERTAIN)
-    return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one not in chosen))
+    return plan._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in plan.missing if one not in chosen))
 
 
-def _find_made(way: CallPlan, name: str, situation: Situation) -> MadeEntity | None:
-    asked = name in way.tool.required or name in dict(way.chosen)
-    return next((one for one in situation.made if asked and one.noun == wanted_noun(way.tool, name)), None)
+def _find_made(plan: CallPlan, name: str, situation: Situation) -> MadeEntity | None:
+    is_asked = name in plan.tool.required or name in dict(plan.chosen)
+    return next((entity for entity in situation.made if is_asked and entity.noun == wanted_noun(plan.tool, name)), None)
 
 
-def _is_named(found: ArgumentCandidate | None, intent: Intent, situation: Situation) -> bool:
-    if found is None:
+def _is_named(candidate: ArgumentCandidate | None, intent: Intent, situation: Situation) -> bool:
+    if candidate is None:
         return False
-    if found.source == "task":
-        return found.sure == CERTAIN
-    holders = [record for record in situation.records for field in record.fields if record.ref(field) == found.ref]
+    if candidate.source == "task":
+        return candidate.sure == CERTAIN
+    holders = [record for record in situation.records for field in record.fields if record.ref(field) == candidate.ref]
     texts = [value for record in holders for value in record.fields.values() if isinstance(value, str)]
     return any(says(intent.clause, value) for value in texts)

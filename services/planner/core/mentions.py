@@ -1,4 +1,4 @@
-"""What a text names by its shape: identifiers, money, percentages, dates, addresses, quotations."""
+"""Finds mentions by their shape: identifiers, money, percentages, dates, addresses, quotations."""
 
 import re
 from decimal import Decimal
@@ -19,7 +19,9 @@ class MentionKind(StrEnum):
 
 
 class Mention(NamedTuple):
-    """``value`` is canonical: digits without separators, ISO dates, the inside of quotation marks."""
+    """A mention in a text. ``value`` is canonical: digits without separators, ISO dates, the inside of quotation
+    marks.
+    """
 
     kind: MentionKind
     value: str
@@ -71,14 +73,14 @@ _AT_MOST = 300
 @lru_cache(maxsize=500)
 def find(text: str) -> tuple[Mention, ...]:
     """The first mentions in the order of the text; no two overlap, the more specific shape wins."""
-    taken = bytearray(len(text))
-    found: list[Mention] = []
+    taken_characters = bytearray(len(text))
+    mentions: list[Mention] = []
     for kind, pattern in _SHAPES:
         for match in pattern.finditer(text):
-            if not any(taken[match.start() : match.end()]):
-                taken[match.start() : match.end()] = b"\1" * (match.end() - match.start())
-                found.append(_build_mention(kind, match))
-    return tuple(sorted(found, key=lambda mention: mention.start)[:_AT_MOST])
+            if not any(taken_characters[match.start() : match.end()]):
+                taken_characters[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+                mentions.append(_build_mention(kind, match))
+    return tuple(sorted(mentions, key=lambda mention: mention.start)[:_AT_MOST])
 
 
 def identifiers_in(text: str) -> tuple[str, ...]:

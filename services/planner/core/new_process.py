@@ -1,4 +1,4 @@
-"""A process for a kind of task that nobody described: read, compute, check, write, and what its words ask besides."""
+"""Drafts a process for a new kind of task: read, compute, check, write, and what the task's words ask besides."""
 
 import re
 
@@ -6,11 +6,11 @@ from services.planner.core.request import Request
 from services.planner.core.words import family, text_words
 from shared.domain.exact_json import Json, JsonObject
 
-_APPROVAL = re.compile(
+_APPROVAL_PATTERN = re.compile(
     r"\b(?:approval|sign-?off|authori[sz]ation|go-ahead|second (?:person|pair of eyes))\b", re.IGNORECASE
 )
-_IRREVERSIBLE = frozenset({"delete", "cancel"})
-_WEIGHTY = frozenset({"pay", "refund", "approve", "grant", "release"})
+_IRREVERSIBLE_WORDS = frozenset({"delete", "cancel"})
+_WEIGHTY_WORDS = frozenset({"pay", "refund", "approve", "grant", "release"})
 _INSTRUCTIONS = {
     "ASSESS": "Read every record that the task names, and those that its decision depends on.",
     "MUTATE": "Write only what the task asks for, once, and prove it by reading it back.",
@@ -19,15 +19,15 @@ _OUTPUTS = ("what was changed", "what could not be done")
 
 
 def draft_process(request: Request) -> JsonObject:
-    """The structured output PROCESS; it says nothing of the one task that it was made from."""
-    families = {found for word in text_words(request.task) if (found := family(word))}
-    risk = "high" if families & _IRREVERSIBLE else "medium" if families & _WEIGHTY else "low"
-    asks = bool(_APPROVAL.search(request.task))
+    """The structured output PROCESS, without anything of the one task that it was made from."""
+    families = {verb_family for word in text_words(request.task) if (verb_family := family(word))}
+    risk = "high" if families & _IRREVERSIBLE_WORDS else "medium" if families & _WEIGHTY_WORDS else "low"
+    asks = bool(_APPROVAL_PATTERN.search(request.task))
     states = ["DECOMPOSE", "ASSESS", "COMPUTE", "POLICY_CHECK"]
     states += ["APPROVAL_GATE"] if asks or risk == "high" else []
     states += ["MUTATE", *(["SCHEDULE_NOTIFY"] if "send" in families else []), "COMPLETE"]
     instructions: list[Json] = [{"state": state, "text": text} for state, text in _INSTRUCTIONS.items()]
     walked: list[Json] = [*states]
     outputs: list[Json] = [*_OUTPUTS]
-    said: JsonObject = {"states": walked, "risk": risk, "approval_wanted": asks}
-    return {**said, "instructions": instructions, "outputs": outputs}
+    process: JsonObject = {"states": walked, "risk": risk, "approval_wanted": asks}
+    return {**process, "instructions": instructions, "outputs": outputs}

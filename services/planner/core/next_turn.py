@@ -1,4 +1,4 @@
-"""What the worker's turns say of themselves: how they begin, what is done, and when the next one comes."""
+"""The lines by which turns of a task tell each other when they began, what is done, and when the next turn comes."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,13 +13,13 @@ from services.planner.core.toolset import Toolset
 from services.planner.core.wishes import PersonalWish, read_wishes, without_wishes
 from shared.domain.instants import format_duration
 
-_USUAL = timedelta(hours=1)
+_USUAL_INTERVAL = timedelta(hours=1)
 _OVER = "Next: finished"
 
 
 def next_line(request: Request, toolset: Toolset, answer: str) -> str:
-    """The line by which an answer says it."""
-    now, step = now_of(request), find_interval(request.task) or _USUAL
+    """The line of the answer that says whether and when the next turn comes."""
+    now, step = now_of(request), find_interval(request.task) or _USUAL_INTERVAL
     until = find_end_time(request.task, now) if now else None
     if now and until:
         return _OVER if now >= until else _continues_line(min(step, until - now))
@@ -40,9 +40,9 @@ def _is_over(request: Request, answer: str) -> bool:
 def _has_unfinished(request: Request, toolset: Toolset) -> bool:
     """Whether a part was left, or a write did not take hold."""
     writers = {tool.name for tool in toolset.writers} - LOCAL
-    made = [call for call in request.calls if call.tool in writers]
+    write_calls = [call for call in request.calls if call.tool in writers]
     return any(call.tool == LEAVE_PART and not call.failed for call in request.calls) or any(
-        call.failed or outcome_of_call(call, request).state is not WriteState.DONE for call in made
+        call.failed or outcome_of_call(call, request).state is not WriteState.DONE for call in write_calls
     )
 
 
@@ -50,34 +50,38 @@ def _continues_line(step: timedelta) -> str:
     return f"Next: {format_duration(step)}"
 
 
-_LIMITS = re.compile(r"\b(?:nobody|nothing|no one|else|alone)\b|^\w+ (?:comes?|arrives?|is|are|can|will)\b", re.I)
+_LIMITS_PATTERN = re.compile(
+    r"\b(?:nobody|nothing|no one|else|alone)\b|^\w+ (?:comes?|arrives?|is|are|can|will)\b", re.I
+)
 
 
 def done_line(quote: str) -> str:
-    """The line that says of a wish, in the user's words, that nothing is left of it."""
+    """The line that reports a wish, quoted in the user's words, as done."""
     return f"Done: “{quote}”"
 
 
 def open_wishes(request: Request, wishes: Sequence[PersonalWish], answer: str = "") -> tuple[PersonalWish, ...]:
-    """Those of which no turn has said that they are done, nor this one's ``answer``."""
-    told = " ".join([*_agent_texts(request), answer])
-    return tuple(wish for wish in wishes if done_line(wish.quote) not in told)
+    """The wishes that neither an earlier turn nor this turn's ``answer`` reports as done."""
+    told_text = " ".join([*_agent_texts(request), answer])
+    return tuple(wish for wish in wishes if done_line(wish.quote) not in told_text)
 
 
 def _agent_texts(request: Request) -> list[str]:
-    told = objects(request.section("history"))
-    return [str(one.get("text") or "") for one in told if one.get("role") == "agent"]
+    history = objects(request.section("history"))
+    return [str(turn.get("text") or "") for turn in history if turn.get("role") == "agent"]
 
 
 def is_limit(clause: str) -> bool:
-    """Whether a clause says what is not to be done, or how things are."""
-    return _LIMITS.search(clause) is not None
+    """Whether a clause only forbids something, or describes how things are."""
+    return _LIMITS_PATTERN.search(clause) is not None
 
 
 def instructions_besides(text: str, wishes: Iterable[PersonalWish]) -> list[str]:
-    """What a text asks for besides its wishes, clause by clause."""
+    """The clauses of a text that ask for something outside its wishes."""
     reading = understand(without_wishes(text, tuple(wishes)))
-    return [one for one in (*(action.clause for action in reading.actions), *reading.unknown) if not is_limit(one)]
+    return [
+        clause for clause in (*(action.clause for action in reading.actions), *reading.unknown) if not is_limit(clause)
+    ]
 
 
 def is_turn(request: Request) -> bool:
@@ -86,6 +90,6 @@ def is_turn(request: Request) -> bool:
 
 
 def find_beginning(request: Request) -> datetime | None:
-    """When the first of the earlier turns was; None in the first one, and where nothing tells when it was."""
-    known = as_object(request.section("now"))
-    return read_moment(known.get("first_turn")) if known.get("turn") not in (None, 1) else None
+    """The time of the first turn; None in the first turn, and if no turn tells it."""
+    now_section = as_object(request.section("now"))
+    return read_moment(now_section.get("first_turn")) if now_section.get("turn") not in (None, 1) else None

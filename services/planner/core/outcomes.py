@@ -1,4 +1,4 @@
-"""What came of a write: from its result, or from what the loop tells later of a call that it held."""
+"""The outcome of a write: from its result, or from what the loop reports later of a call that it held."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -8,10 +8,12 @@ from typing import NamedTuple
 from services.planner.core.request import Called, Request, ToolSpec, as_object, objects
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
-_OUTCOMES = re.compile(r"<outcomes>\s*(?P<body>.*?)\s*</outcomes>", re.S)
-_AGAIN = re.compile(r"\bpropose (?:it |them )?(?:again|once you)\b", re.I)
-_AFTER = re.compile(r"\b(?:after|until)\b(?P<what>[^.;]+)", re.I)
-_GOOD = frozenset({"verified", "sent", "unverified", "done", "made", "completed", "acknowledged", "scheduled", ""})
+_OUTCOMES_PATTERN = re.compile(r"<outcomes>\s*(?P<body>.*?)\s*</outcomes>", re.S)
+_AGAIN_PATTERN = re.compile(r"\bpropose (?:it |them )?(?:again|once you)\b", re.I)
+_AFTER_PATTERN = re.compile(r"\b(?:after|until)\b(?P<what>[^.;]+)", re.I)
+_GOOD_WORDS = frozenset(
+    {"verified", "sent", "unverified", "done", "made", "completed", "acknowledged", "scheduled", ""}
+)
 _TRIES = 2
 
 
@@ -23,7 +25,9 @@ class WriteState(StrEnum):
 
 
 class WriteOutcome(NamedTuple):
-    """``status`` in the loop's own words; ``answer`` is what the server answered; ``again``: the way tried instead."""
+    """The outcome of a call. ``status``: in the loop's words; ``answer``: the server's answer; ``again``: the arguments
+    of the call to try instead.
+    """
 
     state: WriteState = WriteState.OPEN
     status: str = ""
@@ -34,63 +38,67 @@ class WriteOutcome(NamedTuple):
 
 
 def outcome_of(tool: ToolSpec, arguments: JsonObject, request: Request) -> WriteOutcome:
-    """The outcome of the last equal call; one that failed is tried once another way, if there is one."""
+    """The outcome of the last equal call; a failed call is tried once more without its optional arguments."""
     tried = [call for call in request.calls if call.has_asked(tool.name, arguments)]
     if not tried:
         return WriteOutcome()
     last, tries = _choose_last(tried), len({call.turn for call in tried})
     if not last.failed:
         return outcome_of_call(last, request)
-    if _AGAIN.search(_result_text(last)):
+    if _AGAIN_PATTERN.search(_result_text(last)):
         return WriteOutcome() if tries <= _TRIES else WriteOutcome(WriteState.FAILED, "not made", _result_text(last))
     slimmer = _without_optional(tool, arguments, _result_text(last))
     if slimmer != arguments:
-        found = outcome_of(tool, slimmer, request)
-        return found._replace(again=found.again or slimmer)
+        slimmer_outcome = outcome_of(tool, slimmer, request)
+        return slimmer_outcome._replace(again=slimmer_outcome.again or slimmer)
     return WriteOutcome(WriteState.FAILED, "failed", _result_text(last), tries=tries)
 
 
 def asks_for_order(outcome: WriteOutcome, tools: Collection[str]) -> frozenset[str]:
-    """Those of the tools after which a refused call may be made, as its refusal says; none after too many tries."""
+    """The tools that a refusal requires to be called before the refused call; none after too many tries."""
     if outcome.state != WriteState.FAILED or not 0 < outcome.tries <= _TRIES:
         return frozenset()
-    words = {word for match in _AFTER.finditer(outcome.note) for word in re.findall(r"\w+", match["what"])}
+    words = {word for match in _AFTER_PATTERN.finditer(outcome.note) for word in re.findall(r"\w+", match["what"])}
     return frozenset(words & {*tools})
 
 
 def _choose_last(tried: Sequence[Called]) -> Called:
     """Of equal calls of the last reply the one that was taken, else one that may be made again."""
     equal = [call for call in tried if call.turn == tried[-1].turn]
-    return min(equal[::-1], key=lambda call: (call.failed, not _AGAIN.search(_result_text(call))))
+    return min(equal[::-1], key=lambda call: (call.failed, not _AGAIN_PATTERN.search(_result_text(call))))
 
 
 def outcome_of_call(call: Called, request: Request) -> WriteOutcome:
-    said = as_object(call.result)
-    if "held" in said:
-        known = [one for one in _told_outcomes(request) if one.get("proposal") == said["held"]]
-        return _read_outcome(known[-1]) if known else WriteOutcome(WriteState.HELD, "held")
-    return _read_outcome(said) if request.guarded and "status" in said else WriteOutcome(WriteState.DONE, "", "", said)
+    result = as_object(call.result)
+    if "held" in result:
+        outcomes = [outcome for outcome in _told_outcomes(request) if outcome.get("proposal") == result["held"]]
+        return _read_outcome(outcomes[-1]) if outcomes else WriteOutcome(WriteState.HELD, "held")
+    return (
+        _read_outcome(result)
+        if request.guarded and "status" in result
+        else WriteOutcome(WriteState.DONE, "", "", result)
+    )
 
 
-def _read_outcome(said: JsonObject) -> WriteOutcome:
-    status = str(said.get("status") or "")
-    good = status in _GOOD
+def _read_outcome(result: JsonObject) -> WriteOutcome:
+    status = str(result.get("status") or "")
+    good = status in _GOOD_WORDS
     return WriteOutcome(
         WriteState.DONE if good else WriteState.FAILED,
         status,
-        str(said.get("note") or ""),
-        as_object(said.get("answer")),
+        str(result.get("note") or ""),
+        as_object(result.get("answer")),
     )
 
 
 def _told_outcomes(request: Request) -> list[JsonObject]:
-    found: list[JsonObject] = []
-    for match in _OUTCOMES.finditer(request.said):
+    outcomes: list[JsonObject] = []
+    for match in _OUTCOMES_PATTERN.finditer(request.said):
         try:
-            found += objects(loads(match["body"].replace("<\\/", "</")))
+            outcomes += objects(loads(match["body"].replace("<\\/", "</")))
         except ValueError:
             continue
-    return found
+    return outcomes
 
 
 def _result_text(call: Called) -> str:

@@ -1,4 +1,4 @@
-"""The parts of a task as the loop wants to know them: its own clauses, quoted, and which of them ask for a change."""
+"""The parts of a task as the loop wants them: its clauses, quoted, and which of them ask for a change."""
 
 import re
 from collections.abc import Sequence
@@ -25,34 +25,43 @@ class ParsedPart(NamedTuple):
 def parts_of(situation: Situation, writers: Sequence[ToolSpec]) -> list[ParsedPart]:
     """Each clause once, in the task's order; a task of which nothing is understood is one part to find out."""
     text = situation.original
-    found = [
+    task_parts = [
         ParsedPart(quote(intent.clause, situation), DO, intent.clause) for intent in find_asked(situation, writers)
     ]
-    known = {part.clause for part in found}
-    found += [ParsedPart(quote(one, situation), DO, one) for one in situation.reading.unknown if one not in known]
-    found += [ParsedPart(quote(one, situation), FIND_OUT, one) for one in situation.reading.questions]
+    known_clauses = {part.clause for part in task_parts}
+    task_parts += [
+        ParsedPart(quote(clause, situation), DO, clause)
+        for clause in situation.reading.unknown
+        if clause not in known_clauses
+    ]
+    task_parts += [ParsedPart(quote(clause, situation), FIND_OUT, clause) for clause in situation.reading.questions]
     unique: dict[str, ParsedPart] = {}
-    for part in sorted(found, key=lambda part: (text.find(part.quote), part.kind)):
+    for part in sorted(task_parts, key=lambda part: (text.find(part.quote), part.kind)):
         unique.setdefault(f"{part.kind} {part.quote} {part.clause}", part)
     return [*unique.values()] or [ParsedPart(text.strip(), FIND_OUT, text)]
 
 
 def quote(clause: str, situation: Situation) -> str:
     """The words of the task that a clause was read from."""
-    if told := sentences_of(situation.original):
-        said = text_stems(clause)
-        of = next((one for one in told if clause.rstrip(" .!;") in one.english), None)
-        return (of or max(told, key=lambda one: len(text_stems(one.english) & said))).said.rstrip(" .!;")
+    if sentences := sentences_of(situation.original):
+        word_stems = text_stems(clause)
+        of = next(
+            (foreign_sentence for foreign_sentence in sentences if clause.rstrip(" .!;") in foreign_sentence.english),
+            None,
+        )
+        return (
+            of or max(sentences, key=lambda foreign_sentence: len(text_stems(foreign_sentence.english) & word_stems))
+        ).said.rstrip(" .!;")
     text = situation.text
     if clause in text:
         return clause
-    pieces = [piece.strip() for piece in text.replace("\n", ". ").split(". ")]
-    said = text_stems(clause)
-    return max(pieces, key=lambda piece: len(text_stems(piece) & said)).rstrip(" .!;")
+    pieces = [sentence.strip() for sentence in text.replace("\n", ". ").split(". ")]
+    word_stems = text_stems(clause)
+    return max(pieces, key=lambda sentence: len(text_stems(sentence) & word_stems)).rstrip(" .!;")
 
 
 def as_understood(situation: Situation, writers: Sequence[ToolSpec]) -> JsonObject:
-    """The input of ``understand``."""
+    """The arguments for a call of ``understand``."""
     parts: list[Json] = [{"quote": part.quote, "kind": part.kind} for part in parts_of(situation, writers)]
     return {
         "parts": parts,
@@ -62,22 +71,25 @@ def as_understood(situation: Situation, writers: Sequence[ToolSpec]) -> JsonObje
 
 
 def number_of(intent: Intent, request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> int:
-    """The number of the part that an action carries out."""
+    """The number of the task's part that an action carries out."""
     return number_of_clause(intent.clause, request, situation, writers)
 
 
 def number_of_clause(
     clause: str, request: Request, situation: Situation, writers: Sequence[ToolSpec], kind: str = DO
 ) -> int:
-    """The number of the part that a clause is, of one kind: as the loop counts them, else as they stand in the task.
+    """The number of the task's part of that kind that has this clause: as the loop counts parts, else by its place in
+    the task.
 
-    An action that is no clause of the task (a notice that its kind of process wants) belongs to the first change.
+    An action without a clause of its own (a notice that the process wants) belongs to the first change.
     """
-    told = objects(call_understand(request).get("parts"))
+    told_parts = objects(call_understand(request).get("parts"))
     own = [(part.quote, part.kind) for part in parts_of(situation, writers)]
-    known = [(str(one.get("quote")), str(one.get("kind"))) for one in told] or own
-    numbers = [_int_or(one.get("part"), place) for place, one in enumerate(told, 1)] or [*range(1, len(own) + 1)]
-    alike_in_kind = [(number, words) for number, (words, one) in zip(numbers, known, strict=True) if one == kind]
+    quotes_and_kinds = [(str(one.get("quote")), str(one.get("kind"))) for one in told_parts] or own
+    numbers = [_int_or(one.get("part"), place) for place, one in enumerate(told_parts, 1)] or [*range(1, len(own) + 1)]
+    alike_in_kind = [
+        (number, words) for number, (words, one) in zip(numbers, quotes_and_kinds, strict=True) if one == kind
+    ]
     exact = [number for number, words in alike_in_kind if words == quote(clause, situation)]
     if len(exact) > 1:  # several clauses of one foreign sentence have its words in common
         alike = [
@@ -87,8 +99,8 @@ def number_of_clause(
         ]
         exact = exact[alike.index(clause) :] if clause in alike else exact
     near = [number for number, words in alike_in_kind if clause in words or words in clause]
-    said = text_stems(clause)
-    close = sorted(alike_in_kind, key=lambda one: -len(text_stems(one[1]) & said))
+    word_stems = text_stems(clause)
+    close = sorted(alike_in_kind, key=lambda one: -len(text_stems(one[1]) & word_stems))
     return next(iter([*exact, *near, *(number for number, _ in close)]), 1)
 
 
@@ -103,31 +115,37 @@ def questions_of(request: Request) -> list[int]:
 
 
 def _numbers_of_kind(request: Request, kind: str) -> list[int]:
-    told = objects(call_understand(request).get("parts"))
-    return [_int_or(one.get("part"), place) for place, one in enumerate(told, 1) if one.get("kind") == kind]
+    told_parts = objects(call_understand(request).get("parts"))
+    return [
+        _int_or(told_part.get("part"), place)
+        for place, told_part in enumerate(told_parts, 1)
+        if told_part.get("kind") == kind
+    ]
 
 
 def _int_or(value: Json, otherwise: int) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) else otherwise
 
 
-_LIST = re.compile(r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I)
+_LIST_PATTERN = re.compile(
+    r"\bJSON (?:list|array)\b|\b(?:bare|plain) list\b|\bas a list of\b.*\bonly\b|\[\s*\"[^\]]*\]", re.I
+)
 
 
 def wants_list(text: str) -> bool:
-    return bool(_LIST.search(text))
+    return bool(_LIST_PATTERN.search(text))
 
 
 def find_asked(situation: Situation, writers: Sequence[ToolSpec]) -> list[Intent]:
     """The actions, and the clauses whose verb only a tool knows, in the task's order."""
     reading = situation.reading
-    known = [
+    known_intents = [
         intent
         for intent in reading.unnamed
         if any(
             parts(tool.name)[:1] == (intent.verb,) for tier in tools_for(intent, situation, writers) for tool in tier
         )
     ]
-    if not known:
+    if not known_intents:
         return [*reading.actions]
-    return sorted((*reading.actions, *known), key=lambda intent: situation.text.find(intent.clause))
+    return sorted((*reading.actions, *known_intents), key=lambda intent: situation.text.find(intent.clause))

@@ -1,4 +1,6 @@
-"""The phrases of a clause by what they do: what it excludes, the value that it sets, and where a value is spoken of."""
+"""Finds phrases in a clause: exclusions (``except ...``), the value that it sets, negations, and where a value is
+named.
+"""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +9,7 @@ from typing import NamedTuple
 
 
 class TextSpan(NamedTuple):
-    """A piece of a text. ``value``: what it stands for."""
+    """A part of a text. ``value``: what it stands for."""
 
     start: int
     end: int
@@ -16,12 +18,12 @@ class TextSpan(NamedTuple):
 
 _ID_NEAR = r"(?=(?:for\s+)?(?:the\s+)?(?:[a-z]+\s+){0,3}[A-Za-z]+[-_]?\d)"
 _THEM = r"(?:except(?: for)?|excepting|excluding|other than|apart from|aside from|leaving out|with the exception of)"
-_EXCEPT = re.compile(
+_EXCEPT_PATTERN = re.compile(
     rf"[,\s]*\b(?:{_THEM}\s+(?!if\b|when\b)|but(?: not)?\s+(?=(?:those|any|the (?:[\w-]+ )*ones)\b)"
     rf"|(?:but not|but(?: for)?|besides|not)\s+{_ID_NEAR}|without\s+(?=(?:the\s+)?(?:[a-z]+\s+)?[A-Za-z]+[-_]?\d))",
     re.I,
 )
-_LEAVE = re.compile(
+_LEAVE_PATTERN = re.compile(
     r"[,\s]*(?:\b(?:but|and|while|however|though)\b[,\s]+)?(?:please\s+)?\b(?:"
     r"(?:leav|keep)(?:e|ing)?\s+(?P<left>[^,;.]+?)\s+(?:(?:exactly |just )?as (?:it|they) (?:is|are)|as is|alone|out|"
     r"untouched|unchanged|aside|where (?:it|they) (?:is|are))\b"
@@ -29,32 +31,32 @@ _LEAVE = re.compile(
     r"|(?:skip|skipping|ignore|ignoring|omit|omitting|exclude)\s+(?P<skipped>[^,;.]+))",
     re.I,
 )
-_ENDS = re.compile(
+_ENDS_PATTERN = re.compile(
     r"[,;:](?!\s*(?:and\s+|or\s+)?[A-Za-z]+[-_]?\d)|[.!?](?!\d)|\s(?:because|since|then)\b"
     r"|\sand\s+(?=[a-z]+\s+(?:the|all|it|them)\b)",
     re.I,
 )
-_TO = re.compile(r"\s+(?:to|into)\s", re.I)
+_TO_PATTERN = re.compile(r"\s+(?:to|into)\s", re.I)
 
 
 @lru_cache(maxsize=1_000)
 def find_exclusions(text: str) -> tuple[TextSpan, ...]:
-    """What a text leaves out: behind ``except`` or ``apart from``, or in ``leave ... alone``; with the words for it."""
-    found: list[TextSpan] = []
-    for match in _LEAVE.finditer(text):
+    """The spans in which a text excludes something: ``except ...``, ``apart from ...``, ``leave ... alone``."""
+    spans: list[TextSpan] = []
+    for match in _LEAVE_PATTERN.finditer(text):
         value = match["left"] or match["out"] or match["skipped"]
-        found.append(TextSpan(match.start(), match.end(), value))
-    for match in _EXCEPT.finditer(text):
-        if not any(one.start <= match.start() < one.end for one in found):
+        spans.append(TextSpan(match.start(), match.end(), value))
+    for match in _EXCEPT_PATTERN.finditer(text):
+        if not any(span.start <= match.start() < span.end for span in spans):
             end = _end_of_exclusion(text, match)
-            found.append(TextSpan(match.start(), end, text[match.end() : end].strip()))
-    return tuple(sorted(found))
+            spans.append(TextSpan(match.start(), end, text[match.end() : end].strip()))
+    return tuple(sorted(spans))
 
 
 def _end_of_exclusion(text: str, match: re.Match[str]) -> int:
     """Up to the sentence's next mark, or to what is set, where nothing before says it."""
-    stops = [one.start() for one in (_ENDS.search(text, match.end()),) if one]
-    if not _TO.search(text[: match.start()]) and (behind := _TO.search(text, match.end())):
+    stops = [one.start() for one in (_ENDS_PATTERN.search(text, match.end()),) if one]
+    if not _TO_PATTERN.search(text[: match.start()]) and (behind := _TO_PATTERN.search(text, match.end())):
         stops.append(behind.start())
     return min(stops, default=len(text))
 
@@ -78,18 +80,18 @@ def _plain(text: str) -> str:
 
 
 def find_spoken(value: str, text: str) -> list[TextSpan]:
-    """Where a text has a value, whatever stands between its words: ``in_progress``, ``in progress``."""
+    """The spans in which a text contains a value, whatever separates its words: ``in_progress``, ``in progress``."""
     if _plain(value) not in _plain(text):
         return []
     return [TextSpan(match.start(), match.end(), value) for match in _spelling_of(value).finditer(text)]
 
 
 def is_affirmed(value: str, text: str) -> bool:
-    """Whether a text has a value as what is, or is meant: it is neither denied, left out nor set anew."""
-    kept = drop_spans(text, find_exclusions(text))
-    spoken = find_spoken(value, kept)
-    return bool(spoken) and not any(
-        find_negation(kept, span.start) or _DIRECTLY_INTO.search(kept[: span.start]) for span in spoken
+    """Whether a text contains a value that it neither denies, excludes nor sets anew."""
+    kept_text = drop_spans(text, find_exclusions(text))
+    spans = find_spoken(value, kept_text)
+    return bool(spans) and not any(
+        find_negation(kept_text, span.start) or _DIRECTLY_INTO.search(kept_text[: span.start]) for span in spans
     )
 
 
@@ -99,12 +101,12 @@ _BETWEEN = (
     r"(?:\s*(?:\b(?:yet|still|already|currently|now|been|be|being|either|in|on|at|of|by|the|an?|any|assigned to|with|"
     r"from|given to|to|those|status|state)\b|,|-))*\s*"
 )
-_DENIED = re.compile(rf"(?P<not>{_NEGATION}){_BETWEEN}$", re.I)
+_DENIED_PATTERN = re.compile(rf"(?P<not>{_NEGATION}){_BETWEEN}$", re.I)
 
 
 def find_negation(text: str, start: int) -> TextSpan | None:
-    """The word that denies what stands at a place, with nothing of weight between."""
-    match = _DENIED.search(text[max(0, start - 60) : start])
+    """The negation that governs the word at ``start``; None if there is none."""
+    match = _DENIED_PATTERN.search(text[max(0, start - 60) : start])
     if match is None:
         return None
     offset = max(0, start - 60)
@@ -115,7 +117,7 @@ def find_negations(text: str) -> list[TextSpan]:
     return [TextSpan(match.start(), match.end(), match[0]) for match in re.finditer(_ANY_NEGATION, text, re.I)]
 
 
-_INTO = re.compile(r"\b(?:to|into|as|onto)\s+(?:be\s+)?(?:the\s+)?(?:[\w-]+\s+){0,2}[\"“'‘]?$", re.I)
+_INTO_PATTERN = re.compile(r"\b(?:to|into|as|onto)\s+(?:be\s+)?(?:the\s+)?(?:[\w-]+\s+){0,2}[\"“'‘]?$", re.I)
 _DIRECTLY_INTO = re.compile(r"\b(?:to|into|as|onto)\s+(?:be\s+)?(?:the\s+|an?\s+)?[\"“'‘]?$", re.I)
 _SAYS_WHICH = re.compile(
     r"\b(?:that|which|who|whose(?:\s+\w+){1,2}|they|it)\s+(?:(?:is|are|was|were|has|have|had)\b|['’](?:s|re))"
@@ -123,8 +125,10 @@ _SAYS_WHICH = re.compile(
     r"|\b(?:from|currently)\s+(?:the\s+)?(?:status\s+|state\s+|stage\s+)?$",
     re.I,
 )
-_WITH = re.compile(r"\b(?:with|in|of|at)\s+(?:the\s+|a\s+)?(?:\w+\s+)?(?:status|state|stage)\s+(?:of\s+)?$", re.I)
-_OR = re.compile(r"\s*(?:,|/|,?\s*\b(?:or|and)\b)\s*(?:to\s+)?", re.I)
+_WITH_PATTERN = re.compile(
+    r"\b(?:with|in|of|at)\s+(?:the\s+|a\s+)?(?:\w+\s+)?(?:status|state|stage)\s+(?:of\s+)?$", re.I
+)
+_OR_PATTERN = re.compile(r"\s*(?:,|/|,?\s*\b(?:or|and)\b)\s*(?:to\s+)?", re.I)
 _BEFORE_NOUN = r"^(?:\s*(?:,|\band\b|\bor\b)?\s*[\w-]+){0,3}?\s+(?:%s)\b"
 
 
@@ -135,37 +139,38 @@ class SpokenTarget(NamedTuple):
     is_stated: bool  # by ``to`` or ``as``; else it is what is left when the things meant are known
 
 
-def find_target(clause: str, values: Iterable[str], things: Iterable[str], means_many: bool) -> SpokenTarget | None:
-    """The one value of several that a clause sets, and does not choose its things by; None where it is not one.
+def find_target(clause: str, values: Iterable[str], nouns: Iterable[str], means_many: bool) -> SpokenTarget | None:
+    """The one of ``values`` that a clause sets, not one by which it chooses its records; None if there is not exactly
+    one.
 
-    ``things``: the nouns of what is changed. ``means_many``: the clause speaks of every one that fits.
+    ``nouns``: the nouns of what is changed. ``means_many``: the clause speaks of every record that fits.
     """
     text = drop_spans(clause, find_exclusions(clause))
-    spoken = longest_spans([span for value in values for span in find_spoken(value, text)])
-    left = [span for span in spoken if not says_which(text, span, things, means_many)]
-    stated = [span for span in left if _DIRECTLY_INTO.search(text[: span.start])]
-    stated = stated or [span for span in left if _INTO.search(text[: span.start])]
-    chosen = stated or left
+    spans = longest_spans([span for value in values for span in find_spoken(value, text)])
+    target_spans = [span for span in spans if not says_which(text, span, nouns, means_many)]
+    direct_spans = [span for span in target_spans if _DIRECTLY_INTO.search(text[: span.start])]
+    direct_spans = direct_spans or [span for span in target_spans if _INTO_PATTERN.search(text[: span.start])]
+    chosen = direct_spans or target_spans
     if len({span.value for span in chosen}) != 1:
         return None
     last = chosen[-1]
-    if any(_OR.fullmatch(text[last.end : span.start]) for span in left if span.start >= last.end):
+    if any(_OR_PATTERN.fullmatch(text[last.end : span.start]) for span in target_spans if span.start >= last.end):
         return None  # "to one or the other"
-    match = _INTO.search(text[: last.start])
-    start = match.start() if match and stated else last.start
-    return SpokenTarget(TextSpan(start, last.end, last.value), bool(stated))
+    match = _INTO_PATTERN.search(text[: last.start])
+    start = match.start() if match and direct_spans else last.start
+    return SpokenTarget(TextSpan(start, last.end, last.value), bool(direct_spans))
 
 
-def says_which(text: str, span: TextSpan, things: Iterable[str], means_many: bool) -> bool:
-    """Whether a value says which things are meant: ``jobs that are open``, ``all open jobs``, ``from open``."""
+def says_which(text: str, span: TextSpan, thing_nouns: Iterable[str], means_many: bool) -> bool:
+    """Whether a value says which records are meant: ``jobs that are open``, ``all open jobs``, ``from open``."""
     before, after = text[: span.start], text[span.end :]
     if find_negation(text, span.start) or _SAYS_WHICH.search(before):
         return True
     if not means_many or _DIRECTLY_INTO.search(before):
         return False
-    nouns = "|".join(rf"{re.escape(noun)}\w*" for noun in things if noun)
+    nouns = "|".join(rf"{re.escape(noun)}\w*" for noun in thing_nouns if noun)
     is_attribute = bool(nouns) and re.match(_BEFORE_NOUN % nouns, _until_link(after), re.I) is not None
-    return is_attribute or bool(_WITH.search(before))
+    return is_attribute or bool(_WITH_PATTERN.search(before))
 
 
 def _until_link(text: str) -> str:
@@ -173,7 +178,7 @@ def _until_link(text: str) -> str:
 
 
 def longest_spans(spans: list[TextSpan]) -> list[TextSpan]:
-    """Without those that stand in a longer one."""
+    """The spans that do not lie within a longer one."""
     return sorted(
         span
         for span in spans

@@ -1,4 +1,4 @@
-"""Figures said in words: a part or the whole of one, a percentage that a record states, the difference of two."""
+"""Figures stated in words: a part or the whole of one, a percentage that a record states, the difference of two."""
 
 import re
 from decimal import Decimal
@@ -9,43 +9,45 @@ from services.planner.core.records import FactRecord, number, own_id
 from services.planner.core.situation import Situation, best
 from services.planner.core.words import field_stems, parts, stems, text_stems
 
-_WHOLE = re.compile(r"\bin full\b|\bfully\b|\b(?:whole|full|entire) (?:amount|sum|price|total|value)\b", re.I)
+_WHOLE_PATTERN = re.compile(r"\bin full\b|\bfully\b|\b(?:whole|full|entire) (?:amount|sum|price|total|value)\b", re.I)
 _PIECES = (
     (2, re.compile(r"\bhalf\b|\bby half\b", re.I)),
     (3, re.compile(r"\b(?:a|one) third\b", re.I)),
     (4, re.compile(r"\b(?:a|one) quarter\b", re.I)),
 )
-_LEFT = stems(("remaining", "available", "left", "unspent", "unused", "balance", "free", "outstanding", "open"))
-_SUMS = stems(("amount", "total", "price", "cost", "value", "sum", "charge"))
+_LEFT_WORDS = stems(("remaining", "available", "left", "unspent", "unused", "balance", "free", "outstanding", "open"))
+_SUM_WORDS = stems(("amount", "total", "price", "cost", "value", "sum", "charge"))
 
 
 def in_full(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
-    """``in full``: what is left of a record's amount if it says so, else its amount."""
-    found = _find_amount(subject, text) if subject and _WHOLE.search(text) and not _states_figure(text) else None
-    return [PlannedFigure(f"full_{_field_words(found[1])}", "sum", (operand(*found),))] if found else []
+    """The figure meant by ``in full``: what is left of the record's amount if it says so, else its amount."""
+    amount = (
+        _find_amount(subject, text) if subject and _WHOLE_PATTERN.search(text) and not _states_figure(text) else None
+    )
+    return [PlannedFigure(f"full_{_field_words(amount[1])}", "sum", (operand(*amount),))] if amount else []
 
 
 def in_pieces(text: str, subject: FactRecord | None) -> list[PlannedFigure]:
-    """``half of ...``: the figure divided by as many as there are pieces; these are counted, so that all is traced."""
+    """The figure meant by ``half of ...`` and the like: the amount, divided by the counted number of parts."""
     pieces = next((count for count, pattern in _PIECES if pattern.search(text)), 0)
-    found = _find_amount(subject, text) if subject and pieces and not _states_figure(text) else None
-    if not found:
+    amount = _find_amount(subject, text) if subject and pieces and not _states_figure(text) else None
+    if not amount:
         return []
-    base = operand(*found)
+    base = operand(*amount)
     count = PlannedFigure(f"pieces_{pieces}", "count", ((base[0], Decimal(1)),) * pieces)
     divisor = (FigureOperand("value", ref=count.name), Decimal(pieces))
-    return [PlannedFigure(f"part_of_{_field_words(found[1])}", "quotient", (base, divisor)), count]
+    return [PlannedFigure(f"part_of_{_field_words(amount[1])}", "quotient", (base, divisor)), count]
 
 
 def in_percent(text: str, subject: FactRecord | None, linked: list[FactRecord]) -> list[PlannedFigure]:
-    """A word of the text of which a record states the percentage: that percentage of the record's one amount."""
+    """The percentage of the record's one amount, for a word of the text whose percentage a record states."""
     if subject is None or _states_figure(text):
         return []
-    said = text_stems(text)
+    word_stems = text_stems(text)
     for record in (subject, *linked):
         for field in numeric_fields(record):
             words = {part for part in parts(field) if not _means_percent(part)}
-            if len(words) < len(parts(field)) and words and stems(words) <= said:
+            if len(words) < len(parts(field)) and words and stems(words) <= word_stems:
                 return _share_of(record, field, words, linked)
     return []
 
@@ -53,25 +55,25 @@ def in_percent(text: str, subject: FactRecord | None, linked: list[FactRecord]) 
 def _share_of(record: FactRecord, field: str, words: set[str], linked: list[FactRecord]) -> list[PlannedFigure]:
     own = [(record, name) for name in _money_fields(record)]
     own = own or [(holder, name) for holder in linked if holder is not record for name in _money_fields(holder)]
-    found = operand(*own[0]), operand(record, field)
-    return [PlannedFigure("_".join(sorted(words)), "percentage", found)] if len(own) == 1 else []
+    operands = operand(*own[0]), operand(record, field)
+    return [PlannedFigure("_".join(sorted(words)), "percentage", operands)] if len(own) == 1 else []
 
 
 def _find_amount(record: FactRecord, text: str) -> tuple[FactRecord, str] | None:
-    left = [name for name in numeric_fields(record) if _names_remainder(name)]
-    field = left[0] if len(left) == 1 else amount_field(record, text)
+    remainder_fields = [name for name in numeric_fields(record) if _names_remainder(name)]
+    field = remainder_fields[0] if len(remainder_fields) == 1 else amount_field(record, text)
     return (record, field) if field else None
 
 
 def _names_remainder(name: str) -> bool:
     """``remaining``, ``refundable``: what can still be had."""
-    return bool(field_stems(name) & _LEFT) or name.endswith("able")
+    return bool(field_stems(name) & _LEFT_WORDS) or name.endswith("able")
 
 
 def _money_fields(record: FactRecord) -> list[str]:
     """The fields that hold money: named as a sum, or written with cents."""
     fields = [name for name in numeric_fields(record) if not any(map(_means_percent, parts(name)))]
-    return [name for name in fields if field_stems(name) & _SUMS or _has_cents(record.fields[name])]
+    return [name for name in fields if field_stems(name) & _SUM_WORDS or _has_cents(record.fields[name])]
 
 
 def _has_cents(value: object) -> bool:
@@ -92,20 +94,20 @@ def _field_words(field: str) -> str:
     return "_".join(parts(field))
 
 
-_BETWEEN = re.compile(r"\b(?:difference|discrepancy|gap) between (?P<first>.+?) and (?P<second>.+)$", re.I)
-_AGAINST = re.compile(
+_BETWEEN_PATTERN = re.compile(r"\b(?:difference|discrepancy|gap) between (?P<first>.+?) and (?P<second>.+)$", re.I)
+_AGAINST_PATTERN = re.compile(
     r"\b(?:reconcil|compar|check)\w*\s+(?P<first>.+?) (?:against|with|to) (?P<second>.+?)(?= and |[,.;:]|$)", re.I
 )
 
 
 def difference(text: str, subject: FactRecord | None, situation: Situation) -> PlannedFigure | None:
-    """The figure that a text asks for; ``subject`` is the record that it is about. The first side less the second."""
-    match = _BETWEEN.search(text) or _AGAINST.search(text)
+    """The difference that a text asks for, first side minus second. ``subject``: the record that the text is about."""
+    match = _BETWEEN_PATTERN.search(text) or _AGAINST_PATTERN.search(text)
     if match is None:
         return None
     sides = match["first"], match["second"]
-    found = _operands_of_two(sides, situation) or (_operands_of_one(sides, subject) if subject else ())
-    return PlannedFigure("difference", "difference", found) if found else None
+    operands = _operands_of_two(sides, situation) or (_operands_of_one(sides, subject) if subject else ())
+    return PlannedFigure("difference", "difference", operands) if operands else None
 
 
 def _operands_of_one(sides: tuple[str, str], subject: FactRecord) -> tuple[tuple[FigureOperand, Decimal], ...]:
@@ -124,8 +126,8 @@ def _operands_of_two(sides: tuple[str, str], situation: Situation) -> tuple[tupl
     if len({(own_id(one), own_id(other)) for one, other in pairs}) != 1:
         return ()
     chosen = [(record, amount_field(record, side)) for record, side in zip(_prefer_single(pairs), sides, strict=True)]
-    found = tuple(operand(record, field) for record, field in chosen if field)
-    return found if len(found) == len(sides) else ()
+    operands = tuple(operand(record, field) for record, field in chosen if field)
+    return operands if len(operands) == len(sides) else ()
 
 
 def _prefer_single(pairs: list[tuple[FactRecord, FactRecord]]) -> tuple[FactRecord, FactRecord]:
@@ -141,5 +143,5 @@ def _records_meant(text: str, situation: Situation) -> list[FactRecord]:
 
 
 def _refers(record: FactRecord, target: FactRecord) -> bool:
-    known = own_id(target)
-    return known is not None and record is not target and known[1] in record.fields.values()
+    id_pair = own_id(target)
+    return id_pair is not None and record is not target and id_pair[1] in record.fields.values()

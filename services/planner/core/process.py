@@ -1,4 +1,4 @@
-"""The kind of process: a guess by the task's words, and what the loop says of it, such as whom a change is told to."""
+"""The process of a task: its kind, guessed from words, and what the loop says of it, such as whom to notify."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from shared.domain.exact_json import JsonObject
 
 
 class Process(NamedTuple):
-    """Empty where nothing is said of it."""
+    """What is known of the task's process; fields are empty where the loop says nothing."""
 
     name: str = ""
     instruction: str = ""
@@ -20,15 +20,15 @@ class Process(NamedTuple):
 
 
 def process_of(request: Request) -> Process:
-    """From the result of ``understand``, or the section that a new history has in its place."""
-    said = as_object(call_understand(request).get("process")) or as_object(request.section("process"))
-    outputs = said.get("outputs")
+    """The process from the result of ``understand``, or from the section that replaces it in a new history."""
+    process = as_object(call_understand(request).get("process")) or as_object(request.section("process"))
+    outputs = process.get("outputs")
     return Process(
-        name=_text(said.get("type")),
-        instruction=_text(said.get("instruction")),
-        notice_to=_text(said.get("notice_to")).replace("_", " "),
+        name=_text(process.get("type")),
+        instruction=_text(process.get("instruction")),
+        notice_to=_text(process.get("notice_to")).replace("_", " "),
         outputs=tuple(map(str, outputs)) if isinstance(outputs, list) else (),
-        routes=tuple(objects(said.get("routes"))),
+        routes=tuple(objects(process.get("routes"))),
     )
 
 
@@ -37,8 +37,8 @@ def call_understand(request: Request) -> JsonObject:
     for call in reversed(request.calls):
         if call.tool == UNDERSTAND and not call.failed:
             return as_object(call.result)
-    told = request.section("parts")
-    return {"parts": told} if isinstance(told, list) else as_object(told)
+    parts_section = request.section("parts")
+    return {"parts": parts_section} if isinstance(parts_section, list) else as_object(parts_section)
 
 
 def _text(value: object) -> str:
@@ -62,10 +62,10 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
     "subscription_migration": ("migrate", "migration", "downgrade", "upgrade", "plan change"),
     "payroll": ("payroll", "salary", "wages", "compensation", "pay run", "paye", "bacs"),
 }
-_NAMED = re.compile(r"\bprocess(?:[ _-]type)?\s*[:=]\s*[\"'`]?(?P<name>[a-z]+(?:_[a-z]+)+)\b", re.IGNORECASE)
-_WORD = re.compile(r"[a-z0-9&]+", re.IGNORECASE)
+_NAMED_PATTERN = re.compile(r"\bprocess(?:[ _-]type)?\s*[:=]\s*[\"'`]?(?P<name>[a-z]+(?:_[a-z]+)+)\b", re.IGNORECASE)
+_WORD_PATTERN = re.compile(r"[a-z0-9&]+", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[?!]|\.(?!\S)")
-_MOVES = re.compile(r"\b(?:move|switch|change|transfer|put)\b", re.IGNORECASE)
+_MOVES_PATTERN = re.compile(r"\b(?:move|switch|change|transfer|put)\b", re.IGNORECASE)
 _TO_PLAN = re.compile(r"\b(?:to|on|onto)\s+(?:the\s+|an?\s+)?[\w-]+\s+plan\b", re.IGNORECASE)
 
 
@@ -75,18 +75,21 @@ class _Span(NamedTuple):
 
 
 def process_name(task: str) -> str:
-    """The kind of whose words the task uses most; one that it names itself goes before all."""
-    if named := _NAMED.search(task):
+    """The kind of process that the task names, else the one whose words it uses most."""
+    if named := _NAMED_PATTERN.search(task):
         return named["name"].lower()
     if any(map(_moves_to_plan, _SENTENCE_END.split(task))):
         return "subscription_migration"
-    counts, close = _count_words([stem(word) for word in _WORD.findall(task)]), _count_words(_words_before_ids(task))
+    counts, close = (
+        _count_words([stem(word) for word in _WORD_PATTERN.findall(task)]),
+        _count_words(_words_before_ids(task)),
+    )
     best = max(counts, key=lambda kind: (counts[kind], close[kind]))
     return best if counts[best] else GENERAL
 
 
 def _moves_to_plan(sentence: str) -> bool:
-    moves = _MOVES.search(sentence)
+    moves = _MOVES_PATTERN.search(sentence)
     return moves is not None and _TO_PLAN.search(sentence, moves.end()) is not None
 
 
@@ -95,22 +98,27 @@ _BEFORE_ID = re.compile(r"((?:[a-z&]+[ -]){0,2}[a-z&]+):? (?=[A-Z]{2,}-?\d)", re
 
 def _words_before_ids(task: str) -> list[str]:
     """The words right before identifiers: ``order X-1`` is a task about orders, whatever else it speaks of."""
-    return [stem(word) for match in _BEFORE_ID.finditer(task) for word in _WORD.findall(match[1])]
+    return [stem(word) for match in _BEFORE_ID.finditer(task) for word in _WORD_PATTERN.findall(match[1])]
 
 
-def _count_words(said: Sequence[str]) -> dict[str, int]:
+def _count_words(words_said: Sequence[str]) -> dict[str, int]:
     """How many different words of each kind are used; one that only stands inside a longer one does not count."""
-    found = {kind: [_find_spans(said, word) for word in words] for kind, words in _WORDS.items()}
-    every = [span for words in found.values() for spans in words for span in spans]
+    spans_by_kind = {kind: [_find_spans(words_said, word) for word in words] for kind, words in _WORDS.items()}
+    every = [span for words in spans_by_kind.values() for spans in words for span in spans]
     return {
-        kind: sum(any(_stands_alone(span, every) for span in spans) for spans in words) for kind, words in found.items()
+        kind: sum(any(_stands_alone(span, every) for span in spans) for spans in words)
+        for kind, words in spans_by_kind.items()
     }
 
 
-def _find_spans(said: Sequence[str], word: str) -> list[_Span]:
-    wanted = [stem(part) for part in _WORD.findall(word)]
-    starts = (at for at in range(len(said) - len(wanted) + 1) if [*said[at : at + len(wanted)]] == wanted)
-    return [_Span(at, at + len(wanted)) for at in starts]
+def _find_spans(words_said: Sequence[str], word: str) -> list[_Span]:
+    wanted_stems = [stem(part) for part in _WORD_PATTERN.findall(word)]
+    starts = (
+        at
+        for at in range(len(words_said) - len(wanted_stems) + 1)
+        if [*words_said[at : at + len(wanted_stems)]] == wanted_stems
+    )
+    return [_Span(at, at + len(wanted_stems)) for at in starts]
 
 
 def _stands_alone(span: _Span, every: Iterable[_Span]) -> bool:

@@ -1,4 +1,4 @@
-"""What became of each call of the plan, and which calls come next."""
+"""The planned calls: what became of each, and which go out next."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ _AT_ONCE = 40
 
 
 class ProposedMove(NamedTuple):
-    """One call of the plan: as it goes out next, and what came of it. ``lacks``: the call whose result it needs."""
+    """One planned call with its arguments and outcome. ``lacks``: the call whose result it needs first."""
 
     step: WriteStep
     bound: CallPlan
@@ -23,55 +23,55 @@ class ProposedMove(NamedTuple):
 
 
 def plan_moves(steps: Sequence[WriteStep], request: Request) -> list[ProposedMove]:
-    """Every call of the plan in order, its references filled in where the call that they mean has answered."""
+    """Every planned call in order, with references replaced by results where the calls they refer to have answered."""
     answers: dict[str, WriteOutcome] = {}
-    found: list[ProposedMove] = []
+    moves: list[ProposedMove] = []
     for step in steps:
         for bound in step.calls:
             move = _build_move(step, bound, answers, request)
             answers[bound.key] = move.outcome
-            found.append(move)
-    return _order_moves(found)
+            moves.append(move)
+    return _order_moves(moves)
 
 
 def _order_moves(moves: Sequence[ProposedMove]) -> list[ProposedMove]:
     """The moves as they may be made: one refused as too early is open again, behind those that it waits for."""
     going = {move.bound.tool.name for move in moves if move.outcome.state != WriteState.FAILED}
     waits = {move.bound.key: asks_for_order(move.outcome, going - {move.bound.tool.name}) for move in moves}
-    left = [move._replace(outcome=WriteOutcome()) if waits[move.bound.key] else move for move in moves]
+    open_moves = [move._replace(outcome=WriteOutcome()) if waits[move.bound.key] else move for move in moves]
     if not any(waits.values()):
-        return left
+        return open_moves
     ordered: list[ProposedMove] = []
-    while left:
-        tools, keys = {move.bound.tool.name for move in left}, {move.bound.key for move in left}
-        ready = (move for move in left if not waits[move.bound.key] & tools and move.lacks not in keys)
-        ordered.append(next(ready, left[0]))
-        left.remove(ordered[-1])
+    while open_moves:
+        tools, keys = {move.bound.tool.name for move in open_moves}, {move.bound.key for move in open_moves}
+        ready = (move for move in open_moves if not waits[move.bound.key] & tools and move.lacks not in keys)
+        ordered.append(next(ready, open_moves[0]))
+        open_moves.remove(ordered[-1])
     return ordered
 
 
 def _build_move(step: WriteStep, bound: CallPlan, answers: dict[str, WriteOutcome], request: Request) -> ProposedMove:
-    given: JsonObject = {}
+    arguments: JsonObject = {}
     links: dict[str, str] = {}
     lacks = ""
     for name, value in bound.arguments.items():
         if not isinstance(value, dict) or REF not in value:
-            given[name] = value
+            arguments[name] = value
             continue
         key, _, field = str(value[REF]).rpartition(".")
         maker = answers.get(key)
-        made = maker.answer.get(field) if maker else None
-        if made is not None:
-            given[name] = made
+        created_value = maker.answer.get(field) if maker else None
+        if created_value is not None:
+            arguments[name] = created_value
         else:
             links[name] = f"{key}.{field}"
             lacks = key
-    outcome = outcome_of(bound.tool, given, request)
-    return ProposedMove(step, bound, outcome.again or given, links, outcome, lacks)
+    outcome = outcome_of(bound.tool, arguments, request)
+    return ProposedMove(step, bound, outcome.again or arguments, links, outcome, lacks)
 
 
 def next_moves(moves: Sequence[ProposedMove], guarded: bool) -> list[ProposedMove]:
-    """The calls that go out now. A loop that takes proposals gets all; another one those of one action at a time."""
+    """The calls that go out now: all of them if the loop takes proposals, else those of one action at a time."""
     open_moves = [move for move in moves if move.outcome.state == WriteState.OPEN and not _is_stopped(move, moves)]
     if guarded or not open_moves:
         return open_moves[:_AT_ONCE]
@@ -90,7 +90,9 @@ def _is_stopped(move: ProposedMove, moves: Sequence[ProposedMove]) -> bool:
 def as_calls(
     moves: Sequence[ProposedMove], numbers: Sequence[int], guarded: bool
 ) -> tuple[tuple[str, JsonObject], ...]:
-    """The calls with the part that each carries out, and with the calls of this reply that they refer to."""
+    """The calls, each with the number of the task's part it carries out, and with references to calls of the same
+    reply.
+    """
     places = {move.bound.key: place for place, move in enumerate(moves, 1)}
     calls: list[tuple[str, JsonObject]] = []
     for move, number in zip(moves, numbers, strict=True):

@@ -25,34 +25,34 @@ def next_reads(
     """The calls worth making now; empty when nothing new can be read. No call is repeated."""
     names = {tool.name for tool in tools}
     tried = [call for call in request.calls if call.tool in names]
-    made = {call.key for call in tried}
-    made |= {f"{fact.tool} {dumps(fact.arguments)}" for fact in situation.facts}
+    made_keys = {call.key for call in tried}
+    made_keys |= {f"{fact.tool} {dumps(fact.arguments)}" for fact in situation.facts}
     fresh: dict[str, CallPlan] = {}
-    following = [_next_part_call(tool, given) for tool, given in next_parts(situation.facts, tools)]
-    following = [part for part in following if part.key not in made]
+    following = [_next_part_call(tool, arguments) for tool, arguments in next_parts(situation.facts, tools)]
+    following = [part for part in following if part.key not in made_keys]
     identified = _nouns_identified(tools, situation)
     least = _least_besides(tools, situation)
     relevant = _relevant_words(request, situation, writers)
     relevant = relevant | identified if relevant is not None else None
     for tool in tools:
-        spoken = _words_spoken(tool, least, situation)
-        if not _may_help(tool, spoken, relevant):
+        spoken_stems = _words_spoken(tool, least, situation)
+        if not _may_help(tool, spoken_stems, relevant):
             continue
-        for bound in _worthwhile_calls(tool, situation, identified, spoken):
-            if bound.key not in made:
+        for bound in _worthwhile_calls(tool, situation, identified, spoken_stems):
+            if bound.key not in made_keys:
                 fresh.setdefault(bound.key, bound)
     if not fresh and not following:
         besides = instructed_reads(process_of(request).instruction, tools, situation)
-        fresh = {bound.key: bound for bound in besides if bound.key not in made}
-        fresh = fresh or {bound.key: bound for bound in _search_calls(tools, situation, made)}
+        fresh = {bound.key: bound for bound in besides if bound.key not in made_keys}
+        fresh = fresh or {bound.key: bound for bound in _search_calls(tools, situation, made_keys)}
     others = list(fresh.values())[: max(0, _IN_ALL - len(tried) - len(following))]
     return [*following, *others][: min(_AT_ONCE, max(0, _WITH_PARTS - len(tried)))]
 
 
-def _next_part_call(tool: ToolSpec, given: JsonObject) -> CallPlan:
+def _next_part_call(tool: ToolSpec, arguments: JsonObject) -> CallPlan:
     """The same list from another place on."""
     return CallPlan(
-        tool, tuple((name, ArgumentCandidate(value, "result", "", CERTAIN)) for name, value in given.items())
+        tool, tuple((name, ArgumentCandidate(value, "result", "", CERTAIN)) for name, value in arguments.items())
     )
 
 
@@ -69,43 +69,47 @@ def _nouns_identified(tools: tuple[ToolSpec, ...], situation: Situation) -> froz
             for tool in tools
             for name in tool.required
             if is_reference(tool, name)
-            for found in find_identifiers(tool, name, situation, situation.text)
-            if found.source == "task" and found.sure == CERTAIN and str(found.value) not in spared_ids
+            for candidate in find_identifiers(tool, name, situation, situation.text)
+            if candidate.source == "task" and candidate.sure == CERTAIN and str(candidate.value) not in spared_ids
         )
     )
 
 
 def _worthwhile_calls(
-    tool: ToolSpec, situation: Situation, identified: frozenset[str], spoken: frozenset[str]
+    tool: ToolSpec, situation: Situation, identified: frozenset[str], spoken_stems: frozenset[str]
 ) -> list[CallPlan]:
-    if not tool.required and not (spoken and _wants_list(tool, situation, identified)):
+    if not tool.required and not (spoken_stems and _wants_list(tool, situation, identified)):
         return []
-    bound = bind_arguments(tool, situation, _task_intent(situation), POSSIBLE if spoken else LIKELY)
-    ways = [way for one in bound for way in calls_for_each_value(one, situation) if not way.missing]
+    bound = bind_arguments(tool, situation, _task_intent(situation), POSSIBLE if spoken_stems else LIKELY)
+    plans = [
+        value_plan for plan in bound for value_plan in calls_for_each_value(plan, situation) if not value_plan.missing
+    ]
     if sum(is_reference(tool, name) for name in tool.required) > 1:
-        ways = [way for way in ways if way.sureness == max(one.sureness for one in ways)]
+        plans = [value_plan for value_plan in plans if value_plan.sureness == max(plan.sureness for plan in plans)]
     if not tool.required:
-        return _choose_lists(ways)
-    if situation.reading.reads_only and not spoken:
-        ways = [
-            way for way in ways if all(found.source == "task" for _, found in way.chosen) or _is_asked(way, situation)
+        return _choose_lists(plans)
+    if situation.reading.reads_only and not spoken_stems:
+        plans = [
+            value_plan
+            for value_plan in plans
+            if all(candidate.source == "task" for _, candidate in value_plan.chosen) or _is_asked(value_plan, situation)
         ]
-    return [way for way in ways if spoken or _looks_up(way)]
+    return [value_plan for value_plan in plans if spoken_stems or _looks_up(value_plan)]
 
 
-def _is_asked(way: CallPlan, situation: Situation) -> bool:
+def _is_asked(plan: CallPlan, situation: Situation) -> bool:
     """Whether the field that an argument comes from is one that the task asks about."""
-    return all(text_stems(found.ref.replace("_", " ")) & situation.stems for _, found in way.chosen)
+    return all(text_stems(candidate.ref.replace("_", " ")) & situation.stems for _, candidate in plan.chosen)
 
 
-def _looks_up(way: CallPlan) -> bool:
+def _looks_up(plan: CallPlan) -> bool:
     """Whether the call looks up the very thing that an argument identifies."""
-    own = nouns(way.tool.name)
+    own = nouns(plan.tool.name)
     return all(
-        found.sure >= LIKELY and (not is_reference(way.tool, name) or wanted_noun(way.tool, name) & own)
-        for name, found in way.chosen
-        if name in way.tool.required
-    ) and any(wanted_noun(way.tool, name) & own for name in way.tool.required)
+        candidate.sure >= LIKELY and (not is_reference(plan.tool, name) or wanted_noun(plan.tool, name) & own)
+        for name, candidate in plan.chosen
+        if name in plan.tool.required
+    ) and any(wanted_noun(plan.tool, name) & own for name in plan.tool.required)
 
 
 def _least_besides(tools: tuple[ToolSpec, ...], situation: Situation) -> dict[str, int]:
@@ -133,12 +137,12 @@ def _relevant_words(request: Request, situation: Situation, writers: Sequence[To
 
     None if the task asks for actions and no tool does any of them: then no read is ruled out.
     """
-    meant = [
+    tools_meant = [
         tool for intent in situation.reading.actions for tier in tools_for(intent, situation, writers) for tool in tier
     ]
-    if situation.reading.actions and not meant:
+    if situation.reading.actions and not tools_meant:
         return None
-    described = (f"{' '.join(parts(tool.name))} {tool.description} {_field_words(tool)}" for tool in meant)
+    described = (f"{' '.join(parts(tool.name))} {tool.description} {_field_words(tool)}" for tool in tools_meant)
     return situation.stems.union(text_stems(process_of(request).instruction), *map(text_stems, described))
 
 
@@ -146,11 +150,11 @@ def _field_words(tool: ToolSpec) -> str:
     return " ".join(part for name in tool.properties for part in parts(name))
 
 
-def _may_help(tool: ToolSpec, spoken: frozenset[str], relevant: frozenset[str] | None) -> bool:
+def _may_help(tool: ToolSpec, spoken_stems: frozenset[str], relevant: frozenset[str] | None) -> bool:
     """Whether a tool reads what the task speaks of, or looks up what an action or its condition may rest on."""
     own = nouns(tool.name)
     is_relevant = relevant is None or bool(own & relevant)
-    return bool(spoken) or (is_relevant and any(wanted_noun(tool, name) & own for name in tool.required))
+    return bool(spoken_stems) or (is_relevant and any(wanted_noun(tool, name) & own for name in tool.required))
 
 
 def _words_described(tool: ToolSpec, situation: Situation) -> frozenset[str]:
@@ -160,8 +164,8 @@ def _words_described(tool: ToolSpec, situation: Situation) -> frozenset[str]:
     if tool.required or situation.stems & _known_nouns(situation):
         return frozenset()
     opening = text_stems(" ".join(tool.description.split()[:3]))
-    asked = (*(intent.clause for intent in situation.reading.actions), *situation.reading.questions)
-    clauses = frozenset().union(*map(text_stems, asked))
+    asked_texts = (*(intent.clause for intent in situation.reading.actions), *situation.reading.questions)
+    clauses = frozenset().union(*map(text_stems, asked_texts))
     return frozenset(word for word in opening & clauses if len(word) > 3)
 
 
@@ -169,15 +173,17 @@ def _known_nouns(situation: Situation) -> frozenset[str]:
     return frozenset().union(*(record.noun for record in situation.records))
 
 
-def _choose_lists(ways: list[CallPlan]) -> list[CallPlan]:
+def _choose_lists(plans: list[CallPlan]) -> list[CallPlan]:
     """One list, or one for each thing that the task names for certain."""
-    certain = [way for way in ways if way.chosen and way.sureness == CERTAIN]
-    return certain or [_keep_certain(way) for way in ways[:1]]
+    certain = [plan for plan in plans if plan.chosen and plan.sureness == CERTAIN]
+    return certain or [_keep_certain(plan) for plan in plans[:1]]
 
 
-def _keep_certain(way: CallPlan) -> CallPlan:
+def _keep_certain(plan: CallPlan) -> CallPlan:
     """A list is narrowed only by what the task says for certain."""
-    return way._replace(chosen=tuple((name, found) for name, found in way.chosen if found.sure == CERTAIN))
+    return plan._replace(
+        chosen=tuple((name, candidate) for name, candidate in plan.chosen if candidate.sure == CERTAIN)
+    )
 
 
 def _wants_list(tool: ToolSpec, situation: Situation, identified: frozenset[str]) -> bool:
@@ -189,24 +195,28 @@ def _wants_list(tool: ToolSpec, situation: Situation, identified: frozenset[str]
     return len(named) != 1
 
 
-def _search_calls(tools: tuple[ToolSpec, ...], situation: Situation, made: set[str]) -> list[CallPlan]:
+def _search_calls(tools: tuple[ToolSpec, ...], situation: Situation, made_keys: set[str]) -> list[CallPlan]:
     """Names of the task that nothing shows yet: search tools, and lists of what the known records refer to."""
     unknown = unknown_names(situation, tools)
     if not unknown:
         return []
-    ways = [
-        way
+    call_plans = [
+        plan
         for name in unknown
         for tool in tools
         if tool.required
-        for way in bind_arguments(tool, situation, Intent("", f'"{name}"'), LIKELY)
+        for plan in bind_arguments(tool, situation, Intent("", f'"{name}"'), LIKELY)
     ]
-    found = [way for way in ways if not way.missing and not any(is_reference(way.tool, name) for name, _ in way.chosen)]
+    plans = [
+        plan
+        for plan in call_plans
+        if not plan.missing and not any(is_reference(plan.tool, name) for name, _ in plan.chosen)
+    ]
     referred = _nouns_referred(situation)
     lists = [CallPlan(tool, ()) for tool in tools if not tool.required and nouns(tool.name) in referred]
-    fitting = [way for way in found if nouns(way.tool.name) in referred]
-    near = [way for way in fitting or lists if way.key not in made]
-    return near or [way for way in found if way.key not in made]
+    fitting = [plan for plan in plans if nouns(plan.tool.name) in referred]
+    near = [plan for plan in fitting or lists if plan.key not in made_keys]
+    return near or [plan for plan in plans if plan.key not in made_keys]
 
 
 def _nouns_referred(situation: Situation) -> set[frozenset[str]]:
@@ -215,17 +225,17 @@ def _nouns_referred(situation: Situation) -> set[frozenset[str]]:
     return {concept(name, frozenset()) for name, noun in named if concept(name, noun) != noun}
 
 
-_ALL = frozenset({"all", "every", "each"})
+_ALL_WORDS = frozenset({"all", "every", "each"})
 
 
 def instructed_reads(instruction: str, tools: tuple[ToolSpec, ...], situation: Situation) -> list[CallPlan]:
     """One call for each tool that reads what the instruction names, if it belongs to what the task is about."""
-    found = [
-        way
+    plans = [
+        plan
         for tool in tools
-        if _is_instructed(tool, instruction, situation) and (way := _bind_instructed(tool, situation))
+        if _is_instructed(tool, instruction, situation) and (plan := _bind_instructed(tool, situation))
     ]
-    return found if situation.records else []
+    return plans if situation.records else []
 
 
 def _is_instructed(tool: ToolSpec, instruction: str, situation: Situation) -> bool:
@@ -239,14 +249,14 @@ def _is_instructed(tool: ToolSpec, instruction: str, situation: Situation) -> bo
 def _speaks_of_several(own: frozenset[str], instruction: str) -> bool:
     words = text_words(instruction)
     return any(
-        stem(word) in own and (word.endswith("s") or _ALL.intersection(words[max(0, place - 3) : place]))
-        for place, word in enumerate(words)
+        stem(word) in own and (word.endswith("s") or _ALL_WORDS.intersection(words[max(0, index - 3) : index]))
+        for index, word in enumerate(words)
     )
 
 
 def _bind_instructed(tool: ToolSpec, situation: Situation) -> CallPlan | None:
     """The call for the one thing that the task is about; None if a required field stays open, or nothing narrows it."""
-    chosen = [(name, found) for name in tool.properties if (found := _choose_reference(tool, name, situation))]
+    chosen = [(name, reference) for name in tool.properties if (reference := _choose_reference(tool, name, situation))]
     if not chosen or not {*tool.required} <= {name for name, _ in chosen}:
         return None
     return CallPlan(tool, tuple(chosen))
@@ -255,5 +265,7 @@ def _bind_instructed(tool: ToolSpec, situation: Situation) -> CallPlan | None:
 def _choose_reference(tool: ToolSpec, name: str, situation: Situation) -> ArgumentCandidate | None:
     if is_paging(tool, name) or not is_reference(tool, name):
         return None
-    found = [one for one in find_identifiers(tool, name, situation, situation.text) if one.sure >= LIKELY]
-    return found[0] if len({str(one.value) for one in found}) == 1 else None
+    candidates = [
+        candidate for candidate in find_identifiers(tool, name, situation, situation.text) if candidate.sure >= LIKELY
+    ]
+    return candidates[0] if len({str(candidate.value) for candidate in candidates}) == 1 else None

@@ -12,7 +12,7 @@ from shared.domain.exact_json import Json, JsonObject
 MINOR = frozenset({"cents", "minor", "pence", "cent"})
 
 Scalar = str | int | Decimal | bool
-_WRAPPERS = frozenset(
+_WRAPPER_WORDS = frozenset(
     "data result results item items record records response payload rows entries content list values".split()
 )
 
@@ -61,14 +61,14 @@ def _walk_records(fact: ToolFact, path: str, value: Json, noun: frozenset[str], 
     if fields and not (_is_wrapping(nested) and not any(is_identifier(key) for key in fields)):
         yield FactRecord(fact, path, noun, fields, in_list)
     for key, item in nested.items():
-        own = noun if key in _WRAPPERS else frozenset(field_stems(key))
+        own = noun if key in _WRAPPER_WORDS else frozenset(field_stems(key))
         yield from _walk_records(fact, f"{path}.{key}" if path else key, item, own, in_list)
 
 
 def _is_wrapping(nested: Mapping[str, Json]) -> bool:
     """``{"total": 3, "items": [...]}`` is an envelope, not a thing."""
     return any(isinstance(item, list) and item and isinstance(item[0], dict) for item in nested.values()) or bool(
-        _WRAPPERS.intersection(nested)
+        _WRAPPER_WORDS.intersection(nested)
     )
 
 
@@ -110,8 +110,8 @@ def _identifier_names(noun: frozenset[str], fields: tuple[str, ...]) -> tuple[tu
 
 def _find_odd_identifier(record: FactRecord) -> list[str]:
     """The field that holds an identifier under a name that does not say of what, if there is just one."""
-    found = [name for name, value in record.fields.items() if not _names_another(name) and _looks_like_an_id(value)]
-    return found if len(found) == 1 else []
+    names = [name for name, value in record.fields.items() if not _names_another(name) and _looks_like_an_id(value)]
+    return names if len(names) == 1 else []
 
 
 def _names_another(name: str) -> bool:
@@ -120,19 +120,21 @@ def _names_another(name: str) -> bool:
 
 
 def _looks_like_an_id(value: Scalar) -> bool:
-    return isinstance(value, str) and any(one.kind is MentionKind.ID and one.value == value for one in find(value))
+    return isinstance(value, str) and any(
+        mention.kind is MentionKind.ID and mention.value == value for mention in find(value)
+    )
 
 
-def id_fields(record: FactRecord, wanted: frozenset[str]) -> list[str]:
-    """The record's fields that hold an identifier (or the name) of what is wanted."""
-    found = _fields_of(record.noun, tuple(record.fields), wanted)
-    return [name for name in found if is_identifier(name) or number(record.fields[name]) is None]
+def id_fields(record: FactRecord, noun: frozenset[str]) -> list[str]:
+    """The record's fields that hold an identifier, or the name, of a thing of that noun."""
+    names = _fields_of(record.noun, tuple(record.fields), noun)
+    return [name for name in names if is_identifier(name) or number(record.fields[name]) is None]
 
 
 @lru_cache(maxsize=20_000)
-def _fields_of(noun: frozenset[str], fields: tuple[str, ...], wanted: frozenset[str]) -> tuple[str, ...]:
+def _fields_of(noun: frozenset[str], fields: tuple[str, ...], wanted_noun: frozenset[str]) -> tuple[str, ...]:
     return tuple(
         name
         for name in fields
-        if concept(name, noun) == wanted and (is_identifier(name) or field_stems(name) == wanted)
+        if concept(name, noun) == wanted_noun and (is_identifier(name) or field_stems(name) == wanted_noun)
     )

@@ -38,7 +38,7 @@ _LINKS = "for|of|to|by|from|in|on|at|with|and|or"
 
 
 def wanted_noun(tool: ToolSpec, name: str) -> frozenset[str]:
-    """What a field of a tool identifies: an ``id`` the thing in the tool's name, not a field it sets."""
+    """The noun of what a tool's field identifies: for ``id``, the thing in the tool's name, not a field it sets."""
     own = nouns(tool.name)
     set_fields = frozenset().union(*(field_stems(other) for other in tool.properties if not is_identifier(other)))
     return concept(name, own - set_fields or own)
@@ -52,14 +52,14 @@ def is_reference(tool: ToolSpec, name: str) -> bool:
 def find_identifiers(tool: ToolSpec, name: str, situation: Situation, clause: str) -> list[ArgumentCandidate]:
     """Identifiers for one field, the surest first, no value twice. A clause's own identifiers come before the rest."""
     noun = wanted_noun(tool, name)
-    found = [
+    candidates = [
         ArgumentCandidate(mention.value, "task", "", sure)
         for mention in situation.of_kind(MentionKind.ID)
         if (sure := _sureness(mention, noun, tool, name, situation))
     ]
-    own = [candidate for candidate in found if str(candidate.value).lower() in clause.lower()]
+    own = [candidate for candidate in candidates if str(candidate.value).lower() in clause.lower()]
     ordered = (
-        sorted(own, key=_doubt) + sorted(found, key=_doubt) + _from_records(noun, situation, _examples(tool, name))
+        sorted(own, key=_doubt) + sorted(candidates, key=_doubt) + _from_records(noun, situation, _examples(tool, name))
     )
     shapes = {_shape(example) for example in _examples(tool, name)}
     unique: dict[str, ArgumentCandidate] = {}
@@ -104,8 +104,8 @@ def _examples(tool: ToolSpec, name: str) -> list[str]:
     """Identifiers that a field's description, pattern or examples show."""
     schema = tool.properties.get(name, {})
     listed = schema.get("examples")
-    shown = " ".join(map(str, listed)) if isinstance(listed, list) else ""
-    return _identifiers_in(f"{schema.get('description', '')} {shown}")
+    examples_text = " ".join(map(str, listed)) if isinstance(listed, list) else ""
+    return _identifiers_in(f"{schema.get('description', '')} {examples_text}")
 
 
 @lru_cache(maxsize=20_000)
@@ -129,9 +129,11 @@ def _words_before(mention: Mention, text: str) -> list[str]:
     clause = re.split(r"[.;:!?]\s", text[: mention.start])[-1]
     clause = re.sub(r"\b[A-Za-z]+[-_]?\d+\w*\b\s*(?:,|and|or)?", "", clause)
     words = re.split(rf"\b(?:{_LINKS})\b", clause, flags=re.I)[-1]
-    said = text_words(words)
-    told = max((place for place, word in enumerate(said) if family(word) in NOTICES), default=-1)
-    return [stem(word) for word in said[told + 1 :]][-3:]  # "of this one and notify that one" says nothing of that one
+    word_stems = text_words(words)
+    told = max((index for index, word in enumerate(word_stems) if family(word) in NOTICES), default=-1)
+    return [stem(word) for word in word_stems[told + 1 :]][
+        -3:
+    ]  # "of this one and notify that one" says nothing of that one
 
 
 def _is_introduced(mention: Mention, noun: frozenset[str], text: str) -> bool:
@@ -175,15 +177,17 @@ def _from_records(noun: frozenset[str], situation: Situation, examples: list[str
 
 def _held_by_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[ArgumentCandidate]:
     """Identifiers that records hold: of the records the task speaks of, then of what those refer to."""
-    found: list[ArgumentCandidate] = []
+    candidates: list[ArgumentCandidate] = []
     own = best([record for record in records_about(situation, noun) if noun <= record.noun], situation)
-    if len(own) == 1 and (known := own_id(own[0])) and concept(known[0], own[0].noun) & noun:
-        found.append(_candidate(own[0], known[0], CERTAIN))
-    found += _only_fitting(noun, situation) if not own else []
+    if len(own) == 1 and (id_pair := own_id(own[0])) and concept(id_pair[0], own[0].noun) & noun:
+        candidates.append(_candidate(own[0], id_pair[0], CERTAIN))
+    candidates += _only_fitting(noun, situation) if not own else []
     for record in _subjects(situation):
-        found += [_candidate(record, field, LIKELY) for field in id_fields(record, noun) if record.fields[field]]
-        found += [_candidate(record, field, LIKELY) for field in _fields_of_shape(record, noun, examples, situation)]
-    return found or _linked_identifiers(noun, situation)
+        candidates += [_candidate(record, field, LIKELY) for field in id_fields(record, noun) if record.fields[field]]
+        candidates += [
+            _candidate(record, field, LIKELY) for field in _fields_of_shape(record, noun, examples, situation)
+        ]
+    return candidates or _linked_identifiers(noun, situation)
 
 
 def _linked_identifiers(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
@@ -191,9 +195,9 @@ def _linked_identifiers(noun: frozenset[str], situation: Situation) -> list[Argu
     pointed = {
         str(value) for record in _subjects(situation) for name, value in record.fields.items() if is_identifier(name)
     }
-    linked = [r for r in situation.records if (known := own_id(r)) and str(known[1]) in pointed]
-    found = [_candidate(r, field, LIKELY) for r in linked for field in id_fields(r, noun) if r.fields[field]]
-    return found[:1] if len({str(one.value) for one in found}) == 1 else []
+    linked = [r for r in situation.records if (id_pair := own_id(r)) and str(id_pair[1]) in pointed]
+    candidates = [_candidate(r, field, LIKELY) for r in linked for field in id_fields(r, noun) if r.fields[field]]
+    return candidates[:1] if len({str(candidate.value) for candidate in candidates}) == 1 else []
 
 
 def _only_fitting(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
@@ -201,7 +205,7 @@ def _only_fitting(noun: frozenset[str], situation: Situation) -> list[ArgumentCa
     fitting = {record.ref(""): record for record in matching_records(situation.text, situation) if record.noun == noun}
     narrowed = len({str(own_id(record)) for record in situation.records if record.noun == noun}) > len(fitting)
     chosen = list(fitting.values()) if len(fitting) == 1 and narrowed else []
-    return [_candidate(record, known[0], LIKELY) for record in chosen if (known := own_id(record))]
+    return [_candidate(record, id_pair[0], LIKELY) for record in chosen if (id_pair := own_id(record))]
 
 
 def _subjects(situation: Situation) -> list[FactRecord]:
@@ -215,8 +219,8 @@ def _most_spoken_of(situation: Situation) -> list[FactRecord]:
     groups: dict[frozenset[str], list[FactRecord]] = {}
     for record in situation.records:
         groups.setdefault(record.noun, []).append(record)
-    chosen = [found for group in groups.values() if len(found := best(group, situation)) <= _FEW]
-    return sorted((record for found in chosen for record in found), key=lambda record: -rank(record, situation))
+    chosen = [candidate for group in groups.values() if len(candidate := best(group, situation)) <= _FEW]
+    return sorted((record for candidate in chosen for record in candidate), key=lambda record: -rank(record, situation))
 
 
 def _fields_of_shape(record: FactRecord, noun: frozenset[str], examples: list[str], situation: Situation) -> list[str]:
@@ -224,8 +228,8 @@ def _fields_of_shape(record: FactRecord, noun: frozenset[str], examples: list[st
     shapes = {_shape(example) for example in examples} | {
         _shape(str(other.fields[field])) for other in records_about(situation, noun) for field in id_fields(other, noun)
     }
-    known = own_id(record)
-    others = [name for name in record.fields if is_identifier(name) and not (known and name == known[0])]
+    id_pair = own_id(record)
+    others = [name for name in record.fields if is_identifier(name) and not (id_pair and name == id_pair[0])]
     return [
         name
         for name in others

@@ -12,9 +12,9 @@ LEAVE_PART, FIND_TOOLS, USE_TOOL = "leave_part", "find_tools", "use_tool"
 LOCAL = frozenset({UNDERSTAND, CALCULATE, LOOK, LEAVE_PART, "what_would_policy_say", FIND_TOOLS, USE_TOOL})
 CALL_NOTE = "_call"
 
-_SECTION = re.compile(r"^<(?P<name>[a-z_]+)>\n?(?P<body>.*?)\n?</(?P=name)>$", re.M | re.S)
-_STATE = re.compile(r"^# State: (?P<name>[A-Z _]+?)\s*$", re.M)
-_NOTED = re.compile(r"^(?P<json>.*?)\s*\n\[(?P<ref>\w+)(?P<note>[^\n]*)\]\s*$", re.S)
+_SECTION_PATTERN = re.compile(r"^<(?P<name>[a-z_]+)>\n?(?P<body>.*?)\n?</(?P=name)>$", re.M | re.S)
+_STATE_PATTERN = re.compile(r"^# State: (?P<name>[A-Z _]+?)\s*$", re.M)
+_NOTED_PATTERN = re.compile(r"^(?P<json>.*?)\s*\n\[(?P<ref>\w+)(?P<note>[^\n]*)\]\s*$", re.S)
 
 
 class ToolSpec(NamedTuple):
@@ -43,7 +43,7 @@ class Called(NamedTuple):
     linked: frozenset[str] = frozenset()
 
     def has_asked(self, tool: str, arguments: JsonObject) -> bool:
-        """Whether it is a call of that tool with these arguments, whatever was filled in for those that are linked."""
+        """Whether it is a call of that tool with these arguments, apart from those that the loop filled in."""
         own = {name: value for name, value in arguments.items() if name not in self.linked}
         return self.tool == tool and self.linked <= {*arguments} and self.arguments == own
 
@@ -53,10 +53,11 @@ class Called(NamedTuple):
 
 
 class Request(NamedTuple):
-    """``sections``: the latest of each name. ``text`` is the first message, ``said`` all.
+    """A request of the Messages API as the planner reads it. ``sections``: the last of each name. ``text``: the first
+    message; ``said``: all messages.
 
-    ``wrapped``: the tools among ``tools`` that are called by way of ``use_tool``, as it has a line for them or a search
-    has shown them. ``has_lines``: whether all tools are known by such lines, and asked for by name.
+    ``wrapped``: the tools among ``tools`` that must be called through ``use_tool``. ``has_lines``: whether the request
+    has a line for each tool, so that tools are asked for by name.
     """
 
     state: str
@@ -76,10 +77,10 @@ class Request(NamedTuple):
 
     @property
     def guarded(self) -> bool:
-        """Whether a write that this planner calls is held until the executor lets it out.
+        """Whether the executor holds this planner's writes as proposals until it releases them.
 
-        So it is where tools take the reserved ``_call``, or ``understand`` is offered; any other loop makes each call
-        at once.
+        It does if tools take the reserved argument ``_call``, or ``understand`` is offered; any other loop makes each
+        call at once.
         """
         return any(tool.is_marked or tool.name == UNDERSTAND for tool in self.tools)
 
@@ -100,14 +101,18 @@ class Request(NamedTuple):
 
 def now_of(request: Request) -> datetime | None:
     """The present time where the user is, as the loop tells it."""
-    known = request.section("now")
-    said = known.get("current_time") if isinstance(known, dict) else request.sections.get("now", "").strip(' "')
-    return read_moment(said)
+    now_section = request.section("now")
+    time_text = (
+        now_section.get("current_time")
+        if isinstance(now_section, dict)
+        else request.sections.get("now", "").strip(' "')
+    )
+    return read_moment(time_text)
 
 
-def read_moment(said: object) -> datetime | None:
+def read_moment(value: object) -> datetime | None:
     try:
-        return datetime.fromisoformat(str(said))
+        return datetime.fromisoformat(str(value))
     except ValueError:
         return None
 
@@ -126,29 +131,31 @@ def parse_request(body: JsonObject) -> Request:
     messages = objects(body.get("messages"))
     texts = [_content_text(message.get("content")) for message in messages if message.get("role") == "user"]
     text = "\n".join(texts)
-    state = _STATE.search(_content_text(body.get("system")))
-    sections = {match["name"]: match["body"].replace("<\\/", "</") for match in _SECTION.finditer(text)}
+    state = _STATE_PATTERN.search(_content_text(body.get("system")))
+    sections = {match["name"]: match["body"].replace("<\\/", "</") for match in _SECTION_PATTERN.finditer(text)}
     calls = (*_earlier_calls(sections.get("so_far", "")), *_read_calls(messages))
     listed = tuple(_parse_tool(tool) for tool in objects(body.get("tools")))
     lines = tuple(spec for tool in listed if tool.name == USE_TOOL for spec in read_tool_lines(tool.description))
-    found = _tools_found(calls, {tool.name for tool in listed})
-    shown = {tool.name for tool in found}
+    found_tools = _tools_found(calls, {tool.name for tool in listed})
+    found_names = {tool.name for tool in found_tools}
     return Request(
         state=state["name"] if state else "",
         sections=sections,
         text=texts[0] if texts else "",
-        tools=(*listed, *(tool for tool in lines if tool.name not in shown), *found),
+        tools=(*listed, *(tool for tool in lines if tool.name not in found_names), *found_tools),
         schema=_output_schema(body),
         calls=calls,
         turns=sum(message.get("role") == "assistant" for message in messages),
         said=text,
-        wrapped=frozenset(tool.name for tool in (*lines, *found)),
+        wrapped=frozenset(tool.name for tool in (*lines, *found_tools)),
         has_lines=bool(lines),
     )
 
 
-_LINE = re.compile(r"^(?P<writes>!?)(?P<name>[^\s()!:]+)(?:\((?P<arguments>[^()]*)\)(?:: (?P<said>.*))?)?$", re.M)
-_ARGUMENT = re.compile(r"(?P<name>[^?:]+)(?P<optional>\??)(?::(?P<type>.+))?")
+_LINE_PATTERN = re.compile(
+    r"^(?P<writes>!?)(?P<name>[^\s()!:]+)(?:\((?P<arguments>[^()]*)\)(?:: (?P<said>.*))?)?$", re.M
+)
+_ARGUMENT_PATTERN = re.compile(r"(?P<name>[^?:]+)(?P<optional>\??)(?::(?P<type>.+))?")
 _JSON_TYPES = frozenset("number integer boolean array object null".split())
 
 
@@ -157,49 +164,51 @@ def read_tool_lines(text: str) -> tuple[ToolSpec, ...]:
 
     Of a tool that writes the name alone may stand there.
     """
-    lines = (match for match in _LINE.finditer(text) if match["writes"] or match["arguments"] is not None)
+    lines = (match for match in _LINE_PATTERN.finditer(text) if match["writes"] or match["arguments"] is not None)
     return tuple(map(_read_line, lines))
 
 
 def _read_line(line: re.Match[str]) -> ToolSpec:
-    given = (line["arguments"] or "").split(",")
-    arguments = [match for one in given if (match := _ARGUMENT.fullmatch(one))]
+    argument_names = (line["arguments"] or "").split(",")
+    arguments = [match for argument_name in argument_names if (match := _ARGUMENT_PATTERN.fullmatch(argument_name))]
     return ToolSpec(
         name=line["name"],
         description=line["said"] or "",
-        properties={one["name"]: _read_type(one["type"] or "") for one in arguments},
-        required=tuple(one["name"] for one in arguments if not one["optional"]),
+        properties={argument_name["name"]: _read_type(argument_name["type"] or "") for argument_name in arguments},
+        required=tuple(argument_name["name"] for argument_name in arguments if not argument_name["optional"]),
         is_marked=bool(line["writes"]),
     )
 
 
-def _read_type(told: str) -> JsonObject:
-    if told in _JSON_TYPES:
-        return {"type": told}
-    if "|" in told:
-        choices: list[Json] = [*told.split("|")]
+def _read_type(type_text: str) -> JsonObject:
+    if type_text in _JSON_TYPES:
+        return {"type": type_text}
+    if "|" in type_text:
+        choices: list[Json] = [*type_text.split("|")]
         return {"type": "string", "enum": choices}
-    return {"type": "string", "format": told} if told else {"type": "string"}
+    return {"type": "string", "format": type_text} if type_text else {"type": "string"}
 
 
 def _tools_found(calls: Sequence[Called], listed: Container[str]) -> tuple[ToolSpec, ...]:
     """The tools that searches have shown and that do not stand in the request, each once."""
-    shown = [tool for call in calls if call.tool == FIND_TOOLS and not call.failed for tool in objects(call.result)]
-    specs = {spec.name: spec for spec in map(_parse_tool, shown) if spec.name not in listed}
+    tool_objects = [
+        tool for call in calls if call.tool == FIND_TOOLS and not call.failed for tool in objects(call.result)
+    ]
+    specs = {spec.name: spec for spec in map(_parse_tool, tool_objects) if spec.name not in listed}
     return tuple(specs[name] for name in sorted(specs))
 
 
 def _parse_tool(tool: JsonObject) -> ToolSpec:
     schema = as_object(tool.get("input_schema"))
-    given, required = as_object(schema.get("properties")), schema.get("required")
-    fields = {name: field for name, field in given.items() if isinstance(field, dict) and name != CALL_NOTE}
+    properties, required = as_object(schema.get("properties")), schema.get("required")
+    fields = {name: field for name, field in properties.items() if isinstance(field, dict) and name != CALL_NOTE}
     needed = tuple(str(name) for name in required) if isinstance(required, list) else ()
     return ToolSpec(
         name=str(tool.get("name", "")),
         description=str(tool.get("description") or ""),
         properties=fields,
         required=tuple(name for name in needed if name in fields),
-        is_marked=CALL_NOTE in given,
+        is_marked=CALL_NOTE in properties,
     )
 
 
@@ -218,30 +227,35 @@ def _content_text(content: Json) -> str:
 def _earlier_calls(so_far: str) -> list[Called]:
     """The calls that a new history is told of."""
     try:
-        told = objects(loads(so_far)) if so_far else []
+        call_objects = objects(loads(so_far)) if so_far else []
     except ValueError:
         return []
-    return [_read_section_call(one, place) for place, one in enumerate(told, 1)]
+    return [_read_section_call(call_object, number) for number, call_object in enumerate(call_objects, 1)]
 
 
-def _read_section_call(one: JsonObject, place: int) -> Called:
-    result, note = one.get("result"), ""
+def _read_section_call(call: JsonObject, number: int) -> Called:
+    result, note = call.get("result"), ""
     if isinstance(result, str):
         result, _, note = _read_result(result)
-    failed = one.get("is_error") is True or bool(one.get("error"))
-    ref = str(one.get("ref") or f"f{place}")
-    given = as_object(one.get("arguments"))
-    return Called(str(one.get("tool")), _arguments(given), ref, result, failed, note, linked=_find_links(given))
+    failed = call.get("is_error") is True or bool(call.get("error"))
+    ref = str(call.get("ref") or f"f{number}")
+    arguments = as_object(call.get("arguments"))
+    return Called(
+        str(call.get("tool")), _arguments(arguments), ref, result, failed, note, linked=_find_links(arguments)
+    )
 
 
-def _arguments(given: JsonObject) -> JsonObject:
+def _arguments(arguments: JsonObject) -> JsonObject:
     """What the call says itself."""
-    return {name: value for name, value in given.items() if name != CALL_NOTE and not _is_reference(value)}
+    return {name: value for name, value in arguments.items() if name != CALL_NOTE and not _is_reference(value)}
 
 
-def _find_links(given: JsonObject) -> frozenset[str]:
+def _find_links(arguments: JsonObject) -> frozenset[str]:
     return frozenset(
-        (*as_object(as_object(given.get(CALL_NOTE)).get("from")), *(n for n, v in given.items() if _is_reference(v)))
+        (
+            *as_object(as_object(arguments.get(CALL_NOTE)).get("from")),
+            *(n for n, v in arguments.items() if _is_reference(v)),
+        )
     )
 
 
@@ -256,35 +270,35 @@ def _read_calls(messages: list[JsonObject]) -> list[Called]:
         for block in objects(message.get("content"))
         if block.get("type") == "tool_result"
     }
-    found: list[Called] = []
+    calls: list[Called] = []
     replies = [message for message in messages if message.get("role") == "assistant"]
     for turn, message in enumerate(replies, 1):
         for use in objects(message.get("content")):
             if use.get("type") == "tool_use" and str(use.get("id")) in answers:
-                found.append(_read_call(use, answers[str(use["id"])], turn, len(found) + 1))
-    return found
+                calls.append(_read_call(use, answers[str(use["id"])], turn, len(calls) + 1))
+    return calls
 
 
 def _read_call(use: JsonObject, answer: JsonObject, turn: int, place: int) -> Called:
     content = answer.get("content")
     result, ref, note = _read_result(content if isinstance(content, str) else _content_text(content))
     failed = answer.get("is_error") is True
-    name, given = _unwrap(str(use.get("name")), as_object(use.get("input")))
-    own, linked = _arguments(given), _find_links(given)
+    name, arguments = _unwrap(str(use.get("name")), as_object(use.get("input")))
+    own, linked = _arguments(arguments), _find_links(arguments)
     return Called(name, own, ref or f"f{place}", result, failed, note, turn, linked)
 
 
-def _unwrap(name: str, given: JsonObject) -> tuple[str, JsonObject]:
+def _unwrap(name: str, arguments: JsonObject) -> tuple[str, JsonObject]:
     """A call by way of ``use_tool`` as one of the tool that it names."""
     if name != USE_TOOL:
-        return name, given
-    note: JsonObject = {CALL_NOTE: given[CALL_NOTE]} if CALL_NOTE in given else {}
-    return str(given.get("tool")), {**as_object(given.get("arguments")), **note}
+        return name, arguments
+    note: JsonObject = {CALL_NOTE: arguments[CALL_NOTE]} if CALL_NOTE in arguments else {}
+    return str(arguments.get("tool")), {**as_object(arguments.get("arguments")), **note}
 
 
 def _read_result(text: str) -> tuple[Json, str, str]:
     """A result's JSON (its text, if it is none), its ref and the note behind it."""
-    noted = _NOTED.match(text)
+    noted = _NOTED_PATTERN.match(text)
     body, ref, note = (noted["json"], noted["ref"], noted["note"]) if noted else (text, "", "")
     try:
         return loads(body), ref, note
@@ -296,7 +310,7 @@ Call = tuple[str, JsonObject]
 
 
 class PlannerReply(NamedTuple):
-    """Text, or calls to make."""
+    """The planner's reply: a text, or calls to make."""
 
     text: str = ""
     calls: tuple[Call, ...] = ()

@@ -1,4 +1,6 @@
-"""One reply for one request: the next turn of a task's conversation, or the answer to a short question beside it."""
+"""Chooses the reply to a request: the next turn of a task's conversation, or the answer to a short question about
+it.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -38,7 +40,7 @@ _TEXTS: Mapping[str, Callable[[Request], str]] = {
 
 
 def reply(request: Request, heedless: bool = False, hasty: bool = False) -> PlannerReply:
-    """The planner's reply; it depends on the request alone. The faults are those of ``next_reply``."""
+    """The planner's reply, which depends on the request alone. ``heedless`` and ``hasty``: as for ``next_reply``."""
     if request.state in _STRUCTURED:
         return PlannerReply(dumps(_STRUCTURED[request.state](request)))
     if request.state in _TEXTS:

@@ -39,9 +39,9 @@ class MadeEntity(NamedTuple):
 
 
 class ChosenRecords(NamedTuple):
-    """The records that a text means. ``rest``: the text with blanks for what chose them.
+    """The records that a text means. ``rest``: the text with blanks in place of the words that chose them.
 
-    ``unread``: words that decide which are meant, and that could not be applied.
+    ``unread``: words that restrict the choice and could not be applied.
     """
 
     records: tuple[FactRecord, ...]
@@ -50,7 +50,7 @@ class ChosenRecords(NamedTuple):
 
 
 class SituationMemo:
-    """What was worked out of one situation's records and text, which is asked for again and again."""
+    """A cache of what was computed from one situation's records and text."""
 
     def __init__(self) -> None:
         self.ranks: dict[tuple[str, str], int] = {}
@@ -61,9 +61,9 @@ class SituationMemo:
 
 
 class Situation(NamedTuple):
-    """``made`` are the things that the plan so far makes itself. ``memo`` is another one for other records.
+    """The planner's knowledge at one moment. ``made``: things that the plan so far creates. ``memo``: its cache.
 
-    ``original`` is the task as it was said, whose ``text`` is read in English.
+    ``original``: the task as it was said; ``text``: the same in English.
     """
 
     reading: TaskReading
@@ -88,7 +88,7 @@ class Situation(NamedTuple):
         return text_stems(self.reading.text)
 
     def without_documents(self, question: str) -> str:
-        """What a question asks for besides a document: of "write a report of K-1" it is K-1."""
+        """What a question asks for apart from a document: for "write a report of K-1" it is K-1."""
         for words in self.documents:
             question = re.sub(re.escape(words), " ", question, flags=re.I)
         return question
@@ -98,9 +98,9 @@ class Situation(NamedTuple):
 
 
 def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situation:
-    """Everything the request shows. Earlier turns are looked at only when the task itself names nothing.
+    """The situation that the request shows. Earlier turns count only if the task itself names nothing.
 
-    ``writers``: the tools whose results are no facts, but outcomes.
+    ``writers``: the tools whose results are outcomes, not facts.
     """
     text = in_english(request.task)
     mentions = _with_spoken_days(find(text), text, now_of(request))
@@ -133,13 +133,15 @@ def _find_absent(
     request: Request, mentions: Iterable[Mention], writers: Iterable[str], records: Iterable[FactRecord]
 ) -> tuple[str, ...]:
     """What a read was asked for by name and no record has. A record may speak of something else that was not found."""
-    known = {str(value) for record in records for value in record.fields.values()}
-    named = {mention.value for mention in mentions if mention.kind is MentionKind.ID} - known
+    record_values = {str(value) for record in records for value in record.fields.values()}
+    named = {mention.value for mention in mentions if mention.kind is MentionKind.ID} - record_values
     others = {*writers, *LOCAL}
-    asked = [
+    names_by_call = [
         (call, named & set(map(str, call.arguments.values()))) for call in request.calls if call.tool not in others
     ]
-    absent = [one for call, names in asked if names and _SAYS_ABSENT.search(dumps(call.result)) for one in names]
+    absent = [
+        name for call, names in names_by_call if names and _SAYS_ABSENT.search(dumps(call.result)) for name in names
+    ]
     return tuple(dict.fromkeys(absent))
 
 
@@ -148,15 +150,21 @@ def _with_spoken_days(mentions: tuple[Mention, ...], text: str, now: datetime | 
     days = find_days_without_year(text, now) if now else []
     if not days:
         return mentions
-    others = [one for one in mentions if not any(start <= one.start < end for _, start, end in days)]
+    others = [mention for mention in mentions if not any(start <= mention.start < end for _, start, end in days)]
     named = [Mention(MentionKind.DATE, day.isoformat(), start, end) for day, start, end in days]
-    return tuple(sorted((*others, *named), key=lambda one: one.start))
+    return tuple(sorted((*others, *named), key=lambda mention: mention.start))
 
 
 def _things_of(request: Request) -> frozenset[str]:
     """The stems of the words by which the tools on offer are called and described."""
-    told = [f"{' '.join(parts(tool.name))} {tool.description} {' '.join(tool.properties)}" for tool in request.tools]
-    return frozenset().union(*(text_stems(one.replace("_", " ")) for one in told)) if told else frozenset()
+    tool_texts = [
+        f"{' '.join(parts(tool.name))} {tool.description} {' '.join(tool.properties)}" for tool in request.tools
+    ]
+    return (
+        frozenset().union(*(text_stems(tool_text.replace("_", " ")) for tool_text in tool_texts))
+        if tool_texts
+        else frozenset()
+    )
 
 
 def _verbs_of(request: Request) -> frozenset[str]:
@@ -173,28 +181,28 @@ def _ask_for_documents(reading: TaskReading, documents: Sequence[str]) -> TaskRe
     mine = [intent for intent in reading.actions if any(words in intent.clause.casefold() for words in documents)]
     if not mine:
         return reading
-    left = tuple(intent for intent in reading.actions if intent not in mine)
+    actions = tuple(intent for intent in reading.actions if intent not in mine)
     unnamed = tuple(intent for intent in reading.unnamed if intent not in mine)
     questions = (*reading.questions, *(intent.clause for intent in mine))
-    return reading._replace(actions=left, unnamed=unnamed, questions=questions)
+    return reading._replace(actions=actions, unnamed=unnamed, questions=questions)
 
 
 def facts_of(request: Request, writers: Iterable[str]) -> tuple[ToolFact, ...]:
-    """What was read: the results of calls that did not fail, with what was looked at of long ones."""
-    given = [
+    """The results of successful reads, completed by the parts of long ones that ``look`` has shown."""
+    facts = [
         ToolFact(str(item.get("ref")), str(item.get("tool")), as_object(item.get("arguments")), item.get("result"))
         for item in objects(request.section("facts"))
     ]
     others = {*writers, *LOCAL}
     read = [call for call in request.calls if call.tool not in others and not call.failed]
     looked = {str(call.arguments.get("ref")): call for call in request.calls if call.tool == LOOK and not call.failed}
-    return (*given, *(ToolFact(call.ref, call.tool, call.arguments, whole_result(call, looked)) for call in read))
+    return (*facts, *(ToolFact(call.ref, call.tool, call.arguments, whole_result(call, looked)) for call in read))
 
 
 def whole_result(call: Called, looked: Mapping[str, Called]) -> Json:
-    """The result of a read, with all its rows where a look has shown more of them."""
-    seen = looked.get(call.ref)
-    return _with_rows(call.result, rows_in(seen.result)) if seen else call.result
+    """The result of a read, with the further rows that ``look`` has shown."""
+    looked_result = looked.get(call.ref)
+    return _with_rows(call.result, rows_in(looked_result.result)) if looked_result else call.result
 
 
 def rows_in(result: Json) -> list[JsonObject]:
@@ -217,14 +225,14 @@ def _with_rows(result: Json, rows: list[JsonObject]) -> Json:
 
 def _find_calculated(request: Request) -> list[JsonObject]:
     """The values that were worked out, each by its name."""
-    done = [call for call in request.calls if call.tool == CALCULATE and not call.failed]
-    return [_calculated_value(call) for call in done if isinstance(call.result, dict | int | Decimal | str)]
+    calculate_calls = [call for call in request.calls if call.tool == CALCULATE and not call.failed]
+    return [_calculated_value(call) for call in calculate_calls if isinstance(call.result, dict | int | Decimal | str)]
 
 
 def _calculated_value(call: Called) -> JsonObject:
-    known = as_object(call.result)
-    value = known.get("value") if known else call.result
-    return {"name": str(known.get("name") or call.arguments.get("name")), "value": str(value), "asked": call.key}
+    result = as_object(call.result)
+    value = result.get("value") if result else call.result
+    return {"name": str(result.get("name") or call.arguments.get("name")), "value": str(value), "asked": call.key}
 
 
 def rank(record: FactRecord, situation: Situation) -> int:
@@ -270,21 +278,21 @@ def places_of(value: str, situation: Situation) -> list[tuple[FactRecord, str]]:
     if situation.memo.places is None:
         places: dict[str, list[tuple[FactRecord, str]]] = {}
         for record in situation.records:
-            for field, held in record.fields.items():
-                places.setdefault(str(held).lower(), []).append((record, field))
+            for field, field_value in record.fields.items():
+                places.setdefault(str(field_value).lower(), []).append((record, field))
         situation.memo.places = places
     return situation.memo.places.get(value.lower(), [])
 
 
 def best(records: Iterable[FactRecord], situation: Situation) -> list[FactRecord]:
-    """The records the task speaks of most, one for each identifier; empty if it speaks of none."""
+    """The records that the task mentions most, one for each identifier; empty if it mentions none."""
     ranked = [(rank(record, situation), record) for record in records]
     top = max((score for score, _ in ranked), default=0)
     chosen: dict[object, FactRecord] = {}
     for score, record in ranked:
         if score == top and top > 0:
-            known = own_id(record)
-            chosen.setdefault(known[1] if known else record.path, record)
+            id_pair = own_id(record)
+            chosen.setdefault(id_pair[1] if id_pair else record.path, record)
     return list(chosen.values())
 
 

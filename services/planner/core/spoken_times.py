@@ -7,25 +7,25 @@ from typing import NamedTuple
 _MONTHS = "january february march april may june july august september october november december".split()
 _WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
 _MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
-_DAY = re.compile(
+_DAY_PATTERN = re.compile(
     rf"\b(?:(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})|(?<!-)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?(?P<m>{_MONTH})\b"
     rf"|(?P<m2>{_MONTH})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b|(?P<near>today|tonight|tomorrow)\b"
     rf"|(?P<week>{'|'.join(_WEEKDAYS)})s?\b)",
     re.I,
 )
-_HOUR = re.compile(
+_HOUR_PATTERN = re.compile(
     r"(?<![\d.,$€£-])(?P<h>[01]?\d|2[0-3])[:.h](?P<min>[0-5]\d)(?![\d.]\d)\s*(?P<half>[ap]\.?m\b)?"
     r"|\b(?P<h2>1[0-2]|[1-9])\s*(?P<half2>[ap]\.?m\b)|\bat\s+(?P<h3>1?\d|2[0-3])(?:\s*o['’]clock)?(?![\d:.])"
     r"|\b(?P<noon>noon|midday)\b",
     re.I,
 )
-_YEAR = re.compile(r"\.?,?\s+\d{4}\b")
+_YEAR_PATTERN = re.compile(r"\.?,?\s+\d{4}\b")
 _BEHIND = timedelta(days=30)  # a date without a year may lie so far back; what lies further back is next year's
 _WORKING_DAY = 8
 
 
 class SpokenTime(NamedTuple):
-    """``day`` or ``hour`` is None where the words name none."""
+    """A time that a text names. ``day`` or ``hour`` is None if it names none."""
 
     day: date | None
     hour: time | None
@@ -36,26 +36,26 @@ class SpokenTime(NamedTuple):
 
 
 def find_time(text: str, now: datetime) -> SpokenTime:
-    """The first day and the first hour that a text names; a day of the week is the next one from ``now`` on.
+    """The first day and the first hour that a text names; a weekday is the next one from ``now`` on.
 
-    A weekday that stands before a date says nothing besides.
+    A weekday directly before a date adds nothing.
     """
-    days = list(_DAY.finditer(text))
+    days = list(_DAY_PATTERN.finditer(text))
     dated = [match for match in days if not match["week"]]
     day = _day(next(iter((*dated, *days))), now.date()) if days else None
-    hour = next((found for match in _HOUR.finditer(text) if (found := _hour(match)) is not None), None)
+    hour = next((found for match in _HOUR_PATTERN.finditer(text) if (found := _hour(match)) is not None), None)
     return SpokenTime(day, hour)
 
 
 def find_days_without_year(text: str, now: datetime) -> list[tuple[date, int, int]]:
-    """Each day that a text names by day and month alone, of the year that is meant, with the place of its words."""
-    dated = [match for match in _DAY.finditer(text) if match["m"] or match["m2"]]
-    found = [(_day(match, now.date()), match) for match in dated if not _YEAR.match(text, match.end())]
-    return [(day, match.start(), match.end()) for day, match in found if day is not None]
+    """Each day that a text names by day and month alone, in the year that is meant, with start and end of its words."""
+    dated = [match for match in _DAY_PATTERN.finditer(text) if match["m"] or match["m2"]]
+    days = [(_day(match, now.date()), match) for match in dated if not _YEAR_PATTERN.match(text, match.end())]
+    return [(day, match.start(), match.end()) for day, match in days if day is not None]
 
 
 def say_time(start: datetime, end: datetime | None = None) -> str:
-    """``Friday, 25 September 2026, 17:00 to 18:00 (UTC)``."""
+    """The time in words: ``Friday, 25 September 2026, 17:00 to 18:00 (UTC)``."""
     hours = f"{start:%H:%M} to {end:%H:%M}" if end and end.date() == start.date() and end > start else f"{start:%H:%M}"
     zone = f" ({start:%Z})" if start.tzinfo else ""
     return f"{start:%A}, {start.day} {start:%B} {start.year}, {hours}{zone}"
@@ -71,8 +71,8 @@ def _day(match: re.Match[str], today: date) -> date | None:
             ahead = (_WEEKDAYS.index(match["week"].lower()) - today.weekday()) % 7
             return today + timedelta(days=ahead)
         month = next(n for n, name in enumerate(_MONTHS, 1) if name[:3] == (match["m"] or match["m2"]).lower()[:3])
-        found = date(today.year, month, int(match["d"] or match["d2"]))
-        return found.replace(year=today.year + 1) if found < today - _BEHIND else found
+        day = date(today.year, month, int(match["d"] or match["d2"]))
+        return day.replace(year=today.year + 1) if day < today - _BEHIND else day
     except ValueError:
         return None
 

@@ -1,4 +1,4 @@
-"""Telling: what the user wants to hear in the end, and when something is that somebody asks for."""
+"""Messages to the user: what they want to be told, such as when something is that somebody asks for."""
 
 import re
 from collections.abc import Sequence
@@ -11,11 +11,13 @@ from services.planner.core.situation import Situation
 from services.planner.core.tending import ReadRow, rows_of, tells_somebody
 from services.planner.core.words import parts, text_stems
 
-_SENTENCE = re.compile(r"\n+|(?<=[.!?])\s+")
-_ME = re.compile(r"\b(?:tell|let) me\b(?P<what>.+)", re.I | re.S)
-_WAITING = re.compile(r"\bwhich\b.*\b(?:wait|waits|waiting|need|needs|open|left)\b", re.I | re.S)
+_SENTENCE_PATTERN = re.compile(r"\n+|(?<=[.!?])\s+")
+_ME_PATTERN = re.compile(r"\b(?:tell|let) me\b(?P<what>.+)", re.I | re.S)
+_WAITING_PATTERN = re.compile(r"\bwhich\b.*\b(?:wait|waits|waiting|need|needs|open|left)\b", re.I | re.S)
 _AT_THE_END = re.compile(r"\b(?:afternoon|evening|at the end|in the end|finally|nothing more|before I)\b", re.I)
-_CONDITION = re.compile(r"\b(?:if|unless|once|as soon as|when (?:all|everybody|everyone|it|he|she|they))\b", re.I)
+_CONDITION_PATTERN = re.compile(
+    r"\b(?:if|unless|once|as soon as|when (?:all|everybody|everyone|it|he|she|they))\b", re.I
+)
 
 
 class TellingCalls(NamedTuple):
@@ -26,27 +28,27 @@ class TellingCalls(NamedTuple):
 def telling_calls(
     situation: Situation, writers: Sequence[ToolSpec], now: datetime, tended: Sequence[Call]
 ) -> TellingCalls:
-    """``tended``: the calls that the plan has already."""
+    """The calls that tell the user what they asked for. ``tended``: the calls that the plan has already."""
     calls: list[Call] = []
-    left: list[str] = []
-    for sentence in filter(None, (part.strip() for part in _SENTENCE.split(situation.text))):
-        wish = _ME.search(sentence)
+    not_told: list[str] = []
+    for sentence in filter(None, (part.strip() for part in _SENTENCE_PATTERN.split(situation.text))):
+        wish = _ME_PATTERN.search(sentence)
         if wish is None:
             continue
-        call, why = _message_to_user(sentence, wish["what"], situation, writers, now, tended)
+        call, reason = _message_to_user(sentence, wish["what"], situation, writers, now, tended)
         calls += [call] if call else []
-        left += [why] if why else []
-    return TellingCalls(tuple(calls), tuple(left))
+        not_told += [reason] if reason else []
+    return TellingCalls(tuple(calls), tuple(not_told))
 
 
 def _message_to_user(
-    sentence: str, what: str, situation: Situation, writers: Sequence[ToolSpec], now: datetime, tended: Sequence[Call]
+    sentence: str, topic: str, situation: Situation, writers: Sequence[ToolSpec], now: datetime, tended: Sequence[Call]
 ) -> tuple[Call | None, str]:
-    if _CONDITION.search(sentence) or not _WAITING.search(what):
+    if _CONDITION_PATTERN.search(sentence) or not _WAITING_PATTERN.search(topic):
         return None, f'"{sentence}" is not for rules alone to say'
     if _AT_THE_END.search(sentence) and not _is_last_turn(situation.text, now):
         return None, ""
-    tool = next((one for one in writers if _speaks_plainly(one, sentence)), None)
+    tool = next((writer for writer in writers if _speaks_plainly(writer, sentence)), None)
     if tool is None:
         return None, f'no tool does "{sentence}"'
     waiting = [_row_title(row) for row in rows_of(situation) if row.sender and _is_marked(row, tended)]
@@ -74,8 +76,8 @@ def _is_marked(row: ReadRow, tended: Sequence[Call]) -> bool:
     """Starred or flagged, now or by this plan."""
     if any(row.fields.get(name) is True for name in ("is_starred", "starred", "is_flagged", "flagged")):
         return True
-    marking = [given for name, given in tended if parts(name)[0] in ("star", "flag")]
-    return any(row.name in given.values() for given in marking)
+    marking = [arguments for name, arguments in tended if parts(name)[0] in ("star", "flag")]
+    return any(row.name in arguments.values() for arguments in marking)
 
 
 def _row_title(row: ReadRow) -> str:

@@ -1,4 +1,4 @@
-"""Tending what comes in: the calls by which standing instructions are carried out on the rows that were read."""
+"""Carries out standing instructions, such as "archive newsletters", on the rows that were read."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -11,13 +11,13 @@ from services.planner.core.tending_rules import StandingRule, TendingStep, find_
 from services.planner.core.words import concept, family, is_identifier, parts, stem, text_stems, text_words
 from shared.domain.exact_json import Json, JsonObject
 
-_AT = re.compile(r"\b(?:to|into|as|under|in)\s+(?:the\s+)?(?P<word>\w[\w-]*)", re.I)
-_PRONOUNS = frozenset("it them that this the my".split())
+_AT_PATTERN = re.compile(r"\b(?:to|into|as|under|in)\s+(?:the\s+)?(?P<word>\w[\w-]*)", re.I)
+_PRONOUN_WORDS = frozenset("it them that this the my".split())
 _READ_TEXT = 4_000  # characters of one row
 
 
 class ReadRow(NamedTuple):
-    """One thing that was read. ``key``: the field that identifies it; ``noun``: what its reader calls it."""
+    """One row of a list that was read. ``key``: the field that identifies it; ``noun``: what its tool calls it."""
 
     key: str
     fields: JsonObject
@@ -39,9 +39,9 @@ class ReadRow(NamedTuple):
 
 
 class TendedRows(NamedTuple):
-    """``calls`` as they are made; ``left``: what an instruction wants and no tool does.
+    """The ``calls`` that carry out standing instructions. ``left``: what an instruction asks and no tool does.
 
-    ``clauses``: the words of the instruction that each call carries out, as many as are known.
+    ``clauses``: the words of the instruction for each call, as far as they are known.
     """
 
     calls: tuple[Call, ...] = ()
@@ -50,21 +50,23 @@ class TendedRows(NamedTuple):
 
 
 def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> TendedRows:
-    """Each row by the one instruction that speaks of it; where several do it is left alone, unless one guards."""
-    rules, calls, left, clauses = find_standing_rules(situation.text), list[Call](), list[str](), list[str]()
+    """Carries out on each row the one instruction that matches it. If several match, the row is left alone, unless one
+    guards.
+    """
+    rules, calls, not_done, clauses = find_standing_rules(situation.text), list[Call](), list[str](), list[str]()
     for row in _rows_arrived(situation):
-        spoken = [rule for rule in rules if _speaks_of(rule, row)]
-        guarding = [rule for rule in spoken if rule.guards]
-        chosen = guarding[:1] or (spoken if len(spoken) == 1 else [])
-        if len(spoken) > 1 and not chosen:
-            left.append(f"{row.name}: more than one instruction speaks of it")
+        rules_of_row = [rule for rule in rules if _speaks_of(rule, row)]
+        guarding = [rule for rule in rules_of_row if rule.guards]
+        chosen = guarding[:1] or (rules_of_row if len(rules_of_row) == 1 else [])
+        if len(rules_of_row) > 1 and not chosen:
+            not_done.append(f"{row.name}: more than one instruction speaks of it")
         for rule in chosen:
             for step in rule.steps:
-                call, why = _step_call(step, row, writers)
+                call, reason = _step_call(step, row, writers)
                 calls += [call] if call else []
                 clauses += [rule.piece] if call else []
-                left += [why] if why else []
-    return TendedRows(tuple(calls), tuple(dict.fromkeys(left)), tuple(clauses))
+                not_done += [reason] if reason else []
+    return TendedRows(tuple(calls), tuple(dict.fromkeys(not_done)), tuple(clauses))
 
 
 def rows_of(situation: Situation) -> Iterator[ReadRow]:
@@ -74,10 +76,10 @@ def rows_of(situation: Situation) -> Iterator[ReadRow]:
         noun = tuple(stem(word) for word in parts(fact.tool)[1:])
         for name, rows in _lists(fact.result):
             key = _find_key_field(rows, noun)
-            for place, row in enumerate(rows):
+            for index, row in enumerate(rows):
                 if key in row and f"{key} {row[key]}" not in seen:
                     seen.add(f"{key} {row[key]}")
-                    yield ReadRow(key, row, frozenset(noun), f"{fact.ref}.{name}[{place}].{key}")
+                    yield ReadRow(key, row, frozenset(noun), f"{fact.ref}.{name}[{index}].{key}")
 
 
 def _lists(result: Json) -> Iterator[tuple[str, list[JsonObject]]]:
@@ -95,10 +97,10 @@ def _find_key_field(rows: Sequence[JsonObject], noun: tuple[str, ...]) -> str:
         (
             len({str(row.get(name)) for row in rows}) == len(rows),
             concept(name, frozenset()) <= {*noun[-1:]},
-            -place,
+            -index,
             name,
         )
-        for place, name in enumerate(names)
+        for index, name in enumerate(names)
     ]
     return max(found)[3] if found else ""
 
@@ -140,25 +142,25 @@ def _step_call(step: TendingStep, row: ReadRow, writers: Sequence[ToolSpec]) -> 
     if not suiting:
         return None, f'no tool does "{step.clause}"'
     tool = max(suiting, key=lambda one: (len(_state_words(one, row) & text_stems(step.clause)), -len(parts(one.name))))
-    given: JsonObject = {row.key: row.name}
+    arguments: JsonObject = {row.key: row.name}
     for name in tool.required:
         if name != row.key:
             value = _named_value(step)
             if value is None:
                 return None, f'"{step.clause}" does not say which {name}'
-            given[name] = value
-    if _is_done(tool, given, row):
+            arguments[name] = value
+    if _is_done(tool, arguments, row):
         return None, ""
-    return (tool.name, given), ""
+    return (tool.name, arguments), ""
 
 
 def _fits_step(tool: ToolSpec, step: TendingStep, row: ReadRow) -> bool:
     """Its verb is the step's, it takes the row's identifier and a text at most, and its name says nothing else."""
-    verb, said = parts(tool.name)[0], text_stems(step.clause)
+    verb, clause_stems = parts(tool.name)[0], text_stems(step.clause)
     same = stem(verb) == stem(step.verb)
     if not same or row.key not in tool.required or len(tool.required) > 2:
         return False
-    return _state_words(tool, row) <= said
+    return _state_words(tool, row) <= clause_stems
 
 
 def _state_words(tool: ToolSpec, row: ReadRow) -> frozenset[str]:
@@ -171,13 +173,15 @@ def _named_value(step: TendingStep) -> str | None:
     quoted = [mention.value for mention in find(step.clause) if mention.kind is MentionKind.QUOTE]
     if quoted:
         return quoted[0]
-    named = [match["word"] for match in _AT.finditer(step.clause) if match["word"].lower() not in _PRONOUNS]
+    named = [
+        match["word"] for match in _AT_PATTERN.finditer(step.clause) if match["word"].lower() not in _PRONOUN_WORDS
+    ]
     return named[-1] if named else None
 
 
-def _is_done(tool: ToolSpec, given: JsonObject, row: ReadRow) -> bool:
+def _is_done(tool: ToolSpec, arguments: JsonObject, row: ReadRow) -> bool:
     verb = stem(parts(tool.name)[0])
-    values = [value for name, value in given.items() if name != row.key]
+    values = [value for name, value in arguments.items() if name != row.key]
     for name, known in row.fields.items():
         if isinstance(known, list) and any(value in known for value in values):
             return True
@@ -189,5 +193,5 @@ def _is_done(tool: ToolSpec, given: JsonObject, row: ReadRow) -> bool:
 
 
 def tells_somebody(tool: ToolSpec) -> bool:
-    """Whether a tool answers or tells somebody."""
+    """Whether a tool sends something to a person."""
     return family(parts(tool.name)[0]) == "send" or parts(tool.name)[0] in ("reply", "answer", "respond")

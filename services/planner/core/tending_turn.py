@@ -1,4 +1,6 @@
-"""A task that goes on with time: what came in is read list by list, and the standing instructions are carried out."""
+"""One turn of a task that goes on with time: reads the lists of what came in, and carries out wishes and
+instructions.
+"""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +29,7 @@ from services.planner.core.words import parts, stem, stems, text_stems
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 _AT_ONCE = 8
-_SHOWN = 60  # characters of a value, in the account of a turn
+_MOST_CHARACTERS_SHOWN = 60  # characters of a value, in the account of a turn
 _IDLE = "nothing that was read calls for it now"
 _TO_USER = re.compile(r"\b(?:tell|let|remind) me\b", re.I)
 _OF_TIMES = frozenset(stem(word) for word in "calendar appointment event meeting".split())
@@ -36,19 +38,21 @@ _IN_CALENDAR = (AskedFact.WHEN, AskedFact.WHERE)
 _TIMED = frozenset({WishKind.MOVE, WishKind.CREATE, WishKind.CANCEL, WishKind.RESPOND})
 
 
-_ARRIVING = stems("mail email message inbox sms chat conversation notice thread".split())
+_ARRIVING_WORDS = stems("mail email message inbox sms chat conversation notice thread".split())
 
 
 def has_standing(request: Request, situation: Situation, toolset: Toolset) -> bool:
     """Whether a task has standing instructions: the loop counts its turns, or its words speak of what comes later.
 
-    Instructions over what comes in need something that comes in, which a tool lists.
+    A tool must list what comes in.
     """
     if now_of(request) is None:
         return False
     if is_turn(request):
         return True
-    if situation.of_kind(MentionKind.ID) or not any(_ARRIVING & stems(parts(tool.name)) for tool in toolset.readers):
+    if situation.of_kind(MentionKind.ID) or not any(
+        _ARRIVING_WORDS & stems(parts(tool.name)) for tool in toolset.readers
+    ):
         return False
     verbs = {stem(parts(tool.name)[0]) for tool in toolset.writers if parts(tool.name)}
     steps = [step for rule in find_standing_rules(situation.text) for step in rule.steps if stem(step.verb) in verbs]
@@ -56,23 +60,22 @@ def has_standing(request: Request, situation: Situation, toolset: Toolset) -> bo
 
 
 def lists_to_read(request: Request, situation: Situation, toolset: Toolset) -> list[tuple[str, JsonObject]]:
-    """Every list that can be read as it is, once, and what follows of one that came in part.
+    """The calls that read each list once, and the next page of lists that came in part.
 
-    In a later turn only what has come since the first one, of what something is left to do about; where what came is
-    about a wish, the messages of its people too.
+    A later turn reads only what is new since the first one, and only lists that an open wish or instruction needs.
     """
-    made = {call.key for call in request.calls}
+    made_keys = {call.key for call in request.calls}
     lists = [tool for tool in toolset.readers if not tool.required and parts(tool.name)[:1] == ("list",)]
     begun, wishes = find_beginning(request), open_wishes(request, read_wishes(situation.text))
     tells_user = _TO_USER.search(_leave_out(situation, wishes).text) is not None
-    found: list[Call]
+    calls: list[Call]
     if begun is None or tells_user:
-        found = [(tool.name, {}) for tool in lists if tells_user or not _is_chat(tool)]
+        calls = [(tool.name, {}) for tool in lists if tells_user or not _is_chat(tool)]
     else:
-        found = [(tool.name, _arguments_since(tool, begun)) for tool in lists if _is_needed(tool, situation, wishes)]
-        found += _earlier_messages(_with_news(wishes, situation), lists)
-    found += [(tool.name, given) for tool, given in next_parts(situation.facts, toolset.readers)]
-    return [(name, given) for name, given in found if f"{name} {dumps(given)}" not in made][:_AT_ONCE]
+        calls = [(tool.name, _arguments_since(tool, begun)) for tool in lists if _is_needed(tool, situation, wishes)]
+        calls += _earlier_messages(_with_news(wishes, situation), lists)
+    calls += [(tool.name, arguments) for tool, arguments in next_parts(situation.facts, toolset.readers)]
+    return [(name, arguments) for name, arguments in calls if f"{name} {dumps(arguments)}" not in made_keys][:_AT_ONCE]
 
 
 def _earlier_messages(wishes: Sequence[PersonalWish], lists: Sequence[ToolSpec]) -> list[Call]:
@@ -81,18 +84,18 @@ def _earlier_messages(wishes: Sequence[PersonalWish], lists: Sequence[ToolSpec])
     A list of messages that cannot be asked for those of one sender is read whole, and so are texts, which show no name.
     """
     people = [name for wish in wishes for name in (wish.who, wish.asker, wish.source) if name and "@" not in name]
-    found: list[Call] = []
+    calls: list[Call] = []
     for tool in lists:
         if not people or _is_chat(tool) or _is_calendar(tool):
             continue
-        sender = next((one for one in tool.properties if {"from", "address"} <= set(parts(one))), "")
-        found += [(tool.name, {sender: name.split()[-1].lower()} if sender else {}) for name in people]
-    return list({dumps([*call]): call for call in found}.values())
+        sender = next((property for property in tool.properties if {"from", "address"} <= set(parts(property))), "")
+        calls += [(tool.name, {sender: name.split()[-1].lower()} if sender else {}) for name in people]
+    return list({dumps([*call]): call for call in calls}.values())
 
 
 def _arguments_since(tool: ToolSpec, begun: datetime) -> JsonObject:
     """The argument by which a list is asked for what came after a moment; none where it has no such one."""
-    name = next((one for one in tool.properties if parts(one)[-1:] in (("after",), ("since",))), "")
+    name = next((property for property in tool.properties if parts(property)[-1:] in (("after",), ("since",))), "")
     return {name: begun.isoformat()} if name else {}
 
 
@@ -124,7 +127,7 @@ def _speaks_of(message: ReadMessage, wish: PersonalWish) -> bool:
 
 
 class DueTurn(NamedTuple):
-    """What is due in this turn. ``wishes``: those of the task, each with its calls or why there are none."""
+    """What is due in this turn. ``wishes``: each wish of the task with its calls, or why there are none."""
 
     tended: TendedRows
     wishes: tuple[DueWish, ...] = ()
@@ -134,21 +137,21 @@ def plan_due_work(request: Request, situation: Situation, toolset: Toolset) -> D
     """The work that the user's wishes and standing instructions make due now; the answer names what no rule can do."""
     now = now_of(request)
     wishes = read_wishes(situation.text)
-    rest = _leave_out(situation, wishes)
-    done = tend_rows(rest, toolset.writers)
+    remaining = _leave_out(situation, wishes)
+    done = tend_rows(remaining, toolset.writers)
     if now is None:
         return DueTurn(done)
-    asked = find_beginning(request) or now
-    found = due_wishes(open_wishes(request, wishes), situation, toolset.writers, now, asked)
-    said = telling_calls(rest, toolset.writers, now, done.calls)
-    calls = [(call, one.wish.quote) for one in found for call in one.calls]
-    left = [f"{one.wish.quote.rstrip(' .')}: {one.why}" for one in found if one.why]
+    asked_at = find_beginning(request) or now
+    due_wishes_found = due_wishes(open_wishes(request, wishes), situation, toolset.writers, now, asked_at)
+    telling = telling_calls(remaining, toolset.writers, now, done.calls)
+    calls = [(call, due_wish.wish.quote) for due_wish in due_wishes_found for call in due_wish.calls]
+    not_done = [f"{due_wish.wish.quote.rstrip(' .')}: {due_wish.why}" for due_wish in due_wishes_found if due_wish.why]
     tended = TendedRows(
-        (*(call for call, _ in calls), *done.calls, *said.calls),
-        (*left, *done.left, *said.left),
+        (*(call for call, _ in calls), *done.calls, *telling.calls),
+        (*not_done, *done.left, *telling.left),
         (*(quote for _, quote in calls), *done.clauses),
     )
-    return DueTurn(tended, found)
+    return DueTurn(tended, due_wishes_found)
 
 
 def _leave_out(situation: Situation, wishes: tuple[PersonalWish, ...]) -> Situation:
@@ -157,49 +160,50 @@ def _leave_out(situation: Situation, wishes: tuple[PersonalWish, ...]) -> Situat
 
 
 def as_wished(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> JsonObject:
-    """The input of ``understand`` for a task that goes on with time: what is left of its wishes, and its instructions.
+    """The arguments of ``understand`` for a task that goes on with time: its open wishes and its instructions.
 
-    What it is not to do is no part of it.
+    What the task forbids is not among them.
     """
     wishes = read_wishes(situation.text)
     quotes = [quote(wish.quote, situation) for wish in open_wishes(request, wishes)]
-    rest = _leave_out(situation, wishes).text
-    rules = [rule.piece for rule in find_standing_rules(rest) if rule.steps]
-    others = parts_of(situation._replace(reading=understand(rest)), writers)
-    quotes += [quote(piece, situation) for piece in rules]
+    remaining_text = _leave_out(situation, wishes).text
+    rules = [rule.piece for rule in find_standing_rules(remaining_text) if rule.steps]
+    others = parts_of(situation._replace(reading=understand(remaining_text)), writers)
+    quotes += [quote(rule_text, situation) for rule_text in rules]
     quotes += [
         part.quote
         for part in others
-        if part.kind == DO and not is_limit(part.clause) and not any(part.clause in piece for piece in rules)
+        if part.kind == DO and not is_limit(part.clause) and not any(part.clause in rule_text for rule_text in rules)
     ]
-    told = sorted(dict.fromkeys(quotes), key=situation.original.find)
-    known: list[Json] = [{"quote": one, "kind": DO} for one in told]
-    whole: list[Json] = [{"quote": situation.original.strip(), "kind": FIND_OUT}]
+    ordered_quotes = sorted(dict.fromkeys(quotes), key=situation.original.find)
+    quote_parts: list[Json] = [{"quote": quote_text, "kind": DO} for quote_text in ordered_quotes]
+    whole_task_part: list[Json] = [{"quote": situation.original.strip(), "kind": FIND_OUT}]
     process = GENERAL if is_turn(request) else process_name(situation.text)  # a person's day is of no one kind
-    return {"parts": known or whole, "process": process, "answer_form": "prose"}
+    return {"parts": quote_parts or whole_task_part, "process": process, "answer_form": "prose"}
 
 
 def calls_due(request: Request, situation: Situation, toolset: Toolset, due_now: DueTurn) -> list[Call]:
-    """What is due and was not made yet, each with the part of the task that it carries out, if the loop asks for it.
+    """The calls that are due and were not made yet, each with the task's part it carries out if the loop takes
+    proposals.
 
-    A call that is answered with the wish to be proposed again is. A call of which no clause is known belongs to the
-    part that its tool's name speaks of.
+    A call whose outcome asks for a new proposal is due again. A call without a known clause belongs to the part that
+    matches its tool's name.
     """
     tools = {tool.name: tool for tool in toolset.writers}
-    found: list[Call] = []
-    for place, (name, given) in enumerate(due_now.tended.calls):
-        if outcome_of(tools[name], given, request).state is not WriteState.OPEN:
+    calls: list[Call] = []
+    for index, (name, arguments) in enumerate(due_now.tended.calls):
+        if outcome_of(tools[name], arguments, request).state is not WriteState.OPEN:
             continue
-        clause = due_now.tended.clauses[place] if place < len(due_now.tended.clauses) else " ".join(parts(name))
+        clause = due_now.tended.clauses[index] if index < len(due_now.tended.clauses) else " ".join(parts(name))
         number = number_of_clause(clause, request, situation, toolset.writers) if toolset.guarded else 0
         note: JsonObject = {CALL_NOTE: {"part": number}} if number else {}
-        found.append((name, {**given, **note}))
-    return found
+        calls.append((name, {**arguments, **note}))
+    return calls
 
 
 def parts_without_calls(request: Request, situation: Situation, toolset: Toolset, due_now: DueTurn) -> tuple[Call, ...]:
-    """Each part of the task for which nothing is due now: left, as what was read has nothing for it."""
-    told = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
+    """A call of ``leave_part`` for each part of the task for which nothing is due now."""
+    left_parts = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
     ref = situation.facts[-1].ref if situation.facts else ""
     if not toolset.has(LEAVE_PART) or not ref:
         return ()
@@ -208,50 +212,62 @@ def parts_without_calls(request: Request, situation: Situation, toolset: Toolset
         *(" ".join(parts(name)) for name, _ in due_now.tended.calls[len(due_now.tended.clauses) :]),
     ]
     busy = {number_of_clause(clause, request, situation, toolset.writers) for clause in clauses}
-    idle = [number for number in changes_of(request) if number not in told | busy]
+    idle = [number for number in changes_of(request) if number not in left_parts | busy]
     reasons = {
-        number_of_clause(one.wish.quote, request, situation, toolset.writers): one.why or "it is done already"
-        for one in due_now.wishes
-        if not one.calls
+        number_of_clause(due_wish.wish.quote, request, situation, toolset.writers): due_wish.why or "it is done already"
+        for due_wish in due_now.wishes
+        if not due_wish.calls
     }
-    return tuple((LEAVE_PART, {"part": one, "because": reasons.get(one, _IDLE), "ref": ref}) for one in idle)
+    return tuple((LEAVE_PART, {"part": number, "because": reasons.get(number, _IDLE), "ref": ref}) for number in idle)
 
 
 def tell_turn(request: Request, due_now: DueTurn, guarded: bool) -> str:
-    """What was done in this turn, and nothing else of what was read: that is other people's business.
+    """The report of what this turn did; it says nothing else of what was read, which may concern other people.
 
-    ``guarded``: whether the loop itself tells which parts were left, and why.
+    ``guarded``: whether the loop itself reports the parts that were left, and why.
     """
     by_quote: dict[str, list[DueWish]] = {}
-    for one in due_now.wishes:
-        by_quote.setdefault(one.wish.quote, []).append(one)
-    done = [quoted for quoted, ones in by_quote.items() if all(_is_done(one, request) for one in ones)]
-    told = {dumps([*call]) for one in due_now.wishes if one.wish.quote in done for call in one.calls}
-    lines = [done_line(quoted) + "." for quoted in done]
-    lines += [_describe_call(call, request) for call in due_now.tended.calls if dumps([*call]) not in told]
-    lines += [f"Left alone: {left}." for left in due_now.tended.left if not guarded or not _is_of_wish(left, due_now)]
+    for due_wish in due_now.wishes:
+        by_quote.setdefault(due_wish.wish.quote, []).append(due_wish)
+    done_quotes = [quoted for quoted, ones in by_quote.items() if all(_is_done(due_wish, request) for due_wish in ones)]
+    told_calls = {
+        dumps([*call]) for due_wish in due_now.wishes if due_wish.wish.quote in done_quotes for call in due_wish.calls
+    }
+    lines = [done_line(quoted) + "." for quoted in done_quotes]
+    lines += [_describe_call(call, request) for call in due_now.tended.calls if dumps([*call]) not in told_calls]
+    lines += [
+        f"Left alone: {not_done}."
+        for not_done in due_now.tended.left
+        if not guarded or not _is_of_wish(not_done, due_now)
+    ]
     return " ".join(lines) or "Nothing is due now."
 
 
-def _is_done(one: DueWish, request: Request) -> bool:
-    return one.is_done or (bool(one.calls) and not one.why and all(_is_made(call, request) for call in one.calls))
+def _is_done(due_wish: DueWish, request: Request) -> bool:
+    return due_wish.is_done or (
+        bool(due_wish.calls) and not due_wish.why and all(_is_made(call, request) for call in due_wish.calls)
+    )
 
 
 def _is_made(call: Call, request: Request) -> bool:
-    made = [one for one in request.calls if one.tool == call[0] and one.arguments == call[1]]
-    return bool(made) and not made[-1].failed and outcome_of_call(made[-1], request).state is WriteState.DONE
+    equal_calls = [one for one in request.calls if one.tool == call[0] and one.arguments == call[1]]
+    return (
+        bool(equal_calls)
+        and not equal_calls[-1].failed
+        and outcome_of_call(equal_calls[-1], request).state is WriteState.DONE
+    )
 
 
-def _is_of_wish(left: str, due_now: DueTurn) -> bool:
-    return any(left.startswith(one.wish.quote.rstrip(" .")) for one in due_now.wishes)
+def _is_of_wish(sentence: str, due_now: DueTurn) -> bool:
+    return any(sentence.startswith(due_wish.wish.quote.rstrip(" .")) for due_wish in due_now.wishes)
 
 
 def _describe_call(call: tuple[str, JsonObject], request: Request) -> str:
-    name, given = call
-    made = [one for one in request.calls if one.tool == name and one.arguments == given]
-    shown = {field: " ".join(str(value).split()) for field, value in given.items()}
-    what = f"{' '.join(parts(name))} ({', '.join(f'{field} {value[:_SHOWN]}' for field, value in shown.items())})"
-    if not made or made[-1].failed:
-        return f"Not done: {what}."
-    status = as_object(made[-1].result).get("status") if request.guarded else None
-    return f"Done{f' and {status}' if status else ''}: {what}."
+    name, arguments = call
+    equal_calls = [past for past in request.calls if past.tool == name and past.arguments == arguments]
+    texts = (f"{field} {' '.join(str(value).split())[:_MOST_CHARACTERS_SHOWN]}" for field, value in arguments.items())
+    call_text = f"{' '.join(parts(name))} ({', '.join(texts)})"
+    if not equal_calls or equal_calls[-1].failed:
+        return f"Not done: {call_text}."
+    status = as_object(equal_calls[-1].result).get("status") if request.guarded else None
+    return f"Done{f' and {status}' if status else ''}: {call_text}."

@@ -16,18 +16,20 @@ from shared.domain.exact_json import Json, JsonObject
 _CASES = 4
 _SIZES = ("1250", "40.5", "7", "310.25", "18", "2600", "3", "95.75", "12", "508")
 MADE_HERE = "made for this:"
-_MADE = re.compile(r"\b(?P<name>[a-z]\w*)\((?P<arguments>[^()]+)\):")
+_MADE_PATTERN = re.compile(r"\b(?P<name>[a-z]\w*)\((?P<arguments>[^()]+)\):")
 _EXACT_ENOUGH = Decimal("1E-12")
 _FIGURE = r"(?P<figure>(?:(?<=[a-z=:]\s)[-+])?[$€£]?\d[\d,]*(?:\.\d+)?)\b"
 
 
 def find_gaps(_request: Request) -> JsonObject:
-    """A rule-based planner sees no gap but those that the task's own words name, and these are found without it."""
+    """The structured output for missing tools, always empty: a rule-based planner knows only gaps that the task's own
+    words name, and the loop finds those itself.
+    """
     return {"gaps": []}
 
 
 def make_function(request: Request) -> JsonObject:
-    """The structured output MADE_FUNCTION."""
+    """The structured output MADE_FUNCTION: the source of a calculator whose definition states a formula."""
     spec = _tool_spec(request)
     names = _argument_names(spec)
     try:
@@ -47,39 +49,41 @@ def make_cases(request: Request) -> JsonObject:
         terms = parse_formula(str(spec.get("definition")), names)
     except NoFormula:
         return {"cases": [], "cannot": NEEDS_A_MODEL}
-    found: dict[Decimal, JsonObject] = {}
+    cases_by_result: dict[Decimal, JsonObject] = {}
     for figures in _trial_inputs(len(names)):
         try:
             result = compute_terms(terms, dict(zip(names, map(Decimal, figures), strict=True)))
-            shown = result.quantize(_EXACT_ENOUGH, ROUND_HALF_UP).normalize()
+            rounded = result.quantize(_EXACT_ENOUGH, ROUND_HALF_UP).normalize()
         except ArithmeticError:
             continue
-        found.setdefault(shown, {"inputs": [*figures], "expected": format(shown, "f")})
-    listed: list[Json] = [*found.values()]
+        cases_by_result.setdefault(rounded, {"inputs": [*figures], "expected": format(rounded, "f")})
+    listed: list[Json] = [*cases_by_result.values()]
     return {"cases": listed[:_CASES], "cannot": "" if len(listed) >= _CASES else NEEDS_A_MODEL}
 
 
 def calculations(request: Request, situation: Situation) -> list[JsonObject]:
-    """What to ask ``calculate`` of the made tools whose every argument the task or a record gives."""
-    asked: list[JsonObject] = []
+    """The ``calculate`` requests for made tools whose arguments the task or a record gives completely."""
+    requests: list[JsonObject] = []
     for operation, names in _list_offered(request):
         operands = [_find_operand(name.strip(), situation) for name in names.split(",")]
         if all(operands):
-            given: list[Json] = [one.written for one in operands if one]
-            asked.append({"operation": operation, "operands": given})
-    return asked
+            figures: list[Json] = [operand.written for operand in operands if operand]
+            requests.append({"operation": operation, "operands": figures})
+    return requests
 
 
 def _list_offered(request: Request) -> list[tuple[str, str]]:
     """The made tools that ``calculate`` names after those that are built in, each with its arguments."""
     tool = request.tool(CALCULATE)
-    told = str(tool.properties.get("operation", {}).get("description", "")) if tool else ""
-    return [(match["name"], match["arguments"]) for match in _MADE.finditer(told.partition(MADE_HERE)[2])]
+    description = str(tool.properties.get("operation", {}).get("description", "")) if tool else ""
+    return [
+        (match["name"], match["arguments"]) for match in _MADE_PATTERN.finditer(description.partition(MADE_HERE)[2])
+    ]
 
 
 def _tool_spec(request: Request) -> JsonObject:
-    found = request.section("tool_spec")
-    return found if isinstance(found, dict) else {}
+    spec = request.section("tool_spec")
+    return spec if isinstance(spec, dict) else {}
 
 
 def _argument_names(spec: JsonObject) -> list[str]:
@@ -93,15 +97,15 @@ def _as_list(value: Json) -> list[Json]:
 def _trial_inputs(number: int) -> Iterator[tuple[str, ...]]:
     """Ways to fill so many arguments, each with figures of different sizes."""
     for start in range(len(_SIZES)):
-        yield tuple(_SIZES[(start + 3 * place) % len(_SIZES)] for place in range(number))
+        yield tuple(_SIZES[(start + 3 * index) % len(_SIZES)] for index in range(number))
 
 
 def _find_operand(name: str, situation: Situation) -> FigureOperand | None:
     """The figure that the task states for a name (``cost is 800``), else the one field of that name."""
     words = re.escape(name).replace("_", r"[\s_-]")
-    stated = re.search(rf"\b{words}\s*(?:is|are|was|of|at|being|=|:)?\s*{_FIGURE}", situation.text, re.IGNORECASE)
-    if stated:
-        return FigureOperand("task", literal=stated["figure"])
+    match = re.search(rf"\b{words}\s*(?:is|are|was|of|at|being|=|:)?\s*{_FIGURE}", situation.text, re.IGNORECASE)
+    if match:
+        return FigureOperand("task", literal=match["figure"])
     having = [
         operand_of(record, field)[0]
         for record in subjects(situation)

@@ -50,7 +50,7 @@ def _nearest(intent: Intent, scored: list[tuple[int, ToolSpec]]) -> list[tuple[i
 
 
 def _first_place(own: frozenset[str], words: list[str]) -> int:
-    return next((place for place, word in enumerate(words) if word in own), len(words))
+    return next((index for index, word in enumerate(words) if word in own), len(words))
 
 
 def _tool_nouns(intent: Intent, tool: ToolSpec) -> frozenset[str]:
@@ -66,8 +66,8 @@ def _score(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
 
 def _takes_what_is_stated(intent: Intent, tool: ToolSpec) -> bool:
     """Whether a tool has an argument for the sum of money that the clause states, if it states one."""
-    stated = any(mention.kind is MentionKind.MONEY or _has_cents(mention) for mention in find(intent.clause))
-    if not stated or not tool.properties:  # of a tool that cannot be called yet the name alone may be known
+    states_amount = any(mention.kind is MentionKind.MONEY or _has_cents(mention) for mention in find(intent.clause))
+    if not states_amount or not tool.properties:  # of a tool that cannot be called yet the name alone may be known
         return True
     return any(kind_of(schema) == "number" or field_stems(name) & SUMS for name, schema in tool.properties.items())
 
@@ -96,18 +96,18 @@ def _score_verb(intent: Intent, tool: ToolSpec) -> int:
     )
 
 
-_SETTING = frozenset({"update", "move", "block"})
-_PUTTING = frozenset("put mark bring make turn get take give".split())
+_SETTING_WORDS = frozenset({"update", "move", "block"})
+_PUTTING_WORDS = frozenset("put mark bring make turn get take give".split())
 
 
 def _sets_what_is_said(intent: Intent, tool: ToolSpec) -> bool:
     """Whether a clause of putting or changing says the state that a tool sets, or names the field that it writes."""
     writes = family(next(iter(parts(tool.name)), "")) in ("update", "assign", "move")
-    if not writes or (intent.family not in _SETTING and intent.verb not in _PUTTING):
+    if not writes or (intent.family not in _SETTING_WORDS and intent.verb not in _PUTTING_WORDS):
         return False
     for name, schema in tool.properties.items():
         listed = schema.get("enum")
-        values = [str(one) for one in listed] if isinstance(listed, list) else []
+        values = [str(choice) for choice in listed] if isinstance(listed, list) else []
         if find_target(intent.clause, values, nouns(tool.name), intent.means_every):
             return True
         is_written = name in tool.required and not values and not is_identifier(name)

@@ -5,12 +5,14 @@ from typing import NamedTuple
 from services.planner.core.request import LOCAL, Request, ToolSpec
 from services.planner.core.words import family, parts, stem, stems, text_words
 
-_READS = stems("get list find search fetch return retrieve show look read query".split())
-_LOOKS = frozenset("preview estimate export status history".split())
+_READ_WORDS = stems("get list find search fetch return retrieve show look read query".split())
+_LOOK_WORDS = frozenset("preview estimate export status history".split())
 
 
 class Toolset(NamedTuple):
-    """``guarded``: the loop takes proposals, which name their part of the task; else every call is carried out."""
+    """The tools of a request. ``local``: names of the loop's own tools. ``guarded``: the loop takes proposals, each
+    with its part of the task; else it makes every call at once.
+    """
 
     readers: tuple[ToolSpec, ...]
     writers: tuple[ToolSpec, ...]
@@ -22,14 +24,16 @@ class Toolset(NamedTuple):
 
 
 def toolset_of(request: Request) -> Toolset:
-    """A tool writes where its schema says so; where no schema says it of any tool, by the verb of its name."""
+    """Sorts the request's tools. A tool writes if its schema says so; if no tool's schema says it, by the verb of its
+    name.
+    """
     names = {tool.name for tool in request.tools}
     guarded = request.guarded
     local = frozenset(names & LOCAL)
     own = [tool for tool in request.tools if tool.name not in local]
     writers = tuple(tool for tool in own if (tool.is_marked if guarded else not _is_reader(tool)))
-    known = {tool.name for tool in writers}
-    return Toolset(tuple(tool for tool in own if tool.name not in known), writers, local, guarded)
+    known_names = {tool.name for tool in writers}
+    return Toolset(tuple(tool for tool in own if tool.name not in known_names), writers, local, guarded)
 
 
 def _is_reader(tool: ToolSpec) -> bool:
@@ -37,8 +41,8 @@ def _is_reader(tool: ToolSpec) -> bool:
     words = parts(tool.name)
     if words and family(words[0]) not in (None, "read"):
         return False
-    if not words or family(words[0]) == "read" or words[-1] in _LOOKS or words[0] in _LOOKS:
+    if not words or family(words[0]) == "read" or words[-1] in _LOOK_WORDS or words[0] in _LOOK_WORDS:
         return bool(words)
     if any(family(word) for word in words):
         return False
-    return stem(next(iter(text_words(tool.description)), "")) in _READS
+    return stem(next(iter(text_words(tool.description)), "")) in _READ_WORDS

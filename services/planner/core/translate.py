@@ -1,4 +1,4 @@
-"""Prose policies in their plain forms, sentence by sentence, as rules; any other sentence is left for a model."""
+"""Translates prose policies into rules, for sentences of plain forms; any other sentence is left for a model."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -9,25 +9,25 @@ from services.planner.core.words import field_stems, parts, stem, text_stems
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Level
 
-_SENTENCE = re.compile(r"\s*(?:\d{1,3}[.)]\s+|[-*•]\s+)?(?P<said>\S.*?)(?:[.;!](?=\s|$)|$)", re.MULTILINE)
+_SENTENCE_PATTERN = re.compile(r"\s*(?:\d{1,3}[.)]\s+|[-*•]\s+)?(?P<said>\S.*?)(?:[.;!](?=\s|$)|$)", re.MULTILINE)
 _NUMBERS = {"once": 1, "one": 1, "twice": 2, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6}
-_COUNT = re.compile(
+_COUNT_PATTERN = re.compile(
     r"\b(?:only|at most|no more than|not more than|never more than|a maximum of|up to|just)(?:\s+\w+){0,2}?"
     rf"\s+(?P<first>\d{{1,4}}|{'|'.join(_NUMBERS)})\b|\b(?P<then>once|twice)\s+(?:only|at most)\b",
     re.IGNORECASE,
 )
-_NEVER = re.compile(
+_NEVER_PATTERN = re.compile(
     r"\b(?:never|do not|don['’]t|must not|may not|cannot|can['’]t|is forbidden|are forbidden|is not allowed"
     r"|are not allowed|is prohibited)\b",
     re.IGNORECASE,
 )
-_EXCEPT = re.compile(r"\b(?:unless|without|except|if|when|until|before|after)\b", re.IGNORECASE)
-_CONFIRM = re.compile(r"\b(?:confirm(?:ation|ed|s)?|confirming)\b", re.IGNORECASE)
-_OUTRIGHT = re.compile(
+_EXCEPT_PATTERN = re.compile(r"\b(?:unless|without|except|if|when|until|before|after)\b", re.IGNORECASE)
+_CONFIRM_PATTERN = re.compile(r"\b(?:confirm(?:ation|ed|s)?|confirming)\b", re.IGNORECASE)
+_OUTRIGHT_PATTERN = re.compile(
     r"\b(?:forbidden|prohibited|not (?:be )?(?:allowed|permitted)|rejected|blocked|never)\b", re.IGNORECASE
 )
-_LEVEL = re.compile(rf"\b({'|'.join(level.word for level in Level)})\b", re.IGNORECASE)
-_OVER = re.compile(
+_LEVEL_PATTERN = re.compile(rf"\b({'|'.join(level.word for level in Level)})\b", re.IGNORECASE)
+_OVER_PATTERN = re.compile(
     r"\b(?P<how>over|above|more than|greater than|exceed(?:s|ing)?|at least|of)\s+[$€£]?\s?"
     r"(?P<limit>\d[\d,]*(?:\.\d+)?)(?P<more>\s+or more)?",
     re.IGNORECASE,
@@ -48,7 +48,7 @@ class _Mention(NamedTuple):
 
 
 def translate(request: Request) -> JsonObject:
-    """The rules found, each with the sentence it comes from; a sentence of no plain form gives none."""
+    """The rules found, each with its sentence; a sentence of no known form gives none."""
     tools = [_parse_tool(item) for item in objects(request.section("tools"))]
     found = [rule for sentence in sentences(request.sections.get("source", "")) for rule in _rules_in(sentence, tools)]
     rules: list[Json] = [*found]
@@ -57,15 +57,17 @@ def translate(request: Request) -> JsonObject:
 
 def sentences(source: str) -> list[str]:
     """The sentences as they stand in the text, without their numbers and bullets."""
-    return [match["said"] for line in source.splitlines() for match in _SENTENCE.finditer(line) if match["said"]]
+    return [
+        match["said"] for line in source.splitlines() for match in _SENTENCE_PATTERN.finditer(line) if match["said"]
+    ]
 
 
 def _rules_in(sentence: str, tools: Sequence[_Tool]) -> Iterable[JsonObject]:
     mentions = _mentions(sentence, tools)
     for form in _FORMS:
-        found = form(sentence, mentions, tools)
-        if found:
-            return [{**_EMPTY, "quote": sentence, "reason": sentence, **rule} for rule in found]
+        rules = form(sentence, mentions, tools)
+        if rules:
+            return [{**_EMPTY, "quote": sentence, "reason": sentence, **rule} for rule in rules]
     return []
 
 
@@ -77,11 +79,11 @@ _Form = Callable[[str, Sequence[_Mention], Sequence[_Tool]], list[JsonObject]]
 
 
 def _read_confirmation(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
-    if not _CONFIRM.search(sentence) or _OVER.search(sentence):
+    if not _CONFIRM_PATTERN.search(sentence) or _OVER_PATTERN.search(sentence):
         return []
-    level = _LEVEL.search(sentence)
-    said = level[0].lower() if level else ""
-    return [{"kind": "only_after_confirmation", "tool": one.name, "level": said} for one in mentions]
+    level = _LEVEL_PATTERN.search(sentence)
+    level_name = level[0].lower() if level else ""
+    return [{"kind": "only_after_confirmation", "tool": mention.name, "level": level_name} for mention in mentions]
 
 
 def _read_order(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
@@ -90,7 +92,7 @@ def _read_order(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_T
         return []
     first, second = mentions
     between, before = sentence[first.end : second.start], sentence[: first.start]
-    forbidden = bool(_NEVER.search(before) or _NEVER.search(between))
+    forbidden = bool(_NEVER_PATTERN.search(before) or _NEVER_PATTERN.search(between))
     if re.search(r"\bbefore\b|\buntil\b|\bunless\b|\bwithout\b", between, re.IGNORECASE):
         later, earlier = (first, second) if forbidden else (second, first)
     elif re.search(r"\bafter\b|\bonce\b", between, re.IGNORECASE) and not forbidden:
@@ -101,23 +103,23 @@ def _read_order(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_T
 
 
 def _read_count(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
-    match = _COUNT.search(sentence)
+    match = _COUNT_PATTERN.search(sentence)
     if match is None:
         return []
     word = (match["first"] or match["then"]).lower()
     limit = int(word) if word.isdecimal() else _NUMBERS.get(word)
-    return [{"kind": "at_most", "tool": one.name, "limit": limit} for one in mentions if limit]
+    return [{"kind": "at_most", "tool": mention.name, "limit": limit} for mention in mentions if limit]
 
 
 def _read_ban(sentence: str, mentions: Sequence[_Mention], _tools: Sequence[_Tool]) -> list[JsonObject]:
-    if not _NEVER.search(sentence) or _EXCEPT.search(sentence) or _OVER.search(sentence):
+    if not _NEVER_PATTERN.search(sentence) or _EXCEPT_PATTERN.search(sentence) or _OVER_PATTERN.search(sentence):
         return []
-    return [{"kind": "never", "tool": one.name} for one in mentions]
+    return [{"kind": "never", "tool": mention.name} for mention in mentions]
 
 
 def _read_limit(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[JsonObject]:
     """``over $5,000 requires approval``: the money field of the tools that the sentence is about."""
-    over = _OVER.search(sentence)
+    over = _OVER_PATTERN.search(sentence)
     consequence = _parse_consequence(sentence) if over else None
     if over is None or consequence is None or (over["how"].lower() == "of" and not over["more"]):
         return []
@@ -134,52 +136,52 @@ def _read_limit(sentence: str, mentions: Sequence[_Mention], tools: Sequence[_To
 
 
 def _parse_consequence(sentence: str) -> JsonObject | None:
-    level = _LEVEL.search(sentence)
-    said = level[0].lower() if level else min(Level).word
+    level = _LEVEL_PATTERN.search(sentence)
+    level_name = level[0].lower() if level else min(Level).word
     if re.search(r"\bescalat", sentence, re.IGNORECASE):
-        return {"action": "escalate", "level": said}
+        return {"action": "escalate", "level": level_name}
     if re.search(r"\bapprov(?:al|ed)\b|\bsign-?off\b", sentence, re.IGNORECASE):
-        return {"action": "require_approval", "level": said}
-    if _OUTRIGHT.search(sentence):
+        return {"action": "require_approval", "level": level_name}
+    if _OUTRIGHT_PATTERN.search(sentence):
         return {"action": "block"}
     return None
 
 
 def _tools_about(subject: str, mentions: Sequence[_Mention], tools: Sequence[_Tool]) -> list[_Tool]:
     """The tools that a sentence names, else the writing ones whose name shares a word with its subject, else all."""
-    named = {one.name for one in mentions}
+    named = {mention.name for mention in mentions}
     if named:
         return [tool for tool in tools if tool.name in named]
     writers = [tool for tool in tools if tool.writes]
-    said = text_stems(subject)
-    sharing = [tool for tool in writers if said & {stem(part) for part in parts(tool.name)}]
+    word_stems = text_stems(subject)
+    sharing = [tool for tool in writers if word_stems & {stem(part) for part in parts(tool.name)}]
     return sharing or writers
 
 
 def _money_field(tool: _Tool) -> str | None:
     """The field that is an amount of money, if exactly one is plainly so."""
     for word in _MONEY:
-        found = [field for field in tool.fields if stem(word) in field_stems(field)]
-        exact = [field for field in found if field == word]
-        if len(exact or found) == 1:
-            return (exact or found)[0]
+        fields = [field for field in tool.fields if stem(word) in field_stems(field)]
+        exact = [field for field in fields if field == word]
+        if len(exact or fields) == 1:
+            return (exact or fields)[0]
     return None
 
 
 def _mentions(sentence: str, tools: Sequence[_Tool]) -> list[_Mention]:
     """The tools named, in their order; of overlapping names the longest counts."""
-    found: list[_Mention] = []
+    mentions: list[_Mention] = []
     for tool in sorted(tools, key=lambda tool: -len(tool.name)):
         for match in _name_pattern(tool.name).finditer(sentence):
-            if all(match.end() <= one.start or match.start() >= one.end for one in found):
-                found.append(_Mention(tool.name, match.start(), match.end()))
-    return sorted(found, key=lambda one: one.start)
+            if all(match.end() <= mention.start or match.start() >= mention.end for mention in mentions):
+                mentions.append(_Mention(tool.name, match.start(), match.end()))
+    return sorted(mentions, key=lambda mention: mention.start)
 
 
 def _name_pattern(name: str) -> re.Pattern[str]:
     words = [re.escape(part) for part in parts(name)]
-    spoken = r"\s+(?:(?:a|an|the|any|each|every)\s+)?".join(f"{word}(?:s|es)?" for word in words)
-    return re.compile(rf"(?<![\w-])(?:{re.escape(name)}|{spoken})(?![\w-])", re.IGNORECASE)
+    name_pattern = r"\s+(?:(?:a|an|the|any|each|every)\s+)?".join(f"{word}(?:s|es)?" for word in words)
+    return re.compile(rf"(?<![\w-])(?:{re.escape(name)}|{name_pattern})(?![\w-])", re.IGNORECASE)
 
 
 def _parse_tool(item: JsonObject) -> _Tool:

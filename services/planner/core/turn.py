@@ -1,4 +1,4 @@
-"""The next reply of a task's conversation: calls to make side by side, or the answer."""
+"""The next reply of a task's conversation: calls to make at once, or the answer."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -50,8 +50,8 @@ def next_reply(request: Request, heedless: bool = False, hasty: bool = False) ->
 
     ``heedless`` and ``hasty`` are faults: conditions are not heeded, and nothing is read after the first reply.
     """
-    said = _next_reply(request, heedless, hasty)
-    return said._replace(calls=wrap_searched_calls(said.calls, request))
+    reply = _next_reply(request, heedless, hasty)
+    return reply._replace(calls=wrap_searched_calls(reply.calls, request))
 
 
 def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
@@ -75,16 +75,16 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     moves = plan_moves(steps, request)
     coming = next_moves(moves, toolset.guarded)
     numbers = [number_of(move.step.intent, request, situation, toolset.writers) for move in coming]
-    left = leave_unmet_parts(request, situation, steps, toolset)
-    if calls := (*left, *as_calls(coming, numbers, toolset.guarded)):
+    leave_calls = leave_unmet_parts(request, situation, steps, toolset)
+    if calls := (*leave_calls, *as_calls(coming, numbers, toolset.guarded)):
         return PlannerReply(calls=calls)
     if any(move.outcome.state == WriteState.HELD for move in moves):
         return PlannerReply("Proposed.")
-    told = ToldAnswer(tuple(steps), tuple(moves))
-    if calls := leave_questions(request, situation, told, toolset):
+    told_answer = ToldAnswer(tuple(steps), tuple(moves))
+    if calls := leave_questions(request, situation, told_answer, toolset):
         return PlannerReply(calls=calls)
     as_a_list = is_list_wanted(request)
-    text = compose_answer(situation, told, as_a_list=as_a_list)
+    text = compose_answer(situation, told_answer, as_a_list=as_a_list)
     return PlannerReply(improve.add_missing_outputs(request, situation, text) if moves and not as_a_list else text)
 
 
@@ -96,29 +96,33 @@ def _tending_reply(request: Request, situation: Situation, toolset: Toolset) -> 
     fresh = calls_due(request, situation, toolset, due_now)
     if calls := (*parts_without_calls(request, situation, toolset, due_now), *fresh):
         return PlannerReply(calls=calls)
-    told = tell_turn(request, due_now, toolset.has(LEAVE_PART))
-    return PlannerReply(f"{told}\n{next_line(request, toolset, told)}" if is_turn(request) else told)
+    turn_text = tell_turn(request, due_now, toolset.has(LEAVE_PART))
+    return PlannerReply(f"{turn_text}\n{next_line(request, toolset, turn_text)}" if is_turn(request) else turn_text)
 
 
 def _understand_call(request: Request, toolset: Toolset, read: Callable[[], JsonObject]) -> tuple[Call, ...]:
-    asked = any(call.tool == UNDERSTAND for call in request.calls)
-    if asked or call_understand(request) or not toolset.has(UNDERSTAND):
+    has_called = any(call.tool == UNDERSTAND for call in request.calls)
+    if has_called or call_understand(request) or not toolset.has(UNDERSTAND):
         return ()
     return ((UNDERSTAND, read()),)
 
 
 def _read_calls(request: Request, situation: Situation, toolset: Toolset) -> list[Call]:
     bound = next_reads(request, situation, toolset.readers, toolset.writers)
-    return [*look_calls(request, toolset), *((one.tool.name, one.arguments) for one in bound)]
+    return [*look_calls(request, toolset), *((plan.tool.name, plan.arguments) for plan in bound)]
 
 
 def _plan_steps(request: Request, situation: Situation, toolset: Toolset) -> tuple[WriteStep, ...]:
     steps = plan_steps(situation, toolset.writers, toolset.readers)
-    done = [step for step in steps if step.calls]
-    verbs = {verb for step in done for verb in (step.intent.verb, *(parts(one.tool.name)[0] for one in step.calls))}
-    told = with_notice(situation, process_of(request), verbs)
-    if told is not situation and done:
-        return plan_steps(told, toolset.writers, toolset.readers)
+    planned_steps = [step for step in steps if step.calls]
+    verbs = {
+        verb
+        for step in planned_steps
+        for verb in (step.intent.verb, *(parts(call.tool.name)[0] for call in step.calls))
+    }
+    notice_situation = with_notice(situation, process_of(request), verbs)
+    if notice_situation is not situation and planned_steps:
+        return plan_steps(notice_situation, toolset.writers, toolset.readers)
     return steps
 
 
@@ -131,39 +135,45 @@ def _without_conditions(situation: Situation) -> Situation:
 def leave_unmet_parts(
     request: Request, situation: Situation, steps: Sequence[WriteStep], toolset: Toolset
 ) -> tuple[tuple[str, JsonObject], ...]:
-    """A call for each part whose condition a result shows not to be met; none again, none where something is done."""
+    """A call of ``leave_part`` for each part whose condition a result shows not to be met; each part once, and none of
+    which something was done.
+    """
     if not toolset.has(LEAVE_PART):
         return ()
-    told = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
+    left_parts = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
     busy = {number_of(step.intent, request, situation, toolset.writers) for step in steps if step.calls}
-    found: dict[int, JsonObject] = {}
+    arguments_by_part: dict[int, JsonObject] = {}
     for step in steps:
         intent = step.intent
         if step.calls or not (step.reason.settled and intent.condition):
             continue
         part, ref = number_of(intent, request, situation, toolset.writers), _find_shown_by(intent, situation)
-        if ref and part not in told | busy:
-            found.setdefault(part, {"part": part, "because": f"{intent.condition}: {step.reason.why}", "ref": ref})
-    return tuple((LEAVE_PART, given) for given in found.values())
+        if ref and part not in left_parts | busy:
+            arguments_by_part.setdefault(
+                part, {"part": part, "because": f"{intent.condition}: {step.reason.why}", "ref": ref}
+            )
+    return tuple((LEAVE_PART, arguments) for arguments in arguments_by_part.values())
 
 
 _UNANSWERED = "nothing that was read answers it"
 
 
 def leave_questions(
-    request: Request, situation: Situation, told: ToldAnswer, toolset: Toolset
+    request: Request, situation: Situation, told_answer: ToldAnswer, toolset: Toolset
 ) -> tuple[tuple[str, JsonObject], ...]:
-    """A call for each part to find out that the answer leaves open; none again.
+    """A call of ``leave_part`` for each question that the answer leaves open; each once.
 
-    What somebody else writes, a document, is no question to be answered here.
+    A document, which another role writes, is no such question.
     """
     if not toolset.has(LEAVE_PART) or not questions_of(request):
         return ()
-    asked = find_unanswered(situation, told, as_a_list=is_list_wanted(request))
-    mine = [one for one in asked if not any(words in one.casefold() for words in situation.documents)]
-    parts = [number_of_clause(one, request, situation, toolset.writers, FIND_OUT) for one in mine]
-    left = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
-    fresh = [part for part in dict.fromkeys(parts) if part not in left and part in questions_of(request)]
+    unanswered = find_unanswered(situation, told_answer, as_a_list=is_list_wanted(request))
+    mine = [
+        question for question in unanswered if not any(words in question.casefold() for words in situation.documents)
+    ]
+    parts = [number_of_clause(question, request, situation, toolset.writers, FIND_OUT) for question in mine]
+    left_parts = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
+    fresh = [part for part in dict.fromkeys(parts) if part not in left_parts and part in questions_of(request)]
     return tuple((LEAVE_PART, {"part": part, "because": _UNANSWERED}) for part in fresh)
 
 
@@ -175,23 +185,23 @@ def _find_shown_by(intent: Intent, situation: Situation) -> str:
     return situation.facts[-1].ref if situation.facts else ""
 
 
-_ROWS = re.compile(r"\b(?P<rows>\d+) rows\b")
+_ROWS_PATTERN = re.compile(r"\b(?P<rows>\d+) rows\b")
 _COUNTS = ("first", "limit", "count", "rows")
 
 
 def look_calls(request: Request, toolset: Toolset) -> list[tuple[str, JsonObject]]:
-    """One look for each read of which fewer rows were shown than it has; none again."""
+    """A call of ``look`` for each read that shows fewer rows than it has; each once."""
     tool = request.tool(LOOK) if toolset.has(LOOK) else None
     if tool is None:
         return []
-    seen = {str(call.arguments.get("ref")) for call in request.calls if call.tool == LOOK}
+    looked_refs = {str(call.arguments.get("ref")) for call in request.calls if call.tool == LOOK}
     counted = next((name for name in _COUNTS if name in tool.properties), "first")
     return [
         (LOOK, {"ref": call.ref, counted: int(match["rows"])})
         for call in request.calls
         if not call.failed
-        and call.ref not in seen
-        and (match := _ROWS.search(call.note))
+        and call.ref not in looked_refs
+        and (match := _ROWS_PATTERN.search(call.note))
         and int(match["rows"]) > len(rows_in(call.result))
     ]
 
@@ -200,16 +210,17 @@ _AKIN = 5  # letters that a verb and its noun begin with alike: ``approve`` and 
 
 
 def with_notice(situation: Situation, process: Process, verbs: Iterable[str]) -> Situation:
-    """The situation with the notice that the process wants, unless the task itself asks to tell them.
+    """The situation with the notice that the process wants, unless the task itself asks for one.
 
-    ``verbs``: what the plan does. Where the process says of what they are told, it has to be one of these.
+    ``verbs``: the verbs of the planned actions. If the process names occasions for a notice, one of them must be among
+    these.
     """
     party = text_stems(process.notice_to)
     reading = situation.reading
     if not party or any(intent.is_notice and party & text_stems(intent.clause) for intent in reading.actions):
         return situation
     occasions = _occasion_stems(process)
-    if occasions and not any(_is_akin(verb, one) for verb in verbs for one in occasions):
+    if occasions and not any(_is_akin(verb, occasion) for verb in verbs for occasion in occasions):
         return situation
     notice = Intent("notify", f"notify the {process.notice_to}")
     return situation._replace(reading=reading._replace(actions=(*reading.actions, notice)))
@@ -217,12 +228,12 @@ def with_notice(situation: Situation, process: Process, verbs: Iterable[str]) ->
 
 def _occasion_stems(process: Process) -> frozenset[str]:
     """The words of what the instruction says the party is told about; empty where it does not say it."""
-    told = re.findall(
+    occasions = re.findall(
         rf"\b(?:tell|notify|inform)\s+the\s+{re.escape(process.notice_to)}\s+(?:about|of)\s+([^,.;]+)",
         process.instruction,
         re.IGNORECASE,
     )
-    return frozenset().union(*map(text_stems, told))
+    return frozenset().union(*map(text_stems, occasions))
 
 
 def _is_akin(verb: str, noun: str) -> bool:
@@ -231,12 +242,12 @@ def _is_akin(verb: str, noun: str) -> bool:
 
 
 NEVER = -1
-_OUTDATED = re.compile(r"\bread again\b", re.I)
+_OUTDATED_PATTERN = re.compile(r"\bread again\b", re.I)
 _LASTING = frozenset({UNDERSTAND, LEAVE_PART, FIND_TOOLS})
 
 
 def last_outdated(request: Request, writers: Sequence[ToolSpec]) -> int:
-    """The reply with the last plan that is outdated; ``NEVER`` if there is none."""
+    """The number of the reply with the last outdated plan; ``NEVER`` if there is none."""
     names = {tool.name for tool in writers}
     return max(
         (call.turn for call in request.calls if call.tool in names and _is_outdated(call, request)), default=NEVER
@@ -244,12 +255,12 @@ def last_outdated(request: Request, writers: Sequence[ToolSpec]) -> int:
 
 
 def drop_outdated(request: Request, turn: int, writers: Sequence[ToolSpec]) -> Request:
-    """The request without what was read up to that reply, and without the proposals that rested on it."""
+    """The request without what was read up to that reply, and without the proposals based on it."""
     names = {tool.name for tool in writers}
 
     def lasts(call: Called) -> bool:
-        made = call.tool in names and not _is_outdated(call, request)
-        return call.turn > turn or call.tool in _LASTING or made
+        is_current_write = call.tool in names and not _is_outdated(call, request)
+        return call.turn > turn or call.tool in _LASTING or is_current_write
 
     return request._replace(calls=tuple(call for call in request.calls if lasts(call)))
 
@@ -260,5 +271,5 @@ def has_written_since(request: Request, turn: int, writers: Sequence[ToolSpec]) 
 
 
 def _is_outdated(call: Called, request: Request) -> bool:
-    told = outcome_of_call(call, request)
-    return not call.failed and told.status == "not made" and _OUTDATED.search(told.note) is not None
+    outcome = outcome_of_call(call, request)
+    return not call.failed and outcome.status == "not made" and _OUTDATED_PATTERN.search(outcome.note) is not None

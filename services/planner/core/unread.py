@@ -1,4 +1,4 @@
-"""Which words of a question about listed things nothing applies: by these it was not understood."""
+"""Which words of a question or clause the planner could not apply, so that it must not act as if it understood it."""
 
 import re
 from collections.abc import Sequence
@@ -24,14 +24,14 @@ _OF_QUESTIONS = stems(
 
 
 def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, ...]:
-    """The words of a question about listed things by which nothing was chosen and that nothing says."""
+    """The words of a question about listed records that neither chose a record nor are explained by one."""
     listed = [record for record in situation.records if record.in_list]
     if not listed:
         return ()
     selection = select_records(question, situation)
-    left = unexplained_words(selection.rest, listed) - _OF_QUESTIONS - unknown_state(question, listed)
-    left -= _class_words(question, listed) & situation.terms
-    words = [word for word in text_words(selection.rest) if stem(word) in left]
+    uninterpreted = unexplained_words(selection.rest, listed) - _OF_QUESTIONS - unknown_state(question, listed)
+    uninterpreted -= _class_words(question, listed) & situation.terms
+    words = [word for word in text_words(selection.rest) if stem(word) in uninterpreted]
     return tuple(dict.fromkeys((*selection.unread, *_figures_left(selection, listed), *words)))
 
 
@@ -42,84 +42,92 @@ _OF_ACTIONS = stems(
 
 
 def find_uninterpreted_words_of_calls(
-    chosen: ChosenRecords, way: CallPlan, intent: Intent, situation: Situation
+    chosen: ChosenRecords, plan: CallPlan, intent: Intent, situation: Situation
 ) -> tuple[str, ...]:
-    """The words of a clause that neither chose its things nor stand in the call that is made for each of them."""
+    """The words of a clause that neither chose its records nor occur in the call made for each of them."""
     listed = [record for record in situation.records if record.in_list]
-    given = " ".join(str(found.value) for _, found in way.chosen)
-    tool = f"{' '.join(parts(way.tool.name))} {' '.join(way.tool.properties)} {way.tool.description}".replace("_", " ")
-    known = text_stems(f"{given} {tool}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
-    known |= _class_words(chosen.rest, listed) & situation.terms
-    left = (unexplained_words(chosen.rest, listed) - known) & text_stems(intent.clause)
-    words = [word for word in text_words(chosen.rest)[1:] if stem(word) in left]
-    is_computed = any(found.source == "value" for _, found in way.chosen)
-    stated = {mention.value for mention in find(intent.clause)}
+    values_text = " ".join(str(candidate.value) for _, candidate in plan.chosen)
+    tool = f"{' '.join(parts(plan.tool.name))} {' '.join(plan.tool.properties)} {plan.tool.description}".replace(
+        "_", " "
+    )
+    known_stems = text_stems(f"{values_text} {tool}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
+    known_stems |= _class_words(chosen.rest, listed) & situation.terms
+    uninterpreted = (unexplained_words(chosen.rest, listed) - known_stems) & text_stems(intent.clause)
+    words = [word for word in text_words(chosen.rest)[1:] if stem(word) in uninterpreted]
+    is_computed = any(candidate.source == "value" for _, candidate in plan.chosen)
+    stated_values = {mention.value for mention in find(intent.clause)}
     left_out = [] if is_computed else _figures_left(chosen, listed)
-    figures = [one for one in left_out if one in stated and not _is_given(one, way)]
-    return tuple(dict.fromkeys((*chosen.unread, *_find_steps([way], intent), *figures, *words)))
+    figures = [value for value in left_out if value in stated_values and not _is_given(value, plan)]
+    return tuple(dict.fromkeys((*chosen.unread, *_find_steps([plan], intent), *figures, *words)))
 
 
-_STEP = re.compile(r"\bby\s+(?P<step>[$€£]?\d[\d.,]*)", re.I)
+_STEP_PATTERN = re.compile(r"\bby\s+(?P<step>[$€£]?\d[\d.,]*)", re.I)
 
 
-def _find_steps(ways: Sequence[CallPlan], intent: Intent) -> list[str]:
+def _find_steps(plans: Sequence[CallPlan], intent: Intent) -> list[str]:
     """``by 10``, where the call would set the field to just that."""
-    match = _STEP.search(intent.clause)
-    figure = next((one for one in find(match["step"]) if one.kind in _LITERAL), None) if match else None
-    sets = [way for way in ways if family(parts(way.tool.name)[0]) == "update"]
-    taken = [found for way in sets for _, found in way.chosen if found.source == "task"]
-    is_set = figure is not None and any(number(found.value) == figure.number for found in taken)
+    match = _STEP_PATTERN.search(intent.clause)
+    figure = next((mention for mention in find(match["step"]) if mention.kind in _LITERAL), None) if match else None
+    sets = [plan for plan in plans if family(parts(plan.tool.name)[0]) == "update"]
+    task_candidates = [candidate for plan in sets for _, candidate in plan.chosen if candidate.source == "task"]
+    is_set = figure is not None and any(number(candidate.value) == figure.number for candidate in task_candidates)
     return [match[0]] if match and is_set else []
 
 
-_FORMULA = re.compile(r":?\s*\b[A-Za-z_]\w*\s*=\s*\S.*$")  # what is to be worked out, to the clause's end
-_RANGE = re.compile(r"\b([A-Za-z]+[-_]?)\d+\s*(?:to|through|until|–)\s*\1\d+\b")
-_MANNER = re.compile(r"\bwithout\s+(?:an?\s+|any\s+|further\s+)?\w+", re.I)
-_UNIT = re.compile(r"(?P<figure>\d[\d.,]*)\s+(?P<unit>[a-z]+)\b")
+_FORMULA_PATTERN = re.compile(r":?\s*\b[A-Za-z_]\w*\s*=\s*\S.*$")  # what is to be worked out, to the clause's end
+_RANGE_PATTERN = re.compile(r"\b([A-Za-z]+[-_]?)\d+\s*(?:to|through|until|–)\s*\1\d+\b")
+_MANNER_PATTERN = re.compile(r"\bwithout\s+(?:an?\s+|any\s+|further\s+)?\w+", re.I)
+_UNIT_PATTERN = re.compile(r"(?P<figure>\d[\d.,]*)\s+(?P<unit>[a-z]+)\b")
 _AMOUNTS = (MentionKind.NUMBER, MentionKind.MONEY)
 _LITERAL = (*_AMOUNTS, MentionKind.PERCENT, MentionKind.DATE)
 
 
 def find_uninterpreted_words_of_clause(
-    ways: Sequence[CallPlan], intent: Intent, situation: Situation
+    plans: Sequence[CallPlan], intent: Intent, situation: Situation
 ) -> tuple[str, ...]:
-    """The words of a clause that no call for it has, and nothing that is called or was read explains.
+    """The words of a clause that no call for it contains, and that no tool or record explains.
 
-    What a figure was computed from is no argument: where one was, only negations and ranges count.
+    If a call has a computed figure, only negations and ranges count, as its operands are no arguments.
     """
-    given = " ".join(str(found.value) for way in ways for _, found in way.chosen)
-    text = _FORMULA.sub(" ", drop_evidence(drop_spans(intent.clause, find_exclusions(intent.clause))))
-    text = _MANNER.sub(" ", _drop_days(text, given, situation))
-    odd = [*(match[0] for match in _RANGE.finditer(text)), *_find_steps(ways, intent)]
-    odd += [one.value for one in find_negations(text) if one.value.lower() not in given.lower()]
-    if any(found.source == "value" for way in ways for _, found in way.chosen):
+    values_text = " ".join(str(candidate.value) for plan in plans for _, candidate in plan.chosen)
+    text = _FORMULA_PATTERN.sub(" ", drop_evidence(drop_spans(intent.clause, find_exclusions(intent.clause))))
+    text = _MANNER_PATTERN.sub(" ", _drop_days(text, values_text, situation))
+    odd = [*(match[0] for match in _RANGE_PATTERN.finditer(text)), *_find_steps(plans, intent)]
+    odd += [negation.value for negation in find_negations(text) if negation.value.lower() not in values_text.lower()]
+    if any(candidate.source == "value" for plan in plans for _, candidate in plan.chosen):
         return tuple(odd)
-    said = {str(value) for record in situation.records for value in record.fields.values()}
+    record_values = {str(value) for record in situation.records for value in record.fields.values()}
     amounts = {number(value) for record in situation.records for value in record.fields.values()}
-    stated = [one for one in find(text) if one.kind in _LITERAL and one.value not in said]
-    figures = [one.value for one in stated if one.kind not in _AMOUNTS or one.number not in amounts]
-    odd += [one for one in figures if one not in given and not any(_is_given(one, way) for way in ways)]
-    tools = " ".join(f"{' '.join(way.tool.properties)} {way.tool.description}" for way in ways).replace("_", " ")
-    known = text_stems(f"{given} {tools}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS | situation.terms
-    units = {stem(match["unit"]) for match in _UNIT.finditer(text)}
-    left = unexplained_words(text, situation.records) - known - units
-    return tuple(dict.fromkeys((*odd, *(word for word in text_words(text)[1:] if stem(word) in left))))
+    literals = [mention for mention in find(text) if mention.kind in _LITERAL and mention.value not in record_values]
+    figures = [literal.value for literal in literals if literal.kind not in _AMOUNTS or literal.number not in amounts]
+    odd += [
+        figure for figure in figures if figure not in values_text and not any(_is_given(figure, plan) for plan in plans)
+    ]
+    tools = " ".join(f"{' '.join(plan.tool.properties)} {plan.tool.description}" for plan in plans).replace("_", " ")
+    known_stems = (
+        text_stems(f"{values_text} {tools}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS | situation.terms
+    )
+    units = {stem(match["unit"]) for match in _UNIT_PATTERN.finditer(text)}
+    uninterpreted = unexplained_words(text, situation.records) - known_stems - units
+    return tuple(dict.fromkeys((*odd, *(word for word in text_words(text)[1:] if stem(word) in uninterpreted))))
 
 
-def _drop_days(text: str, given: str, situation: Situation) -> str:
+def _drop_days(text: str, values_text: str, situation: Situation) -> str:
     """The text without the days that a call has, however they are said."""
     for mention in situation.of_kind(MentionKind.DATE):
-        if mention.value in given:
+        if mention.value in values_text:
             text = text.replace(situation.text[mention.start : mention.end], " ")
     return text
 
 
-def _is_given(figure: str, way: CallPlan) -> bool:
+def _is_given(figure: str, plan: CallPlan) -> bool:
     """Whether a figure or a name stands in one of the call's arguments, in minor units too."""
-    wanted = number(figure)
-    for _, found in way.chosen:
-        amount = number(found.value)
-        if figure in str(found.value) or (wanted is not None and amount in (wanted, wanted * 100)):
+    wanted_number = number(figure)
+    for _, candidate in plan.chosen:
+        amount = number(candidate.value)
+        if figure in str(candidate.value) or (
+            wanted_number is not None and amount in (wanted_number, wanted_number * 100)
+        ):
             return True
     return False
 
@@ -132,15 +140,15 @@ def _class_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
 
 def _figures_left(selection: ChosenRecords, listed: Sequence[FactRecord]) -> list[str]:
     """Figures and days that chose nothing, and identifiers of which no listed thing has the like."""
-    given = {str(value) for record in listed for value in record.fact.arguments.values()}
+    argument_values = {str(value) for record in listed for value in record.fact.arguments.values()}
     shapes = {_shape(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
-    left: list[str] = []
+    figures: list[str] = []
     for mention in find(selection.rest):
         if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY, MentionKind.DATE, MentionKind.PERCENT):
-            left += [] if mention.value in given else [mention.value]
-        elif mention.kind is MentionKind.ID and mention.value not in given:
-            left += [] if _shape(mention.value) in shapes else [mention.value]
-    return left
+            figures += [] if mention.value in argument_values else [mention.value]
+        elif mention.kind is MentionKind.ID and mention.value not in argument_values:
+            figures += [] if _shape(mention.value) in shapes else [mention.value]
+    return figures
 
 
 def _shape(value: str) -> str:

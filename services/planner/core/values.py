@@ -1,4 +1,4 @@
-"""Figures worked out by ``calculate`` where it is there, else here; its formulas where a task names one of them."""
+"""Figures computed by ``calculate`` if it is offered, else here; its formulas, if a task names one of them."""
 
 import re
 from collections.abc import Sequence
@@ -16,24 +16,27 @@ from shared.domain.exact_json import Json, JsonObject
 
 
 def calculations(request: Request, situation: Situation, toolset: Toolset) -> tuple[tuple[str, JsonObject], ...]:
-    """The calls that are still to be made; those of one reply never rest on each other, and none is made twice."""
+    """The ``calculate`` calls still to make; calls of one reply never depend on each other, and none is repeated."""
     if not toolset.has(CALCULATE):
         return ()
     tried = {str(call.arguments.get("name")) for call in request.calls if call.tool == CALCULATE}
-    asked = [_as_request(figure) for figure in all_figures(situation)]
-    asked += [
-        _as_named(one) for one in (*made_calculations(request, situation), *known_calculations(request, situation))
+    requests = [_as_request(figure) for figure in all_figures(situation)]
+    requests += [
+        _as_named(calculation)
+        for calculation in (*made_calculations(request, situation), *known_calculations(request, situation))
     ]
-    fresh = {str(one["name"]): one for one in asked if one["name"] not in tried}
-    known = {str(value.get("name")) for value in situation.values}
-    ready = [one for one in fresh.values() if not _waits_for_others(one, {*fresh} - known)]
-    return tuple((CALCULATE, one) for one in ready)
+    fresh = {str(calculation["name"]): calculation for calculation in requests if calculation["name"] not in tried}
+    known_names = {str(value.get("name")) for value in situation.values}
+    ready = [
+        calculation for calculation in fresh.values() if not _waits_for_others(calculation, {*fresh} - known_names)
+    ]
+    return tuple((CALCULATE, calculation) for calculation in ready)
 
 
-def with_figures(situation: Situation, found: Sequence[PlannedFigure]) -> Situation:
-    """The situation with the figures that nobody has worked out yet."""
-    known = {str(value.get("name")) for value in situation.values}
-    own = tuple(figure.as_json() for figure in found if figure.name not in known)
+def with_figures(situation: Situation, figures: Sequence[PlannedFigure]) -> Situation:
+    """The situation with those of the figures that have no value yet."""
+    known_names = {str(value.get("name")) for value in situation.values}
+    own = tuple(figure.as_json() for figure in figures if figure.name not in known_names)
     return situation._replace(values=(*situation.values, *own))
 
 
@@ -42,21 +45,21 @@ def _as_request(figure: PlannedFigure) -> JsonObject:
     return {"name": figure.name, "operation": figure.operation, "operands": operands}
 
 
-def _as_named(one: JsonObject) -> JsonObject:
-    operands = one.get("operands")
-    return {"name": one["operation"], "operation": one["operation"], "operands": operands}
+def _as_named(value: JsonObject) -> JsonObject:
+    operands = value.get("operands")
+    return {"name": value["operation"], "operation": value["operation"], "operands": operands}
 
 
-def _waits_for_others(asked: JsonObject, others: set[str]) -> bool:
-    operands = asked.get("operands")
-    return any(str(one) in others for one in operands) if isinstance(operands, list) else False
+def _waits_for_others(request: JsonObject, others: set[str]) -> bool:
+    operands = request.get("operands")
+    return any(str(operand) in others for operand in operands) if isinstance(operands, list) else False
 
 
-_OFFERED = re.compile(r"\b([a-z][a-z_/]*)\(([^()]*)\)")
+_OFFERED_PATTERN = re.compile(r"\b([a-z][a-z_/]*)\(([^()]*)\)")
 _FIGURE = r"[-+]?[$€£]?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?![\d-]|\.\d)"
 _IS = r"\s*(?:is|are|was|were|of|at|being|=|:)?\s*"
 _SAID_OR_NOT = stems(("percent", "total", "used", "part"))  # words of a formula's name that a task may leave out
-_BRITISH = re.compile(r"is(?=e\b|ed\b|es\b|ing\b|ation\b)")
+_BRITISH_PATTERN = re.compile(r"is(?=e\b|ed\b|es\b|ing\b|ation\b)")
 
 
 class _BoundOperands(NamedTuple):
@@ -65,13 +68,15 @@ class _BoundOperands(NamedTuple):
 
 
 def known_calculations(request: Request, situation: Situation) -> list[JsonObject]:
-    """What to ask ``calculate``: the formula that the task names, if the task or a record gives all that it needs."""
+    """The ``calculate`` requests for the formula that the task names, if the task or a record gives all its
+    arguments.
+    """
     tool = request.tool(CALCULATE)
-    known = formulas(tool) if tool else {}
-    for name in _formulas_named(situation.text, known):
-        operands = _operands(known[name], situation)
+    formulas_by_name = formulas(tool) if tool else {}
+    for name in _formulas_named(situation.text, formulas_by_name):
+        operands = _operands(formulas_by_name[name], situation)
         if operands:
-            listed: list[Json] = [one.written for one in operands]
+            listed: list[Json] = [operand.written for operand in operands]
             return [{"operation": name, "operands": listed}]
     return []
 
@@ -79,31 +84,31 @@ def known_calculations(request: Request, situation: Situation) -> list[JsonObjec
 def formulas(tool: ToolSpec) -> dict[str, str]:
     """The formulas that the tool's ``operation`` may be, each with its arguments: ``npv(rate %, flow...)``."""
     operation = tool.properties.get("operation", {})
-    told, offered = str(operation.get("description") or ""), operation.get("enum")
-    found = _OFFERED.findall(told.split(MADE_HERE)[0])
-    listed = {name: arguments for names, arguments in found for name in names.split("/")}
+    description, offered = str(operation.get("description") or ""), operation.get("enum")
+    matches = _OFFERED_PATTERN.findall(description.split(MADE_HERE)[0])
+    listed = {name: arguments for names, arguments in matches for name in names.split("/")}
     return {name: listed[name] for name in listed if not isinstance(offered, list) or name in offered}
 
 
-def _formulas_named(text: str, known: dict[str, str]) -> list[str]:
+def _formulas_named(text: str, formulas_by_name: dict[str, str]) -> list[str]:
     """The formulas of whose names the text has every word that counts, those first of which it has most."""
-    said = text_stems(_BRITISH.sub("iz", text.lower()))
-    words = {name: field_stems(name) for name in known}
-    named = [name for name, own in words.items() if own - _SAID_OR_NOT and own - _SAID_OR_NOT <= said]
-    return sorted(named, key=lambda name: (-len(words[name] & said), len(words[name] - said), name))
+    word_stems = text_stems(_BRITISH_PATTERN.sub("iz", text.lower()))
+    words = {name: field_stems(name) for name in formulas_by_name}
+    named = [name for name, own in words.items() if own - _SAID_OR_NOT and own - _SAID_OR_NOT <= word_stems]
+    return sorted(named, key=lambda name: (-len(words[name] & word_stems), len(words[name] - word_stems), name))
 
 
 def _operands(signature: str, situation: Situation) -> list[FigureOperand] | None:
     """The operands in the order of the signature, those with the longest names looked for first."""
     names = [name.strip() for name in signature.split(",")]
-    found: dict[str, list[FigureOperand]] = {}
+    operands_by_name: dict[str, list[FigureOperand]] = {}
     text = situation.text
     for name in sorted(names, key=lambda name: (-len(_spoken_name(name)), name)):
         bound = _find_stated(name, text) or _find_recorded(name, text, situation)
         if bound is None:
             return None
-        found[name], text = bound
-    return [one for name in names for one in found[name]]
+        operands_by_name[name], text = bound
+    return [operand for name in names for operand in operands_by_name[name]]
 
 
 def _spoken_name(name: str) -> str:
@@ -124,8 +129,8 @@ def _find_stated(name: str, text: str) -> _BoundOperands | None:
         figures = [next(group for group in match.groups() if group)] if match else []
     if match is None or not figures:
         return None
-    rest = text[: match.start()] + " ; " + text[match.end() :]
-    return _BoundOperands([FigureOperand("task", literal=figure) for figure in figures], rest)
+    remaining_text = text[: match.start()] + " ; " + text[match.end() :]
+    return _BoundOperands([FigureOperand("task", literal=figure) for figure in figures], remaining_text)
 
 
 def _find_recorded(name: str, text: str, situation: Situation) -> _BoundOperands | None:

@@ -1,7 +1,7 @@
-"""What a user wants done with messages and appointments, wish by wish: to whom, about what, from where, and when.
+"""Parses a user's wishes about messages and appointments: what to do, to whom, about what, from where, and when.
 
-A wish is a line of a list, or a sentence with those that lead to it. What none of these words speak of is no wish here:
-instructions over whole kinds of messages are ``tending_rules``.
+A wish is a line of a list, or a sentence with those that lead to it. Instructions over whole kinds of messages are no
+wishes: ``tending_rules`` parses them.
 """
 
 import re
@@ -24,7 +24,7 @@ class WishKind(StrEnum):
 
 
 class AskedFact(StrEnum):
-    """What has to be found out to be told; ``WORDS`` are the user's own."""
+    """The kind of fact that a wish wants told; ``WORDS``: the user's own words."""
 
     WHEN = "when"
     AMOUNT = "amount"
@@ -34,10 +34,10 @@ class AskedFact(StrEnum):
 
 
 class PersonalWish(NamedTuple):
-    """``quote``: the user's words for it, all of them; ``clause``: those with the verb.
+    """One thing that the user wants done. ``quote``: all words for it; ``clause``: those with the verb.
 
-    ``who``: a name or an address; empty where it is the one who asked. ``asker``: who is said to have asked.
-    ``topic``: what it is about, as the user says. ``source``: whose message says it. ``waits``: it is to come yet.
+    ``who``: the recipient's name or address; empty if it is ``asker``, who asked for it. ``topic``: in the user's
+    words. ``source``: whose message has the fact. ``waits``: the fact is expected later.
     """
 
     kind: WishKind
@@ -53,7 +53,7 @@ class PersonalWish(NamedTuple):
 
     @property
     def by_mail(self) -> bool | None:
-        """None where the user does not say how."""
+        """Whether the wish asks for a mail (True) or a text message (False); None if it does not say."""
         if (
             re.search(r"\b(?:text message|sms)\b|\btext\s+(?!of\b)[A-Z]", self.quote)
             or self.clause[:4].lower() == "text"
@@ -64,17 +64,17 @@ class PersonalWish(NamedTuple):
     @property
     def topic_stems(self) -> frozenset[str]:
         """The content words of the topic, without people."""
-        bare = _NAME.sub(lambda match: match[0] if " " not in match[0] else " ", self.topic)
-        return frozenset(stem(word) for word in text_words(bare) if word not in STOP and word not in _EMPTY)
+        bare = _NAME_PATTERN.sub(lambda match: match[0] if " " not in match[0] else " ", self.topic)
+        return frozenset(stem(word) for word in text_words(bare) if word not in STOP and word not in _EMPTY_WORDS)
 
 
 _ANY_DAY = datetime(2000, 1, 1, tzinfo=UTC)  # whether words name a time does not depend on the day
 _PERSON = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.?\s+)?[A-ZÀ-Þ][\w'’-]*(?:\s+[A-ZÀ-Þ][\w'’-]*)*"
-_NAME = re.compile(_PERSON)
+_NAME_PATTERN = re.compile(_PERSON)
 _ADDRESS = r"[\w.+-]+@[\w.-]+\w"
-_EMPTY = frozenset("our my your their this that time day hour date about today".split())
-_BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-_SENTENCE = re.compile(r"(?<=[.!?])(?<!\b[A-Z][a-z]\.)\s+(?=[A-ZÀ-Þ])")
+_EMPTY_WORDS = frozenset("our my your their this that time day hour date about today".split())
+_BULLET_PATTERN = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_SENTENCE_PATTERN = re.compile(r"(?<=[.!?])(?<!\b[A-Z][a-z]\.)\s+(?=[A-ZÀ-Þ])")
 _STARTS = (
     r"(?:^|[.;:]\s+|,\s*(?:and\s+)?(?:then\s+)?|\b(?:and|then)\s+)(?:(?:please|then|also|and)\s+)*"
     r"(?:in my calendar,?\s+)?"
@@ -91,34 +91,34 @@ _VERBS: tuple[tuple[WishKind, str], ...] = (
         r"|pass(?: it| them| this| that)? on|message|remind|notify",
     ),
 )
-_VERB = re.compile(
+_VERB_PATTERN = re.compile(
     _STARTS
     + "(?:"
     + "|".join(f"(?P<{kind.name}>{words})" for kind, words in _VERBS)
     + r")\b(?!\s+(?:it|them) alone\b)",
     re.I | re.M,
 )
-_NONE = re.compile(r"^\W*(?:\w+\s+){0,3}?(?:nobody|nothing|no one|none|noone)\b", re.I)
-_NOT = re.compile(r"^(?:please\s+)?(?:do not|don['’]t|never|leave|keep)\b", re.I)
+_NONE_PATTERN = re.compile(r"^\W*(?:\w+\s+){0,3}?(?:nobody|nothing|no one|none|noone)\b", re.I)
+_NOT_PATTERN = re.compile(r"^(?:please\s+)?(?:do not|don['’]t|never|leave|keep)\b", re.I)
 _OF_CALENDAR = re.compile(r"\b(?:calendar|appointment|meeting|event|entry|call|invitation)s?\b", re.I)
 _MOVED_TO = re.compile(r"\b(?:to|until|till|on)\s+(?P<when>.+)$", re.I | re.S)
-_ASKER = re.compile(
+_ASKER_PATTERN = re.compile(
     rf"(?P<who>{_PERSON})\s+(?:(?:has|have)\s+)?(?:asks?|asked|wants? to know|wanted to know|needs to know"
     r"|would like to know|needs?|wants?)\b"
 )
-_RECIPIENT = re.compile(rf"^\W*(?:to\s+)?(?P<who>{_ADDRESS}|{_PERSON})")
+_RECIPIENT_PATTERN = re.compile(rf"^\W*(?:to\s+)?(?P<who>{_ADDRESS}|{_PERSON})")
 _LATER_TO = re.compile(rf"\bto\s+(?P<who>{_ADDRESS}|{_PERSON})")
-_SOURCE = re.compile(
+_SOURCE_PATTERN = re.compile(
     rf"\bwhich\s+(?P<a>{_PERSON})\s+(?:has\s+)?(?:wrote|written|sent|told|gave|given|texted)\b"
     rf"|\b(?P<b>{_PERSON})['’]s\s+(?:e-?mail|mail|message|text|letter)\b|\b(?:from|by)\s+(?P<c>{_PERSON})"
 )
-_WAITS = re.compile(
+_WAITS_PATTERN = re.compile(
     rf"(?P<who>{_PERSON})\s+(?:tells|will tell|writes|will write|lets|will let|sends|will send|says|will say|confirms"
     r"|will confirm|texts|will text|mails|will mail)\b|"
     rf"\b(?:[Oo]nce|[Aa]s soon as|[Ww]hen|[Aa]fter)\s+(?P<who2>{_PERSON})\s+(?:has\s+)?(?:told|written|wrote"
     r"|confirmed|confirms|sent|said|tells|writes|sends|answers|answered|replied)\b",
 )
-_CONDITION = re.compile(r"\b(?:if|unless|provided|in case|only when|otherwise)\b", re.I)
+_CONDITION_PATTERN = re.compile(r"\b(?:if|unless|provided|in case|only when|otherwise)\b", re.I)
 _TOPIC = r"(?P<t>[^.;?]+?)"
 _FACTS: tuple[tuple[AskedFact, re.Pattern[str]], ...] = (
     (
@@ -156,7 +156,7 @@ _FACT_ALONE = (
 _OWN_WORDS = re.compile(
     r"^\W*(?:know\s+)?(?:by (?:e-?mail|text(?: message)?|sms)\s+)?(?:that\s+|:\s*)(?P<said>.+)$", re.I | re.S
 )
-_PRONOUN = re.compile(r"^\W*(?:it|them|that|this)\b", re.I)
+_PRONOUN_PATTERN = re.compile(r"^\W*(?:it|them|that|this)\b", re.I)
 _TO_ME = re.compile(r"^\W*(?:to\s+)?me\b", re.I)
 
 
@@ -175,30 +175,30 @@ def without_wishes(text: str, wishes: tuple[PersonalWish, ...]) -> str:
 def _split_items(text: str) -> Iterator[str]:
     """Each line of a list whole; of running text each sentence, with the one before it that it needs."""
     for line in text.splitlines():
-        bullet = _BULLET.match(line)
+        bullet = _BULLET_PATTERN.match(line)
         if bullet:
             yield line[bullet.end() :].strip()
             continue
         lead = ""
-        for sentence in filter(None, _SENTENCE.split(line.strip())):
-            if (_ASKER.match(sentence) or _WAITS.match(sentence)) and not [*_wishes_of(sentence)]:
+        for sentence in filter(None, _SENTENCE_PATTERN.split(line.strip())):
+            if (_ASKER_PATTERN.match(sentence) or _WAITS_PATTERN.match(sentence)) and not [*_wishes_of(sentence)]:
                 lead = sentence
                 continue
-            whole = f"{lead} {sentence}" if lead else sentence
+            full_sentence = f"{lead} {sentence}" if lead else sentence
             lead = ""
-            yield whole if whole in text else sentence
+            yield full_sentence if full_sentence in text else sentence
 
 
 def _wishes_of(item: str) -> Iterator[PersonalWish]:
-    if _NOT.match(item) and not _ASKER.match(item):
+    if _NOT_PATTERN.match(item) and not _ASKER_PATTERN.match(item):
         return
-    found = [match for match in _VERB.finditer(item) if not _NONE.match(item[match.end() :])]
-    for place, match in enumerate(found):
+    verb_matches = [match for match in _VERB_PATTERN.finditer(item) if not _NONE_PATTERN.match(item[match.end() :])]
+    for index, match in enumerate(verb_matches):
         kind = next(kind for kind in WishKind if match.group(kind.name))
         start = match.start(kind.name)
         end = (
-            found[place + 1].start()
-            if place + 1 < len(found) and _begins_another(kind, found[place + 1])
+            verb_matches[index + 1].start()
+            if index + 1 < len(verb_matches) and _begins_another(kind, verb_matches[index + 1])
             else len(item)
         )
         wish = _read_wish(kind, item, item[start:end].strip(" ,;"), item[match.end(kind.name) : end])
@@ -212,55 +212,59 @@ def _begins_another(kind: WishKind, following: re.Match[str]) -> bool:
     return kind is not WishKind.RESPOND or not following.group(WishKind.RESPOND.name)
 
 
-def _read_wish(kind: WishKind, item: str, clause: str, rest: str) -> PersonalWish | None:
+def _read_wish(kind: WishKind, item: str, clause: str, remaining_text: str) -> PersonalWish | None:
     before = item[: item.find(clause)]
     match kind:
         case WishKind.TELL | WishKind.FORWARD:
-            return _message_wish(kind, item, clause, rest, before)
+            return _message_wish(kind, item, clause, remaining_text, before)
         case WishKind.RESPOND:
             is_one = re.search(r"\b(?:invit|meeting|appointment|dinner|lunch|call)", item, re.I)
-            return PersonalWish(kind, item, clause, source=_first_name(item), topic=rest) if is_one else None
+            return PersonalWish(kind, item, clause, source=_first_name(item), topic=remaining_text) if is_one else None
         case WishKind.MOVE:
-            to = _MOVED_TO.search(rest)
+            to = _MOVED_TO.search(remaining_text)
             if to is None or not _is_dated(to["when"]):
                 return None
-            what = rest[: to.start()]
-            topic = before if _PRONOUN.match(what) else what
+            objective = remaining_text[: to.start()]
+            topic = before if _PRONOUN_PATTERN.match(objective) else objective
             return PersonalWish(kind, item, clause, topic=topic, condition=_condition(item))
         case WishKind.CREATE:
-            is_entry = _is_dated(rest) and _OF_CALENDAR.search(item)
-            return PersonalWish(kind, item, clause, topic=rest, condition=_condition(item)) if is_entry else None
+            is_entry = _is_dated(remaining_text) and _OF_CALENDAR.search(item)
+            return (
+                PersonalWish(kind, item, clause, topic=remaining_text, condition=_condition(item)) if is_entry else None
+            )
         case WishKind.CANCEL:
             is_entry = _OF_CALENDAR.search(item)
-            return PersonalWish(kind, item, clause, topic=rest, condition=_condition(item)) if is_entry else None
+            return (
+                PersonalWish(kind, item, clause, topic=remaining_text, condition=_condition(item)) if is_entry else None
+            )
 
 
 def _is_dated(text: str) -> bool:
-    found = find_time(text, _ANY_DAY)
-    return found.day is not None or found.hour is not None
+    time = find_time(text, _ANY_DAY)
+    return time.day is not None or time.hour is not None
 
 
-def _message_wish(kind: WishKind, item: str, clause: str, rest: str, before: str) -> PersonalWish | None:
+def _message_wish(kind: WishKind, item: str, clause: str, remaining_text: str, before: str) -> PersonalWish | None:
     """None where it is the user who is to be told, or nobody."""
-    if _TO_ME.match(rest):
+    if _TO_ME.match(remaining_text):
         return None
-    recipient = _RECIPIENT.match(rest) or _LATER_TO.search(rest)
-    asker, waits = _ASKER.search(item), _WAITS.search(item)
+    recipient = _RECIPIENT_PATTERN.match(remaining_text) or _LATER_TO.search(remaining_text)
+    asker, waits = _ASKER_PATTERN.search(item), _WAITS_PATTERN.search(item)
     if recipient is None and asker is None:
         return None
-    said = _OWN_WORDS.match(rest[recipient.end() :] if recipient else rest)
-    asked, topic = _find_asked(clause, before)
-    if said and asked is None:
-        asked, topic = AskedFact.WORDS, said["said"].strip()
-    source = _SOURCE.search(item)
+    own_words = _OWN_WORDS.match(remaining_text[recipient.end() :] if recipient else remaining_text)
+    asked_fact, topic = _find_asked(clause, before)
+    if own_words and asked_fact is None:
+        asked_fact, topic = AskedFact.WORDS, own_words["said"].strip()
+    source = _SOURCE_PATTERN.search(item)
     return PersonalWish(
         kind,
         item,
         clause,
         who=_strip_title(recipient["who"]) if recipient else "",
         asker=_strip_title(asker["who"]) if asker else "",
-        asked=asked,
-        topic=topic if kind is WishKind.TELL else rest,
+        asked=asked_fact,
+        topic=topic if kind is WishKind.TELL else remaining_text,
         source=_strip_title((waits["who"] or waits["who2"]) if waits else _source_name(source)),
         waits=waits is not None,
         condition=_condition(item),
@@ -280,13 +284,13 @@ def _find_asked(clause: str, before: str) -> tuple[AskedFact | None, str]:
 
 
 def _source_name(match: re.Match[str] | None) -> str:
-    return next((found for found in match.groups() if found), "") if match else ""
+    return next((group for group in match.groups() if group), "") if match else ""
 
 
 def _first_name(item: str) -> str:
-    found = re.match(rf"(?P<who>{_PERSON})['’]?s?\s+(?:has|have|had|invit)", item)
+    match = re.match(rf"(?P<who>{_PERSON})['’]?s?\s+(?:has|have|had|invit)", item)
     by = re.search(rf"\b(?:from|by|of)\s+(?P<who>{_PERSON})|(?P<own>{_PERSON})['’]s\s+\w+", item)
-    return _strip_title(found["who"] if found else (by["who"] or by["own"]) if by else "")
+    return _strip_title(match["who"] if match else (by["who"] or by["own"]) if by else "")
 
 
 def _strip_title(name: str) -> str:
@@ -294,5 +298,5 @@ def _strip_title(name: str) -> str:
 
 
 def _condition(item: str) -> str:
-    match = _CONDITION.search(item)
+    match = _CONDITION_PATTERN.search(item)
     return item[match.start() :].strip() if match else ""

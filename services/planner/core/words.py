@@ -1,11 +1,11 @@
-"""Words and names compared by their stems: a name in any style, a verb in any form, a noun in either number."""
+"""Compares words and names by their stems: a name in any style, a verb in any form, a noun in singular or plural."""
 
 import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-_PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
-_WORDS = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
+_PARTS_PATTERN = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_WORDS_PATTERN = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
 _IRREGULAR = {"paid": "pay", "sent": "send", "spent": "spend", "people": "person", "left": "left", "made": "make"}
 
 FAMILIES: dict[str, frozenset[str]] = {
@@ -72,9 +72,9 @@ def stem(word: str) -> str:
 
 def _strip_verb_ending(word: str) -> str:
     for ending in ("ing", "ed"):
-        rest = word.removesuffix(ending)
-        if rest != word and len(rest) >= 3 and re.search("[aeiouy]", rest):
-            return rest
+        without_ending = word.removesuffix(ending)
+        if without_ending != word and len(without_ending) >= 3 and re.search("[aeiouy]", without_ending):
+            return without_ending
     return word[:-1] if len(word) > 3 and word.endswith("e") else word
 
 
@@ -87,7 +87,7 @@ def _strip_double(word: str) -> str:
 @_remembered
 def parts(name: str) -> tuple[str, ...]:
     """The lower-case parts of an identifier in snake, camel, kebab or dotted style."""
-    return tuple(part.lower() for part in _PARTS.findall(name))
+    return tuple(part.lower() for part in _PARTS_PATTERN.findall(name))
 
 
 def stems(words: Iterable[str]) -> frozenset[str]:
@@ -95,7 +95,7 @@ def stems(words: Iterable[str]) -> frozenset[str]:
 
 
 def text_words(text: str) -> list[str]:
-    return [word.lower() for word in _WORDS.findall(text)]
+    return [word.lower() for word in _WORDS_PATTERN.findall(text)]
 
 
 def text_stems(text: str) -> frozenset[str]:
@@ -141,7 +141,9 @@ def field_stems(name: str) -> frozenset[str]:
 
 @_remembered
 def concept(name: str, owner: frozenset[str]) -> frozenset[str]:
-    """What a field identifies: its name without ``id`` and the like, or its owner's noun if nothing else is left."""
+    """The stems of what a field identifies: its name without ``id`` and the like, or the owner's noun if nothing is
+    left.
+    """
     own = stems(word for word in parts(name) if word not in ID_WORDS)
     return own or owner
 

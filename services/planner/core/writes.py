@@ -1,4 +1,4 @@
-"""The writes a task asks for: for each action of the task the calls that carry it out, or why there are none."""
+"""Plans the writes of a task: for each action the calls that carry it out, or why there are none."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,32 +22,36 @@ from services.planner.core.unread import find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, parts, stem, text_stems
 from shared.domain.exact_json import JsonObject
 
-_RESULT = re.compile(r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|number|figure|count|amount|value)\b", re.I)
+_RESULT_PATTERN = re.compile(
+    r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|number|figure|count|amount|value)\b", re.I
+)
 
-_SHAPE = re.compile(r"\d+")
-_DECISIONS = frozenset({"approve", "reject"})
-_STATES = text_stems("status state")
-_TELLS = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
+_SHAPE_PATTERN = re.compile(r"\d+")
+_DECISION_WORDS = frozenset({"approve", "reject"})
+_STATE_WORDS = text_stems("status state")
+_TELLS_PATTERN = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
 
 
 def plan_steps(situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]) -> tuple[WriteStep, ...]:
-    """A step for each action, in the task's order with notices last; no call stands in two of them."""
+    """A step for each action, in the task's order with notices last; no call occurs in two of them."""
     steps: list[WriteStep] = []
     for intent in find_asked(situation, writers):
-        found = _steps_of(intent, situation, writers, readers)
-        made = tuple(thing for step in found for bound in step.calls for thing in made_entities(bound, situation))
-        situation = situation._replace(made=(*situation.made, *made))
-        steps += found
+        steps_found = _steps_of(intent, situation, writers, readers)
+        entities = tuple(
+            entity for step in steps_found for bound in step.calls for entity in made_entities(bound, situation)
+        )
+        situation = situation._replace(made=(*situation.made, *entities))
+        steps += steps_found
     ordered = sorted(steps, key=lambda step: step.intent.is_notice)
-    seen: set[str] = set()
-    return tuple(_stop_after_failed(ordered, [_drop_known(step, seen) for step in ordered]))
+    seen_clauses: set[str] = set()
+    return tuple(_stop_after_failed(ordered, [_drop_known(step, seen_clauses) for step in ordered]))
 
 
-def _stop_after_failed(found: Sequence[WriteStep], steps: Sequence[WriteStep]) -> Iterator[WriteStep]:
+def _stop_after_failed(whole_steps: Sequence[WriteStep], steps: Sequence[WriteStep]) -> Iterator[WriteStep]:
     """What is to come after something, or tells of it, is not done where nothing does that."""
     stopped = ""
-    for whole, step in zip(found, steps, strict=True):
-        if not (whole.calls or whole.reason.settled or whole.intent.is_notice):
+    for all_steps, step in zip(whole_steps, steps, strict=True):
+        if not (all_steps.calls or all_steps.reason.settled or all_steps.intent.is_notice):
             stopped = stopped or step.intent.clause
         if stopped and step.calls and (step.intent.follows or step.intent.is_notice):
             yield step._replace(calls=(), reason=WhyUnplanned(f'"{stopped}" was to be done before'))
@@ -55,9 +59,9 @@ def _stop_after_failed(found: Sequence[WriteStep], steps: Sequence[WriteStep]) -
             yield step
 
 
-def _drop_known(step: WriteStep, seen: set[str]) -> WriteStep:
-    fresh = {bound.key: bound for bound in step.calls if bound.key not in seen}
-    seen |= {*fresh}
+def _drop_known(step: WriteStep, seen_keys: set[str]) -> WriteStep:
+    fresh = {bound.key: bound for bound in step.calls if bound.key not in seen_keys}
+    seen_keys |= {*fresh}
     return step._replace(calls=tuple(fresh.values()))
 
 
@@ -78,24 +82,28 @@ def _plan(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], rea
         problem = "is not known" if judged.holds is None else "does not hold"
         unmet = f"its condition {problem}: {judged.why}"
         return WriteStep(intent, reason=WhyUnplanned(unmet, settled=judged.holds is False))
-    chosen, why = _find_calls(intent, situation, writers, readers)
-    kept = tuple(bound for bound in chosen if not _is_forbidden(bound, situation))
-    if chosen and not kept:
-        why = WhyUnplanned("the task forbids it", settled=True)
-    elif left := _list_left_out(kept, chosen, intent):
+    chosen, reason = _find_calls(intent, situation, writers, readers)
+    allowed = tuple(bound for bound in chosen if not _is_forbidden(bound, situation))
+    if chosen and not allowed:
+        reason = WhyUnplanned("the task forbids it", settled=True)
+    elif left_out := _list_left_out(allowed, chosen, intent):
         return WriteStep(
-            intent, reason=WhyUnplanned(f"it names {', '.join(left)} too, and no call could be found for that")
+            intent, reason=WhyUnplanned(f"it names {', '.join(left_out)} too, and no call could be found for that")
         )
-    return WriteStep(intent, kept, why)
+    return WriteStep(intent, allowed, reason)
 
 
-def _list_left_out(kept: Sequence[CallPlan], chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
+def _list_left_out(allowed: Sequence[CallPlan], chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
     """The identifiers of a clause that look like one which its calls have, and that none of them has."""
-    given = [str(found.value) for bound in chosen for _, found in bound.chosen]
-    alike = {_SHAPE.sub("9", value) for value in given} if kept else set()
+    given_values = [str(candidate.value) for bound in chosen for _, candidate in bound.chosen]
+    alike = {_SHAPE_PATTERN.sub("9", value) for value in given_values} if allowed else set()
     named = [mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID]
-    left = [value for value in named if _SHAPE.sub("9", value) in alike and not any(value in one for one in given)]
-    return [value for value in left if value not in intent.spared]
+    left_out = [
+        value
+        for value in named
+        if _SHAPE_PATTERN.sub("9", value) in alike and not any(value in given_value for given_value in given_values)
+    ]
+    return [value for value in left_out if value not in intent.spared]
 
 
 def _find_calls(
@@ -108,113 +116,127 @@ def _find_calls(
         return [], WhyUnplanned("no tool that is offered does it")
     lacking = ""
     for tier in _to_whom_it_says(tools, intent, situation) if intent.is_notice else tools:
-        ways = [(tool, _find_ways(tool, intent, situation)) for tool in tier]
-        whole = [found for _, found in ways if found and not found[0].missing]
-        whole = [ways for ways in whole if _names_all(ways[0], intent)] or whole if len(whole) > 1 else whole
-        whole = [ways for ways in whole if _reaches_named(ways, intent)]
-        if len(whole) == 1:
-            return _check_ways(whole[0], intent, situation, readers)
-        if len(whole) > 1:
-            options = " and ".join(sorted(found[0].tool.name for found in whole))
+        plans_by_tool = [(tool, _find_plans(tool, intent, situation)) for tool in tier]
+        complete_plans = [plans for _, plans in plans_by_tool if plans and not plans[0].missing]
+        complete_plans = (
+            [plans for plans in complete_plans if _names_all(plans[0], intent)] or complete_plans
+            if len(complete_plans) > 1
+            else complete_plans
+        )
+        complete_plans = [plans for plans in complete_plans if _reaches_named(plans, intent)]
+        if len(complete_plans) == 1:
+            return _check_plans(complete_plans[0], intent, situation, readers)
+        if len(complete_plans) > 1:
+            options = " and ".join(sorted(plans[0].tool.name for plans in complete_plans))
             return [], WhyUnplanned(f"it could mean {options}, and the task does not say which")
-        lacking = lacking or "; ".join(_describe_missing(tool, found) for tool, found in ways)
+        lacking = lacking or "; ".join(_describe_missing(tool, plans) for tool, plans in plans_by_tool)
     return [], WhyUnplanned(lacking)
 
 
 def _to_each_named(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> list[CallPlan]:
     """Where a notice names several people or firms: a call for each, by the one tool that reaches it."""
-    said = _TELLS.split(intent.clause)[0]
+    recipient_text = _TELLS_PATTERN.split(intent.clause)[0]
     named = [
-        mention.value for mention in find(said) if mention.kind is MentionKind.ID and mention.value not in intent.spared
+        mention.value
+        for mention in find(recipient_text)
+        if mention.kind is MentionKind.ID and mention.value not in intent.spared
     ]
     tools = [tool for tool in writers if family(parts(tool.name)[0]) == intent.family]
-    found: list[CallPlan] = []
+    plans: list[CallPlan] = []
     for value in named if len(named) > 1 else ():
-        ways = [way for tool in tools for way in _find_ways(tool, intent, situation) if _goes_to(way, value)]
-        if len(ways) != 1 or ways[0].missing:
+        tool_plans = [plan for tool in tools for plan in _find_plans(tool, intent, situation) if _goes_to(plan, value)]
+        if len(tool_plans) != 1 or tool_plans[0].missing:
             return []
-        found += ways
-    return found
+        plans += tool_plans
+    return plans
 
 
-def _reaches_named(ways: Sequence[CallPlan], intent: Intent) -> bool:
+def _reaches_named(plans: Sequence[CallPlan], intent: Intent) -> bool:
     """Whether a notice goes to one of those whom its clause names by an identifier, if it names any."""
-    named = {mention.value for mention in find(_TELLS.split(intent.clause)[0]) if mention.kind is MentionKind.ID}
-    return not (intent.is_notice and named) or any(_goes_to(way, value) for way in ways for value in named)
+    named = {
+        mention.value for mention in find(_TELLS_PATTERN.split(intent.clause)[0]) if mention.kind is MentionKind.ID
+    }
+    return not (intent.is_notice and named) or any(_goes_to(plan, value) for plan in plans for value in named)
 
 
-def _goes_to(way: CallPlan, value: str) -> bool:
-    return any(str(found.value) == value for name, found in way.chosen if name in way.tool.required)
+def _goes_to(plan: CallPlan, value: str) -> bool:
+    return any(str(candidate.value) == value for name, candidate in plan.chosen if name in plan.tool.required)
 
 
 def _to_whom_it_says(tiers: list[list[ToolSpec]], intent: Intent, situation: Situation) -> list[list[ToolSpec]]:
     """A notice goes to the one that its clause names by an identifier, if a tool can reach that one."""
     reaching = [
-        [tool for tool in tier if any(_names_all(w, intent) for w in _find_ways(tool, intent, situation)[:1])]
+        [tool for tool in tier if any(_names_all(w, intent) for w in _find_plans(tool, intent, situation)[:1])]
         for tier in tiers
     ]
     return [tier for tier in reaching if tier] or tiers
 
 
-def _describe_missing(tool: ToolSpec, ways: list[CallPlan]) -> str:
-    names = ", ".join(ways[0].missing) if ways else "its arguments"
+def _describe_missing(tool: ToolSpec, plans: list[CallPlan]) -> str:
+    names = ", ".join(plans[0].missing) if plans else "its arguments"
     return f"{tool.name} needs {names}, which neither the task nor the facts give"
 
 
-def _find_ways(tool: ToolSpec, intent: Intent, situation: Situation) -> list[CallPlan]:
-    """The ways to call a tool that agree with the task: several only if the clause names several things."""
-    ways = [_with_values(way, intent, situation) for way in bind_arguments(tool, situation, intent, LIKELY)]
-    ways = [_without_guesses(fill_new(fill_known(way, intent, situation), situation)) for way in ways]
-    ways = [link_to_made(way, intent, situation) for way in ways if intent.means_every or not _leaves_out(way, intent)]
+def _find_plans(tool: ToolSpec, intent: Intent, situation: Situation) -> list[CallPlan]:
+    """The calls of a tool that agree with the task: several only if the clause names several things."""
+    plans = [_with_values(plan, intent, situation) for plan in bind_arguments(tool, situation, intent, LIKELY)]
+    plans = [_without_guesses(fill_new(fill_known(plan, intent, situation), situation)) for plan in plans]
+    plans = [
+        link_to_made(plan, intent, situation) for plan in plans if intent.means_every or not _leaves_out(plan, intent)
+    ]
     if intent.means_every:
-        return [found for way in ways[:1] for found in calls_for_each(way, intent, situation)]
-    first = ways[:1]
-    named = [way for way in ways if _names_all(way, intent)]
-    unique = {way.key: way for way in (named or first)}
+        return [each_plan for plan in plans[:1] for each_plan in calls_for_each(plan, intent, situation)]
+    first = plans[:1]
+    named = [plan for plan in plans if _names_all(plan, intent)]
+    unique = {plan.key: plan for plan in (named or first)}
     return list(unique.values())
 
 
-def _leaves_out(way: CallPlan, intent: Intent) -> bool:
+def _leaves_out(plan: CallPlan, intent: Intent) -> bool:
     """Whether a call is about something that the clause names as an exception, or as mere evidence."""
-    return any(str(found.value) in intent.spared for name, found in way.chosen if is_reference(way.tool, name))
+    return any(
+        str(candidate.value) in intent.spared for name, candidate in plan.chosen if is_reference(plan.tool, name)
+    )
 
 
-def _names_all(way: CallPlan, intent: Intent) -> bool:
-    references = [found for name, found in way.chosen if is_reference(way.tool, name)]
+def _names_all(plan: CallPlan, intent: Intent) -> bool:
+    references = [candidate for name, candidate in plan.chosen if is_reference(plan.tool, name)]
     return bool(references) and all(
-        found.sure == CERTAIN and found.source == "task" and str(found.value).lower() in intent.clause.lower()
-        for found in references
+        candidate.sure == CERTAIN
+        and candidate.source == "task"
+        and str(candidate.value).lower() in intent.clause.lower()
+        for candidate in references
     )
 
 
-def _without_guesses(way: CallPlan) -> CallPlan:
+def _without_guesses(plan: CallPlan) -> CallPlan:
     """Optional fields only as the task itself states them."""
-    kept = tuple(
-        (name, found)
-        for name, found in way.chosen
-        if name in way.tool.required or (found.source != "result" and found.sure == CERTAIN)
+    sure_values = tuple(
+        (name, candidate)
+        for name, candidate in plan.chosen
+        if name in plan.tool.required or (candidate.source != "result" and candidate.sure == CERTAIN)
     )
-    return way._replace(chosen=kept)
+    return plan._replace(chosen=sure_values)
 
 
-def _with_values(way: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
+def _with_values(plan: CallPlan, intent: Intent, situation: Situation) -> CallPlan:
     """A figure that this clause asks to compute goes into the field that takes a figure."""
     values = _values_for(intent, situation)
-    slot = _figure_field(way, intent)
-    if not values and slot in way.missing and field_stems(str(slot)) & text_stems(intent.clause):
+    slot = _figure_field(plan, intent)
+    if not values and slot in plan.missing and field_stems(str(slot)) & text_stems(intent.clause):
         values = _values_of_questions(situation)  # "flag it with the figure" after "reconcile this with that"
     if not values or slot is None:
-        return way
+        return plan
     name, value = str(values[0].get("name")), str(values[0].get("value"))
-    found = ArgumentCandidate(as_field_type(value, way.tool, slot), "value", name, CERTAIN)
-    chosen = dict(way.chosen) | {slot: found}
-    return way._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in way.missing if one != slot))
+    candidate = ArgumentCandidate(as_field_type(value, plan.tool, slot), "value", name, CERTAIN)
+    chosen = dict(plan.chosen) | {slot: candidate}
+    return plan._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in plan.missing if one != slot))
 
 
 def _values_for(intent: Intent, situation: Situation) -> list[JsonObject]:
     """The values that this clause asks to compute, or that it means with ``the result`` of an earlier clause."""
     figures = stated_figures(intent.clause, situation)
-    if not figures and _RESULT.search(intent.clause):
+    if not figures and _RESULT_PATTERN.search(intent.clause):
         figures = [figure for text in situation.reading.questions for figure in stated_figures(text, situation)]
     return [value for figure in figures for value in situation.values if value.get("name") == figure.name]
 
@@ -222,116 +244,125 @@ def _values_for(intent: Intent, situation: Situation) -> list[JsonObject]:
 def _values_of_questions(situation: Situation) -> list[JsonObject]:
     """The one value that the task's other clauses ask to find out."""
     names = {figure.name for text in situation.reading.questions for figure in stated_figures(text, situation)}
-    found = [value for value in situation.values if value.get("name") in names]
-    return found if len(found) == 1 else []
+    values = [value for value in situation.values if value.get("name") in names]
+    return values if len(values) == 1 else []
 
 
-def _figure_field(way: CallPlan, intent: Intent) -> str | None:
+def _figure_field(plan: CallPlan, intent: Intent) -> str | None:
     """The field for a figure: one that the clause names, then one that is a number or an amount by its name."""
     open_fields = [
         name
-        for name in way.tool.properties
-        if not is_reference(way.tool, name) and not field_stems(name) & text_stems("phone email date name time")
+        for name in plan.tool.properties
+        if not is_reference(plan.tool, name) and not field_stems(name) & text_stems("phone email date name time")
     ]
-    said = text_stems(intent.clause)
-    named = [name for name in open_fields if field_stems(name) & said]
-    figures = [name for name in open_fields if takes_figure(way.tool, name)]
+    word_stems = text_stems(intent.clause)
+    named = [name for name in open_fields if field_stems(name) & word_stems]
+    figures = [name for name in open_fields if takes_figure(plan.tool, name)]
     return next(iter([*(name for name in named if name in figures), *figures, *named]), None)
 
 
-def _check_ways(
-    ways: list[CallPlan], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
+def _check_plans(
+    plans: list[CallPlan], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
 ) -> tuple[list[CallPlan], WhyUnplanned]:
-    unknown = why_not_all_known(ways[0], intent, situation) if intent.means_every else ""
+    unknown = why_not_all_known(plans[0], intent, situation) if intent.means_every else ""
     if unknown:
         return [], WhyUnplanned(unknown)
-    for way in ways:
-        if unread := _why_not_found(way, situation, readers):
+    for plan in plans:
+        if unread := _why_not_found(plan, situation, readers):
             return [], WhyUnplanned(unread)
-        if decided := _why_decided(way, intent, situation):
+        if decided := _why_decided(plan, intent, situation):
             return [], WhyUnplanned(decided)
-        if unchanged := _why_nothing_changes(way, situation):
+        if unchanged := _why_nothing_changes(plan, situation):
             return [], WhyUnplanned(unchanged)
-        if settled := _why_already_done(way, intent, situation):
-            return [], WhyUnplanned(settled, settled=True)
+        if reason := _why_already_done(plan, intent, situation):
+            return [], WhyUnplanned(reason, settled=True)
     if not (intent.means_every or intent.is_notice):
-        words = find_uninterpreted_words_of_clause(ways, intent, situation)
-        return ([], WhyUnplanned(f"not understood: {', '.join(words)}")) if words else (ways, WhyUnplanned())
-    return ways, WhyUnplanned()
+        words = find_uninterpreted_words_of_clause(plans, intent, situation)
+        return ([], WhyUnplanned(f"not understood: {', '.join(words)}")) if words else (plans, WhyUnplanned())
+    return plans, WhyUnplanned()
 
 
-def _why_not_found(way: CallPlan, situation: Situation, readers: Sequence[ToolSpec]) -> str:
+def _why_not_found(plan: CallPlan, situation: Situation, readers: Sequence[ToolSpec]) -> str:
     """Nothing is written to a thing that could have been read and was not found."""
-    for name, found in way.chosen:
-        if not is_reference(way.tool, name) or found.source != "task":
+    for name, candidate in plan.chosen:
+        if not is_reference(plan.tool, name) or candidate.source != "task":
             continue
-        noun = wanted_noun(way.tool, name)
+        noun = wanted_noun(plan.tool, name)
         readable = any(wanted_noun(reader, field) == noun for reader in readers for field in reader.required)
-        known = bool(places_of(str(found.value), situation))
-        if readable and not known:
-            return f"{found.value} was not found"
+        is_known = bool(places_of(str(candidate.value), situation))
+        if readable and not is_known:
+            return f"{candidate.value} was not found"
     return ""
 
 
-def _why_nothing_changes(way: CallPlan, situation: Situation) -> str:
+def _why_nothing_changes(plan: CallPlan, situation: Situation) -> str:
     """A call that would write what its own record has, and the task does not say: what is meant was not understood."""
-    ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
-    records = [record for record in situation.records if (known := own_id(record)) and str(known[1]) in ids]
-    given = [(name, found) for name, found in way.chosen if not is_reference(way.tool, name)]
-    same = [name for name, found in given if any(name in one.fields and one.ref(name) == found.ref for one in records)]
-    if given and len(same) == len(given):
+    ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
+    records = [record for record in situation.records if (id_pair := own_id(record)) and str(id_pair[1]) in ids]
+    other_values = [(name, candidate) for name, candidate in plan.chosen if not is_reference(plan.tool, name)]
+    same = [
+        name
+        for name, candidate in other_values
+        if any(name in one.fields and one.ref(name) == candidate.ref for one in records)
+    ]
+    if other_values and len(same) == len(other_values):
         return f"the task does not say which {' and '.join(' '.join(parts(name)) for name in same)} is meant"
     return ""
 
 
-def _why_already_done(way: CallPlan, intent: Intent, situation: Situation) -> str:
+def _why_already_done(plan: CallPlan, intent: Intent, situation: Situation) -> str:
     """``approve`` what is approved already: nothing to do."""
-    ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
-    done = stem(intent.verb)
-    for record in records_about(situation, frozenset().union(*(wanted_noun(way.tool, name) for name, _ in way.chosen))):
-        known = own_id(record)
-        own = {str(known[1])} if known else set()
+    ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
+    verb_stem = stem(intent.verb)
+    for record in records_about(
+        situation, frozenset().union(*(wanted_noun(plan.tool, name) for name, _ in plan.chosen))
+    ):
+        id_pair = own_id(record)
+        own = {str(id_pair[1])} if id_pair else set()
         states = [value for value in record.fields.values() if isinstance(value, str) and value.isalpha()]
-        state = next((value for value in states if stem(value) == done and value != done and value.endswith("d")), "")
+        state = next(
+            (value for value in states if stem(value) == verb_stem and value != verb_stem and value.endswith("d")), ""
+        )
         if ids & own and state:
             return f"{', '.join(sorted(ids & own))} is already {state}"
     return ""
 
 
-def _why_decided(way: CallPlan, intent: Intent, situation: Situation) -> str:
+def _why_decided(plan: CallPlan, intent: Intent, situation: Situation) -> str:
     """``approve`` what is rejected already: it was decided otherwise, and that is said."""
-    ids = {str(found.value) for name, found in way.chosen if is_reference(way.tool, name)}
-    for record in situation.records if intent.family in _DECISIONS else ():
-        known = own_id(record)
-        states = [str(value) for name, value in record.fields.items() if field_stems(name) & _STATES]
+    ids = {str(candidate.value) for name, candidate in plan.chosen if is_reference(plan.tool, name)}
+    for record in situation.records if intent.family in _DECISION_WORDS else ():
+        id_pair = own_id(record)
+        states = [str(value) for name, value in record.fields.items() if field_stems(name) & _STATE_WORDS]
         decided = next(
-            (one for one in states if one.endswith("ed") and family(one) in _DECISIONS - {intent.family}), ""
+            (state for state in states if state.endswith("ed") and family(state) in _DECISION_WORDS - {intent.family}),
+            "",
         )
-        if known and str(known[1]) in ids and decided:
-            return f"{known[1]} is already {decided}"
+        if id_pair and str(id_pair[1]) in ids and decided:
+            return f"{id_pair[1]} is already {decided}"
     return ""
 
 
 def _is_forbidden(bound: CallPlan, situation: Situation) -> bool:
     """Whether a ``do not`` of the task speaks of this very call; one that names things speaks of these alone."""
-    given = {str(found.value) for _, found in bound.chosen}
+    given_values = {str(candidate.value) for _, candidate in bound.chosen}
     return any(
-        _speaks_of_call(intent, given)
-        and (_leaves_alone(intent, given) or bool(tools_for(intent, situation, [bound.tool])))
+        _speaks_of_call(intent, given_values)
+        and (_leaves_alone(intent, given_values) or bool(tools_for(intent, situation, [bound.tool])))
         for intent in situation.reading.forbidden
         if not intent.condition
     )
 
 
-_TOUCH = frozenset("touch change alter modify edit do use".split())
+_TOUCH_WORDS = frozenset("touch change alter modify edit do use".split())
 
 
-def _leaves_alone(intent: Intent, given: set[str]) -> bool:
+def _leaves_alone(intent: Intent, given_values: set[str]) -> bool:
     """``leave A-1 as it is``, ``do not touch A-1``: nothing whatever is done to that."""
-    is_any = not intent.verb or intent.verb in _TOUCH
-    return is_any and bool({*intent.spared, *identifiers_in(intent.clause)} & given)
+    is_any = not intent.verb or intent.verb in _TOUCH_WORDS
+    return is_any and bool({*intent.spared, *identifiers_in(intent.clause)} & given_values)
 
 
-def _speaks_of_call(intent: Intent, given: set[str]) -> bool:
+def _speaks_of_call(intent: Intent, given_values: set[str]) -> bool:
     named = {mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID}
-    return not named or bool(named & given)
+    return not named or bool(named & given_values)

@@ -1,4 +1,4 @@
-"""What of a request the Messages API refuses, in its own error shape."""
+"""Refuses what the Messages API refuses, with its error shape."""
 
 import re
 
@@ -18,7 +18,7 @@ _ERROR_TYPES = {
 
 
 class RequestRefused(Exception):
-    """A request that is not served; ``status`` decides the error's type."""
+    """A refused request; ``status`` decides the error's type."""
 
     def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ async def answer_refused(_: Request, error: Exception) -> JSONResponse:
 
 
 _SAMPLING = ("temperature", "top_p", "top_k")
-_FIELDS = frozenset(
+_FIELD_WORDS = frozenset(
     "model messages max_tokens system tools tool_choice stream stop_sequences metadata output_config thinking "
     "service_tier cache_control container context_management inference_geo".split()
 )
@@ -78,7 +78,7 @@ def _check_fields(body: JsonObject, counting: bool) -> None:
         if name in body:
             raise RequestRefused(f"`{name}` is not supported by this model.")
     for name, value in body.items():
-        if name not in _FIELDS:
+        if name not in _FIELD_WORDS:
             raise RequestRefused(f"{name}: Extra inputs are not permitted")
         _check_type(name, value)
     limit = body.get("max_tokens", 1)
@@ -130,15 +130,18 @@ def _check_answered(index: int, message: JsonObject, following: JsonObject) -> N
     """Raises ``RequestRefused`` unless each ``tool_use`` has its ``tool_result`` in the very next message, and no
     ``tool_result`` stands alone.
     """
-    asked, given = _block_ids(message, "tool_use", "id"), _block_ids(following, "tool_result", "tool_use_id")
-    missing = [use for use in asked if use not in given]
+    tool_use_ids, result_ids = (
+        _block_ids(message, "tool_use", "id"),
+        _block_ids(following, "tool_result", "tool_use_id"),
+    )
+    missing = [use for use in tool_use_ids if use not in result_ids]
     if missing:
         raise RequestRefused(
             f"messages.{index}: `tool_use` ids were found without `tool_result` blocks immediately after: "
             f"{', '.join(missing)}. "
             "Each `tool_use` block must have a corresponding `tool_result` block in the next message."
         )
-    stray = [use for use in given if use not in asked] or (
+    stray = [use for use in result_ids if use not in tool_use_ids] or (
         _block_ids(message, "tool_result", "tool_use_id") if index == 0 else []
     )
     if stray:

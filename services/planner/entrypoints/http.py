@@ -45,16 +45,16 @@ class PlannerServer:
 
         As at the real API, a prefix is found again at most ``_LOOK_BACK`` blocks before a mark.
         """
-        found = messages.prefixes(body)
-        marks = [place for place, prefix in enumerate(found) if prefix.is_marked]
+        prefixes = messages.prefixes(body)
+        marks = [place for place, prefix in enumerate(prefixes) if prefix.is_marked]
         near = {place for mark in marks for place in range(max(0, mark - _LOOK_BACK), mark + 1)}
-        read = max((found[place].size for place in near if found[place].key in self._seen), default=0)
+        read = max((prefixes[place].size for place in near if prefixes[place].key in self._seen), default=0)
         for mark in marks:
-            self._seen[found[mark].key] = None
-            self._seen.move_to_end(found[mark].key)
+            self._seen[prefixes[mark].key] = None
+            self._seen.move_to_end(prefixes[mark].key)
         while len(self._seen) > _SEEN_AT_MOST:
             self._seen.popitem(last=False)
-        return read, max(0, found[marks[-1]].size - read) if marks else 0
+        return read, max(0, prefixes[marks[-1]].size - read) if marks else 0
 
     def faults_of(self, request: Request) -> dict[str, str]:
         """The faults of this request: the standing ones, and those its header asks for where that is allowed."""
@@ -68,7 +68,7 @@ def application(served: PlannerServer) -> FastAPI:
     app.add_exception_handler(RequestRefused, answer_refused)
     app.add_exception_handler(HTTPException, _answer_http)
     _add_messages(app, served)
-    _add_about(app, served)
+    _add_model_and_health_routes(app, served)
     if served.allow_faults:
         _add_faults(app, served)
     return app
@@ -81,10 +81,10 @@ def _add_messages(app: FastAPI, served: PlannerServer) -> None:
         check_request(body, served.model)
         faults = served.faults_of(request)
         await _delay_answer(request, served)
-        done = _make_answer(body, served, faults)
+        answer = _make_answer(body, served, faults)
         if body.get("stream") is True:
-            return StreamingResponse(_stream(done), media_type="text/event-stream")
-        return Response(dumps(done.message), media_type="application/json")
+            return StreamingResponse(_stream(answer), media_type="text/event-stream")
+        return Response(dumps(answer.message), media_type="application/json")
 
     @app.post("/v1/messages/count_tokens")
     async def count(request: Request) -> JSONResponse:
@@ -93,8 +93,8 @@ def _add_messages(app: FastAPI, served: PlannerServer) -> None:
         return JSONResponse({"input_tokens": messages.input_tokens(body)})
 
 
-def _add_about(app: FastAPI, served: PlannerServer) -> None:
-    about = {
+def _add_model_and_health_routes(app: FastAPI, served: PlannerServer) -> None:
+    model_info = {
         "type": "model",
         "id": served.model,
         "display_name": "Rule-based planner, not an LLM",
@@ -103,13 +103,15 @@ def _add_about(app: FastAPI, served: PlannerServer) -> None:
 
     @app.get("/v1/models")
     async def models() -> JSONResponse:
-        return JSONResponse({"data": [about], "has_more": False, "first_id": served.model, "last_id": served.model})
+        return JSONResponse(
+            {"data": [model_info], "has_more": False, "first_id": served.model, "last_id": served.model}
+        )
 
     @app.get("/v1/models/{model}")
     async def one(model: str) -> JSONResponse:
         if model != served.model:
             raise RequestRefused(f"model: {model}", 404)
-        return JSONResponse(about)
+        return JSONResponse(model_info)
 
     @app.get("/health")
     async def health() -> JSONResponse:
@@ -134,16 +136,18 @@ def _add_faults(app: FastAPI, served: PlannerServer) -> None:
 
 
 def _make_answer(body: JsonObject, served: PlannerServer, faults: dict[str, str]) -> messages.FinishedMessage:
-    asked = parse_request(body)
-    said = served.reply(asked, "ignored_policy" in faults, faulty.skips_second_look(asked, faults))
-    said = faulty.apply_faults(said, asked, faults)
-    done = messages.make_message(body, said, served.count_cached(body), "truncated" in faults)
-    _log.info("answered", state=asked.state or "other", calls=len(said.calls), stop=done.stop, faults=sorted(faults))
-    return done
+    request = parse_request(body)
+    reply = served.reply(request, "ignored_policy" in faults, faulty.skips_second_look(request, faults))
+    reply = faulty.apply_faults(reply, request, faults)
+    message = messages.make_message(body, reply, served.count_cached(body), "truncated" in faults)
+    _log.info(
+        "answered", state=request.state or "other", calls=len(reply.calls), stop=message.stop, faults=sorted(faults)
+    )
+    return message
 
 
-async def _stream(done: messages.FinishedMessage) -> AsyncIterator[str]:
-    for event in messages.message_events(done):
+async def _stream(message: messages.FinishedMessage) -> AsyncIterator[str]:
+    for event in messages.message_events(message):
         yield event
 
 

@@ -41,7 +41,7 @@ class Prefix(NamedTuple):
 def prefixes(body: JsonObject) -> list[Prefix]:
     """One for tools and system, then one for each block of the messages. The marks themselves are no part of a hash."""
     running = hashlib.sha256()
-    found: list[Prefix] = []
+    prefixes_found: list[Prefix] = []
     size = 0
     for blocks in _prefix_steps(body):
         for block in blocks:
@@ -50,10 +50,10 @@ def prefixes(body: JsonObject) -> list[Prefix]:
             running.update(text.encode())
             size += count_tokens(text)
         is_marked = any("cache_control" in block for block in blocks)
-        found.append(Prefix(running.hexdigest(), size, is_marked))
-    if found and "cache_control" in body:
-        found[-1] = found[-1]._replace(is_marked=True)
-    return found
+        prefixes_found.append(Prefix(running.hexdigest(), size, is_marked))
+    if prefixes_found and "cache_control" in body:
+        prefixes_found[-1] = prefixes_found[-1]._replace(is_marked=True)
+    return prefixes_found
 
 
 def _prefix_steps(body: JsonObject) -> Iterator[list[JsonObject]]:
@@ -110,26 +110,26 @@ def _cut_to_limit(blocks: list[JsonObject], limit: int, truncated: bool) -> tupl
     """The blocks that fit, and whether something was cut off."""
     if truncated:
         limit = min(limit, max(1, sum(_count_block_tokens(block) for block in blocks) // 2))
-    kept: list[JsonObject] = []
+    blocks_kept: list[JsonObject] = []
     for block in blocks:
-        left = limit - sum(_count_block_tokens(one) for one in kept)
-        if _count_block_tokens(block) > left:
-            text = str(block.get("text", ""))[: left * CHARACTERS_A_TOKEN]
-            return ([*kept, {"type": "text", "text": text}] if text else kept), True
-        kept.append(block)
-    return kept, False
+        tokens_left = limit - sum(_count_block_tokens(block_kept) for block_kept in blocks_kept)
+        if _count_block_tokens(block) > tokens_left:
+            text = str(block.get("text", ""))[: tokens_left * CHARACTERS_A_TOKEN]
+            return ([*blocks_kept, {"type": "text", "text": text}] if text else blocks_kept), True
+        blocks_kept.append(block)
+    return blocks_kept, False
 
 
-def message_events(done: FinishedMessage) -> Iterator[str]:
+def message_events(message: FinishedMessage) -> Iterator[str]:
     """The same message as server-sent events."""
-    start = {**done.message, "content": [], "stop_reason": None}
+    start = {**message.message, "content": [], "stop_reason": None}
     yield _event("message_start", {"message": start})
     yield _event("ping", {})
-    for index, block in enumerate(done.blocks):
+    for index, block in enumerate(message.blocks):
         yield from _block_events(index, block)
-    usage = done.message["usage"]
+    usage = message.message["usage"]
     spent = usage["output_tokens"] if isinstance(usage, dict) else 0
-    delta: JsonObject = {"stop_reason": done.stop, "stop_sequence": None}
+    delta: JsonObject = {"stop_reason": message.stop, "stop_sequence": None}
     yield _event("message_delta", {"delta": delta, "usage": {"output_tokens": spent}})
     yield _event("message_stop", {})
 
@@ -138,10 +138,10 @@ def _block_events(index: int, block: JsonObject) -> Iterator[str]:
     is_text = block["type"] == "text"
     empty: JsonObject = {**block, "text": ""} if is_text else {**block, "input": {}}
     yield _event("content_block_start", {"index": index, "content_block": empty})
-    whole = str(block["text"]) if is_text else dumps(block["input"])
+    block_text = str(block["text"]) if is_text else dumps(block["input"])
     kind, field = ("text_delta", "text") if is_text else ("input_json_delta", "partial_json")
-    for start in range(0, len(whole), 80):
-        delta: JsonObject = {"type": kind, field: whole[start : start + 80]}
+    for start in range(0, len(block_text), 80):
+        delta: JsonObject = {"type": kind, field: block_text[start : start + 80]}
         yield _event("content_block_delta", {"index": index, "delta": delta})
     yield _event("content_block_stop", {"index": index})
 

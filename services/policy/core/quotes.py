@@ -109,20 +109,20 @@ class Quotes:
         sought = _join_texts(words)
         offset = self._joined.find(sought)
         while offset >= 0:
-            place = bisect_left(self._offsets, offset)
-            self._marked.update(range(place, place + len(words)))
+            index = bisect_left(self._offsets, offset)
+            self._marked.update(range(index, index + len(words)))
             offset = self._joined.find(sought, offset + len(sought) - 1)
 
     def uncovered_sentences(self) -> Iterator[str]:
         """Yields the sentences of which less than half of the words are quoted."""
-        place = 0
+        index = 0
         for sentence in split_sentences(self._source):
-            while place < len(self._words) and self._words[place].start < sentence.start:
-                place += 1
-            start = place
-            while place < len(self._words) and self._words[place].start < sentence.end:
-                place += 1
-            places = range(start, place)
+            while index < len(self._words) and self._words[index].start < sentence.start:
+                index += 1
+            start = index
+            while index < len(self._words) and self._words[index].start < sentence.end:
+                index += 1
+            places = range(start, index)
             if places and sum(number in self._marked for number in places) < _LEAST_COVERED_SHARE * len(places):
                 yield sentence.text
 

@@ -72,7 +72,7 @@ class RuleIndex:
             term = self._terms[number]
             if not places.issuperset(term.places) and term.may_be_true(contexts):
                 places.update(term.places)
-        return [self.all[place] for place in sorted(places)]
+        return [self.all[index] for index in sorted(places)]
 
 
 class RulesOfCalls:
@@ -129,12 +129,12 @@ def _literal_of(row: tuple[Decimal, int]) -> Decimal:
 
 def _terms_of(rules: Sequence[ReadyRule]) -> Sequence[Term]:
     terms_by_node: dict[Node, Term] = {}
-    for place, rule in enumerate(rules):
+    for index, rule in enumerate(rules):
         tree = rule.condition.tree
         for node in tree.operands if isinstance(tree, SignNode) and tree.sign == "||" else (tree,):
             if node not in terms_by_node:
                 terms_by_node[node] = Term(compile_node(node), _first_comparisons(node), [])
-            terms_by_node[node].places.append(place)
+            terms_by_node[node].places.append(index)
     return [*terms_by_node.values()]
 
 

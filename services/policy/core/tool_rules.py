@@ -129,10 +129,10 @@ def _matches_pieces(tool: str, prefix: str, pieces: list[str], suffix: str) -> b
         return False
     position, end = len(prefix), len(tool) - len(suffix)
     for piece in pieces:  # the leftmost place is never worse than a later one
-        place = tool.find(piece, position, end)
-        if place < 0:
+        start = tool.find(piece, position, end)
+        if start < 0:
             return False
-        position = place + len(piece)
+        position = start + len(piece)
     return True
 
 

@@ -76,7 +76,7 @@ def truth_of(value: Value) -> Truth:
 
 
 def equal(left: Value, right: Value) -> Truth:
-    """``==``: numbers by value; a text equals a number that it spells; other types are never equal."""
+    """The operator ``==``: numbers by value; a text equals a number that it spells; other types are never equal."""
     are_identical = identical(left, right)
     if are_identical is False and isinstance(left, str) is not isinstance(right, str):
         left_number, right_number = read_number(left), read_number(right)
@@ -85,8 +85,8 @@ def equal(left: Value, right: Value) -> Truth:
 
 
 def identical(left: Value, right: Value) -> Truth:
-    """``===``: the same type and the same value; ``3 === 3.0`` holds, since both are numbers. ``UNKNOWN`` if a side is;
-    raises ``TypeClash`` for a list or an object, unless the other side is null.
+    """The operator ``===``: the same type and value; ``3 === 3.0`` holds, since both are numbers. ``UNKNOWN`` if a side
+    is; raises ``TypeClash`` for a list or an object, unless the other side is null.
     """
     if isinstance(left, UnknownTruth) or isinstance(right, UnknownTruth):
         return UNKNOWN
@@ -99,7 +99,7 @@ def identical(left: Value, right: Value) -> Truth:
 
 
 def is_member(value: Value, choices: Value) -> Truth:
-    """``in``: whether the value equals (``==``) an item of the list."""
+    """The operator ``in``: whether the value equals (``==``) an item of the list."""
     if isinstance(value, UnknownTruth) or choices is None or isinstance(choices, UnknownTruth):
         return UNKNOWN
     if not isinstance(choices, list):

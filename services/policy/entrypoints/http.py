@@ -111,9 +111,9 @@ def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
     """The policies in a document. Unknown fields are refused, since a misspelt one would silently have no effect."""
     documents = document.get("policies", [])
     policies = validate_document(_Policies, {"policies": documents}).policies
-    for place, policy in enumerate(documents if isinstance(documents, list) else ()):
+    for index, policy in enumerate(documents if isinstance(documents, list) else ()):
         if strange := first_unknown_field(policy):
-            raise RequestRejected(422, f"policies.{place}: nobody reads the field {strange}", f"policies.{place}")
+            raise RequestRejected(422, f"policies.{index}: nobody reads the field {strange}", f"policies.{index}")
     return policies
 
 

@@ -1,4 +1,4 @@
-"""Where the admin's key comes from, and where it goes."""
+"""Reads the admin's key from the settings or makes one, and writes it where the operator finds it."""
 
 import json
 import os

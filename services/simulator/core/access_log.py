@@ -1,4 +1,4 @@
-"""Who asked for what: the last requests of a world."""
+"""The log of a world's last requests: who called which path, and how it was answered."""
 
 from collections import Counter, deque
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ class LoggedAccess:
 
 @dataclass(frozen=True)
 class LoggedAccessFilter:
-    """What is looked for; what is ``None`` does not matter."""
+    """Which logged requests to find; a field that is None allows every value."""
 
     key_id: str | None = None
     key_name: str | None = None
@@ -55,8 +55,8 @@ class LoggedAccessFilter:
 
 
 class WorldAccessLog:
-    def __init__(self, kept: int = KEPT) -> None:
-        self._entries: deque[LoggedAccess] = deque(maxlen=kept)
+    def __init__(self, most_kept: int = KEPT) -> None:
+        self._entries: deque[LoggedAccess] = deque(maxlen=most_kept)
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -64,9 +64,9 @@ class WorldAccessLog:
     def record(self, access: LoggedAccess) -> None:
         self._entries.append(access)
 
-    def find(self, wanted: LoggedAccessFilter) -> Iterator[LoggedAccess]:
-        """The newest first."""
-        return (access for access in reversed(self._entries) if wanted.fits(access))
+    def find(self, log_filter: LoggedAccessFilter) -> Iterator[LoggedAccess]:
+        """Yields the requests that pass the filter, the newest first."""
+        return (access for access in reversed(self._entries) if log_filter.fits(access))
 
     def count_by_status(self) -> Counter[int]:
         return Counter(access.status_code for access in self._entries)
@@ -78,7 +78,7 @@ class WorldAccessLog:
         return Counter(access.path for access in self._entries)
 
     def clear(self) -> int:
-        """How many there were."""
+        """Drops all entries, and returns how many there were."""
         count = len(self._entries)
         self._entries.clear()
         return count

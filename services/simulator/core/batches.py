@@ -11,14 +11,14 @@ T = TypeVar("T")
 
 
 class CheckedItem(NamedTuple):
-    """One item: what it would become, or why it cannot."""
+    """One item of a batch before scheduling: the event it would become, or why it cannot."""
 
     wanted: EventDraft | None
     error: str | None
 
 
 class ScheduledItem(NamedTuple):
-    """One item afterwards."""
+    """One item of a batch after scheduling: its event, or why there is none."""
 
     event: WorldEvent | None
     error: str | None
@@ -29,7 +29,7 @@ def check_items(items: Sequence[T], read: Callable[[T], EventDraft]) -> list[Che
 
 
 def schedule_items(world: SimulatorWorld, items: Sequence[CheckedItem]) -> list[ScheduledItem]:
-    """Put those that can be into the queue."""
+    """Schedules the items that are valid."""
     return [ScheduledItem(world.schedule(item.wanted) if item.wanted else None, item.error) for item in items]
 
 

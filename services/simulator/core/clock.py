@@ -18,7 +18,7 @@ class ClockMode(StrEnum):
 
 @dataclass(frozen=True)
 class WorldClock:
-    """``current`` held when the wall showed ``wall``."""
+    """Simulated time. It was ``current`` when the real time was ``wall``."""
 
     current: datetime
     wall: datetime
@@ -32,13 +32,15 @@ class WorldClock:
             return ClockMode.PAUSED
         return ClockMode.AUTO if self.auto else ClockMode.MANUAL
 
-    def advance_to_wall(self, wall: datetime, held: bool) -> "WorldClock":
-        """The clock when the wall shows that; it stands still unless it is automatic, not paused and not held."""
-        if not self.auto or self.paused or held:
+    def advance_to_wall(self, wall: datetime, is_held: bool) -> "WorldClock":
+        """The clock at that real time; it stands still unless it is automatic, not paused and not held."""
+        if not self.auto or self.paused or is_held:
             return replace(self, wall=max(wall, self.wall))
         passed = max(0.0, (wall - self.wall).total_seconds()) * self.scale
-        left = (LATEST - self.current).total_seconds()
-        return replace(self, current=self.current + timedelta(seconds=min(passed, left)), wall=max(wall, self.wall))
+        seconds_left = (LATEST - self.current).total_seconds()
+        return replace(
+            self, current=self.current + timedelta(seconds=min(passed, seconds_left)), wall=max(wall, self.wall)
+        )
 
     def set_time(self, time: datetime) -> "WorldClock":
         """The clock set to another time."""
@@ -52,7 +54,7 @@ class WorldClock:
 
 
 def require_in_range(time: datetime) -> datetime:
-    """That time in UTC; raises ``MeaninglessRequest`` if it lies outside what can be simulated."""
+    """The time in UTC; raises ``MeaninglessRequest`` if it lies outside what can be simulated."""
     if not EARLIEST <= time < LATEST:
         raise MeaninglessRequest(f"{time.isoformat()} lies outside the years that can be simulated")
     return time.astimezone(UTC)

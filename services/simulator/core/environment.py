@@ -1,4 +1,4 @@
-"""The whole of a world at a glance."""
+"""A world's environment as text: its time, its modalities and its waiting events."""
 
 from pydantic import JsonValue
 

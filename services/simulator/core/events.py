@@ -76,7 +76,7 @@ class WorldEventQueue:
 
     def __iter__(self) -> Iterator[WorldEvent]:
         """In the order of execution."""
-        return (self._events[place.event_id] for place in self._order)
+        return (self._events[position.event_id] for position in self._order)
 
     def get(self, event_id: str) -> WorldEvent | None:
         return self._events.get(event_id)
@@ -110,13 +110,13 @@ class WorldEventQueue:
 
     def remove(self, event_id: str) -> None:
         event = self._events.pop(event_id)
-        place = _position(event)
-        del self._order[bisect_left(self._order, place)]
+        position = _position(event)
+        del self._order[bisect_left(self._order, position)]
         self.by_status[event.status] -= 1
         self.by_modality[event.modality] -= 1
 
     def next_pending(self) -> WorldEvent | None:
-        """The first one to run, whenever that is."""
+        """The waiting event that runs first, whenever that is."""
         while self._pending:
             event = self._events.get(self._pending[0].event_id)
             if event is not None and event.status is EventStatus.PENDING:
@@ -125,7 +125,7 @@ class WorldEventQueue:
         return None
 
     def take_due(self, now: datetime) -> list[WorldEvent]:
-        """What is to run now, in order; what it brings with it waits for the next call."""
+        """Takes the events due at ``now``, in order. Events that these cause are left for the next call."""
         due: list[WorldEvent] = []
         while (event := self.next_pending()) is not None and event.scheduled_time <= now:
             heappop(self._pending)
@@ -134,13 +134,13 @@ class WorldEventQueue:
         return due
 
     def find_between(self, start: datetime | None, end: datetime | None) -> Iterator[WorldEvent]:
-        """In the order of execution; both ends count."""
+        """Yields the events scheduled from ``start`` to ``end``, both included, in the order of execution."""
         first = 0 if start is None else bisect_left(self._order, start, key=_time_of)
         last = len(self._order) if end is None else bisect_right(self._order, end, key=_time_of)
         return (self._events[self._order[index].event_id] for index in range(first, last))
 
     def find_after(self, time: datetime) -> Iterator[WorldEvent]:
-        """Those scheduled later than that."""
+        """Yields the events scheduled later than ``time``."""
         first = bisect_right(self._order, time, key=_time_of)
         return (self._events[self._order[index].event_id] for index in range(first, len(self._order)))
 

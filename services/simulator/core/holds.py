@@ -1,4 +1,6 @@
-"""Holds: whoever is still busy keeps time from moving, for a while."""
+"""Holds: a client that is still busy keeps simulated time from moving, until it releases the hold or the hold
+expires.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -30,13 +32,13 @@ class WorldHolds:
         self._holds[hold.hold_id] = hold
 
     def release(self, hold_id: str, wall: datetime) -> None:
-        """Raises ``Missing`` if it is not, or no longer, held."""
-        self.active(wall)
+        """Ends a hold. Raises ``Missing`` if there is none of that id, or it has expired."""
+        self.list_active(wall)
         if self._holds.pop(hold_id, None) is None:
             raise Missing(f"Hold {hold_id} not found")
 
-    def active(self, wall: datetime) -> list[SimulationHold]:
-        """Those that have not expired; of the others only when the last one did is kept."""
+    def list_active(self, wall: datetime) -> list[SimulationHold]:
+        """The holds that have not expired. Expired ones are dropped; ``expired_at`` becomes the last expiry."""
         for hold in list(self._holds.values()):
             if hold.expires_at <= wall:
                 del self._holds[hold.hold_id]
@@ -45,12 +47,13 @@ class WorldHolds:
 
     def require_none(self, wall: datetime) -> None:
         """Raises ``Conflict`` while anybody holds time."""
-        if held := self.active(wall):
+        if active_holds := self.list_active(wall):
             raise Conflict(
                 {
                     "message": "Time cannot be moved while holds are active",
                     "active_holds": [
-                        {"hold_id": hold.hold_id, "reason": hold.reason, "agent_id": hold.agent_id} for hold in held
+                        {"hold_id": hold.hold_id, "reason": hold.reason, "agent_id": hold.agent_id}
+                        for hold in active_holds
                     ],
                 }
             )

@@ -26,7 +26,7 @@ Announce = Callable[["HostedWorld", WebhookNotice], None]
 
 
 class HostedWorld:
-    """``announce`` is called with each notice that a webhook of this world wants; it must not wait."""
+    """A world with its keys and its log. ``announce`` is called with each notice for a webhook; it must not block."""
 
     def __init__(self, world_id: str, world: SimulatorWorld, keys: KeyRing, announce: Announce) -> None:
         self.world_id = world_id
@@ -38,7 +38,7 @@ class HostedWorld:
         world.observers.append(self._notify_webhooks)
 
     def send_notice(self, webhook: WebhookSubscription, kind: WebhookEventType, body: JsonObject) -> str:
-        """Send a notice on its way; its id."""
+        """Hands a notice to delivery, and returns its id."""
         notice = WebhookNotice(self.world.surroundings.new_id(), webhook, kind, body)
         self._announce(self, notice)
         return notice.notice_id
@@ -73,7 +73,7 @@ class WorldRegistry:
         return len(self._worlds)
 
     def get(self, world_id: str) -> HostedWorld:
-        """Raises ``Missing``."""
+        """The world of that id. Raises ``Missing``."""
         if world_id not in self._worlds:
             raise Missing(f"World '{world_id}' not found")
         return self._worlds[world_id]
@@ -83,12 +83,14 @@ class WorldRegistry:
         return KeyCaller(self._admin.key_id, self._admin.name, frozenset(self._admin.permissions))
 
     def find_caller(self, world_id: str, secret: str) -> KeyCaller | None:
-        """Who has that secret in that world; the admin's opens every world, and those that do not exist."""
+        """The caller with that secret in that world; None if the secret is unknown. The admin's is valid for any id,
+        even an unknown one.
+        """
         ring = self._worlds[world_id].keys if world_id in self._worlds else KeyRing(self._admin)
         return ring.find_caller(secret, self.surroundings.now())
 
     def open(self, world_id: str) -> HostedWorld:
-        """A new world that begins now; raises ``Conflict`` if there is one, or there are too many."""
+        """Opens a new world that begins now; raises ``Conflict`` if the id is taken, or there are too many worlds."""
         if world_id in self._worlds:
             raise Conflict(f"World '{world_id}' exists already")
         if len(self._worlds) >= self._most:
@@ -97,7 +99,7 @@ class WorldRegistry:
         return hosted
 
     def close(self, world_id: str) -> None:
-        """Raises ``Missing``, and ``MeaninglessRequest`` for the default world."""
+        """Closes a world. Raises ``Missing``, and ``MeaninglessRequest`` for the default world."""
         self.get(world_id)
         if world_id == DEFAULT:
             raise MeaninglessRequest("The default world stays")

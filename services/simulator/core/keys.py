@@ -30,12 +30,12 @@ class KeyCaller(NamedTuple):
     permissions: frozenset[str]
 
     def may(self, permission: str) -> bool:
-        return any(permission_covers(held, permission) for held in self.permissions)
+        return any(permission_covers(held_permission, permission) for held_permission in self.permissions)
 
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """Of the secret only its hash is kept."""
+    """An API key of a world, with what it permits. Only the hash of its secret is kept."""
 
     key_id: str
     name: str
@@ -63,9 +63,11 @@ class _UsesOfMinute(NamedTuple):
     used: int
 
 
-def permission_covers(held: str, wanted: str) -> bool:
+def permission_covers(held_permission: str, wanted_permission: str) -> bool:
     """Whether one permission includes another: itself, ``*``, or a prefix such as ``email:*``."""
-    return held in (EVERYTHING, wanted) or (held.endswith(":*") and wanted.startswith(held[:-1]))
+    return held_permission in (EVERYTHING, wanted_permission) or (
+        held_permission.endswith(":*") and wanted_permission.startswith(held_permission[:-1])
+    )
 
 
 def hash_secret(secret: str) -> str:
@@ -86,7 +88,9 @@ class KeyRing:
         return iter(self._keys.values())
 
     def find_caller(self, secret: str, wall: datetime) -> KeyCaller | None:
-        """Who has that secret, if the key works. Raises ``KeyLimitReached`` for a key that was used too often."""
+        """The caller with that secret; None if no valid key has it. Raises ``KeyLimitReached`` for a key that was used
+        too often.
+        """
         key_id = self._by_hash.get(hash_secret(secret))
         key = self._keys[key_id] if key_id is not None else None
         if key is None or not key.is_valid_at(wall):
@@ -96,20 +100,22 @@ class KeyRing:
         return KeyCaller(key.key_id, key.name, frozenset(key.permissions))
 
     def grant(self, key: AccessKey, by: KeyCaller) -> None:
-        """Add a key; raises ``Forbidden`` if the caller may not do all that it would allow."""
+        """Adds a key; raises ``Forbidden`` if it would permit anything that the caller ``by`` may not do."""
         for permission in key.permissions:
             if not by.may(permission):
                 raise Forbidden(f"Permission denied. Required permission: {permission}")
         self._add(key)
 
     def get(self, key_id: str) -> AccessKey:
-        """Raises ``Missing``."""
+        """The key of that id. Raises ``Missing``."""
         if key_id not in self._keys:
             raise Missing(f"API key '{key_id}' not found")
         return self._keys[key_id]
 
     def revoke(self, key_id: str, wall: datetime) -> AccessKey:
-        """Raises ``Missing``, ``Conflict`` if it is revoked already, and ``MeaninglessRequest`` for the admin's key."""
+        """Revokes a key. Raises ``Missing``, ``Conflict`` if it is revoked already, and ``MeaninglessRequest`` for the
+        admin's key.
+        """
         key = self.get(key_id)
         if key_id == self._admin:
             raise MeaninglessRequest("The admin key cannot be revoked")
@@ -119,7 +125,7 @@ class KeyRing:
         return revoked
 
     def replace_keys(self, keys: Iterable[AccessKey]) -> None:
-        """For a restored world: the keys made in it, the admin's stays the one of this server."""
+        """Replaces all keys but the admin's, for a world that is restored."""
         for key in list(self._keys.values()):
             if key.key_id != self._admin:
                 del self._keys[key.key_id], self._by_hash[key.secret_hash]

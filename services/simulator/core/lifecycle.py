@@ -13,7 +13,7 @@ RESET = "Taken back by a reset"
 
 @dataclass(frozen=True)
 class StopSummary:
-    """``was_running``: whether there was anything to stop."""
+    """The result of a stop. ``was_running``: whether a simulation was running."""
 
     simulation_id: str
     final_time: datetime
@@ -22,17 +22,17 @@ class StopSummary:
 
 @dataclass(frozen=True)
 class ResetSummary:
-    """``waiting``: the events that wait again; ``undone``: the actions whose effect is gone."""
+    """The result of a reset. ``waiting``: how many events wait again; ``undone``: how many actions were taken back."""
 
     waiting: int
     undone: int
 
 
 def start(world: SimulatorWorld, auto: bool, scale: float) -> str:
-    """The simulation's id, which stays over stops and starts.
+    """Starts the simulation, and returns its id, which stays the same over stops and starts.
 
-    Raises ``Conflict`` if it runs, ``MeaninglessRequest`` if a state or an event is unsound. A manual
-    simulation is not paused afterwards, whatever the scenario said: it would stand still for good.
+    Raises ``Conflict`` if it runs, ``MeaninglessRequest`` if a state or an event is unsound. A manual simulation is not
+    paused afterwards, whatever the scenario said: it would stand still for good.
     """
     if world.running:
         raise Conflict("Simulation is already running")
@@ -46,7 +46,7 @@ def start(world: SimulatorWorld, auto: bool, scale: float) -> str:
 
 
 def stop(world: SimulatorWorld) -> StopSummary:
-    """Harmless if nothing runs."""
+    """Stops the simulation; does nothing if none runs."""
     stopped = StopSummary(world.simulation_id, world.now, world.running)
     world.running = False
     world.clock = replace(world.clock, auto=False)
@@ -54,9 +54,9 @@ def stop(world: SimulatorWorld) -> StopSummary:
 
 
 def reset(world: SimulatorWorld) -> ResetSummary:
-    """Every state as it was when the world was loaded. Time stays; what ran by schedule waits again.
+    """Puts every state back to that in which the world was loaded. Time stays; scheduled events that ran wait again.
 
-    What callers did at once was theirs: it is taken back and not repeated; what was cancelled stays so.
+    Actions that callers made at once are taken back and not repeated; cancelled events stay cancelled.
     """
     stop(world)
     undone = world.history.counts()[0]
@@ -67,10 +67,10 @@ def reset(world: SimulatorWorld) -> ResetSummary:
 
 
 def clear(world: SimulatorWorld, at: datetime | None) -> int:
-    """An empty world that still knows its user; how many events are gone."""
+    """Empties the world but for its user's identity, and returns how many events were dropped."""
     time = world.now if at is None else require_in_range(at)
     stop(world)
-    gone = len(world.queue)
+    removed_count = len(world.queue)
     world.queue = WorldEventQueue()
     world.history.clear()
     world.holds.clear()
@@ -78,13 +78,13 @@ def clear(world: SimulatorWorld, at: datetime | None) -> int:
     for modality in world.modalities.values():
         modality.clear(time)
     world.set_base()
-    return gone
+    return removed_count
 
 
 def find_problems(world: SimulatorWorld) -> list[str]:
     """What is unsound in the states and in the events that wait."""
-    states = [f"{name}: {said}" for name, modality in world.modalities.items() for said in modality.problems()]
-    return states + [said for event in world.queue for said in _problems_of_event(world, event)]
+    states = [f"{name}: {problem}" for name, modality in world.modalities.items() for problem in modality.problems()]
+    return states + [problem for event in world.queue for problem in _problems_of_event(world, event)]
 
 
 def _problems_of_event(world: SimulatorWorld, event: WorldEvent) -> list[str]:

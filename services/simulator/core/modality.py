@@ -12,15 +12,15 @@ from services.simulator.core.records import JsonObject, StoredRow, TableChange, 
 
 
 class EventMoment(NamedTuple):
-    """The event that is applied: ``now`` is its own time, not the end of the advance in which it runs."""
+    """The event that is being applied, and its time ``now``: its own, not the end of the advance in which it runs."""
 
     event_id: str
     now: datetime
     agent_id: str | None
 
-    def new_id(self, what: str) -> str:
-        """An id that the same event gives again when it is run again; ``what`` tells several of them apart."""
-        return str(uuid5(UUID(self.event_id), what))
+    def new_id(self, kind: str) -> str:
+        """An id that is the same when the event is run again; ``kind`` tells several ids of one event apart."""
+        return str(uuid5(UUID(self.event_id), kind))
 
 
 class FollowUp(NamedTuple):
@@ -48,7 +48,7 @@ class AppliedAction(NamedTuple):
 
 
 class StateHead(StoredRow):
-    """What every state begins with."""
+    """The fields that every exported state begins with."""
 
     last_updated: datetime
     update_count: int = 0
@@ -93,7 +93,7 @@ class Modality(ABC):
         """The whole state as ``GET /{name}/state`` answers it."""
 
     def state_json(self, now: datetime) -> bytes:
-        """``state`` as UTF-8 JSON: what the route sends, cheap where a modality keeps it between changes."""
+        """``state`` as UTF-8 JSON, as the route sends it; subclasses may cache it between changes."""
         return to_json(self.state(now))
 
     @abstractmethod
@@ -101,7 +101,7 @@ class Modality(ABC):
         """The state as ``GET /{name}/state?compact=true`` answers it."""
 
     @abstractmethod
-    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
+    def query(self, fields: JsonObject, now: datetime) -> JsonObject:
         """What ``POST /{name}/query`` answers; raises ``BadInput``."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class Modality(ABC):
         self.begin(now)
 
     def set_head(self, head: StateHead) -> None:
-        """For ``load``: take over when and how often the state was changed."""
+        """Takes over, for ``load``, when and how often the state was changed."""
         self._head.put("head", head)
 
     def apply(self, data: JsonObject, moment: EventMoment) -> AppliedAction:
@@ -137,9 +137,9 @@ class Modality(ABC):
         return AppliedAction(outcome, tuple(changes))
 
     def take_back(self, changes: Sequence[TableChange]) -> None:
-        """The state as it was before them, exactly. Newest first when there are several actions' changes."""
+        """Undoes these changes exactly. The changes of several actions must be taken back newest first."""
         self.store.take_back(changes)
 
     def do_again(self, changes: Sequence[TableChange]) -> None:
-        """The state as it was after them."""
+        """Makes these changes again after they were taken back."""
         self.store.do_again(changes)

@@ -89,11 +89,11 @@ class Table(Mapping[str, R], Generic[R]):
         self._apply(TableChange(self.name, key, position, self._rows.get(key), row))
 
     def remove(self, key: str) -> None:
-        """Raises ``KeyError`` if there is no such row."""
+        """Removes the row. Raises ``KeyError`` if there is none."""
         self._apply(TableChange(self.name, key, self._positions[key], self._rows[key], None))
 
     def write(self, key: str, position: int, row: StoredRow | None) -> None:
-        """Make the row so, without noting it: what undo and redo do."""
+        """Sets or (None) removes the row at this position without recording the change, for undo and redo."""
         before = self._rows.get(key)
         if row is None:
             self._drop(key)
@@ -146,9 +146,9 @@ class TableStore:
 
     def table(self, name: str, kind: type[R]) -> Table[R]:
         """A new, empty table of that store."""
-        made = Table(name, kind, self._record)
-        self._tables[name] = made
-        return made
+        table = Table(name, kind, self._record)
+        self._tables[name] = table
+        return table
 
     @contextmanager
     def recording(self) -> Iterator[list[TableChange]]:
@@ -174,14 +174,14 @@ class TableStore:
             self._write(change, change.after)
 
     def rows(self) -> Rows:
-        """Everything, as it is now; cheap, since rows are never changed."""
+        """All rows of all tables as they are now; cheap, since rows are never changed."""
         return {name: table.placed_rows() for name, table in self._tables.items()}
 
     def replace(self, rows: Rows) -> None:
-        """Everything as it was then."""
+        """Replaces all tables by rows that ``rows`` returned earlier."""
         self.clear()
-        for name, kept in rows.items():
-            for key, (position, row) in kept.items():
+        for name, stored_rows in rows.items():
+            for key, (position, row) in stored_rows.items():
                 self._tables[name].write(key, position, row)
 
     def clear(self, *, keep: Sequence[str] = ()) -> None:
@@ -194,7 +194,8 @@ class TableStore:
     def written_rows(self, rows: Rows) -> JsonObject:
         """Rows as JSON, for a saved world; their places are kept."""
         return {
-            name: [[key, position, _json(row)] for key, (position, row) in kept.items()] for name, kept in rows.items()
+            name: [[key, position, _json(row)] for key, (position, row) in stored_rows.items()]
+            for name, stored_rows in rows.items()
         }
 
     def read_rows(self, written: Mapping[str, Sequence[tuple[str, int, JsonValue]]]) -> Rows:
@@ -202,8 +203,10 @@ class TableStore:
         if strange := written.keys() - self._tables.keys():
             raise ValueError(f"no tables of this modality: {', '.join(sorted(strange))}")
         return {
-            name: {key: PlacedRow(place, self._tables[name].kind.model_validate(row)) for key, place, row in kept}
-            for name, kept in written.items()
+            name: {
+                key: PlacedRow(place, self._tables[name].kind.model_validate(row)) for key, place, row in stored_rows
+            }
+            for name, stored_rows in written.items()
         }
 
     def changes_as_json(self, changes: Sequence[TableChange]) -> list[JsonValue]:

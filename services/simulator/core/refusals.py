@@ -15,7 +15,7 @@ class InputFault(NamedTuple):
 
 
 class SimulatorRefusal(Exception):
-    """The world is as it was before. ``detail`` is for the caller."""
+    """A request that is refused and leaves the world unchanged. ``detail`` is for the caller."""
 
     status = 400
 
@@ -29,19 +29,19 @@ class MeaninglessRequest(SimulatorRefusal):
 
 
 class Missing(SimulatorRefusal):
-    """What was named does not exist: 404."""
+    """The named thing does not exist: 404."""
 
     status = 404
 
 
 class Conflict(SimulatorRefusal):
-    """The world is not in the state for that: 409."""
+    """The present state of the world does not allow the request: 409."""
 
     status = 409
 
 
 class BadInput(SimulatorRefusal):
-    """A body or an event's data of the wrong shape: 422, each wrong field named."""
+    """A body, or an event's data, has the wrong shape: 422. The answer names each wrong field."""
 
     status = 422
 
@@ -58,6 +58,6 @@ class ActionFailed(Exception):
 
 
 def bad_input(error: ValidationError, *before: str) -> BadInput:
-    """What Pydantic found wrong, as a refusal; ``before`` is put before each place."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return BadInput([InputFault((*before, *item["loc"]), item["msg"], item["type"]) for item in found])
+    """The validation error as a refusal; ``before`` is put before the path of each field."""
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    return BadInput([InputFault((*before, *item["loc"]), item["msg"], item["type"]) for item in errors])

@@ -55,7 +55,7 @@ class SavedHold(_SavedModel):
 
 
 class SavedKey(_SavedModel):
-    """Its secret's hash, never the secret."""
+    """A saved API key, with the hash of its secret."""
 
     key_id: str
     name: str

@@ -44,50 +44,51 @@ def save_world(hosted: HostedWorld) -> JsonObject:
         "done": [_entry_as_json(world, entry) for entry in world.history.done],
         "undone": [_entry_as_json(world, entry) for entry in world.history.undone],
         "holds": [
-            SavedHold(**asdict(hold)).model_dump(mode="json") for hold in world.holds.active(world.surroundings.now())
+            SavedHold(**asdict(hold)).model_dump(mode="json")
+            for hold in world.holds.list_active(world.surroundings.now())
         ],
         "keys": [SavedKey(**asdict(key)).model_dump(mode="json") for key in hosted.keys.keys_of_world],
     }
 
 
-def restore_world(hosted: HostedWorld, given: SavedWorld) -> None:
+def restore_world(hosted: HostedWorld, saved: SavedWorld) -> None:
     """Make the world what it was when it was saved; raises ``MeaninglessRequest``, and then nothing has changed."""
     world = hosted.world
-    strange = {*given.states, *given.base} - world.modalities.keys()
+    strange = {*saved.states, *saved.base} - world.modalities.keys()
     if strange:
         raise MeaninglessRequest(f"Unknown modalities: {', '.join(sorted(strange))}")
     try:
-        states, base = _read_rows(world, given.states), _read_rows(world, given.base)
-        history = _read_history(world, given)
-        clock = _read_clock(world, given)
+        states, base = _read_rows(world, saved.states), _read_rows(world, saved.base)
+        history = _read_history(world, saved)
+        clock = _read_clock(world, saved)
     except (ValidationError, ValueError) as error:
         raise MeaninglessRequest(f"This is no saved world: {error}") from None
     for name, rows in states.items():
         world.modalities[name].store.replace(rows)
     world.base = {**world.base, **base}
-    world.clock, world.history, world.queue = clock, history, _read_queue(given)
-    world.simulation_id, world.numbers = given.simulation_id or world.simulation_id, given.numbers
-    world.running = given.simulation_id is not None if given.running is None else given.running
-    _restore_holds_and_keys(hosted, given)
+    world.clock, world.history, world.queue = clock, history, _read_queue(saved)
+    world.simulation_id, world.numbers = saved.simulation_id or world.simulation_id, saved.numbers
+    world.running = saved.simulation_id is not None if saved.running is None else saved.running
+    _restore_holds_and_keys(hosted, saved)
 
 
-def _restore_holds_and_keys(hosted: HostedWorld, given: SavedWorld) -> None:
+def _restore_holds_and_keys(hosted: HostedWorld, saved: SavedWorld) -> None:
     hosted.world.holds.clear()
-    for hold in given.holds:
+    for hold in saved.holds:
         hosted.world.holds.acquire(SimulationHold(**dict(hold)))
-    hosted.keys.replace_keys(AccessKey(**dict(key)) for key in given.keys)
+    hosted.keys.replace_keys(AccessKey(**dict(key)) for key in saved.keys)
 
 
 def _rows_json(world: SimulatorWorld, name: str, rows: Rows) -> JsonObject:
     return world.modalities[name].store.written_rows(rows)
 
 
-def _read_rows(world: SimulatorWorld, given: Mapping[str, SavedRows]) -> dict[str, Rows]:
-    return {name: world.modalities[name].store.read_rows(rows) for name, rows in given.items()}
+def _read_rows(world: SimulatorWorld, saved: Mapping[str, SavedRows]) -> dict[str, Rows]:
+    return {name: world.modalities[name].store.read_rows(rows) for name, rows in saved.items()}
 
 
-def _read_clock(world: SimulatorWorld, given: SavedWorld) -> WorldClock:
-    saved_clock = given.clock
+def _read_clock(world: SimulatorWorld, saved: SavedWorld) -> WorldClock:
+    saved_clock = saved.clock
     return WorldClock(
         require_in_range(saved_clock.current),
         world.surroundings.now(),
@@ -97,15 +98,15 @@ def _read_clock(world: SimulatorWorld, given: SavedWorld) -> WorldClock:
     )
 
 
-def _read_queue(given: SavedWorld) -> WorldEventQueue:
+def _read_queue(saved: SavedWorld) -> WorldEventQueue:
     queue = WorldEventQueue()
-    queue.add_all(WorldEvent(**dict(event)) for event in given.events)
+    queue.add_all(WorldEvent(**dict(event)) for event in saved.events)
     return queue
 
 
-def _read_history(world: SimulatorWorld, given: SavedWorld) -> UndoHistory:
+def _read_history(world: SimulatorWorld, saved: SavedWorld) -> UndoHistory:
     history = UndoHistory()
-    history.fill([_read_entry(world, entry) for entry in given.done], [_read_entry(world, e) for e in given.undone])
+    history.fill([_read_entry(world, entry) for entry in saved.done], [_read_entry(world, e) for e in saved.undone])
     return history
 
 
@@ -119,12 +120,12 @@ def _entry_as_json(world: SimulatorWorld, entry: UndoEntry) -> JsonObject:
     }
 
 
-def _read_entry(world: SimulatorWorld, given: SavedUndoEntry) -> UndoEntry:
-    if given.modality not in world.modalities:
-        raise ValueError(f"unknown modality {given.modality}")
-    changes = world.modalities[given.modality].store.read(given.changes)
-    follow_ups = tuple(WorldEvent(**dict(event)) for event in given.follow_ups)
-    return UndoEntry(given.event_id, given.modality, given.action, tuple(changes), follow_ups)
+def _read_entry(world: SimulatorWorld, saved: SavedUndoEntry) -> UndoEntry:
+    if saved.modality not in world.modalities:
+        raise ValueError(f"unknown modality {saved.modality}")
+    changes = world.modalities[saved.modality].store.read(saved.changes)
+    follow_ups = tuple(WorldEvent(**dict(event)) for event in saved.follow_ups)
+    return UndoEntry(saved.event_id, saved.modality, saved.action, tuple(changes), follow_ups)
 
 
 def _event_as_json(event: WorldEvent) -> JsonObject:

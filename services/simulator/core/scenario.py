@@ -55,14 +55,14 @@ def events_of(world: SimulatorWorld) -> JsonObject:
 
 
 def load_environment(
-    world: SimulatorWorld, given: ScenarioEnvironment, historic: PastEvents, strict: bool
+    world: SimulatorWorld, environment: ScenarioEnvironment, historic: PastEvents, strict: bool
 ) -> ImportedScenario:
     """Replace every state and the time. Raises ``Conflict`` while running, ``MeaninglessRequest`` or ``BadInput``;
     then nothing has changed.
     """
     _require_stopped(world)
     loaded = ImportedScenario()
-    _load_states(world, given, strict, loaded)
+    _load_states(world, environment, strict, loaded)
     early = [event for event in world.queue.find_between(None, world.now) if event.status is EventStatus.PENDING]
     if historic is PastEvents.DELETE:
         for event in early:
@@ -77,22 +77,22 @@ def load_environment(
     return loaded
 
 
-def load_events(world: SimulatorWorld, given: WrittenEvents, merge: bool) -> ImportedScenario:
+def load_events(world: SimulatorWorld, written: WrittenEvents, merge: bool) -> ImportedScenario:
     """Replace the queue, or add to it. Raises as ``load_environment`` does."""
     _require_stopped(world)
     loaded = ImportedScenario()
-    events = _parse_all(world, given, strict=False, loaded=loaded)
+    events = _parse_all(world, written, strict=False, loaded=loaded)
     _fill_queue(world, events, merge)
     loaded.events = len(events)
     return loaded
 
 
-def load_scenario(world: SimulatorWorld, given: Scenario, strict: bool) -> ImportedScenario:
+def load_scenario(world: SimulatorWorld, scenario: Scenario, strict: bool) -> ImportedScenario:
     """Replace the whole world. Raises as ``load_environment`` does."""
     _require_stopped(world)
     loaded = ImportedScenario()
-    events = _parse_all(world, given.events, strict, loaded)
-    _load_states(world, given.environment, strict, loaded)
+    events = _parse_all(world, scenario.events, strict, loaded)
+    _load_states(world, scenario.environment, strict, loaded)
     _fill_queue(world, events, merge=False)
     loaded.events = len(events)
     waiting = [event for event in events if event.status is EventStatus.PENDING]
@@ -117,23 +117,25 @@ def _early_warning(count: int) -> str:
     return f"{count} pending events lie before the environment's time: they run when time next moves"
 
 
-def _load_states(world: SimulatorWorld, given: ScenarioEnvironment, strict: bool, loaded: ImportedScenario) -> None:
+def _load_states(
+    world: SimulatorWorld, environment: ScenarioEnvironment, strict: bool, loaded: ImportedScenario
+) -> None:
     """A modality that the file leaves out is empty afterwards, not what it was in another world."""
-    time = require_in_range(given.time_state.current_time)
-    unknown = [name for name in given.modality_states if name not in world.modalities]
+    time = require_in_range(environment.time_state.current_time)
+    unknown = [name for name in environment.modality_states if name not in world.modalities]
     _skip_unknown(unknown, strict, loaded)
-    before = {name: modality.store.rows() for name, modality in world.modalities.items()}
+    states_before = {name: modality.store.rows() for name, modality in world.modalities.items()}
     try:
         for name, modality in world.modalities.items():
             modality.clear(time)
-            if name in given.modality_states:
-                _load_state(world, name, given.modality_states[name])
+            if name in environment.modality_states:
+                _load_state(world, name, environment.modality_states[name])
                 loaded.modalities.append(name)
     except SimulatorRefusal:
-        for name, rows in before.items():
+        for name, rows in states_before.items():
             world.modalities[name].store.replace(rows)
         raise
-    _set_clock(world, given.time_state)
+    _set_clock(world, environment.time_state)
     world.history.clear()
     world.set_base()
 
@@ -147,14 +149,14 @@ def _load_state(world: SimulatorWorld, name: str, state: JsonObject) -> None:
         raise MeaninglessRequest({"message": f"The state of {name} is unsound", "errors": [*wrong]})
 
 
-def _set_clock(world: SimulatorWorld, given: ScenarioTime) -> None:
+def _set_clock(world: SimulatorWorld, scenario_time: ScenarioTime) -> None:
     world.clock = replace(
         world.clock,
-        current=require_in_range(given.current_time),
+        current=require_in_range(scenario_time.current_time),
         wall=world.surroundings.now(),
-        scale=given.time_scale,
-        paused=given.is_paused,
-        auto=given.auto_advance,
+        scale=scenario_time.time_scale,
+        paused=scenario_time.is_paused,
+        auto=scenario_time.auto_advance,
     )
 
 
@@ -166,40 +168,44 @@ def _skip_unknown(unknown: list[str], strict: bool, loaded: ImportedScenario) ->
         loaded.warnings.append(f"Unknown modality '{name}' was skipped")
 
 
-def _parse_all(world: SimulatorWorld, given: WrittenEvents, strict: bool, loaded: ImportedScenario) -> list[WorldEvent]:
-    unknown = {event.modality for event in given.events if event.modality not in world.modalities}
+def _parse_all(
+    world: SimulatorWorld, written: WrittenEvents, strict: bool, loaded: ImportedScenario
+) -> list[WorldEvent]:
+    unknown = {event.modality for event in written.events if event.modality not in world.modalities}
     _skip_unknown(sorted(unknown), strict, loaded)
     return [
-        _parse(world, event, number) for number, event in enumerate(given.events) if event.modality in world.modalities
+        _parse(world, event, number)
+        for number, event in enumerate(written.events)
+        if event.modality in world.modalities
     ]
 
 
-def _parse(world: SimulatorWorld, given: WrittenEvent, place: int) -> WorldEvent:
-    waits = given.status in (EventStatus.PENDING, EventStatus.EXECUTING)
+def _parse(world: SimulatorWorld, event: WrittenEvent, number: int) -> WorldEvent:
+    waits = event.status in (EventStatus.PENDING, EventStatus.EXECUTING)
     return WorldEvent(
         event_id=world.surroundings.new_id(),
-        scheduled_time=require_in_range(given.scheduled_time),
-        modality=given.modality,
-        data=_normalise_data(world, given, place) if waits else strip_envelope(given.data),
-        created_at=given.created_at or world.now,
+        scheduled_time=require_in_range(event.scheduled_time),
+        modality=event.modality,
+        data=_normalise_data(world, event, number) if waits else strip_envelope(event.data),
+        created_at=event.created_at or world.now,
         number=world.next_number(),
-        status=EventStatus.PENDING if waits else given.status,
-        priority=given.priority,
-        agent_id=given.agent_id,
-        executed_at=None if waits else given.executed_at,
-        error_message=None if waits else given.error_message,
-        metadata=given.metadata,
+        status=EventStatus.PENDING if waits else event.status,
+        priority=event.priority,
+        agent_id=event.agent_id,
+        executed_at=None if waits else event.executed_at,
+        error_message=None if waits else event.error_message,
+        metadata=event.metadata,
         settled=not waits,
     )
 
 
-def _normalise_data(world: SimulatorWorld, given: WrittenEvent, place: int) -> JsonObject:
+def _normalise_data(world: SimulatorWorld, event: WrittenEvent, number: int) -> JsonObject:
     try:
-        return world.modality(given.modality).normalise(given.data)
+        return world.modality(event.modality).normalise(event.data)
     except BadInput as problem:
-        raise _prefix_faults(problem, "events", place, "data") from None
+        raise _prefix_faults(problem, "events", number, "data") from None
     except SimulatorRefusal as problem:
-        raise MeaninglessRequest(f"Invalid event {place}: {problem}") from None
+        raise MeaninglessRequest(f"Invalid event {number}: {problem}") from None
 
 
 def _prefix_faults(problem: BadInput, *place: str | int) -> BadInput:

@@ -1,4 +1,4 @@
-"""What a scenario file holds. Times without a zone are read as UTC; what is not known is left out."""
+"""The shapes of a scenario file. Times without a zone are read as UTC; unknown fields are ignored."""
 
 from datetime import UTC, datetime
 from typing import Annotated, TypeVar
@@ -35,14 +35,14 @@ def _without_nulls(states: JsonValue) -> JsonValue:
 
 
 class ScenarioEnvironment(_ScenarioShape):
-    """A modality whose state is ``null`` is left out."""
+    """The time and the modality states of a scenario. A modality whose state is ``null`` is left out."""
 
     time_state: ScenarioTime
     modality_states: Annotated[dict[str, dict[str, JsonValue]], BeforeValidator(_without_nulls)]
 
 
 class WrittenEvent(_ScenarioShape):
-    """``event_id`` is not read: each import makes events of its own."""
+    """An event of a scenario file. ``event_id`` is ignored: each import makes new ids."""
 
     scheduled_time: Moment
     modality: str
@@ -78,7 +78,7 @@ S = TypeVar("S", bound=BaseModel)
 
 
 def parse_shape(shape: type[S], document: JsonObject, *place: str) -> S:
-    """Raises ``BadInput`` with each wrong field, under that place."""
+    """Parses a document as that shape. Raises ``BadInput`` with the path of each wrong field, under ``place``."""
     try:
         return shape.model_validate(document)
     except ValidationError as error:

@@ -38,12 +38,12 @@ def draft_event(
         raise
     except SimulatorRefusal as problem:
         raise MeaninglessRequest(f"Invalid event: {[str(problem)]}") from None
-    said = {**(metadata or {}), "created_by_key": caller.key_id}
-    return EventDraft(time, modality, normalised, priority, caller.key_id, said)
+    event_metadata = {**(metadata or {}), "created_by_key": caller.key_id}
+    return EventDraft(time, modality, normalised, priority, caller.key_id, event_metadata)
 
 
 def cancel(world: SimulatorWorld, event_id: str) -> WorldEvent:
-    """Raises ``Missing``, and ``MeaninglessRequest`` for an event that does not wait any more."""
+    """Cancels a waiting event. Raises ``Missing``, and ``MeaninglessRequest`` for an event that no longer waits."""
     event = require_event(world, event_id)
     if event.status is not EventStatus.PENDING:
         raise MeaninglessRequest(f"Cannot cancel event with status '{event.status}'")
@@ -53,7 +53,7 @@ def cancel(world: SimulatorWorld, event_id: str) -> WorldEvent:
 
 
 def require_event(world: SimulatorWorld, event_id: str) -> WorldEvent:
-    """Raises ``Missing``."""
+    """The event of that id. Raises ``Missing``."""
     event = world.queue.get(event_id)
     if event is None:
         raise Missing(f"Event {event_id} not found")

@@ -50,7 +50,7 @@ def _require_running(world: SimulatorWorld) -> None:
         raise Conflict("Simulation is not running")
 
 
-def _set_status(world: SimulatorWorld, entry: UndoEntry, status: EventStatus, why: str | None) -> None:
+def _set_status(world: SimulatorWorld, entry: UndoEntry, status: EventStatus, reason: str | None) -> None:
     event = world.queue.get(entry.event_id)
     if event is not None:
-        world.queue.replace_event(replace(event, status=status, error_message=why))
+        world.queue.replace_event(replace(event, status=status, error_message=reason))

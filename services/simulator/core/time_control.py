@@ -13,7 +13,7 @@ from services.simulator.core.world import SimulatorWorld
 
 @dataclass(frozen=True)
 class TimeMove:
-    """``events`` ran on the way, failed ones among them."""
+    """A move forward in time. ``events``: those that ran on the way, failed ones included."""
 
     previous: datetime
     current: datetime
@@ -32,7 +32,10 @@ class TimeSetting:
 
 
 def advance(world: SimulatorWorld, seconds: float) -> TimeMove:
-    """Raises ``MeaninglessRequest`` while the simulation is stopped or paused, ``Conflict`` while time is held."""
+    """Moves time forward, and runs the events that come due.
+
+    Raises ``MeaninglessRequest`` while the simulation is stopped or paused, ``Conflict`` while time is held.
+    """
     _require_movable(world)
     if world.clock.paused:
         raise MeaninglessRequest("Cannot advance time while paused")
@@ -40,7 +43,7 @@ def advance(world: SimulatorWorld, seconds: float) -> TimeMove:
 
 
 def skip_to_next(world: SimulatorWorld) -> TimeMove:
-    """To the first waiting event, paused or not; raises ``Missing`` if nothing waits."""
+    """Moves time to the first waiting event, even while paused; raises ``Missing`` if none waits."""
     _require_movable(world)
     event = world.queue.next_pending()
     if event is None:
@@ -49,7 +52,9 @@ def skip_to_next(world: SimulatorWorld) -> TimeMove:
 
 
 def set_time(world: SimulatorWorld, target: datetime) -> TimeSetting:
-    """Forward: what lies between is skipped, never run. Back: what ran after the target is undone and waits again."""
+    """Sets the time. Forward, events in between are skipped and never run; back, events after the target are undone and
+    wait again.
+    """
     _require_movable(world)
     previous, target = world.now, require_in_range(target)
     if target >= previous:
@@ -85,8 +90,8 @@ def _move_to(world: SimulatorWorld, target: datetime) -> TimeMove:
 def _skip_until(world: SimulatorWorld, target: datetime) -> int:
     passed = [event for event in world.queue.find_between(world.now, target) if _is_skipped_by(world, event)]
     for event in passed:
-        said = f"Skipped: time was set to {target.isoformat()}"
-        world.queue.replace_event(replace(event, status=EventStatus.SKIPPED, error_message=said))
+        reason = f"Skipped: time was set to {target.isoformat()}"
+        world.queue.replace_event(replace(event, status=EventStatus.SKIPPED, error_message=reason))
     return len(passed)
 
 
@@ -97,10 +102,10 @@ def _is_skipped_by(world: SimulatorWorld, event: WorldEvent) -> bool:
 def _roll_back(world: SimulatorWorld, target: datetime) -> int:
     """Undo down to the oldest action after the target; what is undone on the way there waits again as well."""
     ran = [event for event in world.queue.find_after(target) if _has_run(event)]
-    left = {event.event_id for event in ran if event.status is EventStatus.EXECUTED}
-    if not left <= {entry.event_id for entry in world.history.done}:
+    executed_ids = {event.event_id for event in ran if event.status is EventStatus.EXECUTED}
+    if not executed_ids <= {entry.event_id for entry in world.history.done}:
         raise Conflict("Time cannot be set back so far: what was done then can no longer be taken back")
-    waiting = {event.event_id for event in ran} | {*_undo_until(world, left)}
+    waiting = {event.event_id for event in ran} | {*_undo_until(world, executed_ids)}
     world.history.drop_undone()
     return sum(_requeue(world, event_id) for event_id in waiting)
 
@@ -109,9 +114,9 @@ def _has_run(event: WorldEvent) -> bool:
     return event.status is EventStatus.EXECUTED or (event.status is EventStatus.FAILED and not event.settled)
 
 
-def _undo_until(world: SimulatorWorld, left: set[str]) -> Iterator[str]:
-    while left and (entry := take_back(world)) is not None:
-        left.discard(entry.event_id)
+def _undo_until(world: SimulatorWorld, remaining_ids: set[str]) -> Iterator[str]:
+    while remaining_ids and (entry := take_back(world)) is not None:
+        remaining_ids.discard(entry.event_id)
         yield entry.event_id
 
 

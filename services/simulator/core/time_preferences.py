@@ -22,7 +22,7 @@ class Preferences(StoredRow):
 
 
 class WantedPreferences(NullableModel):
-    """What is not named stays as it is."""
+    """Changes of the user's preferences; fields that are left out stay as they are."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -72,7 +72,7 @@ class TimePreferences(Modality):
         return self._preferences[self.name].model_dump(mode="json")
 
     @override
-    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
+    def query(self, fields: JsonObject, now: datetime) -> JsonObject:
         return self.state(now)
 
     @override
@@ -87,10 +87,10 @@ class TimePreferences(Modality):
     @override
     def load(self, state: JsonObject) -> None:
         try:
-            given = _State.model_validate(state)
+            stored = _State.model_validate(state)
         except ValidationError as error:
             raise bad_input(error) from None
-        self.clear(given.last_updated)
-        kept = given.model_dump(include=set(Preferences.model_fields))
-        self._preferences.put(self.name, Preferences.model_validate(kept))
-        self.set_head(StateHead(last_updated=given.last_updated, update_count=given.update_count))
+        self.clear(stored.last_updated)
+        kept_fields = stored.model_dump(include=set(Preferences.model_fields))
+        self._preferences.put(self.name, Preferences.model_validate(kept_fields))
+        self.set_head(StateHead(last_updated=stored.last_updated, update_count=stored.update_count))

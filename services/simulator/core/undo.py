@@ -1,4 +1,4 @@
-"""What was done, newest last, and what of it was taken back."""
+"""The undo history: executed actions, the newest last, and those that were taken back."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ class UndoHistory:
         self._undone: list[UndoEntry] = []  # never longer than what was done
 
     def record(self, entry: UndoEntry) -> None:
-        """Something new was done: what was taken back before cannot be done again."""
+        """Records a new action; actions that were taken back before can no longer be redone."""
         self._done.append(entry)
         self._undone.clear()
 
@@ -46,7 +46,7 @@ class UndoHistory:
         return entry
 
     def drop_undone(self) -> None:
-        """What was taken back stays taken back."""
+        """Forgets the actions that were taken back, so that they cannot be redone."""
         self._undone.clear()
 
     def clear(self) -> None:
@@ -61,10 +61,10 @@ class UndoHistory:
     def undone(self) -> Iterator[UndoEntry]:
         return iter(self._undone)
 
-    def fill(self, done: list[UndoEntry], undone: list[UndoEntry]) -> None:
-        """For a restored world."""
-        self._done.extend(done)
-        self._undone.extend(undone)
+    def fill(self, done_entries: list[UndoEntry], undone_entries: list[UndoEntry]) -> None:
+        """Fills the history of a restored world."""
+        self._done.extend(done_entries)
+        self._undone.extend(undone_entries)
 
     def counts(self) -> tuple[int, int]:
         """How many actions can be taken back, and how many done again."""

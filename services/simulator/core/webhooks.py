@@ -1,4 +1,4 @@
-"""Webhooks of a world: who wants to be told of which events, and how the telling went."""
+"""Webhooks of a world: which subscriber is notified of which events, and how each delivery went."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ class WebhookEventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WebhookSubscription:
-    """No ``kinds`` or ``modalities`` means all of them."""
+    """A subscription to events. Empty ``kinds`` or ``modalities`` mean all of them."""
 
     webhook_id: str
     name: str
@@ -46,7 +46,7 @@ class WebhookSubscription:
 
 @dataclass(frozen=True, slots=True)
 class WebhookDelivery:
-    """``status_code`` is the receiver's answer, ``error`` why there was none."""
+    """One delivery of a notice. ``status_code`` is the receiver's answer, ``error`` why there was none."""
 
     delivery_id: str
     webhook_id: str
@@ -62,7 +62,7 @@ class WebhookDelivery:
 
 
 class WebhookNotice(NamedTuple):
-    """What a webhook is to be told. ``notice_id`` is the same in every attempt."""
+    """A notice for one webhook. ``notice_id`` is the same in every attempt."""
 
     notice_id: str
     webhook: WebhookSubscription
@@ -82,13 +82,13 @@ class WebhookRegistry:
         return len(self._webhooks)
 
     def add(self, webhook: WebhookSubscription) -> None:
-        """Raises ``Conflict`` if there are too many."""
+        """Adds a subscription. Raises ``Conflict`` if there are too many."""
         if len(self._webhooks) >= MOST_WEBHOOKS:
             raise Conflict(f"There are {MOST_WEBHOOKS} webhooks already")
         self._webhooks[webhook.webhook_id] = webhook
 
     def get(self, webhook_id: str) -> WebhookSubscription:
-        """Raises ``Missing``."""
+        """The subscription of that id. Raises ``Missing``."""
         if webhook_id not in self._webhooks:
             raise Missing(f"Webhook '{webhook_id}' not found")
         return self._webhooks[webhook_id]
@@ -97,19 +97,19 @@ class WebhookRegistry:
         self._webhooks[webhook.webhook_id] = webhook
 
     def set_paused(self, webhook_id: str, paused: bool) -> WebhookSubscription:
-        """Raises ``Missing``."""
+        """Pauses or resumes a subscription. Raises ``Missing``."""
         changed = replace(self.get(webhook_id), is_paused=paused)
         self.put(changed)
         return changed
 
     def remove(self, webhook_id: str) -> WebhookSubscription:
-        """Raises ``Missing``."""
+        """Removes a subscription. Raises ``Missing``."""
         webhook = self.get(webhook_id)
         del self._webhooks[webhook_id]
         return webhook
 
     def subscriptions_to(self, event: WorldEvent) -> list[tuple[WebhookSubscription, WebhookEventType]]:
-        """Who is to be told what became of an event."""
+        """The subscriptions to be notified of the event's present status, with the kind of notice."""
         kind = WebhookEventType.EXECUTED if event.status is EventStatus.EXECUTED else WebhookEventType.FAILED
         return [(webhook, kind) for webhook in self if webhook.wants(kind, event.modality)]
 
@@ -117,7 +117,7 @@ class WebhookRegistry:
         self._deliveries.append(delivery)
 
     def deliveries(self, webhook_id: str) -> list[WebhookDelivery]:
-        """The newest first; raises ``Missing``."""
+        """The deliveries of a subscription, the newest first; raises ``Missing``."""
         self.get(webhook_id)
         return [delivery for delivery in reversed(self._deliveries) if delivery.webhook_id == webhook_id]
 

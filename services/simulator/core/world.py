@@ -21,7 +21,7 @@ Observer = Callable[[WorldEvent], None]
 
 
 class EventRun(NamedTuple):
-    """An event after it ran, and what it says if it was carried out."""
+    """An event after it ran, and the message of its action if that succeeded."""
 
     event: WorldEvent
     outcome: ActionOutcome | None
@@ -41,7 +41,9 @@ class EventDraft:
 
 
 class SimulatorWorld:
-    """Changes come through events only, one after another; nothing here waits, so nothing comes in between."""
+    """A simulated world. Only events change it, one after another; no method awaits, so none interleaves with
+    another.
+    """
 
     def __init__(self, modalities: Mapping[str, Modality], start: datetime, surroundings: Surroundings) -> None:
         self.surroundings = surroundings
@@ -62,11 +64,11 @@ class SimulatorWorld:
         return self.clock.current
 
     def modality(self, name: str) -> Modality:
-        """Raises ``Missing``."""
-        found = self.modalities.get(name)
-        if found is None:
+        """The modality of that name. Raises ``Missing``."""
+        modality = self.modalities.get(name)
+        if modality is None:
             raise Missing(f"Modality '{name}' not found")
-        return found
+        return modality
 
     def set_base(self) -> None:
         """Makes the present state the one that a reset comes back to."""
@@ -75,14 +77,14 @@ class SimulatorWorld:
     def catch_up(self) -> list[WorldEvent]:
         """Let automatic time flow up to now, and run what came due on the way."""
         wall, before = self.surroundings.now(), self.clock
-        held = bool(self.holds.active(wall)) or not self.running
+        is_held = bool(self.holds.list_active(wall)) or not self.running
         since = max(before.wall, self.holds.expired_at or before.wall)
-        self.clock = replace(before, wall=since).advance_to_wall(wall, held)
+        self.clock = replace(before, wall=since).advance_to_wall(wall, is_held)
         return self.run_due() if self.clock.current > before.current else []
 
-    def schedule(self, wanted: EventDraft) -> WorldEvent:
+    def schedule(self, draft: EventDraft) -> WorldEvent:
         """Put an event into the queue; it runs when its time has come."""
-        event = self._make_event(wanted, direct=False)
+        event = self._make_event(draft, direct=False)
         self.queue.add(event)
         return event
 
@@ -90,13 +92,13 @@ class SimulatorWorld:
         """Carry out an action. Raises ``BadInput``, ``MeaninglessRequest`` or ``Missing``; failures are events too."""
         normalised = self.modality(modality).normalise(data)
         metadata = {} if agent_id is None else {"created_by_key": agent_id}
-        wanted = EventDraft(self.now, modality, normalised, ACTION_PRIORITY, agent_id, metadata)
-        event = self._make_event(wanted, direct=True)
+        draft = EventDraft(self.now, modality, normalised, ACTION_PRIORITY, agent_id, metadata)
+        event = self._make_event(draft, direct=True)
         self.queue.add(replace(event, status=EventStatus.EXECUTING))
         return self.execute(event)
 
     def run_due(self) -> list[WorldEvent]:
-        """Run what is due by now; every event comes back as what has become of it."""
+        """Runs the events due by now, and returns each with its new status."""
         return [self.execute(event).event for event in self.queue.take_due(self.now)]
 
     def execute(self, event: WorldEvent) -> EventRun:
@@ -105,29 +107,29 @@ class SimulatorWorld:
         try:
             applied = self.modality(event.modality).apply(event.data, moment)
         except Exception as problem:  # noqa: BLE001  an action is an edge: its error ends it, not the advance it is in
-            said = f"{type(problem).__name__}: {problem}"
-            return EventRun(self._end_event(event, EventStatus.FAILED, said), None)
+            error_text = f"{type(problem).__name__}: {problem}"
+            return EventRun(self._end_event(event, EventStatus.FAILED, error_text), None)
         self._record_undo(event, applied)
         return EventRun(self._end_event(event, EventStatus.EXECUTED, None), applied.outcome)
 
     def next_number(self) -> int:
-        """Counts events: the number of the next one."""
+        """The number for the next event; each call counts one up."""
         self.numbers += 1
         return self.numbers
 
-    def _make_event(self, wanted: EventDraft, direct: bool) -> WorldEvent:
+    def _make_event(self, draft: EventDraft, direct: bool) -> WorldEvent:
         return WorldEvent(
             event_id=self.surroundings.new_id(),
-            scheduled_time=wanted.scheduled_time,
-            modality=wanted.modality,
-            data=wanted.data,
+            scheduled_time=draft.scheduled_time,
+            modality=draft.modality,
+            data=draft.data,
             created_at=self.now,
             number=self.next_number(),
-            priority=wanted.priority,
-            agent_id=wanted.agent_id,
-            metadata=dict(wanted.metadata or {}),
+            priority=draft.priority,
+            agent_id=draft.agent_id,
+            metadata=dict(draft.metadata or {}),
             direct=direct,
-            brought_by=wanted.brought_by,
+            brought_by=draft.brought_by,
         )
 
     def _record_undo(self, event: WorldEvent, applied: AppliedAction) -> None:
@@ -136,14 +138,14 @@ class SimulatorWorld:
 
     def _schedule_follow_up(self, event: WorldEvent, follow_up: FollowUp) -> WorldEvent:
         """An event that another one brings belongs to whoever caused that one."""
-        wanted = EventDraft(
+        draft = EventDraft(
             follow_up.scheduled_time,
             follow_up.modality,
             follow_up.data,
             agent_id=event.agent_id,
             brought_by=event.event_id,
         )
-        return self.schedule(wanted)
+        return self.schedule(draft)
 
     def _end_event(self, event: WorldEvent, status: EventStatus, error: str | None) -> WorldEvent:
         ended = replace(event, status=status, executed_at=self.now, error_message=error)

@@ -1,4 +1,4 @@
-"""``/access-logs``: who asked for what, and how it went."""
+"""``/access-logs``: who called which path, and how it was answered."""
 
 from collections import Counter
 from datetime import datetime
@@ -59,7 +59,7 @@ class ClearedLogs(BaseModel):
 
 @router.get("")
 async def show(
-    place: Annotated[RequestContext, require_permission("logs:read")],
+    context: Annotated[RequestContext, require_permission("logs:read")],
     limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
     offset: Annotated[int, Query(ge=0)] = 0,
     key_id: str | None = None,
@@ -72,17 +72,17 @@ async def show(
     since: AwareDatetime | None = None,
     until: AwareDatetime | None = None,
 ) -> AccessList:
-    wanted = LoggedAccessFilter(
+    log_filter = LoggedAccessFilter(
         key_id, key_name, path_prefix, method, status_code_min, status_code_max, errors_only, since, until
     )
-    found = list(place.hosted.log.find(wanted))
-    shown = [AccessInfo.from_access(access) for access in islice(found, offset, offset + limit)]
-    return AccessList(logs=shown, total=len(found), limit=limit, offset=offset)
+    accesses = list(context.hosted.log.find(log_filter))
+    page = [AccessInfo.from_access(access) for access in islice(accesses, offset, offset + limit)]
+    return AccessList(logs=page, total=len(accesses), limit=limit, offset=offset)
 
 
 @router.get("/stats")
-async def stats(place: Annotated[RequestContext, require_permission("logs:read")]) -> AccessStats:
-    log = place.hosted.log
+async def stats(context: Annotated[RequestContext, require_permission("logs:read")]) -> AccessStats:
+    log = context.hosted.log
     by_status = log.count_by_status()
     return AccessStats(
         total_requests=len(log),
@@ -94,6 +94,6 @@ async def stats(place: Annotated[RequestContext, require_permission("logs:read")
 
 
 @router.post("/clear")
-async def clear(place: Annotated[RequestContext, require_permission("logs:clear")]) -> ClearedLogs:
-    count = place.hosted.log.clear()
+async def clear(context: Annotated[RequestContext, require_permission("logs:clear")]) -> ClearedLogs:
+    count = context.hosted.log.clear()
     return ClearedLogs(cleared=count, message=f"{count} entries cleared")

@@ -20,9 +20,9 @@ class ActionResponse(BaseModel):
     entity_ids: list[str] = []
 
 
-def act(place: RequestContext, modality: str, data: JsonObject) -> ActionResponse:
+def act(context: RequestContext, modality: str, data: JsonObject) -> ActionResponse:
     """Carry out an action at once, in the caller's name; a failed one is answered as failed."""
-    event, outcome = place.world.act(modality, data, place.caller.key_id)
+    event, outcome = context.world.act(modality, data, context.caller.key_id)
     ids = list(outcome.entity_ids) if outcome else []
     return ActionResponse(
         event_id=event.event_id,

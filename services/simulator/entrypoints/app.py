@@ -27,7 +27,7 @@ from services.simulator.entrypoints.unknown_fields import refuse_unknown_fields
 from services.simulator.entrypoints.version import UES_VERSION
 from services.simulator.entrypoints.world_routing import WorldRouting
 
-_OWN = (
+_ROUTE_MODULES = (
     health,
     time,
     simulation,
@@ -53,7 +53,7 @@ def application(
     max_body_bytes: int,
     refuses_unknown: bool = False,
 ) -> FastAPI:
-    """``background`` is what runs beside the requests, from the first to the last.
+    """The ASGI application. ``background`` runs beside the requests, from start to shutdown.
 
     ``refuses_unknown``: whether a body's field that no version of the interface has is refused.
     """
@@ -74,7 +74,7 @@ def build_routes(modalities: Sequence[APIRouter], refuses_unknown: bool = False)
     """Every route, for whichever world stands behind it."""
     checks = [Depends(refuse_unknown_fields)] if refuses_unknown else []
     app = FastAPI(title="User Environment Simulator", version=UES_VERSION, dependencies=checks)
-    for module in _OWN:
+    for module in _ROUTE_MODULES:
         app.include_router(module.router, responses={**REFUSED})
     for router in modalities:
         app.include_router(router, responses={**REFUSED})

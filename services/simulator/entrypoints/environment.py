@@ -77,11 +77,11 @@ class Validation(BaseModel):
 
 @router.get("/state", response_model=EnvironmentState | CompactState)
 async def state(
-    place: Annotated[RequestContext, require_permission("environment:read")],
+    context: Annotated[RequestContext, require_permission("environment:read")],
     compact: bool = False,
     format: Literal["json", "text"] = "json",
 ) -> EnvironmentState | CompactState | Response:
-    world = place.world
+    world = context.world
     if compact and format == "text":
         return PlainTextResponse(environment.environment_as_text(world))
     if compact:
@@ -94,24 +94,24 @@ async def state(
 
 
 @router.get("/modalities")
-async def modalities(place: Annotated[RequestContext, require_permission("environment:list")]) -> ModalityList:
-    return ModalityList(modalities=list(place.world.modalities), count=len(place.world.modalities))
+async def modalities(context: Annotated[RequestContext, require_permission("environment:list")]) -> ModalityList:
+    return ModalityList(modalities=list(context.world.modalities), count=len(context.world.modalities))
 
 
 @router.get("/modalities/{name}")
 async def modality_state(
-    name: str, place: Annotated[RequestContext, require_permission("environment:read")]
+    name: str, context: Annotated[RequestContext, require_permission("environment:read")]
 ) -> ModalityState:
-    found, now = _modality(place, name), place.world.now
-    return ModalityState(modality_type=name, current_time=now.isoformat(), state=found.state(now))
+    modality, now = _modality(context, name), context.world.now
+    return ModalityState(modality_type=name, current_time=now.isoformat(), state=modality.state(now))
 
 
 @router.post("/modalities/{name}/query")
 async def modality_query(
-    name: str, body: dict[str, JsonValue], place: Annotated[RequestContext, require_permission("environment:read")]
+    name: str, body: dict[str, JsonValue], context: Annotated[RequestContext, require_permission("environment:read")]
 ) -> ModalityResults:
-    now = place.world.now
-    answer = _modality(place, name).query(body, now)
+    now = context.world.now
+    answer = _modality(context, name).query(body, now)
     results, total = _rows(answer), answer.get("total_count")
     return ModalityResults(
         modality_type=name,
@@ -124,9 +124,9 @@ async def modality_query(
 
 
 @router.post("/validate")
-async def validate(place: Annotated[RequestContext, require_permission("environment:validate")]) -> Validation:
-    errors = lifecycle.find_problems(place.world)
-    return Validation(valid=not errors, errors=errors, checked_at=place.world.surroundings.now())
+async def validate(context: Annotated[RequestContext, require_permission("environment:validate")]) -> Validation:
+    errors = lifecycle.find_problems(context.world)
+    return Validation(valid=not errors, errors=errors, checked_at=context.world.surroundings.now())
 
 
 def _rows(answer: JsonObject) -> list[JsonValue]:
@@ -134,8 +134,8 @@ def _rows(answer: JsonObject) -> list[JsonValue]:
     return next((value for value in answer.values() if isinstance(value, list)), [answer])
 
 
-def _modality(place: RequestContext, name: str) -> Modality:
-    found = place.world.modalities.get(name)
-    if found is None:
-        raise NoModality(name, list(place.world.modalities))
-    return found
+def _modality(context: RequestContext, name: str) -> Modality:
+    modality = context.world.modalities.get(name)
+    if modality is None:
+        raise NoModality(name, list(context.world.modalities))
+    return modality

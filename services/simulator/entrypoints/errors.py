@@ -71,9 +71,9 @@ async def _invalid(_: Request, problem: Exception) -> JSONResponse:
 
 
 def _input_of(item: Mapping[str, object]) -> object:
-    place, given = item["loc"], item.get("input")
-    hidden = isinstance(place, tuple) and not _SECRETS.isdisjoint(place)
-    return None if hidden or isinstance(given, bytes) else given
+    location, input_value = item["loc"], item.get("input")
+    hidden = isinstance(location, tuple) and not _SECRETS.isdisjoint(location)
+    return None if hidden or isinstance(input_value, bytes) else input_value
 
 
 def _faults(faults: Sequence[InputFault]) -> JSONResponse:

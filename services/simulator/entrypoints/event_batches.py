@@ -27,7 +27,7 @@ class Batch(NullableModel):
 
 
 class BatchItem(BaseModel):
-    """After a validation ``valid`` says what ``success`` says after the real thing."""
+    """The result for one item. After a mere validation ``valid`` says what ``success`` says after scheduling."""
 
     index: int
     modality: str
@@ -48,26 +48,26 @@ class BatchResponse(BaseModel):
 
 @router.post("/batch", status_code=status.HTTP_201_CREATED, responses={200: {}, 207: {"model": BatchResponse}})
 async def schedule(
-    body: Batch, response: Response, place: Annotated[RequestContext, require_permission("events:batch")]
+    body: Batch, response: Response, context: Annotated[RequestContext, require_permission("events:batch")]
 ) -> BatchResponse:
     _check_size(body)
-    judged = batches.check_items(body.events, lambda item: _draft_item(place, item))
+    judged = batches.check_items(body.events, lambda item: _draft_item(context, item))
     if body.validate_only:
         response.status_code = status.HTTP_200_OK
         return _answer(body, [_validation_row(body, number, item) for number, item in enumerate(judged)])
     if body.stop_on_first_error:
         _check_all(body, judged)
-    items = batches.schedule_items(place.world, judged)
+    items = batches.schedule_items(context.world, judged)
     answer = _answer(body, [_creation_row(body, number, item) for number, item in enumerate(items)])
     if answer.failed:
         response.status_code = status.HTTP_207_MULTI_STATUS
     return answer
 
 
-def _draft_item(place: RequestContext, item: JsonObject) -> EventDraft:
+def _draft_item(context: RequestContext, item: JsonObject) -> EventDraft:
     event = parse_shape(NewEvent, item)
     return scheduling.draft_event(
-        place.world, place.caller, event.modality, event.data, event.scheduled_time, event.priority, event.metadata
+        context.world, context.caller, event.modality, event.data, event.scheduled_time, event.priority, event.metadata
     )
 
 
@@ -84,8 +84,8 @@ def _check_all(body: Batch, judged: list[CheckedItem]) -> None:
             raise MeaninglessRequest(_refusal(f"Event {number}: {item.error}", number, number, len(body.events)))
 
 
-def _refusal(said: str, failed: int | None, validated: int, total: int) -> JsonObject:
-    return {"detail": said, "failed_index": failed, "events_validated": validated, "total_events": total}
+def _refusal(message: str, failed: int | None, validated: int, total: int) -> JsonObject:
+    return {"detail": message, "failed_index": failed, "events_validated": validated, "total_events": total}
 
 
 def _validation_row(body: Batch, number: int, item: CheckedItem) -> BatchItem:

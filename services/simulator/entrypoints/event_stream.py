@@ -40,27 +40,30 @@ class EventSubscription:
 
 @router.websocket("/stream")
 async def stream(websocket: WebSocket) -> None:
-    """The key stands in the header, or as ``api_key`` in the query, since browsers send no headers here."""
+    """Streams each change of an event's status to the client.
+
+    The key is read from the header, or from ``api_key`` in the query, since browsers send no headers here.
+    """
     try:
-        place = _authenticate(websocket)
+        context = _authenticate(websocket)
     except SimulatorRefusal as refusal:
         await websocket.accept()
         return await websocket.close(_CLOSED_BY + refusal.status, str(refusal.detail))
     await websocket.accept()
     listening = EventSubscription()
-    place.world.observers.append(listening.add)
+    context.world.observers.append(listening.add)
     try:
         await _tell_until_closed(websocket, listening)
     finally:
-        place.world.observers.remove(listening.add)
+        context.world.observers.remove(listening.add)
 
 
 def _authenticate(websocket: WebSocket) -> RequestContext:
     secret = websocket.headers.get("x-api-key") or websocket.query_params.get("api_key")
-    place = open_context(entry_of(websocket.scope), secret)
-    if not place.caller.may(_PERMISSION):
+    context = open_context(entry_of(websocket.scope), secret)
+    if not context.caller.may(_PERMISSION):
         raise Forbidden(f"Permission denied. Required permission: {_PERMISSION}")
-    return place
+    return context
 
 
 async def _tell_until_closed(websocket: WebSocket, listening: EventSubscription) -> None:

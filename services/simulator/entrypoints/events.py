@@ -18,7 +18,7 @@ router = APIRouter(prefix="/events", tags=["events"])
 
 
 class NewEvent(NullableModel):
-    """``agent_id`` is read and not believed: an event belongs to the key that made it."""
+    """An event to schedule. ``agent_id`` is accepted and ignored: an event belongs to the key that made it."""
 
     scheduled_time: AwareDatetime
     modality: str
@@ -64,7 +64,7 @@ class EventResponse(BaseModel):
 
 
 class EventListResponse(BaseModel):
-    """``total`` counts what was asked for, the other numbers the whole queue."""
+    """A page of events. ``total`` counts those that pass the filter, the other numbers the whole queue."""
 
     events: list[EventResponse]
     total: int
@@ -91,7 +91,7 @@ class Cancelled(BaseModel):
 
 @router.get("")
 async def show_all(
-    place: Annotated[RequestContext, require_permission("events:list")],
+    context: Annotated[RequestContext, require_permission("events:list")],
     status: str | None = None,
     start_time: AwareDatetime | None = None,
     end_time: AwareDatetime | None = None,
@@ -99,52 +99,52 @@ async def show_all(
     limit: Annotated[int, Query(ge=0, description="0: all of them")] = 0,
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> EventListResponse:
-    wanted, queue = _status(status), place.world.queue
+    wanted_status, queue = _status(status), context.world.queue
     found = [
         event
         for event in queue.find_between(start_time, end_time)
-        if wanted in (None, event.status) and modality in (None, event.modality)
+        if wanted_status in (None, event.status) and modality in (None, event.modality)
     ]
-    shown = islice(found, offset, offset + limit if limit else None)
-    events = [EventResponse.from_event(event, with_data=True) for event in shown]
+    page = islice(found, offset, offset + limit if limit else None)
+    events = [EventResponse.from_event(event, with_data=True) for event in page]
     return EventListResponse(events=events, total=len(found), **_counts(queue))
 
 
 @router.post("")
 async def schedule(
-    body: NewEvent, place: Annotated[RequestContext, require_permission("events:create")]
+    body: NewEvent, context: Annotated[RequestContext, require_permission("events:create")]
 ) -> EventResponse:
-    wanted = scheduling.draft_event(
-        place.world,
-        place.caller,
+    draft = scheduling.draft_event(
+        context.world,
+        context.caller,
         body.modality,
         body.data,
         body.scheduled_time,
         body.priority,
         body.metadata,
     )
-    return EventResponse.from_event(place.world.schedule(wanted), with_data=False)
+    return EventResponse.from_event(context.world.schedule(draft), with_data=False)
 
 
 @router.post("/immediate")
 async def schedule_now(
-    body: NewImmediateEvent, place: Annotated[RequestContext, require_permission("events:execute")]
+    body: NewImmediateEvent, context: Annotated[RequestContext, require_permission("events:execute")]
 ) -> EventResponse:
-    wanted = scheduling.draft_event(place.world, place.caller, body.modality, body.data)
-    return EventResponse.from_event(place.world.schedule(wanted), with_data=False)
+    draft = scheduling.draft_event(context.world, context.caller, body.modality, body.data)
+    return EventResponse.from_event(context.world.schedule(draft), with_data=False)
 
 
 @router.get("/next")
-async def show_next(place: Annotated[RequestContext, require_permission("events:read")]) -> EventResponse:
-    event = place.world.queue.next_pending()
+async def show_next(context: Annotated[RequestContext, require_permission("events:read")]) -> EventResponse:
+    event = context.world.queue.next_pending()
     if event is None:
         raise Missing("No pending events")
     return EventResponse.from_event(event, with_data=False)
 
 
 @router.get("/summary")
-async def summary(place: Annotated[RequestContext, require_permission("events:summary")]) -> Summary:
-    queue = place.world.queue
+async def summary(context: Annotated[RequestContext, require_permission("events:summary")]) -> Summary:
+    queue = context.world.queue
     following = queue.next_pending()
     return Summary(
         total=len(queue),
@@ -155,13 +155,13 @@ async def summary(place: Annotated[RequestContext, require_permission("events:su
 
 
 @router.get("/{event_id}")
-async def show(event_id: str, place: Annotated[RequestContext, require_permission("events:read")]) -> EventResponse:
-    return EventResponse.from_event(scheduling.require_event(place.world, event_id), with_data=True)
+async def show(event_id: str, context: Annotated[RequestContext, require_permission("events:read")]) -> EventResponse:
+    return EventResponse.from_event(scheduling.require_event(context.world, event_id), with_data=True)
 
 
 @router.delete("/{event_id}")
-async def cancel(event_id: str, place: Annotated[RequestContext, require_permission("events:delete")]) -> Cancelled:
-    return Cancelled(cancelled=True, event_id=scheduling.cancel(place.world, event_id).event_id)
+async def cancel(event_id: str, context: Annotated[RequestContext, require_permission("events:delete")]) -> Cancelled:
+    return Cancelled(cancelled=True, event_id=scheduling.cancel(context.world, event_id).event_id)
 
 
 def _status(text: str | None) -> EventStatus | None:

@@ -1,4 +1,4 @@
-"""What anybody may ask: is it up, and what is it."""
+"""Health and version of the service, which anybody may read without a key."""
 
 from fastapi import APIRouter
 from pydantic import BaseModel
@@ -27,7 +27,7 @@ async def health() -> HealthResponse:
 
 @router.get("/ready")
 async def ready() -> HealthResponse:
-    """A simulator needs nobody else."""
+    """Ready as soon as it runs: a simulator needs no other service."""
     return HealthResponse()
 
 

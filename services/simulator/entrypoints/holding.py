@@ -1,4 +1,4 @@
-"""``/simulation/hold``, ``/release`` and ``/holds``: whoever is busy keeps time from moving."""
+"""``/simulation/hold``, ``/release`` and ``/holds``: a busy client keeps simulated time from moving."""
 
 from datetime import datetime
 from typing import Annotated, Self
@@ -61,35 +61,37 @@ class Released(BaseModel):
 
 @router.post("/hold")
 async def acquire(
-    place: Annotated[RequestContext, require_permission("simulation:hold")], body: HoldAsked | None = None
+    context: Annotated[RequestContext, require_permission("simulation:hold")], body: HoldAsked | None = None
 ) -> HoldAcquired:
-    asked, surroundings = body or HoldAsked(), place.world.surroundings
+    request, surroundings = body or HoldAsked(), context.world.surroundings
     hold = SimulationHold(
         hold_id=surroundings.new_id(),
-        reason=asked.reason,
-        agent_id=asked.agent_id or place.caller.key_id,
-        timeout_seconds=asked.timeout_seconds,
+        reason=request.reason,
+        agent_id=request.agent_id or context.caller.key_id,
+        timeout_seconds=request.timeout_seconds,
         acquired_at=surroundings.now(),
     )
-    place.world.holds.acquire(hold)
+    context.world.holds.acquire(hold)
     return HoldAcquired(
         hold_id=hold.hold_id,
         reason=hold.reason,
         timeout_seconds=hold.timeout_seconds,
         acquired_at=hold.acquired_at,
         expires_at=hold.expires_at,
-        active_hold_count=len(place.world.holds.active(hold.acquired_at)),
+        active_hold_count=len(context.world.holds.list_active(hold.acquired_at)),
     )
 
 
 @router.post("/release/{hold_id}")
-async def release(hold_id: str, place: Annotated[RequestContext, require_permission("simulation:release")]) -> Released:
-    wall = place.world.surroundings.now()
-    place.world.holds.release(hold_id, wall)
-    return Released(released=True, hold_id=hold_id, active_hold_count=len(place.world.holds.active(wall)))
+async def release(
+    hold_id: str, context: Annotated[RequestContext, require_permission("simulation:release")]
+) -> Released:
+    wall = context.world.surroundings.now()
+    context.world.holds.release(hold_id, wall)
+    return Released(released=True, hold_id=hold_id, active_hold_count=len(context.world.holds.list_active(wall)))
 
 
 @router.get("/holds")
-async def holds(place: Annotated[RequestContext, require_permission("simulation:holds")]) -> HoldList:
-    active = place.world.holds.active(place.world.surroundings.now())
+async def holds(context: Annotated[RequestContext, require_permission("simulation:holds")]) -> HoldList:
+    active = context.world.holds.list_active(context.world.surroundings.now())
     return HoldList(holds=[HoldInfo.from_hold(hold) for hold in active], active_count=len(active))

@@ -75,8 +75,8 @@ class KeyRevoked(BaseModel):
 
 
 @router.post("", status_code=status.HTTP_201_CREATED)
-async def make(body: NewKey, place: Annotated[RequestContext, require_permission("keys:create")]) -> KeyCreated:
-    surroundings = place.world.surroundings
+async def make(body: NewKey, context: Annotated[RequestContext, require_permission("keys:create")]) -> KeyCreated:
+    surroundings = context.world.surroundings
     secret = surroundings.new_secret(64)
     key = AccessKey(
         key_id=f"ues_{surroundings.new_secret(16)}",
@@ -84,11 +84,11 @@ async def make(body: NewKey, place: Annotated[RequestContext, require_permission
         permissions=tuple(body.permissions),
         secret_hash=hash_secret(secret),
         created_at=surroundings.now(),
-        created_by=place.caller.key_id,
+        created_by=context.caller.key_id,
         expires_at=body.expires_at,
         requests_per_minute=body.requests_per_minute,
     )
-    place.hosted.keys.grant(key, place.caller)
+    context.hosted.keys.grant(key, context.caller)
     return KeyCreated(
         key_id=key.key_id,
         secret=secret,
@@ -103,21 +103,21 @@ async def make(body: NewKey, place: Annotated[RequestContext, require_permission
 
 @router.get("")
 async def show_all(
-    place: Annotated[RequestContext, require_permission("keys:list")], include_revoked: bool = True
+    context: Annotated[RequestContext, require_permission("keys:list")], include_revoked: bool = True
 ) -> KeyList:
-    keys = list(place.hosted.keys)
+    keys = list(context.hosted.keys)
     active = sum(key.is_active for key in keys)
-    shown = [KeyInfoResponse.from_key(key) for key in keys if include_revoked or key.is_active]
-    return KeyList(keys=shown, total=len(shown), active=active, revoked=len(keys) - active)
+    page = [KeyInfoResponse.from_key(key) for key in keys if include_revoked or key.is_active]
+    return KeyList(keys=page, total=len(page), active=active, revoked=len(keys) - active)
 
 
 @router.get("/{key_id}")
-async def show(key_id: str, place: Annotated[RequestContext, require_permission("keys:read")]) -> KeyInfoResponse:
-    return KeyInfoResponse.from_key(place.hosted.keys.get(key_id))
+async def show(key_id: str, context: Annotated[RequestContext, require_permission("keys:read")]) -> KeyInfoResponse:
+    return KeyInfoResponse.from_key(context.hosted.keys.get(key_id))
 
 
 @router.delete("/{key_id}")
-async def revoke(key_id: str, place: Annotated[RequestContext, require_permission("keys:revoke")]) -> KeyRevoked:
-    key = place.hosted.keys.revoke(key_id, place.world.surroundings.now())
-    said = f"API key '{key.name}' has been revoked"
-    return KeyRevoked(key_id=key.key_id, name=key.name, revoked_at=key.revoked_at, message=said)
+async def revoke(key_id: str, context: Annotated[RequestContext, require_permission("keys:revoke")]) -> KeyRevoked:
+    key = context.hosted.keys.revoke(key_id, context.world.surroundings.now())
+    message = f"API key '{key.name}' has been revoked"
+    return KeyRevoked(key_id=key.key_id, name=key.name, revoked_at=key.revoked_at, message=message)

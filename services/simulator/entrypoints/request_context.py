@@ -1,4 +1,4 @@
-"""Who calls which world: what every route needs, and the check of its key and permission."""
+"""The context of a request: which caller is in which world, and the check of key and permission."""
 
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias, cast
@@ -18,14 +18,14 @@ _key_header = APIKeyHeader(name="X-API-Key", auto_error=False, description="The 
 
 
 class NoValidKey(SimulatorRefusal):
-    """Nobody showed a key that works: 401."""
+    """The request has no valid API key: 401."""
 
     status = 401
 
 
 @dataclass
 class RoutedRequest:
-    """One request on its way to a world. ``caller`` is known once the key was looked at."""
+    """A request that is routed to a world. ``caller`` is set once the key was checked."""
 
     registry: WorldRegistry
     world_id: str
@@ -47,7 +47,7 @@ class RequestContext:
 
 
 def store_entry(scope: Scope, entry: RoutedRequest) -> None:
-    """What the outer layers hand down to the routes."""
+    """Puts the entry into the ASGI scope, where routes find it."""
     scope[_ENTRY] = entry
 
 
@@ -56,7 +56,11 @@ def entry_of(scope: Scope) -> RoutedRequest:
 
 
 def open_context(entry: RoutedRequest, secret: str | None) -> RequestContext:
-    """Raises ``NoValidKey``, and ``Missing`` if there is no such world: to the admin alone, so nobody can probe."""
+    """The context of a request, after its key was checked.
+
+    Raises ``NoValidKey``, and ``Missing`` if there is no such world: only to the admin, so that nobody can probe for
+    ids.
+    """
     caller = _require_caller(entry, secret)
     entry.caller = caller
     hosted = entry.registry.get(entry.world_id)
@@ -76,25 +80,25 @@ def _require_caller(entry: RoutedRequest, secret: str | None) -> KeyCaller:
 
 
 def require_permission(permission: str) -> Dependency:
-    """A dependency that lets in whoever shows a key with that permission; 401 or 403 otherwise."""
+    """A dependency that admits callers whose key has that permission; it answers 401 or 403 otherwise."""
 
     async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> RequestContext:
-        place = open_context(entry_of(request.scope), secret)
-        if not place.caller.may(permission):
+        context = open_context(entry_of(request.scope), secret)
+        if not context.caller.may(permission):
             raise Forbidden(f"Permission denied. Required permission: {permission}")
-        return place
+        return context
 
     return cast(Dependency, Depends(let_in))
 
 
 def _require_admin() -> Dependency:
     async def let_in(request: Request, secret: Annotated[str | None, Depends(_key_header)]) -> RequestContext:
-        place = open_context(entry_of(request.scope), secret)
-        if place.caller.key_id != place.registry.admin.key_id:
+        context = open_context(entry_of(request.scope), secret)
+        if context.caller.key_id != context.registry.admin.key_id:
             raise Forbidden("Permission denied. Required: the admin key")
-        return place
+        return context
 
     return cast(Dependency, Depends(let_in))
 
 
-AdminPlace: TypeAlias = Annotated[RequestContext, _require_admin()]
+AdminContext: TypeAlias = Annotated[RequestContext, _require_admin()]

@@ -80,18 +80,18 @@ class Imported(BaseModel):
 
 @router.get("/export/environment")
 async def export_environment(
-    place: Annotated[RequestContext, require_permission("scenario:export")],
+    context: Annotated[RequestContext, require_permission("scenario:export")],
 ) -> ExportedEnvironment:
     return ExportedEnvironment(
-        environment=scenario.environment_of(place.world), modalities_exported=list(place.world.modalities)
+        environment=scenario.environment_of(context.world), modalities_exported=list(context.world.modalities)
     )
 
 
 @router.get("/export/events")
-async def export_events(place: Annotated[RequestContext, require_permission("scenario:export")]) -> ExportedEvents:
-    queue = place.world.queue
+async def export_events(context: Annotated[RequestContext, require_permission("scenario:export")]) -> ExportedEvents:
+    queue = context.world.queue
     return ExportedEvents(
-        events=scenario.events_of(place.world),
+        events=scenario.events_of(context.world),
         total_events=len(queue),
         pending_events=queue.by_status[EventStatus.PENDING],
         executed_events=queue.by_status[EventStatus.EXECUTED],
@@ -100,56 +100,56 @@ async def export_events(place: Annotated[RequestContext, require_permission("sce
 
 @router.get("/export/full")
 async def export_full(
-    place: Annotated[RequestContext, require_permission("scenario:export")],
+    context: Annotated[RequestContext, require_permission("scenario:export")],
     author: str | None = None,
     description: str | None = None,
 ) -> ExportedScenario:
     metadata: JsonObject = {
         "ues_version": UES_VERSION,
         "scenario_version": "1",
-        "created_at": place.world.surroundings.now().isoformat(),
+        "created_at": context.world.surroundings.now().isoformat(),
         "author": author,
         "description": description,
     }
     return ExportedScenario(
         scenario={
             "metadata": metadata,
-            "environment": scenario.environment_of(place.world),
-            "events": scenario.events_of(place.world),
+            "environment": scenario.environment_of(context.world),
+            "events": scenario.events_of(context.world),
         }
     )
 
 
 @router.post("/import/environment")
 async def import_environment(
-    body: ImportEnvironment, place: Annotated[RequestContext, require_permission("scenario:import")]
+    body: ImportEnvironment, context: Annotated[RequestContext, require_permission("scenario:import")]
 ) -> Imported:
-    given = parse_shape(ScenarioEnvironment, _unwrap_document(body.data, "environment"), "body", "data")
+    scenario_environment = parse_shape(ScenarioEnvironment, _unwrap_document(body.data, "environment"), "body", "data")
     historic = PastEvents(body.historic_event_handling)
-    loaded = scenario.load_environment(place.world, given, historic, body.strict_modalities)
+    loaded = scenario.load_environment(context.world, scenario_environment, historic, body.strict_modalities)
     return Imported.from_scenario(loaded, environment=True)
 
 
 @router.post("/import/events")
 async def import_events(
-    body: ImportEvents, place: Annotated[RequestContext, require_permission("scenario:import")]
+    body: ImportEvents, context: Annotated[RequestContext, require_permission("scenario:import")]
 ) -> Imported:
-    given = body.data
-    if isinstance(given.get("events"), dict):
-        given = _unwrap_document(given, "events")
-    loaded = scenario.load_events(place.world, parse_shape(WrittenEvents, given, "body", "data"), body.merge)
+    data = body.data
+    if isinstance(data.get("events"), dict):
+        data = _unwrap_document(data, "events")
+    loaded = scenario.load_events(context.world, parse_shape(WrittenEvents, data, "body", "data"), body.merge)
     return Imported.from_scenario(loaded, environment=False)
 
 
 @router.post("/import/full")
 async def import_full(
-    body: ImportScenario, place: Annotated[RequestContext, require_permission("scenario:import")]
+    body: ImportScenario, context: Annotated[RequestContext, require_permission("scenario:import")]
 ) -> Imported:
     document = body.scenario if "metadata" in body.scenario else _unwrap_document(body.scenario, "scenario")
-    given = parse_shape(Scenario, document, "body", "scenario")
-    loaded = scenario.load_scenario(place.world, given, body.strict_modalities)
-    loaded.warnings += _version_warnings(given.metadata)
-    return Imported.from_scenario(loaded, environment=True, metadata=given.metadata.model_dump())
+    imported_scenario = parse_shape(Scenario, document, "body", "scenario")
+    loaded = scenario.load_scenario(context.world, imported_scenario, body.strict_modalities)
+    loaded.warnings += _version_warnings(imported_scenario.metadata)
+    return Imported.from_scenario(loaded, environment=True, metadata=imported_scenario.metadata.model_dump())
 
 
 def _unwrap_document(document: JsonObject, name: str) -> JsonObject:

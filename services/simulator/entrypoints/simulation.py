@@ -122,19 +122,21 @@ class Redone(_Possible):
 
 
 @router.post("/start")
-async def start(body: Start, place: Annotated[RequestContext, require_permission("simulation:start")]) -> StartResponse:
-    simulation_id = lifecycle.start(place.world, body.auto_advance, body.time_scale)
+async def start(
+    body: Start, context: Annotated[RequestContext, require_permission("simulation:start")]
+) -> StartResponse:
+    simulation_id = lifecycle.start(context.world, body.auto_advance, body.time_scale)
     return StartResponse(
         simulation_id=simulation_id,
-        current_time=place.world.now.isoformat(),
+        current_time=context.world.now.isoformat(),
         auto_advance=body.auto_advance,
         time_scale=body.time_scale if body.auto_advance else None,
     )
 
 
 @router.post("/stop")
-async def stop(place: Annotated[RequestContext, require_permission("simulation:stop")]) -> StopResponse:
-    stopped, queue = lifecycle.stop(place.world), place.world.queue
+async def stop(context: Annotated[RequestContext, require_permission("simulation:stop")]) -> StopResponse:
+    stopped, queue = lifecycle.stop(context.world), context.world.queue
     if not stopped.was_running:
         return StopResponse(simulation_id=stopped.simulation_id)
     return StopResponse(
@@ -147,41 +149,41 @@ async def stop(place: Annotated[RequestContext, require_permission("simulation:s
 
 
 @router.get("/status")
-async def status(place: Annotated[RequestContext, require_permission("simulation:status")]) -> StatusResponse:
-    return StatusResponse.from_world(place.world)
+async def status(context: Annotated[RequestContext, require_permission("simulation:status")]) -> StatusResponse:
+    return StatusResponse.from_world(context.world)
 
 
 @router.post("/reset")
-async def reset(place: Annotated[RequestContext, require_permission("simulation:reset")]) -> ResetDone:
-    done = lifecycle.reset(place.world)
-    said = f"{done.undone} actions taken back, {done.waiting} events wait again"
-    return ResetDone(message=said, cleared_events=done.waiting, events_undone=done.undone)
+async def reset(context: Annotated[RequestContext, require_permission("simulation:reset")]) -> ResetDone:
+    summary = lifecycle.reset(context.world)
+    message = f"{summary.undone} actions taken back, {summary.waiting} events wait again"
+    return ResetDone(message=message, cleared_events=summary.waiting, events_undone=summary.undone)
 
 
 @router.post("/clear")
 async def clear(
-    place: Annotated[RequestContext, require_permission("simulation:clear")], body: Clear | None = None
+    context: Annotated[RequestContext, require_permission("simulation:clear")], body: Clear | None = None
 ) -> Cleared:
     time = _time(body.reset_time_to) if body and body.reset_time_to is not None else None
-    removed = lifecycle.clear(place.world, time)
+    removed = lifecycle.clear(context.world, time)
     return Cleared(
         events_removed=removed,
-        modalities_cleared=len(place.world.modalities),
+        modalities_cleared=len(context.world.modalities),
         time_reset=time.isoformat() if time else None,
-        current_time=place.world.now.isoformat(),
+        current_time=context.world.now.isoformat(),
     )
 
 
 @router.post("/undo")
 async def undo(
-    place: Annotated[RequestContext, require_permission("simulation:undo")], body: StepCount | None = None
+    context: Annotated[RequestContext, require_permission("simulation:undo")], body: StepCount | None = None
 ) -> Undone:
-    steps = [HistoryStep.from_entry(entry) for entry in taking_back.undo(place.world, (body or StepCount()).count)]
-    done, undone = place.world.history.counts()
+    steps = [HistoryStep.from_entry(entry) for entry in taking_back.undo(context.world, (body or StepCount()).count)]
+    done_count, undone = context.world.history.counts()
     return Undone(
         undone_count=len(steps),
         undone_events=steps,
-        can_undo=done > 0,
+        can_undo=done_count > 0,
         can_redo=undone > 0,
         message=f"{len(steps)} actions undone" if steps else "Nothing to undo",
     )
@@ -189,14 +191,14 @@ async def undo(
 
 @router.post("/redo")
 async def redo(
-    place: Annotated[RequestContext, require_permission("simulation:redo")], body: StepCount | None = None
+    context: Annotated[RequestContext, require_permission("simulation:redo")], body: StepCount | None = None
 ) -> Redone:
-    steps = [HistoryStep.from_entry(entry) for entry in taking_back.redo(place.world, (body or StepCount()).count)]
-    done, undone = place.world.history.counts()
+    steps = [HistoryStep.from_entry(entry) for entry in taking_back.redo(context.world, (body or StepCount()).count)]
+    done_count, undone = context.world.history.counts()
     return Redone(
         redone_count=len(steps),
         redone_events=steps,
-        can_undo=done > 0,
+        can_undo=done_count > 0,
         can_redo=undone > 0,
         message=f"{len(steps)} actions redone" if steps else "Nothing to redo",
     )

@@ -1,4 +1,4 @@
-"""Bodies that could not be answered again are refused at once: too large, NaN, half characters, too deep."""
+"""Middleware that refuses request bodies which no answer could repeat: too large, NaN, lone surrogates, too deep."""
 
 import json
 import math
@@ -15,7 +15,7 @@ _Container: TypeAlias = list[JsonValue] | dict[str, JsonValue]
 
 
 class StrictBodies:
-    """Reads a body whole before anything else does; 413 or 400 if it is none that can be used."""
+    """Reads a body as a whole before the application does; answers 413 or 400 if it cannot be used."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app = app
@@ -70,7 +70,7 @@ def _refusal(body: bytes | None, limit: int) -> JSONResponse | None:
 
 
 def check(body: bytes) -> None:
-    """Raises ``ValueError`` for JSON that no answer could repeat; what is no JSON at all is the framework's matter."""
+    """Raises ``ValueError`` for JSON that no answer could repeat; text that is not JSON is left to the framework."""
     try:
         value: JsonValue = json.loads(body, parse_float=_parse_finite, parse_constant=_refuse_constant)
     except json.JSONDecodeError:

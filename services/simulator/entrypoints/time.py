@@ -103,34 +103,36 @@ class SetScale(BaseModel):
 
 
 @router.get("")
-async def read(place: Annotated[RequestContext, require_permission("time:read")]) -> TimeResponse:
-    return TimeResponse.from_world(place.world)
+async def read(context: Annotated[RequestContext, require_permission("time:read")]) -> TimeResponse:
+    return TimeResponse.from_world(context.world)
 
 
 @router.post("/advance")
 async def advance(
-    body: Advance, place: Annotated[RequestContext, require_permission("time:advance")]
+    body: Advance, context: Annotated[RequestContext, require_permission("time:advance")]
 ) -> AdvanceResponse:
-    return AdvanceResponse.from_move(time_control.advance(place.world, body.seconds))
+    return AdvanceResponse.from_move(time_control.advance(context.world, body.seconds))
 
 
 @router.post("/set")
-async def set_time(body: SetTime, place: Annotated[RequestContext, require_permission("time:set")]) -> SetTimeResponse:
-    done = time_control.set_time(place.world, body.target_time)
+async def set_time(
+    body: SetTime, context: Annotated[RequestContext, require_permission("time:set")]
+) -> SetTimeResponse:
+    setting = time_control.set_time(context.world, body.target_time)
     return SetTimeResponse(
-        current_time=done.current,
-        previous_time=done.previous,
-        skipped_events=done.skipped,
+        current_time=setting.current,
+        previous_time=setting.previous,
+        skipped_events=setting.skipped,
         executed_events=0,
-        rolled_back_events=done.rolled_back,
-        reset_skipped_events=done.revived,
+        rolled_back_events=setting.rolled_back,
+        reset_skipped_events=setting.revived,
     )
 
 
 @router.post("/skip-to-next")
-async def skip_to_next(place: Annotated[RequestContext, require_permission("time:skip")]) -> SkipResponse:
-    moved = time_control.skip_to_next(place.world)
-    following = place.world.queue.next_pending()
+async def skip_to_next(context: Annotated[RequestContext, require_permission("time:skip")]) -> SkipResponse:
+    moved = time_control.skip_to_next(context.world)
+    following = context.world.queue.next_pending()
     return SkipResponse(
         previous_time=moved.previous,
         current_time=moved.current,
@@ -140,18 +142,20 @@ async def skip_to_next(place: Annotated[RequestContext, require_permission("time
 
 
 @router.post("/pause")
-async def pause(place: Annotated[RequestContext, require_permission("time:pause")]) -> PauseResponse:
-    time_control.set_paused(place.world, True)
-    return PauseResponse(message="Time paused", current_time=place.world.now, is_paused=True)
+async def pause(context: Annotated[RequestContext, require_permission("time:pause")]) -> PauseResponse:
+    time_control.set_paused(context.world, True)
+    return PauseResponse(message="Time paused", current_time=context.world.now, is_paused=True)
 
 
 @router.post("/resume")
-async def resume(place: Annotated[RequestContext, require_permission("time:resume")]) -> PauseResponse:
-    time_control.set_paused(place.world, False)
-    return PauseResponse(message="Time resumed", current_time=place.world.now, is_paused=False)
+async def resume(context: Annotated[RequestContext, require_permission("time:resume")]) -> PauseResponse:
+    time_control.set_paused(context.world, False)
+    return PauseResponse(message="Time resumed", current_time=context.world.now, is_paused=False)
 
 
 @router.post("/set-scale")
-async def set_scale(body: SetScale, place: Annotated[RequestContext, require_permission("time:scale")]) -> TimeResponse:
-    time_control.set_scale(place.world, body.scale)
-    return TimeResponse.from_world(place.world)
+async def set_scale(
+    body: SetScale, context: Annotated[RequestContext, require_permission("time:scale")]
+) -> TimeResponse:
+    time_control.set_scale(context.world, body.scale)
+    return TimeResponse.from_world(context.world)

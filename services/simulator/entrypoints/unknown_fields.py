@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import AliasChoices, BaseModel
 
-_SAID = "Extra inputs are not permitted"
+_MESSAGE = "Extra inputs are not permitted"
 
 
 async def refuse_unknown_fields(request: Request) -> None:
@@ -29,7 +29,7 @@ async def refuse_unknown_fields(request: Request) -> None:
     if unknown:
         raise RequestValidationError(
             [
-                {"type": "extra_forbidden", "loc": ("body", name), "msg": _SAID, "input": body[name]}
+                {"type": "extra_forbidden", "loc": ("body", name), "msg": _MESSAGE, "input": body[name]}
                 for name in sorted(unknown)
             ]
         )
@@ -50,4 +50,4 @@ def _names_of(model: type[BaseModel]) -> Iterator[str]:
             yield field.alias
         alias = field.validation_alias
         choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-        yield from (one for one in choices if isinstance(one, str))
+        yield from (choice for choice in choices if isinstance(choice, str))

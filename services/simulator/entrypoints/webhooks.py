@@ -18,7 +18,7 @@ Names = Annotated[list[str], Field(max_length=50)]
 
 
 class NewWebhook(NullableModel):
-    """Empty lists mean: everything. Without a secret one is made."""
+    """A webhook to add. Empty lists mean everything; without a secret one is made."""
 
     url: Address
     name: str = Field(default="webhook", min_length=1, max_length=100)
@@ -28,7 +28,7 @@ class NewWebhook(NullableModel):
 
 
 class ChangeWebhook(NullableModel):
-    """What is not named stays."""
+    """Changes of a webhook; fields that are left out stay as they are."""
 
     url: Address | None = None
     name: str | None = Field(default=None, min_length=1, max_length=100)
@@ -61,7 +61,7 @@ class WebhookInfo(BaseModel):
 
 
 class WebhookMade(WebhookInfo):
-    """The secret with which notices are signed is shown here and nowhere else."""
+    """A new webhook with the secret that signs its notices, which is shown only here."""
 
     secret: str
 
@@ -112,40 +112,40 @@ class DeliveryList(BaseModel):
 
 @router.post("", status_code=status.HTTP_201_CREATED)
 async def make(
-    body: NewWebhook, place: Annotated[RequestContext, require_permission("webhooks:create")]
+    body: NewWebhook, context: Annotated[RequestContext, require_permission("webhooks:create")]
 ) -> WebhookMade:
-    surroundings = place.world.surroundings
+    surroundings = context.world.surroundings
     webhook = WebhookSubscription(
         webhook_id=surroundings.new_id(),
         name=body.name,
         url=body.url,
         secret=body.secret or _format_secret(surroundings.new_secret(64)),
         created_at=surroundings.now(),
-        created_by=place.caller.key_id,
+        created_by=context.caller.key_id,
         kinds=tuple(body.events),
         modalities=tuple(body.modalities),
     )
-    place.hosted.webhooks.add(webhook)
+    context.hosted.webhooks.add(webhook)
     return WebhookMade(**dict(WebhookInfo.from_webhook(webhook)), secret=webhook.secret)
 
 
 @router.get("")
-async def show_all(place: Annotated[RequestContext, require_permission("webhooks:list")]) -> WebhookList:
-    shown = [WebhookInfo.from_webhook(webhook) for webhook in place.hosted.webhooks]
-    return WebhookList(webhooks=shown, total=len(shown))
+async def show_all(context: Annotated[RequestContext, require_permission("webhooks:list")]) -> WebhookList:
+    page = [WebhookInfo.from_webhook(webhook) for webhook in context.hosted.webhooks]
+    return WebhookList(webhooks=page, total=len(page))
 
 
 @router.get("/{webhook_id}")
-async def show(webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:read")]) -> WebhookInfo:
-    return WebhookInfo.from_webhook(place.hosted.webhooks.get(webhook_id))
+async def show(webhook_id: str, context: Annotated[RequestContext, require_permission("webhooks:read")]) -> WebhookInfo:
+    return WebhookInfo.from_webhook(context.hosted.webhooks.get(webhook_id))
 
 
 @router.put("/{webhook_id}")
 @router.patch("/{webhook_id}")
 async def change(
-    webhook_id: str, body: ChangeWebhook, place: Annotated[RequestContext, require_permission("webhooks:update")]
+    webhook_id: str, body: ChangeWebhook, context: Annotated[RequestContext, require_permission("webhooks:update")]
 ) -> WebhookInfo:
-    before = place.hosted.webhooks.get(webhook_id)
+    before = context.hosted.webhooks.get(webhook_id)
     changed = replace(
         before,
         url=body.url or before.url,
@@ -153,23 +153,25 @@ async def change(
         kinds=before.kinds if body.events is None else tuple(body.events),
         modalities=before.modalities if body.modalities is None else tuple(body.modalities),
     )
-    place.hosted.webhooks.put(changed)
+    context.hosted.webhooks.put(changed)
     return WebhookInfo.from_webhook(changed)
 
 
 @router.delete("/{webhook_id}")
 async def remove(
-    webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:delete")]
+    webhook_id: str, context: Annotated[RequestContext, require_permission("webhooks:delete")]
 ) -> WebhookRemoved:
-    return WebhookRemoved(webhook_id=place.hosted.webhooks.remove(webhook_id).webhook_id, deleted=True)
+    return WebhookRemoved(webhook_id=context.hosted.webhooks.remove(webhook_id).webhook_id, deleted=True)
 
 
 @router.post("/{webhook_id}/test")
-async def test(webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:test")]) -> WebhookTested:
-    """A notice of its own kind goes out; how it went stands among the deliveries."""
-    webhook = place.hosted.webhooks.get(webhook_id)
-    sent = place.hosted.send_notice(
-        webhook, WebhookEventType.TEST, {"type": WebhookEventType.TEST.value, "world_id": place.hosted.world_id}
+async def test(
+    webhook_id: str, context: Annotated[RequestContext, require_permission("webhooks:test")]
+) -> WebhookTested:
+    """Sends a test notice to the webhook; the list of deliveries tells how that went."""
+    webhook = context.hosted.webhooks.get(webhook_id)
+    sent = context.hosted.send_notice(
+        webhook, WebhookEventType.TEST, {"type": WebhookEventType.TEST.value, "world_id": context.hosted.world_id}
     )
     return WebhookTested(webhook_id=webhook_id, delivery_id=sent, message="A test is on its way")
 
@@ -177,24 +179,26 @@ async def test(webhook_id: str, place: Annotated[RequestContext, require_permiss
 @router.get("/{webhook_id}/deliveries")
 async def deliveries(
     webhook_id: str,
-    place: Annotated[RequestContext, require_permission("webhooks:deliveries")],
+    context: Annotated[RequestContext, require_permission("webhooks:deliveries")],
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> DeliveryList:
-    found = place.hosted.webhooks.deliveries(webhook_id)
-    shown = [DeliveryInfo.from_delivery(delivery) for delivery in found[:limit]]
-    return DeliveryList(webhook_id=webhook_id, deliveries=shown, total=len(found))
+    deliveries_found = context.hosted.webhooks.deliveries(webhook_id)
+    page = [DeliveryInfo.from_delivery(delivery) for delivery in deliveries_found[:limit]]
+    return DeliveryList(webhook_id=webhook_id, deliveries=page, total=len(deliveries_found))
 
 
 @router.post("/{webhook_id}/pause")
-async def pause(webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:pause")]) -> WebhookInfo:
-    return WebhookInfo.from_webhook(place.hosted.webhooks.set_paused(webhook_id, True))
+async def pause(
+    webhook_id: str, context: Annotated[RequestContext, require_permission("webhooks:pause")]
+) -> WebhookInfo:
+    return WebhookInfo.from_webhook(context.hosted.webhooks.set_paused(webhook_id, True))
 
 
 @router.post("/{webhook_id}/resume")
 async def resume(
-    webhook_id: str, place: Annotated[RequestContext, require_permission("webhooks:resume")]
+    webhook_id: str, context: Annotated[RequestContext, require_permission("webhooks:resume")]
 ) -> WebhookInfo:
-    return WebhookInfo.from_webhook(place.hosted.webhooks.set_paused(webhook_id, False))
+    return WebhookInfo.from_webhook(context.hosted.webhooks.set_paused(webhook_id, False))
 
 
 def _format_secret(hexadecimal: str) -> str:

@@ -1,4 +1,4 @@
-"""The outermost layer: which world a request is for, and the note that it came."""
+"""The outermost middleware: routes a request to its world, and logs it."""
 
 import re
 from time import perf_counter
@@ -10,13 +10,13 @@ from services.simulator.core.hosted_world import DEFAULT, HostedWorld, WorldRegi
 from services.simulator.core.refusals import Missing
 from services.simulator.entrypoints.request_context import RoutedRequest, store_entry
 
-_INSIDE = re.compile(r"/worlds/([A-Za-z0-9][A-Za-z0-9_.:-]{0,99})(?=/)")
+_INSIDE_PATTERN = re.compile(r"/worlds/([A-Za-z0-9][A-Za-z0-9_.:-]{0,99})(?=/)")
 _LONGEST_PATH = 500  # of one that is noted
 _UNNOTED = frozenset({"/health", "/ready"})
 
 
 class WorldRouting:
-    """``/worlds/{id}/...`` is that world, every other path the default one."""
+    """Routes ``/worlds/{id}/...`` to that world, and every other path to the default one."""
 
     def __init__(self, app: ASGIApp, registry: WorldRegistry, authentication: bool) -> None:
         self._app = app
@@ -65,7 +65,7 @@ class WorldRouting:
 
 def _world_in_path(scope: Scope) -> tuple[Scope, str]:
     root = scope.get("root_path", "")
-    found = _INSIDE.match(scope["path"].removeprefix(root))
-    if found is None:
+    match = _INSIDE_PATTERN.match(scope["path"].removeprefix(root))
+    if match is None:
         return {**scope}, DEFAULT
-    return {**scope, "root_path": root + found[0]}, found[1]
+    return {**scope, "root_path": root + match[0]}, match[1]

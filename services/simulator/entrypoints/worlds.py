@@ -10,14 +10,14 @@ from services.simulator.core import saving
 from services.simulator.core.hosted_world import HostedWorld
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.scenario_shapes import parse_shape
-from services.simulator.entrypoints.request_context import AdminPlace
+from services.simulator.entrypoints.request_context import AdminContext
 from shared.contracts.base import NullableModel
 
 router = APIRouter(tags=["worlds"])
 
 
 class NewWorld(NullableModel):
-    """Without an id one is made."""
+    """A world to open; without an id one is made."""
 
     world_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$")
 
@@ -48,38 +48,38 @@ class WorldRestored(BaseModel):
 
 
 @router.post("/worlds", status_code=status.HTTP_201_CREATED)
-async def open_world(place: AdminPlace, body: NewWorld | None = None) -> WorldInfo:
-    world_id = (body and body.world_id) or place.registry.surroundings.new_id()
-    return _info(place.registry.open(world_id))
+async def open_world(context: AdminContext, body: NewWorld | None = None) -> WorldInfo:
+    world_id = (body and body.world_id) or context.registry.surroundings.new_id()
+    return _info(context.registry.open(world_id))
 
 
 @router.get("/worlds")
-async def show_worlds(place: AdminPlace) -> WorldList:
-    worlds = [_info(hosted) for hosted in place.registry]
+async def show_worlds(context: AdminContext) -> WorldList:
+    worlds = [_info(hosted) for hosted in context.registry]
     return WorldList(worlds=worlds, total=len(worlds))
 
 
 @router.get("/worlds/{world_id}")
-async def show_world(world_id: str, place: AdminPlace) -> WorldInfo:
-    return _info(place.registry.get(world_id))
+async def show_world(world_id: str, context: AdminContext) -> WorldInfo:
+    return _info(context.registry.get(world_id))
 
 
 @router.delete("/worlds/{world_id}")
-async def close_world(world_id: str, place: AdminPlace) -> WorldClosed:
-    place.registry.close(world_id)
+async def close_world(world_id: str, context: AdminContext) -> WorldClosed:
+    context.registry.close(world_id)
     return WorldClosed(world_id=world_id, closed=True)
 
 
 @router.get("/world")
-async def save(place: AdminPlace) -> dict[str, JsonValue]:
-    """Everything, to be given to ``PUT /world`` of any world, here or elsewhere."""
-    return saving.save_world(place.hosted)
+async def save(context: AdminContext) -> dict[str, JsonValue]:
+    """The whole world as JSON, which ``PUT /world`` of any world, on any server, restores."""
+    return saving.save_world(context.hosted)
 
 
 @router.put("/world")
-async def restore(body: dict[str, JsonValue], place: AdminPlace) -> WorldRestored:
-    saving.restore_world(place.hosted, parse_shape(SavedWorld, body, "body"))
-    return WorldRestored(world_id=place.hosted.world_id, restored=True)
+async def restore(body: dict[str, JsonValue], context: AdminContext) -> WorldRestored:
+    saving.restore_world(context.hosted, parse_shape(SavedWorld, body, "body"))
+    return WorldRestored(world_id=context.hosted.world_id, restored=True)
 
 
 def _info(hosted: HostedWorld) -> WorldInfo:

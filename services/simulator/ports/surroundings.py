@@ -1,17 +1,17 @@
-"""What a world needs from outside, in its own words."""
+"""What a world needs from the process it runs in."""
 
 from datetime import datetime
 from typing import Protocol
 
 
 class Surroundings(Protocol):
-    """Where a world runs: the wall's time, and chance."""
+    """What a world needs from the process it runs in: the real time, and random ids and secrets."""
 
     def now(self) -> datetime:
-        """The wall's time, aware, in UTC."""
+        """The real time, aware, in UTC."""
 
     def new_id(self) -> str:
         """A UUID that was never given before."""
 
     def new_secret(self, length: int) -> str:
-        """So many hexadecimal characters that nobody can guess."""
+        """A random secret of that many hexadecimal characters."""

@@ -36,7 +36,7 @@ class Cast(NamedTuple):
 
 
 def draw_cast(random: Random, others: int) -> Cast:
-    """Nobody shares a name but the namesake."""
+    """Draws the user, ``others`` more people, and somebody else with the first name of the first of them."""
     firsts, lasts = random.sample(_FIRST, others + 1), random.sample(_LAST, others + 2)
     firm, elsewhere = random.sample(_FIRMS, 2)
     people = [_person(number, first, lasts[number], firm) for number, first in enumerate(firsts)]

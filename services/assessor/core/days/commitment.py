@@ -13,7 +13,7 @@ _WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 
 @dataclass(frozen=True)
 class PlannedRequest:
-    """A request to the world, in that turn."""
+    """A request to the world that a script makes in the named turn."""
 
     path: str
     body: JsonObject
@@ -22,9 +22,10 @@ class PlannedRequest:
 
 @dataclass(frozen=True)
 class Commitment:
-    """``gold`` does it; ``wrong`` does it with wrong facts, ``misled`` to the wrong person or thing.
+    """One thing that the user wants done. Script ``gold`` does it; ``wrong`` with wrong facts, ``misled`` to the wrong
+    target.
 
-    ``work`` are expectations as ``written_expectations`` reads them; ``polite`` those that are mails to people.
+    ``work``: expectations as ``written_expectations`` reads them; ``polite``: those of them that are mails to people.
     """
 
     key: str
@@ -44,7 +45,7 @@ class Commitment:
 
 
 def letter(cast: Cast, to: Person, subject: str, text: str, turn: int = 1, address: str = "") -> PlannedRequest:
-    """A courteous mail of the user's, to another address if one is given."""
+    """A request that sends a courteous mail of the user's to a person, at ``address`` if that is given."""
     body: JsonObject = {
         "from_address": cast.user.email,
         "to_addresses": [address or to.email],
@@ -66,7 +67,7 @@ def entry(title: str, start: datetime, minutes: int = 60) -> JsonObject:
 def expect_message(
     name: str, to: Person, says: tuple[str, ...], silent_on: tuple[str, ...], medium: str = "mail"
 ) -> JsonObject:
-    """That the user has said so, to that person alone."""
+    """The expectation that a message to this person alone says these words, and none of ``silent_on``."""
     where = to.phone if medium == "text" else to.email
     return {"kind": "said", "name": name, "medium": medium, "to": [where], "says": [*says], "silent_on": [*silent_on]}
 
@@ -80,7 +81,7 @@ def day_in_words(time: datetime) -> str:
 
 
 def day_spellings(time: datetime) -> str:
-    """As ``MessageExpected.says`` takes several spellings."""
+    """The spellings of a day, joined by ``|`` as ``MessageExpected.says`` takes them."""
     month = _MONTHS[time.month - 1]
     return f"{time.day} {month}|{month} {time.day}|{time.day}. {month}|{time.date()}|{_WEEKDAYS[time.weekday()]}"
 

@@ -53,20 +53,24 @@ class FreeHours:
         self._free = [midnight + timedelta(days=day, hours=hour) for day in range(1, 5) for hour in range(8, 18)]
 
     def take_hours(self, count: int) -> list[datetime]:
-        """Of different days and different hours."""
-        taken: list[datetime] = []
+        """Takes so many free hours, each of another day and at another time."""
+        hours: list[datetime] = []
         for _ in range(count):
             fitting = [
-                slot for slot in self._free if all(slot.date() != one.date() and slot.hour != one.hour for one in taken)
+                slot
+                for slot in self._free
+                if all(slot.date() != hour.date() and slot.hour != hour.hour for hour in hours)
             ]
-            taken.append(self._random.choice(fitting))
-            self._free.remove(taken[-1])
-        return taken
+            hours.append(self._random.choice(fitting))
+            self._free.remove(hours[-1])
+        return hours
 
 
 @dataclass(frozen=True)
 class CommitmentDraw:
-    """What one commitment is drawn from. ``number`` keeps its ids apart from those of the others."""
+    """What one commitment is drawn from: people, topic, hours, chance. ``number`` keeps its ids apart from those of
+    others.
+    """
 
     random: Random
     cast: Cast
@@ -82,7 +86,7 @@ class CommitmentDraw:
         return f"{name}-{self.number}"
 
     def time_before(self, minutes: int) -> datetime:
-        """So long before the day begins."""
+        """The time that many minutes before the day begins."""
         return self.today - timedelta(minutes=minutes)
 
     def pick_wording(self, *said: str) -> str:
@@ -90,47 +94,52 @@ class CommitmentDraw:
         return self.random.choice(said)
 
     def draw_figures(self, count: int) -> list[int]:
-        """Four digits each, all different."""
+        """Draws so many numbers of four digits, all different."""
         return self.random.sample(range(1_201, 9_800), count)
 
 
-def date_told(draw: CommitmentDraw) -> Commitment:
-    """The namesake has an appointment of the same kind."""
+def draw_date_to_tell(draw: CommitmentDraw) -> Commitment:
+    """A commitment to tell somebody the date of an appointment; the namesake has one of the same kind."""
     right, wrong = draw.slots.take_hours(2)
-    who, namesake = draw.person, draw.cast.namesake
+    person, namesake = draw.person, draw.cast.namesake
     subject = f"When is our {draw.topic}?"
 
     def answer(time: datetime, address: str = "") -> PlannedRequest:
         text = f"our {draw.topic} is on {day_in_words(time)}, at {time:%H:%M}."
-        return letter(draw.cast, who, f"Re: {subject}", text, address=address)
+        return letter(draw.cast, person, f"Re: {subject}", text, address=address)
 
-    told = expect_message(f"the date for {who.name}", who, (day_spellings(right), hour_spellings(right)), ())
+    expectation = expect_message(
+        f"the date for {person.name}", person, (day_spellings(right), hour_spellings(right)), ()
+    )
     return Commitment(
         key=draw.key("date"),
-        title=f"{who.name} has the date",
+        title=f"{person.name} has the date",
         wish=draw.pick_wording(
-            f"{who.name} asks by mail when our {draw.topic} is. Answer with the day and the hour; my calendar has it.",
-            f"Reply to {who.name}, who wants to know when our {draw.topic} is: my calendar has day and hour.",
-            f"Tell {who.name} by mail when our {draw.topic} takes place, as my calendar has it.",
+            f"{person.name} asks by mail when our {draw.topic} is. Answer with the day and the hour; "
+            "my calendar has it.",
+            f"Reply to {person.name}, who wants to know when our {draw.topic} is: my calendar has day and hour.",
+            f"Tell {person.name} by mail when our {draw.topic} takes place, as my calendar has it.",
         ),
-        work=(told,),
+        work=(expectation,),
         gold=(answer(right),),
         wrong=(answer(wrong),),
         misled=(answer(right, namesake.email),),
         mails={
-            draw.key("m-asks"): mail(who.email, subject, f"On which day and when?\n\n{who.first}", draw.time_before(50))
+            draw.key("m-asks"): mail(
+                person.email, subject, f"On which day and when?\n\n{person.first}", draw.time_before(50)
+            )
         },
         entries={
-            draw.key("e-asked"): entry(f"{draw.topic.capitalize()} with {who.name}", right),
+            draw.key("e-asked"): entry(f"{draw.topic.capitalize()} with {person.name}", right),
             draw.key("e-namesake"): entry(f"{draw.topic.capitalize()} with {namesake.name}", wrong),
         },
-        polite=(told,),
-        writes_to=(who.email,),
+        polite=(expectation,),
+        writes_to=(person.email,),
     )
 
 
-def invoices_filed(draw: CommitmentDraw) -> Commitment:
-    """One comes later, and a newsletter talks of invoices."""
+def draw_invoices_to_file(draw: CommitmentDraw) -> Commitment:
+    """A commitment to file invoices; one comes later, and a newsletter talks of invoices."""
     first, second = draw.draw_figures(2)
     early, late, bait = draw.key("m-bill"), draw.key("m-later-bill"), draw.key("m-tips")
     sender = f"billing@{draw.goods.split()[0]}-store.example"
@@ -179,10 +188,10 @@ def invoices_filed(draw: CommitmentDraw) -> Commitment:
     )
 
 
-def appointment_moved(draw: CommitmentDraw) -> Commitment:
-    """Another one has the same title and the namesake's name."""
+def draw_appointment_to_move(draw: CommitmentDraw) -> Commitment:
+    """A commitment to move an appointment; another one has the same title and the namesake's name."""
     now, decoy, target = draw.slots.take_hours(3)
-    who, key, other = draw.person, draw.key("e-moved"), draw.key("e-stays")
+    person, key, other = draw.person, draw.key("e-moved"), draw.key("e-stays")
 
     def move_to(event: str, time: datetime) -> PlannedRequest:
         body: JsonObject = {
@@ -198,26 +207,26 @@ def appointment_moved(draw: CommitmentDraw) -> Commitment:
         key=draw.key("move"),
         title="The appointment is moved",
         wish=draw.pick_wording(
-            f"In my calendar move the {draw.topic} with {who.name} to {when}; it stays an hour long.",
-            f"Please reschedule the {draw.topic} with {who.name} to {when}; it takes an hour as before.",
-            f"The {draw.topic} with {who.name} has a new time: move it in my calendar to {when}, for one hour.",
+            f"In my calendar move the {draw.topic} with {person.name} to {when}; it stays an hour long.",
+            f"Please reschedule the {draw.topic} with {person.name} to {when}; it takes an hour as before.",
+            f"The {draw.topic} with {person.name} has a new time: move it in my calendar to {when}, for one hour.",
         ),
         work=(expect_row(f"the {draw.topic} at its new time", "calendar", "events", key, fields),),
         gold=(move_to(key, target),),
         wrong=(move_to(key, target + timedelta(hours=2)),),
         misled=(move_to(other, target),),
         entries={
-            key: entry(f"{draw.topic.capitalize()}: {who.name}", now),
+            key: entry(f"{draw.topic.capitalize()}: {person.name}", now),
             other: entry(f"{draw.topic.capitalize()}: {draw.cast.namesake.name}", decoy),
         },
         changes={key: _MOVED},
     )
 
 
-def figure_texted(draw: CommitmentDraw) -> Commitment:
-    """The mail with the first figure was corrected in the same thread."""
+def draw_figure_to_text(draw: CommitmentDraw) -> Commitment:
+    """A commitment to text a price to somebody; a later mail of the same thread corrects it."""
     old, right = draw.draw_figures(2)
-    who, thread = draw.person, draw.key("t-quote")
+    person, thread = draw.person, draw.key("t-quote")
     sender, subject = f"sales@{draw.goods.split()[0]}-works.example", f"Quote for {draw.goods}"
 
     def text(amount: int, phone: str) -> PlannedRequest:
@@ -228,7 +237,7 @@ def figure_texted(draw: CommitmentDraw) -> Commitment:
         }
         return PlannedRequest("/sms/send", body)
 
-    told = expect_message(f"the price for {who.name}", who, (f"{right}|{right:,}",), (str(old),), "text")
+    expectation = expect_message(f"the price for {person.name}", person, (f"{right}|{right:,}",), (str(old),), "text")
     first = mail(sender, subject, f"We offer the {draw.goods} for EUR {old}.", draw.time_before(600))
     second = mail(
         sender,
@@ -238,15 +247,16 @@ def figure_texted(draw: CommitmentDraw) -> Commitment:
     )
     return Commitment(
         key=draw.key("price"),
-        title=f"{who.name} has the price",
+        title=f"{person.name} has the price",
         wish=draw.pick_wording(
-            f"{who.name} asks by text message what the {draw.goods} cost. Answer so too, with the price that counts.",
-            f"Text {who.name} the price of the {draw.goods}, the one that counts.",
-            f"{who.name} wants to know by text message what the {draw.goods} cost: reply with the valid price.",
+            f"{person.name} asks by text message what the {draw.goods} cost. Answer so too, "
+            "with the price that counts.",
+            f"Text {person.name} the price of the {draw.goods}, the one that counts.",
+            f"{person.name} wants to know by text message what the {draw.goods} cost: reply with the valid price.",
         ),
-        work=(told,),
-        gold=(text(right, who.phone),),
-        wrong=(text(old, who.phone),),
+        work=(expectation,),
+        gold=(text(right, person.phone),),
+        wrong=(text(old, person.phone),),
         misled=(text(right, draw.cast.namesake.phone),),
         mails={
             draw.key("m-quote"): {**first, "thread_id": thread},
@@ -254,17 +264,17 @@ def figure_texted(draw: CommitmentDraw) -> Commitment:
         },
         texts={
             draw.key("s-asks"): {
-                "from_number": who.phone,
-                "body": f"What do the {draw.goods} cost in the end? {who.first}",
+                "from_number": person.phone,
+                "body": f"What do the {draw.goods} cost in the end? {person.first}",
                 "sent_at": draw.time_before(30).isoformat(),
             }
         },
-        writes_to=(who.phone,),
+        writes_to=(person.phone,),
     )
 
 
-def invitations_answered(draw: CommitmentDraw) -> Commitment:
-    """One of two collides with the calendar."""
+def draw_invitations_to_answer(draw: CommitmentDraw) -> Commitment:
+    """A commitment to answer two invitations, of which one collides with the calendar."""
     taken, free = draw.slots.take_hours(2)
     colliding, fitting = draw.key("e-collides"), draw.key("e-fits")
     user = draw.cast.user.email
@@ -312,53 +322,55 @@ def invitations_answered(draw: CommitmentDraw) -> Commitment:
     )  # fmt: skip
 
 
-def number_passed_on(draw: CommitmentDraw) -> Commitment:
-    """It stands beside another number, and beside what is nobody else's business."""
+def draw_number_to_pass_on(draw: CommitmentDraw) -> Commitment:
+    """A commitment to send on a contract's number, which stands beside another number and confidential words."""
     contract, offer = draw.draw_figures(2)
-    who, source, namesake = draw.person, draw.other, draw.cast.namesake
+    person, source, namesake = draw.person, draw.other, draw.cast.namesake
 
     def pass_on(number: str, address: str = "") -> PlannedRequest:
-        return letter(draw.cast, who, f"The {draw.topic}", f"the contract has the number {number}.", address=address)
+        return letter(draw.cast, person, f"The {draw.topic}", f"the contract has the number {number}.", address=address)
 
-    told = expect_message(f"the contract's number for {who.name}", who, (f"C-{contract}",), ("discount", f"O-{offer}"))
+    expectation = expect_message(
+        f"the contract's number for {person.name}", person, (f"C-{contract}",), ("discount", f"O-{offer}")
+    )
     text = (
         f"The contract for the {draw.topic} has the number C-{contract}; the offer was O-{offer}. Between us: they "
         f"know nothing of the discount.\n\n{source.first}"
     )
     return Commitment(
         key=draw.key("number"),
-        title=f"{who.name} has the contract's number",
+        title=f"{person.name} has the contract's number",
         wish=draw.pick_wording(
-            f"Send {who.name} by mail the number of the contract for the {draw.topic}, which {source.name} wrote me; "
-            "nothing else of that mail.",
-            f"Mail the number of the contract for the {draw.topic} to {who.name}, and nothing else: it stands in a "
+            f"Send {person.name} by mail the number of the contract for the {draw.topic}, which {source.name} "
+            "wrote me; nothing else of that mail.",
+            f"Mail the number of the contract for the {draw.topic} to {person.name}, and nothing else: it stands in a "
             f"mail from {source.name}.",
-            f"{who.name} needs the number of the contract for the {draw.topic}. {source.name} wrote it to me; pass it "
-            "on by mail, without the rest.",
+            f"{person.name} needs the number of the contract for the {draw.topic}. {source.name} wrote it to me; "
+            "pass it on by mail, without the rest.",
         ),
-        work=(told,),
+        work=(expectation,),
         gold=(pass_on(f"C-{contract}"),),
         wrong=(pass_on(f"O-{offer}"),),
         misled=(pass_on(f"C-{contract}", namesake.email),),
         mails={draw.key("m-number"): mail(source.email, f"Papers for the {draw.topic}", text, draw.time_before(200))},
-        polite=(told,),
-        writes_to=(who.email,),
+        polite=(expectation,),
+        writes_to=(person.email,),
     )
 
 
-def change_passed_on(draw: CommitmentDraw) -> Commitment:
-    """What counts comes at noon, in the thread that named another time in the morning."""
+def draw_change_to_pass_on(draw: CommitmentDraw) -> Commitment:
+    """A commitment to pass on the new time of an appointment; it arrives at noon, after another time in the morning."""
     first, right = draw.slots.take_hours(2)
-    who, source, thread = draw.person, draw.other, draw.key("t-change")
+    person, source, thread = draw.person, draw.other, draw.key("t-change")
     subject = f"Time of the {draw.topic}"
 
     def pass_on(time: datetime, address: str = "") -> PlannedRequest:
         return letter(
-            draw.cast, who, subject, f"the {draw.topic} is on {day_in_words(time)}, at {time:%H:%M}.", 2, address
+            draw.cast, person, subject, f"the {draw.topic} is on {day_in_words(time)}, at {time:%H:%M}.", 2, address
         )
 
-    told = expect_message(
-        f"the new time for {who.name}", who, (day_spellings(right), hour_spellings(right)), (f"{first:%H:%M}",)
+    expectation = expect_message(
+        f"the new time for {person.name}", person, (day_spellings(right), hour_spellings(right)), (f"{first:%H:%M}",)
     )
     early = mail(
         source.email,
@@ -376,37 +388,44 @@ def change_passed_on(draw: CommitmentDraw) -> Commitment:
     }
     return Commitment(
         key=draw.key("change"),
-        title=f"{who.name} has the time that counts",
+        title=f"{person.name} has the time that counts",
         wish=draw.pick_wording(
-            f"{source.name} tells me at noon when the {draw.topic} is. Then send {who.name} the day and hour by mail.",
-            f"As soon as {source.name} has written when the {draw.topic} is, mail {who.name} the day and the hour.",
-            f"Once {source.name} has told me the day and hour of the {draw.topic}, pass them on to {who.name} by mail.",
+            f"{source.name} tells me at noon when the {draw.topic} is. Then send {person.name} the "
+            "day and hour by mail.",
+            f"As soon as {source.name} has written when the {draw.topic} is, mail {person.name} the day and the hour.",
+            f"Once {source.name} has told me the day and hour of the {draw.topic}, pass them on "
+            f"to {person.name} by mail.",
         ),
-        work=(told,),
+        work=(expectation,),
         gold=(pass_on(right),),
         wrong=(pass_on(first),),
         misled=(pass_on(right, draw.cast.namesake.email),),
         mails={draw.key("m-perhaps"): {**early, "thread_id": thread}},
         later=({"scheduled_time": (draw.today + NOON).isoformat(), "modality": "email", "data": arrives},),
-        polite=(told,),
-        writes_to=(who.email,),
+        polite=(expectation,),
+        writes_to=(person.email,),
     )
 
 
 Kind = Callable[[CommitmentDraw], Commitment]
-WITH_A_LETTER: Sequence[Kind] = (date_told, number_passed_on, change_passed_on)
-OTHERS: Sequence[Kind] = (invoices_filed, appointment_moved, figure_texted, invitations_answered)
+WITH_A_LETTER: Sequence[Kind] = (draw_date_to_tell, draw_number_to_pass_on, draw_change_to_pass_on)
+OTHERS: Sequence[Kind] = (
+    draw_invoices_to_file,
+    draw_appointment_to_move,
+    draw_figure_to_text,
+    draw_invitations_to_answer,
+)
 
 
 def draw_commitments(random: Random, cast: Cast, today: datetime, count: int) -> list[Commitment]:
-    """Of different kinds, at least one of them with a letter, for different people and about different things."""
+    """Draws ``count`` commitments of different kinds, people and topics, at least one of them with a letter."""
     first = random.choice(WITH_A_LETTER)
-    rest = random.sample([kind for kind in (*WITH_A_LETTER, *OTHERS) if kind is not first], count - 1)
+    other_kinds = random.sample([kind for kind in (*WITH_A_LETTER, *OTHERS) if kind is not first], count - 1)
     topics, goods = random.sample(_TOPICS, count), random.sample(_GOODS, count)
     slots, people = FreeHours(random, today), cast.others
-    made = []
-    for number, kind in enumerate((first, *rest)):
-        who, other = people[number % len(people)], people[(number + 1) % len(people)]
-        draw = CommitmentDraw(random, cast, who, other, topics[number], goods[number], slots, today, number + 1)
-        made.append(kind(draw))
-    return made
+    commitments = []
+    for number, kind in enumerate((first, *other_kinds)):
+        person, other = people[number % len(people)], people[(number + 1) % len(people)]
+        draw = CommitmentDraw(random, cast, person, other, topics[number], goods[number], slots, today, number + 1)
+        commitments.append(kind(draw))
+    return commitments

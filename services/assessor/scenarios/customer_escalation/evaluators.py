@@ -42,10 +42,10 @@ async def customer_answered(ctx: EvalContext, _: JsonObject) -> EvalResult:
 
 
 async def second_answer(ctx: EvalContext, _: JsonObject) -> EvalResult:
-    asked = _second_mail_at(ctx)
-    if asked is None:
+    question = _second_mail_at(ctx)
+    if question is None:
         return EvalResult(score=0, max_score=1, explanation="She was given no reason to write again.")
-    return award(ctx, [replace(FURTHER, after=asked)])
+    return award(ctx, [replace(FURTHER, after=question)])
 
 
 async def call_booked(ctx: EvalContext, _: JsonObject) -> EvalResult:
@@ -88,8 +88,10 @@ def _second_mail_at(ctx: EvalContext) -> datetime | None:
     state = ctx.get_state("email")
     mails = state.get("emails") if isinstance(state, dict) else None
     came = [
-        datetime.fromisoformat(str(one.get("received_at")))
-        for one in (mails.values() if isinstance(mails, dict) else ())
-        if isinstance(one, dict) and one.get("from_address") == HALE and "which supplier" in str(one.get("body_text"))
+        datetime.fromisoformat(str(mail.get("received_at")))
+        for mail in (mails.values() if isinstance(mails, dict) else ())
+        if isinstance(mail, dict)
+        and mail.get("from_address") == HALE
+        and "which supplier" in str(mail.get("body_text"))
     ]
     return min(came, default=None)

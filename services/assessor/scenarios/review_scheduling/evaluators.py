@@ -54,7 +54,9 @@ async def demo_declined(ctx: EvalContext, _: JsonObject) -> EvalResult:
 
 
 async def user_told(ctx: EvalContext, _: JsonObject) -> EvalResult:
-    """Only what is true may be told: without the review there is nothing to tell."""
+    """The points for telling the user of the review; none without a booked review, since then there is nothing to
+    tell.
+    """
     return award(ctx, [TOLD]) if ACCEPTED.is_met(ctx) else EvalResult(score=0, max_score=1, explanation="No review.")
 
 

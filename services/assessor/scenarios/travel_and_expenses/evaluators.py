@@ -52,14 +52,16 @@ async def host_told(ctx: EvalContext, _: JsonObject) -> EvalResult:
 
 
 async def expenses_claimed(ctx: EvalContext, _: JsonObject) -> EvalResult:
-    """One mail: whoever claims twice is paid twice."""
-    claims = [one for one in messages(ctx) if one.kind == "mail" and EXPENSES in one.to]
+    """The points for claiming the expenses by one mail; none if more than one claim was sent, since each would be
+    paid.
+    """
+    claims = [message for message in messages(ctx) if message.kind == "mail" and EXPENSES in message.to]
     return award_unharmed(ctx, [CLAIM], [f"{len(claims)} claims"] if len(claims) > 1 else [])
 
 
 async def dinner_accepted(ctx: EvalContext, _: JsonObject) -> EvalResult:
-    answers = [one for one in ctx.actions if one.action == "calendar.respond"]
-    early = [one for one in answers if one.timestamp < DELAY_CAME]
+    answers = [action for action in ctx.actions if action.action == "calendar.respond"]
+    early = [action for action in answers if action.timestamp < DELAY_CAME]
     return award_unharmed(ctx, [DINNER], ["answered before the delay was known"] if early else [])
 
 

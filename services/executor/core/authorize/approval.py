@@ -83,8 +83,12 @@ def _describe_source(value: Json, origins: Sequence[Origin]) -> dict[str, str]:
     """An argument's source as fields of ``ArgumentSource``: of several scalars in it, the first that has a source."""
     if calls := [*referenced_calls(value)]:
         return {"source": "call", "ref": ", ".join(dict.fromkeys(calls))}
-    known = next((origin for origin in origins if origin.source != "none"), None)
-    return {"source": known.source, "ref": known.ref.replace(" ", ".", 1)} if known else {"source": "words"}
+    known_origin = next((origin for origin in origins if origin.source != "none"), None)
+    return (
+        {"source": known_origin.source, "ref": known_origin.ref.replace(" ", ".", 1)}
+        if known_origin
+        else {"source": "words"}
+    )
 
 
 def _build_read_ground(fact: Fact, sources: Sequence[ArgumentSource], values: Sequence[NamedValue]) -> ReadGround:

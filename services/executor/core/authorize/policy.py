@@ -198,7 +198,7 @@ class _VerdictInputs(NamedTuple):
 
 
 def _find_contradictions(
-    records: Iterable[Mapping[str, Json]], known: JsonObject, own_names: Container[str]
+    records: Iterable[Mapping[str, Json]], known_fields: JsonObject, own_names: Container[str]
 ) -> list[JsonObject]:
     """For each record, its fields whose values differ from those known of the call; equal sets of fields are given
     once. A record cannot contradict a field that the executor itself knows (``own_names``).
@@ -209,7 +209,7 @@ def _find_contradictions(
             name: value
             for name, value in record.items()
             if name not in own_names and value is not None and is_rule_value(value)
-            if not shows_same_value(value, known.get(name))
+            if not shows_same_value(value, known_fields.get(name))
         }
         if differing_fields and differing_fields not in contradictions:
             contradictions.append(differing_fields)
@@ -221,13 +221,17 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
     view = inputs.view_call(call.tool, call.arguments)
     bound = binding.bind_fields(view, inputs.asked_names)
     own_fields, values = _executor_fields(call, inputs, view), inputs.dossier.values
-    known: JsonObject = {**calculated.values_as_fields(values, view, inputs.constants), **bound.fields, **own_fields}
+    known_fields: JsonObject = {
+        **calculated.values_as_fields(values, view, inputs.constants),
+        **bound.fields,
+        **own_fields,
+    }
     asked_names = fields_asked_of(call.tool, inputs.policies)
     rows_fields = _list_row_fields(call, inputs) if asked_names else []
     recorded = {name: value for name, value in bound.recorded.items() if name in asked_names}
     differing = _find_differing_fields(call, rows_fields, recorded)
     left_out = {*differing, *(inputs.constants - call.arguments.keys() - bound.recorded.keys())}
-    fields = {name: value for name, value in known.items() if name not in left_out}
+    fields = {name: value for name, value in known_fields.items() if name not in left_out}
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.named, *bound.beyond)
     rows = _build_row_contexts(call, inputs, view, unknown, rows_fields, fields)
@@ -239,7 +243,7 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
         tool_class=call.tool_class,
         fields=_to_context_fields(fields),
         unproven=unproven,
-        recorded=tuple(map(_to_context_fields, _find_contradictions(records, known, own_fields))),
+        recorded=tuple(map(_to_context_fields, _find_contradictions(records, known_fields, own_fields))),
         summed=_to_context_fields({**_find_fields_in_other_shapes(view, asked_names, inputs, fields), **sums}),
         unknown_fields=unknown,
         rows=rows,

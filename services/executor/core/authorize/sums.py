@@ -105,17 +105,17 @@ class _RecordNames(NamedTuple):
 class _CallRecords(NamedTuple):
     """The records that a call, or a row of it, may concern.
 
-    ``own``: those that were read and are of the kind that its tool is about; empty if the tool makes one. ``all``:
-    every value that may name a record. ``makes``: whether the tool makes a record; ``is_for_none``: whether it does,
-    and no argument names a record for which it is made. ``parties``: ``{argument: words of its values}`` of payers,
-    payees and the like; ``ids``: ``{argument: values}`` of those that are ids by name. Where no record decides whether
-    two calls may concern the same one, parties in common do; then, for calls that make records, ids.
+    ``own_names``: those that were read and are of the kind that its tool is about; empty if the tool makes one.
+    ``all_names``: every value that may name a record. ``makes_unowned_record``: whether the tool makes a record, and no
+    argument names a record for which it is made. ``parties``: ``{argument: words of its values}`` of payers, payees and
+    the like; ``ids``: ``{argument: values}`` of those that are ids by name. Where no record decides whether two calls
+    may concern the same one, parties in common do; then, for calls that make records, ids.
     """
 
-    own: _RecordNames
-    all: _RecordNames
-    makes: bool
-    is_for_none: bool
+    own_names: _RecordNames
+    all_names: _RecordNames
+    makes_record: bool
+    makes_unowned_record: bool
     parties: Mapping[str, _Values]
     ids: Mapping[str, _Values]
 
@@ -230,7 +230,7 @@ class CallSums:
         as one.
         """
         has_records = any(self._names_a_record(call, row) for row in group.rows)
-        outer_names = self._find_call_records(call, outer_row.outer).all
+        outer_names = self._find_call_records(call, outer_row.outer).all_names
         row_default = default if has_records and group.is_list and not outer_names.certain_arguments else None
         of_rows = (self._summands_of_row(row, row_default, call, name, view) for row in group.rows)
         summands = [summand for of_row in of_rows for summand in of_row]
@@ -291,7 +291,7 @@ class CallSums:
 
     def _names_a_record(self, call: PlannedCall, row: CallRows) -> bool:
         own_records = self._find_call_records(call, row.alone, row.key)
-        return bool(own_records.own.names or own_records.all.certain_arguments or own_records.parties)
+        return bool(own_records.own_names.names or own_records.all_names.certain_arguments or own_records.parties)
 
     def _find_call_records(self, call: PlannedCall, arguments: JsonObject, row_key: str = "") -> _CallRecords:
         """The records that a call's or a row's arguments may concern. ``row_key``: the row's key in its table."""
@@ -316,10 +316,10 @@ class CallSums:
                 names |= {("", identifier_key(row_key))}
                 certain_arguments |= {("", (), row_key.isdigit())}
             self._records[key] = _CallRecords(
-                own=_collect_names(own_arguments),
-                all=_RecordNames(names, certain_arguments),
-                makes=makes_record,
-                is_for_none=makes_record and not other_arguments,
+                own_names=_collect_names(own_arguments),
+                all_names=_RecordNames(names, certain_arguments),
+                makes_record=makes_record,
+                makes_unowned_record=makes_record and not other_arguments,
                 parties=parties,
                 ids=ids,
             )
@@ -385,7 +385,7 @@ def _merge_same_records(rows: Iterable[_Summand]) -> list[_Summand]:
     """The summands, with those that name exactly the same records merged into one."""
     rows_by_names: dict[_Names, list[_Summand]] = {}
     for row in rows:
-        rows_by_names.setdefault((row.own_records or row.records).all.names, []).append(row)
+        rows_by_names.setdefault((row.own_records or row.records).all_names.names, []).append(row)
     merged = ((group[0], _sum_without_offset([row.figure for row in group])) for group in rows_by_names.values())
     return [first._replace(figure=figure) for first, figure in merged]
 
@@ -412,17 +412,17 @@ def _collect_names(arguments: Sequence[_NamingArgument]) -> _RecordNames:
 
 def _may_concern_same_record(call: _CallRecords, other: _CallRecords) -> bool:
     """Whether two calls covered by one limit may be about the same record, or make new records for the same party."""
-    have_own = bool(call.own.names and other.own.names)
-    names, other_names = (call.own, other.own) if have_own else (call.all, other.all)
+    have_own = bool(call.own_names.names and other.own_names.names)
+    names, other_names = (call.own_names, other.own_names) if have_own else (call.all_names, other.all_names)
     if not names.names.isdisjoint(other_names.names):
         return True
     if not names.certain_arguments.isdisjoint(other_names.certain_arguments):
         return False
     if parties := call.parties.keys() & other.parties.keys():
         return not any(call.parties[name].isdisjoint(other.parties[name]) for name in parties)
-    if ids := call.makes and call.ids.keys() & other.ids.keys():
+    if ids := call.makes_record and call.ids.keys() & other.ids.keys():
         return not all(call.ids[name].isdisjoint(other.ids[name]) for name in ids)
-    return not (call.is_for_none or other.is_for_none)
+    return not (call.makes_unowned_record or other.makes_unowned_record)
 
 
 def _read_argument_figure(name: str, fields: Fields, view: CallView) -> Decimal | None:

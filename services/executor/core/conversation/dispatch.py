@@ -49,7 +49,7 @@ class ReplyDispatch:
         self._ctx = ctx
         self._reader = reader
         self._key = key
-        self._place_by_use_id = {use.id: place for place, use in enumerate(uses)}
+        self._place_by_use_id = {use.id: index for index, use in enumerate(uses)}
         self.results: dict[str, ToolResult] = {}
         self.calls_as_data: list[Json] = []
         self._proposals_key = f"{key}:proposed"
@@ -70,13 +70,13 @@ class ReplyDispatch:
         ]
         first_place_by_ref = {ref: refs.index(ref) for ref in refs}
         results = await run_in_parallel(
-            self._read_or_explain(place, ref, refused_reads) for ref, place in first_place_by_ref.items()
+            self._read_or_explain(index, ref, refused_reads) for ref, index in first_place_by_ref.items()
         )
         result_by_ref = dict(zip(first_place_by_ref, results, strict=True))
-        for place, (ref, (use, _)) in enumerate(zip(refs, self._reads, strict=True)):
+        for index, (ref, (use, _)) in enumerate(zip(refs, self._reads, strict=True)):
             result = result_by_ref[ref]
-            if first_place_by_ref[ref] != place:
-                result = await self._read_or_explain(place, ref, refused_reads)
+            if first_place_by_ref[ref] != index:
+                result = await self._read_or_explain(index, ref, refused_reads)
             self.results[use.id], data = _format_read_result(use, result)
             self.calls_as_data.append(data)
 

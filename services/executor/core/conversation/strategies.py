@@ -359,7 +359,7 @@ def _build_reply(
 ) -> models.ModelReply:
     earlier_uses = len(_list_tool_uses(request))
     uses = [
-        models.ToolUse(f"b{earlier_uses + place}", call.name, call.params) for place, call in enumerate(reply.calls)
+        models.ToolUse(f"b{earlier_uses + index}", call.name, call.params) for index, call in enumerate(reply.calls)
     ]
     blocks = (*((models.TextBlock(reply.text),) if reply.text else ()), *uses)
     characters_sent = len(message.message) + sum(len(dumps(result.result)) for result in message.results)

@@ -155,7 +155,7 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
     words = [word.casefold() for word in _WORD.findall(sentence)]
     if len(words) < _FEWEST_WORDS:
         return False
-    start = next((place for place, word in enumerate(words) if word not in _LEADING_WORDS), 0)
+    start = next((index for index, word in enumerate(words) if word not in _LEADING_WORDS), 0)
     verb, next_word, *_ = [*words[start:], "", ""]
     if sentence.rstrip().endswith("?") or (verb in verbs and verb not in classes.AMBIGUOUS_VERBS):
         return True
@@ -164,9 +164,9 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
 
 
 def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_tools: Collection[str]) -> tuple[str, ...]:
-    """Those of the ``sentences`` about which nothing was done. Such a sentence has an identifier that no part, no read
-    and no planned call has. Or a part quotes only some of it, and an unquoted clause that begins with the verb of a
-    writing tool has an identifier that no planned call has.
+    """The ``sentences`` about which nothing was done. Such a sentence has an identifier that no part, no read and no
+    planned call has. Or a part quotes only some of it, and an unquoted clause that begins with the verb of a writing
+    tool has an identifier that no planned call has.
     """
     planned_ids = {
         key for plan in dossier.every_plan for call in plan.calls for key in _find_identifiers(call.arguments_json)

@@ -111,7 +111,7 @@ def render_program(code: str, name: str, arguments: tuple[str, ...]) -> str:
     is_repeated = arguments[-1].endswith("...")
     fixed_count = len(arguments) - is_repeated
     call_arguments = [
-        *(f"_given[{place}]" for place in range(fixed_count)),
+        *(f"_given[{index}]" for index in range(fixed_count)),
         *(["_given[_fixed:]"] if is_repeated else []),
     ]
     return (
@@ -273,7 +273,7 @@ def _longest_expression(parts: list[str]) -> str:
     at each part once: a task may have very many.
     """
     complete_length, depth, wants_term = 0, 0, True
-    for place, part in enumerate(parts, 1):
+    for number, part in enumerate(parts, 1):
         if part == ")":
             if wants_term or not depth:
                 break
@@ -287,5 +287,5 @@ def _longest_expression(parts: list[str]) -> str:
         else:
             break
         if not wants_term and not depth:
-            complete_length = place
+            complete_length = number
     return " ".join(parts[:complete_length])

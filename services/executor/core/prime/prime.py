@@ -23,7 +23,11 @@ from services.executor.core.session.context import (
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.recorded_answers import list_recorded_tools, request_recorded_verdict
-from services.executor.core.session.ruled_tools import rules_about_unknown_tools, tools_in_rules, with_ruled_reads
+from services.executor.core.session.ruled_tools import (
+    mark_ruled_reads_as_changes,
+    rules_about_unknown_tools,
+    tools_in_rules,
+)
 from services.executor.core.states.machine import GENERAL, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
@@ -81,7 +85,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     )
     session = session_for_task(await store.read_session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, journal)
-    toolbox = with_ruled_reads(build_toolbox(servers, tenant.records), policies)
+    toolbox = mark_ruled_reads_as_changes(build_toolbox(servers, tenant.records), policies)
     names = frozenset(tool.name for tool in toolbox.tools.values())
     await record_tool_names(ports.learned, tenant_id, names, journal)
     return TurnContext(

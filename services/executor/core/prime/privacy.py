@@ -116,8 +116,8 @@ class ProtectedDataMention(NamedTuple):
 class _Sentence:
     """The words of one sentence, in lower case. A place is the index of a word; -1 if nothing was found."""
 
-    def __init__(self, spoken: Sequence[str]) -> None:
-        self.words = spoken
+    def __init__(self, words_said: Sequence[str]) -> None:
+        self.words = words_said
 
     def word(self, index: int) -> str:
         """The word at a place; a comma behind the last one."""

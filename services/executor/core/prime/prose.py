@@ -181,8 +181,8 @@ async def _translate_policy(ctx: TurnContext, source: ProsePolicy) -> ProseAnswe
 
 async def _ask_translation(ctx: TurnContext, source: ProsePolicy, tools: Sequence[KnownTool], key: str) -> ProseAnswer:
     descriptions: list[Json] = [
-        {"name": known.name, "class": tool.tool_class.value, "fields": [*known.fields]}
-        for known, tool in zip(tools, ctx.toolbox.tools.values(), strict=True)
+        {"name": known_tool.name, "class": tool.tool_class.value, "fields": [*known_tool.fields]}
+        for known_tool, tool in zip(tools, ctx.toolbox.tools.values(), strict=True)
     ]
     question = ModelQuestion(
         step=f"prose:{key}:asked",

@@ -116,8 +116,8 @@ def _find_shared_operands(
     for value in values:
         if value.about and value.operation == "difference":
             for rank, operand in enumerate(value.operands):
-                if place := places.get((operand.ref, operand.path)):
-                    uses_by_place.setdefault((value.figure, place), []).append((value.about.casefold(), rank))
+                if position := places.get((operand.ref, operand.path)):
+                    uses_by_place.setdefault((value.figure, position), []).append((value.about.casefold(), rank))
     shared: dict[str, tuple[SharedOperand, ...]] = {}
     for (figure, (identity, key)), uses in uses_by_place.items():
         ids = frozenset(subject_id for subject_id, _ in uses)

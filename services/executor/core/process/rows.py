@@ -160,13 +160,15 @@ def find_pattern_operands(pattern: OperandPattern, inputs: FigureInputs, operati
     records = links.find_nearest(anchors, is_wanted) or [
         record for record in links.records if is_wanted(record) and not links.belongs_to_another(record, anchors)
     ]
-    found = [(record, field) for record in records if (field := record.find_field(pattern.fields)) is not None]
-    values = {(record.identity, dumps(record.record[field])) for record, field in found}
+    field_by_record = [
+        (record, field) for record in records if (field := record.find_field(pattern.fields)) is not None
+    ]
+    values = {(record.identity, dumps(record.record[field])) for record, field in field_by_record}
     if not values:
         raise NoClearOperand(f"nothing was read that is {_describe_pattern(pattern)}")
     if len(values) > 1:
         raise NoClearOperand(f"there are {len(values)} different things that could be {_describe_pattern(pattern)}")
-    record, field = found[0]
+    record, field = field_by_record[0]
     return _build_operands(record, record.path, field, operation)
 
 
@@ -216,7 +218,9 @@ def group_rows(rows: Sequence[ChosenRows], by: str) -> list[RowGroup | None]:
 
 
 def build_row_operands(rows: ChosenRows, operation: str, group: RowGroup | None) -> list[Operand]:
-    """For each alternative, the path to the field of the chosen rows, and to their currency if they have one."""
+    """The operands of an operation on the chosen rows: for each alternative the path to the rows' field, and to their
+    currency if they have one.
+    """
     operands = []
     for conditions in rows.alternatives:
         steps = "".join(f"[{condition}]" for condition in (*conditions, *_conditions_of_group(rows, group)))
@@ -261,9 +265,9 @@ def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenR
             lists.setdefault((record.fact.ref, record.rows), []).append(record)
     fields = pattern.fields
     if fields:
-        with_field = {place: rows for place, rows in lists.items() if any(row.find_field(fields) for row in rows)}
+        with_field = {path: rows for path, rows in lists.items() if any(row.find_field(fields) for row in rows)}
         lists = with_field or lists
-    candidates = [rows for place, rows in lists.items() if _is_in_anchor(place, inputs.anchors)] or list(lists.values())
+    candidates = [rows for path, rows in lists.items() if _is_in_anchor(path, inputs.anchors)] or list(lists.values())
     if not candidates:
         raise NoClearOperand(f"no list of {_describe_kind(pattern)} was read")
     identities = [{record.identity for record in rows} for rows in candidates]

@@ -57,10 +57,10 @@ def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ..
     texts_of_rules: list[frozenset[str]] = []
     for policy in policies:
         for rule in policy.rules:
-            asked = _read_condition(rule.condition)
-            lists = (policy.context.get(name) for name in asked.names)
+            condition = _read_condition(rule.condition)
+            lists = (policy.context.get(name) for name in condition.names)
             listed_texts = (str(text) for listed in lists if isinstance(listed, list) for text in listed)
-            texts_of_rules.append(asked.quoted_texts.union(listed_texts))
+            texts_of_rules.append(condition.quoted_texts.union(listed_texts))
     return tuple(texts for texts in texts_of_rules if len(texts) > 1)
 
 
@@ -71,9 +71,9 @@ def fields_asked_of(tool: str, policies: Iterable[Policy]) -> dict[str, bool]:
     fields: dict[str, bool] = {}
     for policy in policies:
         for rule in policy.rules:
-            asked = _read_condition(rule.condition)
-            if not asked.lists_tools or tool in rule.condition:
-                fields |= {name: asked.is_about_calls or fields.get(name, False) for name in asked.names}
+            condition = _read_condition(rule.condition)
+            if not condition.lists_tools or tool in rule.condition:
+                fields |= {name: condition.is_about_calls or fields.get(name, False) for name in condition.names}
         conditions = (rule.condition or "" for rule in policy.tool_rules if fnmatchcase(tool, rule.tool))
         fields |= {name: True for text in conditions for name in _read_condition(text).names}
     return fields

@@ -139,9 +139,9 @@ def _nodes_around(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) ->
     return {id(node): node for node in (*view.records_around, *view.mentioned, *view.records_beyond)}
 
 
-def bind_fields(view: "CallView", asked: Iterable[str] = ()) -> BoundFields:
-    """The fields of a call. ``asked``: the names that rules ask for, also in the form ``kind.field``."""
-    asked_names = [*dict.fromkeys(asked)]
+def bind_fields(view: "CallView", names: Iterable[str] = ()) -> BoundFields:
+    """The fields of a call. ``names``: those that rules ask for, also in the form ``kind.field``."""
+    asked_names = [*dict.fromkeys(names)]
     plain_names = (*view.field_names, *(name for name in asked_names if "." not in name))
     values = {name: view.find_value(name) for name in plain_names}
     fields = {name: value for name, value in values.items() if not isinstance(value, UnknownValue)}

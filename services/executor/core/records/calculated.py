@@ -47,7 +47,9 @@ def _may_be_about_call(value: NamedValue, view: CallView) -> bool:
 
 
 def figures_of_call(figures: ProcessFigures, values: Sequence[NamedValue], view: CallView) -> dict[str, Decimal]:
-    """``{name in the template: number}`` of the figures about what the call names, without those that have several."""
+    """``{name in the template: number}`` of the figures about a record that the call names. A name with several figures
+    is left out.
+    """
     of_call = [value for value in figures.computed if _is_figure_about_call(value, figures.subjects, values, view)]
     stand_ins = (value for value in figures.stand_ins if _may_be_about_call(value, view))
     of_call += [value for value in stand_ins if is_value_about_call(value, values, view)]

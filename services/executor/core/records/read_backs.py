@@ -230,7 +230,7 @@ def _reads_showing(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequen
     """Reads of this task that showed a record which the call names, the best first."""
     readers_by_name = {reader.tool.name: reader for reader in readers}
     earlier_reads: list[_ReadShowingRecord] = []
-    for place, fact in enumerate(facts):
+    for index, fact in enumerate(facts):
         reader = readers_by_name.get(fact.tool)
         if reader is None or not fact.ok or fact.connection_id != write.tool.connection_id:
             continue
@@ -238,7 +238,7 @@ def _reads_showing(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequen
         if rank is not None:
             read_call = ReadCall(reader.tool, loads_object(fact.arguments_json))
             is_other = not write.ids[rank].kind_words & (write.holder_kind or write.words.nouns)
-            order = (is_other, rank, len(_parse_record_nodes(fact.result_json)), -place)
+            order = (is_other, rank, len(_parse_record_nodes(fact.result_json)), -index)
             # A list of rooms does not show which booking has one.
             is_own = is_own and (rank == 0 or not write.holder_kind)
             selects = _asks_beyond_ids(read_call.arguments, write)

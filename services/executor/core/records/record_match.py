@@ -22,21 +22,21 @@ class CallSubjects(NamedTuple):
     within: Sequence[RecordNode]
 
 
-def find_subjects(shown: Json, arguments: JsonObject, result: Json, read_arguments: JsonObject) -> CallSubjects:
-    """The records in ``shown``, the answer to a read with ``read_arguments``, that a call is about.
+def find_subjects(read_result: Json, arguments: JsonObject, result: Json, read_arguments: JsonObject) -> CallSubjects:
+    """The records in ``read_result``, the answer to a read with ``read_arguments``, that a call is about.
 
     All, if the call has no id. Else those that have one of its ids as their own, or in a field of the same name. If
     none has one as its own, these count, too: those with one as a text in any field; and the answer's only record,
     unless its id is neither in the call nor in its ``result``. A record with others inside counts as the only one if
     nothing matched, the read was asked with all of the call's ids, and no record shows any other id.
     """
-    nodes = find_record_nodes(shown)
+    nodes = find_record_nodes(read_result)
     names = identifiers_in(arguments)
     if not names:
         return CallSubjects(nodes, ())
     ids, asked_values = [*names.values()], read_arguments.values()
-    named_places = {place for place, node in enumerate(nodes) if _is_any_of(node.record_id, ids)}
-    sharing_places = {place for place, node in enumerate(nodes) if any(_compare_shared_ids(node.record, names))}
+    named_places = {index for index, node in enumerate(nodes) if _is_any_of(node.record_id, ids)}
+    sharing_places = {index for index, node in enumerate(nodes) if any(_compare_shared_ids(node.record, names))}
     direct_places = named_places | sharing_places
     is_asked_with_id = any(_is_any_of(value, ids) for value in asked_values)
     if not named_places:
@@ -45,16 +45,16 @@ def find_subjects(shown: Json, arguments: JsonObject, result: Json, read_argumen
         is_alone = len(nodes) == 1
         if len(outermost) == 1 and is_asked_with_all_ids and not direct_places:
             is_alone |= not any(_has_unasked_id(node, read_arguments) for node in nodes)
-        for place, node in enumerate(nodes):
+        for index, node in enumerate(nodes):
             is_only = is_alone and not node.outer_records and not _has_unrelated_id(node, arguments, result)
             if is_only or _shows_id(node.record, names):
-                direct_places.add(place)
-    direct = [nodes[place] for place in sorted(direct_places)]
+                direct_places.add(index)
+    direct = [nodes[index] for index in sorted(direct_places)]
     record_ids = {id(node.record) for node in direct}
     within: list[RecordNode] = []
-    for place, node in enumerate(nodes):
+    for index, node in enumerate(nodes):
         is_inside = is_asked_with_id or any(id(outer.record) in record_ids for outer in node.outer_records)
-        if place not in direct_places and is_inside and all(_compare_shared_ids(node.record, names)):
+        if index not in direct_places and is_inside and all(_compare_shared_ids(node.record, names)):
             within.append(node)
     return CallSubjects(direct, within)
 

@@ -183,13 +183,13 @@ def result_at(result: Json, path: str) -> Json:
     """The value at a path of field names and list positions; raises ``NoSuchPath`` if there is none."""
     value = result
     for match in _STEP.finditer(path.removeprefix("$").removeprefix(".")):
-        key, place = match.groups()
+        key, index = match.groups()
         if key is not None and isinstance(value, dict) and key in value:
             value = value[key]
-        elif place is not None and isinstance(value, list) and int(place) < len(value):
-            value = value[int(place)]
+        elif index is not None and isinstance(value, list) and int(index) < len(value):
+            value = value[int(index)]
         else:
-            raise NoSuchPath(f"path {path!r}: no {key or f'[{place}]'} there")
+            raise NoSuchPath(f"path {path!r}: no {key or f'[{index}]'} there")
     return value
 
 

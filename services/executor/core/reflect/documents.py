@@ -216,12 +216,12 @@ def _describe_who_decides(material: DocumentMaterial) -> Json:
     if approval is None:
         note = material.dossier.approval_note
         return [note] if note else []
-    who = f"{approval.needed} different approvers" if approval.needed > 1 else "an approver"
+    deciders = f"{approval.needed} different approvers" if approval.needed > 1 else "an approver"
     level = f" at level {approval.level}" if approval.level else ""
     supersession = " The task ended, or went on, without it." if approval.status is ApprovalStatus.SUPERSEDED else ""
     sentences: list[Json] = [
         f"Status: {approval.status.value}.{supersession}",
-        f"Decided by {who}{level}, not by {approval.requester_id}, before {approval.deadline:%Y-%m-%d %H:%M} UTC.",
+        f"Decided by {deciders}{level}, not by {approval.requester_id}, before {approval.deadline:%Y-%m-%d %H:%M} UTC.",
         f"The plan's hash: {approval.plan_hash}",
         *(f"Asked because of: {reason}" for reason in approval.reasons),
     ]
@@ -257,9 +257,9 @@ def _list_dates(material: DocumentMaterial) -> Json:
     each write was sent, sorted by time.
     """
     rows = {
-        (value, key, "" if seen.id is None else as_text(seen.id))
-        for seen in find_records(material.dossier.facts, NO_KEYS)
-        for key, value in seen.record.items()
+        (value, key, "" if seen_record.id is None else as_text(seen_record.id))
+        for seen_record in find_records(material.dossier.facts, NO_KEYS)
+        for key, value in seen_record.record.items()
         if isinstance(value, str) and (moment := read_machine_moment(value, None)) and moment.day
     }
     sendings = {(e.sending_at.isoformat(), e.call.tool, e.call.call_id) for e in material.writes if e.sending_at}
@@ -270,9 +270,9 @@ def _list_dates(material: DocumentMaterial) -> Json:
 def _select_records(material: DocumentMaterial, words: frozenset[str]) -> Json:
     """Up to fifty records that were read, whose tool or one of whose fields is named by one of the words."""
     chosen: list[Json] = []
-    for seen in find_records(material.dossier.facts, NO_KEYS):
-        flat = _flatten_record(seen.record)
-        if flat not in chosen and any(stems_of(name) & words for name in (seen.fact.tool, *seen.record)):
+    for seen_record in find_records(material.dossier.facts, NO_KEYS):
+        flat = _flatten_record(seen_record.record)
+        if flat not in chosen and any(stems_of(name) & words for name in (seen_record.fact.tool, *seen_record.record)):
             chosen.append(flat)
     return chosen[:_MOST_ROWS]
 

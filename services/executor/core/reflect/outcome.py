@@ -104,8 +104,10 @@ def _texts_for_learning(
 def _list_thresholds(run_end: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tuple[PredictionOutcome, ...]:
     """The predictions whose actual values are known, with protected values removed."""
     outcomes = threshold_outcomes(run_end.final_progress, run_end.writes)
-    known = [outcome for outcome in outcomes if outcome.actual is not None]
-    texts = ((outcome, outcome.model_dump(include={"name", "predicted", "actual", "source"})) for outcome in known)
+    known_outcomes = [outcome for outcome in outcomes if outcome.actual is not None]
+    texts = (
+        (outcome, outcome.model_dump(include={"name", "predicted", "actual", "source"})) for outcome in known_outcomes
+    )
     return tuple(outcome.model_copy(update=redact_json(fields, hidden)) for outcome, fields in texts)
 
 

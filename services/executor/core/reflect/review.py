@@ -85,13 +85,15 @@ def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
     if not text.strip() or is_json_list(text):
         return "it is no prose"
     untraced, untraced_before = untraced_tokens(text, run.sources), untraced_tokens(run.answer, run.sources)
-    invented = [token for token in untraced if token not in run.answer]
+    invented_identifiers = [token for token in untraced if token not in run.answer]
     tokens_before = dict.fromkeys(number_bearing_tokens(run.answer))
     dropped = [token for token in tokens_before if token not in text and token not in untraced_before]
     objections = {
-        "it says what nobody found: " + ", ".join(invented): bool(invented),
+        "it says what nobody found: " + ", ".join(invented_identifiers): bool(invented_identifiers),
         "it claims a write to be verified that is not": _claims_unproven_verification(run, text),
-        "it brings in an address": any(found.text not in run.answer for found in find_special_identifiers(text)),
+        "it brings in an address": any(
+            identifier.text not in run.answer for identifier in find_special_identifiers(text)
+        ),
         "it drops " + ", ".join(dropped): bool(dropped),
         "it hides what did not work": mentions_failure(run.answer) and not mentions_failure(text),
         "it drops a required output": not set(better.unmentioned_outputs) <= set(run.unmentioned_outputs),
@@ -157,7 +159,7 @@ def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
     """The drafted answer and the remarks below it; only the former is improved."""
     answer, remarks = progress.dossier.answer or "", remarks_on_run(ctx, progress.dossier)
     appended = [part for part in (remarks, f"\n\n{progress.notes.get('not_told', '')}".rstrip()) if part]
-    end = min((place for part in appended if (place := answer.find(part)) >= 0), default=len(answer))
+    end = min((start for part in appended if (start := answer.find(part)) >= 0), default=len(answer))
     return answer[:end], answer[end:]
 
 
@@ -189,8 +191,8 @@ async def _write_documents(
     material = DocumentMaterial(ctx.task, progress, run.writes, answer)
     instructions = {f"{kind}.{part.name}": part.write for kind in kinds for part in unfilled_sections(kind, material)}
     texts, note = await _draft_sections(ctx, progress, run._replace(answer=answer), instructions)
-    task_and_time = (ctx.record.task_id, ctx.journal.now)
-    return tuple(build_document(kind, material, *task_and_time, texts) for kind in kinds), note
+    task_id, now = ctx.record.task_id, ctx.journal.now
+    return tuple(build_document(kind, material, task_id, now, texts) for kind in kinds), note
 
 
 async def _draft_sections(

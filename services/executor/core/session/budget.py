@@ -48,13 +48,13 @@ class CallMode(NamedTuple):
     pressure: BudgetPressure
 
 
-def choose_call_mode(tier: models.Tier, used: Fraction, *, keeps_tier: bool) -> CallMode:
-    """The tier and pressure of a call, by the share ``used`` of the budget. Above 80 % the tier becomes the small one,
+def choose_call_mode(tier: models.Tier, used_share: Fraction, *, keeps_tier: bool) -> CallMode:
+    """The tier and pressure of a call, by ``used_share`` of the budget. Above 80 % the tier becomes the small one,
     unless ``keeps_tier``.
     """
-    if used > _CHEAP_ABOVE:
+    if used_share > _CHEAP_ABOVE:
         return CallMode(tier if keeps_tier else models.Tier.SMALL, BudgetPressure.EMERGENCY)
-    return CallMode(tier, BudgetPressure.MILD if used < _MILD_BELOW else BudgetPressure.STRICT)
+    return CallMode(tier, BudgetPressure.MILD if used_share < _MILD_BELOW else BudgetPressure.STRICT)
 
 
 def longest_answer(tokens_left: int, *, is_undivided: bool) -> int:

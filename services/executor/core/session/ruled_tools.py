@@ -64,7 +64,7 @@ def _tools_of_condition(condition: str) -> frozenset[str]:
     return frozenset((*(equality["name"] for equality in _TOOL_EQUALS.finditer(condition)), *listed_names))
 
 
-def with_ruled_reads(toolbox: Toolbox, policies: Iterable[Policy]) -> Toolbox:
+def mark_ruled_reads_as_changes(toolbox: Toolbox, policies: Iterable[Policy]) -> Toolbox:
     """The toolbox in which a read tool counts as a change if a rule's condition names it and it requires more than one
     argument: its calls are then planned and judged first. Conditions with a negation (``tool != "x"``) make none so.
     """

@@ -54,7 +54,7 @@ _PLACE_IN_LIST = re.compile(r"\[(?=(?:\*|\d+)\])")
 
 
 def place_of_field(ref: str, path: str) -> str:
-    """Where a field stands: reference and path, such as ``r3 messages[0].body``."""
+    """The path of a field for people: reference and path, such as ``r3 messages[0].body``."""
     return f"{ref} {path}".strip()
 
 

@@ -248,8 +248,8 @@ def with_approval_gate(path: Sequence[FsmState]) -> tuple[FsmState, ...]:
     """The path with APPROVAL_GATE, inserted before MUTATE if the template has none."""
     if FsmState.APPROVAL_GATE in path:
         return tuple(path)
-    place = path.index(FsmState.MUTATE)
-    return (*path[:place], FsmState.APPROVAL_GATE, *path[place:])
+    index = path.index(FsmState.MUTATE)
+    return (*path[:index], FsmState.APPROVAL_GATE, *path[index:])
 
 
 def with_end_state(path: Sequence[FsmState], is_escalated: bool) -> tuple[FsmState, ...]:

@@ -153,7 +153,7 @@ def _split_words(text: str) -> list[str]:
 
 def _split_clauses(words: Sequence[str]) -> list[Sequence[str]]:
     """The parts of a name that begin with a verb: two in "get and delete order", one in "terms and conditions"."""
-    starts = [0, *(place + 1 for place, word in enumerate(words) if word in CONJUNCTIONS)]
+    starts = [0, *(index + 1 for index, word in enumerate(words) if word in CONJUNCTIONS)]
     parts = [words[start : end - 1] for start, end in pairwise([*starts, len(words) + 1])]
     conjunctions = ["", *(words[start - 1] for start in starts[1:])]
     previous_parts: list[Sequence[str]] = [[], *parts[:-1]]
@@ -267,7 +267,7 @@ def words_of_tool(name: str) -> ToolWords:
     if verb not in _KNOWN_VERBS and other_words and other_words[-1] in _KNOWN_VERBS:
         verb, *other_words = other_words[-1], verb, *other_words[:-1]
     object_words = next(
-        (other_words[:place] for place, word in enumerate(other_words) if place and word in _PREPOSITIONS), other_words
+        (other_words[:index] for index, word in enumerate(other_words) if index and word in _PREPOSITIONS), other_words
     )
     nouns = [normalize_noun(word) for word in object_words if word not in _FILLERS | _PREPOSITIONS]
     return ToolWords(verb, frozenset(nouns), nouns[-1] if nouns else "")

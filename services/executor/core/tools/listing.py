@@ -82,9 +82,9 @@ class CollectedRows:
         return _read_value(self.all[-1], self.id_field) if self.id_field and self.all else None
 
     def _store_row(self, row: Json, key: str | None = None) -> None:
-        place = len(self.all) if key is None else self._place_by_id.setdefault(key, len(self.all))
-        if place < len(self.all):
-            self.all[place] = row
+        index = len(self.all) if key is None else self._place_by_id.setdefault(key, len(self.all))
+        if index < len(self.all):
+            self.all[index] = row
             return
         self.all.append(row)
         self.size += len(dumps(row))
@@ -256,8 +256,8 @@ class PagedListing:
         if not new_rows:
             return None
         if offset is not None:
-            stated, asked = self._page.find_number(PagingRole.OFFSET), self._arguments.get(offset)
-            start = max(stated or 0, asked if isinstance(asked, int) else 0)
+            stated_offset, asked_offset = self._page.find_number(PagingRole.OFFSET), self._arguments.get(offset)
+            start = max(stated_offset or 0, asked_offset if isinstance(asked_offset, int) else 0)
             return {**self._arguments, offset: start + len(self._page.rows)}
         after = self._paging.names.get(PagingRole.AFTER)
         if after is not None and self._page.has_more and self._rows.last_id is not None:
@@ -269,8 +269,8 @@ class PagedListing:
         was_probing, self._is_probing = self._is_probing, False
         if not new_rows and not was_probing:
             return None
-        asked = self._arguments.get(name)
-        asked_number = asked if isinstance(asked, int) and not isinstance(asked, bool) else None
+        asked_page = self._arguments.get(name)
+        asked_number = asked_page if isinstance(asked_page, int) and not isinstance(asked_page, bool) else None
         known_numbers = (asked_number, self._page.find_number(PagingRole.PAGE), self._paging.first_page_number)
         last_number = next((number for number in known_numbers if number is not None), None)
         self._is_probing = last_number is None
@@ -299,7 +299,7 @@ class PagedListing:
             (self.total >= self._bounds.rows, f"{self._bounds.rows} rows (LIST_ROWS)"),
             (self._rows.size >= self._bounds.size, f"{self._bounds.size} characters (LIST_BYTES)"),
         )
-        reached = next((what for is_reached, what in full if is_reached), None)
+        reached = next((bound for is_reached, bound in full if is_reached), None)
         has_more = reached is not None and self._next_arguments(1) is not None
         if has_more:
             self._stop(f"reading stopped at {reached}")

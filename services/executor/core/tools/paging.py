@@ -214,8 +214,8 @@ class PagingArguments(NamedTuple):
     def first_page_number(self) -> int | None:
         """The number of the first page, 0 or 1, if the schema says so; else None."""
         schema = self.schemas.get(self.names.get(PagingRole.PAGE, ""), {})
-        stated = (schema.get("minimum"), schema.get("default"))
-        return next((number for number in stated if number in (0, 1) and not isinstance(number, bool)), None)  # type: ignore[return-value]  # 0 or 1
+        stated_numbers = (schema.get("minimum"), schema.get("default"))
+        return next((number for number in stated_numbers if number in (0, 1) and not isinstance(number, bool)), None)  # type: ignore[return-value]  # 0 or 1
 
 
 def find_paging_arguments(tool: Tool, arguments: JsonObject, page: ListPage) -> PagingArguments:

@@ -38,9 +38,9 @@ def shorten_to_first_rows(content: Json, max_characters: int = MOST_PROMPT_CHARA
     page = read_list_page(content)
     if page is None or len(page.rows) < 2:
         return shorten_content(content, max_characters)
-    shown, row_note = _first_rows(content, page, max_characters)
-    shown, cut_note = shorten_content(shown, max_characters)
-    return shown, " ".join(filter(None, (row_note, cut_note)))
+    shortened, row_note = _first_rows(content, page, max_characters)
+    shortened, cut_note = shorten_content(shortened, max_characters)
+    return shortened, " ".join(filter(None, (row_note, cut_note)))
 
 
 def _beginning_that_fits(text: str, max_characters: int) -> str:
@@ -77,14 +77,14 @@ def _first_rows(content: Json, page: ListPage, max_characters: int) -> tuple[Jso
 
 def shorten_result(content: Json, max_characters: int = MOST_RESULT_CHARACTERS) -> tuple[Json, str]:
     """The content within ``max_characters`` characters, and a note on the rest; the note is empty if all of it fits."""
-    shown, note = shorten_to_first_rows(content, max_characters)
+    shortened, note = shorten_to_first_rows(content, max_characters)
     if not note:
         return content, ""
-    page, shown_page = read_list_page(content), read_list_page(shown)
+    page, shown_page = read_list_page(content), read_list_page(shortened)
     if page is None or shown_page is None or len(page.rows) < 2:
-        return shown, f"{note} look shows the rest"
+        return shortened, f"{note} look shows the rest"
     field_names = list_field_names(page.rows[:50])
-    place = f" in {'.'.join(page.place)}" if page.place else ""
-    row_note = f"{len(page.rows)} rows{place}, the first {min(len(shown_page.rows), len(page.rows))} are shown"
+    path_text = f" in {'.'.join(page.place)}" if page.place else ""
+    row_note = f"{len(page.rows)} rows{path_text}, the first {min(len(shown_page.rows), len(page.rows))} are shown"
     cut_note = "; long texts and lists in them are cut" if "within" in note else ""
-    return shown, f"{row_note}{cut_note}{f'; fields {field_names}' if field_names else ''}; look shows the rest"
+    return shortened, f"{row_note}{cut_note}{f'; fields {field_names}' if field_names else ''}; look shows the rest"

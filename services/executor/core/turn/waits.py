@@ -215,9 +215,9 @@ async def _store_doubt_resolution(journal: Journal, entry: LedgerEntry, decision
     note = f"{_describe_resolution(decision)}; before: {entry.note}"
     archived = with_attempt_archived(entry, entry.status, entry.note) if status is WriteStatus.RESEND else entry
     resolutions = (*entry.resolutions, decision)
-    settled = archived.model_copy(update={"status": status, "note": note, "resolutions": resolutions})
+    settled_entry = archived.model_copy(update={"status": status, "note": note, "resolutions": resolutions})
     journal.add_event("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
-    await journal.settle_write(settled, entry.status)
+    await journal.settle_write(settled_entry, entry.status)
 
 
 def _describe_resolution(decision: DoubtResolution) -> str:

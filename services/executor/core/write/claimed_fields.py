@@ -102,7 +102,7 @@ def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
     """Whether the field has the claimed value, also in another unit that a name tells, or among a list's items."""
     if isinstance(leaf.value, list):
         claimed = claim.value if isinstance(claim.value, list) else [claim.value]
-        return bool(claimed) and all(any(shows_same_value(shown, value) for shown in leaf.value) for value in claimed)
+        return bool(claimed) and all(any(shows_same_value(item, value) for item in leaf.value) for value in claimed)
     if isinstance(claim.value, list):
         return False
     return shows_same_value(leaf.value, claim.value) or _is_equal_in_other_unit(claim, leaf)
@@ -231,12 +231,13 @@ def _account_key(value: Json) -> tuple[str, ...]:
 
 def _is_equal_in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
     """Whether one figure is 100 times the other, and only that one is in cents or percent by its name or a ``%``."""
-    claimed, shown = read_figure(claim.value), read_figure(leaf.value)
-    if claimed is None or shown is None or not claimed:
+    claimed, shown_figure = read_figure(claim.value), read_figure(leaf.value)
+    if claimed is None or shown_figure is None or not claimed:
         return False
     units = [(has_unit(claim), has_unit(leaf)) for has_unit in (_is_in_minor_units, _is_percent)]
     return any(
-        ours != theirs and (claimed == shown * 100 if ours else shown == claimed * 100) for ours, theirs in units
+        ours != theirs and (claimed == shown_figure * 100 if ours else shown_figure == claimed * 100)
+        for ours, theirs in units
     )
 
 

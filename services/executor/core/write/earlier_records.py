@@ -47,8 +47,8 @@ class EarlierRecords:
         """Pairs records without an own id in the same place; pairs that share the most ids come first."""
         candidates = [(node, _id_fields_of(node)) for node in before if node.record_id is None]
         matches = [
-            (len(ids & earlier_ids), -place, -rank, node, earlier)
-            for place, node in enumerate(after[:_MOST_PAIRED])
+            (len(ids & earlier_ids), -index, -rank, node, earlier)
+            for index, node in enumerate(after[:_MOST_PAIRED])
             if node.record_id is None and (ids := _id_fields_of(node))
             for rank, (earlier, earlier_ids) in enumerate(candidates[:_MOST_PAIRED])
             if earlier.place == node.place and ids & earlier_ids

@@ -395,8 +395,10 @@ def _compare_record(
         elif was_shown and not is_id:
             shown_before[claim.name] = leaf
     if with_answer and not (new or has_other_value or reads.is_about_other_row(node)):
-        shown = ((claim, find_leaf_for_claim(claim, changed)) for claim in reads.answer_claims)
-        new = {claim.name: leaf for claim, leaf in shown if leaf is not None and has_claimed_value(claim, leaf)}
+        leaves_by_claim = ((claim, find_leaf_for_claim(claim, changed)) for claim in reads.answer_claims)
+        new = {
+            claim.name: leaf for claim, leaf in leaves_by_claim if leaf is not None and has_claimed_value(claim, leaf)
+        }
     return _ComparedRecord(new, {} if lacks_field else shown_before, has_other_value, has_other_amount)
 
 
@@ -450,9 +452,9 @@ def _find_new_record(reads: _ComparedReads) -> ProofFinding:
     nested = reads.after.within if reads.words.may_make_record else ()
     new = [node for node in (*reads.telling_records, *nested) if reads.earlier.find_earlier(node) is None]
     findings = [_compare_new_record(reads, node) for node in new]
-    shown = next((finding.shown for finding in findings if finding.shown), ())
+    shown_leaves = next((finding.shown for finding in findings if finding.shown), ())
     counted = max(findings, key=lambda finding: finding.miscount, default=ProofFinding())
-    return ProofFinding(shown=shown, miscount=counted.miscount, expected_count=counted.expected_count)
+    return ProofFinding(shown=shown_leaves, miscount=counted.miscount, expected_count=counted.expected_count)
 
 
 def _compare_new_record(reads: _ComparedReads, node: RecordNode) -> ProofFinding:

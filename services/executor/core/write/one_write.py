@@ -113,8 +113,8 @@ async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> L
             raise
         note = f"no answer came, and it cannot be sent again: {unprepared}"
         return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, note)
-    if entry is not None and (settled := await _settle_without_sending(prepared, entry)):
-        return settled
+    if entry is not None and (settled_entry := await _settle_without_sending(prepared, entry)):
+        return settled_entry
     return await _send_until_connected(prepared)
 
 
@@ -179,9 +179,9 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
     if judgement is None:
         return None
     attempt = entry.attempt + int(judgement.status is WriteStatus.IN_DOUBT)  # another doubt, to be decided anew
-    settled = entry.model_copy(update={"proof_json": shown_json, "attempt": attempt})
+    settled_entry = entry.model_copy(update={"proof_json": shown_json, "attempt": attempt})
     return await store_status(
-        ctx.journal, settled, judgement.status, f"it was not sent again: {judgement.note}; before: {entry.note}"
+        ctx.journal, settled_entry, judgement.status, f"it was not sent again: {judgement.note}; before: {entry.note}"
     )
 
 
@@ -295,10 +295,10 @@ async def _settle_sent_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     """
     tool = ctx.toolbox.find_tool(entry.call.connection_id, entry.call.tool)
     skill = tool if tool is not None and tool.is_skill else None
-    settled = await settle_by_agent(ctx, skill, entry, may_resend=may_resend) if skill else None
-    if settled is None and entry.status is WriteStatus.ASKED:
+    settled_entry = await settle_by_agent(ctx, skill, entry, may_resend=may_resend) if skill else None
+    if settled_entry is None and entry.status is WriteStatus.ASKED:
         return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, "the agent could not be told to stop")
-    return settled or await settle_by_reading(ctx, entry, may_resend=may_resend)
+    return settled_entry or await settle_by_reading(ctx, entry, may_resend=may_resend)
 
 
 async def settle_open_writes(ctx: TurnContext, *, task_ends: bool = True) -> None:

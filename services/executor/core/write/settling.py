@@ -86,8 +86,8 @@ def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
 def _judge_unproved_rows(rows: Sequence[RowProof]) -> WriteJudgement:
     """``UNVERIFIED``, noting why each row without proof has none; once, if no row has any, all for the same reason."""
     judgements = {
-        _describe_row(place, row): _judge_unproved_row(row, finding)
-        for place, (row, finding) in enumerate(rows, 1)
+        _describe_row(number, row): _judge_unproved_row(row, finding)
+        for number, (row, finding) in enumerate(rows, 1)
         if not finding.shown
     }
     notes = {judgement.note for judgement in judgements.values()}
@@ -382,10 +382,10 @@ async def store_status(journal: Journal, entry: LedgerEntry, status: WriteStatus
     if status in (*DOUBTS, WriteStatus.ASKED):
         decide_by = journal.now + timedelta(hours=entry.decide_hours)
         update |= {"doubted_at": journal.now, "decide_by": decide_by}
-    settled = entry.model_copy(update=update)
+    settled_entry = entry.model_copy(update=update)
     journal.add_event("write", call=entry.call.call_id, tool=entry.call.tool, status=status.value, note=note)
-    await journal.settle_write(settled, entry.status)
-    return settled
+    await journal.settle_write(settled_entry, entry.status)
+    return settled_entry
 
 
 async def settle_without_reading(store: TurnStore, journal: Journal, reason: str) -> None:

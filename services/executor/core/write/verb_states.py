@@ -1,4 +1,4 @@
-"""What a field says of a tool's verb: that it was done, its opposite, or nothing."""
+"""Whether the value of a field shows that a tool's verb was carried out, the opposite, or neither."""
 
 from collections.abc import Mapping
 

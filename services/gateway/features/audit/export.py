@@ -63,10 +63,10 @@ def parse_page_token(token: str) -> tuple[str, str]:
 
     Raises ``InvalidField``.
     """
-    where, place = decode_page_token(token) if token else (_FROM_STORE, "")
+    where, position = decode_page_token(token) if token else (_FROM_STORE, "")
     if where not in (_FROM_STORE, _FROM_ARCHIVE):
         raise InvalidField("token", "is none that this server gave")
-    return where, place
+    return where, position
 
 
 LISTED_SECONDS = 60.0  # a task is asked for here only when it has left the store, which is days after it came here
@@ -151,10 +151,10 @@ class AuditExport(ScriptedStore):
     async def _rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task is not None:
             return await self._rows_of_task(caller, query.task), ""
-        where, place = parse_page_token(query.token)
+        where, position = parse_page_token(query.token)
         if where == _FROM_ARCHIVE and self._archive is not None:
-            return await self._archived_rows(self._archive, query, caller.tenant, place)
-        return await self._stored_rows(query, caller.tenant, place)
+            return await self._archived_rows(self._archive, query, caller.tenant, position)
+        return await self._stored_rows(query, caller.tenant, position)
 
     async def _rows_of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
         record = await self._tasks.get_record(caller.tenant, task_id)

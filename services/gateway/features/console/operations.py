@@ -55,7 +55,7 @@ class OverviewPages(PageGroup):
         operated = await self._read_operator_data(visitor)
         needs = health.WaitingCounts(len(answerable), len(operated.doubted), operated.letters, operated.hooks)
         running = await context.services.lists.list_tasks(TaskQuery(states=RUNNING_STATES, size=1), caller)
-        deadline = min((asked.approval.deadline for asked in answerable), default=None)
+        deadline = min((approval.approval.deadline for approval in answerable), default=None)
         tiles = [
             health.working_tile(
                 await context.count_ended(caller, now - _ONE_DAY),
@@ -68,7 +68,7 @@ class OverviewPages(PageGroup):
         ]
         if operated.state:
             tiles.append(health.cost_tile(operated.spent, health.day_counts(history.days), now.date()))
-        pages = [approval_page(asked, caller.principal, now) for asked in answerable[:_MOST_ASKED]]
+        pages = [approval_page(approval, caller.principal, now) for approval in answerable[:_MOST_ASKED]]
         quality, spent = quality_over_time(history.quality), [day for day in operated.spent if day.calls]
         return await context.render_page(
             request,

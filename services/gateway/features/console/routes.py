@@ -95,8 +95,8 @@ class AssessmentPages(PageGroup):
         if not 1 <= number <= len(kept_assessment.assessment.runs):
             raise errors.UnknownAssessment(f"run {number}")
         run = kept_assessment.assessment.runs[number - 1]
-        stops = timeline_turns(run)
-        turn = replayed_turn(run, stops, _parse_count(request.query_params.get("turn", "")))
+        turns = timeline_turns(run)
+        turn = replayed_turn(run, turns, _parse_count(request.query_params.get("turn", "")))
         first_shown, last_shown = max(0, turn.stop.turn - TURNS_AROUND), turn.stop.turn + TURNS_AROUND
         return await self._context.render_page(
             request,
@@ -106,8 +106,8 @@ class AssessmentPages(PageGroup):
             place=f"{_ASSESSMENTS_PATH}/{kept_assessment.card.assessment_id}",
             run=run,
             run_number=number,
-            stops=stops[first_shown : last_shown + 1],
-            last=stops[-1].turn,
+            stops=turns[first_shown : last_shown + 1],
+            last=turns[-1].turn,
             turn=turn,
             criteria=sorted_criteria(run),
         )

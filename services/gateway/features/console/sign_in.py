@@ -28,26 +28,26 @@ _LONGEST_KEY = 16 * 1024
 class SignInPages(PageGroup):
     async def show_form(self, request: Request) -> Response:
         """The sign-in form; visitors who are signed in are redirected to their destination."""
-        place = safe_destination(request.query_params.get("next", ""))
+        destination = safe_destination(request.query_params.get("next", ""))
         if await self._context.sessions.find_visitor(request) is not None:
-            return redirect_to(place)
-        return await self._render_form(request, place, "")
+            return redirect_to(destination)
+        return await self._render_form(request, destination, "")
 
     async def sign_in(self, request: Request) -> Response:
         fields = await read_form(request, request.cookies.get(_FORM_COOKIE, ""))
-        place, address = safe_destination(fields.get("next", "")), self._context.client_address(request)
+        destination, address = safe_destination(fields.get("next", "")), self._context.client_address(request)
         if await self._context.sessions.is_throttled(address):
             minutes = REFUSED_SECONDS // 60
             problem = f"Too many keys were refused from your address. Wait {minutes} minutes, then try again."
-            return await self._render_form(request, place, problem, 429)
+            return await self._render_form(request, destination, problem, 429)
         try:
             secret = await self._context.sessions.sign_in(await self._read_credential(fields))
         except (Unauthenticated, NotEntitled) as fault:
             await self._context.sessions.count_refusal(address)
-            return await self._render_form(request, place, _as_sentence(str(fault)), 401)
+            return await self._render_form(request, destination, _as_sentence(str(fault)), 401)
         except InvalidField as fault:
-            return await self._render_form(request, place, _as_sentence(str(fault)), 400)
-        reply = redirect_to(place)
+            return await self._render_form(request, destination, _as_sentence(str(fault)), 400)
+        reply = redirect_to(destination)
         self._set_cookie(reply, SESSION_COOKIE, secret, CONSOLE_SECONDS)
         reply.delete_cookie(_FORM_COOKIE, _COOKIE_PATH)
         return reply

@@ -180,5 +180,5 @@ class TaskPages(PageGroup):
             log.warning("console_archive_silent", task_id=record.task_id, error=str(fault))
             return events, None
         if not events and details:
-            events = [(f"{place}-0", event) for place, event in enumerate(details.events, 1)]
+            events = [(f"{number}-0", event) for number, event in enumerate(details.events, 1)]
         return events, details

@@ -85,7 +85,9 @@ class DeliveryQueue(Protocol):
     """The durable queue of deliveries. Each is claimed by one process. All may raise ``StoreUnavailable``."""
 
     async def list_due(self, most_per_partition: int, most_per_tenant: int) -> DueDeliveries:
-        """What is due, the longest due first; the numbers limit how many of each partition, and of each tenant."""
+        """Lists the due webhooks and notices, the longest due first, up to so many of each partition and of each
+        tenant.
+        """
 
     async def claim(self, deliveries: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
         """Claim what is due for ``seconds``; returns what no other process has claimed."""

@@ -43,14 +43,14 @@ def read_file(part: JsonObject, path: str) -> ClientFile:
     """Parse a file part of any protocol version; raises ``InvalidField``."""
     is_nested = part.get("file") is not None
     fields = object_at(part, "file", f"{path}.file") if is_nested else part
-    place = f"{path}.file" if is_nested else path
+    file_path = f"{path}.file" if is_nested else path
     content_keys = [key for key in (*_BYTES_KEYS, *_URL_KEYS) if fields.get(key) is not None]
     if len(content_keys) != 1:
-        raise InvalidField(place, "must have either the bytes of the file or its address")
-    key, key_path = content_keys[0], f"{place}.{content_keys[0]}"
+        raise InvalidField(file_path, "must have either the bytes of the file or its address")
+    key, key_path = content_keys[0], f"{file_path}.{content_keys[0]}"
     text = text_at(fields, key, key_path) or ""
-    name = text_at(fields, "filename", place) or text_at(fields, "name", place)
-    media_type = text_at(fields, "mediaType", place) or text_at(fields, "mimeType", place)
+    name = text_at(fields, "filename", file_path) or text_at(fields, "name", file_path)
+    media_type = text_at(fields, "mediaType", file_path) or text_at(fields, "mimeType", file_path)
     file = SentFile(name=name or None, media_type=media_type or None)
     if key in _URL_KEYS:
         return ClientFile(file.model_copy(update={"url": text}), None, key_path)

@@ -73,7 +73,7 @@ class IdentitySettings(Settings):
     @field_validator("authentication")
     @classmethod
     def _check_methods(cls, value: str) -> str:
-        auth_methods = [way.strip() for way in value.split(",")]
+        auth_methods = [method.strip() for method in value.split(",")]
         if auth_methods not in ([""], ["off"]) and not (
             set(auth_methods) <= set(_IDENTITY_WAYS) and len(set(auth_methods)) == len(auth_methods)
         ):
@@ -100,7 +100,7 @@ class IdentitySettings(Settings):
     @property
     def auth_methods(self) -> tuple[str, ...]:
         """How callers may authenticate (``keys``, ``jwt``); empty without authentication."""
-        return tuple(way for way in self.authentication.split(",") if way in _IDENTITY_WAYS)
+        return tuple(method for method in self.authentication.split(",") if method in _IDENTITY_WAYS)
 
     @property
     def discovery(self) -> str:

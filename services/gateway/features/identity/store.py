@@ -88,21 +88,21 @@ class Keyring(ScriptedStore):
 
     async def add(self, key: ApiKey) -> None:
         """Store the key, then add it to the tenant's list; an unlisted key could still be revoked by its id."""
-        name = keys.api_key(key.key_id)
+        redis_key = keys.api_key(key.key_id)
         own_limits = (key.requests_a_minute, key.messages_a_minute, key.messages_a_day)  # as the counting script reads
         limits = ":".join("" if limit is None else str(limit) for limit in own_limits)
-        await self._scripts.execute("HSETNX", name, "limits", limits)
-        await self._scripts.execute("HSETNX", name, "json", key.model_dump_json())
+        await self._scripts.execute("HSETNX", redis_key, "limits", limits)
+        await self._scripts.execute("HSETNX", redis_key, "json", key.model_dump_json())
         await self._scripts.execute("SADD", keys.api_keys_of(key.tenant), key.key_id)
         if key.expires_at:
-            await self._expire_at(name, key.expires_at)
+            await self._expire_at(redis_key, key.expires_at)
 
     async def revoke(self, key: ApiKey, time: datetime) -> None:
         """Revoke a key as of ``time``; a repeat does not change the time."""
-        name = keys.api_key(key.key_id)
-        await self._scripts.execute("HSETNX", name, "revoked_at", time.isoformat())
-        await self._expire_at(name, time)
+        redis_key = keys.api_key(key.key_id)
+        await self._scripts.execute("HSETNX", redis_key, "revoked_at", time.isoformat())
+        await self._expire_at(redis_key, time)
 
-    async def _expire_at(self, name: str, end: datetime) -> None:
+    async def _expire_at(self, redis_key: str, end: datetime) -> None:
         expires_at = end + timedelta(seconds=keys.DEAD_KEY_SECONDS)
-        await self._scripts.execute("EXPIREAT", name, int(expires_at.timestamp()))
+        await self._scripts.execute("EXPIREAT", redis_key, int(expires_at.timestamp()))

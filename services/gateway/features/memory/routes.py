@@ -44,7 +44,7 @@ class MemoryEndpoints(ApiEndpoints[TenantMemories]):
     @api_path("POST", "/memory/forget/list")
     async def requests(self, call: ApiCall) -> JsonValue:
         """List the requests to forget, the newest first."""
-        requests = await self._service.forget_requests_of(call.caller.tenant)
+        requests = await self._service.list_forget_requests(call.caller.tenant)
         return {"requests": [memory.forget_request_view(request) for request in requests]}
 
     @api_path("POST", "/memory/forget/{request_id}/show")

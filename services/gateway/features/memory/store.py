@@ -60,8 +60,8 @@ class TenantMemories(ScriptedStore):
         row = await self._scripts.execute("HGET", keys.learned_keys(tenant).forgets, request_id)
         return ForgetRequest.read_row(row)
 
-    async def forget_requests_of(self, tenant: str) -> Sequence[ForgetRequest]:
-        """The tenant's requests, newest first."""
+    async def list_forget_requests(self, tenant: str) -> Sequence[ForgetRequest]:
+        """The tenant's requests to forget something, newest first."""
         rows = cast("list[str]", await self._scripts.execute("HVALS", keys.learned_keys(tenant).forgets))
         requests = parse_contract_rows(ForgetRequest, enumerate(rows)).values()
         return sorted(requests, key=lambda request: request.asked_at, reverse=True)

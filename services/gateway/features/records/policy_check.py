@@ -38,7 +38,7 @@ def _read_problems(policies: Sequence[Policy], answer: httpx.Response) -> tuple[
         verdict = None
     if verdict is None:
         raise Unavailable(f"the policy service answered HTTP {answer.status_code} and no verdict")
-    places = {policy.id: place for place, policy in enumerate(policies)}
+    places = {policy.id: index for index, policy in enumerate(policies)}
     return tuple(
         FieldProblem(f"policies.{places.get(problem.policy_id, problem.policy_id)}.{problem.rule_id}", problem.message)
         for problem in verdict.problems

@@ -91,14 +91,14 @@ class RecordService:
 
     def _refused_addresses(self, record: TenantRecord) -> Iterator[FieldProblem]:
         """Yields a problem for each address that is not permitted; executors check again when they connect."""
-        for place, connection in enumerate(record.connections):
+        for index, connection in enumerate(record.connections):
             token_url = connection.credential.token_url if connection.credential else ""
             for name, url in (("url", connection.url), ("credential.token_url", token_url)):
                 if url and (problem := why_refused(url, self._servers)):
-                    yield FieldProblem(f"connections.{place}.{name}", problem)
-        for place, target in enumerate(record.notices):
+                    yield FieldProblem(f"connections.{index}.{name}", problem)
+        for index, target in enumerate(record.notices):
             if not target.url.startswith("env:") and (problem := why_refused(target.url, self._notices)):
-                yield FieldProblem(f"notices.{place}.url", problem)
+                yield FieldProblem(f"notices.{index}.url", problem)
 
     async def _field_and_rule_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
         """The errors in the record's fields and rules. Raises ``Unavailable`` if the rules alone cannot be checked."""

@@ -75,12 +75,19 @@ def _gap_frame(task_snapshot: TaskSnapshot, lost_after: str, notice: str) -> byt
 
 
 TaskOf1_0 = Callable[[Request], Awaitable[Response]]
-FindProblems = Callable[[], Awaitable[tuple[str, ...]]]  # why this replica should get no requests; empty if it is ready
+ListReadinessProblems = Callable[
+    [], Awaitable[tuple[str, ...]]
+]  # why this replica should get no requests; empty if it is ready
 
 
 class RestEndpoints:
     def __init__(
-        self, tasks: TaskService, identity: Identity, problems: FindProblems, notice: str, task_of_1_0: TaskOf1_0
+        self,
+        tasks: TaskService,
+        identity: Identity,
+        problems: ListReadinessProblems,
+        notice: str,
+        task_of_1_0: TaskOf1_0,
     ) -> None:
         self._task_of_1_0 = task_of_1_0
         self._tasks, self._identity, self._problems, self._notice = tasks, identity, problems, notice
@@ -102,9 +109,9 @@ class RestEndpoints:
 
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
         """Stream the task's events as server-sent events; with ``Last-Event-ID`` those after that event."""
-        seen = updates.parse_last_event_id(request.headers.get(updates.LAST_EVENT_ID))
+        last_event_id = updates.parse_last_event_id(request.headers.get(updates.LAST_EVENT_ID))
         task_snapshot = await self._tasks.snapshot(await self._tasks.read(task_id, self._identify_caller(request)))
-        return sse_response(event_frames(self._tasks, task_snapshot, seen, self._notice, follow=follow))
+        return sse_response(event_frames(self._tasks, task_snapshot, last_event_id, self._notice, follow=follow))
 
     async def file(self, task_id: str, file_id: str, request: Request) -> Response:
         """Download a file of the task's messages."""

@@ -213,7 +213,7 @@ def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Arti
     answer = answer_of(record)
     answers = [(ANSWER_PLACE, Artifact(name=ANSWER_NAME, text=answer.text))] if answer else []
     artifacts = enumerate(artifacts_of(record), start=1)
-    results = [(place, artifact) for place, artifact in artifacts if not artifact.streamed]
+    results = [(number, artifact) for number, artifact in artifacts if not artifact.streamed]
     yield from (*answers, *results) if answer and answer.is_given else (*results, *answers)
 
 
@@ -227,7 +227,10 @@ def _turn_end_updates(event: TaskEvent, record: TaskRecord | None, *, is_final: 
 
 
 def end_updates(record: TaskRecord, state: TaskState, at: datetime, *, is_final: bool) -> Iterator[UpdatePart]:
-    """Yields the results and the status of the task's newest turn, which left it in ``state``."""
+    """Yields the results and the status update of a turn that left the task in ``state``.
+
+    ``is_final``: whether the status update ends the stream.
+    """
     for index, artifact in results_of(record, state):
         yield UpdatePart(index + 1, ArtifactUpdate(index, artifact))
     yield UpdatePart(None, StatusUpdate(state, at, record.reason, record=record, is_final=is_final))

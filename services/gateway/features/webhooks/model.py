@@ -138,10 +138,10 @@ _WEBHOOK_KEYS = {
 def webhook_of_message(params: JsonObject, dialect: A2aVersion) -> TaskWebhook | None:
     """Parse the webhook in a message's parameters; None if there is none. Raises ``InvalidField``."""
     is_early = dialect is A2aVersion.LEGACY
-    place = "params" if is_early else "configuration"
-    source = params if is_early else object_at(params, place, place)
+    member = "params" if is_early else "configuration"
+    source = params if is_early else object_at(params, member, member)
     shown_id = id_at(params, "id", "params.id") if is_early else None
-    paths = {name: f"{place}.{name}" for name in _WEBHOOK_KEYS[dialect] if source.get(name) is not None}
+    paths = {name: f"{member}.{name}" for name in _WEBHOOK_KEYS[dialect] if source.get(name) is not None}
     webhooks = [read_webhook(object_at(source, name, path), path, dialect, shown_id) for name, path in paths.items()]
     return webhooks[0] if webhooks else None
 

@@ -72,16 +72,16 @@ def read_number(text: str) -> Decimal | None:
 
 
 def _parse_with_one_mark(digits: str, mark: str) -> Decimal | None:
-    head, *rest = digits.split(mark)
-    is_one_group = len(rest[0]) == _GROUP_DIGITS and head.strip("0") and len(head) <= _GROUP_DIGITS
-    if len(rest) > 1 or is_one_group:
-        return Decimal(head + "".join(rest)) if _has_thousands_groups(digits, mark) else None
-    return Decimal(f"{head}.{rest[0]}")
+    head, *groups = digits.split(mark)
+    is_one_group = len(groups[0]) == _GROUP_DIGITS and head.strip("0") and len(head) <= _GROUP_DIGITS
+    if len(groups) > 1 or is_one_group:
+        return Decimal(head + "".join(groups)) if _has_thousands_groups(digits, mark) else None
+    return Decimal(f"{head}.{groups[0]}")
 
 
 def _has_thousands_groups(digits: str, mark: str) -> bool:
-    head, *rest = digits.split(mark)
-    return bool(head) and len(head) <= _GROUP_DIGITS and all(len(group) == _GROUP_DIGITS for group in rest)
+    head, *groups = digits.split(mark)
+    return bool(head) and len(head) <= _GROUP_DIGITS and all(len(group) == _GROUP_DIGITS for group in groups)
 
 
 def number_as_text(number: Decimal) -> str:

@@ -19,7 +19,7 @@ class OutcomeFollower:
         apply: Callable[[Sequence[Delivery]], Awaitable[None]],
         learner_partitions: Callable[[], Collection[int]],
     ) -> None:
-        self._outcomes, self._apply, self._learner_partitions = outcomes, apply, learner_partitions
+        self._outcomes, self._apply_deliveries, self._learner_partitions = outcomes, apply, learner_partitions
         self.partitions: frozenset[int] = frozenset()  # those that it reads
         self._expected: frozenset[int] = frozenset()
 
@@ -34,7 +34,7 @@ class OutcomeFollower:
         self.partitions |= self._expected.difference(outcomes.partitions_lost)
         partitions_to_claim: Collection[int] = ()
         if outcomes.deliveries:
-            await self._apply(outcomes.deliveries)
+            await self._apply_deliveries(outcomes.deliveries)
             partitions_to_claim = await self._outcomes.settle(outcomes.deliveries)
         self._expected = frozenset(outcomes.partitions_with_more).union(partitions_to_claim)
         return len(outcomes.deliveries)

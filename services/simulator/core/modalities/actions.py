@@ -55,12 +55,12 @@ class ActingModality(Modality, Generic[Tables]):
 
 
 def stated_fields(model: BaseModel) -> JsonObject:
-    """What it says, without what it leaves open."""
+    """The model's fields as JSON, without those that are null."""
     return model.model_dump(mode="json", exclude_none=True)
 
 
 def parse_model(kind: type[_Model], data: JsonObject) -> _Model:
-    """Raises ``BadInput`` that names each wrong field."""
+    """Parses data as a model of that kind. Raises ``BadInput``, which names each wrong field."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:

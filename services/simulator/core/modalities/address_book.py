@@ -9,7 +9,7 @@ from services.simulator.core.refusals import ActionFailed
 
 
 class ContactGroup(StoredRow):
-    """That there is a group of that name; who is in it stands with the contacts."""
+    """The existence of a group of that name; contacts themselves say which groups they are in."""
 
     name: str
 
@@ -19,12 +19,14 @@ class AddressBook:
         self.contacts = store.table("contacts", Contact)
         self.groups = store.table("groups", ContactGroup)
         self.in_group = GroupIndex(self.contacts, lambda contact: contact.groups)
-        self.reached_by = GroupIndex(self.contacts, lambda contact: (one.value for one in contact.identifiers))
+        self.reached_by = GroupIndex(
+            self.contacts, lambda contact: (identifier.value for identifier in contact.identifiers)
+        )
         self.marked = GroupIndex(self.contacts, flags_of)
         self.by_making = TimeIndex(self.contacts, lambda contact: contact.created_at)
 
     def require_contact(self, contact_id: str) -> Contact:
-        """Raises ``ActionFailed``."""
+        """The contact of that id. Raises ``ActionFailed``."""
         if contact_id not in self.contacts:
             raise ActionFailed(f"There is no contact {contact_id}")
         return self.contacts[contact_id]
@@ -35,7 +37,7 @@ class AddressBook:
         self.contacts.put(contact.contact_id, contact)
 
     def make_group(self, name: str) -> None:
-        """Nothing happens if there is one of that name."""
+        """Makes a group; does nothing if there is one of that name."""
         if name not in self.groups:
             self.groups.put(name, ContactGroup(name=name))
 

@@ -45,9 +45,9 @@ _BRIEF = ("event_id", "calendar_id", "title", "start", "end", "all_day", "status
 
 
 class ExportedCalendar(Exported):
-    """Which events a calendar has follows from the events.
+    """An exported calendar state. Which events a calendar has is derived from the events.
 
-    An event without a time zone is in the user's, and a time without one is in its event's.
+    An event without a time zone gets the user's, and a time without one gets its event's.
     """
 
     default_calendar_id: str = PRIMARY
@@ -111,12 +111,12 @@ class CalendarModality(ShownModality[CalendarBook]):
         return self._state_fields() | {"calendars": self.calendars(), "events": brief}
 
     @override
-    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = parse_model(CalendarQuery, asked)
-        found = find_events(self.tables, query, now)
-        page = [row_as_json(event) for event in query.slice(found)]
+    def query(self, fields: JsonObject, now: datetime) -> JsonObject:
+        query = parse_model(CalendarQuery, fields)
+        results = find_events(self.tables, query, now)
+        page = [row_as_json(event) for event in query.slice(results)]
         answer: JsonObject = {"modality_type": self.name, "events": [*page], "query": query.as_json()}
-        return answer | {"count": len(page), "total_count": len(found)}
+        return answer | {"count": len(page), "total_count": len(results)}
 
     @override
     def export(self) -> JsonObject:
@@ -142,13 +142,13 @@ class CalendarModality(ShownModality[CalendarBook]):
         return {key: self.calendar(key) for key in self.tables.calendars}
 
     def calendar(self, calendar_id: str) -> JsonObject:
-        """Raises ``KeyError``."""
+        """The calendar of that id, with the ids of its events. Raises ``KeyError``."""
         events = sorted(self.tables.in_calendar[calendar_id], key=self.tables.events.position)
         return row_as_json(self.tables.calendars[calendar_id]) | {"event_ids": [*events], "event_count": len(events)}
 
     def reminders(self, after: datetime, until: datetime) -> list[JsonObject]:
-        """What reminders came up in that time."""
-        return [one.view() for one in due_reminders(self.tables, after, until)]
+        """The reminders that came up later than ``after`` and up to ``until``."""
+        return [reminder.view() for reminder in due_reminders(self.tables, after, until)]
 
     def _state_fields(self) -> JsonObject:
         return {

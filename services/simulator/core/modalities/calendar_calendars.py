@@ -26,8 +26,8 @@ class CreateCalendar(Action[CalendarBook]):
         calendar_id = self.calendar_id or moment.new_id("calendar")
         if calendar_id in tables.calendars:
             raise ActionFailed(f"There is a calendar {calendar_id} already")
-        given = self.model_dump() | {"calendar_id": calendar_id}
-        tables.put_calendar(CalendarRecord(**given, created_at=moment.now, updated_at=moment.now))
+        changes = self.model_dump() | {"calendar_id": calendar_id}
+        tables.put_calendar(CalendarRecord(**changes, created_at=moment.now, updated_at=moment.now))
         return ActionOutcome(f"Calendar {calendar_id} created", (calendar_id,))
 
 
@@ -42,7 +42,7 @@ class _CalendarAction(Action[CalendarBook]):
 
 
 class UpdateCalendar(_CalendarAction):
-    """What is left out or null stays as it is."""
+    """Changes a calendar; fields that are left out or null stay as they are."""
 
     name: Name | None = None
     color: Name | None = None
@@ -52,14 +52,14 @@ class UpdateCalendar(_CalendarAction):
     @override
     def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:
         names = ("name", "color", "visible", "default_reminders")
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        changed = self.require_calendar(tables).model_copy(update=given | {"updated_at": moment.now})
+        changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        changed = self.require_calendar(tables).model_copy(update=changes | {"updated_at": moment.now})
         tables.put_calendar(changed)
         return ActionOutcome(f"Calendar {self.calendar_id} updated", (self.calendar_id,))
 
 
 class DeleteCalendar(_CalendarAction):
-    """With the events in it."""
+    """Deletes a calendar with the events in it."""
 
     @override
     def act(self, tables: CalendarBook, moment: EventMoment) -> ActionOutcome:

@@ -67,7 +67,7 @@ class _EventAction(Action[CalendarBook]):
 
 
 class ChangeCalendarEvent(_EventAction):
-    """What is left out or null stays as it is. A time without a zone is in the event's."""
+    """Changes an event; fields that are left out or null stay as they are. A time without a zone is in the event's."""
 
     calendar_id: Name | None = None
     title: Name | None = None
@@ -97,21 +97,23 @@ class ChangeCalendarEvent(_EventAction):
             event = detach_date(tables, event, day, moment)
         elif day is not None and scope == "this_and_future":
             event = split_at(tables, event, day, moment)
-        given = self._given_fields(event)
+        changes = self._given_fields(event)
         if event.parent_event_id is not None:
-            given.pop("recurrence", None)  # one date of a series does not recur itself
-        changed = event.model_copy(update={**given, "updated_at": moment.now})
+            changes.pop("recurrence", None)  # one date of a series does not recur itself
+        changed = event.model_copy(update={**changes, "updated_at": moment.now})
         tables.put_event(changed)
         return ActionOutcome(f"Calendar event updated (calendar_event_id: {changed.event_id})", (changed.event_id,))
 
     def _given_fields(self, event: CalendarEventRecord) -> dict[str, object]:
         names = set(type(self).model_fields) - {"event_id", "recurrence_id", "recurrence_scope", "attendees"}
-        given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         zone = ZoneInfo(self.timezone) if self.timezone else event.zone
-        given |= {name: to_instant(value, zone) for name, value in (("start", self.start), ("end", self.end)) if value}
+        changes |= {
+            name: to_instant(value, zone) for name, value in (("start", self.start), ("end", self.end)) if value
+        }
         if self.attendees is not None:
-            given["attendees"] = _merge_attendees(event, self.attendees)
-        return given
+            changes["attendees"] = _merge_attendees(event, self.attendees)
+        return changes
 
 
 class RemoveCalendarEvent(_EventAction):
@@ -151,7 +153,7 @@ def split_at(book: CalendarBook, series: CalendarEventRecord, day: date, moment:
     ended = rule.model_copy(update={"end_type": "until", "end_date": day - timedelta(days=1), "count": None})
     going_on = rule if rule.count is None else rule.model_copy(update={"count": rule.count - passed})
     earlier, later = _split_dates_at(series.recurrence_exceptions, day)
-    rest = occurrence_on_day(series.model_copy(update={"recurrence_exceptions": ()}), day).model_copy(
+    later_series = occurrence_on_day(series.model_copy(update={"recurrence_exceptions": ()}), day).model_copy(
         update={
             "event_id": moment.new_id(f"from {day}"),
             "recurrence": going_on,
@@ -164,24 +166,26 @@ def split_at(book: CalendarBook, series: CalendarEventRecord, day: date, moment:
     )
     first_part = {"recurrence": ended, "recurrence_exceptions": earlier, "updated_at": moment.now}
     book.put_event(series.model_copy(update=first_part))
-    book.put_event(rest)
-    _move_exceptions(book, series, rest, day)
-    return rest
+    book.put_event(later_series)
+    _move_exceptions(book, series, later_series, day)
+    return later_series
 
 
 def _split_dates_at(days: tuple[date, ...], day: date) -> tuple[tuple[date, ...], tuple[date, ...]]:
-    return tuple(one for one in days if one < day), tuple(one for one in days if one >= day)
+    return tuple(other for other in days if other < day), tuple(other for other in days if other >= day)
 
 
-def _move_exceptions(book: CalendarBook, series: CalendarEventRecord, rest: CalendarEventRecord, day: date) -> None:
+def _move_exceptions(
+    book: CalendarBook, series: CalendarEventRecord, later_series: CalendarEventRecord, day: date
+) -> None:
     """Moves detached dates from ``day`` on to the second part of a series that was split."""
     for key in sorted(book.children[series.event_id], key=book.events.position):
         child = book.events[key]
         if child.recurrence_id is not None and child.recurrence_id >= day:
-            book.put_event(child.model_copy(update={"parent_event_id": rest.event_id}))
+            book.put_event(child.model_copy(update={"parent_event_id": later_series.event_id}))
 
 
-def _merge_attendees(event: CalendarEventRecord, given: tuple[InvitedAttendee, ...]) -> tuple[EventAttendee, ...]:
-    before = {one.email: one.model_dump() for one in event.attendees}
-    merged = (before.get(one.email, {}) | one.model_dump(exclude_none=True) for one in given)
-    return tuple(EventAttendee.model_validate(one) for one in merged)
+def _merge_attendees(event: CalendarEventRecord, invited: tuple[InvitedAttendee, ...]) -> tuple[EventAttendee, ...]:
+    before = {attendee.email: attendee.model_dump() for attendee in event.attendees}
+    merged = (before.get(attendee.email, {}) | attendee.model_dump(exclude_none=True) for attendee in invited)
+    return tuple(EventAttendee.model_validate(attendee) for attendee in merged)

@@ -31,14 +31,16 @@ from services.simulator.core.refusals import ActionFailed, MeaninglessRequest
 
 
 def require_start_before_end(start: datetime | None, end: datetime | None) -> None:
-    """Raises ``MeaninglessRequest``; times of which only one has a zone are compared when the zone is known."""
+    """Raises ``MeaninglessRequest`` if the end is not after the start; unchecked if only one of them has a time
+    zone.
+    """
     if start and end and (start.tzinfo is None) == (end.tzinfo is None) and end <= start:
         raise MeaninglessRequest("An event ends after it begins")
 
 
 def require_unique(attendees: tuple[EventAttendee, ...]) -> tuple[EventAttendee, ...]:
-    """Nobody is invited twice; ``ValueError``."""
-    if len({one.email for one in attendees}) < len(attendees):
+    """The attendees; raises ``ValueError`` if one is named twice."""
+    if len({attendee.email for attendee in attendees}) < len(attendees):
         raise ValueError("an attendee stands in it twice")
     return attendees
 
@@ -47,7 +49,9 @@ Attendees = Annotated[tuple[EventAttendee, ...], AfterValidator(require_unique)]
 
 
 class AddCalendarEvent(Action[CalendarBook]):
-    """A calendar of an unknown id is made. Without a time zone it is the user's, and so is a time without one."""
+    """Adds an event; a calendar of an unknown id is made. Without a time zone the user's counts, for the event and its
+    times.
+    """
 
     event_id: Name | None = None
     calendar_id: Name | None = None
@@ -82,8 +86,8 @@ class AddCalendarEvent(Action[CalendarBook]):
             raise ActionFailed(f"There is an event {event_id} already")
         calendar = tables.open_calendar(self.calendar_id or tables.settings.default_calendar_id, moment.now)
         zone = self.timezone or tables.settings.user_timezone
-        given = {name: getattr(self, name) for name in type(self).model_fields}
-        given |= {
+        changes = {name: getattr(self, name) for name in type(self).model_fields}
+        changes |= {
             "start": to_instant(self.start, ZoneInfo(zone)),
             "end": to_instant(self.end, ZoneInfo(zone)),
             "event_id": event_id,
@@ -91,7 +95,7 @@ class AddCalendarEvent(Action[CalendarBook]):
             "timezone": zone,
             "reminders": calendar.default_reminders if self.reminders is None else self.reminders,
         }
-        tables.put_event(CalendarEventRecord(**given, created_at=moment.now, updated_at=moment.now))
+        tables.put_event(CalendarEventRecord(**changes, created_at=moment.now, updated_at=moment.now))
         return ActionOutcome(f"Calendar event created (calendar_event_id: {event_id})", (event_id,))
 
 
@@ -109,11 +113,12 @@ class RespondToEvent(Action[CalendarBook]):
         named, day = tables.find_named(self.event_id)
         day = day or self.recurrence_id
         event = detach_date(tables, named, day, moment) if day and named.recurrence else named
-        if all(one.email != self.attendee_email for one in event.attendees):
+        if all(attendee.email != self.attendee_email for attendee in event.attendees):
             raise ActionFailed(f"{self.attendee_email} is not invited to event {self.event_id}")
         answer = {"response": self.response, "comment": self.comment}
         attendees = tuple(
-            one.model_copy(update=answer) if one.email == self.attendee_email else one for one in event.attendees
+            attendee.model_copy(update=answer) if attendee.email == self.attendee_email else attendee
+            for attendee in event.attendees
         )
         tables.put_event(event.model_copy(update={"attendees": attendees, "updated_at": moment.now}))
         return ActionOutcome(f"{self.attendee_email}: {self.response}", (event.event_id,))

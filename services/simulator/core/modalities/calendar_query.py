@@ -34,57 +34,57 @@ class CalendarQuery(PageQuery):
     sort_order: Order = "asc"
 
 
-def find_events(book: CalendarBook, asked: CalendarQuery, now: datetime) -> list[CalendarEventRecord]:
+def find_events(book: CalendarBook, query: CalendarQuery, now: datetime) -> list[CalendarEventRecord]:
     """Every event that is asked for, in order."""
-    asked = _with_zone(asked, ZoneInfo(book.settings.user_timezone))
-    tests = tests_of(asked)
-    found = [event for event in chain(find_single(book, asked), find_series(book, asked, now)) if tests.passes(event)]
-    found.sort(key=lambda event: (event.start, event.end))
-    if asked.sort_by != "start":
-        found.sort(key=lambda event: getattr(event, asked.sort_by))
-    if asked.sort_order == "desc":
-        found.reverse()
-    return found
+    query = _with_zone(query, ZoneInfo(book.settings.user_timezone))
+    tests = tests_of(query)
+    events = [event for event in chain(find_single(book, query), find_series(book, query, now)) if tests.passes(event)]
+    events.sort(key=lambda event: (event.start, event.end))
+    if query.sort_by != "start":
+        events.sort(key=lambda event: getattr(event, query.sort_by))
+    if query.sort_order == "desc":
+        events.reverse()
+    return events
 
 
-def _with_zone(asked: CalendarQuery, zone: ZoneInfo) -> CalendarQuery:
-    given = {name: to_instant(time, zone) for name, time in (("start", asked.start), ("end", asked.end)) if time}
-    return asked.model_copy(update=given)
+def _with_zone(query: CalendarQuery, zone: ZoneInfo) -> CalendarQuery:
+    bounds = {name: to_instant(time, zone) for name, time in (("start", query.start), ("end", query.end)) if time}
+    return query.model_copy(update=bounds)
 
 
-def find_single(book: CalendarBook, asked: CalendarQuery) -> Iterator[CalendarEventRecord]:
+def find_single(book: CalendarBook, query: CalendarQuery) -> Iterator[CalendarEventRecord]:
     """Events that do not recur, from the end of the calendar that has fewer to look at."""
-    stretches = (book.by_start.find_between(None, asked.end), book.by_end.find_between(asked.start, None))
+    stretches = (book.by_start.find_between(None, query.end), book.by_end.find_between(query.start, None))
     for key in min(stretches, key=len):
         event = book.events[key]
-        if event.recurrence is None and overlaps(event, asked.start, asked.end):
+        if event.recurrence is None and overlaps(event, query.start, query.end):
             yield event
 
 
-def find_series(book: CalendarBook, asked: CalendarQuery, now: datetime) -> Iterator[CalendarEventRecord]:
+def find_series(book: CalendarBook, query: CalendarQuery, now: datetime) -> Iterator[CalendarEventRecord]:
     for key in sorted(book.series["series"], key=book.events.position):
-        dates = _occurrences(book.events[key], asked, now)
-        if asked.expand_recurring:
+        dates = _occurrences(book.events[key], query, now)
+        if query.expand_recurring:
             yield from dates
-        elif (asked.start is None and asked.end is None) or next(iter(dates), None) is not None:
+        elif (query.start is None and query.end is None) or next(iter(dates), None) is not None:
             yield book.events[key]
 
 
-def _occurrences(event: CalendarEventRecord, asked: CalendarQuery, now: datetime) -> Iterable[CalendarEventRecord]:
-    end = asked.end or (asked.start or max(now, event.start)) + _AHEAD
-    return expand_series(event, asked.start or event.start, end)
+def _occurrences(event: CalendarEventRecord, query: CalendarQuery, now: datetime) -> Iterable[CalendarEventRecord]:
+    end = query.end or (query.start or max(now, event.start)) + _AHEAD
+    return expand_series(event, query.start or event.start, end)
 
 
-def tests_of(asked: CalendarQuery) -> RowTests[CalendarEventRecord]:
-    """One for each filter. A date of a series recurs, and so does the series."""
+def tests_of(query: CalendarQuery) -> RowTests[CalendarEventRecord]:
+    """The tests of the query's filters. Both a series and each date of it count as recurring."""
     tests = RowTests[CalendarEventRecord]()
-    tests.require_equal(asked, "status")
+    tests.require_equal(query, "status")
     tests.require(True, lambda event: event.deleted_at is None)
-    tests.require(asked.has_attendees, lambda event: bool(event.attendees))
-    tests.require(asked.recurring, lambda event: event.recurrence is not None or event.parent_event_id is not None)
-    tests.require_text(asked.search, searched_text)
-    if wanted := set(asked.calendar_ids or ()):
-        tests.require(True, lambda event: event.calendar_id in wanted)
+    tests.require(query.has_attendees, lambda event: bool(event.attendees))
+    tests.require(query.recurring, lambda event: event.recurrence is not None or event.parent_event_id is not None)
+    tests.require_text(query.search, searched_text)
+    if wanted_ids := set(query.calendar_ids or ()):
+        tests.require(True, lambda event: event.calendar_id in wanted_ids)
     return tests
 
 

@@ -29,8 +29,10 @@ class DueReminder(NamedTuple):
 
 def due_reminders(book: CalendarBook, after: datetime, until: datetime) -> list[DueReminder]:
     """What came up later than ``after``, up to ``until``, in order. An event that is called off reminds of nothing."""
-    found = [one for event in book.events.values() if _reminds(event) for one in _reminders_of(event, after, until)]
-    return sorted(found, key=lambda one: (one.at, one.event.event_id))
+    reminders = [
+        reminder for event in book.events.values() if _reminds(event) for reminder in _reminders_of(event, after, until)
+    ]
+    return sorted(reminders, key=lambda reminder: (reminder.at, reminder.event.event_id))
 
 
 def _reminds(event: CalendarEventRecord) -> bool:
@@ -38,10 +40,10 @@ def _reminds(event: CalendarEventRecord) -> bool:
 
 
 def _reminders_of(event: CalendarEventRecord, after: datetime, until: datetime) -> Iterator[DueReminder]:
-    longest = max(timedelta(minutes=one.minutes_before) for one in event.reminders)
+    longest = max(timedelta(minutes=reminder.minutes_before) for reminder in event.reminders)
     dates = expand_series(event, after, until + longest + timedelta(microseconds=1)) if event.recurrence else (event,)
-    for one in dates:
+    for occurrence in dates:
         for reminder in event.reminders:
-            at = one.start - timedelta(minutes=reminder.minutes_before)
+            at = occurrence.start - timedelta(minutes=reminder.minutes_before)
             if after < at <= until:
-                yield DueReminder(at, one, reminder)
+                yield DueReminder(at, occurrence, reminder)

@@ -65,21 +65,23 @@ class ChatModality(ShownModality[ChatTables]):
     @override
     def compact_body(self) -> JsonObject:
         return {
-            "conversations": {key: self._show_conversation(kept) for key, kept in self.tables.conversations.items()},
+            "conversations": {
+                key: self._show_conversation(conversation) for key, conversation in self.tables.conversations.items()
+            },
             "total_message_count": len(self.tables.messages),
             "conversation_count": len(self.tables.conversations),
             "max_history_size": self.tables.max_history_size,
         }
 
     @override
-    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = parse_model(ChatQuery, asked)
-        found = find_messages(self.tables, query)
+    def query(self, fields: JsonObject, now: datetime) -> JsonObject:
+        query = parse_model(ChatQuery, fields)
+        results = find_messages(self.tables, query)
         return {
             "modality_type": self.name,
-            "messages": [self._messages.row(key) for key in found.keys],
-            "total_count": found.total,
-            "returned_count": len(found.keys),
+            "messages": [self._messages.row(key) for key in results.keys],
+            "total_count": results.total,
+            "returned_count": len(results.keys),
             "query": query.as_json(),
         }
 
@@ -98,14 +100,14 @@ class ChatModality(ShownModality[ChatTables]):
         for message in read.messages:
             self.tables.add(message)
 
-    def _show_conversation(self, kept: ChatConversationRecord) -> JsonObject:
+    def _show_conversation(self, conversation: ChatConversationRecord) -> JsonObject:
         """As it is shown; what older clients ask for stands beside what newer ones do."""
-        messages = self.tables.messages_of(kept.conversation_id)
+        messages = self.tables.messages_of(conversation.conversation_id)
         roles: list[JsonValue] = list(dict.fromkeys(message.role for message in messages))
         return {
-            "conversation_id": kept.conversation_id,
-            "created_at": iso(kept.created_at),
-            "last_message_at": iso(messages[-1].timestamp if messages else kept.created_at),
+            "conversation_id": conversation.conversation_id,
+            "created_at": iso(conversation.created_at),
+            "last_message_at": iso(messages[-1].timestamp if messages else conversation.created_at),
             "message_count": len(messages),
             "participant_roles": roles,
             "user_message_count": sum(message.role == "user" for message in messages),

@@ -45,5 +45,5 @@ class ClearConversation(Action[ChatTables]):
 
     @override
     def act(self, tables: ChatTables, moment: EventMoment) -> ActionOutcome:
-        gone = tables.clear(self.conversation_id)
-        return ActionOutcome(f"Conversation {self.conversation_id} cleared: {len(gone)} messages", gone)
+        removed = tables.clear(self.conversation_id)
+        return ActionOutcome(f"Conversation {self.conversation_id} cleared: {len(removed)} messages", removed)

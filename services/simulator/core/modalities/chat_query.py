@@ -11,7 +11,9 @@ from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
 
 
 class ChatQuery(PageQuery):
-    """``since`` and ``until`` belong to the stretch; ``search`` is part of a text, whatever its case."""
+    """A query over chat messages. ``since`` and ``until`` are included; ``search`` finds part of a text, whatever its
+    case.
+    """
 
     conversation_id: Name | None = None
     role: Role | None = None
@@ -22,29 +24,29 @@ class ChatQuery(PageQuery):
     sort_order: Order = "asc"
 
 
-def find_messages(tables: ChatTables, asked: ChatQuery) -> FoundPage:
-    keys = find_keys(tables.messages, keys_by_index(tables, asked), tests_of(asked))
-    rank = None if asked.sort_by == "timestamp" else lambda message: str(getattr(message, asked.sort_by))
-    return page_of(asked, sort_keys(tables.messages, keys, tables.by_time, rank), asked.sort_order)
+def find_messages(tables: ChatTables, query: ChatQuery) -> FoundPage:
+    keys = find_keys(tables.messages, keys_by_index(tables, query), tests_of(query))
+    rank = None if query.sort_by == "timestamp" else lambda message: str(getattr(message, query.sort_by))
+    return page_of(query, sort_keys(tables.messages, keys, tables.by_time, rank), query.sort_order)
 
 
-def keys_by_index(tables: ChatTables, asked: ChatQuery) -> Iterator[Collection[str]]:
-    yield tables.by_time.find_between(asked.since, asked.until)
-    if asked.conversation_id is not None:
-        yield tables.in_conversation[asked.conversation_id]
+def keys_by_index(tables: ChatTables, query: ChatQuery) -> Iterator[Collection[str]]:
+    yield tables.by_time.find_between(query.since, query.until)
+    if query.conversation_id is not None:
+        yield tables.in_conversation[query.conversation_id]
 
 
-def tests_of(asked: ChatQuery) -> RowTests[ChatMessageRecord]:
-    """One for each filter."""
+def tests_of(query: ChatQuery) -> RowTests[ChatMessageRecord]:
+    """The tests of the query's filters."""
     tests = RowTests[ChatMessageRecord]()
-    tests.require_equal(asked, "conversation_id", "role")
-    tests.require_between(lambda message: message.timestamp, asked.since, asked.until)
-    tests.require_text(asked.search, lambda message: readable_text(message.content))
+    tests.require_equal(query, "conversation_id", "role")
+    tests.require_between(lambda message: message.timestamp, query.since, query.until)
+    tests.require_text(query.search, lambda message: readable_text(message.content))
     return tests
 
 
 def readable_text(content: Content) -> str:
-    """What can be read in it."""
+    """The text parts of a message's content, joined."""
     if isinstance(content, str):
         return content
     return "\n".join(block.text for block in content if isinstance(block, ChatTextBlock))

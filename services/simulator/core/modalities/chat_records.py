@@ -17,7 +17,7 @@ class ChatTextBlock(StoredRow):
 
 
 class MediaSource(StoredRow):
-    """Where a picture, sound or film is: at a URL, or here in base 64."""
+    """The source of a picture, sound or film: a URL, or the content itself in Base64."""
 
     type: Literal["url", "base64"]
     url: str | None = None
@@ -52,13 +52,15 @@ class ChatMessageRecord(StoredRow):
 
 
 class ChatConversationRecord(StoredRow):
-    """That there is one, and since when; the rest follows from its messages."""
+    """The existence of a conversation, and since when; all else is derived from its messages."""
 
     conversation_id: str
     created_at: Kept
 
 
 class ChatSettings(StoredRow):
-    """``max_history_size``: older messages of a conversation are dropped."""
+    """Settings of the chat. ``max_history_size``: messages of a conversation beyond it are dropped, the oldest
+    first.
+    """
 
     max_history_size: int = Field(1_000, ge=1)

@@ -22,7 +22,7 @@ class ChatTables:
         self.settings.put("settings", settings)
 
     def add(self, message: ChatMessageRecord) -> None:
-        """A conversation that there is not yet begins with it; raises ``ActionFailed`` if the id is taken."""
+        """Adds a message, and its conversation if that is new; raises ``ActionFailed`` if the id is taken."""
         if message.message_id in self.messages:
             raise ActionFailed(f"There is a message {message.message_id} already")
         if message.conversation_id not in self.conversations:
@@ -38,14 +38,16 @@ class ChatTables:
         self.messages.remove(message_id)
 
     def clear(self, conversation_id: str) -> tuple[str, ...]:
-        """The conversation goes with all its messages, which come back as ids; raises ``ActionFailed``."""
+        """Removes a conversation with all its messages, and returns their ids; raises ``ActionFailed`` if there is
+        none.
+        """
         if conversation_id not in self.conversations:
             raise ActionFailed(f"There is no conversation {conversation_id}")
-        gone = tuple(message.message_id for message in self.messages_of(conversation_id))
-        for message_id in gone:
+        removed = tuple(message.message_id for message in self.messages_of(conversation_id))
+        for message_id in removed:
             self.messages.remove(message_id)
         self.conversations.remove(conversation_id)
-        return gone
+        return removed
 
     def messages_of(self, conversation_id: str) -> list[ChatMessageRecord]:
         """Its messages, oldest first."""

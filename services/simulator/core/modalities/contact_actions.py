@@ -59,7 +59,7 @@ class CreateContact(_ContactFields):
 
 
 class UpdateContact(_ContactFields):
-    """What is left out or null stays as it is; lists are replaced."""
+    """Changes a contact; fields that are left out or null stay as they are, and lists are replaced."""
 
     contact_id: Name
     identifiers: Identifiers | None = None
@@ -123,7 +123,7 @@ GroupName = Field(validation_alias=AliasChoices("group", "group_name"))
 
 
 class AddToGroup(_ContactMarking):
-    """A group that there is not yet is made."""
+    """Adds a contact to a group, which is made if it does not exist."""
 
     group: Name = GroupName
 
@@ -146,7 +146,7 @@ def _as_list(value: JsonValue) -> JsonValue:
     return [value] if isinstance(value, str) else value
 
 
-_KEPT = AliasChoices("contact_id", "primary_contact_id", "target_contact_id")
+_CONTACT_ID_ALIASES = AliasChoices("contact_id", "primary_contact_id", "target_contact_id")
 _GONE = AliasChoices("merged_contact_ids", "merge_contact_ids", "secondary_contact_ids", "secondary_contact_id",
                      "source_contact_ids", "source_contact_id")  # fmt: skip
 
@@ -154,7 +154,7 @@ _GONE = AliasChoices("merged_contact_ids", "merge_contact_ids", "secondary_conta
 class MergeContacts(Action[AddressBook]):
     """Several contacts become one: it keeps what it has, gets what it lacks, and the others go."""
 
-    contact_id: Name = Field(validation_alias=_KEPT)
+    contact_id: Name = Field(validation_alias=_CONTACT_ID_ALIASES)
     merged_contact_ids: Annotated[
         tuple[Name, ...], BeforeValidator(_as_list), Field(min_length=1, validation_alias=_GONE)
     ]

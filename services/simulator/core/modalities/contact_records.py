@@ -1,4 +1,4 @@
-"""Who the user knows."""
+"""Records of the contacts whom the user knows."""
 
 import re
 from typing import Annotated, TypeAlias
@@ -37,7 +37,7 @@ class ContactIdentifier(StoredRow):
         return {**data, "identifier_type": kind, "value": _normalize_identifier(kind, text.strip())}
 
     def matches(self, text: str) -> bool:
-        """Whether that is it, however it is written."""
+        """Whether the text is this identifier, in whatever spelling."""
         if self.identifier_type in _PHONES:
             return _NOT_A_DIGIT.sub("", self.value).endswith(_NOT_A_DIGIT.sub("", text) or "none")
         return self.value.casefold() == text.casefold()
@@ -62,10 +62,10 @@ class PostalAddress(StoredRow):
 
 
 def drop_repeated(identifiers: tuple[ContactIdentifier, ...]) -> tuple[ContactIdentifier, ...]:
-    """The first of those that are the same."""
+    """The identifiers without those that equal an earlier one."""
     first: dict[tuple[str, str], ContactIdentifier] = {}
-    for one in identifiers:
-        first.setdefault((one.identifier_type, one.value), one)
+    for identifier in identifiers:
+        first.setdefault((identifier.identifier_type, identifier.value), identifier)
     return tuple(first.values())
 
 

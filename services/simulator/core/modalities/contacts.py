@@ -33,7 +33,9 @@ OPERATIONS: Mapping[str, type[Action[AddressBook]]] = {
 
 
 class ContactsQuery(PageQuery):
-    """``search`` looks in names, company and identifiers; an identifier matches whole."""
+    """A query over contacts. ``search`` looks in names, company and identifiers; an identifier must match as a
+    whole.
+    """
 
     search: str | None = None
     identifier: Name | None = None
@@ -71,16 +73,16 @@ class ContactsModality(ShownModality[AddressBook]):
         return {"contacts": names, **self._state_fields()}
 
     @override
-    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = parse_model(ContactsQuery, asked)
+    def query(self, fields: JsonObject, now: datetime) -> JsonObject:
+        query = parse_model(ContactsQuery, fields)
         keys = find_keys(self.tables.contacts, keys_by_index(self.tables, query), tests_of(query))
         ordered = sort_keys(self.tables.contacts, keys, self.tables.by_making, rank_by(query.sort_by))
-        found = page_of(query, ordered, query.sort_order)
+        matches = page_of(query, ordered, query.sort_order)
         return {
             "modality_type": self.name,
-            "contacts": [self._contacts.row(key) for key in found.keys],
-            "total_count": found.total,
-            "returned_count": len(found.keys),
+            "contacts": [self._contacts.row(key) for key in matches.keys],
+            "total_count": matches.total,
+            "returned_count": len(matches.keys),
             "query": query.as_json(),
         }
 
@@ -112,37 +114,39 @@ class ContactsModality(ShownModality[AddressBook]):
 
 
 def contact_as_json(contact: Contact) -> JsonObject:
-    """With a display name, always."""
+    """The contact as JSON, always with a display name."""
     return row_as_json(contact) | {"display_name": contact.shown_name}
 
 
-def keys_by_index(book: AddressBook, asked: ContactsQuery) -> Iterator[Collection[str]]:
-    if asked.group is not None:
-        yield book.in_group[asked.group]
-    if asked.is_favorite:
+def keys_by_index(book: AddressBook, query: ContactsQuery) -> Iterator[Collection[str]]:
+    if query.group is not None:
+        yield book.in_group[query.group]
+    if query.is_favorite:
         yield book.marked["favorite"]
-    if asked.is_blocked:
+    if query.is_blocked:
         yield book.marked["blocked"]
 
 
-def tests_of(asked: ContactsQuery) -> RowTests[Contact]:
-    """One for each filter."""
+def tests_of(query: ContactsQuery) -> RowTests[Contact]:
+    """The tests of the query's filters."""
     tests = RowTests[Contact]()
-    tests.require_equal(asked, "is_favorite", "is_blocked")
-    tests.require_text(asked.company, lambda contact: contact.company or "")
-    tests.require_text(asked.search, searched_text)
-    if (group := asked.group) is not None:
+    tests.require_equal(query, "is_favorite", "is_blocked")
+    tests.require_text(query.company, lambda contact: contact.company or "")
+    tests.require_text(query.search, searched_text)
+    if (group := query.group) is not None:
         tests.require(True, lambda contact: group in contact.groups)
-    if (kind := asked.identifier_type) is not None:
-        tests.require(True, lambda contact: any(one.identifier_type == kind.lower() for one in contact.identifiers))
-    if (value := asked.identifier) is not None:
-        tests.require(True, lambda contact: any(one.matches(value) for one in contact.identifiers))
+    if (kind := query.identifier_type) is not None:
+        tests.require(
+            True, lambda contact: any(identifier.identifier_type == kind.lower() for identifier in contact.identifiers)
+        )
+    if (value := query.identifier) is not None:
+        tests.require(True, lambda contact: any(identifier.matches(value) for identifier in contact.identifiers))
     return tests
 
 
 def searched_text(contact: Contact) -> str:
     names = (contact.shown_name, contact.first_name, contact.last_name, contact.nickname, contact.company)
-    return "\n".join([*(name for name in names if name), *(one.value for one in contact.identifiers)])
+    return "\n".join([*(name for name in names if name), *(identifier.value for identifier in contact.identifiers)])
 
 
 def rank_by(sort_by: str) -> Rank[Contact] | None:

@@ -56,7 +56,9 @@ OPERATIONS: Mapping[str, type[Action[Mailbox]]] = {
 
 
 class ExportedMail(Exported):
-    """Threads, labels and counts follow from the mails, so they are not read. Folders: names to ids, or to counts."""
+    """An exported mailbox. ``folders``: ids, or counts, by name. Threads, labels and counts are derived from the
+    mails.
+    """
 
     user_email_address: str = MailboxOwner().address
     emails: dict[str, EmailRecord] = {}
@@ -88,14 +90,14 @@ class EmailModality(ShownModality[Mailbox]):
         return email_views.compact_state(self.tables)
 
     @override
-    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = parse_model(EmailQuery, asked)
-        found = find_mails(self.tables, query)
+    def query(self, fields: JsonObject, now: datetime) -> JsonObject:
+        query = parse_model(EmailQuery, fields)
+        mails = find_mails(self.tables, query)
         return {
             "modality_type": self.name,
-            "emails": [self._mails.row(key) for key in found.keys],
-            "total_count": found.total,
-            "returned_count": len(found.keys),
+            "emails": [self._mails.row(key) for key in mails.keys],
+            "total_count": mails.total,
+            "returned_count": len(mails.keys),
             "query": query.as_json(),
         }
 

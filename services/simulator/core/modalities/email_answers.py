@@ -20,8 +20,8 @@ from services.simulator.core.modalities.mailbox import Mailbox
 from services.simulator.core.modality import ActionOutcome, EventMoment
 
 _TO = Field((), validation_alias=AliasChoices("to_addresses", "to"))
-_RE = re.compile(r"\s*re\s*:", re.IGNORECASE)
-_FWD = re.compile(r"\s*fwd?\s*:", re.IGNORECASE)
+_RE_PATTERN = re.compile(r"\s*re\s*:", re.IGNORECASE)
+_FWD_PATTERN = re.compile(r"\s*fwd?\s*:", re.IGNORECASE)
 
 
 class _EmailAnswer(Action[Mailbox]):
@@ -61,13 +61,13 @@ class _EmailAnswer(Action[Mailbox]):
     def send_answer(self, box: Mailbox, moment: EventMoment, to: Addresses, cc: Addresses) -> ActionOutcome:
         parent = box.require_mail(self.in_reply_to)
         mail = self.build_answer(box, parent, moment)
-        subject = self.subject or add_prefix("Re: ", _RE, parent.subject)
+        subject = self.subject or add_prefix("Re: ", _RE_PATTERN, parent.subject)
         update = {"to_addresses": self.to_addresses or to, "cc_addresses": self.cc_addresses or cc, "subject": subject}
         return send_mail(box, mail.model_copy(update=update))
 
 
 class ReplyEmail(_EmailAnswer):
-    """To whoever wrote the mail, unless it says to whom."""
+    """Answers a mail to its sender, unless other addressees are given."""
 
     @override
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
@@ -75,7 +75,7 @@ class ReplyEmail(_EmailAnswer):
 
 
 class ReplyAll(_EmailAnswer):
-    """To whoever wrote the mail, with a copy to everybody else whom it names."""
+    """Answers a mail to its sender, with a copy to everybody else whom it names."""
 
     @override
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
@@ -87,7 +87,7 @@ class ReplyAll(_EmailAnswer):
 
 
 class Forward(_EmailAnswer):
-    """The mail below what is written about it, with its attachments."""
+    """Forwards a mail with its attachments, below what is written about it."""
 
     to_addresses: SomeAddresses = Field(validation_alias=AliasChoices("to_addresses", "to"))
 
@@ -95,7 +95,7 @@ class Forward(_EmailAnswer):
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
         parent = tables.require_mail(self.in_reply_to)
         update = {
-            "subject": self.subject or add_prefix("Fwd: ", _FWD, parent.subject),
+            "subject": self.subject or add_prefix("Fwd: ", _FWD_PATTERN, parent.subject),
             "body_text": f"{self.body_text}\n\n{quote_mail(parent)}",
             "attachments": number_attachments(self.attachments, moment) + parent.attachments,
         }
@@ -103,14 +103,14 @@ class Forward(_EmailAnswer):
 
 
 def reply_addresses(box: Mailbox, parent: EmailRecord) -> Addresses:
-    """Where an answer goes: to the sender, or, to one's own mail, to whom it went."""
+    """The addressees of an answer: the sender of the mail, or, if the user wrote it, its own addressees."""
     if box.is_user(parent.from_address):
         return parent.to_addresses
     return (parent.reply_to_address or parent.from_address,)
 
 
 def add_prefix(prefix: str, there: re.Pattern[str], subject: str) -> str:
-    """The subject with that prefix, once."""
+    """The subject with that prefix, unless it has the prefix already."""
     return subject if there.match(subject) else prefix + subject
 
 

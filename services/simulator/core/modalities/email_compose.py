@@ -19,7 +19,7 @@ BCC = Field((), validation_alias=AliasChoices("bcc_addresses", "bcc"))
 
 
 class WrittenMail(Action[Mailbox]):
-    """What all mail that is written may have."""
+    """The fields that sent, received and drafted mail share."""
 
     message_id: Name | None = None
     from_address: Address
@@ -39,7 +39,7 @@ class WrittenMail(Action[Mailbox]):
     def build_mail(self, box: Mailbox, moment: EventMoment) -> EmailRecord:
         """The mail as it was written now; it joins the thread of the mail that it answers."""
         message_id = self.message_id or moment.new_id("message")
-        fields = {name: getattr(self, name) for name in _SAME}
+        fields = {name: getattr(self, name) for name in _COPIED_FIELDS}
         return EmailRecord(
             **fields,
             message_id=message_id,
@@ -54,14 +54,14 @@ class WrittenMail(Action[Mailbox]):
         return parent.thread_id if parent else None
 
 
-_SAME = (
+_COPIED_FIELDS = (
     "from_address", "to_addresses", "cc_addresses", "bcc_addresses", "reply_to_address", "subject", "body_text",
     "body_html", "in_reply_to", "references", "priority",
 )  # fmt: skip
 
 
 class SendMail(WrittenMail):
-    """From the user. A mail under another's name fails."""
+    """Sends a mail from the user. Fails if another sender is named."""
 
     @override
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
@@ -69,7 +69,7 @@ class SendMail(WrittenMail):
 
 
 class SaveDraft(WrittenMail):
-    """Kept in drafts; the same id again replaces the draft."""
+    """Stores a draft; the same id again replaces it."""
 
     @override
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:
@@ -83,7 +83,7 @@ class SaveDraft(WrittenMail):
 
 
 class SendDraft(Action[Mailbox]):
-    """A draft goes out as it is."""
+    """Sends a stored draft as it is."""
 
     message_id: Name
 
@@ -98,7 +98,7 @@ class SendDraft(Action[Mailbox]):
 
 
 class ReceiveMail(WrittenMail):
-    """From outside. It arrives now; it was sent when it says, at the latest now."""
+    """Delivers a mail from somebody else. It arrives now; ``sent_at`` may lie earlier, and is capped at now."""
 
     sent_at: Given | None = None
 
@@ -111,7 +111,7 @@ class ReceiveMail(WrittenMail):
 
 
 def send_mail(box: Mailbox, mail: EmailRecord) -> ActionOutcome:
-    """Into the folder of what was sent; raises ``ActionFailed`` for another's name."""
+    """Puts a mail into the folder of sent mail; raises ``ActionFailed`` if its sender is not the user."""
     _require_user(box, mail.from_address)
     box.add(mail.model_copy(update={"folder": "sent", "is_read": True}))
     return ActionOutcome("Email sent", (mail.message_id,))
@@ -123,8 +123,8 @@ def _require_user(box: Mailbox, address: str) -> None:
 
 
 def number_attachments(attachments: tuple[Attachment, ...], moment: EventMoment) -> tuple[Attachment, ...]:
-    """Each with an id."""
+    """The attachments, each with an id."""
     return tuple(
-        item if item.attachment_id else item.model_copy(update={"attachment_id": moment.new_id(f"attachment {place}")})
-        for place, item in enumerate(attachments)
+        item if item.attachment_id else item.model_copy(update={"attachment_id": moment.new_id(f"attachment {index}")})
+        for index, item in enumerate(attachments)
     )

@@ -76,7 +76,7 @@ class Unstar(_EmailMarking):
 
 
 class Move(_EmailMarking):
-    """Into any folder; one that is not there is made."""
+    """Moves mails into a folder, which is made if it does not exist."""
 
     folder: FolderName
 
@@ -86,7 +86,7 @@ class Move(_EmailMarking):
 
 
 class DeleteMail(_EmailMarking):
-    """Into the trash."""
+    """Moves mails into the trash."""
 
     @override
     def mark_mail(self, mail: EmailRecord) -> EmailRecord:

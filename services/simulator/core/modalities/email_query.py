@@ -13,7 +13,7 @@ _PRIORITIES = {"low": 0, "normal": 1, "high": 2}
 
 
 class EmailQuery(PageQuery):
-    """Addresses and words match as parts of a text, whatever their case; ``labels`` must all be there."""
+    """A query over mail. Addresses and words match parts of a text, whatever the case; ``labels`` must all be there."""
 
     folder: Name | None = None
     is_read: bool | None = None
@@ -34,58 +34,58 @@ class EmailQuery(PageQuery):
     sort_order: Order = "desc"
 
 
-def find_mails(box: Mailbox, asked: EmailQuery) -> FoundPage:
+def find_mails(box: Mailbox, query: EmailQuery) -> FoundPage:
     """The mails that are asked for, sorted, one page of them."""
-    rank = rank_by(asked.sort_by)
-    if rank is None and asked.filters <= {"folder", "is_read"} and not asked.is_read:
-        return _keys_in_group(box, asked)
-    found = find_keys(box.emails, keys_by_index(box, asked), tests_of(asked))
-    return page_of(asked, sort_keys(box.emails, found, box.by_arrival, rank), asked.sort_order)
+    rank = rank_by(query.sort_by)
+    if rank is None and query.filters <= {"folder", "is_read"} and not query.is_read:
+        return _keys_in_group(box, query)
+    keys = find_keys(box.emails, keys_by_index(box, query), tests_of(query))
+    return page_of(query, sort_keys(box.emails, keys, box.by_arrival, rank), query.sort_order)
 
 
-def _keys_in_group(box: Mailbox, asked: EmailQuery) -> FoundPage:
+def _keys_in_group(box: Mailbox, query: EmailQuery) -> FoundPage:
     """What stands in order already: only the page is looked at."""
-    limit, descending = asked.limit or len(box.emails), asked.sort_order == "desc"
-    if not asked.filters:
-        return FoundPage(box.by_arrival.page(asked.offset, limit, descending=descending), len(box.emails))
-    name = group_name(asked.folder, unread=asked.is_read is False)
-    return FoundPage(box.groups.page(name, asked.offset, limit, descending=descending), box.groups.size(name))
+    limit, descending = query.limit or len(box.emails), query.sort_order == "desc"
+    if not query.filters:
+        return FoundPage(box.by_arrival.page(query.offset, limit, descending=descending), len(box.emails))
+    name = group_name(query.folder, unread=query.is_read is False)
+    return FoundPage(box.groups.page(name, query.offset, limit, descending=descending), box.groups.size(name))
 
 
-def keys_by_index(box: Mailbox, asked: EmailQuery) -> Iterator[Collection[str]]:
-    """What the indexes say for each filter that they know."""
-    if asked.folder is not None:
-        yield box.in_folder[asked.folder]
-    if asked.thread_id is not None:
-        yield box.in_thread[asked.thread_id]
-    for label in asked.labels or ():
+def keys_by_index(box: Mailbox, query: EmailQuery) -> Iterator[Collection[str]]:
+    """For each filter that has an index, the keys of the mails that pass it."""
+    if query.folder is not None:
+        yield box.in_folder[query.folder]
+    if query.thread_id is not None:
+        yield box.in_thread[query.thread_id]
+    for label in query.labels or ():
         yield box.labelled[label]
-    marks = (("unread", asked.is_read is False), ("starred", asked.is_starred), ("attachments", asked.has_attachments))
-    for mark, wanted in marks:
-        if wanted:
+    marks = (("unread", query.is_read is False), ("starred", query.is_starred), ("attachments", query.has_attachments))
+    for mark, value in marks:
+        if value:
             yield box.marked[mark]
-    if asked.received_after is not None or asked.received_before is not None:
-        yield box.by_arrival.find_between(asked.received_after, asked.received_before)
+    if query.received_after is not None or query.received_before is not None:
+        yield box.by_arrival.find_between(query.received_after, query.received_before)
 
 
-def tests_of(asked: EmailQuery) -> RowTests[EmailRecord]:
-    """One for each filter."""
+def tests_of(query: EmailQuery) -> RowTests[EmailRecord]:
+    """The tests of the query's filters."""
     tests = RowTests[EmailRecord]()
-    tests.require_equal(asked, "folder", "is_read", "is_starred", "thread_id", "priority")
-    tests.require_text(asked.from_address, lambda mail: mail.from_address)
-    tests.require_text(asked.to_address, lambda mail: "\n".join(mail.recipients))
-    tests.require_text(asked.subject_contains, lambda mail: mail.subject)
-    tests.require_text(asked.body_contains, lambda mail: mail.body_text)
-    tests.require_between(lambda mail: mail.sent_at, asked.sent_after, asked.sent_before)
-    tests.require_between(lambda mail: mail.received_at, asked.received_after, asked.received_before)
-    tests.require(asked.has_attachments, lambda mail: bool(mail.attachments))
-    if wanted := set(asked.labels or ()):
-        tests.require(True, lambda mail: wanted.issubset(mail.labels))
+    tests.require_equal(query, "folder", "is_read", "is_starred", "thread_id", "priority")
+    tests.require_text(query.from_address, lambda mail: mail.from_address)
+    tests.require_text(query.to_address, lambda mail: "\n".join(mail.recipients))
+    tests.require_text(query.subject_contains, lambda mail: mail.subject)
+    tests.require_text(query.body_contains, lambda mail: mail.body_text)
+    tests.require_between(lambda mail: mail.sent_at, query.sent_after, query.sent_before)
+    tests.require_between(lambda mail: mail.received_at, query.received_after, query.received_before)
+    tests.require(query.has_attachments, lambda mail: bool(mail.attachments))
+    if wanted_labels := set(query.labels or ()):
+        tests.require(True, lambda mail: wanted_labels.issubset(mail.labels))
     return tests
 
 
 def rank_by(sort_by: str) -> Rank[EmailRecord] | None:
-    """What to sort by where it is not the time of arrival."""
+    """The function to sort by; None for the time of arrival."""
     if sort_by in ("received_at", "date"):
         return None
     if sort_by == "sent_at":

@@ -45,7 +45,7 @@ class EmailRecord(StoredRow):
 
     @property
     def recipients(self) -> tuple[str, ...]:
-        """Everybody it went to, blind copies included."""
+        """All addressees of the mail, those in Bcc included."""
         return self.to_addresses + self.cc_addresses + self.bcc_addresses
 
 
@@ -56,6 +56,6 @@ class EmailFolder(StoredRow):
 
 
 class MailboxOwner(StoredRow):
-    """Whose mailbox it is."""
+    """The user whose mailbox it is."""
 
     address: str = "user@example.com"

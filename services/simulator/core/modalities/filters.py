@@ -15,7 +15,7 @@ Sets: TypeAlias = Iterable[Collection[str]]
 
 
 class RowTests(Generic[Row]):
-    """What a row must pass; a filter that is None asks for nothing."""
+    """The tests that a row must pass to be found; a filter that is None adds no test."""
 
     def __init__(self) -> None:
         self._tests: list[Test[Row]] = []
@@ -23,15 +23,15 @@ class RowTests(Generic[Row]):
     def passes(self, row: Row) -> bool:
         return all(test(row) for test in self._tests)
 
-    def require(self, wanted: bool | None, test: Test[Row]) -> None:
-        """A row passes if ``test`` gives what is wanted of it."""
-        if wanted is not None:
-            self._tests.append(lambda row: test(row) == wanted)
+    def require(self, expected: bool | None, test: Test[Row]) -> None:
+        """Requires that ``test`` of a row gives ``expected``; no test if that is None."""
+        if expected is not None:
+            self._tests.append(lambda row: test(row) == expected)
 
-    def require_equal(self, asked: PageQuery, *names: str) -> None:
+    def require_equal(self, query: PageQuery, *names: str) -> None:
         """A row passes if these fields equal those of the query."""
         for name in names:
-            if (value := getattr(asked, name)) is not None:
+            if (value := getattr(query, name)) is not None:
                 self._tests.append(_equals(name, value))
 
     def require_between(
@@ -46,8 +46,8 @@ class RowTests(Generic[Row]):
     def require_text(self, part: str | None, text_of: Callable[[Row], str]) -> None:
         """A row passes if its text contains that part, whatever the case."""
         if part:
-            wanted = part.casefold()
-            self._tests.append(lambda row: wanted in text_of(row).casefold())
+            folded_part = part.casefold()
+            self._tests.append(lambda row: folded_part in text_of(row).casefold())
 
 
 def _equals(name: str, value: object) -> Test[Row]:
@@ -66,7 +66,7 @@ def sort_keys(table: Table[R], keys: list[str], order: TimeIndex[R], rank: Rank[
     return keys if rank is None else sorted(keys, key=lambda key: rank(table[key]))
 
 
-def page_of(asked: PageQuery, keys: list[str], way: Order) -> FoundPage:
-    if way == "desc":
+def page_of(query: PageQuery, keys: list[str], order: Order) -> FoundPage:
+    if order == "desc":
         keys.reverse()
-    return FoundPage(asked.slice(keys), len(keys))
+    return FoundPage(query.slice(keys), len(keys))

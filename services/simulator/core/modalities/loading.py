@@ -30,7 +30,7 @@ class Exported(NullableModel):
 
 
 def read_state(kind: type[_Model], state: JsonObject) -> _Model:
-    """Raises ``BadInput``."""
+    """Parses an exported state as that kind. Raises ``BadInput``."""
     try:
         return kind.model_validate(state)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Where the user is, and was."""
+"""The location modality: where the user is, and was."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -46,7 +46,7 @@ class LocationTrack:
 
 
 class UpdateLocation(Action[LocationTrack]):
-    """The user is somewhere else now."""
+    """Moves the user to another position."""
 
     latitude: Latitude
     longitude: Longitude
@@ -91,7 +91,7 @@ OPERATIONS: Mapping[str, type[Action[LocationTrack]]] = {"update": UpdateLocatio
 
 
 class LocationModality(ShownModality[LocationTrack]):
-    """There is a ``current`` position always; while nobody knows where the user is, its fields are null."""
+    """The user's positions. ``current`` is always there; its fields are null as long as the position is unknown."""
 
     name: ClassVar[str] = "location"
     operations = OPERATIONS
@@ -124,15 +124,15 @@ class LocationModality(ShownModality[LocationTrack]):
         return {name: body[name] for name in ("update_count", "current")} | {"history_count": self._count_past()}
 
     @override
-    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = parse_model(LocationQuery, asked)
-        found = list(self._find_positions(query))
+    def query(self, fields: JsonObject, now: datetime) -> JsonObject:
+        query = parse_model(LocationQuery, fields)
+        matches = list(self._find_positions(query))
         if query.sort_by == "named_location":
-            found.sort(key=lambda position: (position.named_location or "").casefold())
+            matches.sort(key=lambda position: (position.named_location or "").casefold())
         if query.sort_order == "desc":
-            found.reverse()
-        page = [row_as_json(position) for position in query.slice(found)]
-        return {"modality_type": self.name, "locations": [*page], "count": len(page), "total_count": len(found)}
+            matches.reverse()
+        page = [row_as_json(position) for position in query.slice(matches)]
+        return {"modality_type": self.name, "locations": [*page], "count": len(page), "total_count": len(matches)}
 
     @override
     def export(self) -> JsonObject:

@@ -34,33 +34,33 @@ class Mailbox:
         return address.casefold() == self.user.casefold()
 
     def folder_names(self) -> list[str]:
-        """Those that are always there, then those that were made."""
+        """The names of the standard folders, then of those that were made."""
         return [*FOLDERS, *(name for name in self.folders if name not in FOLDERS)]
 
     def make_folder(self, name: str) -> None:
-        """Nothing happens if there is one of that name."""
+        """Makes a folder; does nothing if there is one of that name."""
         if name not in FOLDERS and name not in self.folders:
             self.folders.put(name, EmailFolder(name=name))
 
     def add(self, mail: EmailRecord) -> None:
-        """Raises ``ActionFailed`` if there is a mail of that id."""
+        """Adds a mail. Raises ``ActionFailed`` if its id is taken."""
         if mail.message_id in self.emails:
             raise ActionFailed(f"There is a message {mail.message_id} already")
         self.make_folder(mail.folder)
         self.emails.put(mail.message_id, mail)
 
     def require_mail(self, message_id: str) -> EmailRecord:
-        """Raises ``ActionFailed`` if there is no such mail."""
+        """The mail of that id. Raises ``ActionFailed`` if there is none."""
         if message_id not in self.emails:
             raise ActionFailed(f"There is no message {message_id}")
         return self.emails[message_id]
 
     def require_mails(self, message_ids: Iterable[str]) -> list[EmailRecord]:
-        """Each once; raises ``ActionFailed`` that names every one that is not there."""
-        wanted = list(dict.fromkeys(message_ids))
-        if unknown := [key for key in wanted if key not in self.emails]:
+        """The mails of these ids, each once; raises ``ActionFailed``, which names every unknown id."""
+        unique_ids = list(dict.fromkeys(message_ids))
+        if unknown := [key for key in unique_ids if key not in self.emails]:
             raise ActionFailed(f"There is no message {', '.join(unknown)}")
-        return [self.emails[key] for key in wanted]
+        return [self.emails[key] for key in unique_ids]
 
     def thread(self, thread_id: str) -> list[EmailRecord]:
         """Its mails, oldest first."""
@@ -69,7 +69,7 @@ class Mailbox:
 
 
 def groups_of(mail: EmailRecord) -> Iterator[str]:
-    """What people look at most."""
+    """Yields the names of the groups (``group_name``) that an index keeps the mail under."""
     yield group_name(mail.folder, unread=False)
     if not mail.is_read:
         yield group_name(None, unread=True)
@@ -77,13 +77,15 @@ def groups_of(mail: EmailRecord) -> Iterator[str]:
 
 
 def group_name(folder: str | None, *, unread: bool) -> str:
-    """The group of a folder, or of all folders; of all mail in it, or of what is unread."""
-    place = "anywhere" if folder is None else f"in {folder}"
-    return f"unread {place}" if unread else place
+    """The name of an index group: the mail of a folder, or of all folders if None; all of it, or only what is
+    unread.
+    """
+    where_text = "anywhere" if folder is None else f"in {folder}"
+    return f"unread {where_text}" if unread else where_text
 
 
 def flags_of(mail: EmailRecord) -> Iterator[str]:
-    """What few mails are, so that looking for it is cheap."""
+    """Yields the rare properties of a mail, by which an index finds it cheaply."""
     if not mail.is_read:
         yield "unread"
     if mail.is_starred:

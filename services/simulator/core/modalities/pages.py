@@ -14,7 +14,7 @@ _PAGE = frozenset({"limit", "offset", "sort_by", "sort_order"})
 
 
 class PageQuery(NullableModel):
-    """A query. A subclass adds its filters; one that is left out or null asks for nothing."""
+    """A query with paging. A subclass adds its filters; a filter that is left out or null restricts nothing."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -27,13 +27,13 @@ class PageQuery(NullableModel):
 
     @property
     def filters(self) -> frozenset[str]:
-        """By what it asks for less than everything."""
-        asked = (name for name in type(self).model_fields if getattr(self, name) is not None)
-        return frozenset(asked) - _PAGE
+        """The names of the filters that restrict the result."""
+        filter_names = (name for name in type(self).model_fields if getattr(self, name) is not None)
+        return frozenset(filter_names) - _PAGE
 
-    def slice(self, found: Sequence[T]) -> Sequence[T]:
+    def slice(self, rows: Sequence[T]) -> Sequence[T]:
         end = None if self.limit is None else self.offset + self.limit
-        return found[self.offset : end]
+        return rows[self.offset : end]
 
 
 class FoundPage(NamedTuple):

@@ -25,7 +25,7 @@ _FREQUENCIES: Mapping[str, Literal[0, 1, 2, 3]] = {
     "monthly": MONTHLY,
     "yearly": YEARLY,
 }
-_LONGEST = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_DAYS_OF_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 MOST_OCCURRENCES = 10_000
 
 
@@ -51,35 +51,37 @@ class Recurrence(StoredRow):
         for name in (*needed.get(self.frequency, ()), *ends.get(self.end_type, ())):
             if not getattr(self, name):
                 raise MeaninglessRequest(f"recurrence: {name} is needed")
-        if self.frequency == "yearly" and (self.day_of_month or 0) > _LONGEST[(self.month_of_year or 1) - 1]:
+        if self.frequency == "yearly" and (self.day_of_month or 0) > _DAYS_OF_MONTHS[(self.month_of_year or 1) - 1]:
             raise MeaninglessRequest("recurrence: that month has no such day")
         return self
 
 
 def wall_time(moment: datetime, zone: ZoneInfo) -> datetime:
-    """What a clock in that zone shows, without the zone."""
+    """The local time of an instant in that zone, as a naive datetime."""
     return moment.astimezone(zone).replace(tzinfo=None)
 
 
-def instant_of_wall_time(shown: datetime, zone: ZoneInfo) -> datetime:
-    """When a clock in that zone shows that, in UTC."""
-    return shown.replace(tzinfo=zone).astimezone(UTC)
+def instant_of_wall_time(wall_time: datetime, zone: ZoneInfo) -> datetime:
+    """The instant, in UTC, of a naive local time in that zone."""
+    return wall_time.replace(tzinfo=zone).astimezone(UTC)
 
 
 def to_instant(moment: datetime, zone: ZoneInfo) -> datetime:
-    """The instant in UTC; a time without a zone is what a clock in that zone shows."""
+    """The instant in UTC; a time without a zone is a local time in ``zone``."""
     return instant_of_wall_time(moment, zone) if moment.tzinfo is None else moment
 
 
 def dates_between(rule: Recurrence, first: datetime, after: datetime, before: datetime) -> Iterator[datetime]:
-    """Occurrences from ``after`` to ``before``, both included; all three are wall times, as is what comes out."""
+    """Yields the occurrences from ``after`` to ``before``, both included; all arguments and results are naive local
+    times.
+    """
     if before < first:
         return
-    for shown in islice(_occurrences_until(rule, first, after, before), MOST_OCCURRENCES):
-        if shown > before:
+    for wall_start in islice(_occurrences_until(rule, first, after, before), MOST_OCCURRENCES):
+        if wall_start > before:
             return
-        if shown >= after:
-            yield shown
+        if wall_start >= after:
+            yield wall_start
 
 
 def occurrence_on(rule: Recurrence, first: datetime, day: date) -> datetime | None:

@@ -33,7 +33,7 @@ class ShownModality(ActingModality[Tables], Generic[Tables]):
 
     @abstractmethod
     def compact_body(self) -> JsonObject:
-        """The same for the compact view."""
+        """The part of the compact view that depends on the tables alone; never empty."""
 
     def opening(self, now: datetime) -> JsonObject:
         return {"modality_type": self.name, "current_time": iso(now)}
@@ -44,11 +44,11 @@ class ShownModality(ActingModality[Tables], Generic[Tables]):
 
     @override
     def state_json(self, now: datetime) -> bytes:
-        kept = self._text
-        if kept is None or kept[:2] != (self.version, now):
+        cached_text = self._text
+        if cached_text is None or cached_text[:2] != (self.version, now):
             text = b"%s,%s" % (to_json(self.opening(now))[:-1], self._rest())
-            self._text = kept = (self.version, now, text)
-        return kept[2]
+            self._text = cached_text = (self.version, now, text)
+        return cached_text[2]
 
     @override
     def compact(self, now: datetime) -> JsonObject:

@@ -35,7 +35,7 @@ OPERATIONS: Mapping[str, type[Action[Telephone]]] = {
 
 
 class ExportedSms(Exported):
-    """Counts follow from the messages, so they are not read."""
+    """Exported text messages. Counts are derived from the messages, so they are not read."""
 
     user_phone_number: str
     messages: dict[str, SmsMessageRecord] = {}
@@ -82,14 +82,14 @@ class SmsModality(ShownModality[Telephone]):
         }
 
     @override
-    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = parse_model(SmsQuery, asked)
-        found = find_messages(self.tables, query)
+    def query(self, fields: JsonObject, now: datetime) -> JsonObject:
+        query = parse_model(SmsQuery, fields)
+        results = find_messages(self.tables, query)
         return {
             "modality_type": self.name,
-            "messages": [self._messages.row(key) for key in found.keys],
-            "total_count": found.total,
-            "returned_count": len(found.keys),
+            "messages": [self._messages.row(key) for key in results.keys],
+            "total_count": results.total,
+            "returned_count": len(results.keys),
             "query": query.as_json(),
         }
 
@@ -111,24 +111,24 @@ class SmsModality(ShownModality[Telephone]):
             self.tables.add(message)
 
     def _conversations(self) -> JsonObject:
-        return {key: self._conversation(kept) for key, kept in self.tables.conversations.items()}
+        return {key: self._conversation(conversation) for key, conversation in self.tables.conversations.items()}
 
-    def _conversation(self, kept: SmsConversationRecord) -> JsonObject:
-        keys = self.tables.in_thread[kept.thread_id]
-        last = max((self.tables.messages[key].sent_at for key in keys), default=kept.created_at)
+    def _conversation(self, conversation: SmsConversationRecord) -> JsonObject:
+        keys = self.tables.in_thread[conversation.thread_id]
+        last = max((self.tables.messages[key].sent_at for key in keys), default=conversation.created_at)
         derived: JsonObject = {
             "last_message_at": iso(last),
             "message_count": len(keys),
-            "unread_count": len(self.tables.unread[kept.thread_id]),
+            "unread_count": len(self.tables.unread[conversation.thread_id]),
         }
-        return row_as_json(kept) | derived
+        return row_as_json(conversation) | derived
 
     def _unread_count(self) -> int:
         return sum(len(self.tables.unread[thread_id]) for thread_id in self.tables.unread.names())
 
 
 def flatten_action(data: JsonObject) -> JsonObject:
-    """The newest: ``operation`` and flat fields.
+    """An action of any of the three shapes in the newest: ``operation`` and flat fields.
 
     The first had ``action``, the middle one ``operation``, both with the fields in an object ``*_data``. What is null
     is left out, so that no ``operation: null`` of a client hides an ``action``.

@@ -47,14 +47,14 @@ class _GroupAction(Action[Telephone]):
     thread_id: Name
 
     def require_group(self, tables: Telephone) -> SmsConversationRecord:
-        found = tables.require_conversation(self.thread_id)
-        if found.conversation_type != "group":
+        group = tables.require_conversation(self.thread_id)
+        if group.conversation_type != "group":
             raise ActionFailed(f"Conversation {self.thread_id} is not a group")
-        return found
+        return group
 
-    def store_group(self, tables: Telephone, changed: SmsConversationRecord, said: str) -> ActionOutcome:
+    def store_group(self, tables: Telephone, changed: SmsConversationRecord, message: str) -> ActionOutcome:
         tables.put_conversation(changed)
-        return ActionOutcome(said, (self.thread_id,))
+        return ActionOutcome(message, (self.thread_id,))
 
 
 class UpdateGroup(_GroupAction):
@@ -63,8 +63,8 @@ class UpdateGroup(_GroupAction):
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
-        given = self.model_dump(include={"group_name", "group_photo_url"}, exclude_none=True)
-        return self.store_group(tables, self.require_group(tables).model_copy(update=given), "Group updated")
+        changes = self.model_dump(include={"group_name", "group_photo_url"}, exclude_none=True)
+        return self.store_group(tables, self.require_group(tables).model_copy(update=changes), "Group updated")
 
 
 class AddParticipant(_GroupAction):
@@ -76,7 +76,9 @@ class AddParticipant(_GroupAction):
         group = self.require_group(tables)
         if self.phone_number in group.members:
             raise ActionFailed(f"{self.phone_number} takes part already")
-        others = tuple(one for one in group.participants if one.phone_number != self.phone_number)
+        others = tuple(
+            participant for participant in group.participants if participant.phone_number != self.phone_number
+        )
         new = SmsParticipantRecord(phone_number=self.phone_number, is_admin=self.is_admin, joined_at=moment.now)
         return self.store_group(tables, group.model_copy(update={"participants": (*others, new)}), "Participant added")
 
@@ -92,18 +94,18 @@ class RemoveParticipant(_GroupAction):
 
 
 class LeaveGroup(_GroupAction):
-    """The user, unless it says who."""
+    """Takes the user, or the number that is given, out of a group."""
 
     phone_number: Phone | None = None
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
-        left = remove_member(self.require_group(tables), self.phone_number or tables.user, moment)
-        return self.store_group(tables, left, "Group left")
+        members_left = remove_member(self.require_group(tables), self.phone_number or tables.user, moment)
+        return self.store_group(tables, members_left, "Group left")
 
 
 class UpdateConversation(Action[Telephone]):
-    """How the user keeps it. An empty ``draft_message`` throws the draft away."""
+    """Changes how the user keeps a conversation. An empty ``draft_message`` drops the draft."""
 
     thread_id: Name
     pin: bool | None = Field(None, validation_alias=AliasChoices("pin", "is_pinned"))
@@ -120,12 +122,14 @@ class UpdateConversation(Action[Telephone]):
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
-        given: dict[str, bool | str | None] = {
-            kept: getattr(self, name) for name, kept in _KEPT_AS.items() if getattr(self, name) is not None
+        changes: dict[str, bool | str | None] = {
+            stored_name: getattr(self, name)
+            for name, stored_name in _KEPT_AS.items()
+            if getattr(self, name) is not None
         }
         if self.draft_message is not None:
-            given["draft_message"] = self.draft_message or None
-        tables.put_conversation(tables.require_conversation(self.thread_id).model_copy(update=given))
+            changes["draft_message"] = self.draft_message or None
+        tables.put_conversation(tables.require_conversation(self.thread_id).model_copy(update=changes))
         if self.mark_all_read:
             self._mark_all_read(tables, moment)
         return ActionOutcome("Conversation updated", (self.thread_id,))
@@ -144,7 +148,7 @@ def remove_member(group: SmsConversationRecord, number: str, moment: EventMoment
     if number not in group.members:
         raise ActionFailed(f"{number} takes no part in that conversation")
     people = tuple(
-        one.model_copy(update={"left_at": moment.now}) if one.phone_number == number else one
-        for one in group.participants
+        participant.model_copy(update={"left_at": moment.now}) if participant.phone_number == number else participant
+        for participant in group.participants
     )
     return group.model_copy(update={"participants": people})

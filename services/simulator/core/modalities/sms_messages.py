@@ -59,7 +59,7 @@ class _WrittenSms(Action[Telephone]):
 
 
 class SendSms(_WrittenSms):
-    """From the user. A message under another's number fails."""
+    """Sends a message from the user. Fails if another sender's number is given."""
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
@@ -71,7 +71,7 @@ class SendSms(_WrittenSms):
 
 
 class ReceiveMessage(_WrittenSms):
-    """From another. It arrives now; it was sent when it says, at the latest now."""
+    """Delivers a message from somebody else. It arrives now; ``sent_at`` may lie earlier, and is capped at now."""
 
     sent_at: Given | None = None
 
@@ -86,7 +86,7 @@ class ReceiveMessage(_WrittenSms):
 
 
 class MessagesAction(Action[Telephone]):
-    """One message by ``message_id``, or several by ``message_ids``: all of them, or none."""
+    """An action on one message (``message_id``) or several (``message_ids``): on all of them, or on none."""
 
     message_id: Name
     message_ids: Annotated[tuple[Name, ...], Field(min_length=1)]
@@ -103,7 +103,9 @@ class MessagesAction(Action[Telephone]):
 
 
 class UpdateDeliveryStatus(MessagesAction):
-    """Of what the user received, ``read`` marks it read, and ``delivered`` unread again."""
+    """Sets the delivery status of messages. On received ones, ``read`` marks them read, and ``delivered`` unread
+    again.
+    """
 
     new_status: Literal["delivered", "read", "failed"] = Field(
         validation_alias=AliasChoices("new_status", "delivery_status", "status")
@@ -128,7 +130,7 @@ class UpdateDeliveryStatus(MessagesAction):
 
 
 class DeleteSms(MessagesAction):
-    """The message stays, marked as deleted."""
+    """Marks messages as deleted; they stay stored."""
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
@@ -138,7 +140,7 @@ class DeleteSms(MessagesAction):
 
 
 class EditMessage(Action[Telephone]):
-    """Only messages of the type rcs can be edited."""
+    """Changes the text of a message; only messages of the type rcs can be edited."""
 
     message_id: Name
     new_body: Text = Field(validation_alias=AliasChoices("new_body", "body"))
@@ -164,13 +166,15 @@ class AddReaction(Action[Telephone]):
             raise ActionFailed(f"{self.phone_number} takes no part in that conversation")
         if any(_is_reaction_of(old, self.phone_number, self.emoji) for old in message.reactions):
             raise ActionFailed(f"{self.phone_number} has reacted with {self.emoji} already")
-        made = Reaction(reaction_id=moment.new_id("reaction"), timestamp=moment.now, **self.model_dump())
-        tables.replace_message(message.model_copy(update={"reactions": (*message.reactions, made)}))
-        return ActionOutcome("Reaction added", (self.message_id, made.reaction_id))
+        reaction = Reaction(reaction_id=moment.new_id("reaction"), timestamp=moment.now, **self.model_dump())
+        tables.replace_message(message.model_copy(update={"reactions": (*message.reactions, reaction)}))
+        return ActionOutcome("Reaction added", (self.message_id, reaction.reaction_id))
 
 
 class RemoveReaction(Action[Telephone]):
-    """By its id, or by who reacted, the user unless it says who; without an emoji, all reactions of that one."""
+    """Removes a reaction by its id, or all that a number (by default the user's) made, or those of them with this
+    emoji.
+    """
 
     message_id: Name
     reaction_id: Name | None = None
@@ -180,10 +184,10 @@ class RemoveReaction(Action[Telephone]):
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:
         message = tables.require_message(self.message_id)
-        left = tuple(old for old in message.reactions if not self._matches(old, tables.user))
-        if len(left) == len(message.reactions):
+        reactions_left = tuple(old for old in message.reactions if not self._matches(old, tables.user))
+        if len(reactions_left) == len(message.reactions):
             raise ActionFailed("There is no such reaction")
-        tables.replace_message(message.model_copy(update={"reactions": left}))
+        tables.replace_message(message.model_copy(update={"reactions": reactions_left}))
         return ActionOutcome("Reaction removed", (self.message_id,))
 
     def _matches(self, reaction: Reaction, user: str) -> bool:
@@ -198,6 +202,6 @@ def _is_reaction_of(reaction: Reaction, phone_number: str, emoji: str) -> bool:
 
 def _number_attachments(attachments: tuple[SmsAttachment, ...], moment: EventMoment) -> tuple[SmsAttachment, ...]:
     return tuple(
-        item if item.attachment_id else item.model_copy(update={"attachment_id": moment.new_id(f"attachment {place}")})
-        for place, item in enumerate(attachments)
+        item if item.attachment_id else item.model_copy(update={"attachment_id": moment.new_id(f"attachment {index}")})
+        for index, item in enumerate(attachments)
     )

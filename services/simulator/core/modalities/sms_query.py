@@ -11,7 +11,7 @@ from services.simulator.core.modalities.telephone import Telephone
 
 
 class SmsQuery(PageQuery):
-    """Numbers match whole, words in the body whatever their case."""
+    """A query over text messages. Numbers match as a whole, words of the body whatever their case."""
 
     thread_id: Name | None = None
     from_number: Name | None = None
@@ -30,37 +30,37 @@ class SmsQuery(PageQuery):
     sort_order: Order = "desc"
 
 
-def find_messages(phone: Telephone, asked: SmsQuery) -> FoundPage:
-    keys = find_keys(phone.messages, keys_by_index(phone, asked), tests_of(asked))
-    return page_of(asked, sort_keys(phone.messages, keys, phone.by_sending, rank_by(asked.sort_by)), asked.sort_order)
+def find_messages(phone: Telephone, query: SmsQuery) -> FoundPage:
+    keys = find_keys(phone.messages, keys_by_index(phone, query), tests_of(query))
+    return page_of(query, sort_keys(phone.messages, keys, phone.by_sending, rank_by(query.sort_by)), query.sort_order)
 
 
-def keys_by_index(phone: Telephone, asked: SmsQuery) -> Iterator[Collection[str]]:
-    if asked.thread_id is not None:
-        yield phone.in_thread[asked.thread_id]
-    if asked.from_number is not None:
-        yield phone.sent_from[asked.from_number]
-    if asked.is_read is False:
+def keys_by_index(phone: Telephone, query: SmsQuery) -> Iterator[Collection[str]]:
+    if query.thread_id is not None:
+        yield phone.in_thread[query.thread_id]
+    if query.from_number is not None:
+        yield phone.sent_from[query.from_number]
+    if query.is_read is False:
         yield phone.not_read[""]
-    if asked.sent_after is not None or asked.sent_before is not None:
-        yield phone.by_sending.find_between(asked.sent_after, asked.sent_before)
+    if query.sent_after is not None or query.sent_before is not None:
+        yield phone.by_sending.find_between(query.sent_after, query.sent_before)
 
 
-def tests_of(asked: SmsQuery) -> RowTests[SmsMessageRecord]:
-    """One for each filter."""
+def tests_of(query: SmsQuery) -> RowTests[SmsMessageRecord]:
+    """The tests of the query's filters."""
     tests = RowTests[SmsMessageRecord]()
-    tests.require_equal(asked, "thread_id", "from_number", "message_type", "direction", "is_read")
-    tests.require_equal(asked, "delivery_status", "is_deleted", "is_spam")
-    tests.require_text(asked.body_contains, lambda message: message.body)
-    tests.require_between(lambda message: message.sent_at, asked.sent_after, asked.sent_before)
-    if asked.to_number is not None:
-        tests.require(True, lambda message: asked.to_number in message.to_numbers)
-    tests.require(asked.has_attachments, lambda message: bool(message.attachments))
+    tests.require_equal(query, "thread_id", "from_number", "message_type", "direction", "is_read")
+    tests.require_equal(query, "delivery_status", "is_deleted", "is_spam")
+    tests.require_text(query.body_contains, lambda message: message.body)
+    tests.require_between(lambda message: message.sent_at, query.sent_after, query.sent_before)
+    if query.to_number is not None:
+        tests.require(True, lambda message: query.to_number in message.to_numbers)
+    tests.require(query.has_attachments, lambda message: bool(message.attachments))
     return tests
 
 
 def rank_by(sort_by: str) -> Rank[SmsMessageRecord] | None:
-    """What to sort by where it is not the time of sending."""
+    """The function to sort by; None for the time of sending."""
     if sort_by == "from_number":
         return lambda message: message.from_number
     if sort_by == "delivery_status":

@@ -62,7 +62,7 @@ class SmsParticipantRecord(StoredRow):
 
 
 class SmsConversationRecord(StoredRow):
-    """How many messages it has, and when the last one came, follows from the messages."""
+    """A conversation. The number of its messages and the time of the last are derived from the messages."""
 
     thread_id: str
     conversation_type: Literal["one_on_one", "group"]
@@ -79,10 +79,10 @@ class SmsConversationRecord(StoredRow):
     @property
     def members(self) -> frozenset[str]:
         """The numbers of those who have not left."""
-        return frozenset(one.phone_number for one in self.participants if one.left_at is None)
+        return frozenset(participant.phone_number for participant in self.participants if participant.left_at is None)
 
 
 class SmsUser(StoredRow):
-    """Whose telephone it is."""
+    """The user whose telephone it is."""
 
     phone_number: str = "+15550000000"

@@ -43,17 +43,17 @@ class Telephone:
         return self.messages[message_id]
 
     def require_messages(self, message_ids: Iterable[str]) -> list[SmsMessageRecord]:
-        """Each once; raises ``ActionFailed``."""
+        """The messages of these ids, each once; raises ``ActionFailed`` if one does not exist or was deleted."""
         return [self.require_message(key) for key in dict.fromkeys(message_ids)]
 
     def require_conversation(self, thread_id: str) -> SmsConversationRecord:
-        """Raises ``ActionFailed``."""
+        """The conversation of that id. Raises ``ActionFailed``."""
         if thread_id not in self.conversations:
             raise ActionFailed(f"There is no conversation {thread_id}")
         return self.conversations[thread_id]
 
     def add(self, message: SmsMessageRecord) -> None:
-        """Raises ``ActionFailed`` if the id is taken."""
+        """Adds a message. Raises ``ActionFailed`` if its id is taken."""
         if message.message_id in self.messages:
             raise ActionFailed(f"There is a message {message.message_id} already")
         self.messages.put(message.message_id, message)
@@ -65,7 +65,7 @@ class Telephone:
         self.conversations.put(conversation.thread_id, conversation)
 
     def find_or_begin(self, numbers: frozenset[str], moment: EventMoment, created_by: str) -> SmsConversationRecord:
-        """The one that has exactly these participants; it begins now if there is none."""
+        """The conversation of exactly these participants; a new one if there is none."""
         candidates = self._among[name_of_numbers(numbers)]
         if candidates:
             return self.conversations[min(candidates, key=self.conversations.position)]

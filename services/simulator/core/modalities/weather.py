@@ -35,7 +35,7 @@ Spots = Table[WeatherSpot]
 
 
 def spot_key(latitude: float, longitude: float) -> str:
-    """Places that are about a kilometre apart are one."""
+    """The key of a place; positions about a kilometre apart share one."""
     return f"{latitude + 0.0:.2f},{longitude + 0.0:.2f}".replace("-0.00", "0.00")
 
 
@@ -124,14 +124,17 @@ class WeatherModality(ShownModality[Spots]):
         return {**count, "locations": places}
 
     @override
-    def query(self, asked: JsonObject, now: datetime) -> JsonObject:
-        query = parse_model(WeatherQuery, asked)
-        found, error = self._find_reports(query)
+    def query(self, fields: JsonObject, now: datetime) -> JsonObject:
+        query = parse_model(WeatherQuery, fields)
+        reports, error = self._find_reports(query)
         if unknown := set(query.exclude or ()) - set(SECTIONS):
             error = f"unknown sections are not excluded: {', '.join(sorted(unknown))}"
-        page = [report_as_json(one.report, query.units, frozenset(query.exclude or ())) for one in query.slice(found)]
+        page = [
+            report_as_json(report.report, query.units, frozenset(query.exclude or ()))
+            for report in query.slice(reports)
+        ]
         answer: JsonObject = {"modality_type": self.name, "reports": [*page], "count": len(page)}
-        return answer | {"total_count": len(found), "error": error}
+        return answer | {"total_count": len(reports), "error": error}
 
     @override
     def export(self) -> JsonObject:
@@ -154,7 +157,7 @@ class WeatherModality(ShownModality[Spots]):
             return (), "Nothing is reported of that place"
         if query.from_time is None and query.to_time is None:
             return spot.reports[-1:], None
-        return tuple(one for one in spot.reports if _is_within(one.timestamp, query)), None
+        return tuple(report for report in spot.reports if _is_within(report.timestamp, query)), None
 
 
 def _is_within(moment: datetime, query: WeatherQuery) -> bool:

@@ -29,7 +29,7 @@ class WeatherConditions(StoredRow):
 
 
 class WeatherReport(StoredRow):
-    """Kelvin and metres a second, as the service has it unless it is asked otherwise."""
+    """A weather report in Kelvin and metres a second, the default units of OpenWeather."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -42,11 +42,11 @@ class WeatherReport(StoredRow):
 
 def report_as_json(report: WeatherReport, units: Units, excluded: frozenset[str]) -> JsonObject:
     """The report in those units; a section that is excluded is there, and null."""
-    whole: JsonObject = report.model_dump(mode="json", exclude_none=True)
-    kept: JsonObject = {**whole, **dict.fromkeys(name for name in SECTIONS if name in excluded)}
+    all_fields: JsonObject = report.model_dump(mode="json", exclude_none=True)
+    kept_fields: JsonObject = {**all_fields, **dict.fromkeys(name for name in SECTIONS if name in excluded)}
     if units == "standard":
-        return kept
-    return {name: _convert_value(value, units) if name in SECTIONS else value for name, value in kept.items()}
+        return kept_fields
+    return {name: _convert_value(value, units) if name in SECTIONS else value for name, value in kept_fields.items()}
 
 
 def _convert_value(value: JsonValue, units: Units) -> JsonValue:

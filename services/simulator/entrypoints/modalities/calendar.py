@@ -43,112 +43,112 @@ class ReminderList(BaseModel):
 
 @router.get("/state")
 async def state(
-    place: Annotated[RequestContext, require_permission("calendar:state")], compact: Compact = False
+    context: Annotated[RequestContext, require_permission("calendar:state")], compact: Compact = False
 ) -> Response:
-    return show_state(place, _NAME, compact=compact)
+    return show_state(context, _NAME, compact=compact)
 
 
 @router.post("/query")
 async def query(
-    place: Annotated[RequestContext, require_permission("calendar:query")], asked: CalendarQuery
+    context: Annotated[RequestContext, require_permission("calendar:query")], body: CalendarQuery
 ) -> Response:
-    return answer_query(place, _NAME, asked)
+    return answer_query(context, _NAME, body)
 
 
 @router.post("/create")
 async def create(
-    place: Annotated[RequestContext, require_permission("calendar:create")], body: AddCalendarEvent
+    context: Annotated[RequestContext, require_permission("calendar:create")], body: AddCalendarEvent
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "create", body)
+    return carry_out(context, _NAME, "create", body)
 
 
 @router.post("/update")
 async def update(
-    place: Annotated[RequestContext, require_permission("calendar:update")], body: ChangeCalendarEvent
+    context: Annotated[RequestContext, require_permission("calendar:update")], body: ChangeCalendarEvent
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "update", body)
+    return carry_out(context, _NAME, "update", body)
 
 
 @router.post("/delete")
 async def delete(
-    place: Annotated[RequestContext, require_permission("calendar:delete")], body: RemoveCalendarEvent
+    context: Annotated[RequestContext, require_permission("calendar:delete")], body: RemoveCalendarEvent
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "delete", body)
+    return carry_out(context, _NAME, "delete", body)
 
 
 @router.post("/respond")
 async def respond(
-    place: Annotated[RequestContext, require_permission("calendar:respond")], body: RespondToEvent
+    context: Annotated[RequestContext, require_permission("calendar:respond")], body: RespondToEvent
 ) -> ActionResponse:
-    """As the user. Only who may let others write may let them answer."""
-    require_own_address(place, body.attendee_email)
-    return carry_out(place, _NAME, "respond", body)
+    """Answers an invitation as the user. Another attendee's answer needs the permission ``email:receive``."""
+    require_own_address(context, body.attendee_email)
+    return carry_out(context, _NAME, "respond", body)
 
 
 @router.get("/reminders")
 async def reminders(
-    place: Annotated[RequestContext, require_permission("calendar:state")],
+    context: Annotated[RequestContext, require_permission("calendar:state")],
     since: Annotated[
         Given | None, Query(description="Reminders that came up later than this; else of one day.")
     ] = None,
 ) -> ReminderList:
-    now = place.world.now
-    found = _calendar_of_world(place).reminders(since or now - timedelta(days=1), now)
-    return ReminderList(reminders=[*found], count=len(found))
+    now = context.world.now
+    due = _calendar_of_world(context).reminders(since or now - timedelta(days=1), now)
+    return ReminderList(reminders=[*due], count=len(due))
 
 
 @router.get("/calendars")
 async def all_calendars(
-    place: Annotated[RequestContext, require_permission("calendar:calendars:list")],
+    context: Annotated[RequestContext, require_permission("calendar:calendars:list")],
 ) -> CalendarList:
-    book = _calendar_of_world(place)
-    found = [book.calendar(key) for key in book.tables.calendars]
+    book = _calendar_of_world(context)
+    calendars = [book.calendar(key) for key in book.tables.calendars]
     default = book.tables.settings.default_calendar_id
-    return CalendarList(calendars=[*found], count=len(found), default_calendar_id=default)
+    return CalendarList(calendars=[*calendars], count=len(calendars), default_calendar_id=default)
 
 
 @router.post("/calendars/create")
 async def create_calendar(
-    place: Annotated[RequestContext, require_permission("calendar:calendars:create")], body: calendars.CreateCalendar
+    context: Annotated[RequestContext, require_permission("calendar:calendars:create")], body: calendars.CreateCalendar
 ) -> CalendarChanged:
-    if body.calendar_id in _calendar_of_world(place).tables.calendars:
+    if body.calendar_id in _calendar_of_world(context).tables.calendars:
         raise MeaninglessRequest(f"Calendar '{body.calendar_id}' already exists")
-    done = carry_out(place, _NAME, "create_calendar", body)
-    return CalendarChanged(message=done.message, calendar=_calendar(place, str(done.entity_id)))
+    response = carry_out(context, _NAME, "create_calendar", body)
+    return CalendarChanged(message=response.message, calendar=_calendar(context, str(response.entity_id)))
 
 
 @router.post("/calendars/update")
 async def update_calendar(
-    place: Annotated[RequestContext, require_permission("calendar:calendars:update")], body: calendars.UpdateCalendar
+    context: Annotated[RequestContext, require_permission("calendar:calendars:update")], body: calendars.UpdateCalendar
 ) -> CalendarChanged:
-    _calendar(place, body.calendar_id)
-    done = carry_out(place, _NAME, "update_calendar", body)
-    return CalendarChanged(message=done.message, calendar=_calendar(place, body.calendar_id))
+    _calendar(context, body.calendar_id)
+    response = carry_out(context, _NAME, "update_calendar", body)
+    return CalendarChanged(message=response.message, calendar=_calendar(context, body.calendar_id))
 
 
 @router.post("/calendars/delete")
 async def delete_calendar(
-    place: Annotated[RequestContext, require_permission("calendar:calendars:delete")], body: calendars.DeleteCalendar
+    context: Annotated[RequestContext, require_permission("calendar:calendars:delete")], body: calendars.DeleteCalendar
 ) -> CalendarChanged:
-    gone = _calendar(place, body.calendar_id)
-    if body.calendar_id == _calendar_of_world(place).tables.settings.default_calendar_id:
+    calendar = _calendar(context, body.calendar_id)
+    if body.calendar_id == _calendar_of_world(context).tables.settings.default_calendar_id:
         raise MeaninglessRequest("The default calendar cannot be deleted")
-    done = carry_out(place, _NAME, "delete_calendar", body)
-    return CalendarChanged(message=done.message, calendar=gone)
+    response = carry_out(context, _NAME, "delete_calendar", body)
+    return CalendarChanged(message=response.message, calendar=calendar)
 
 
 @router.post("/calendars/set-default")
 async def set_default(
-    place: Annotated[RequestContext, require_permission("calendar:calendars:default")],
+    context: Annotated[RequestContext, require_permission("calendar:calendars:default")],
     body: calendars.SetDefaultCalendar,
 ) -> CalendarChanged:
-    _calendar(place, body.calendar_id)
-    done = carry_out(place, _NAME, "set_default_calendar", body)
-    return CalendarChanged(message=done.message, calendar=_calendar(place, body.calendar_id))
+    _calendar(context, body.calendar_id)
+    response = carry_out(context, _NAME, "set_default_calendar", body)
+    return CalendarChanged(message=response.message, calendar=_calendar(context, body.calendar_id))
 
 
-def _calendar_of_world(place: RequestContext) -> CalendarModality:
-    return _calendar_modality(place.world.modality(_NAME))
+def _calendar_of_world(context: RequestContext) -> CalendarModality:
+    return _calendar_modality(context.world.modality(_NAME))
 
 
 def _calendar_modality(modality: Modality) -> CalendarModality:
@@ -157,8 +157,8 @@ def _calendar_modality(modality: Modality) -> CalendarModality:
     return modality
 
 
-def _calendar(place: RequestContext, calendar_id: str) -> JsonObject:
-    book = _calendar_of_world(place)
+def _calendar(context: RequestContext, calendar_id: str) -> JsonObject:
+    book = _calendar_of_world(context)
     if calendar_id not in book.tables.calendars:
         raise Missing(f"Calendar '{calendar_id}' not found")
     return book.calendar(calendar_id)

@@ -15,32 +15,32 @@ router = APIRouter(prefix="/chat", tags=["chat"])
 
 @router.get("/state")
 async def state(
-    place: Annotated[RequestContext, require_permission("chat:state")], compact: Compact = False
+    context: Annotated[RequestContext, require_permission("chat:state")], compact: Compact = False
 ) -> Response:
-    return show_state(place, "chat", compact=compact)
+    return show_state(context, "chat", compact=compact)
 
 
 @router.post("/query")
-async def query(place: Annotated[RequestContext, require_permission("chat:query")], asked: ChatQuery) -> Response:
-    return answer_query(place, "chat", asked)
+async def query(context: Annotated[RequestContext, require_permission("chat:query")], body: ChatQuery) -> Response:
+    return answer_query(context, "chat", body)
 
 
 @router.post("/send")
 async def send(
-    place: Annotated[RequestContext, require_permission("chat:send")], body: PostChatMessage
+    context: Annotated[RequestContext, require_permission("chat:send")], body: PostChatMessage
 ) -> ActionResponse:
-    return carry_out(place, "chat", "send_message", body)
+    return carry_out(context, "chat", "send_message", body)
 
 
 @router.post("/delete")
 async def delete(
-    place: Annotated[RequestContext, require_permission("chat:delete")], body: DeleteChatMessage
+    context: Annotated[RequestContext, require_permission("chat:delete")], body: DeleteChatMessage
 ) -> ActionResponse:
-    return carry_out(place, "chat", "delete_message", body)
+    return carry_out(context, "chat", "delete_message", body)
 
 
 @router.post("/clear")
 async def clear(
-    place: Annotated[RequestContext, require_permission("chat:clear")], body: ClearConversation
+    context: Annotated[RequestContext, require_permission("chat:clear")], body: ClearConversation
 ) -> ActionResponse:
-    return carry_out(place, "chat", "clear_conversation", body)
+    return carry_out(context, "chat", "clear_conversation", body)

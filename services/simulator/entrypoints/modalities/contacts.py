@@ -16,83 +16,83 @@ _NAME = "contacts"
 
 @router.get("/state")
 async def state(
-    place: Annotated[RequestContext, require_permission("contacts:state")], compact: Compact = False
+    context: Annotated[RequestContext, require_permission("contacts:state")], compact: Compact = False
 ) -> Response:
-    return show_state(place, _NAME, compact=compact)
+    return show_state(context, _NAME, compact=compact)
 
 
 @router.post("/query")
 async def query(
-    place: Annotated[RequestContext, require_permission("contacts:query")], asked: ContactsQuery
+    context: Annotated[RequestContext, require_permission("contacts:query")], body: ContactsQuery
 ) -> Response:
-    return answer_query(place, _NAME, asked)
+    return answer_query(context, _NAME, body)
 
 
 @router.post("/create")
 async def create(
-    place: Annotated[RequestContext, require_permission("contacts:create")], body: actions.CreateContact
+    context: Annotated[RequestContext, require_permission("contacts:create")], body: actions.CreateContact
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "create", body)
+    return carry_out(context, _NAME, "create", body)
 
 
 @router.post("/update")
 async def update(
-    place: Annotated[RequestContext, require_permission("contacts:update")], body: actions.UpdateContact
+    context: Annotated[RequestContext, require_permission("contacts:update")], body: actions.UpdateContact
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "update", body)
+    return carry_out(context, _NAME, "update", body)
 
 
 @router.post("/delete")
 async def delete(
-    place: Annotated[RequestContext, require_permission("contacts:delete")], body: actions.DeleteContact
+    context: Annotated[RequestContext, require_permission("contacts:delete")], body: actions.DeleteContact
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "delete", body)
+    return carry_out(context, _NAME, "delete", body)
 
 
 @router.post("/block")
 async def block(
-    place: Annotated[RequestContext, require_permission("contacts:block")], body: actions.BlockContact
+    context: Annotated[RequestContext, require_permission("contacts:block")], body: actions.BlockContact
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "block", body)
+    return carry_out(context, _NAME, "block", body)
 
 
 @router.post("/unblock")
 async def unblock(
-    place: Annotated[RequestContext, require_permission("contacts:unblock")], body: actions.UnblockContact
+    context: Annotated[RequestContext, require_permission("contacts:unblock")], body: actions.UnblockContact
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "unblock", body)
+    return carry_out(context, _NAME, "unblock", body)
 
 
 @router.post("/favorite")
 async def favorite(
-    place: Annotated[RequestContext, require_permission("contacts:favorite")], body: actions.Favorite
+    context: Annotated[RequestContext, require_permission("contacts:favorite")], body: actions.Favorite
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "favorite", body)
+    return carry_out(context, _NAME, "favorite", body)
 
 
 @router.post("/unfavorite")
 async def unfavorite(
-    place: Annotated[RequestContext, require_permission("contacts:unfavorite")], body: actions.Unfavorite
+    context: Annotated[RequestContext, require_permission("contacts:unfavorite")], body: actions.Unfavorite
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "unfavorite", body)
+    return carry_out(context, _NAME, "unfavorite", body)
 
 
 @router.post("/group/add")
 async def add_to_group(
-    place: Annotated[RequestContext, require_permission("contacts:group:add")], body: actions.AddToGroup
+    context: Annotated[RequestContext, require_permission("contacts:group:add")], body: actions.AddToGroup
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "add_to_group", body)
+    return carry_out(context, _NAME, "add_to_group", body)
 
 
 @router.post("/group/remove")
 async def remove_from_group(
-    place: Annotated[RequestContext, require_permission("contacts:group:remove")], body: actions.RemoveFromGroup
+    context: Annotated[RequestContext, require_permission("contacts:group:remove")], body: actions.RemoveFromGroup
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "remove_from_group", body)
+    return carry_out(context, _NAME, "remove_from_group", body)
 
 
 @router.post("/merge")
 async def merge(
-    place: Annotated[RequestContext, require_permission("contacts:merge")], body: actions.MergeContacts
+    context: Annotated[RequestContext, require_permission("contacts:merge")], body: actions.MergeContacts
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "merge", body)
+    return carry_out(context, _NAME, "merge", body)

@@ -18,127 +18,137 @@ _NAME = "email"
 
 @router.get("/state")
 async def state(
-    place: Annotated[RequestContext, require_permission("email:state")],
+    context: Annotated[RequestContext, require_permission("email:state")],
     compact: Compact = False,
     summary: Compact = False,
 ) -> Response:
-    return show_state(place, _NAME, compact=compact or summary)
+    return show_state(context, _NAME, compact=compact or summary)
 
 
 @router.post("/query")
-async def query(place: Annotated[RequestContext, require_permission("email:query")], asked: EmailQuery) -> Response:
-    return answer_query(place, _NAME, asked)
+async def query(context: Annotated[RequestContext, require_permission("email:query")], body: EmailQuery) -> Response:
+    return answer_query(context, _NAME, body)
 
 
 @router.post("/receive")
 async def receive(
-    place: Annotated[RequestContext, require_permission("email:receive")], body: ReceiveMail
+    context: Annotated[RequestContext, require_permission("email:receive")], body: ReceiveMail
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "receive", body)
+    return carry_out(context, _NAME, "receive", body)
 
 
 @router.post("/send")
-async def send(place: Annotated[RequestContext, require_permission("email:send")], body: SendMail) -> ActionResponse:
-    return carry_out(place, _NAME, "send", body)
+async def send(context: Annotated[RequestContext, require_permission("email:send")], body: SendMail) -> ActionResponse:
+    return carry_out(context, _NAME, "send", body)
 
 
 @router.post("/reply")
-async def reply(place: Annotated[RequestContext, require_permission("email:send")], body: ReplyEmail) -> ActionResponse:
-    return carry_out(place, _NAME, "reply", body)
+async def reply(
+    context: Annotated[RequestContext, require_permission("email:send")], body: ReplyEmail
+) -> ActionResponse:
+    return carry_out(context, _NAME, "reply", body)
 
 
 @router.post("/reply-all")
 async def reply_all(
-    place: Annotated[RequestContext, require_permission("email:send")], body: ReplyAll
+    context: Annotated[RequestContext, require_permission("email:send")], body: ReplyAll
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "reply_all", body)
+    return carry_out(context, _NAME, "reply_all", body)
 
 
 @router.post("/forward")
-async def forward(place: Annotated[RequestContext, require_permission("email:send")], body: Forward) -> ActionResponse:
-    return carry_out(place, _NAME, "forward", body)
+async def forward(
+    context: Annotated[RequestContext, require_permission("email:send")], body: Forward
+) -> ActionResponse:
+    return carry_out(context, _NAME, "forward", body)
 
 
 @router.post("/draft")
-async def draft(place: Annotated[RequestContext, require_permission("email:send")], body: SaveDraft) -> ActionResponse:
-    return carry_out(place, _NAME, "save_draft", body)
+async def draft(
+    context: Annotated[RequestContext, require_permission("email:send")], body: SaveDraft
+) -> ActionResponse:
+    return carry_out(context, _NAME, "save_draft", body)
 
 
 @router.post("/draft/send")
 async def send_draft(
-    place: Annotated[RequestContext, require_permission("email:send")], body: SendDraft
+    context: Annotated[RequestContext, require_permission("email:send")], body: SendDraft
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "send_draft", body)
+    return carry_out(context, _NAME, "send_draft", body)
 
 
 @router.post("/read")
 async def read(
-    place: Annotated[RequestContext, require_permission("email:read")], body: marks.MarkRead
+    context: Annotated[RequestContext, require_permission("email:read")], body: marks.MarkRead
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "mark_read", body)
+    return carry_out(context, _NAME, "mark_read", body)
 
 
 @router.post("/unread")
 async def unread(
-    place: Annotated[RequestContext, require_permission("email:unread")], body: marks.MarkUnread
+    context: Annotated[RequestContext, require_permission("email:unread")], body: marks.MarkUnread
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "mark_unread", body)
+    return carry_out(context, _NAME, "mark_unread", body)
 
 
 @router.post("/star")
-async def star(place: Annotated[RequestContext, require_permission("email:star")], body: marks.Star) -> ActionResponse:
-    return carry_out(place, _NAME, "star", body)
+async def star(
+    context: Annotated[RequestContext, require_permission("email:star")], body: marks.Star
+) -> ActionResponse:
+    return carry_out(context, _NAME, "star", body)
 
 
 @router.post("/unstar")
 async def unstar(
-    place: Annotated[RequestContext, require_permission("email:unstar")], body: marks.Unstar
+    context: Annotated[RequestContext, require_permission("email:unstar")], body: marks.Unstar
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "unstar", body)
+    return carry_out(context, _NAME, "unstar", body)
 
 
 @router.post("/archive")
 async def archive(
-    place: Annotated[RequestContext, require_permission("email:archive")], body: marks.ArchiveMail
+    context: Annotated[RequestContext, require_permission("email:archive")], body: marks.ArchiveMail
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "archive", body)
+    return carry_out(context, _NAME, "archive", body)
 
 
 @router.post("/delete")
 async def delete(
-    place: Annotated[RequestContext, require_permission("email:delete")], body: marks.DeleteMail
+    context: Annotated[RequestContext, require_permission("email:delete")], body: marks.DeleteMail
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "delete", body)
+    return carry_out(context, _NAME, "delete", body)
 
 
 @router.post("/label")
 async def label(
-    place: Annotated[RequestContext, require_permission("email:label")], body: marks.AddLabel
+    context: Annotated[RequestContext, require_permission("email:label")], body: marks.AddLabel
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "add_label", body)
+    return carry_out(context, _NAME, "add_label", body)
 
 
 @router.post("/unlabel")
 async def unlabel(
-    place: Annotated[RequestContext, require_permission("email:unlabel")], body: marks.RemoveLabel
+    context: Annotated[RequestContext, require_permission("email:unlabel")], body: marks.RemoveLabel
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "remove_label", body)
+    return carry_out(context, _NAME, "remove_label", body)
 
 
 @router.post("/move")
-async def move(place: Annotated[RequestContext, require_permission("email:move")], body: marks.Move) -> ActionResponse:
-    return carry_out(place, _NAME, "move", body)
+async def move(
+    context: Annotated[RequestContext, require_permission("email:move")], body: marks.Move
+) -> ActionResponse:
+    return carry_out(context, _NAME, "move", body)
 
 
 @router.post("/spam")
 async def spam(
-    place: Annotated[RequestContext, require_permission("email:move")], body: marks.MarkSpam
+    context: Annotated[RequestContext, require_permission("email:move")], body: marks.MarkSpam
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "mark_spam", body)
+    return carry_out(context, _NAME, "mark_spam", body)
 
 
 @router.post("/not-spam")
 async def not_spam(
-    place: Annotated[RequestContext, require_permission("email:move")], body: marks.MarkNotSpam
+    context: Annotated[RequestContext, require_permission("email:move")], body: marks.MarkNotSpam
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "mark_not_spam", body)
+    return carry_out(context, _NAME, "mark_not_spam", body)

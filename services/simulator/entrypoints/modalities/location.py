@@ -14,20 +14,20 @@ router = APIRouter(prefix="/location", tags=["location"])
 
 @router.get("/state")
 async def state(
-    place: Annotated[RequestContext, require_permission("location:state")], compact: Compact = False
+    context: Annotated[RequestContext, require_permission("location:state")], compact: Compact = False
 ) -> Response:
-    return show_state(place, "location", compact=compact)
+    return show_state(context, "location", compact=compact)
 
 
 @router.post("/query")
 async def query(
-    place: Annotated[RequestContext, require_permission("location:query")], asked: LocationQuery
+    context: Annotated[RequestContext, require_permission("location:query")], body: LocationQuery
 ) -> Response:
-    return answer_query(place, "location", asked)
+    return answer_query(context, "location", body)
 
 
 @router.post("/update")
 async def update(
-    place: Annotated[RequestContext, require_permission("location:update")], body: UpdateLocation
+    context: Annotated[RequestContext, require_permission("location:update")], body: UpdateLocation
 ) -> ActionResponse:
-    return carry_out(place, "location", "update", body)
+    return carry_out(context, "location", "update", body)

@@ -25,62 +25,64 @@ _NAME = "sms"
 
 
 class SmsIds(BaseModel):
-    """Which messages."""
+    """The ids of the messages to change."""
 
     message_ids: Annotated[list[Name], Field(min_length=1)]
 
 
 @router.get("/state")
 async def state(
-    place: Annotated[RequestContext, require_permission("sms:state")], compact: Compact = False
+    context: Annotated[RequestContext, require_permission("sms:state")], compact: Compact = False
 ) -> Response:
-    return show_state(place, _NAME, compact=compact)
+    return show_state(context, _NAME, compact=compact)
 
 
 @router.post("/query")
-async def query(place: Annotated[RequestContext, require_permission("sms:query")], asked: SmsQuery) -> Response:
-    return answer_query(place, _NAME, asked)
+async def query(context: Annotated[RequestContext, require_permission("sms:query")], body: SmsQuery) -> Response:
+    return answer_query(context, _NAME, body)
 
 
 @router.post("/send")
-async def send(place: Annotated[RequestContext, require_permission("sms:send")], body: SendSms) -> ActionResponse:
-    return carry_out(place, _NAME, "send_message", body)
+async def send(context: Annotated[RequestContext, require_permission("sms:send")], body: SendSms) -> ActionResponse:
+    return carry_out(context, _NAME, "send_message", body)
 
 
 @router.post("/receive")
 async def receive(
-    place: Annotated[RequestContext, require_permission("sms:receive")], body: ReceiveMessage
+    context: Annotated[RequestContext, require_permission("sms:receive")], body: ReceiveMessage
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "receive_message", body)
+    return carry_out(context, _NAME, "receive_message", body)
 
 
 @router.post("/read")
-async def read(place: Annotated[RequestContext, require_permission("sms:read")], body: SmsIds) -> ActionResponse:
-    return carry_out(place, _NAME, "update_delivery_status", _status_update(body, "read"))
+async def read(context: Annotated[RequestContext, require_permission("sms:read")], body: SmsIds) -> ActionResponse:
+    return carry_out(context, _NAME, "update_delivery_status", _status_update(body, "read"))
 
 
 @router.post("/unread")
-async def unread(place: Annotated[RequestContext, require_permission("sms:unread")], body: SmsIds) -> ActionResponse:
-    return carry_out(place, _NAME, "update_delivery_status", _status_update(body, "delivered"))
+async def unread(context: Annotated[RequestContext, require_permission("sms:unread")], body: SmsIds) -> ActionResponse:
+    return carry_out(context, _NAME, "update_delivery_status", _status_update(body, "delivered"))
 
 
 @router.post("/delete")
-async def delete(place: Annotated[RequestContext, require_permission("sms:delete")], body: SmsIds) -> ActionResponse:
-    return carry_out(place, _NAME, "delete_message", DeleteSms.model_validate(body.model_dump()))
+async def delete(context: Annotated[RequestContext, require_permission("sms:delete")], body: SmsIds) -> ActionResponse:
+    return carry_out(context, _NAME, "delete_message", DeleteSms.model_validate(body.model_dump()))
 
 
 @router.post("/react")
-async def react(place: Annotated[RequestContext, require_permission("sms:react")], body: AddReaction) -> ActionResponse:
-    """As the user. Only who may let others write may let them react."""
-    require_own_number(place, body.phone_number)
-    return carry_out(place, _NAME, "add_reaction", body)
+async def react(
+    context: Annotated[RequestContext, require_permission("sms:react")], body: AddReaction
+) -> ActionResponse:
+    """Adds a reaction as the user. Another's reaction needs the permission ``sms:receive``."""
+    require_own_number(context, body.phone_number)
+    return carry_out(context, _NAME, "add_reaction", body)
 
 
 @router.post("/conversation")
 async def conversation(
-    place: Annotated[RequestContext, require_permission("sms:conversation")], body: UpdateConversation
+    context: Annotated[RequestContext, require_permission("sms:conversation")], body: UpdateConversation
 ) -> ActionResponse:
-    return carry_out(place, _NAME, "update_conversation", body)
+    return carry_out(context, _NAME, "update_conversation", body)
 
 
 def _status_update(body: SmsIds, status: str) -> UpdateDeliveryStatus:

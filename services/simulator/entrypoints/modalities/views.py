@@ -15,16 +15,16 @@ Compact: TypeAlias = Annotated[bool, Query(description="Counts and short forms i
 _JSON = "application/json"
 
 
-def show_state(place: RequestContext, modality: str, *, compact: bool) -> Response:
-    """The state, as it is kept ready."""
-    found, now = place.world.modality(modality), place.world.now
-    return Response(to_json(found.compact(now)) if compact else found.state_json(now), media_type=_JSON)
+def show_state(context: RequestContext, modality: str, *, compact: bool) -> Response:
+    """Answers with the modality's state, from its cache where it has one."""
+    state, now = context.world.modality(modality), context.world.now
+    return Response(to_json(state.compact(now)) if compact else state.state_json(now), media_type=_JSON)
 
 
-def answer_query(place: RequestContext, modality: str, asked: PageQuery) -> Response:
-    found = place.world.modality(modality).query(asked.as_json(), place.world.now)
-    return Response(to_json(found), media_type=_JSON)
+def answer_query(context: RequestContext, modality: str, query: PageQuery) -> Response:
+    results = context.world.modality(modality).query(query.as_json(), context.world.now)
+    return Response(to_json(results), media_type=_JSON)
 
 
-def carry_out(place: RequestContext, modality: str, operation: str, body: BaseModel) -> ActionResponse:
-    return act(place, modality, {"operation": operation, **stated_fields(body)})
+def carry_out(context: RequestContext, modality: str, operation: str, body: BaseModel) -> ActionResponse:
+    return act(context, modality, {"operation": operation, **stated_fields(body)})

@@ -14,18 +14,20 @@ router = APIRouter(prefix="/weather", tags=["weather"])
 
 @router.get("/state")
 async def state(
-    place: Annotated[RequestContext, require_permission("weather:state")], compact: Compact = False
+    context: Annotated[RequestContext, require_permission("weather:state")], compact: Compact = False
 ) -> Response:
-    return show_state(place, "weather", compact=compact)
+    return show_state(context, "weather", compact=compact)
 
 
 @router.post("/query")
-async def query(place: Annotated[RequestContext, require_permission("weather:query")], asked: WeatherQuery) -> Response:
-    return answer_query(place, "weather", asked)
+async def query(
+    context: Annotated[RequestContext, require_permission("weather:query")], body: WeatherQuery
+) -> Response:
+    return answer_query(context, "weather", body)
 
 
 @router.post("/update")
 async def update(
-    place: Annotated[RequestContext, require_permission("weather:update")], body: UpdateWeather
+    context: Annotated[RequestContext, require_permission("weather:update")], body: UpdateWeather
 ) -> ActionResponse:
-    return carry_out(place, "weather", "update", body)
+    return carry_out(context, "weather", "update", body)

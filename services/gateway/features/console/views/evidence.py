@@ -164,8 +164,8 @@ def _describe_write_source(source: JsonObject | None, grounds: Grounds) -> str:
     if source is None:
         return ""
     ref = text_or_empty(source.get("ref"))
-    place = humanize_name(ref).lower() if source.get("source") == "value" else describe_reference(ref, grounds)
-    return describe_source(text_or_empty(source.get("source")), place)
+    source_text = humanize_name(ref).lower() if source.get("source") == "value" else describe_reference(ref, grounds)
+    return describe_source(text_or_empty(source.get("source")), source_text)
 
 
 def _rule_row(rule: JsonObject) -> RuleRow:

@@ -193,14 +193,20 @@ def working_tile(
     if state and is_stuck:
         return Tile(question, "Stands still", f"{count_with_noun(state.waiting, 'session')} and no worker", href, "bad")
     end_states = (TaskState.COMPLETED, TaskState.FAILED, TaskState.REJECTED)
-    done, failed, rejected = (totals.get(state, 0) for state in end_states)
+    completed, failed, rejected = (totals.get(state, 0) for state in end_states)
     running = f"{open_now or 'none'} running"
-    if not done + failed:
+    if not completed + failed:
         remark = f"{rejected} rejected, {running}" if rejected else f"{running}; none ended in a day"
         return Tile(question, "Busy" if open_now else "Idle", remark, href)
     ends = [f"{failed or 'none'} failed", *([f"{rejected} rejected"] if rejected else []), running]
     remark = f"completed, of those that completed or failed in 24 h: {', '.join(ends)}"
-    return Tile(question, f"{done} of {done + failed}", remark, href, _failure_tone(failed, done + failed) or "good")
+    return Tile(
+        question,
+        f"{completed} of {completed + failed}",
+        remark,
+        href,
+        _failure_tone(failed, completed + failed) or "good",
+    )
 
 
 def quality_tile(trend: QualityTrend | None) -> Tile:
@@ -212,7 +218,9 @@ def quality_tile(trend: QualityTrend | None) -> Tile:
 
 
 def waiting_tile(needs: WaitingCounts, for_others: int, deadline: datetime | None, now: datetime) -> Tile:
-    """What waits for the reader. ``for_others``: approvals for other people; ``deadline``: the reader's next one."""
+    """The tile of everything that waits for the reader. ``for_others``: approvals for other people; ``deadline``: the
+    reader's next one.
+    """
     question = "What needs me?"
     if not needs.total:
         waiting = count_with_noun(for_others, "approval waits", "approvals wait")

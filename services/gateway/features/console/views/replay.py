@@ -137,15 +137,15 @@ def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
     """All turns of a run as the time line shows them, in order."""
     worlds, begins = {world.turn: world for world in run.results.world}, _turn_starts(run)
     log, failed_turns = run.results.action_log, map(_read_turn_number, run.results.failed_turns)
-    done = Counter(entry.turn for entry in log)
+    action_counts = Counter(entry.turn for entry in log)
     wrong = {*failed_turns, *(entry.turn for entry in log if not entry.success)}
-    last = max(run.results.turns_taken, *done, *worlds, 0)
+    last = max(run.results.turns_taken, *action_counts, *worlds, 0)
     return tuple(
         TimelineTurn(
             turn,
             f"Turn {turn}" if turn else "Start",
             worlds[turn].time if turn in worlds else begins.get(turn + 1),
-            count_with_noun(done[turn], "action") if turn else "before the first turn",
+            count_with_noun(action_counts[turn], "action") if turn else "before the first turn",
             "bad" if turn in wrong else "",
         )
         for turn in range(last + 1)
@@ -153,7 +153,7 @@ def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
 
 
 def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> ReplayedTurn:
-    """What is shown of the turn with that number, or of the nearest turn."""
+    """The turn of that number, or the nearest turn, as the replay page shows it."""
     worlds = {world.turn: world for world in run.results.world}
     turn = min(max(turn, 0), len(all_turns) - 1)
     world, world_before = worlds.get(turn), worlds.get(turn - 1)
@@ -221,8 +221,8 @@ def _describe_update(update: JsonObject) -> Badge | None:
             names = ", ".join(humanize_name(name).title() for name in texts_or_empty(characters))
             return Badge(f"{names} answered", "info")
         case "update_simulation_advanced" if update.get("events_processed"):
-            things = count_with_noun(_read_int(update, "events_processed"), "thing")
-            return Badge(f"{things} happened as time went on", "info")
+            event_count = count_with_noun(_read_int(update, "events_processed"), "thing")
+            return Badge(f"{event_count} happened as time went on", "info")
         case "update_turn_completed" if update.get("early_completion_requested"):
             return Badge("The agent said that it had nothing more to do", "mute")
         case "update_turn_completed":

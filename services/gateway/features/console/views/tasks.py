@@ -147,8 +147,8 @@ def task_page(record: TaskRecord, now: datetime) -> TaskPage:
 def _file_rows(record: TaskRecord) -> Iterator[FileRow]:
     """Yields the files that were sent with the task, with type, size, and the problem if one could not be read."""
     read_files = objects_in(record.metadata.get("files"))
-    for place, file in enumerate(record.request.files):
-        row = read_files[place] if place < len(read_files) else {}
+    for index, file in enumerate(record.request.files):
+        row = read_files[index] if index < len(read_files) else {}
         kind, size = row.get("type") or file.media_type, row.get("bytes") or file.size
         size_text = f"{size:,} bytes" if isinstance(size, int) else ""
         problem = f"not read: {row['problem']}" if row.get("problem") else ""

@@ -80,13 +80,13 @@ def timeline_states(events: TimedEvents, record: TaskRecord) -> tuple[TimelineSt
     is_broken = record.state in (TaskState.FAILED, TaskState.REJECTED, TaskState.CANCELED)
     is_over = record.state.is_terminal
     row = []
-    for place, state in enumerate(states):
+    for index, state in enumerate(states):
         if state is last:
             progress = "bad" if is_broken else "done" if is_over else "now"
         elif state in visited:
             progress = "done"
         else:
-            progress = "passed" if is_over or place < last_place else "ahead"
+            progress = "passed" if is_over or index < last_place else "ahead"
         row.append(TimelineState(state.value, _STATE_TITLES[state], progress))
     return tuple(row)
 
