@@ -70,13 +70,13 @@ def prune_cases(log: Sequence[C], now: datetime) -> list[C]:
 
 
 def relevant_cases(log: Iterable[C], words: Iterable[str]) -> list[C]:
-    """The cases that share the most keywords with a task; ties go to quality, then to the newer one."""
+    """The cases that share the most keywords with a task; ties go to quality, then to the one listed first."""
     task_words, cases_by_overlap = frozenset(words), dict[int, list[C]]()
     for case in log:
         cases_by_overlap.setdefault(len(task_words.intersection(case.keywords)), []).append(case)
     best_cases: list[C] = []
     for overlap in sorted(cases_by_overlap.keys() - {0}, reverse=True):
-        best_cases += sorted(cases_by_overlap[overlap], key=lambda case: (case.quality, case.at), reverse=True)
+        best_cases += sorted(cases_by_overlap[overlap], key=lambda case: case.quality, reverse=True)
         if len(best_cases) >= CASES_SHOWN:
             break
     return best_cases[:CASES_SHOWN]

@@ -71,12 +71,12 @@ def test_pruning_never_takes_more_than_70_percent_or_invents_anything(log: list[
 
 @pytest.mark.promise("cases.relevant")
 def test_the_cases_with_the_most_words_in_common_come_first() -> None:
-    """Ties go to quality, then to the newer; what shares no word is not shown, and no more than three are."""
+    """Ties go to quality, then to the newer, listed first; at most three are shown, and none that shares no word."""
     log = [
         a_case(1, "expense claim travel"),
         a_case(2, "expense claim", quality=0.8),
-        a_case(3, "expense claim", quality=0.95),
         a_case(4, "expense claim", quality=0.95, hours_old=0.5),
+        a_case(3, "expense claim", quality=0.95),
         a_case(5, "vendor order"),
     ]
     found = relevant_cases(log, keywords("Process the travel expenses of this claim"))

@@ -16,7 +16,7 @@ from services.executor.core.model.model_calls import (
     helper_request,
     parse_reply,
 )
-from services.executor.core.prime.known import learned_sections, recall, with_strategy, with_thresholds
+from services.executor.core.prime import known
 from services.executor.core.process.synthesis import (
     ProposedProcess,
     build_template,
@@ -286,13 +286,16 @@ async def choose_process(
         "model_calls": progress.model_calls + choice.model_calls,
     }
     progress = progress.add_notes(classification=classification).model_copy(update=update)
+    limits = ctx.thresholds
     if progress.process_type != ctx.template.process_type:  # else PRIME has recalled it
-        experience = await recall(ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task)
+        experience = await known.recall(
+            ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task
+        )
         ctx = replace(ctx, experience=experience)
+        limits = known.find_limits_of_task(with_process(ctx, progress))
     path = progress.template.states if has_part_to_do else READ_ONLY_STATES
-    limits = with_thresholds(with_process(ctx, progress)).thresholds  # those of its process among them
     progress = progress.model_copy(update={"path": path, "read_only": not has_part_to_do, "thresholds": limits})
-    return ctx, _without_strategy_credit(await with_strategy(ctx, progress))
+    return ctx, _without_strategy_credit(await known.with_strategy(ctx, progress))
 
 
 def _without_strategy_credit(progress: Progress) -> Progress:
@@ -317,9 +320,9 @@ def learned_sections_of_process(ctx: TurnContext, progress: Progress) -> dict[st
     """
     if progress.process_type == GENERAL.process_type:
         return {}
-    limits = with_thresholds(with_process(ctx, progress)).sections["thresholds"]
+    limits = known.describe_limits_of_tools(with_process(ctx, progress))
     primer = ctx.sections.get("primer")
-    learned = learned_sections(ctx.experience, ctx.journal, primer)
+    learned = known.learned_sections(ctx.experience, ctx.journal, primer)
     sections: dict[str, Json] = {**learned, "thresholds": limits}
     news = {name: text for name, text in sections.items() if text and text != ctx.sections.get(name)}
     return {"known": {**news}} if news else {}

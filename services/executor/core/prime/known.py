@@ -31,7 +31,7 @@ from shared.domain.bandit import Arm, Arms, StrategyChoice, choose_arm
 from shared.domain.cases import CaseOutcome, prune_cases, relevant_cases
 from shared.domain.conversation import SUMMARY_WORDS, TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns, is_too_long
 from shared.domain.estimates import Trust, count_recent_matches, judge_trust
-from shared.domain.exact_json import Json, JsonObject, dumps, loads_object, to_exact
+from shared.domain.exact_json import Json, JsonObject, dumps, dumps_inexact, loads_object
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import keywords
 from shared.domain.known import select_entities, select_facts
@@ -219,13 +219,21 @@ def find_thresholds(
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
     """The context with all limits of rules and texts; its prompt has only those that may concern the task's tools."""
+    _register_policy_limits(ctx)
+    sections = {**ctx.sections, "thresholds": describe_limits_of_tools(ctx)}
+    return replace(ctx, thresholds=find_limits_of_task(ctx), sections=sections)
+
+
+def find_limits_of_task(ctx: TurnContext, tool_names: Collection[str] | None = None) -> tuple[Threshold, ...]:
+    """The limits of the task's rules, its process's among them, and texts; ``tool_names`` as in ``find_thresholds``."""
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
-    policies = (*ctx.policies, _policy_of(ctx.template))
-    limits = describe_limits(find_thresholds(policies, texts, ctx.toolbox.names), ctx.experience.accuracy)
-    _register_policy_limits(ctx)
-    sections = {**ctx.sections, "thresholds": limits}
-    return replace(ctx, thresholds=find_thresholds(policies, texts), sections=sections)
+    return find_thresholds((*ctx.policies, _policy_of(ctx.template)), texts, tool_names)
+
+
+def describe_limits_of_tools(ctx: TurnContext) -> list[Json]:
+    """Those limits for the model that may concern the task's tools."""
+    return describe_limits(find_limits_of_task(ctx, ctx.toolbox.names), ctx.experience.accuracy)
 
 
 _policy_of = IdentityCache[ProcessTemplate, Policy](
@@ -239,8 +247,12 @@ def _register_policy_limits(ctx: TurnContext) -> None:
     """
     policies = ctx.tenant.policies
     in_prompts = describe_limits(find_thresholds(policies, {}, ctx.toolbox.names), ctx.experience.accuracy)
-    in_checkpoints = to_exact([limit.model_dump() for limit in find_thresholds(policies, {})])
-    ctx.journal.register_shared_texts(*filter(None, (dumps(in_prompts)[1:-1], dumps(in_checkpoints)[1:-1])))
+    ctx.journal.register_shared_texts(*filter(None, (dumps(in_prompts)[1:-1], _limits_in_checkpoint(policies))))
+
+
+_limits_in_checkpoint = IdentityCache[tuple[Policy, ...], str](
+    lambda policies: dumps_inexact([limit.model_dump() for limit in find_thresholds(policies, {})])[1:-1], 256
+)
 
 
 def _describe_limit(limit: Threshold, accuracy: Accuracy) -> JsonObject:

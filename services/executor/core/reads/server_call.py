@@ -213,10 +213,9 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
     about_records = (figure.kinds for figure in template.figures if figure.about)
     kinds = tuple(dict.fromkeys(kind for figure_kinds in about_records for kind in figure_kinds))
-    tools = {tool.name for tool in ctx.toolbox.tools.values()}
     words = (word for condition in conditions for word in _record_fields_of_condition(ctx, condition))
     rule_fields = [WantedField((word,), kinds) for word in words if word not in _CONDITION_WORDS]
-    task_fields = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in tools]
+    task_fields = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in ctx.toolbox.names]
     operands = (operand for figure in template.figures for operand in figure.operands)
     patterns = (parse_pattern(operand) for operand in operands if not is_figure_name(operand))
     figure_fields = [WantedField(pattern.fields, pattern.kinds) for pattern in patterns if pattern.fields]
@@ -225,8 +224,7 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
 
 def _record_fields_of_condition(ctx: TurnContext, condition: str) -> Iterator[str]:
     """Yields the field names in a rule's condition, without those that are arguments of all tools that it names."""
-    quoted = {text[1:-1] for text in _QUOTED.findall(condition)}
-    named_tools = [tool for tool in ctx.toolbox.tools.values() if tool.name in quoted]
+    named_tools = [tool for text in _QUOTED.findall(condition) for tool in ctx.toolbox.tools_named(text[1:-1])]
     for word in _NAME.findall(_QUOTED.sub("''", condition)):
         if not (named_tools and all(word in tool.parameters for tool in named_tools)):
             yield word

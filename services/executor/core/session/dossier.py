@@ -146,8 +146,9 @@ def changed_fields_as_json(progress: Progress, stored_progress: Progress | None)
 def _changed_fields(contract: Contract, old_contract: Contract) -> dict[str, bool]:
     """The fields whose object was replaced, as ``{field name: whether the new object equals the old one}``."""
     new_fields, old_fields = contract.__dict__, old_contract.__dict__
-    replaced = [name for name in new_fields if new_fields[name] is not old_fields[name] and name != "dossier"]
-    return {name: new_fields[name] == old_fields[name] for name in replaced}
+    pairs = ((name, new, old_fields[name]) for name, new in new_fields.items() if name != "dossier")
+    replaced = [(name, new, old) for name, new, old in pairs if new is not old and not new == {} == old]
+    return {name: new == old for name, new, old in replaced}
 
 
 def _format_fields(progress: Progress, fields: set[str], dossier_fields: set[str]) -> dict[str, str]:

@@ -27,7 +27,7 @@ def tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
 
 def rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) -> list[str]:
     """A sentence for each rule whose tool is not offered, since a misspelt name would silently forbid nothing."""
-    offered = tuple(tools)
+    offered = frozenset(tools)
     mentions = [(policy.id, rule.id, rule.tool.strip()) for policy in policies for rule in policy.tool_rules]
     mentions += [
         (policy.id, rule.id, tool)
@@ -38,7 +38,7 @@ def rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) 
     return [
         f"rule {rule_id} of {policy_id} is about {tool!r}, and no such tool is offered"
         for policy_id, rule_id, tool in mentions
-        if not any(fnmatchcase(name, tool) for name in offered)
+        if tool not in offered and not any(fnmatchcase(name, tool) for name in offered)
     ]
 
 

@@ -45,8 +45,11 @@ class Toolbox(NamedTuple):
 
     def find_tool(self, connection_id: str, name: str) -> Tool | None:
         """The tool of that connection and name; None if there is none."""
-        tools = self.tools.values()
-        return next((tool for tool in tools if (tool.connection_id, tool.name) == (connection_id, name)), None)
+        return next((tool for tool in self.tools_named(name) if tool.connection_id == connection_id), None)
+
+    def tools_named(self, name: str) -> Sequence[Tool]:
+        """The tools that servers list under this name, of whatever connection."""
+        return _tools_by_own_name(self.tools).get(name, ())
 
 
 def build_toolbox(
@@ -91,6 +94,16 @@ def _assign_unique_names(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
 _names_of = IdentityCache[Mapping[str, Tool], frozenset[str]](
     lambda tools: frozenset(tools).union(("",), (tool.name for tool in tools.values())), 64
 )
+
+
+@cached_by_identity(64)
+def _tools_by_own_name(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[Tool]]:
+    by_name: dict[str, list[Tool]] = {}
+    for tool in tools.values():
+        by_name.setdefault(tool.name, []).append(tool)
+    return by_name
+
+
 _same_tools = InternedTuples[Tool](64)
 # The schema as a library takes it; the same object for the same tool.
 _wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
