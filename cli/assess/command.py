@@ -180,8 +180,8 @@ def measure_agent(
         raise typer.BadParameter(f"{error} ({AGENT_KEY_VARIABLE}, or --agent-key)") from None
     began = datetime.now(UTC)
     try:
-        measuring = _run_repeatedly(parameters, runs, assessor, scenarios_dir, sent_key, is_quiet=as_json)
-        finished_runs, failure = asyncio.run(measuring)
+        repeated_runs = _run_repeatedly(parameters, runs, assessor, scenarios_dir, sent_key, is_quiet=as_json)
+        finished_runs, failure = asyncio.run(repeated_runs)
         assessment, path = save_assessment(folder, scenario, agent, began, finished_runs)
     except asyncio.CancelledError:  # a signal asked for the end, and everything is stopped by now
         raise CommandError("Stopped before the end.") from None

@@ -63,7 +63,8 @@ async def _report_on(agent: GreenAgent, folder: ScenarioFolder, path: Path, name
     played = [await _play_script(agent, scenario, course, courses[course]) for course in courses]
     lines = (_summarize(scenario), *(f"warning: {warning}" for warning in (*scenario.warnings, *odd)))
     return ScenarioReport(
-        (*lines, *(line for one in played for line in one.lines)), all(one.is_sound for one in played)
+        (*lines, *(line for played_course in played for line in played_course.lines)),
+        all(played_course.is_sound for played_course in played),
     )
 
 

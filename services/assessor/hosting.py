@@ -149,7 +149,11 @@ def build_models(config: GreenAgentConfig) -> Models:
 
 
 async def close_models(models: Models) -> None:
-    own = [one for one in (models.response, models.summarization, models.evaluation) if one is not None]
+    own = [
+        chat_model
+        for chat_model in (models.response, models.summarization, models.evaluation)
+        if chat_model is not None
+    ]
     if not own:
         return
     from shared.infra.anthropic_model import AnthropicModel  # the SDK takes long to load

@@ -56,7 +56,7 @@ class InstallationReading(GaugeReading):
                 learners = await self._count_learners()
         except StoreUnavailable:
             metrics.set_gauge(names.STORE_UP, 0)
-            for metric in (*_READ_METRICS, names.STORE_ROUND_TRIP):
+            for metric in (*_METRICS_FROM_STORE, names.STORE_ROUND_TRIP):
                 metrics.clear(metric)
             return
         metrics.set_gauge(names.STORE_UP, 1)
@@ -108,4 +108,4 @@ _GAUGES: Mapping[names.Metric, Callable[[InstallationGauges], float]] = {
     names.UNARCHIVED_TASKS: lambda gauges: gauges.tasks_unarchived,
     names.OUTCOMES_BEHIND: lambda gauges: gauges.outcomes_behind,
 }
-_READ_METRICS = (*_GAUGES, names.DEAD_LETTERS, names.LEARNERS_ALIVE)
+_METRICS_FROM_STORE = (*_GAUGES, names.DEAD_LETTERS, names.LEARNERS_ALIVE)

@@ -27,11 +27,11 @@ def read_replies(result: JsonValue) -> RepliesRead:
     if not isinstance(result, dict):
         return RepliesRead(None, problem="the answer holds neither a message nor a task")
     inner = result.get("task") or result.get("message")
-    told = inner if isinstance(inner, dict) else result
-    if "status" not in told:
-        data = _first_object(told.get("parts"))
+    reply = inner if isinstance(inner, dict) else result
+    if "status" not in reply:
+        data = _first_object(reply.get("parts"))
         return RepliesRead(data, problem="" if data else "the message has no part with data")
-    return _read_task(told)
+    return _read_task(reply)
 
 
 def _read_task(task: JsonObject) -> RepliesRead:

@@ -23,7 +23,7 @@ from shared.contracts.assessment.messages import JsonObject
 from shared.ports.models import Model
 
 _GRACE_SECONDS = 1.0
-_PLAIN = (str, bytes, int, float, bool, type(None))
+_PLAIN_TYPES = (str, bytes, int, float, bool, type(None))
 log = get_logger()
 
 
@@ -42,7 +42,7 @@ class LoopBridge:
         value = getattr(self._target, name)
         if inspect.iscoroutinefunction(value):
             return _bind_to_loop(value, self._home)
-        return value if callable(value) or isinstance(value, _PLAIN) else LoopBridge(value, self._home)
+        return value if callable(value) or isinstance(value, _PLAIN_TYPES) else LoopBridge(value, self._home)
 
 
 def threaded_evaluator(evaluator: Evaluator) -> Evaluator:

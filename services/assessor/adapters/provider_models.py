@@ -74,8 +74,8 @@ class ProviderModel(Model):
             raise ModelUnavailable(f"the model {self._name} could not be asked ({type(error).__name__})") from error
         if answer.finish_reason not in _ENDS:
             raise ModelRefused(f"the model {self._name} did not answer ({answer.finish_reason})")
-        used, cached = answer.usage, answer.usage.cache_read_tokens
-        usage = Usage(used.input_tokens - cached, used.output_tokens, cached)
+        answer_usage, cached = answer.usage, answer.usage.cache_read_tokens
+        usage = Usage(answer_usage.input_tokens - cached, answer_usage.output_tokens, cached)
         text = "".join(part.content for part in answer.parts if part.part_kind == "text")
         return ModelReply((TextBlock(text),), _ENDS[answer.finish_reason], usage, self._name)
 

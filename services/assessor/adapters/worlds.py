@@ -1,4 +1,4 @@
-"""Where an assessment's world is: a simulator process of its own, or one world of many in a simulator."""
+"""Opens an assessment's world: a simulator process of its own, or one of several worlds in a running simulator."""
 
 import asyncio
 import re

@@ -211,7 +211,9 @@ class ResponseGenerator:
 
 
 def find_scripted_reply(responder: Responder, words: str) -> ScriptedReply | None:
-    """The first entry that fits. A character with a script that fits nothing says nothing."""
+    """The first entry of the character's script that fits the message; an empty reply if none fits, None without a
+    script.
+    """
     scripts = responder.character.scripted_replies
     if not scripts:
         return None

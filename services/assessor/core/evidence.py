@@ -134,5 +134,5 @@ def _longest_line(lengths: Sequence[int], budget: int) -> int:
 def _cut_line(line: str, limit: int) -> str:
     if len(line) <= limit:
         return line
-    kept = max(limit - 60, _FEWEST_CHARACTERS // 2)
-    return f"{line[:kept]} [... {len(line) - kept} characters are not shown]"
+    kept_length = max(limit - 60, _FEWEST_CHARACTERS // 2)
+    return f"{line[:kept_length]} [... {len(line) - kept_length} characters are not shown]"

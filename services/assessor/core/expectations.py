@@ -16,15 +16,15 @@ from services.assessor.core.spellings import says
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry
 
-_TO_OTHERS = ("to_addresses", "cc_addresses", "bcc_addresses", "to_numbers")
-_KINDS = {
+_RECIPIENT_FIELDS = ("to_addresses", "cc_addresses", "bcc_addresses", "to_numbers")
+_KIND_BY_ACTION = {
     "sms.send_message": "text",
     "chat.send_message": "chat",
     "calendar.create": "invitation",
     "calendar.update": "invitation",
 }
-_WORDS = ("body", "content", "title", "description", "location", "comment")
-_READING = frozenset({"is_read", "read_at", "delivery_status"})  # whoever reads may say so
+_TEXT_FIELDS = ("body", "content", "title", "description", "location", "comment")
+_READ_MARKS = frozenset({"is_read", "read_at", "delivery_status"})  # whoever reads may say so
 
 
 class Expectation(Protocol):
@@ -91,7 +91,7 @@ class Booked:
         return len(added) == 1 and self._fits(added[0], user_address(context))
 
     def _fits(self, event: JsonObject, user: str) -> bool:
-        guests = {who: answer for who, answer in attendees(event).items() if who != user}
+        guests = {address: answer for address, answer in attendees(event).items() if address != user}
         return (
             same(event.get("start"), self.start.isoformat())
             and same(event.get("end"), self.end.isoformat())
@@ -112,7 +112,7 @@ class RowExpected:
 
     def is_met(self, context: EvalContext) -> bool:
         row = _row(context.final_state, self.modality, self.table, self.key)
-        return bool(row) and all(_has_value(row.get(name), wanted) for name, wanted in self.fields.items())
+        return bool(row) and all(_has_value(row.get(name), expected) for name, expected in self.fields.items())
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def _changed_rows(context: EvalContext, may_change: Mapping[str, Collection[str]
     for change in context.changes:
         if change.modality == "chat" or change.kind == "added" or change.table in ("conversations", "calendars"):
             continue
-        wrong = set(change.fields) - _READING - set(may_change.get(change.key, ()))
+        wrong = set(change.fields) - _READ_MARKS - set(may_change.get(change.key, ()))
         if change.kind == "removed" or wrong:
             fields = f" ({', '.join(sorted(wrong))})" if wrong else ""
             yield f"{change.modality} {change.key} was {change.kind}{fields}"
@@ -300,15 +300,17 @@ def _put_among_drafts(context: EvalContext) -> set[JsonValue]:
 
 def _message_of_action(entry: ActionLogEntry) -> SentMessage | None:
     """A text, a word in the chat or an invitation, if it is one."""
-    kind = _KINDS.get(entry.action)
+    kind = _KIND_BY_ACTION.get(entry.action)
     parameters = entry.parameters
     return (
-        SentMessage(kind, _recipients(parameters), _join_texts(parameters, *_WORDS), entry.timestamp) if kind else None
+        SentMessage(kind, _recipients(parameters), _join_texts(parameters, *_TEXT_FIELDS), entry.timestamp)
+        if kind
+        else None
     )
 
 
 def _recipients(fields: JsonObject) -> tuple[str, ...]:
-    listed = [str(recipient) for name in _TO_OTHERS for recipient in _as_list(fields.get(name))]
+    listed = [str(recipient) for name in _RECIPIENT_FIELDS for recipient in _as_list(fields.get(name))]
     return tuple(recipient.casefold() for recipient in (*listed, *attendees(fields)))
 
 

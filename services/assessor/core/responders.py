@@ -1,4 +1,4 @@
-"""Who of the characters may answer a message, and what an answer looks like on its way."""
+"""Finds the characters who may answer a message, and builds the events of their answers."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""When things happen in a turn: one second for what the participant did, the rest for what the world answers."""
+"""The times of a turn: the participant's actions take one simulated second, answers arrive in the rest of the turn."""
 
 from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias

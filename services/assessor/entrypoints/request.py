@@ -54,11 +54,13 @@ class EvaluationRequest(BaseModel):
 
 def read_request(parts: Sequence[Part]) -> EvaluationRequest:
     """The first part that is data, else the first text that is JSON. Raises ``BadEvaluationRequest``."""
-    found = next((data for data in get_data_parts(parts) if isinstance(data, dict)), None) or next(_parse(parts), None)
-    if found is None:
+    request_data = next((data for data in get_data_parts(parts) if isinstance(data, dict)), None) or next(
+        _parse(parts), None
+    )
+    if request_data is None:
         raise BadEvaluationRequest("the message has neither data nor a JSON text with participants and config")
     try:
-        request = EvaluationRequest.model_validate(found)
+        request = EvaluationRequest.model_validate(request_data)
     except ValidationError as error:
         raise BadEvaluationRequest(first_fault(error)) from error
     if not request.participant.startswith(("http://", "https://")):

@@ -37,7 +37,7 @@ from shared.infra.stored_tasks import read_record, record_json
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
-_PATIENCE_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
+_COMMAND_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
 _TASK_ID = re.compile(r'"task_id":\s*"([^"\\]+)"')
 _LEASES_AT_ONCE = 500  # leases extended in one step
 _LONGEST_ERROR = 1000  # characters of what broke a turn
@@ -58,7 +58,7 @@ class RedisSessions(Sessions):
     ) -> None:
         self._archive = archive
         self._redis = redis
-        self._scripts = Scripts(redis, _PATIENCE_SECONDS)
+        self._scripts = Scripts(redis, _COMMAND_SECONDS)
         self._shared = shared or SharedTexts(redis)
         self._owner = owner
         self._lease_ms = int(lease_seconds * 1000)

@@ -31,7 +31,7 @@ class CircuitState(StrEnum):
 
 
 class BreakerLimits(NamedTuple):
-    """When a breaker opens, and for how long: after ``failures`` in a row, for ``first`` seconds.
+    """The limits of a circuit breaker: it opens after ``failures`` in a row, at first for ``first`` seconds.
 
     Once a server has not answered for ``steady`` seconds, each pause is twice the one before, up to ``longest``. Before
     that the pauses stay short, so that a server which was only restarted is found while reads still wait.

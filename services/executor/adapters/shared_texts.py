@@ -22,7 +22,7 @@ from shared.infra.journal_rows import (
 )
 from shared.infra.lua import Scripts
 
-_PATIENCE_SECONDS = 10.0  # as long as a turn has
+_COMMAND_SECONDS = 10.0  # as long as a turn has
 SHORTEST_SHARED_TEXT = 256  # characters; anything shorter stands in each journal
 _STORE_AGAIN_SECONDS = keys.ONE_DAY  # by the process's clock; far less than a text is kept
 _MOST_NEW_TEXTS = 64  # of one tenant that this process stores in that time: a server's list may change with each task
@@ -44,7 +44,7 @@ class SharedTexts:
     """
 
     def __init__(self, redis: Redis) -> None:
-        self._scripts = Scripts(redis, _PATIENCE_SECONDS)
+        self._scripts = Scripts(redis, _COMMAND_SECONDS)
         self._cached = WeightedCache[tuple[str, str], _StoredText](_MOST_CHARACTERS_CACHED)
         self._server = self._replacement_times()
         self._new_counts: Counter[str] = Counter()

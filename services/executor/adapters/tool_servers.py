@@ -283,8 +283,8 @@ async def open_servers(
         async def open_origin(guard: Guard | None, credentials: ports.Credentials, tracer: Tracer) -> ServersByProtocol:
             enter = stack.enter_async_context
             mcp = await enter(McpTools(guard=guard, credentials=credentials, tracer=tracer, list_seconds=list_seconds))
-            rest = await enter(RestBridge(guard, credentials, tracer))
-            return ServersByProtocol(mcp, rest, await enter(A2aAgents(guard, credentials, tracer)))
+            rest_bridge = await enter(RestBridge(guard, credentials, tracer))
+            return ServersByProtocol(mcp, rest_bridge, await enter(A2aAgents(guard, credentials, tracer)))
 
         yield ConnectedServers(
             await open_origin(None, credentials, tracer),

@@ -24,7 +24,8 @@ log = structlog.get_logger()
 
 
 class UpkeepPlan:
-    """When to look at which partition: soon after a turn ended here, when something is due, and in each sweep over all.
+    """Decides when to look at which partition: soon after a turn ended here, when something is due, and in regular
+    sweeps.
 
     Sweeps are more frequent than the shortest deadline or lease, so that those of other executors are seen in time.
     """

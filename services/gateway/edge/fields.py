@@ -16,7 +16,7 @@ from services.gateway.edge.errors import InvalidField
 from shared.domain.exact_json import Json, JsonObject
 
 MAX_ID = 256
-Word = TypeVar("Word", bound=StrEnum)
+ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
 T = TypeVar("T")
 _TYPE_NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
 
@@ -60,7 +60,7 @@ def short_text_at(source: JsonObject, key: str, most_characters: int, path: str 
     return text
 
 
-def choice_at(source: JsonObject, key: str, choices: type[Word]) -> Word:
+def choice_at(source: JsonObject, key: str, choices: type[ChoiceT]) -> ChoiceT:
     """The string under ``key`` as a member of ``choices``, in any case."""
     try:
         return choices((text_at(source, key, key) or "").strip().lower())

@@ -156,8 +156,8 @@ class McpEndpoint:
             case ListTasks():
                 return await self._list_tasks(call, caller)
             case ListApprovals():
-                waiting = await self._services.approvals.waiting(caller)
-                views: list[JsonValue] = [self._services.approvals.view(request, caller) for request in waiting]
+                approvals = await self._services.approvals.waiting(caller)
+                views: list[JsonValue] = [self._services.approvals.view(request, caller) for request in approvals]
                 return {"approvals": views}
             case DecideApproval():
                 return await self._decide_approval(call, caller)

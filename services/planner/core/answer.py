@@ -268,12 +268,12 @@ def _find_answer(question: str, situation: Situation) -> str:
         return decided
     if listed_answer := _tell_listed(question, situation):
         return listed_answer
-    stated = stated_figures(question, situation)
-    is_of_rows = bool(stated) and stated[0].operation in _OF_ROWS and not _HOW_MUCH.search(question)
+    stated_list = stated_figures(question, situation)
+    is_of_rows = bool(stated_list) and stated_list[0].operation in _OF_ROWS and not _HOW_MUCH.search(question)
     if is_of_rows and _unread_of_question(question, situation):
         return ""
-    if stated:
-        return _describe_figure(stated[0])
+    if stated_list:
+        return _describe_figure(stated_list[0])
     for figure in figures(situation):
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
             return _describe_figure(figure)

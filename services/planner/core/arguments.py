@@ -81,11 +81,14 @@ def _find_set_value(
         str(value) for record in situation.records for column, value in record.fields.items() if column == name
     }
     described_names = NAME.findall(f"{tool.description} {tool.properties[name].get('description', '')}")
-    values = choices or [*known_values, *(one for one in described_names if one.lower() not in STOP)]
+    values = choices or [
+        *known_values,
+        *(other_name for other_name in described_names if other_name.lower() not in STOP),
+    ]
     target = find_target(intent.clause, values, nouns(tool.name), intent.means_every)
     if target and (target.is_stated or choices):
         return _as_candidate(target.span.value)
-    others = [one for one in tool.required if one != name and not is_reference(tool, one)]
+    others = [other_name for other_name in tool.required if other_name != name and not is_reference(tool, other_name)]
     match = _TO_NAME.search(drop_spans(intent.clause, find_exclusions(intent.clause)))
     is_given = family(parts(tool.name)[0]) in _GIVING_WORDS and not choices and not others and match
     return _as_candidate(match["name"]) if match and is_given else None
@@ -105,12 +108,12 @@ def _enum_choices(schema: JsonObject) -> list[str]:
 def _find_choice(choices: list[str], name: str, intent: Intent, situation: Situation) -> ArgumentCandidate | None:
     """The choice whose words stand in the clause, or in the verb itself (``approve`` chooses ``approved``)."""
     if intent.verb:
-        choices = [one for one in choices if not _only_selects(one, intent)]
+        choices = [fitting_choice for fitting_choice in choices if not _only_selects(fitting_choice, intent)]
     named = [choice for choice in choices if says(intent.clause, choice)]
     if len(named) == 1 and (intent.verb or any(mark.isdigit() for mark in named[0])):
         return ArgumentCandidate(named[0], "task", "", CERTAIN)
     if not intent.verb:
-        verb_stems = {stem(one.verb) for one in situation.reading.actions}
+        verb_stems = {stem(fitting_choice.verb) for fitting_choice in situation.reading.actions}
         choices = [
             choice for choice in choices if stem(choice) not in verb_stems
         ]  # what a task makes is not what it seeks
@@ -150,7 +153,7 @@ def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> 
 
 def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCandidate | None:
     """The one bare number of a clause, for the one number that a tool has to be given."""
-    numeric = [one for one, schema in tool.properties.items() if kind_of(schema) in ("number", "integer")]
+    numeric = [other_name for other_name, schema in tool.properties.items() if kind_of(schema) in ("number", "integer")]
     mentions = [mention for mention in find(intent.clause) if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY)]
     if not intent.verb or intent.means_every or numeric != [name] or name not in tool.required or len(mentions) != 1:
         return None
@@ -407,5 +410,5 @@ def _candidates(tool: ToolSpec, name: str, situation: Situation, intent: Intent,
     if is_reference(tool, name) and kind_of(tool.properties[name]) in ("string", "integer"):
         identifiers = find_identifiers(tool, name, situation, intent.clause)
         return [candidate for candidate in identifiers if candidate.sure >= least]
-    one = find_value(tool, name, situation, intent)
-    return [one] if one and one.sure >= least else []
+    value_candidate = find_value(tool, name, situation, intent)
+    return [value_candidate] if value_candidate and value_candidate.sure >= least else []

@@ -100,13 +100,13 @@ def _their_messages(
 ) -> tuple[ReadMessage | None, ReadMessage | None]:
     """Their latest message about the topic, and their latest of all; None where several people may be meant."""
     name = wish.who or wish.asker
-    theirs = [
+    their_messages = [
         message
         for message in correspondence.incoming
         if name and _is_by(message, name) and wish.by_mail in (None, message.by_mail)
     ]
-    about = [message for message in theirs if wish.topic_stems & message.stems]
-    return _find_latest_of_one(about) if _is_answer(wish) else None, _find_latest_of_one(theirs)
+    about = [message for message in their_messages if wish.topic_stems & message.stems]
+    return _find_latest_of_one(about) if _is_answer(wish) else None, _find_latest_of_one(their_messages)
 
 
 def _find_latest_of_one(messages: Sequence[ReadMessage]) -> ReadMessage | None:

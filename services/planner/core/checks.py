@@ -36,8 +36,8 @@ def _is_unrelated(call: JsonObject, quote: str) -> bool:
     words = parts(str(call.get("tool")))
     families = {family(word) for word in text_words(quote)} - {None, "read"}  # "give it to her" asks for no read
     chosen = [value for value in as_object(call.get("arguments")).values() if isinstance(value, str)]
-    done = {family(word) for word in (*words, *chosen)} - {None}
-    if families & done or any(families & alike and done & alike for alike in _ALIKE):
+    chosen_families = {family(word) for word in (*words, *chosen)} - {None}
+    if families & chosen_families or any(families & alike and chosen_families & alike for alike in _ALIKE):
         return False
     return bool(families) and not text_stems(" ".join(words)) & text_stems(quote)
 

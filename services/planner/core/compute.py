@@ -275,7 +275,9 @@ def _refers_to(record: FactRecord, target: FactRecord) -> bool:
     naming = {
         str(value) for name, value in target.fields.items() if is_identifier(name) or field_stems(name) & target.noun
     }
-    return record is not target and any(isinstance(one, str) and one in naming for one in record.fields.values())
+    return record is not target and any(
+        isinstance(field_value, str) and field_value in naming for field_value in record.fields.values()
+    )
 
 
 def subjects(situation: Situation) -> list[FactRecord]:
@@ -284,7 +286,10 @@ def subjects(situation: Situation) -> list[FactRecord]:
     chosen = [
         best([r for r in situation.records if r.noun == noun], situation) for noun in sorted(nouns_known, key=sorted)
     ]
-    return sorted((r for found in chosen if len(found) == 1 for r in found), key=lambda r: -rank(r, situation))
+    return sorted(
+        (r for chosen_record in chosen if len(chosen_record) == 1 for r in chosen_record),
+        key=lambda r: -rank(r, situation),
+    )
 
 
 def subject_of(text: str, situation: Situation) -> FactRecord | None:

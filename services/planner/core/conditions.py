@@ -129,8 +129,8 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
             return in_major_units(record, str(field))
     if not _speaks_of_itself(words, intent, situation):
         return None
-    outside = situation.text.replace(intent.condition, " ")
-    amounts = [mention for mention in find(intent.clause) + find(outside) if mention.kind is MentionKind.MONEY]
+    text_outside = situation.text.replace(intent.condition, " ")
+    amounts = [mention for mention in find(intent.clause) + find(text_outside) if mention.kind is MentionKind.MONEY]
     if amounts:
         return amounts[0].number
     about = [record for record in spoken_records if (field := amount_field(record, "amount total")) and _is_sum(field)]
@@ -140,7 +140,11 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
 def _find_subjects(intent: Intent, situation: Situation) -> list[FactRecord]:
     """The one record that a clause names by its identifier, else those that the task is about."""
     named = {mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID}
-    own = [one for one in situation.records if (id_pair := own_id(one)) and str(id_pair[1]) in named]
+    own = [
+        candidate_record
+        for candidate_record in situation.records
+        if (id_pair := own_id(candidate_record)) and str(id_pair[1]) in named
+    ]
     return [record for record in own if not record.in_list] or own or subjects(situation)
 
 

@@ -107,8 +107,8 @@ def calls_for_each_value(plan: CallPlan, situation: Situation) -> list[CallPlan]
 
 def _is_open(plan: CallPlan, name: str) -> bool:
     """Whether a text is missing, or was taken from a record although it identifies nothing."""
-    found = plan.candidate(name)
-    return not is_reference(plan.tool, name) and (found is None or found.source == "result")
+    candidate = plan.candidate(name)
+    return not is_reference(plan.tool, name) and (candidate is None or candidate.source == "result")
 
 
 def _list_values(name: str, situation: Situation) -> list[ArgumentCandidate]:

@@ -43,13 +43,13 @@ def _name_meant(situation: Situation, writers: Sequence[ToolSpec]) -> Sequence[s
 
 def wrap_searched_calls(calls: Iterable[Call], request: Request) -> tuple[Call, ...]:
     """The calls, each call of a tool that the request does not list wrapped in a call of ``use_tool``."""
-    return tuple(_wrap(call) if call[0] in request.wrapped else call for call in calls)
+    return tuple(_wrap_call(call) if call[0] in request.wrapped else call for call in calls)
 
 
-def _wrap(call: Call) -> Call:
-    name, given = call
-    note: JsonObject = {CALL_NOTE: given[CALL_NOTE]} if CALL_NOTE in given else {}
-    arguments: JsonObject = {argument: value for argument, value in given.items() if argument != CALL_NOTE}
+def _wrap_call(call: Call) -> Call:
+    name, given_arguments = call
+    note: JsonObject = {CALL_NOTE: given_arguments[CALL_NOTE]} if CALL_NOTE in given_arguments else {}
+    arguments: JsonObject = {argument: value for argument, value in given_arguments.items() if argument != CALL_NOTE}
     return USE_TOOL, {"tool": name, "arguments": arguments, **note}
 
 

@@ -98,20 +98,20 @@ def _sentence(text: str, language: Language) -> str:
     sentence_without_reason = _NOT_FRENCH.sub(r"do not \1", sentence_without_reason)
     end = sentence_without_reason[-1] if sentence_without_reason[-1:] in ".!?;" else ""
     clauses = _JOIN_PATTERN.split(sentence_without_reason.rstrip(".!?;"))
-    told = [
+    translated = [
         _clause(clause, language) if index % 2 == 0 else _words(clause, language)
         for index, clause in enumerate(clauses)
     ]
-    return re.sub(r"\s+", " ", f"{''.join(told)}{reason_text}{end or '.'}").strip()
+    return re.sub(r"\s+", " ", f"{''.join(translated)}{reason_text}{end or '.'}").strip()
 
 
 def _clause(clause: str, language: Language) -> str:
     """One clause with its verb first, and ``do not`` before a verb that is denied."""
     tokens = _TOKEN_PATTERN.findall(clause)
-    verb, rest = _verb(tokens, language)
+    verb, other_tokens = _verb(tokens, language)
     if not verb:
         return _words(clause, language)
-    text = _words("".join(rest), language)
+    text = _words("".join(other_tokens), language)
     denied = language.is_german and re.search(r"\bnot\s*$", text)
     text = re.sub(r"\bnot\s*$", "", text) if denied else text
     stands = "do not " if denied else ""
@@ -123,8 +123,8 @@ def _clause(clause: str, language: Language) -> str:
 def _verb(tokens: list[str], language: Language) -> tuple[str, list[str]]:
     """The English verb of a clause and its other tokens; German verbs may stand at the end, or in two pieces."""
     places = [place for place, token in enumerate(tokens) if token.isalpha() and not _is_filler(token)]
-    asks = places and tokens[places[0]].lower() in _QUESTION_WORDS
-    if not places or asks:
+    is_question = places and tokens[places[0]].lower() in _QUESTION_WORDS
+    if not places or is_question:
         return "", tokens
     first, last = places[0], places[-1]
     if language.is_german and (verb := language.verbs.get(f"{_stem(tokens[first])}_{tokens[last].lower()}")):

@@ -29,7 +29,7 @@ _STANDS_OUT = re.compile(
     r"(?!\s+(?:\w+\s+)?first\b)",
     re.I,
 )
-_COUNTED_PATTERN = re.compile(r"\b(?:the |has |have )(?:most|fewest)\b", re.I)
+_COUNTS_PATTERN = re.compile(r"\b(?:the |has |have )(?:most|fewest)\b", re.I)
 _WHICH_PATTERN = re.compile(r"\b(?:which|whose|who|what\s+\w+\s+(?:has|have|is))\b", re.I)
 
 
@@ -50,7 +50,7 @@ def stated_groups(text: str, situation: Situation) -> list[GroupFigure]:
     """The figure of each group that a question asks for: ``how many ... does each ... have``, ``the most ...``."""
     operation = find_operation(text)
     if operation in ("maximum", "minimum", ""):
-        operation = "count" if _COUNTED_PATTERN.search(text) else "sum" if operation else ""
+        operation = "count" if _COUNTS_PATTERN.search(text) else "sum" if operation else ""
     return _group_figures(with_antecedent(text, situation), operation, situation)
 
 

@@ -219,8 +219,8 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
             read = _parse_sentence(sentence, intents)
             if intents and not read and (reasons := _mask_reasons(sentence)[1]):
                 intents[-1] = intents[-1]._replace(reason=intents[-1].reason or reasons[0])
-            whole = [part for intent in read for part in _divide_by_tools(intent, verbs)]
-            intents += [part for intent in whole for part in _divide_unknown(intent, nouns)]
+            divided_intents = [part for intent in read for part in _divide_by_tools(intent, verbs)]
+            intents += [part for intent in divided_intents for part in _divide_unknown(intent, nouns)]
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
     actions = [_with_place(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)

@@ -14,8 +14,8 @@ from services.planner.core.situation import CERTAIN, ArgumentCandidate, MadeEnti
 from services.planner.core.words import STOP, family, field_stems, nouns, parts, stem, stems, text_words
 from shared.domain.exact_json import JsonObject
 
-_NAMED_WORDS = stems(("name", "title"))
-_CALLED_WORDS = stems(("named", "called"))
+_NAME_FIELD_WORDS = stems(("name", "title"))
+_NAMING_WORDS = stems(("named", "called"))
 
 
 def nouns_made_by(tool: ToolSpec) -> frozenset[str]:
@@ -53,7 +53,7 @@ def fill_new(plan: CallPlan, situation: Situation) -> CallPlan:
     for name in plan.tool.required:
         if (
             name not in chosen
-            and field_stems(name) - noun <= _NAMED_WORDS
+            and field_stems(name) - noun <= _NAME_FIELD_WORDS
             and (name_said := _find_name(noun, situation.text))
         ):
             chosen[name] = ArgumentCandidate(name_said, "task", "", CERTAIN)
@@ -73,7 +73,7 @@ def _find_name(noun: frozenset[str], text: str) -> str:
     for match in NAME.finditer(text):
         words = [word for word in match[0].split() if word.lower() not in STOP]
         before = [stem(word) for word in text_words(text[: match.start()])][-1:]
-        if words and before and before[0] in noun | _CALLED_WORDS:
+        if words and before and before[0] in noun | _NAMING_WORDS:
             return re.sub(r"['’]s$", "", " ".join(words))
     return ""
 
@@ -88,7 +88,10 @@ def link_to_made(plan: CallPlan, intent: Intent, situation: Situation) -> CallPl
         if entity and not _is_named(chosen.get(name), intent, situation):
             reference: JsonObject = {REF: f"{entity.key}.{entity.field}"}
             chosen[name] = ArgumentCandidate(reference, "result", "", CERTAIN)
-    return plan._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in plan.missing if one not in chosen))
+    return plan._replace(
+        chosen=tuple(chosen.items()),
+        missing=tuple(missing_name for missing_name in plan.missing if missing_name not in chosen),
+    )
 
 
 def _find_made(plan: CallPlan, name: str, situation: Situation) -> MadeEntity | None:

@@ -85,10 +85,14 @@ def number_of_clause(
     """
     told_parts = objects(call_understand(request).get("parts"))
     own = [(part.quote, part.kind) for part in parts_of(situation, writers)]
-    quotes_and_kinds = [(str(one.get("quote")), str(one.get("kind"))) for one in told_parts] or own
-    numbers = [_int_or(one.get("part"), place) for place, one in enumerate(told_parts, 1)] or [*range(1, len(own) + 1)]
+    quotes_and_kinds = [(str(part_kind.get("quote")), str(part_kind.get("kind"))) for part_kind in told_parts] or own
+    numbers = [_int_or(part_kind.get("part"), place) for place, part_kind in enumerate(told_parts, 1)] or [
+        *range(1, len(own) + 1)
+    ]
     alike_in_kind = [
-        (number, words) for number, (words, one) in zip(numbers, quotes_and_kinds, strict=True) if one == kind
+        (number, words)
+        for number, (words, part_kind) in zip(numbers, quotes_and_kinds, strict=True)
+        if part_kind == kind
     ]
     exact = [number for number, words in alike_in_kind if words == quote(clause, situation)]
     if len(exact) > 1:  # several clauses of one foreign sentence have its words in common
@@ -100,7 +104,7 @@ def number_of_clause(
         exact = exact[alike.index(clause) :] if clause in alike else exact
     near = [number for number, words in alike_in_kind if clause in words or words in clause]
     word_stems = text_stems(clause)
-    close = sorted(alike_in_kind, key=lambda one: -len(text_stems(one[1]) & word_stems))
+    close = sorted(alike_in_kind, key=lambda part_kind: -len(text_stems(part_kind[1]) & word_stems))
     return next(iter([*exact, *near, *(number for number, _ in close)]), 1)
 
 

@@ -55,7 +55,7 @@ def find_exclusions(text: str) -> tuple[TextSpan, ...]:
 
 def _end_of_exclusion(text: str, match: re.Match[str]) -> int:
     """Up to the sentence's next mark, or to what is set, where nothing before says it."""
-    stops = [one.start() for one in (_ENDS_PATTERN.search(text, match.end()),) if one]
+    stops = [end_match.start() for end_match in (_ENDS_PATTERN.search(text, match.end()),) if end_match]
     if not _TO_PATTERN.search(text[: match.start()]) and (behind := _TO_PATTERN.search(text, match.end())):
         stops.append(behind.start())
     return min(stops, default=len(text))

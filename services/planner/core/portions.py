@@ -118,12 +118,12 @@ def _operands_of_one(sides: tuple[str, str], subject: FactRecord) -> tuple[tuple
 def _operands_of_two(sides: tuple[str, str], situation: Situation) -> tuple[tuple[FigureOperand, Decimal], ...]:
     """Each side names one of two records of different kinds, of which one refers to the other."""
     pairs = [
-        (one, other)
-        for one in _records_meant(sides[0], situation)
+        (meant_record, other)
+        for meant_record in _records_meant(sides[0], situation)
         for other in _records_meant(sides[1], situation)
-        if one.noun != other.noun and (_refers(one, other) or _refers(other, one))
+        if meant_record.noun != other.noun and (_refers(meant_record, other) or _refers(other, meant_record))
     ]
-    if len({(own_id(one), own_id(other)) for one, other in pairs}) != 1:
+    if len({(own_id(meant_record), own_id(other)) for meant_record, other in pairs}) != 1:
         return ()
     chosen = [(record, amount_field(record, side)) for record, side in zip(_prefer_single(pairs), sides, strict=True)]
     operands = tuple(operand(record, field) for record, field in chosen if field)

@@ -122,4 +122,6 @@ def _find_spans(words_said: Sequence[str], word: str) -> list[_Span]:
 
 
 def _stands_alone(span: _Span, every: Iterable[_Span]) -> bool:
-    return not any(one.start <= span.start and span.end <= one.end and one != span for one in every)
+    return not any(
+        other_span.start <= span.start and span.end <= other_span.end and other_span != span for other_span in every
+    )

@@ -240,10 +240,10 @@ def instructed_reads(instruction: str, tools: tuple[ToolSpec, ...], situation: S
 
 def _is_instructed(tool: ToolSpec, instruction: str, situation: Situation) -> bool:
     """Whether the instruction and the task together name what the tool reads; a list only if it speaks of several."""
-    own, said = nouns(tool.name), text_stems(instruction)
-    if not own & said or not own <= said | situation.stems:
+    own, instruction_stems = nouns(tool.name), text_stems(instruction)
+    if not own & instruction_stems or not own <= instruction_stems | situation.stems:
         return False
-    return bool(tool.required) or _speaks_of_several(own & said, instruction)
+    return bool(tool.required) or _speaks_of_several(own & instruction_stems, instruction)
 
 
 def _speaks_of_several(own: frozenset[str], instruction: str) -> bool:

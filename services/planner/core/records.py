@@ -89,9 +89,10 @@ def number(value: Json) -> Decimal | None:
 
 
 def own_id(record: FactRecord) -> tuple[str, Scalar] | None:
-    """The field that identifies a record: ``id``, or its own noun with ``id``; else the first identifier field.
+    """The name and value of the field that identifies a record; None if there is none. It is ``id``, or the record's
+    noun with ``id``, else the first identifier field.
 
-    Where all that are called identifiers name other things, the only other field that looks like one goes before them.
+    If all identifier fields name other things, the only other field whose value looks like an identifier comes first.
     """
     named, own = _identifier_names(record.noun, tuple(record.fields))
     for name in (*own, *(_find_odd_identifier(record) if named and not own else ()), *named):

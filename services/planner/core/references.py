@@ -119,8 +119,8 @@ def _is_known_as(value: str, noun: frozenset[str], situation: Situation) -> bool
 
 def _belongs_elsewhere(value: str, noun: frozenset[str], situation: Situation) -> bool:
     """Whether a record says that this identifier belongs to something else."""
-    found = places_of(value, situation)
-    return any(is_identifier(field) and not concept(field, record.noun) & noun for record, field in found)
+    places = places_of(value, situation)
+    return any(is_identifier(field) and not concept(field, record.noun) & noun for record, field in places)
 
 
 @lru_cache(maxsize=2_000)
@@ -130,8 +130,8 @@ def _words_before(mention: Mention, text: str) -> list[str]:
     clause = re.sub(r"\b[A-Za-z]+[-_]?\d+\w*\b\s*(?:,|and|or)?", "", clause)
     words = re.split(rf"\b(?:{_LINKS})\b", clause, flags=re.I)[-1]
     word_stems = text_words(words)
-    told = max((index for index, word in enumerate(word_stems) if family(word) in NOTICES), default=-1)
-    return [stem(word) for word in word_stems[told + 1 :]][
+    notice_index = max((index for index, word in enumerate(word_stems) if family(word) in NOTICES), default=-1)
+    return [stem(word) for word in word_stems[notice_index + 1 :]][
         -3:
     ]  # "of this one and notify that one" says nothing of that one
 
@@ -164,8 +164,8 @@ def _abbreviates_words(value: str, words: Sequence[str]) -> bool:
 
 
 def _subsequence(letters: str, word: str) -> bool:
-    rest = iter(word)
-    return word[:1] == letters[:1] and all(letter in rest for letter in letters)
+    remaining_letters = iter(word)
+    return word[:1] == letters[:1] and all(letter in remaining_letters for letter in letters)
 
 
 def _from_records(noun: frozenset[str], situation: Situation, examples: list[str]) -> list[ArgumentCandidate]:

@@ -162,7 +162,7 @@ _JSON_TYPES = frozenset("number integer boolean array object null".split())
 def read_tool_lines(text: str) -> tuple[ToolSpec, ...]:
     """The tools that a text lists, one a line: ``!raise_fee(fee_id,amount:number,step:first|last,note?): ...``.
 
-    Of a tool that writes the name alone may stand there.
+    A writing tool, marked ``!``, may have its name alone.
     """
     lines = (match for match in _LINE_PATTERN.finditer(text) if match["writes"] or match["arguments"] is not None)
     return tuple(map(_read_line, lines))
@@ -174,8 +174,8 @@ def _read_line(line: re.Match[str]) -> ToolSpec:
     return ToolSpec(
         name=line["name"],
         description=line["said"] or "",
-        properties={argument_name["name"]: _read_type(argument_name["type"] or "") for argument_name in arguments},
-        required=tuple(argument_name["name"] for argument_name in arguments if not argument_name["optional"]),
+        properties={argument["name"]: _read_type(argument["type"] or "") for argument in arguments},
+        required=tuple(argument["name"] for argument in arguments if not argument["optional"]),
         is_marked=bool(line["writes"]),
     )
 

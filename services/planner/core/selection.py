@@ -193,8 +193,8 @@ def _meant_ids(text: str, situation: Situation) -> _Meant:
     shapes = {_shape(value) for value in (*named, *(value for _, value in owner_ids))}
     columns: dict[str, set[str]] = {shape: set() for shape in shapes}
     for record in situation.records if shapes else ():
-        for name, held in record.fields.items():
-            if isinstance(held, str) and (shape := _shape(held)) in columns:
+        for name, field_value in record.fields.items():
+            if isinstance(field_value, str) and (shape := _shape(field_value)) in columns:
                 columns[shape].add(name)
     return _Meant(named, owner_ids, columns)
 

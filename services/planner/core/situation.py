@@ -106,7 +106,7 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
     mentions = _with_spoken_days(find(text), text, now_of(request))
     history = request.sections.get("history", "")
     if history and not any(mention.kind is MentionKind.ID for mention in mentions):
-        mentions += tuple(found for found in find(history) if found.kind is MentionKind.ID)
+        mentions += tuple(past_mention for past_mention in find(history) if past_mention.kind is MentionKind.ID)
     facts = facts_of(request, writers)
     records = records_of(facts)
     documents = _documents_of(request)

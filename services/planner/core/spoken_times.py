@@ -43,7 +43,9 @@ def find_time(text: str, now: datetime) -> SpokenTime:
     days = list(_DAY_PATTERN.finditer(text))
     dated = [match for match in days if not match["week"]]
     day = _day(next(iter((*dated, *days))), now.date()) if days else None
-    hour = next((found for match in _HOUR_PATTERN.finditer(text) if (found := _hour(match)) is not None), None)
+    hour = next(
+        (time_of_day for match in _HOUR_PATTERN.finditer(text) if (time_of_day := _hour(match)) is not None), None
+    )
     return SpokenTime(day, hour)
 
 

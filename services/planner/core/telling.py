@@ -21,8 +21,10 @@ _CONDITION_PATTERN = re.compile(
 
 
 class TellingCalls(NamedTuple):
+    """Calls that tell the user something, and sentences on what cannot be told."""
+
     calls: tuple[Call, ...] = ()
-    left: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
 
 
 def telling_calls(

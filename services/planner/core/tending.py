@@ -39,13 +39,13 @@ class ReadRow(NamedTuple):
 
 
 class TendedRows(NamedTuple):
-    """The ``calls`` that carry out standing instructions. ``left``: what an instruction asks and no tool does.
+    """The ``calls`` that carry out standing instructions. ``undone``: what an instruction asks and no tool does.
 
     ``clauses``: the words of the instruction for each call, as far as they are known.
     """
 
     calls: tuple[Call, ...] = ()
-    left: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()
     clauses: tuple[str, ...] = ()
 
 
@@ -71,14 +71,14 @@ def tend_rows(situation: Situation, writers: Sequence[ToolSpec]) -> TendedRows:
 
 def rows_of(situation: Situation) -> Iterator[ReadRow]:
     """The rows of every list that was read, each once by its identifier."""
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     for fact in situation.facts:
         noun = tuple(stem(word) for word in parts(fact.tool)[1:])
         for name, rows in _lists(fact.result):
             key = _find_key_field(rows, noun)
             for index, row in enumerate(rows):
-                if key in row and f"{key} {row[key]}" not in seen:
-                    seen.add(f"{key} {row[key]}")
+                if key in row and f"{key} {row[key]}" not in seen_ids:
+                    seen_ids.add(f"{key} {row[key]}")
                     yield ReadRow(key, row, frozenset(noun), f"{fact.ref}.{name}[{index}].{key}")
 
 
@@ -93,7 +93,7 @@ def _find_key_field(rows: Sequence[JsonObject], noun: tuple[str, ...]) -> str:
     names = sorted(
         {name for row in rows for name, value in row.items() if is_identifier(name) and isinstance(value, str)}
     )
-    found = [
+    ranked_names = [
         (
             len({str(row.get(name)) for row in rows}) == len(rows),
             concept(name, frozenset()) <= {*noun[-1:]},
@@ -102,7 +102,7 @@ def _find_key_field(rows: Sequence[JsonObject], noun: tuple[str, ...]) -> str:
         )
         for index, name in enumerate(names)
     ]
-    return max(found)[3] if found else ""
+    return max(ranked_names)[3] if ranked_names else ""
 
 
 def _rows_arrived(situation: Situation) -> list[ReadRow]:
@@ -182,12 +182,14 @@ def _named_value(step: TendingStep) -> str | None:
 def _is_done(tool: ToolSpec, arguments: JsonObject, row: ReadRow) -> bool:
     verb = stem(parts(tool.name)[0])
     values = [value for name, value in arguments.items() if name != row.key]
-    for name, known in row.fields.items():
-        if isinstance(known, list) and any(value in known for value in values):
+    for name, field_value in row.fields.items():
+        if isinstance(field_value, list) and any(value in field_value for value in values):
             return True
-        if known is True and verb in {stem(part) for part in parts(name)}:
+        if field_value is True and verb in {stem(part) for part in parts(name)}:
             return True
-        if any(value == known for value in values) or (isinstance(known, str) and not values and stem(known) == verb):
+        if any(value == field_value for value in values) or (
+            isinstance(field_value, str) and not values and stem(field_value) == verb
+        ):
             return True
     return False
 

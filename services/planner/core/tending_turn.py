@@ -138,18 +138,18 @@ def plan_due_work(request: Request, situation: Situation, toolset: Toolset) -> D
     now = now_of(request)
     wishes = read_wishes(situation.text)
     remaining = _leave_out(situation, wishes)
-    done = tend_rows(remaining, toolset.writers)
+    tended_rows = tend_rows(remaining, toolset.writers)
     if now is None:
-        return DueTurn(done)
+        return DueTurn(tended_rows)
     asked_at = find_beginning(request) or now
     due_wishes_found = due_wishes(open_wishes(request, wishes), situation, toolset.writers, now, asked_at)
-    telling = telling_calls(remaining, toolset.writers, now, done.calls)
+    telling = telling_calls(remaining, toolset.writers, now, tended_rows.calls)
     calls = [(call, due_wish.wish.quote) for due_wish in due_wishes_found for call in due_wish.calls]
     not_done = [f"{due_wish.wish.quote.rstrip(' .')}: {due_wish.why}" for due_wish in due_wishes_found if due_wish.why]
     tended = TendedRows(
-        (*(call for call, _ in calls), *done.calls, *telling.calls),
-        (*not_done, *done.left, *telling.left),
-        (*(quote for _, quote in calls), *done.clauses),
+        (*(call for call, _ in calls), *tended_rows.calls, *telling.calls),
+        (*not_done, *tended_rows.undone, *telling.untold),
+        (*(quote for _, quote in calls), *tended_rows.clauses),
     )
     return DueTurn(tended, due_wishes_found)
 
@@ -237,7 +237,7 @@ def tell_turn(request: Request, due_now: DueTurn, guarded: bool) -> str:
     lines += [_describe_call(call, request) for call in due_now.tended.calls if dumps([*call]) not in told_calls]
     lines += [
         f"Left alone: {not_done}."
-        for not_done in due_now.tended.left
+        for not_done in due_now.tended.undone
         if not guarded or not _is_of_wish(not_done, due_now)
     ]
     return " ".join(lines) or "Nothing is due now."
@@ -250,7 +250,9 @@ def _is_done(due_wish: DueWish, request: Request) -> bool:
 
 
 def _is_made(call: Call, request: Request) -> bool:
-    equal_calls = [one for one in request.calls if one.tool == call[0] and one.arguments == call[1]]
+    equal_calls = [
+        past_call for past_call in request.calls if past_call.tool == call[0] and past_call.arguments == call[1]
+    ]
     return (
         bool(equal_calls)
         and not equal_calls[-1].failed

@@ -46,7 +46,7 @@ def _nearest(intent: Intent, scored: list[tuple[int, ToolSpec]]) -> list[tuple[i
     start = words.index(stem(intent.verb)) if stem(intent.verb) in words else 0
     ordered = [*words[start:], *words[:start]]
     places = [_first_place(_tool_nouns(intent, tool) - shared, ordered) for _, tool in scored]
-    return [one for one, place in zip(scored, places, strict=True) if place == min(places)]
+    return [scored_tool for scored_tool, place in zip(scored, places, strict=True) if place == min(places)]
 
 
 def _first_place(own: frozenset[str], words: list[str]) -> int:
@@ -110,8 +110,8 @@ def _sets_what_is_said(intent: Intent, tool: ToolSpec) -> bool:
         values = [str(choice) for choice in listed] if isinstance(listed, list) else []
         if find_target(intent.clause, values, nouns(tool.name), intent.means_every):
             return True
-        is_written = name in tool.required and not values and not is_identifier(name)
-        if is_written and field_stems(name) <= text_stems(intent.clause):
+        is_free_value = name in tool.required and not values and not is_identifier(name)
+        if is_free_value and field_stems(name) <= text_stems(intent.clause):
             return True
     return False
 

@@ -50,8 +50,10 @@ class _Mention(NamedTuple):
 def translate(request: Request) -> JsonObject:
     """The rules found, each with its sentence; a sentence of no known form gives none."""
     tools = [_parse_tool(item) for item in objects(request.section("tools"))]
-    found = [rule for sentence in sentences(request.sections.get("source", "")) for rule in _rules_in(sentence, tools)]
-    rules: list[Json] = [*found]
+    rules_found = [
+        rule for sentence in sentences(request.sections.get("source", "")) for rule in _rules_in(sentence, tools)
+    ]
+    rules: list[Json] = [*rules_found]
     return {"rules": rules}
 
 

@@ -121,7 +121,11 @@ def _messages_about(wish: PersonalWish, correspondence: Correspondence) -> list[
 
 
 def _thread_stems(message: ReadMessage, among: Iterable[ReadMessage]) -> frozenset[str]:
-    of_thread = [one.stems for one in among if one.thread and one.thread == message.thread]
+    of_thread = [
+        other_message.stems
+        for other_message in among
+        if other_message.thread and other_message.thread == message.thread
+    ]
     return message.stems.union(*of_thread)
 
 

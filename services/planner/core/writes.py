@@ -47,11 +47,11 @@ def plan_steps(situation: Situation, writers: Sequence[ToolSpec], readers: Seque
     return tuple(_stop_after_failed(ordered, [_drop_known(step, seen_clauses) for step in ordered]))
 
 
-def _stop_after_failed(whole_steps: Sequence[WriteStep], steps: Sequence[WriteStep]) -> Iterator[WriteStep]:
+def _stop_after_failed(full_steps: Sequence[WriteStep], steps: Sequence[WriteStep]) -> Iterator[WriteStep]:
     """What is to come after something, or tells of it, is not done where nothing does that."""
     stopped = ""
-    for all_steps, step in zip(whole_steps, steps, strict=True):
-        if not (all_steps.calls or all_steps.reason.settled or all_steps.intent.is_notice):
+    for full_step, step in zip(full_steps, steps, strict=True):
+        if not (full_step.calls or full_step.reason.settled or full_step.intent.is_notice):
             stopped = stopped or step.intent.clause
         if stopped and step.calls and (step.intent.follows or step.intent.is_notice):
             yield step._replace(calls=(), reason=WhyUnplanned(f'"{stopped}" was to be done before'))
@@ -230,7 +230,10 @@ def _with_values(plan: CallPlan, intent: Intent, situation: Situation) -> CallPl
     name, value = str(values[0].get("name")), str(values[0].get("value"))
     candidate = ArgumentCandidate(as_field_type(value, plan.tool, slot), "value", name, CERTAIN)
     chosen = dict(plan.chosen) | {slot: candidate}
-    return plan._replace(chosen=tuple(chosen.items()), missing=tuple(one for one in plan.missing if one != slot))
+    return plan._replace(
+        chosen=tuple(chosen.items()),
+        missing=tuple(missing_name for missing_name in plan.missing if missing_name != slot),
+    )
 
 
 def _values_for(intent: Intent, situation: Situation) -> list[JsonObject]:
@@ -303,7 +306,7 @@ def _why_nothing_changes(plan: CallPlan, situation: Situation) -> str:
     same = [
         name
         for name, candidate in other_values
-        if any(name in one.fields and one.ref(name) == candidate.ref for one in records)
+        if any(name in other_record.fields and other_record.ref(name) == candidate.ref for other_record in records)
     ]
     if other_values and len(same) == len(other_values):
         return f"the task does not say which {' and '.join(' '.join(parts(name)) for name in same)} is meant"

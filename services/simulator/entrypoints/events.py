@@ -100,14 +100,14 @@ async def show_all(
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> EventListResponse:
     wanted_status, queue = _status(status), context.world.queue
-    found = [
+    passing_events = [
         event
         for event in queue.find_between(start_time, end_time)
         if wanted_status in (None, event.status) and modality in (None, event.modality)
     ]
-    page = islice(found, offset, offset + limit if limit else None)
+    page = islice(passing_events, offset, offset + limit if limit else None)
     events = [EventResponse.from_event(event, with_data=True) for event in page]
-    return EventListResponse(events=events, total=len(found), **_counts(queue))
+    return EventListResponse(events=events, total=len(passing_events), **_counts(queue))
 
 
 @router.post("")

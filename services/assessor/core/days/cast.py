@@ -1,4 +1,4 @@
-"""Who lives in a generated day: names, firms and addresses, drawn from a seed."""
+"""The people of a generated day: names, firms and addresses, drawn from a seed."""
 
 from random import Random
 from typing import NamedTuple

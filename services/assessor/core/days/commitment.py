@@ -87,6 +87,6 @@ def day_spellings(time: datetime) -> str:
 
 
 def hour_spellings(time: datetime) -> str:
-    half = f"{(time.hour - 1) % 12 + 1}{f':{time.minute:02d}' if time.minute else ''}"
-    letters = "am" if time.hour < 12 else "pm"
-    return f"{time:%H:%M}|{time:%H.%M}|{half} {letters}|{half}{letters}"
+    twelve_hour = f"{(time.hour - 1) % 12 + 1}{f':{time.minute:02d}' if time.minute else ''}"
+    am_or_pm = "am" if time.hour < 12 else "pm"
+    return f"{time:%H:%M}|{time:%H.%M}|{twelve_hour} {am_or_pm}|{twelve_hour}{am_or_pm}"

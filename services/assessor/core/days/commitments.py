@@ -275,7 +275,7 @@ def draw_figure_to_text(draw: CommitmentDraw) -> Commitment:
 
 def draw_invitations_to_answer(draw: CommitmentDraw) -> Commitment:
     """A commitment to answer two invitations, of which one collides with the calendar."""
-    taken, free = draw.slots.take_hours(2)
+    taken_hour, free_hour = draw.slots.take_hours(2)
     colliding, fitting = draw.key("e-collides"), draw.key("e-fits")
     user = draw.cast.user.email
 
@@ -287,10 +287,10 @@ def draw_invitations_to_answer(draw: CommitmentDraw) -> Commitment:
         return {**entry(title, time), **guests}
 
     def answers(to_colliding: str, to_fitting: str) -> tuple[PlannedRequest, ...]:
-        given = ((colliding, to_colliding), (fitting, to_fitting))
+        keys_and_answers = ((colliding, to_colliding), (fitting, to_fitting))
         return tuple(
             PlannedRequest("/calendar/respond", {"event_id": key, "attendee_email": user, "response": word})
-            for key, word in given
+            for key, word in keys_and_answers
         )
 
     def expect_answer(name: str, key: str, word: str) -> JsonObject:
@@ -314,9 +314,9 @@ def draw_invitations_to_answer(draw: CommitmentDraw) -> Commitment:
         wrong=answers("accepted", "declined"),
         misled=answers("tentative", "tentative"),
         entries={
-            colliding: invite(f"{draw.goods.capitalize()}: first ideas", taken),
-            fitting: invite(f"{draw.goods.capitalize()}: costs", free),
-            draw.key("e-fixed"): entry("Doctor", taken + timedelta(minutes=30), 30),
+            colliding: invite(f"{draw.goods.capitalize()}: first ideas", taken_hour),
+            fitting: invite(f"{draw.goods.capitalize()}: costs", free_hour),
+            draw.key("e-fixed"): entry("Doctor", taken_hour + timedelta(minutes=30), 30),
         },
         changes={colliding: ("attendees", "updated_at"), fitting: ("attendees", "updated_at")},
     )  # fmt: skip

@@ -101,8 +101,8 @@ def _work_criteria(commitments: Sequence[Commitment]) -> list[JsonObject]:
 
 def _manner_criteria(commitments: Sequence[Commitment]) -> list[JsonObject]:
     """What is paid in the share of the work alone."""
-    work = [wanted for commitment in commitments for wanted in commitment.work]
-    polite = [wanted for commitment in commitments for wanted in commitment.polite]
+    work = [expectation for commitment in commitments for expectation in commitment.work]
+    polite = [expectation for commitment in commitments for expectation in commitment.polite]
     steps = [step for commitment in commitments for step in commitment.gold]
     most: JsonObject = {
         "mail": sum(step.path == "/email/send" for step in steps),
@@ -140,14 +140,14 @@ def _criterion(key: str, name: str, dimension: str, points: int, evaluator: str,
 def _build_world(
     random: Random, level: Difficulty, cast: Cast, today: datetime, commitments: Sequence[Commitment]
 ) -> JsonObject:
-    mails = {key: one for commitment in commitments for key, one in commitment.mails.items()}
+    mails = {key: mail for commitment in commitments for key, mail in commitment.mails.items()}
     shuffled = list((_earlier_mails(cast, today) | mails | _trap_mails(random, cast, today, _TRAPS[level])).items())
     random.shuffle(shuffled)
     states: JsonObject = {
         "email": {"emails": dict(shuffled)},
-        "sms": {"messages": {key: one for commitment in commitments for key, one in commitment.texts.items()}},
+        "sms": {"messages": {key: text for commitment in commitments for key, text in commitment.texts.items()}},
         "chat": {},
-        "calendar": {"events": {key: one for commitment in commitments for key, one in commitment.entries.items()}},
+        "calendar": {"events": {key: entry for commitment in commitments for key, entry in commitment.entries.items()}},
     }
     later = [event for commitment in commitments for event in commitment.later]
     return {"environment": {"modality_states": states}, "events": {"events": [*later]}}
@@ -207,7 +207,14 @@ def _build_script(steps: Sequence[PlannedRequest]) -> JsonObject:
     """The first turn in the morning, the second one after what comes at noon."""
     return {
         "turns": [
-            {"time_step": step, "requests": [{"path": one.path, "body": one.body} for one in steps if one.turn == turn]}
+            {
+                "time_step": step,
+                "requests": [
+                    {"path": planned_request.path, "body": planned_request.body}
+                    for planned_request in steps
+                    if planned_request.turn == turn
+                ],
+            }
             for turn, step in ((1, "PT4H"), (2, "PT1H"))
         ]
     }

@@ -1,4 +1,4 @@
-"""How the day's inbox is judged."""
+"""The evaluators of the scenario in which the assistant sorts a day's inbox."""
 
 from datetime import UTC, datetime
 

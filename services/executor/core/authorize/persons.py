@@ -143,7 +143,10 @@ def apply_approval(progress: Progress, approval: Approval) -> Progress:
     confirmed = progress.model_copy(update={"confirmed": (*_confirmations_given(progress), confirmation)})
     if next_confirmation(confirmed) is not None:
         return reopen_approval_gate(confirmed)
-    note = "; ".join(f"{given.about}: confirmed by {', '.join(given.by)}" for given in confirmed.confirmed)
+    note = "; ".join(
+        f"{confirmation_given.about}: confirmed by {', '.join(confirmation_given.by)}"
+        for confirmation_given in confirmed.confirmed
+    )
     return release_plan(confirmed, note, by_person=True, level=approval.level)
 
 

@@ -316,8 +316,10 @@ def _build_row_contexts(
     unknown = [name for name in unknown if name in asked_names]
     rows: list[JsonObject] = []
     if inputs.ctx.limits.trusts_requests:  # else what a row says, or an edit, is the request's word alone
-        known = ([(name, value) for name, value in row.items() if value is not UNKNOWN] for row in row_fields)
-        rows += [{name: value for name, value in fields if name in unknown} for fields in known if unknown]
+        known_row_fields = (
+            [(name, value) for name, value in row.items() if value is not UNKNOWN] for row in row_fields
+        )
+        rows += [{name: value for name, value in fields if name in unknown} for fields in known_row_fields if unknown]
         if values_from_words := calculated.values_not_of_call(inputs.dossier.values, view, inputs.constants):
             rows = [variant for row in rows or [{}] for variant in (row, {**row, **values_from_words})]
         for name in unknown:

@@ -26,7 +26,7 @@ from shared.domain.words import DONE, ToolClass
 from shared.ports.models import ModelReply
 
 _MOST_NAMED = 6  # figures that a sentence names
-_MOST_TIMES_TOLD = 3  # that the model is told of one fault
+_MOST_REPEATS_OF_FAULT = 3  # that the model is told of one fault
 _FEWEST_WORDS_OF_CLAUSE = 4  # fewer may stand in an answer by chance
 _ENDS_EARLY = "[The answer was longer than a reply may be, and ends here.]"
 _ADVICE_TO_CALL_TOOLS = (  # of a first reply of text alone: the task's parts are not known
@@ -81,7 +81,7 @@ class AnswerChecks:
         fingerprint = _progress_fingerprint(progress, self._untraced_tokens)
         for name, problem in checks:
             earlier = self._fingerprints_by_fault.setdefault(name, [])
-            if problem and len(earlier) < _MOST_TIMES_TOLD and fingerprint not in earlier:
+            if problem and len(earlier) < _MOST_REPEATS_OF_FAULT and fingerprint not in earlier:
                 earlier.append(fingerprint)
                 self._ctx.journal.add_event("note", answer_problem=problem)
                 self._ctx.journal.add_entry(f"{key}:answer", "note", f"{name}@{fingerprint}: {problem}")

@@ -189,8 +189,8 @@ class Conversation:
 
     def _count_model_calls(self, calls: int) -> None:
         """Counts model calls: those of the reply and the extra ones that the strategy made."""
-        extra, is_counted = self._drafting.pop_extra_calls(), self._tracker.was_reply_stored
-        self._tracker.count_model_calls(calls + extra, is_counted=is_counted)
+        extra_calls, is_counted = self._drafting.pop_extra_calls(), self._tracker.was_reply_stored
+        self._tracker.count_model_calls(calls + extra_calls, is_counted=is_counted)
 
     async def _dispatch_calls(self, reply: ModelReply) -> bool:
         """Carries out the calls of one reply; returns whether they close a plan."""

@@ -218,8 +218,8 @@ async def ask_if_possible(
 
 def call_mode_of(ctx: TurnContext, key: str, tier: models.Tier, share: BudgetShare) -> CallMode:
     """The tier and pressure of the call ``key``: those in the journal if it was made, else those of a call made now."""
-    used = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
-    mode = choose_call_mode(tier, used, keeps_tier=share.keeps_tier)
+    used_share = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
+    mode = choose_call_mode(tier, used_share, keeps_tier=share.keeps_tier)
     stored = ctx.journal.get(key)
     if stored is None:
         return mode
@@ -367,7 +367,7 @@ def can_afford_all(ctx: TurnContext, requests: Iterable[models.ModelRequest], sh
     for request in requests:
         total += estimate_cost(request_size(request), request.max_tokens, ceilings.tariff.tier_price(request.tier))
     bounds = ((total.tokens, ceilings.tokens), (total.nanos, ceilings.nanos))
-    return all(ceiling is None or used <= share.portion_of(ceiling) for used, ceiling in bounds)
+    return all(ceiling is None or used_amount <= share.portion_of(ceiling) for used_amount, ceiling in bounds)
 
 
 _MOST_ATTEMPTS = 2

@@ -284,8 +284,8 @@ def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) ->
     texts = [f"{row.id} ({row.age:f} days: {row.route})" for row in rows if not occurs_in(row.id, answer)]
     if not texts:
         return progress
-    rest = f" and {len(texts) - _MOST_ROWS_NAMED} more" if len(texts) > _MOST_ROWS_NAMED else ""
-    sentence = f"Nothing was done for {', '.join(texts[:_MOST_ROWS_NAMED])}{rest}."
+    others_note = f" and {len(texts) - _MOST_ROWS_NAMED} more" if len(texts) > _MOST_ROWS_NAMED else ""
+    sentence = f"Nothing was done for {', '.join(texts[:_MOST_ROWS_NAMED])}{others_note}."
     progress = progress.add_notes(rows_left_out=sentence)
     return progress if is_json_list(answer) else progress.update_dossier(answer=f"{answer.rstrip()}\n\n{sentence}")
 

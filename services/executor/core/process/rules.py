@@ -197,8 +197,8 @@ _IS_CHANGE = f'tool_class == "{ToolClass.CHANGE}"'
 def find_deviations(
     figures: Sequence[Figure], calls: Sequence[PlannedCall], values: Sequence[NamedValue]
 ) -> Mapping[str, tuple[str, ...]]:
-    """As ``{figure name: sentences}``, the arguments of changes that differ from the figure by which the process
-    governs them; the first sentence tells the figure. A figure that is not known governs nothing.
+    """The arguments of changes that differ from the figure by which the process governs them, as ``{figure name:
+    sentences}``; the first sentence states the figure. An unknown figure governs nothing.
     """
     governed = {figure.name: [parse_governed(text) for text in figure.governs] for figure in figures if figure.governs}
     deviations: dict[str, tuple[str, ...]] = {}

@@ -51,8 +51,8 @@ def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
 
 
 def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ...]:
-    """For each rule with several texts: the quoted ones of a condition that has ``tool``, and those in lists of the
-    policy's ``context`` that the condition names. Names of tools are among them.
+    """For each rule that names several texts, these texts, names of tools among them: the texts that its condition
+    compares with ``tool``, and the items of lists in the policy's ``context`` that the condition names.
     """
     texts_of_rules: list[frozenset[str]] = []
     for policy in policies:

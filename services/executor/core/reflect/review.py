@@ -53,8 +53,8 @@ from shared.ports.models import ModelReply, ModelRequest
 
 
 class WantedImprovement(NamedTuple):
-    """What a better text must correct: the required ``outputs`` that are not mentioned, and all ``faults``, with these,
-    as sentences.
+    """What a better text must correct: the required ``outputs`` that it does not mention, and all ``faults`` (the
+    missing outputs among them) as sentences.
     """
 
     outputs: tuple[str, ...] = ()

@@ -267,7 +267,9 @@ class TaskSpending:
     def used_share(self, ceilings: Ceilings, share: BudgetShare) -> Fraction:
         """How much of the share is settled, by tokens or money, whichever is more."""
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
-        shares = (Fraction(used, max(1, share.portion_of(most))) for used, most in pairs if most is not None)
+        shares = (
+            Fraction(used_amount, max(1, share.portion_of(most))) for used_amount, most in pairs if most is not None
+        )
         return max(shares, default=Fraction(0))
 
     def _output_left(self, size: RequestSize, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:

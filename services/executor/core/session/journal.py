@@ -364,7 +364,9 @@ class Journal:
         self.stopped_at = None
 
     async def store_then_check(self) -> None:
-        """Before a tool is called: stores what waits if a reply or state is among it; then ``check_may_go_on``."""
+        """Call it before a tool call. Stores pending entries if a reply or state is among them; then
+        ``check_may_go_on``.
+        """
         async with self._store_lock:  # another step may be storing the reply that this one depends on
             if any(entry.kind in ("model", CHECKPOINT_KIND) for entry in self._waiting):
                 self.update_time(await self._store.append(*self.pop_unstored()))

@@ -38,7 +38,7 @@ class LeaseKeeper:
         return lease in self._with_signal or monotonic() - self._beat_at > self._lease_seconds
 
     async def keep_until_lost(self, kept_lease: "KeptLease") -> None:
-        """Has the lease extended while this is awaited; raises ``LeaseLost`` when it is lost."""
+        """Keeps the lease extended while it is awaited; raises ``LeaseLost`` when the lease is lost."""
         self._watched[kept_lease.lease] = kept_lease
         try:
             await kept_lease.lost

@@ -137,7 +137,7 @@ class ReplayedWrites:
         return key in self.shown
 
     def register_closed_plan(self, entry: JournalEntry) -> None:
-        """If the step closed a plan, notes it, so that its writes may be revealed."""
+        """Registers the plan that a step closed, if it closed one, so that its writes may be revealed."""
         if entry.key.endswith(CLOSING):
             self._plans.add(ClosedPlan.model_validate_json(entry.data_json).plan.hash)
 

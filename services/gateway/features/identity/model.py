@@ -42,7 +42,9 @@ class Identity(Protocol):
         """
 
     async def identify(self, headers: Mapping[str, str]) -> Caller | None:
-        """Like ``admit``, for a request that counts as nothing; None if there is no authentication."""
+        """The caller of a request, as by ``admit`` but without counting it against limits; None if there is no
+        authentication.
+        """
         return (await self.admit(headers, LimitUse.LOOK)).caller
 
     def caller_of(self, authenticated: Caller | None, metadata: JsonObject) -> Caller:

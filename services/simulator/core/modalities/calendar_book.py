@@ -128,5 +128,5 @@ def expand_series(series: CalendarEventRecord, start: datetime, end: datetime) -
 
 
 def overlaps(event: CalendarEventRecord, start: datetime | None, end: datetime | None) -> bool:
-    """Whether it takes place in that stretch of time, even in part; what only touches it does not."""
+    """Whether an event overlaps the time from ``start`` to ``end``; touching one of them is not enough."""
     return (end is None or event.start < end) and (start is None or event.end > start)

@@ -11,7 +11,7 @@ from services.simulator.core.records import R, StoredRow, Table
 Row = TypeVar("Row", bound=StoredRow)
 Test: TypeAlias = Callable[[Row], bool]
 Rank: TypeAlias = Callable[[Row], str | int | datetime]
-Sets: TypeAlias = Iterable[Collection[str]]
+KeySets: TypeAlias = Iterable[Collection[str]]
 
 
 class RowTests(Generic[Row]):
@@ -54,7 +54,7 @@ def _equals(name: str, value: object) -> Test[Row]:
     return lambda row: getattr(row, name) == value
 
 
-def find_keys(table: Table[R], sets: Sets, tests: RowTests[R]) -> list[str]:
+def find_keys(table: Table[R], sets: KeySets, tests: RowTests[R]) -> list[str]:
     """The keys of the rows that pass all tests; ``sets`` are what indexes say for some of these."""
     candidates = min(sets, key=len, default=table.keys())
     return [key for key in candidates if tests.passes(table[key])]

@@ -1,4 +1,4 @@
-"""How the whole state of a modality is shown without writing it anew at every look."""
+"""Modalities that cache the JSON of their state between changes."""
 
 from abc import abstractmethod
 from datetime import datetime
