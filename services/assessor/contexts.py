@@ -1,4 +1,4 @@
-"""Which context has which ``GreenAgent``: made when it is first needed, put away when it was idle for long."""
+"""Keeps one ``GreenAgent`` for each context: made when it is first needed, closed after it was idle for long."""
 
 import asyncio
 from collections import OrderedDict
@@ -53,7 +53,7 @@ class GreenAgents(Assessments):
         self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False, verify=trusted_certificates())
         self._places: OrderedDict[str, _AgentSlot] = OrderedDict()
         self._queue = AssessmentQueue(config.places)
-        self._shared = _shared_process(config)
+        self._shared_process = _shared_process(config)
         self._made = 0
 
     @property
@@ -103,8 +103,8 @@ class GreenAgents(Assessments):
         places, self._places = list(self._places.values()), OrderedDict()
         for slot in places:
             await slot.agent.shutdown()
-        if self._shared is not None:
-            await self._shared.stop()
+        if self._shared_process is not None:
+            await self._shared_process.stop()
         await self._http.aclose()
         await close_models(self._models)
 
@@ -120,7 +120,7 @@ class GreenAgents(Assessments):
             return self._places[context_id]
         port = self._config.ues_base_port + self._made % 1000 if self._config.ues_base_port else 0
         self._made += 1
-        slot = _AgentSlot(GreenAgent(port, self._config, self._models, context_id, self._shared))
+        slot = _AgentSlot(GreenAgent(port, self._config, self._models, context_id, self._shared_process))
         self._places[context_id] = slot
         return slot
 

@@ -48,11 +48,11 @@ async def first_key(redis_url: str, tenant: str, principal_id: str, allows_anoth
     """Create an operator's key. Unless ``allows_another``, raises ``OperatorExists`` if the tenant has a valid one."""
     state = connect(redis_url)
     try:
-        keyring, values = Keyring(state), new_key_values()
-        operator = find_operator_id(await keyring.keys_of(tenant), values.now)
+        keyring, new_values = Keyring(state), new_key_values()
+        operator = find_operator_id(await keyring.keys_of(tenant), new_values.now)
         if operator and not allows_another:
             raise OperatorExists(f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create")
-        created = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, values)
+        created = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, new_values)
         await keyring.add(created.key)
         return created
     finally:

@@ -78,11 +78,11 @@ class AnswerCounts:
     def count_open(self, change: int) -> None:
         self._meter.add(names.HTTP_OPEN, change)
 
-    def count_answer(self, method: str, route: str, status: int, took: float) -> None:
-        """Counts one response. ``took``: seconds to its end, or to a stream's first byte."""
+    def count_answer(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Counts one response. ``seconds``: the time to its end, or to a stream's first byte."""
         known_method = method if method in KNOWN_METHODS else "OTHER"
         self._meter.add(names.HTTP_REQUESTS, route=route, method=known_method, code=str(status))
-        self._meter.observe(names.HTTP_SECONDS, took, route=route)
+        self._meter.observe(names.HTTP_SECONDS, seconds, route=route)
 
 
 def route_of(scope: Scope) -> str:

@@ -47,7 +47,9 @@ class RedisLineage:
         self.problem = None
 
     def record_problem(self, problem: "LineageProblem") -> None:
-        """Notes that a server could not tell. Until one can, a failover may go unnoticed."""
+        """Records why a server did not tell whether it has failed over. Until one tells, a failover may go
+        unnoticed.
+        """
         self.problem = problem
 
     def accept_failover_risk(self) -> None:
@@ -64,7 +66,9 @@ class RedisLineage:
 
 
 class LineageProblem(NamedTuple):
-    """Why a server could not tell. ``may_pass``: it may resolve itself; otherwise the Redis user lacks a permission."""
+    """Why a server does not tell whether it has failed over. ``may_pass``: it may resolve itself; otherwise the Redis
+    user lacks a permission.
+    """
 
     message: str
     may_pass: bool

@@ -75,7 +75,7 @@ def _used_prelude(script: str) -> str:
 
 
 def script_text(name: str) -> str:
-    """The text of a script alone."""
+    """The content of a script's file, without functions of the prelude."""
     return (_SCRIPTS_FOLDER / f"{name}.lua").read_text()
 
 

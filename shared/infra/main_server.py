@@ -32,7 +32,9 @@ class ShutdownHooks(Protocol):
     grace_seconds: float
 
     def announce(self) -> None:
-        """The signal has come: tell load balancers, for example by readiness, to send no more requests."""
+        """Called when the stop signal has come: tells load balancers, for example by readiness, to send no more
+        requests.
+        """
 
     def close(self) -> None:
         """Ends requests that would not end by themselves, such as streams. No more requests are accepted by then."""

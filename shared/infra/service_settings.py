@@ -120,8 +120,8 @@ class TracingSettings(Settings):
         """The URL that spans are sent to; empty if nothing is traced."""
         if self.otel_sdk_disabled or self.otel_traces_exporter == "none":
             return ""
-        base = self.otel_exporter_otlp_endpoint
-        return self.otel_exporter_otlp_traces_endpoint or (f"{base.rstrip('/')}/v1/traces" if base else "")
+        base_url = self.otel_exporter_otlp_endpoint
+        return self.otel_exporter_otlp_traces_endpoint or (f"{base_url.rstrip('/')}/v1/traces" if base_url else "")
 
 
 class ServiceSettings(TracingSettings, LogSettings):

@@ -1,4 +1,4 @@
-"""The real time."""
+"""A clock that tells the real time."""
 
 import time
 from datetime import UTC, datetime

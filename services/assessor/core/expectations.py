@@ -121,11 +121,14 @@ class Answered:
 
     name: str
     event_id: str
-    who: str
+    attendee: str
     response: str
 
     def is_met(self, context: EvalContext) -> bool:
-        return attendees(_row(context.final_state, "calendar", "events", self.event_id)).get(self.who) == self.response
+        return (
+            attendees(_row(context.final_state, "calendar", "events", self.event_id)).get(self.attendee)
+            == self.response
+        )
 
 
 def award(context: EvalContext, expectations: Sequence[Expectation]) -> EvalResult:

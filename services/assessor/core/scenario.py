@@ -1,4 +1,4 @@
-"""A scenario: whose day it is, who else takes part, what the user wants, and how it is judged."""
+"""The model of a scenario file: the user and the other characters, the user's task, and the criteria."""
 
 from collections.abc import Mapping
 from datetime import timedelta

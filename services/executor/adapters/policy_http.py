@@ -159,8 +159,8 @@ class RetryingPolicy(PolicyService):
         self._service, self._meter, self._pauses = service, meter, pauses
 
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        may_differ = request.binding or any(policy.judges_texts for policy in request.policies)
-        pauses = self._pauses if may_differ else ()
+        may_differ_by_request = request.binding or any(policy.judges_texts for policy in request.policies)
+        pauses = self._pauses if may_differ_by_request else ()
         return await self._ask_and_count("verdict", lambda: self._service.evaluate(request), pauses, strictest_result)
 
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:

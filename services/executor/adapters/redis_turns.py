@@ -28,7 +28,7 @@ from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
 _SIGNAL_POLL_SECONDS = 1.0  # between two questions of a turn whose lease has no heartbeat
-_SENDABLE = f" {' '.join(SENDABLE)} "
+_SENDABLE_STATUSES = f" {' '.join(SENDABLE)} "
 log = structlog.get_logger()
 
 
@@ -138,7 +138,7 @@ class RedisTurnStore(ports.TurnStore):
         sending = entry.model_copy(update={"status": WriteStatus.SENDING})
         await self._scripts.append(
             ports.EMPTY_BATCH,
-            self._pack_ledger_arguments("open", sending, _SENDABLE, 0),
+            self._pack_ledger_arguments("open", sending, _SENDABLE_STATUSES, 0),
             self._intents.replicas_to_confirm,
         )
         return await self._store_settlement(entry, WriteStatus.SENDING, batch)
@@ -148,7 +148,7 @@ class RedisTurnStore(ports.TurnStore):
     ) -> tuple[ports.Pulse, bool]:
         """Stores the intent, unless the task has to stop. Also returns whether enough replicas have confirmed it."""
         write, replicas = (
-            self._pack_ledger_arguments("open", entry, _SENDABLE, int(hold_seconds * 1000)),
+            self._pack_ledger_arguments("open", entry, _SENDABLE_STATUSES, int(hold_seconds * 1000)),
             self._intents.replicas_to_confirm,
         )
         pulse, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)

@@ -154,9 +154,11 @@ class ConnectedServers(ports.ToolServers):
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
-        async def send(left: float) -> ports.ToolAnswer:
-            servers, left = await self._allowed_servers(connection).detect_servers(connection, tool, left, session_id)
-            return await servers.call(connection, tool, arguments, left, session_id)
+        async def send(seconds_left: float) -> ports.ToolAnswer:
+            servers, seconds_left = await self._allowed_servers(connection).detect_servers(
+                connection, tool, seconds_left, session_id
+            )
+            return await servers.call(connection, tool, arguments, seconds_left, session_id)
 
         return await self._ask(ServerQuestion("call", connection, tool, timeout), send)
 
@@ -164,9 +166,11 @@ class ConnectedServers(ports.ToolServers):
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
-        async def send(left: float) -> ports.ToolAnswer:
-            servers, left = await self._allowed_servers(connection).detect_servers(connection, tool, left, session_id)
-            return await servers.read(connection, tool, arguments, left, session_id)
+        async def send(seconds_left: float) -> ports.ToolAnswer:
+            servers, seconds_left = await self._allowed_servers(connection).detect_servers(
+                connection, tool, seconds_left, session_id
+            )
+            return await servers.read(connection, tool, arguments, seconds_left, session_id)
 
         return await self._ask(ServerQuestion("read", connection, tool, timeout), send)
 

@@ -26,7 +26,7 @@ _RESULT_PATTERN = re.compile(
     r"\b(?:to|as|of) (?:the|that|this) (?:result|total|sum|number|figure|count|amount|value)\b", re.I
 )
 
-_SHAPE_PATTERN = re.compile(r"\d+")
+_DIGITS_PATTERN = re.compile(r"\d+")
 _DECISION_WORDS = frozenset({"approve", "reject"})
 _STATE_WORDS = text_stems("status state")
 _TELLS_PATTERN = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
@@ -96,12 +96,12 @@ def _plan(intent: Intent, situation: Situation, writers: Sequence[ToolSpec], rea
 def _list_left_out(allowed: Sequence[CallPlan], chosen: Sequence[CallPlan], intent: Intent) -> list[str]:
     """The identifiers of a clause that look like one which its calls have, and that none of them has."""
     given_values = [str(candidate.value) for bound in chosen for _, candidate in bound.chosen]
-    alike = {_SHAPE_PATTERN.sub("9", value) for value in given_values} if allowed else set()
+    alike = {_DIGITS_PATTERN.sub("9", value) for value in given_values} if allowed else set()
     named = [mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID]
     left_out = [
         value
         for value in named
-        if _SHAPE_PATTERN.sub("9", value) in alike and not any(value in given_value for given_value in given_values)
+        if _DIGITS_PATTERN.sub("9", value) in alike and not any(value in given_value for given_value in given_values)
     ]
     return [value for value in left_out if value not in intent.spared]
 

@@ -1,4 +1,4 @@
-"""The judging of this day: its expectations stand in scenario.json."""
+"""The evaluators of this scenario, whose expectations are in scenario.json."""
 
 from services.assessor.core.written_expectations import courtesy, harmless, sparing, work_share
 

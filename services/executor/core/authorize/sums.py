@@ -183,11 +183,17 @@ class CallSums:
                 continue
             other_summands = [summand for other in others for summand in self._summands_of_call(other, name, view)]
             figures_by_record = [
-                [summand.figure for summand in (*own_summands, *other_summands) if summand.may_concern_same_record(own)]
-                for own in own_summands
+                [
+                    summand.figure
+                    for summand in (*own_summands, *other_summands)
+                    if summand.may_concern_same_record(own_summand)
+                ]
+                for own_summand in own_summands
             ]
             total = max(map(_sum_without_offset, figures_by_record), key=abs)
-            is_judged_by_row = sorted(own.figure for own in own_summands) == sorted(row_figures.get(name, ()))
+            is_judged_by_row = sorted(own_summand.figure for own_summand in own_summands) == sorted(
+                row_figures.get(name, ())
+            )
             is_judged = is_judged_by_row or total == read_figure(call_fields.get(name))
             kind, dot, _ = name.partition(".")
             if any(len(figures) > 1 for figures in figures_by_record) or not (dot or is_judged):

@@ -73,8 +73,8 @@ class Conversation:
         if not self._uses_local_model:
             model_ctx, prefix = strategies.with_orchestrator(ctx), f"talk:{strategies.ORCHESTRATOR_MARK}"
         self._is_understood = False  # whether a reply has fixed the task's parts
-        self._talk = MessageHistory(model_ctx, sections, self._offered_tools(), prefix)
-        self._tracker = ProgressTracker(progress, self._talk)
+        self._message_history = MessageHistory(model_ctx, sections, self._offered_tools(), prefix)
+        self._tracker = ProgressTracker(progress, self._message_history)
         self.draft = PlanDraft(ctx.limits.plans)
         self._has_proposed_writes = False
         self._closed_plan: ClosedPlan | None = None
@@ -91,7 +91,7 @@ class Conversation:
     @property
     def reply_key(self) -> str:
         """The journal key of the reply that is asked for, or was received last."""
-        return self._talk.reply_key
+        return self._message_history.reply_key
 
     @property
     def may_answer_from_ledger(self) -> bool:
@@ -124,9 +124,9 @@ class Conversation:
         if self._has_outcomes and await self._answer_by_strategy():
             return None
         while True:
-            self._talk.has_calls_waiting = bool(self.draft.held)
+            self._message_history.has_calls_waiting = bool(self.draft.held)
             self._drafting.open_parts = self.draft.parts_without_calls(self._parts)
-            reply = await self._drafting.next_reply(self._talk, self._budget_share, self._tier)
+            reply = await self._drafting.next_reply(self._message_history, self._budget_share, self._tier)
             if await self._act_on_reply(reply):
                 return self._closed_plan.plan if self._closed_plan else None
 
@@ -142,22 +142,26 @@ class Conversation:
         self._has_outcomes = True
         self._write_answers += await answers_as_facts(self.ctx, (closed_plan.plan,))
         proposals = self.draft.record_outcomes(closed_plan, outcomes, self._parts)
-        self._talk.send_with_outcomes([build_outcome_answer(proposal, outcome) for proposal, outcome in proposals])
-        self._talk.calls_so_far += [{**proposal.as_json(), "result": outcome} for proposal, outcome in proposals]
+        self._message_history.send_with_outcomes(
+            [build_outcome_answer(proposal, outcome) for proposal, outcome in proposals]
+        )
+        self._message_history.calls_so_far += [
+            {**proposal.as_json(), "result": outcome} for proposal, outcome in proposals
+        ]
 
     async def _act_on_reply(self, reply: ModelReply) -> bool:
         """Adds the reply and carries out its calls; returns whether a plan is closed or the answer found. Else the
         model must be asked again.
         """
         self._count_model_calls(1)
-        self._talk.add_reply(reply)
+        self._message_history.add_reply(reply)
         if reply.tool_uses:
             return await self._dispatch_calls(reply)
         if not self.draft.held:
             return await self._accept_or_correct_answer(reply)
         if not reply.is_cut:
             return await self._close_plan()
-        self._talk.add_message(_REPLY_WAS_CUT)
+        self._message_history.add_message(_REPLY_WAS_CUT)
         return False
 
     @property
@@ -174,13 +178,13 @@ class Conversation:
         """The model tier of the next reply: small for the first, and for all of an orchestrator; then large if the
         task is to act, or its question has a complex word.
         """
-        if self._talk.replies == 0 or not self._uses_local_model:
+        if self._message_history.replies == 0 or not self._uses_local_model:
             return Tier.SMALL
         return Tier.LARGE if self._is_to_act or has_complex_word(self.ctx.task) else Tier.SMALL
 
     @property
     def _budget_share(self) -> BudgetShare:
-        if self._talk.replies == 0:
+        if self._message_history.replies == 0:
             return BudgetShare.READING
         if not self._is_to_act:
             return BudgetShare.WHOLE
@@ -198,13 +202,13 @@ class Conversation:
         is_first = self._should_fix_parts(uses)
         understood = await self._understand_task(uses) if is_first else {}
         dispatch = await self._read_and_calculate([use for use in uses if use.id not in understood])
-        self._talk.start_results({**understood, **dispatch.results})
-        self._talk.calls_so_far += dispatch.calls_as_data
+        self._message_history.start_results({**understood, **dispatch.results})
+        self._message_history.calls_so_far += dispatch.calls_as_data
         if any(use.name == CALCULATE.name for use in uses):
             await self._tracker.enter_state_once(self.ctx, FsmState.COMPUTE)
         self._update_progress()
         if is_first and self._uses_local_model and (use_ids := dispatch.proposed.use_ids):
-            self._talk.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in use_ids)
+            self._message_history.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in use_ids)
             self._send_results()
             return False
         return await self._add_and_close_if_complete(dispatch.proposed, is_cut=reply.is_cut)
@@ -245,7 +249,9 @@ class Conversation:
             if self.ctx.journal.get_from_earlier_attempt(key) is not None:
                 await self._read_named_records(key, ())  # takes the reads of that attempt from the journal
         elif dispatch.writes:
-            context = self.draft.build_proposal_context(self._marked_parts, self.reader.corrections, self._talk.replies)
+            context = self.draft.build_proposal_context(
+                self._marked_parts, self.reader.corrections, self._message_history.replies
+            )
             sourceless = dispatch.check_writes(self.draft.held, context, self._known_sources)
             if sourceless and await self._read_named_records(key, sourceless):
                 dispatch.check_writes(self.draft.held, context, self._known_sources)
@@ -263,11 +269,11 @@ class Conversation:
             return False
         entries = await list_entries(self.ctx.store, self.draft.plans)
         new_proposals, results = self.draft.hold_proposals(reply_proposals.proposals, self._parts, entries)
-        self._talk.add_results(results)
+        self._message_history.add_results(results)
         is_complete = not new_proposals or not self.draft.parts_without_calls(self._parts)
         if self.draft.held and is_complete and not is_cut:
             return await self._close_plan()
-        self._talk.add_results(build_held_result(proposal, proposal) for proposal in new_proposals)
+        self._message_history.add_results(build_held_result(proposal, proposal) for proposal in new_proposals)
         self._send_results()
         return False
 
@@ -275,7 +281,7 @@ class Conversation:
         """Tells the model the errors, so that it proposes all held writes again. The fourth time raises ``Failed``."""
         answers = self.draft.discard_proposals(errors)
         self.ctx.journal.add_event("note", corrected=[*dict.fromkeys(errors.values())])
-        self._talk.send_with_outcomes(answers)
+        self._message_history.send_with_outcomes(answers)
 
     async def _read_named_records(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that these calls name and nobody has read; returns whether there were any."""
@@ -287,10 +293,10 @@ class Conversation:
     def _send_results(self) -> None:
         """Sends the results back to the model, with the strategy's text and any new figures of the process."""
         figures = "" if self.progress.read_only else render_figures(self.ctx, self.progress)
-        new_figures = figures if figures != self._talk.figures else ""
-        self._talk.figures = figures
-        texts = (new_figures, self._drafting.text_after_results(self._talk.replies))
-        self._talk.send_results("\n\n".join(filter(None, texts)))
+        new_figures = figures if figures != self._message_history.figures else ""
+        self._message_history.figures = figures
+        texts = (new_figures, self._drafting.text_after_results(self._message_history.replies))
+        self._message_history.send_results("\n\n".join(filter(None, texts)))
 
     async def _close_plan(self) -> bool:
         """Freezes the waiting proposals as a plan; False if the model has to correct something first."""
@@ -354,8 +360,8 @@ class Conversation:
         self.reader.adopt_process(with_process(self.ctx, self.progress))
         self._drafting = strategies.choose_drafting(self.ctx, self.progress)
         await self._make_missing_calculators()
-        self._talk.tools = self._offered_tools()
-        self._talk.understanding = {"parts": [part.as_json() for part in understanding.parts]}
+        self._message_history.tools = self._offered_tools()
+        self._message_history.understanding = {"parts": [part.as_json() for part in understanding.parts]}
         if use is None or result is None:
             return {}
         if not result.is_error:
@@ -363,8 +369,8 @@ class Conversation:
                 f"{self.reply_key}:known", lambda: dumps(learned_sections_of_process(self.ctx, self.progress))
             )
             process: dict[str, Json] = {"process": describe_process(self.progress.template)}
-            self._talk.understanding = {**loads_object(result.content), **process, **loads_object(learned)}
-            result = result._replace(content=dumps(self._talk.understanding))
+            self._message_history.understanding = {**loads_object(result.content), **process, **loads_object(learned)}
+            result = result._replace(content=dumps(self._message_history.understanding))
         return {use.id: result}
 
     async def _make_missing_calculators(self) -> None:
@@ -387,7 +393,7 @@ class Conversation:
         if problem := await self._answers.find_problem(
             self.reply_key, reply, self.progress, lacking, self.unnamed_ids_by_part
         ):
-            self._talk.add_message(problem)
+            self._message_history.add_message(problem)
             return False
         if not self._is_understood:
             self.ctx = await self._tracker.set_parts_and_process(self.ctx, whole_task_as_part(self.ctx.task))

@@ -20,14 +20,14 @@ class ProgressTracker:
     def __init__(self, progress: Progress, talk: MessageHistory) -> None:
         """``progress``: that of the last checkpoint."""
         self.progress = progress.update_dossier(values=())  # they are calculated again, by the journal's replies
-        self._talk = talk
+        self._message_history = talk
         self._stored_replies = progress.replies
         self._stored_plan = progress.dossier.plan.round if progress.dossier.plan else 0
 
     @property
     def was_reply_stored(self) -> bool:
         """Whether the stored progress already includes the effects of the last reply."""
-        return self._talk.replies <= self._stored_replies
+        return self._message_history.replies <= self._stored_replies
 
     def count_model_calls(self, calls: int, *, is_counted: bool) -> None:
         """Adds model calls to the progress, unless ``is_counted``."""
@@ -66,4 +66,4 @@ class ProgressTracker:
         self.progress = await enter_state(ctx, progress, first_plan_state(progress.path), closed_plan.events)
 
     def _with_reply_count(self) -> Progress:
-        return self.progress.model_copy(update={"replies": max(self.progress.replies, self._talk.replies)})
+        return self.progress.model_copy(update={"replies": max(self.progress.replies, self._message_history.replies)})

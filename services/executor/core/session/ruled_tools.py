@@ -66,7 +66,7 @@ def _tools_of_condition(condition: str) -> frozenset[str]:
 
 def mark_ruled_reads_as_changes(toolbox: Toolbox, policies: Iterable[Policy]) -> Toolbox:
     """The toolbox in which a read tool counts as a change if a rule's condition names it and it requires more than one
-    argument: its calls are then planned and judged first. Conditions with a negation (``tool != "x"``) make none so.
+    argument: its calls are then planned and judged first. Conditions with a negation (``tool != "x"``) mark no tool.
     """
     rules = [rule for policy in policies for rule in policy.rules if not (rule.report_only or rule.if_known)]
     conditions = [rule.condition for rule in rules if not NEGATION.search(without_texts(rule.condition))]

@@ -182,8 +182,8 @@ class DeliveryService:
         if step is not deliveries.DeliveryStep.RETRY:
             return self._rules.lease
         doubled = self._rules.first_pause * float(2 ** min(progress.tries - 1, _LONGEST_EXPONENT))
-        spread = min(doubled, self._rules.longest_pause) * (0.5 + self._random_fraction() / 2)
-        return max(spread, min(wait, self._rules.longest_pause))
+        randomised = min(doubled, self._rules.longest_pause) * (0.5 + self._random_fraction() / 2)
+        return max(randomised, min(wait, self._rules.longest_pause))
 
 
 def choose_due_deliveries(

@@ -1,4 +1,4 @@
-"""What can be done in the chat."""
+"""The actions of the chat: send and delete messages, clear a conversation."""
 
 from pydantic import JsonValue
 from typing_extensions import override

@@ -10,14 +10,16 @@ PHONE_PATTERN = r"^\+?[0-9][0-9 ().-]{1,30}$"
 
 
 def in_utc(moment: datetime) -> datetime:
-    """The same instant in UTC; one without a zone is taken as UTC. ``ValueError`` for years nobody simulates."""
+    """The same instant in UTC; a naive one is taken as UTC. Raises ``ValueError`` outside the years 1000 to 9989."""
     if not 1_000 <= moment.year < 9_990:
         raise ValueError("lies outside the years that can be simulated")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def utc_or_wall(moment: datetime) -> datetime:
-    """The instant in UTC, or, without a zone, what a clock shows; ``ValueError`` for years nobody simulates."""
+    """The instant in UTC; a naive one, a local time, stays as it is. Raises ``ValueError`` outside the years 1000 to
+    9989.
+    """
     return in_utc(moment) if moment.tzinfo is not None else in_utc(moment).replace(tzinfo=None)
 
 

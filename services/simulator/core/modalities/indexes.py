@@ -58,7 +58,7 @@ class TimeIndex(Generic[R]):
         return self._entry_of[key]
 
     def find_between(self, after: datetime | None, before: datetime | None) -> Sequence[str]:
-        """The keys in that stretch, both ends included, in order."""
+        """The keys of the rows from ``after`` to ``before``, both included, in order."""
         low = 0 if after is None else bisect_left(self._entries, after, key=_time)
         high = len(self._entries) if before is None else bisect_right(self._entries, before, key=_time)
         return [key for _, _, key in self._entries[low:high]]

@@ -198,8 +198,8 @@ def working_tile(
     if not completed + failed:
         remark = f"{rejected} rejected, {running}" if rejected else f"{running}; none ended in a day"
         return Tile(question, "Busy" if open_now else "Idle", remark, href)
-    ends = [f"{failed or 'none'} failed", *([f"{rejected} rejected"] if rejected else []), running]
-    remark = f"completed, of those that completed or failed in 24 h: {', '.join(ends)}"
+    other_counts = [f"{failed or 'none'} failed", *([f"{rejected} rejected"] if rejected else []), running]
+    remark = f"completed, of those that completed or failed in 24 h: {', '.join(other_counts)}"
     return Tile(
         question,
         f"{completed} of {completed + failed}",
