@@ -8,13 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import NamedTuple, TypeAlias, cast
 
+from pydantic_core import to_json
+
 from shared.infra.packed import CompressionShapes
 
 ROW_FIELD = "y"  # of a packed row; an earlier revision's row is one step in the fields ``key``, ``kind``, ``data``
 TEXT_KIND = "text"  # kind of a step that holds a text which others name: its key is the name
 _NAME_CHARACTERS = 32
 _SHAPES = CompressionShapes("journal_shapes.txt")
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # made once: making it costs as much
 
 TextPart: TypeAlias = "str | list[str]"  # a text, or a list of the one name that stands for a text
 StreamRow: TypeAlias = "tuple[str, Mapping[str, str]]"  # a stream's entry: its id, and its fields
@@ -64,7 +65,7 @@ def pack_row(steps: Sequence[StoredStep]) -> bytes:
     """The steps packed as one row; empty for no steps."""
     if not steps:
         return b""
-    return _SHAPES.pack(_encode([[step.key, step.kind, *step.parts] for step in steps]))
+    return _SHAPES.pack(to_json([[step.key, step.kind, *step.parts] for step in steps]))
 
 
 def parse_rows(rows: Iterable[StreamRow]) -> tuple[StoredStep, ...]:

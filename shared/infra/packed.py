@@ -20,10 +20,10 @@ class CompressionShapes:
         self._dictionary = ",".join(lines).encode()
         self._compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _WINDOW_BITS, _MEMORY_LEVEL, zdict=self._dictionary)
 
-    def pack(self, text: str) -> bytes:
-        """The compressed text. Equal texts give equal bytes."""
+    def pack(self, text: str | bytes) -> bytes:
+        """The compressed text, which may be UTF-8 already. Equal texts give equal bytes."""
         packing = self._compressor.copy()  # half of what reading the shapes anew would cost
-        return packing.compress(text.encode()) + packing.flush()
+        return packing.compress(text if isinstance(text, bytes) else text.encode()) + packing.flush()
 
     def unpack(self, packed_text: str | bytes) -> str:
         """The text that was stored. Raises ``ValueError`` if it cannot be unpacked."""

@@ -1,11 +1,11 @@
 """Moves ended tasks to the archive: they stay in Redis until then, and for a fixed time after that."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import cast
 
 import structlog
+from pydantic_core import to_json
 from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
@@ -27,7 +27,6 @@ log = structlog.get_logger()
 MOST_AT_ONCE = 64  # tasks or sessions
 MOST_UPLOADS = 4
 _RETRY_MS = 30_000
-_encode = json.JSONEncoder(ensure_ascii=False).encode  # made once: making it costs more than a use
 _LOST_TEXT = "null"  # stands in an envelope for a text that nobody has any more
 _ClaimedRow = tuple[str, str, list[object]]  # a task, "ok" or why it cannot be read, and what was read
 _Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
@@ -111,8 +110,8 @@ class Archiver:
         own_texts = {step.key: step.join_data({}) for step in steps_stored if step.kind == TEXT_KIND}
         shared_names = {name for step in steps_stored for name in step.names} - own_texts.keys()
         texts = {**await self._shared.read(tenant, shared_names), **own_texts}
-        steps = _encode([_fill_step(step, texts) for step in steps_stored if step.kind != TEXT_KIND])
-        writes = [f"{_encode(key)}:{entry_json(row)}" for key, row in read_pairs(ledger).items()]
+        steps = to_json([_fill_step(step, texts) for step in steps_stored if step.kind != TEXT_KIND]).decode()
+        writes = [f"{to_json(key).decode()}:{entry_json(row)}" for key, row in read_pairs(ledger).items()]
         decisions = [row for key, row in read_pairs(approvals).items() if key != "latest"]
         event_texts = [events_json(read_pairs(flat)["e"])[1:-1] for _, flat in cast("list[_Row]", events)]
         members = [f'"v":{ARCHIVE_VERSION}', f'"record":{record_json(str(record))}', f'"journal":{steps}']

@@ -50,13 +50,12 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     """
     quote, part = change.part_mentions.text, change.part
     stems, called_words = _stems_in(quote), classes.words_of_tool(change.tool.name)
+    if _says_verb(called_words.verb, stems):
+        return
     other_tools = [tool for tool in part.write_tools if tool.name != change.tool.name]
     meant_tools = [tool for tool in other_tools if _is_tool_mentioned(classes.words_of_tool(tool.name), stems)]
     meant_tools = meant_tools or [tool for tool in other_tools if _is_ordered_instead(tool, change)]
-    if (
-        _says_verb(called_words.verb, stems)
-        or len({stem(classes.words_of_tool(tool.name).verb) for tool in meant_tools}) != 1
-    ):
+    if len({stem(classes.words_of_tool(tool.name).verb) for tool in meant_tools}) != 1:
         return
     meant_words, meant_names = classes.words_of_tool(meant_tools[0].name), {tool.name for tool in meant_tools}
     if has_condition(quote) or _passes_on_order(change, meant_words.verb):

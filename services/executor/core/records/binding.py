@@ -253,6 +253,7 @@ class CallView:
         id_patterns = {id_pattern_of(reference.text) for reference in self.named.unread_subjects}
         self._id_patterns = id_patterns.union(*(node.id_patterns for node in self.named.subjects)) - {""}
         self.ids = self.named.ids
+        self._values_in_records: dict[tuple[str, bool], FieldValue] = {}
         self._belongs_elsewhere: dict[int, bool] = {}  # by ``id`` of a record
         # Of a list of records, by its ``id`` and whether with nested fields; then by the records' kind.
         self._fields: dict[tuple[int, bool], dict[Noun, dict[str, FieldValue]]] = {}
@@ -324,6 +325,12 @@ class CallView:
 
         ``with_subject_links``: whether ``_subject_links`` have to agree with a record that the call names.
         """
+        key = name, with_subject_links
+        if key not in self._values_in_records:
+            self._values_in_records[key] = self._find_in_records(name, with_subject_links=with_subject_links)
+        return self._values_in_records[key]
+
+    def _find_in_records(self, name: str, *, with_subject_links: bool) -> FieldValue:
         if self.named.unread_subjects:
             return UNKNOWN
         for distance, level in enumerate(self._levels):

@@ -100,10 +100,14 @@ RowProof: TypeAlias = tuple[WriteEvidence, ProofFinding]
 
 def prove_rows(evidence: WriteEvidence) -> Sequence[RowProof]:
     """The evidence of each row of the call, and what the reads show. A call whose rows name no records is one."""
+    return [(row.evidence, _prove_row(row)) for row in _compare_reads_by_row(evidence)]
+
+
+def _compare_reads_by_row(evidence: WriteEvidence) -> Sequence["_ComparedReads"]:
     rows = [_ComparedReads(row) for row in evidence.split_rows()]
     for row in rows:
         row.set_other_rows([other for other in rows if other is not row and other.evidence.after is row.evidence.after])
-    return [(row.evidence, _prove_row(row)) for row in rows]
+    return rows
 
 
 def _prove_row(reads: "_ComparedReads") -> ProofFinding:
@@ -131,10 +135,9 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
     """Whether the read before the call shows all that some row sets, or the status that the tool's verb leads to."""
     if evidence.before is None:
         return False
-    as_read = evidence._replace(result=None, after=evidence.before)
-    if any(finding.shown_before for _, finding in prove_rows(as_read)):
+    rows = _compare_reads_by_row(evidence._replace(result=None, after=evidence.before))
+    if any(_prove_row(reads).shown_before for reads in rows):
         return True
-    rows = [_ComparedReads(row) for row in as_read.split_rows()]
     leaves = ((reads, leaf) for reads in rows for node in reads.after.direct for leaf in reads.relevant_leaves(node))
     return any(
         verb_states.has_participle(leaf, reads.participles) or verb_states.is_switched(leaf, reads.words)
