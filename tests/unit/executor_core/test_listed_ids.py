@@ -80,3 +80,9 @@ def test_a_record_that_refers_to_the_called_one_is_reached_as_well() -> None:
 )
 def test_a_count_of_a_call_names_no_listed_number(quote: str, given: JsonObject, unnamed: tuple[str, ...]) -> None:
     assert _unnamed(quote, [given]) == unnamed
+
+
+def test_the_numbers_of_a_day_and_an_hour_are_no_list() -> None:
+    given: JsonObject = {"ticket_id": 71, "day": "21.03.2026", "hour": "14:45"}
+    assert _unnamed("Move ticket 71 to March 21, 2026, 14:45", [given]) == ()
+    assert _unnamed("Move tickets 71, 72, 73 to March 21", [given]) == ("72", "73")

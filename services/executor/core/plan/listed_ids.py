@@ -4,10 +4,12 @@ an order by its delivery.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
+from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.vocabulary import WORDS_OF_CHOICE
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.records.seen_records import RecordReference, references_in
@@ -25,6 +27,7 @@ _CONJUNCTION = re.compile(
 )
 _LAST_WORD = re.compile(r"(\w+)\W*\Z")
 _DIGITS = re.compile(r"\d+")
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # where a text has a day does not hang on today
 _CHARACTERS_BEFORE = 60  # characters before an identifier in which the word before it stands
 
 
@@ -72,9 +75,13 @@ def _identifier_pattern(identifier: str) -> str:
 
 
 def _find_id_lists(text: str) -> Iterator[list[str]]:
-    """Yields the groups of identifiers that the text lists next to each other."""
+    """Yields the groups of identifiers that the text lists next to each other. Numbers of a day or hour are none."""
     codes: list[WrittenIdentifier] = []
+    mentions = find_mentions(text, _ANY_TIME, includes_relative=False)
+    times = [(date.start, date.end) for date in mentions.dates] + [(hour.start, hour.end) for hour in mentions.times]
     for code in sorted(set(find_codes(text))):
+        if code.text.isdecimal() and any(start <= code.start < end for start, end in times):
+            continue
         if codes and not _continues_list(text, codes, code):
             yield [listed.text for listed in codes]
             codes = []
