@@ -1076,6 +1076,96 @@ def test_a_record_that_the_part_excepts_by_what_it_has_is_sent_back(task: str, j
     assert any(why in doubt for doubt in found.doubts) if why else not found.doubts
 
 
+@each_row(
+    ("task", "told"),
+    ("End every plan, but leave Colund Audit and Deker Research alone.", {1, 2}),
+    ("End every plan except Colund Audit, Deker Research and Mestein Web.", {1, 2, 3}),
+    ('End all plans, just not "Deker Research".', {2}),
+    ("Beende alle bis auf Deker Research.", {2}),
+    ("Arrête tous les plans sauf Colund Audit et Deker Research.", {1, 2}),
+    ("End the plans of Colund Audit and Deker Research, but not Mestein Web.", {3}),
+    ("End all plans. Do not end Deker Research.", {2}),
+    ("End all plans, and leave Colund Audit a note.", set()),
+    ("End all plans and save Colund Audit its discount.", set()),
+    ("End every plan but Colund Audit, and tell Deker Research.", {1}),
+    ("End every plan except Colund Audit, Mestein Web has none.", {1}),
+    ("Pause every plan but Colund Audit, and end that one.", set()),  # which is then meant
+    ("Pause every plan but Colund Audit. End Colund Audit.", set()),
+    ("End every plan except that of Colund Audit for Deker Research.", set()),
+)
+def test_a_record_that_the_part_excepts_by_its_name_is_sent_back(task: str, told: set[int]) -> None:
+    names = ("Colund Audit", "Deker Research", "Mestein Web")
+    rows: list[Json] = [{"workspace_id": 7000 + number, "name": name} for number, name in enumerate(names, 1)]
+    called, facts = _tool("end_plan", "workspace_id"), (_read("r1", "list_workspaces", rows),)
+    doubts = {number: _find(task, called, {"workspace_id": 7000 + number}, facts).doubts for number in (1, 2, 3)}
+    assert {number for number, told in doubts.items() if "as an exception" in " ".join(told)} == told
+
+
+@each_row(
+    ("task", "target", "why"),
+    ("Let the last leg of T-1 end in Traeworth instead of Moaland.", "Traewort", "this part says Traeworth"),
+    ("Let the last leg of T-1 end in Traeworth instead of Moaland.", "Traeworth", ""),
+    ("Let the last leg of T-1 end in Traeworth or in Moaland.", "Bergham", ""),  # another place may be meant
+    ("Let the last leg of T-1 end there instead.", "Traewort", ""),
+)
+def test_a_name_that_is_nearly_the_one_of_a_part_that_chooses_is_sent_back(task: str, target: str, why: str) -> None:
+    called = _tool("change_leg", "trip_id", "target")
+    facts = (_read("r1", "get_trip", {"trip_id": "T-1", "legs": [{"leg": 1, "target": "Moaland"}]}, trip_id="T-1"),)
+    doubts = " ".join(_find(task, called, {"trip_id": "T-1", "target": target}, facts).doubts)
+    assert why in doubts
+    assert bool(why) is bool(doubts), doubts
+
+
+def test_politeness_leaves_nothing_open() -> None:
+    for polite in ("I'd like you to put", "We would like to put", "Put"):
+        task = f"{polite} job J-3001 on hold."
+        assert _find(task, STATUS, {"job_id": "J-3001", "status": "done"}).doubts, polite
+        assert not _find(task, STATUS, {"job_id": "J-3001", "status": "on_hold"}).doubts, polite
+    assert not _find(
+        "Assign mechanic Ines to every job like J-3001.", ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}
+    ).doubts
+
+
+@each_row(
+    ("task", "hour", "is_told"),
+    ("Book a visit for P-1 six weeks after V-1, at the same time of day.", "10:30", True),
+    ("Book a visit for P-1 six weeks after V-1, at the same time of day.", "09:30", False),
+    ("Buche für P-1 sechs Wochen nach V-1 zur gleichen Uhrzeit.", "10:30", True),
+    ("Book a visit for P-1 six weeks after V-1 at 9:30.", "10:30", True),
+    ("Book a visit for P-1 2 hours after V-1, and not at the same time.", "10:30", False),  # it may follow
+    ("Book a visit for P-1 six weeks after V-1.", "10:30", False),
+)
+def test_an_hour_that_is_to_stay_the_same_has_a_source(task: str, hour: str, is_told: bool) -> None:
+    called = _tool("book_visit", "patient_id", "visit_at")
+    facts = (_read("r1", "get_visit", {"visit_id": "V-1", "patient_id": "P-1", "visit_at": "09:30"}, visit_id="V-1"),)
+    found = _find(task, called, {"patient_id": "P-1", "visit_at": hour}, facts)
+    assert any(hour in doubt for doubt in found.doubts) is is_told, found.doubts
+    assert not any(origin.against for origin in found.call.origins)
+
+
+@each_row(
+    ("task", "member_id", "is_told"),
+    ("Reserve K-1 for that member.", 35, True),
+    ("Reserve K-1 for that member.", 38, False),
+    ("Reserve K-1 for this member, please.", "M-9", True),
+    ("Which members have loans? Reserve K-1 for that member.", 35, False),  # the task itself may tell of the one
+    ("Who has the most loans? Reserve K-1 for that member.", 35, False),
+    ("Reserve K-1 for the member who has L-1.", 35, False),
+)
+def test_that_one_is_the_one_of_whom_earlier_turns_tell(task: str, member_id: Json, is_told: bool) -> None:
+    called = _tool("hold_copy", "copy_id", "member_id")
+    given: JsonObject = {"copy_id": "K-1", "member_id": member_id}
+    loans: Json = [{"loan_id": "L-1", "member_id": 35}, {"loan_id": "L-2", "member_id": 38}, {"member_id": "M-9"}]
+    facts = (_read("r1", "list_loans", loans), _read("r2", "get_copy", {"copy_id": "K-1"}, copy_id="K-1"))
+    asked, said = "Is Ann Lee a member?", "Yes, 38."
+    for earlier in ((asked, said), ()):
+        part = PartContext(task, proposed_calls=[(called.name, given)])
+        sources = KnownSources((task, *earlier), facts, (), NOW, (task, *earlier[:1]))
+        found = SourceFinder(sources).find_sources(_call(called, given), called, part)
+        doubts = " ".join(found.doubts)
+        assert ("no word of the task tells of this record" in doubts) is (is_told and bool(earlier)), doubts
+
+
 def test_an_amount_that_the_task_states_for_two_records_is_twice_on_one_of_them() -> None:
     """However often the amount is stated, and whatever else the two calls say."""
     charge = _tool("charge_invoice", "invoice_id", "amount", "note")

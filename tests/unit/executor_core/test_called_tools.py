@@ -50,6 +50,8 @@ CATALOGUE = {
         _tool("extend_loan", loan_id="integer", until="string"),
         _tool("credit_account", account="string", amount="number"),
         _tool("debit_account", account="string", amount="number"),
+        _tool("end_stay", "Vacates the room.", stay_id="string"),
+        _tool("change_stay", stay_id="string", departs_on="string"),
         _tool("enroll_pupil", pupil_id="integer", course_id="integer"),
     )
 }
@@ -61,6 +63,7 @@ READS: Json = [
     {"loan_id": 31, "until": "2026-12-06"},
     {"account": "A-7", "balance": 100},
     {"device_id": "D-2", "name": "Infusomat"},
+    {"stay_id": "S-4", "departs_on": "2026-12-06"},
     {"tech_id": 6, "name": "Mira Sandoval"},
 ]
 
@@ -186,3 +189,34 @@ def test_what_only_a_text_of_somebody_orders_is_sent_back(
 def test_what_an_earlier_turn_asked_for_is_told_by_the_user() -> None:
     asked = _doubts("Yes, both.", ("retire_device", DEVICE), text=RETIRE, earlier="Should we retire BME-0151?")
     assert "only a text" not in asked
+
+
+STAY: JsonObject = {"stay_id": "S-4"}
+
+
+@each_row(
+    ("task", "name", "given", "is_told"),
+    ("Prolong S-4 to 20 December.", "end_stay", STAY, True),
+    ("I'd like S-4 to last one week longer, to next Tuesday.", "end_stay", STAY, True),
+    ("Prolong S-4 to 20 December.", "change_stay", {**STAY, "departs_on": "2026-12-20"}, False),
+    ("End S-4 on 20 December.", "end_stay", STAY, False),  # the part says what the tool does
+    ("Vacate the room of S-4 on 20 December.", "end_stay", STAY, False),  # or what its description says
+    ("Check S-4 out, which lasts to 6 December.", "end_stay", STAY, False),  # the record has that day
+    ("Check S-4 out by 20 December.", "end_stay", STAY, False),
+    ("Check S-4 out, which was booked on 20 October.", "end_stay", STAY, False),
+    ("Check S-4 out if nobody comes on 20 December.", "end_stay", STAY, False),
+    ("Prolong S-5 to 20 December.", "end_stay", {"stay_id": "S-5"}, False),  # nobody has read it
+    ("Set parcel 5 aside for 20 December.", "reserve_parcel", {"parcel_id": 5}, False),  # no tool takes a day
+    ("Order 70317 waits for 20 December.", "holdWo", {**WO_ONLY, "reason": "until 20 December"}, False),
+)
+def test_a_call_without_place_for_the_day_of_its_part_is_sent_back(
+    task: str, name: str, given: JsonObject, is_told: bool
+) -> None:
+    doubts = _doubts(task, (name, given))
+    assert ("which this part says and change_stay takes" in doubts) == is_told, doubts
+    assert is_told or "which this part says" not in doubts
+
+
+def test_a_day_that_another_call_has_is_missing_nowhere() -> None:
+    changed: tuple[str, JsonObject] = ("change_stay", {**STAY, "departs_on": "2026-12-20"})
+    assert "change_stay takes" not in _doubts("Check S-4 out, on 20 December.", changed, ("end_stay", STAY))

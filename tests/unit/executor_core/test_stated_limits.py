@@ -58,3 +58,41 @@ def test_a_record_beyond_the_limit_of_its_part_is_not_what_the_part_means(
     faults = [fault for fault in (*sourced.problems, *sourced.doubts) if "this part says" in fault]
     assert bool(faults) is bool(reason), faults
     assert reason in " ".join(faults)
+
+
+@each_row(
+    ("task", "count", "read", "reason"),
+    [
+        (
+            "Order 5 of S-1 unless we have as many in stock.",
+            5,
+            {"stock": 6},
+            "unless we have as many in stock, and stock",
+        ),
+        ("Order 5 of S-1 unless we have as many in stock.", 5, {"stock": 5}, "stock is 5"),
+        ("Order 5 of S-1 unless we have as many in stock.", 5, {"stock": 4}, ""),
+        ("Send 5 of S-1 out if there are enough in stock.", 5, {"stock": 6}, ""),
+        ("Send 5 of S-1 out if there are enough in stock.", 5, {"stock": 4}, "stock is 4"),
+        ("Versende 5 von S-1, falls genug im Lager sind.", 5, {"lager": 4}, "lager is 4"),
+        ("Envoie 5 de S-1, sauf si autant sont au stock.", 5, {"stock": 6}, "stock is 6"),
+        # what is left, what is negated, and what no single number shows
+        ("Send 5 of S-1 out if enough in stock remain.", 5, {"stock": 4}, ""),
+        ("Order 5 of S-1 if we do not have enough in stock.", 5, {"stock": 4}, ""),
+        ("Order 5 of S-1 if enough in stock, or ask Ann.", 5, {"stock": 4}, ""),
+        ("Order 5 of S-1 if enough people asked.", 5, {"stock": 4}, ""),
+        ("Order 5 of S-1 if there are enough in stock.", 5, {"stock": 4, "stock_abroad": 9}, ""),
+        ("Order 5 of S-1.", 5, {"stock": 9}, ""),
+    ],
+)
+def test_what_a_record_holds_is_held_against_what_the_call_takes(
+    task: str, count: int, read: JsonObject, reason: str
+) -> None:
+    arguments: JsonObject = {"part_id": "S-1", "pieces": count}
+    called = tool("order_part", ToolClass.CHANGE, {"type": "object", "properties": {"part_id": {}, "pieces": {}}})
+    planned = call(arguments, tool=called.name, tool_class=called.tool_class)
+    facts = [fact({"part_id": "S-1", **read}, f"r{number}", "get_part", asked={"part_id": "S-1"}) for number in (1, 2)]
+    part = PartContext(task, proposed_calls=[(called.name, arguments)])
+    found = SourceFinder(KnownSources((task,), facts, (), NOW, (task,))).find_sources(planned, called, part)
+    doubts = " ".join(found.doubts)
+    assert reason in doubts
+    assert bool(reason) is bool(doubts), doubts

@@ -390,7 +390,7 @@ WORDS_OF_CHOICE = re.compile(
     re.IGNORECASE,
 )
 _OPEN_CHOICE = re.compile(
-    r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|like|instead|"
+    r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|(?<!would )(?<!['’]d )like|instead|"
     r"alle\w*|jede\w*|sämtliche\w*|übrige\w*|tous|toutes|chaque|todos|todas|cada)\b",
     re.IGNORECASE,
 )

@@ -6,6 +6,7 @@ nothing, so a disagreement alone refuses no call.
 
 import re
 from collections.abc import Container, Iterator, Mapping
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
 
@@ -22,12 +23,12 @@ from services.executor.core.figures.vocabulary import (
     leaves_choice_open,
     without_legal_form,
 )
-from services.executor.core.plan.called_tools import find_act_of_text, find_conflicting_tool
-from services.executor.core.plan.exceptions import is_named_as_exception
+from services.executor.core.plan.called_tools import find_act_of_text, find_conflicting_tool, find_day_for_other_tool
+from services.executor.core.plan.exceptions import is_named_as_exception, is_title_excepted
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, argument_name_of, quote_part
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
 from services.executor.core.plan.stated_answers import find_contrary_answers
-from services.executor.core.plan.stated_limits import find_unmet_limits
+from services.executor.core.plan.stated_limits import find_unmet_limits, find_unmet_supply
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import EDIT_VERBS, is_identifying_name, words_of_tool
@@ -66,6 +67,7 @@ _A_NAME = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
 _NAMES_WITHIN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")  # at no sentence's beginning
 _ORIGINS_TO_CHECK = frozenset({"fact", "schema", "none"})
 _LONGEST_NAME = 60
+_LIKENESS_OF_SLIPS = 0.9  # of a name with a letter too few or too many
 _SEVERAL = re.compile(
     r"\b(?:twice|two|three|both|again|another|second|more|each|every|several|separate\w*|zwei\w*|drei\w*|beide\w*|noch|je|"
     r"deux|trois|encore|chaque|dos|tres|otra|cada)\b",
@@ -117,6 +119,7 @@ def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
         _find_records_excepted_by_value,
         find_wrong_amounts,
         find_unmet_limits,
+        find_unmet_supply,
         find_contrary_answers,
         _find_conflicting_words,
         _find_unasked_fields,
@@ -125,6 +128,7 @@ def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
         _find_reversed_direction,
         _find_source_as_target,
         find_conflicting_tool,
+        find_day_for_other_tool,
         find_act_of_text,
         _find_repeated_change,
     )
@@ -150,14 +154,21 @@ def _find_unread_condition(change: CallToCheck) -> Iterator[CallFault]:
 
 
 def _find_excluded_records(change: CallToCheck) -> Iterator[CallFault]:
-    """Yields a fault for each id of a record that the user names as an exception: "all but not EXP-7"."""
+    """Yields a fault for each record that the user names as an exception, by an id or a title: "all but not EXP-7"."""
+    all_titles = {title for titles in change.titles.values() for title in titles}
     for argument in change.scalars:
-        name = argument.field_name
-        if not has_digit(argument.text) or not (is_id_name(name) or isinstance(argument.value, str)):
-            continue
-        id_words = " ".join((name, *words_of(change.tool.name)))
-        if any(is_named_as_exception(argument.text, id_words, mentions) for mentions in change.user_mentions):
+        name, is_excepted = argument.field_name, False
+        if has_digit(argument.text) and (is_id_name(name) or isinstance(argument.value, str)):
+            id_words = " ".join((name, *words_of(change.tool.name)))
+            is_excepted = any(is_named_as_exception(argument.text, id_words, text) for text in change.user_mentions)
+        titles = change.titles.get(argument.text.casefold(), ()) if _names_record(argument) else ()
+        quote = change.part_mentions.text
+        if is_excepted or any(is_title_excepted(title, all_titles, quote) for title in titles if _is_name(title)):
             yield argument.build_fault("the task names it as an exception")
+
+
+def _is_name(text: str) -> bool:
+    return text[:1].isupper() and 2 < len(text) <= _LONGEST_NAME
 
 
 def _find_records_excepted_by_value(change: CallToCheck) -> Iterator[CallFault]:
@@ -167,8 +178,7 @@ def _find_records_excepted_by_value(change: CallToCheck) -> Iterator[CallFault]:
         is_other = value not in call_texts and (is_id_name("_".join(name)) or looks_like_id_text(value))
         titles = change.titles.get(value.casefold(), ()) if is_other else ()
         for title in dict.fromkeys((value, *titles, *map(without_legal_form, titles))):
-            is_name = title[:1].isupper() and 2 < len(title) <= _LONGEST_NAME
-            positions = _find_word_positions(title, quote) if is_name else ()
+            positions = _find_word_positions(title, quote) if _is_name(title) else ()
             if any(_EXCEPTS_ONE.search(quote[:position]) for position in positions):
                 yield CallFault("", f"this part makes an exception of {title}, which is this record's {' '.join(name)}")
                 break
@@ -198,8 +208,9 @@ def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
         part_values = [text for text in possible_values if text not in call_texts and _has_words(mentions, text)]
         if is_open:  # its other words say which things are meant
             part_values = [part_value for part_value in part_values if _is_set_by_part(part_value, change)]
-        elif origin == "none" and not part_values and _A_NAME.fullmatch(value):
+        if origin == "none" and not part_values and _A_NAME.fullmatch(value):
             names = _NAMES_WITHIN.findall(mentions.text)
+            names = get_close_matches(value, names, cutoff=_LIKENESS_OF_SLIPS) if is_open else names
             part_values = [name for name in names if not any(name in text for text in call_texts)]
         if part_values:
             yield argument.build_fault(quote_part(dict.fromkeys(part_values)))

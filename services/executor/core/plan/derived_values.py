@@ -33,6 +33,9 @@ _NO_CHARGE = re.compile(
     r"unentgeltlich\w*|gratis|nichts|gratuit\w*|rien)\b",
     re.IGNORECASE,
 )
+_SAME_TIME = re.compile(
+    r"\b(?:same|gleiche\w*|\w*selbe\w*|même|misma)\s+(?:time|hour|zeit|uhrzeit|stunde|heure|hora)\b", re.IGNORECASE
+)
 _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 
 
@@ -76,10 +79,13 @@ class DerivedValues:
 
     @cached_property
     def _has_times_but_no_lengths(self) -> bool:
-        """Whether the session's texts give a time of day, and no length of time from which another may follow."""
+        """Whether the session's texts give a time of day, or say that it is the same, and no length of time, other than
+        whole days, from which another may follow.
+        """
         texts = self._sources.texts
         lengths = (duration_of(number) for text in texts for number in text.numbers)
-        return any(text.times for text in texts) and not any(length is not None for length in lengths)
+        is_given = any(text.times or _SAME_TIME.search(text.text) for text in texts)
+        return is_given and not any(length is not None and length % timedelta(days=1) for length in lengths)
 
     def _is_day_moved_as_asked(self, day: date, call: CallToCheck) -> bool:
         """Whether the day is a named record's day, moved by a distance that the task states: "3 weeks later"."""

@@ -1,6 +1,7 @@
 """Which identifiers a text names as exceptions: "all but EXP-7"."""
 
 import re
+from collections.abc import Collection
 
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.records.seen_records import singular_words
@@ -15,6 +16,21 @@ _EXCLUDES = re.compile(
     r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,4})$",
     re.IGNORECASE,
 )
+_ALONE = re.compile(
+    r"[^.;!?]*?\b(?:alone|out|aside|untouched|unchanged|as\s+(?:it|they|is)|in\s+Ruhe|unverändert|tranquilles?)\b",
+    re.IGNORECASE,
+)
+_POINTS_BACK = re.compile(
+    r"\b(?:it|that|this|th[eo]se|them|her|him|ih[mnr]|das|dies\w*|lui)\b(?!\s+(?:is|are)\b)", re.IGNORECASE
+)
+_JOINT = re.compile(
+    r"(?:\s*,|\s+(?P<and>and|or|und|oder|et|ou|&))\s+(?:(?:and|or|und|oder|et|ou)\s+)?(?:the\s+)?$", re.IGNORECASE
+)
+_GOES_ON = re.compile(r"\W{0,2}\s*(?:,\s|and\b|or\b|und\b|oder\b|et\b|ou\b|&)", re.IGNORECASE)
+_ARTICLES = frozenset("the den die das le la les el".split())
+_LEAVES = re.compile(r"\b(?:leav(?:e|ing)|save|keep)\s", re.IGNORECASE)
+_CLOSING_QUOTES = "\"'»“”’"
+_QUOTES = "(\"'«„“‘"
 _STAYS = re.compile(
     r"\s+(?:(?:stays?|remains?|keeps?)\b|(?:must|may|should|shall)\s+not\b|mustn't\b|(?:is|are)\s+not\s+to\b|"
     r"excluded\b|nicht(?=\s*(?:[,.;!]|$))|bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
@@ -47,6 +63,26 @@ def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
     return False
 
 
+def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
+    """Whether a text has the title once, as an exception, alone or after others of the ``titles``: "all but Old Mill",
+    "leave Mill and Old Mill alone". What points back to it ("and return it") makes it none.
+    """
+    matches = [*re.finditer(rf"(?<!\w){re.escape(title)}(?!\w)", text)]
+    if len(matches) != 1 or _POINTS_BACK.search(text, matches[0].end()):
+        return False
+    before, after = text[: matches[0].start()].rstrip(_QUOTES), text[matches[0].end() :]
+    while joint := _JOINT.search(before):
+        head = before[: joint.start()].rstrip(_CLOSING_QUOTES)
+        title_before = next((other for other in titles if head.endswith(other)), None)
+        if title_before is None or not (joint["and"] or _GOES_ON.match(after)):
+            break
+        before, after = head.removesuffix(title_before).rstrip(_QUOTES), before[joint.start() :]
+    exclusion = _EXCLUDES.search(before)
+    if exclusion is None or not _ARTICLES.issuperset(exclusion["between"].casefold().split()):
+        return False
+    return not _LEAVES.search(exclusion[0]) or _ALONE.match(text, matches[0].end()) is not None
+
+
 def text_before_list(text: str, start: int) -> str:
     """The words before an identifier that begins here, or before the list in which it stands."""
-    return _LIST_BEFORE_ID.sub("", text[max(0, start - LOOKED_BACK) : start].rstrip("\"'«„“‘("))
+    return _LIST_BEFORE_ID.sub("", text[max(0, start - LOOKED_BACK) : start].rstrip(_QUOTES))

@@ -195,7 +195,7 @@ class CalledRecords:
             return False
         if tool.tool_class is ToolClass.NOTIFY and self._is_of_uncalled_record(reference):
             return True
-        return self._is_other_of_kind_meant(reference)
+        return self._is_other_than_earlier_one(reference) or self._is_other_of_kind_meant(reference)
 
     @cached_property
     def _mentions(self) -> Mentions:
@@ -220,6 +220,20 @@ class CalledRecords:
     def _used_names(self) -> Set[str]:
         """The values in all calls of the task, and the ids to which the records that they name refer."""
         return self._texts_of_calls | {reference.text for node in self._called_nodes for reference in node.references}
+
+    def _is_other_than_earlier_one(self, reference: RecordReference) -> bool:
+        """Whether the part means a record that only earlier turns tell of, "that member", and they tell of another one:
+        nothing else in the task has the word for its kind, or asks who it is.
+        """
+        part, mentioned, kind = self._part.quote, self._mentioned, re.escape("".join(reference.noun[-1:]))
+        pointer = re.search(rf"\b(?:that|this|the\s+same)\s+{kind}\b", part, re.IGNORECASE) if kind else None
+        other_words = mentioned.task.replace(pointer[0], " ") if pointer else ""
+        if pointer is None or re.search(rf"\b(?:{kind}|who)", other_words, re.IGNORECASE):
+            return False
+        nodes = mentioned.find_by_id(reference.text)
+        is_told = any(text.has_words(reference.text) for text in mentioned.sources.texts)
+        is_told = is_told or any(mentioned.is_mentioned(node, ()) for node in nodes)
+        return not is_told and any(text.has_words(kind) for text in mentioned.sources.earlier)
 
     def _is_of_uncalled_record(self, reference: RecordReference) -> bool:
         """Whether an id is of another record than the task is about: a message to the client of an order not released.

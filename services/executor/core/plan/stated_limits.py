@@ -10,8 +10,8 @@ from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.plan.faults import CallFault, CallToCheck
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.name_similarity import words_of
-from shared.domain.exact_json import as_text
-from shared.domain.keywords import stem
+from shared.domain.exact_json import Json, as_text
+from shared.domain.keywords import keywords, stem
 
 _COMPARISON = re.compile(  # what stands before the limit; "to just over 500" is a target
     r"(?<!\bnot )(?<!\bno )(?<!\bto )(?<!\bby )(?<!\bjust )"
@@ -20,6 +20,15 @@ _COMPARISON = re.compile(  # what stands before the limit; "to just over 500" is
     re.IGNORECASE,
 )
 _EXCEPTION = re.compile(r"\b(?:unless|except|but\s+not|not|außer|nicht|sauf|salvo|excepto)\b", re.IGNORECASE)
+_IF_AS_MANY = re.compile(
+    r"\b(?:(?P<unless>unless|es\s+sei\s+denn|außer\s+wenn|sauf\s+si)|if|provided|wenn|falls|sofern|si)\b(?P<clause>[^.,;:!?]*"
+    r"\b(?:(?:as|that)\s+(?:many|much)|enough|so\s+viele?|genug|genügend|autant|assez)\b[^.,;:!?]*)",
+    re.IGNORECASE,
+)
+_OF_WHAT_IS_LEFT = re.compile(  # or negated
+    r"\b(?:not|no|remain\w*|left|after\w*|nicht|kein\w*|übrig|danach|pas|reste\w*|après)\b|n['’]t\b", re.IGNORECASE
+)
+_FIGURES = frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY})
 _PRONOUN = re.compile(r"\b(?:it|they|them|those|er|sie|es|il|elle|ils|elles)\b", re.IGNORECASE)
 
 
@@ -50,16 +59,44 @@ def find_unmet_limits(change: CallToCheck) -> Iterator[CallFault]:
             yield CallFault("", f"{change.tool.name}: this part says {comparison[0]}{limit.text}, and {recorded}")
 
 
+def find_unmet_supply(change: CallToCheck) -> Iterator[CallFault]:
+    """Yields a fault if a record has as many as the call takes, or not, against the part: "unless we have as many in
+    stock". The only number in the call is compared with the only one of its records that the condition names.
+    """
+    text, condition = change.part_mentions.text, _IF_AS_MANY.search(change.part_mentions.text)
+    figures = [scalar for scalar in change.scalars if scalar.kind in _FIGURES]
+    amounts = [_read_amount(scalar.field_name, scalar.value) for scalar in figures if scalar.number is not None]
+    if condition is None or len(amounts) != 1 or vocabulary.WORDS_OF_ALTERNATIVE.search(text):
+        return
+    numbers = (field for field in change.fields.of_records(change.texts) if read_figure(field.value) is not None)
+    fields = [field for field in numbers if not set(keywords(condition["clause"])).isdisjoint(_stems_of(field))]
+    held = {_read_amount(field.field_name, field.value) for field in fields}
+    is_readable = len(held) == 1 and not _OF_WHAT_IS_LEFT.search(condition["clause"])
+    if is_readable and (held.pop() >= amounts[0]) is (condition["unless"] is not None):
+        field = fields[0]
+        reason = f"this part says {condition[0].strip()}, and {field.field_name} is {as_text(field.value)}"
+        yield CallFault("", f"{change.tool.name}: {reason}")
+
+
 def _list_amount_fields(record_id: str, clause: str, change: CallToCheck) -> list[ReadField]:
     """The amounts of the record as read: those whose names the clause has, else those in the call, else all."""
     numbers = (field for field in change.fields.of_records([record_id]) if read_figure(field.value) is not None)
     fields = [field for field in numbers if kind_of_argument(field.field_name, {}, field.value) is ArgumentKind.AMOUNT]
     stems, call_figures = set(map(stem, words_of(clause))), {read_figure(scalar.value) for scalar in change.scalars}
-    named_fields = [field for field in fields if not stems.isdisjoint(map(stem, words_of(field.field_name)))]
+    named_fields = [field for field in fields if not stems.isdisjoint(_stems_of(field))]
     return named_fields or [field for field in fields if read_figure(field.value) in call_figures] or fields
 
 
+def _stems_of(field: ReadField) -> set[str]:
+    return {*map(stem, words_of(field.field_name))}
+
+
 def _keeps_limit(field: ReadField, limit: NumberMention, *, is_upper_limit: bool) -> bool:
-    amount = read_figure(field.value) or Decimal(0)
-    amount = amount / 100 if names_minor_unit(field.field_name) else amount
+    amount = _read_amount(field.field_name, field.value)
     return any(amount < value if is_upper_limit else amount > value for value in limit.values)
+
+
+def _read_amount(name: str, value: Json) -> Decimal:
+    """A number in a field of this name, in whole units where the name says cents or the like."""
+    amount = read_figure(value) or Decimal(0)
+    return amount / 100 if names_minor_unit(name) else amount
