@@ -8,13 +8,14 @@ from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from isal import isal_zlib
 from pydantic import Field, field_validator, model_validator
 
 from shared.infra.archive_folder import FolderArchive, write_synced
 from shared.infra.service_settings import Settings
 from shared.ports.archive import Archive, ArchiveUnavailable
 
-_COMPRESSION_LEVEL = 3  # half of what level 6 costs, for a file that is a twentieth larger
+_COMPRESSION_LEVEL = 2  # the format is zlib's; ISA-L writes it in a fifth of the time of level 3, as small
 _SMALL_BYTES = 64 * 1024  # bytes that are encrypted sooner than a thread is asked
 
 
@@ -44,7 +45,7 @@ class EncryptedArchive(Archive):
         return await self._inner.delete(tenant, task_id)
 
     def _encrypt(self, content: bytes) -> bytes:
-        return self._box.encrypt(zlib.compress(content, _COMPRESSION_LEVEL))
+        return self._box.encrypt(isal_zlib.compress(content, _COMPRESSION_LEVEL))
 
     def _decrypt(self, encrypted: bytes) -> bytes:
         try:

@@ -488,7 +488,9 @@ class StatedDay(NamedTuple):
     days: tuple[date, ...]
 
 
-_MAY_STATE_DAY = re.compile(r"\d{4}|\d[^\W\d_]{0,2}[.\s-]{1,2}(?:\w\w\s)?[^\W\d_]{3}|[^\W\d_]{3}[.\s]{1,2}\d")
+_MAY_STATE_DAY = re.compile(
+    r"(?<!\d)\d{4}(?!\d)|\d[^\W\d_]{0,2}[.\s-]{1,2}(?:\w\w\s)?[^\W\d_]{3}|[^\W\d_]{3}[.\s]{1,2}\d"
+)
 _WRITTEN_OUT = re.compile(r"(?=.*(?<!\d)\d\d?(?!\d)).*(?:\d{4}|\b[A-Z]\w\w)")  # "3 May 2026" or "3 May", not "3 may"
 _YEARS_AROUND = 5  # before and after this one in which a day without a year may be
 
