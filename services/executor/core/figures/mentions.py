@@ -283,6 +283,12 @@ def _find_occurrences(phrase: str, text: str) -> Iterator[int]:
 
 def find_mentions(text: str, now: datetime, *, includes_relative: bool = True) -> Mentions:
     """Finds all that the text mentions. ``now``: aware, in the writer's zone, to which relative dates refer."""
+    return _find_in_zone(text, now.replace(tzinfo=None), now.tzinfo, includes_relative)
+
+
+@lru_cache(maxsize=128)  # the same texts are asked about for each call of a task; equal moments may have other zones
+def _find_in_zone(text: str, wall_time: datetime, zone: tzinfo | None, includes_relative: bool) -> Mentions:
+    now = wall_time.replace(tzinfo=zone)
     tokens = split_words(text)
     languages = likely_languages(token.folded for token in tokens)
     spelled = read_spelled_numbers(text, tokens, languages)
