@@ -23,11 +23,11 @@ _LINK = r"(?:is|are)(?: now| still| always)?"
 
 def extract_facts(request: Request) -> JsonObject:
     """At most four facts, each stated by a sentence of the task, in the order of the text."""
-    named = [name for name in _strings(request.section("entities")) if any(map(str.isalpha, name))]
+    subjects = [name for name in _strings(request.section("entities")) if any(map(str.isalpha, name))]
     text = f"{request.sections.get('task', '')}\n{request.sections.get('answer', '')}"
     facts: dict[tuple[str, str], Json] = {}
     for sentence in _SENTENCE_PATTERN.findall(text):
-        for subject in named:
+        for subject in subjects:
             for attribute, value in _statements_of(subject, sentence):
                 facts[subject.lower(), attribute] = _build_fact(subject, attribute, value, sentence)
     return {"facts": list(facts.values())[:_MOST_FACTS]}

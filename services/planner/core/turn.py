@@ -61,7 +61,7 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     situation = observe_situation(request, [tool.name for tool in toolset.writers])
     situation = _without_conditions(situation) if heedless else situation
     if has_standing(request, situation, toolset):
-        return _tending_reply(request, situation, toolset)
+        return _reply_for_standing_work(request, situation, toolset)
     has_written = has_written_since(request, outdated, toolset.writers)
     reads = [] if has_written or (hasty and request.turns) else _read_calls(request, situation, toolset)
     understood = partial(as_understood, situation, toolset.writers)
@@ -88,7 +88,8 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     return PlannerReply(improve.add_missing_outputs(request, situation, text) if moves and not as_a_list else text)
 
 
-def _tending_reply(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:
+def _reply_for_standing_work(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:
+    """The reply to a task with standing rules: reads their lists, calls what is due, then tells of the turn."""
     lists = lists_to_read(request, situation, toolset)
     if calls := (*_understand_call(request, toolset, partial(as_wished, request, situation, toolset.writers)), *lists):
         return PlannerReply(calls=calls)

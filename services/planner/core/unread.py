@@ -47,10 +47,8 @@ def find_uninterpreted_words_of_calls(
     """The words of a clause that neither chose its records nor occur in the call made for each of them."""
     listed = [record for record in situation.records if record.in_list]
     values_text = " ".join(str(candidate.value) for _, candidate in plan.chosen)
-    tool = f"{' '.join(parts(plan.tool.name))} {' '.join(plan.tool.properties)} {plan.tool.description}".replace(
-        "_", " "
-    )
-    known_stems = text_stems(f"{values_text} {tool}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
+    tool_text = f"{' '.join(parts(plan.tool.name))} {' '.join(plan.tool.properties)} {plan.tool.description}"
+    known_stems = text_stems(f"{values_text} {tool_text}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS
     known_stems |= _class_words(chosen.rest, listed) & situation.terms
     uninterpreted = (unexplained_words(chosen.rest, listed) - known_stems) & text_stems(intent.clause)
     words = [word for word in text_words(chosen.rest)[1:] if stem(word) in uninterpreted]
@@ -103,10 +101,9 @@ def find_uninterpreted_words_of_clause(
     odd += [
         figure for figure in figures if figure not in values_text and not any(_is_given(figure, plan) for plan in plans)
     ]
-    tools = " ".join(f"{' '.join(plan.tool.properties)} {plan.tool.description}" for plan in plans).replace("_", " ")
-    known_stems = (
-        text_stems(f"{values_text} {tools}".replace("_", " ")) | {stem(intent.verb)} | _OF_ACTIONS | situation.terms
-    )
+    tools_text = " ".join(f"{' '.join(plan.tool.properties)} {plan.tool.description}" for plan in plans)
+    known_stems = text_stems(f"{values_text} {tools_text}".replace("_", " ")) | {stem(intent.verb)}
+    known_stems |= _OF_ACTIONS | situation.terms
     units = {stem(match["unit"]) for match in _UNIT_PATTERN.finditer(text)}
     uninterpreted = unexplained_words(text, situation.records) - known_stems - units
     return tuple(dict.fromkeys((*odd, *(word for word in text_words(text)[1:] if stem(word) in uninterpreted))))

@@ -348,7 +348,7 @@ def _why_decided(plan: CallPlan, intent: Intent, situation: Situation) -> str:
 
 def _is_forbidden(bound: CallPlan, situation: Situation) -> bool:
     """Whether a ``do not`` of the task speaks of this very call; one that names things speaks of these alone."""
-    given_values = {str(candidate.value) for _, candidate in bound.chosen}
+    given_values = {str(argument.value) for _, argument in bound.chosen}
     return any(
         _speaks_of_call(intent, given_values)
         and (_leaves_alone(intent, given_values) or bool(tools_for(intent, situation, [bound.tool])))
