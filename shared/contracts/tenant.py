@@ -33,7 +33,7 @@ class CatalogueEntry(Contract):
 class Connection(Contract):
     """One tool server of a tenant.
 
-    ``owner``: the tenant whose operators wrote this connection, set by whoever reads the record; empty if the
+    ``author_tenant``: the tenant whose operators wrote this connection, set by whoever reads the record; empty if the
     installation's operator did. It limits which secrets the credential may refer to.
     """
 
@@ -43,15 +43,15 @@ class Connection(Contract):
     credential: Credential | None = None
     traceparent: bool = False  # whether the server is told which trace a call belongs to (W3C Trace Context)
     catalogue: dict[str, CatalogueEntry] = Field(default={})
-    owner: str = Field(default="", exclude=True)
+    author_tenant: str = Field(default="", exclude=True)
     from_request: bool = Field(default=False, exclude=True)  # named by a request: called under guard
 
     @property
     def server_key(self) -> str:
-        """The key under which calls may share a client of the server: its URL, and a credential with its owner."""
+        """The key under which calls may share a client of the server: its URL, and a credential with who wrote it."""
         if self.credential is None:
             return self.url
-        return f"{self.url} {self.owner} {self.credential.model_dump_json()}"
+        return f"{self.url} {self.author_tenant} {self.credential.model_dump_json()}"
 
 
 class RecordKind(Contract):

@@ -67,7 +67,7 @@ def read_owned_record(document: JsonObject, tenant: str) -> TenantRecord:
             problems.append(FieldProblem(f"connections.{index}.credential.from", reason))
     if problems := [*problems, *_foreign_notice_secrets(record, tenant)]:
         raise BadRecord(problems)
-    owned = (connection.model_copy(update={"owner": tenant}) for connection in record.connections)
+    owned = (connection.model_copy(update={"author_tenant": tenant}) for connection in record.connections)
     return record.model_copy(update={"connections": tuple(owned)})
 
 

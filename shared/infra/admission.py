@@ -43,8 +43,8 @@ class Admission:
         self.waiting, self._counted_at = waiting, monotonic()
 
     @asynccontextmanager
-    async def waiting_limit(self) -> AsyncIterator[int]:
-        """Yields the limit for the accepting script: a number, ``UNLIMITED`` or ``FULL``.
+    async def hold_admission(self) -> AsyncIterator[int]:
+        """Yields how many sessions may wait, for the accepting script: a number, ``UNLIMITED`` or ``FULL``.
 
         The message must be stored inside the context, because on a cluster the place in the queue is kept only that
         long.

@@ -142,7 +142,7 @@ class TaskStore(Tasks):
         dedupe = keys.dedupe_key(tenant, session_id, turn.principal.id, message)
         event = TaskEvent(kind="submitted", at=turn.received_at, data={"turn_id": turn.turn_id})
         alias = {"alias": keys.task_location_key(tenant, record.task_id)} if names_task else {}
-        async with self._admission.waiting_limit() as most_waiting:
+        async with self._admission.hold_admission() as most_waiting:
             arguments = arguments_for(
                 "accept",
                 turn_id=turn.turn_id,

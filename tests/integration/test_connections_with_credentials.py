@@ -272,7 +272,7 @@ async def test_two_tenants_at_one_server_are_never_taken_for_each_other(tmp_path
         (tmp_path / "secrets" / tenant / "erp-token").write_text(f"secret-of-{tenant}")
     async with guarded_company(tmp_path, protocol, "Bearer secret-of-acme") as erp:
         plain = erp.connection(**BEARER)
-        acme, globex = (plain.model_copy(update={"owner": name}) for name in ("acme", "globex"))
+        acme, globex = (plain.model_copy(update={"author_tenant": name}) for name in ("acme", "globex"))
         stolen = erp.connection(type="bearer", **{"from": f"file:{tmp_path}/secrets/acme/erp-token"})
         async with showing(tmp_path / "secrets") as servers:
             await servers.discover(acme)
@@ -280,7 +280,7 @@ async def test_two_tenants_at_one_server_are_never_taken_for_each_other(tmp_path
                 await servers.discover(globex)
             assert await read(servers, acme)
             with pytest.raises(ToolUnreachable, match="without a leading slash"):
-                await servers.discover(stolen.model_copy(update={"owner": "globex"}))
+                await servers.discover(stolen.model_copy(update={"author_tenant": "globex"}))
     assert set(erp.door.shown) == {"Bearer secret-of-acme", "Bearer secret-of-globex"}
 
 

@@ -284,9 +284,9 @@ async def test_a_permitted_server_that_a_request_names_is_worked_with(spoken: To
 async def test_what_a_tenants_operators_set_up_is_called_inside_and_never_at_metadata() -> None:
     async with site("127.0.0.1", "404 Not Found") as inside, open_servers(TOOLS) as servers:
         with pytest.raises(ToolSilent, match="neither MCP"):
-            await servers.discover(Connection(id="erp", url=f"http://127.0.0.1:{inside.port}", owner="acme"))
+            await servers.discover(Connection(id="erp", url=f"http://127.0.0.1:{inside.port}", author_tenant="acme"))
         with pytest.raises(ToolUnreachable, match="metadata"):
-            await servers.discover(Connection(id="erp", url="http://169.254.169.254/latest", owner="acme"))
+            await servers.discover(Connection(id="erp", url="http://169.254.169.254/latest", author_tenant="acme"))
 
 
 @contextmanager

@@ -77,7 +77,7 @@ async def test_a_servers_cookie_is_not_shown_in_the_next_call() -> None:
 
     async with serving(Starlette(routes=[Route("/mcp", answer, methods=["POST"])])) as url, RestBridge() as servers:
         for owner in ("acme", "globex"):
-            await servers.call(Connection(id="bridge", url=url, owner=owner), "get_order", {}, 5)
+            await servers.call(Connection(id="bridge", url=url, author_tenant=owner), "get_order", {}, 5)
     assert shown == [None, None]
 
 

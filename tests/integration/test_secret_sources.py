@@ -35,7 +35,7 @@ def aws(aws_server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def connection(source: str, owner: str = "") -> Connection:
     given = {"type": "bearer", "from": source}
-    return Connection.model_validate({"id": "erp", "url": "http://erp", "credential": given, "owner": owner})
+    return Connection.model_validate({"id": "erp", "url": "http://erp", "credential": given, "author_tenant": owner})
 
 
 @pytest.mark.promise("connections.aws")

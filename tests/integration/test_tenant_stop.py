@@ -339,7 +339,7 @@ async def test_a_changed_record_holds_at_once_and_a_begun_task_keeps_its_policie
         "http://tools",
         "http://tools",
     ]
-    assert first.connections[0].owner == "default"
+    assert first.connections[0].author_tenant == "default"
 
 
 @pytest.mark.promise("connections.request_endpoint")

@@ -172,9 +172,9 @@ class ResolvedCredentials(Credentials):
         self, connection: Connection, credential: Credential, refused: CredentialHeader | None
     ) -> CredentialHeader:
         if credential.type is CredentialType.OAUTH:
-            secret = await self._get_token(connection.owner, credential, refused)
+            secret = await self._get_token(connection.author_tenant, credential, refused)
         else:
-            secret = await self._secrets.read(credential.reference, connection.owner, anew=refused is not None)
+            secret = await self._secrets.read(credential.reference, connection.author_tenant, anew=refused is not None)
         sent_secrets = self._shown[connection.server_key]
         if secret not in sent_secrets:
             sent_secrets.append(secret)

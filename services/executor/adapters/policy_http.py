@@ -135,8 +135,8 @@ def _require_hash(policy_hash: str, answer: Answer) -> Answer:
 def _put_verdict_on_span(span: Span, answer: PolicyContract) -> None:
     if not span.is_recording or not isinstance(answer, Verdict):
         return
-    span.annotate({names.PASSED: answer.passed, names.BINDING: answer.binding})
-    span.annotate({names.TRIGGERED: len(answer.triggered_rules), names.REFUSED: len(answer.refusals)})
+    span.annotate({names.POLICY_PASSED: answer.passed, names.POLICY_BINDING: answer.binding})
+    span.annotate({names.POLICY_TRIGGERED: len(answer.triggered_rules), names.POLICY_REFUSED: len(answer.refusals)})
 
 
 def _parse_answer(response: httpx2.Response, shape: type[Answer]) -> Answer:

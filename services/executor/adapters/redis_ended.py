@@ -106,14 +106,14 @@ class Archiver:
     async def _build_envelope(self, tenant: str, parts: list[object]) -> bytes:
         """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
         record, journal, ledger, approvals, events = parts
-        steps_stored = parse_rows((row_id, read_pairs(flat)) for row_id, flat in cast("list[_Row]", journal))
+        steps_stored = parse_rows((row_id, read_pairs(pairs)) for row_id, pairs in cast("list[_Row]", journal))
         own_texts = {step.key: step.join_data({}) for step in steps_stored if step.kind == TEXT_KIND}
         shared_names = {name for step in steps_stored for name in step.names} - own_texts.keys()
         texts = {**await self._shared.read(tenant, shared_names), **own_texts}
         steps = to_json([_fill_step(step, texts) for step in steps_stored if step.kind != TEXT_KIND]).decode()
         writes = [f"{to_json(key).decode()}:{entry_json(row)}" for key, row in read_pairs(ledger).items()]
         decisions = [row for key, row in read_pairs(approvals).items() if key != "latest"]
-        event_texts = [events_json(read_pairs(flat)["e"])[1:-1] for _, flat in cast("list[_Row]", events)]
+        event_texts = [events_json(read_pairs(pairs)["e"])[1:-1] for _, pairs in cast("list[_Row]", events)]
         members = [f'"v":{ARCHIVE_VERSION}', f'"record":{record_json(str(record))}', f'"journal":{steps}']
         members += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(decisions)}]']
         return ("{" + ",".join((*members, f'"events":[{",".join(event_texts)}]')) + "}").encode()

@@ -99,7 +99,7 @@ class LostText(Exception):
     """The journal refers to a text that has expired, so the input of a step cannot be restored."""
 
 
-class TaskJournal:
+class JournalRowCodec:
     """Packs and reads the journal rows of one task, and remembers the shared texts that they refer to."""
 
     def __init__(self, shared: SharedTexts, tenant: str) -> None:

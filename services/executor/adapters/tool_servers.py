@@ -211,7 +211,7 @@ class ConnectedServers(ports.ToolServers):
         """The servers to use for the connection, by who named it; raises ``ToolForbidden`` for an address that may not
         be called.
         """
-        if connection.from_request or connection.owner:
+        if connection.from_request or connection.author_tenant:
             try:
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
             except Refused as error:
@@ -221,7 +221,7 @@ class ConnectedServers(ports.ToolServers):
     def _servers_by_origin(self, connection: Connection) -> ServersByProtocol:
         if connection.from_request:
             return self._request_servers
-        return self._tenant_servers if connection.owner else self._installation_servers
+        return self._tenant_servers if connection.author_tenant else self._installation_servers
 
     def _without_secrets(self, answer: object, secrets: tuple[str, ...]) -> object:
         """The answer without the secrets. An unchanged tool list gives the same objects as before."""

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.adapters.redis_idle import SESSION_STATE
-from services.executor.adapters.shared_texts import SharedTexts, TaskJournal
+from services.executor.adapters.shared_texts import JournalRowCodec, SharedTexts
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import Lease, TurnWork
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -59,7 +59,7 @@ class TurnScripts:
     """
 
     def __init__(self, scripts: Scripts, shared: SharedTexts, lease: Lease, work: TurnWork) -> None:
-        self.journal = TaskJournal(shared, lease.tenant)
+        self.journal = JournalRowCodec(shared, lease.tenant)
         self.session = keys.session_keys(lease.tenant, lease.session_id)
         self.task = keys.task_keys(lease.tenant, lease.session_id, work.turn.task_id)
         self.partition = keys.partition_keys_of(lease.tenant, lease.session_id)

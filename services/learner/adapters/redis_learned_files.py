@@ -30,11 +30,13 @@ async def change_learned(
     False, with nothing changed, if a part whose version is in ``versions`` has changed since.
     """
     names = keys.learned_keys(tenant)
-    places = {name: number for number, name in enumerate((names.cases, names.counts, names.memory, names.knowledge), 1)}
+    key_positions = {
+        name: number for number, name in enumerate((names.cases, names.counts, names.memory, names.knowledge), 1)
+    }
     arguments: list[Argument] = [*versions, f"change-{uuid4().hex}"]
     for command, name, words in commands:
-        arguments += _encode_command(command, places.setdefault(name, len(places) + 1), words)
-    return await scripts.run("change_learned", list(places), arguments) == 1
+        arguments += _encode_command(command, key_positions.setdefault(name, len(key_positions) + 1), words)
+    return await scripts.run("change_learned", list(key_positions), arguments) == 1
 
 
 def digest_of_list(rows: Iterable[str]) -> str:
@@ -42,12 +44,15 @@ def digest_of_list(rows: Iterable[str]) -> str:
     return sha1("\n".join(rows).encode(), usedforsecurity=False).hexdigest()
 
 
-def _encode_command(command: str, place: int, words: Sequence[Argument]) -> list[Argument]:
-    """A command as script arguments, in pieces of ``_WORDS_AT_ONCE`` words; nothing if it has no words."""
+def _encode_command(command: str, key_position: int, words: Sequence[Argument]) -> list[Argument]:
+    """A command as script arguments, in pieces of ``_WORDS_AT_ONCE`` words; nothing if it has no words.
+
+    ``key_position``: of the command's key among the script's keys, from 1.
+    """
     if command == "DEL":
-        return [command, place, 0]
+        return [command, key_position, 0]
     chunks = (words[start : start + _WORDS_AT_ONCE] for start in range(0, len(words), _WORDS_AT_ONCE))
-    return [word for chunk in chunks for word in (command, place, len(chunk), *chunk)]
+    return [word for chunk in chunks for word in (command, key_position, len(chunk), *chunk)]
 
 
 _LEASE_SECONDS = 120.0  # how long an object may take to load before another learner begins to look, too

@@ -109,7 +109,7 @@ class Learner:
                 span = spans.enter_context(
                     self._tracer.continue_trace(names.LEARN, SpanKind.CONSUMER, delivery.traceparent)
                 )
-                span.annotate({names.TRIES: delivery.tries})
+                span.annotate({names.LEARN_TRIES: delivery.tries})
 
     async def _learn_and_settle(self, deliveries: Sequence[Delivery]) -> Collection[int]:
         readable, without_lesson, abandoned_outcomes = _read_lessons(deliveries)

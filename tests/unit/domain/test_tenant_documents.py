@@ -34,7 +34,7 @@ def _credential(**given: Json) -> JsonObject:
     ({"time_zone": "Europe/Pari"}, ["time_zone"]),
     ({"id": "globex"}, ["id"]),
     ({"connections": [{"id": "a", "url": "http://u:p@x/"}]}, ["connections.0.url"]),
-    ({"connections": [{"id": "a", "url": "http://x", "owner": "globex"}]}, ["connections.0.owner"]),
+    ({"connections": [{"id": "a", "url": "http://x", "author_tenant": "globex"}]}, ["connections.0.author_tenant"]),
     ({"connections": [ERP, ERP]}, ["connections.1.id"]),
     (
         {"connections": [{**ERP, "credential": {"type": "bearer", "from": "sk-live-123"}}]},
@@ -107,8 +107,8 @@ def test_what_the_tools_command_writes_may_stand_in_a_record() -> None:
     record = read_owned_record({**RECORD, "connections": [{**ERP, "catalogue": catalogue}]}, "default")
     oauth = read_owned_record({**RECORD, "connections": [{**ERP, "credential": OAUTH}]}, "default")
     assert record.connections[0].catalogue["pay"].tool_class == "change"
-    assert oauth.connections[0].owner == "default"
-    assert "owner" not in oauth.connections[0].model_dump()
+    assert oauth.connections[0].author_tenant == "default"
+    assert "author_tenant" not in oauth.connections[0].model_dump()
 
 
 _LADDER = tuple(LadderRung(level=level) for level in ("manager", "finance", "cfo"))

@@ -190,7 +190,7 @@ _REST = (OriginKind.CALCULATED, "rest")
 def test_a_field_names_its_record_also_one_that_is_keyed_by_its_id_or_has_several_ids() -> None:
     found = trace("amount", 80, sources("Pay EXP-1", {"c1": _CLAIMS}))
     assert found.is_sourced
-    assert [(one.path, one.record and one.record.identifier) for one in found.origins] == [
+    assert [(one.path, one.record and one.record.identifier) for one in found.source_fields] == [
         ("claims[1].amount", "EXP-2")
     ]
     index = FactsIndex(as_facts({"c1": {"EXP-4": {"amount": 5}}}), NOW)
@@ -294,7 +294,7 @@ def test_the_task_comes_first_then_what_was_calculated_or_may_be_chosen(
     name: str, value: Json, known: TraceSources, schema: JsonObject | None, origin: tuple[OriginKind, str]
 ) -> None:
     found = trace(name, value, known, schema)
-    assert (found.origin, found.where if origin == _REST else "") == origin
+    assert (found.origin, found.origin_ref if origin == _REST else "") == origin
     assert found.is_sourced is (origin[0] is not OriginKind.NONE)
 
 

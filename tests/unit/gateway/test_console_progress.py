@@ -117,7 +117,7 @@ def test_what_needs_somebody_is_counted_and_leads_there() -> None:
 @pytest.mark.promise("console.first_screen")
 def test_what_today_and_the_week_have_cost() -> None:
     spent = [DailySpending("2026-11-20", 10, 2_000_000_000, 5), DailySpending("2026-11-22", 10, 500_000_000, 4)]
-    tile = health.cost_tile(spent, [health.DayCounts("2026-11-22", events=10)], NOON.date())
+    tile = health.cost_tile(spent, [health.DayCounts("2026-11-22", tasks=10)], NOON.date())
     assert (tile.value, tile.remark) == ("$0.50", "today: 4 model calls, $0.05 a task; $2.50 in 7 days")
     assert (
         health.cost_tile([DailySpending("2026-11-22")], [], NOON.date()).remark == "no model was asked in the last days"
@@ -169,7 +169,7 @@ def test_days_are_told_in_order_with_the_mean_quality_of_judged_tasks_and_one_wi
     """A dry run is counted, and not judged."""
     counted = {"2026-11-22": {"events": 3, "success": 1, "partial": 1, "quality_units": 12_000}, "2026-11-21": {}}
     days = health.day_counts(counted)
-    assert [(day.date, day.events, day.quality) for day in days] == [("2026-11-21", 0, ""), ("2026-11-22", 3, "0.60")]
+    assert [(day.date, day.tasks, day.quality) for day in days] == [("2026-11-21", 0, ""), ("2026-11-22", 3, "0.60")]
     assert health.mean_cost_of_tasks([DailySpending("2026-11-22", nanos=9)], days) == 3
     drawn = days_chart([health.DayCounts("2026-02-27", 2), health.DayCounts("2026-03-02", 4)])
     heights = [float(one) for one in re.findall(r'<rect x="[^"]+" y="[^"]+" width="[^"]+" height="([^"]+)"', drawn)]

@@ -58,8 +58,8 @@ async def complete_answer(
     dossier, ledger = final_progress.dossier, await ctx.store.read_ledger()
     if any(_is_unsettled(entry) for entry in ledger.values()):
         raise Failed("the conversation ended before it was known what became of a write")
-    reasons = {left_out.call.call_id: left_out.reason for left_out in calls_not_made(ctx, dossier)}
-    parts_left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons, corrections)
+    reasons_by_call = {left_out.call.call_id: left_out.reason for left_out in calls_not_made(ctx, dossier)}
+    parts_left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons_by_call, corrections)
     parts_with_unnamed_ids = ((part, unnamed_ids[part.number]) for part in dossier.parts if part.number in unnamed_ids)
     parts_left += [(part, f"no call names {', '.join(ids)}") for part, ids in parts_with_unnamed_ids]
     if not ledger and any(part.is_to_do for part, _ in parts_left):

@@ -264,7 +264,7 @@ class Conversation:
         A reply that was cut off closes no plan, since its further proposals are unknown.
         """
         self.draft.sent_back.update(reply_proposals.doubts)
-        if errors := {**reply_proposals.wrong, **self.draft.list_calls_of_unmet_parts(self._parts)}:
+        if errors := {**reply_proposals.wrong, **self.draft.explain_calls_of_unmet_parts(self._parts)}:
             self._return_errors(errors)
             return False
         entries = await list_entries(self.ctx.store, self.draft.plans)

@@ -291,7 +291,9 @@ def _unit_of(words: Sequence[str], description: str) -> Unit | None:
 
 
 class ContentKind(StrEnum):
-    """Whether a field's value is data or text. ``PROSE``: a whole answer that is one text, by the tool or anybody."""
+    """Whether a field's value is data, or text that somebody wrote (``FREE_TEXT``). ``PROSE``: the whole answer is one
+    text, of which nobody knows whether the tool made it or somebody wrote it.
+    """
 
     STRUCTURED = "structured"
     FREE_TEXT = "free text"

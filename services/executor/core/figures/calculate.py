@@ -36,7 +36,7 @@ from services.executor.core.figures.operations import (
     OPERATIONS,
     OPERATIONS_DESCRIPTION,
     OPERATIONS_ON_WORDS,
-    SOURCELESS_LIMITS,
+    SOURCELESS_NUMBERS,
     sourceless_numbers,
     takes_percent,
 )
@@ -208,7 +208,7 @@ def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand],
         operand = finder.find_referenced_operand(value)
         if operand is None and _is_row_field(value, operands, finder):
             return Operand(source="row", path=value)
-        return operand or finder.find_operand(value, SOURCELESS_LIMITS)
+        return operand or finder.find_operand(value, SOURCELESS_NUMBERS)
     operand = finder.find_referenced_operand(value) if sign in ("=", "!=") else None
     return operand or Operand(source="constant", literal=value)
 

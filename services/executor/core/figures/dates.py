@@ -648,7 +648,7 @@ def _read_days(text: str) -> tuple[date, ...]:
 
 
 def read_whole_days(value: Json) -> frozenset[date]:
-    """As ``read_possible_dates`` of a text without a time of day, or with midnight; empty for any other value."""
+    """The day that a text is, two where day and month may be swapped; empty if it has a time of day but midnight."""
     text = _MIDNIGHT.sub("", value.strip()) if isinstance(value, str) else ""
     if ":" in text:
         return frozenset()

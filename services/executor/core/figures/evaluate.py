@@ -35,7 +35,7 @@ from services.executor.core.figures.operations import (
     EXTREMES,
     OPERATIONS,
     OPERATIONS_ON_WORDS,
-    SOURCELESS_LIMITS,
+    SOURCELESS_NUMBERS,
     CalculationCall,
     OperationResult,
     perform_operation,
@@ -206,7 +206,7 @@ def _select_cells(cells: list[Cell], condition: RowCondition, order: DateOrder, 
     against = _find_comparison_values(cells, condition, finder)
     order = order or find_date_order((*values, *against))
     if condition.sign in ORDERINGS:
-        _check_constant(condition.against, SOURCELESS_LIMITS)
+        _check_constant(condition.against, SOURCELESS_NUMBERS)
         _check_comparable(values, against, condition, order)
     return select_rows_by_condition(cells, values, condition.sign, against, order, finder.sources.today)
 

@@ -68,10 +68,12 @@ def _termination_fee(remaining: Decimal, fee: Decimal, *, places: int) -> Decima
 
 
 def _service_level_credit(
-    invoice: Decimal, credit_percent: Decimal, cap_percent: Decimal, allowed: Decimal, *downtimes: Decimal
+    invoice: Decimal, credit_percent: Decimal, cap_percent: Decimal, allowed_downtime: Decimal, *downtimes: Decimal
 ) -> Decimal:
     """The credit for each period with more downtime than allowed, up to the cap."""
-    credit = sum(downtime > allowed for downtime in downtimes) * require_not_negative(credit_percent, "credit %")
+    credit = sum(downtime > allowed_downtime for downtime in downtimes) * require_not_negative(
+        credit_percent, "credit %"
+    )
     return percent_of(invoice, min(credit, require_not_negative(cap_percent, "cap %")))
 
 
@@ -320,7 +322,7 @@ def _z_score(point: Decimal, *values: Decimal) -> Decimal:
 
 def _regression_slope(*figures: Decimal) -> Decimal:
     xs, ys = split_into_lists(figures, 2)
-    from_mean_x, from_mean_y = ([value - _mean(values) for value in values] for values in (xs, ys))
+    from_mean_x, from_mean_y = ([coordinate - _mean(axis) for coordinate in axis] for axis in (xs, ys))
     spread = require_positive(_sum_of_products(from_mean_x, from_mean_x), "the spread of x")
     return _sum_of_products(from_mean_x, from_mean_y) / spread
 

@@ -116,7 +116,7 @@ class CalculationOperation(NamedTuple):
 AGGREGATES = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
 EXTREMES = ("which_has_most", "which_has_least")
 OPERATIONS_ON_WORDS = frozenset({"is_equal", "is_not_equal"})
-SOURCELESS_LIMITS = frozenset({0, 1})
+SOURCELESS_NUMBERS = frozenset({0, 1})
 _SIGNS_BY_OPERATION = {"is_less": "<", "is_at_most": "<=", "is_more": ">", "is_at_least": ">="}
 _UNIT_SIGNS = {"days": "D", "working_days": "D", "weeks": "K", "months": "H", "years": "J"}
 
@@ -166,15 +166,15 @@ def _describe_arguments(arguments: str, figures: Sequence[Decimal]) -> str:
     return ", ".join(f"{name.removesuffix('...')} {decimal_text(figure)}" for name, figure in pairs)
 
 
-_SOURCELESS: Mapping[str, frozenset[int]] = {
+_SOURCELESS_BY_OPERATION: Mapping[str, frozenset[int]] = {
     **dict.fromkeys(("product", "quotient"), frozenset({0, 1, 2, 4, 7, 12, 24, 52, 60, 100, 365})),
     "difference": frozenset({0, 1, 100}),
-    **dict.fromkeys((*_SIGNS_BY_OPERATION, "is_equal", "is_not_equal"), SOURCELESS_LIMITS),
-    **{f"{verb}_{unit}": SOURCELESS_LIMITS for verb in ("add", "subtract")
+    **dict.fromkeys((*_SIGNS_BY_OPERATION, "is_equal", "is_not_equal"), SOURCELESS_NUMBERS),
+    **{f"{verb}_{unit}": SOURCELESS_NUMBERS for verb in ("add", "subtract")
        for unit in ("days", "weeks", "months", "years", "working_days")},
 }  # fmt: skip
 _PERIODS_A_YEAR = frozenset({1, 2, 4, 12, 52, 365})
-_CHOSEN_ARGUMENTS = frozenset({"part number", "month", "period", "year", "trials", "start"})  # which one is wanted
+_SELECTING_ARGUMENTS = frozenset({"part number", "month", "period", "year", "trials", "start"})  # say which one
 
 
 def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
@@ -182,11 +182,11 @@ def sourceless_numbers(operation: str, place: int) -> frozenset[int]:
     as a "part number" ("the third of five").
     """
     if operation not in CALCULATORS:
-        return _SOURCELESS.get(operation, frozenset({0}))
+        return _SOURCELESS_BY_OPERATION.get(operation, frozenset({0}))
     name = _argument_name_at(operation, place)
-    if name in _CHOSEN_ARGUMENTS:
+    if name in _SELECTING_ARGUMENTS:
         return frozenset(range(1, 1201))
-    return _PERIODS_A_YEAR if name.endswith("a year") else SOURCELESS_LIMITS
+    return _PERIODS_A_YEAR if name.endswith("a year") else SOURCELESS_NUMBERS
 
 
 def takes_percent(operation: str, place: int) -> bool:

@@ -551,20 +551,20 @@ class TraceSources:
 
 
 class ArgumentTrace(NamedTuple):
-    """The source of one scalar argument. ``where``: the fact and the path in it, or the name of a calculated value.
+    """The source of one scalar argument. ``origin_ref``: the fact with the path in it, or a calculated value's name.
 
-    ``origins``: all fields that show the value, each with its record. ``is_sourced``: whether the source is good enough
-    for the argument's kind: amounts, identifiers, accounts and recipients need a whole data field, the user's words or
-    a calculated value; other kinds need no source.
+    ``source_fields``: all fields that show the value, each with its record. ``is_sourced``: whether the source is good
+    enough for the argument's kind: amounts, identifiers, accounts and recipients need a whole data field, the user's
+    words or a calculated value; other kinds need no source.
     """
 
     path: str
     kind: ArgumentKind
     origin: OriginKind
-    where: str = ""
+    origin_ref: str = ""
     is_sourced: bool = True
     is_only_in_free_text: bool = False
-    origins: tuple[ReadField, ...] = ()
+    source_fields: tuple[ReadField, ...] = ()
 
 
 _UNSUITABLE_KINDS = {  # a field of this kind is no source for an argument of that kind
@@ -582,8 +582,8 @@ def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSou
             inner_schema = properties.get(key) if isinstance(properties, dict) else None
             yield from trace_argument(f"{name}.{key}", _schema_or_empty(inner_schema), inner, sources)
     elif isinstance(value, list):
-        for place, inner in enumerate(value):
-            yield from trace_argument(f"{name}[{place}]", _schema_or_empty(schema.get("items")), inner, sources)
+        for index, inner in enumerate(value):
+            yield from trace_argument(f"{name}[{index}]", _schema_or_empty(schema.get("items")), inner, sources)
     else:
         yield trace_scalar(name, schema, value, sources)
 
@@ -628,10 +628,10 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
 
 
 def _trace_to_fields(
-    name: str, kind: ArgumentKind, origins: tuple[ReadField, ...], *, is_met: bool = True, is_free: bool = False
+    name: str, kind: ArgumentKind, fields: tuple[ReadField, ...], *, is_met: bool = True, is_free: bool = False
 ) -> ArgumentTrace:
-    where = place_of_field(origins[0].fact_id, origins[0].path)
-    return ArgumentTrace(name, kind, OriginKind.FACT, where, is_met, is_free, origins)
+    first_field = place_of_field(fields[0].fact_id, fields[0].path)
+    return ArgumentTrace(name, kind, OriginKind.FACT, first_field, is_met, is_free, fields)
 
 
 def _is_in_schema(value: Json, schema: JsonObject) -> bool:
@@ -706,10 +706,10 @@ def _find_record_with_words(value: str, facts: FactsIndex) -> ReadField | None:
         {(field.fact_id, field.record): field for field in facts.find_fields_of_words(word) if field.record is not None}
         for word in words
     ]
-    common = set(fields_by_record[0]).intersection(*fields_by_record[1:])
-    if len(common) != 1:
+    records_with_all = set(fields_by_record[0]).intersection(*fields_by_record[1:])
+    if len(records_with_all) != 1:
         return None
-    return fields_by_record[0][common.pop()]
+    return fields_by_record[0][records_with_all.pop()]
 
 
 def _is_sourced(figure: NumberMention | WrittenIdentifier, sources: TraceSources) -> bool:

@@ -296,7 +296,7 @@ def _put_usage_on_span(span: Span, reply: models.ModelReply, settlement: Settlem
             names.OUTPUT_TOKENS: usage.output,
             names.CACHE_READ_TOKENS: usage.cache_read,
             names.CACHE_WRITE_TOKENS: usage.cache_write,
-            names.TIER: tier.value,
+            names.MODEL_TIER: tier.value,
             names.COST_NANOS: settlement.amount.nanos,
         }
     )

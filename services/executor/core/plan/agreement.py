@@ -5,7 +5,7 @@ nothing, so a disagreement alone refuses no call.
 """
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
@@ -306,8 +306,8 @@ def _values_of_named_records(change: CallToCheck) -> set[tuple[tuple[str, ...], 
     fields_of_records = change.fields.of_records({value for name, value in scalars if is_identifying_name(name)})
     codes = {(name, value) for name, value in scalars if looks_like_id_text(value)}
     fields = change.fields.all if codes else ()
-    places = {(field.fact_id, field.parent) for field in fields if (field.field_name, as_text(field.value)) in codes}
-    beside_codes = (field for field in fields if (field.fact_id, field.parent) in places)
+    parents = {(field.fact_id, field.parent) for field in fields if (field.field_name, as_text(field.value)) in codes}
+    beside_codes = (field for field in fields if (field.fact_id, field.parent) in parents)
     return {(singular_words(field.name), as_text(field.value)) for field in (*fields_of_records, *beside_codes)}
 
 
@@ -360,17 +360,19 @@ def _find_value_of_other_record(
     row_arguments = [argument for argument in change.scalars if argument.path.rpartition(".")[0] in rows]
     called_ids = {argument.text.casefold() for argument in row_arguments if _names_record(argument)}
     values = [argument for argument in row_arguments if argument != name]
-    places = [_find_places_of_values(value, mentions, ids_by_position, change) for value in values]
-    used_positions = {position for place in places for position, is_own in place.items() if is_own}
+    positions_of_values = [_find_positions_of_value(value, mentions, ids_by_position, change) for value in values]
+    used_positions = {position for found in positions_of_values for position, is_own in found.items() if is_own}
     source_positions = {position for position in ids_by_position if _FROM.search(mentions.text[:position])}
-    for value, place in zip(values, places, strict=True):
+    for value, is_own_by_position in zip(values, positions_of_values, strict=True):
         if value.origin == "calculated":
             continue
-        value_positions = {*place, *source_positions} if _names_record(value) else set[int]()
-        records = {position: other for position, other in ids_by_position.items() if position not in value_positions}
-        pairs = _pair_records_with_values(mentions.text, records, place)
+        value_positions = {*is_own_by_position, *source_positions} if _names_record(value) else set[int]()
+        ids_of_others = {
+            position: other for position, other in ids_by_position.items() if position not in value_positions
+        }
+        pairs = _find_value_position_by_record(mentions.text, ids_of_others, is_own_by_position)
         positions_of_others = {position for other_id, position in pairs.items() if other_id not in called_ids}
-        own_positions = {position for position, is_own in place.items() if is_own}
+        own_positions = {position for position, is_own in is_own_by_position.items() if is_own}
         if record_id not in pairs or pairs[record_id] in used_positions:
             continue
         if own_positions and own_positions <= positions_of_others:
@@ -378,7 +380,7 @@ def _find_value_of_other_record(
     return None
 
 
-def _find_places_of_values(
+def _find_positions_of_value(
     argument: ArgumentToCheck, mentions: Mentions, ids_by_position: Mapping[int, str], change: CallToCheck
 ) -> dict[int, bool]:
     """``{position: whether it is the argument's}`` for each value in the text that the argument could have."""
@@ -418,20 +420,26 @@ def _find_ids_by_position(mentions: Mentions, change: CallToCheck) -> dict[int, 
     return ids_by_position
 
 
-def _pair_records_with_values(text: str, records: Mapping[int, str], values: Mapping[int, bool]) -> dict[str, int]:
+def _find_value_position_by_record(
+    text: str, ids_by_position: Mapping[int, str], value_positions: Iterable[int]
+) -> dict[str, int]:
     """``{record id: position of its value}`` of each record in only one clause of the text, where no other record and
-    just one value stands. ``records``: ``{position: id}``; ``values``: by position. Empty if things are exchanged.
+    just one value stands. Empty if things are exchanged.
     """
     positions_by_id: dict[str, list[int | None]] = {}
     if WORDS_OF_EXCHANGE.search(text):
         return {}
     for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY.finditer(text)), len(text))):
-        value_positions = [position for position in values if start <= position < end and position not in records]
-        record_ids = {record_id for position, record_id in records.items() if start <= position < end}
-        is_pair = len(record_ids) == len(value_positions) == 1 and not _TELLS_WHAT_IS.search(text[start:end])
+        values = [
+            position for position in value_positions if start <= position < end and position not in ids_by_position
+        ]
+        record_ids = {record_id for position, record_id in ids_by_position.items() if start <= position < end}
+        is_pair = len(record_ids) == len(values) == 1 and not _TELLS_WHAT_IS.search(text[start:end])
         for record_id in record_ids:
-            positions_by_id.setdefault(record_id, []).append(value_positions[0] if is_pair else None)
-    only_positions = ((record_id, places[0]) for record_id, places in positions_by_id.items() if len(places) == 1)
+            positions_by_id.setdefault(record_id, []).append(values[0] if is_pair else None)
+    only_positions = (
+        (record_id, positions[0]) for record_id, positions in positions_by_id.items() if len(positions) == 1
+    )
     return {record_id: position for record_id, position in only_positions if position is not None}
 
 

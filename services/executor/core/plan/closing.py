@@ -82,7 +82,11 @@ class PlanClosing:
         self._key = f"{key}{CLOSING}"
 
     async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
-        """The plan, frozen or sent back, the same in every attempt. Raises ``Rejected`` if rules block all of it."""
+        """Closes the proposals as the task's plan ``number``: frozen, or sent back to the model with what is wrong.
+
+        Decided once: a later attempt at the turn takes the result from the journal. Raises ``Rejected`` if the policy
+        is invalid or blocks all calls, once the verdict is stored, and ``Failed`` if the plan cannot be judged.
+        """
 
         async def decide() -> str:
             return (await self._freeze_or_send_back(progress, proposals, number)).model_dump_json()
@@ -91,8 +95,10 @@ class PlanClosing:
         self._restore_verdict_freshness(closed)
         if closed.refused:
             update = {"plan": closed.plan, "plans": _earlier_plans(progress, closed.plan), "verdict": closed.verdict}
-            judged = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
-            self._ctx.journal.save_progress(judged, verdicts=closed.events)  # whoever asks why is shown the verdict
+            judged_progress = progress.update_dossier(**update).move_to(FsmState.POLICY_CHECK)
+            self._ctx.journal.save_progress(
+                judged_progress, verdicts=closed.events
+            )  # whoever asks why is shown the verdict
             raise Rejected(closed.refused)
         return closed
 

@@ -188,12 +188,12 @@ class DerivedValues:
         return tuple(share for share in shares if share)
 
 
-def _path_of_named_record(field: ReadField, named: Container[str]) -> str | None:
+def _path_of_named_record(field: ReadField, call_texts: Container[str]) -> str | None:
     """The path of the record around a field, with a dot, or empty at the top; None if the call does not name it."""
     if field.record is None:
         return None
-    is_own = field.record.path == field.parent and str(field.value) in named
-    return f"{field.record.path}.".lstrip(".") if is_own or field.record.identifier in named else None
+    is_own = field.record.path == field.parent and str(field.value) in call_texts
+    return f"{field.record.path}.".lstrip(".") if is_own or field.record.identifier in call_texts else None
 
 
 def _list_durations(number: NumberMention, text: str) -> Sequence[timedelta]:

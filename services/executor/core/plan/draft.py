@@ -38,7 +38,7 @@ class ClosedPlan(Contract):
     calls: dict[str, str] = {}  # {model's call id: the plan's call id}; empty if it is sent back or refused
     model_calls: int = 0  # how many calls of a model it took to check the plan
     stale: tuple[str, ...] = ()  # names of calculated values that no longer hold and that nothing rests on
-    judged: tuple[Verdict, ...] = ()  # every verdict, in order
+    judged: tuple[Verdict, ...] = ()  # every verdict that was asked for, in order; the last is ``verdict``
     judged_at: datetime | None = None  # when the last verdict came; None if not frozen, or a model was asked since
 
     @property
@@ -124,7 +124,7 @@ class PlanDraft:
                 self.held.append(proposal)
         return new_proposals, results
 
-    def list_calls_of_unmet_parts(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
+    def explain_calls_of_unmet_parts(self, parts: Sequence[PartOfTask]) -> dict[str, str]:
         """``{model's call id: why the held call is not made}``, for calls whose part was given up since."""
         reasons = {part.number: why_part_unmet(part) for part in parts if part.unmet}
         parts_of_held = ((proposal.use_id, proposal.call.part) for proposal in self.held)
@@ -143,9 +143,9 @@ class PlanDraft:
         reasons = {notice.use_id: sentence.format(notice.call.tool, lacking[0]) for notice in early}
         errors = {use_id: f"Not made: {reason}" for use_id, reason in reasons.items() if reason not in self.sent_back}
         self.sent_back.update(reasons.values())
-        for place, proposal in enumerate(self.held if not errors else ()):
+        for index, proposal in enumerate(self.held if not errors else ()):
             if proposal.use_id in reasons:
-                self.held[place] = proposal.with_doubt(reasons[proposal.use_id])
+                self.held[index] = proposal.with_doubt(reasons[proposal.use_id])
         return errors
 
     def discard_proposals(self, errors: Mapping[str, str]) -> list[CallAnswer]:

@@ -112,10 +112,10 @@ class ArgumentToCheck(NamedTuple):
     path: str
     kind: ArgumentKind
     origin: str  # an ``OriginKind``
-    where: str  # the fact and the path in it, or the name of a calculated value
+    origin_ref: str  # the fact and the path in it, or the name of a calculated value
     is_sourced: bool
     is_only_in_free_text: bool
-    origins: tuple[ReadField, ...]
+    source_fields: tuple[ReadField, ...]  # all that show the value
     value: Json
     hints: ArgumentHints
     recorded_numbers: tuple[Decimal, ...]
@@ -169,7 +169,7 @@ class CallToCheck:
 
     def find_value(self, argument: ArgumentToCheck) -> NamedValue | None:
         """The calculated value that the argument is, or None."""
-        return self.values[argument.where] if argument.origin == "calculated" else None
+        return self.values[argument.origin_ref] if argument.origin == "calculated" else None
 
     def list_same_tool_arguments(self) -> list[JsonObject]:
         """The arguments of all proposed calls of the same tool."""

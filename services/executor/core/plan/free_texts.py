@@ -69,11 +69,15 @@ class FreeTexts:
 
         It is accepted where the user refers to that text as the source, or the tenant trusts the field.
         """
-        if leaf.kind not in SOURCED_KINDS or not leaf.is_only_in_free_text or self.has_allowed_origin(leaf.origins):
+        if (
+            leaf.kind not in SOURCED_KINDS
+            or not leaf.is_only_in_free_text
+            or self.has_allowed_origin(leaf.source_fields)
+        ):
             return ""
         return (
             f"{leaf.path} ({leaf.kind}) stands only in a text that somebody wrote "
-            f"({leaf.where}), and the task does not say to take it from there: take it from a record, or leave it"
+            f"({leaf.origin_ref}), and the task does not say to take it from there: take it from a record, or leave it"
         )
 
     def find_revealing_text(self, name: str, value: str, origins: Sequence[ReadField]) -> tuple[ReadField | None, bool]:
@@ -107,7 +111,7 @@ class FreeTexts:
         """Whether an address, or its host, stands in a text that somebody wrote, and in no valid source."""
         address_trace = trace_scalar("url", {}, address, self._sources)
         if address_trace.origin is not OriginKind.NONE:
-            return address_trace.is_only_in_free_text and not self.has_allowed_origin(address_trace.origins)
+            return address_trace.is_only_in_free_text and not self.has_allowed_origin(address_trace.source_fields)
         host = _HOST.match(address)
         if host is None or any(host[1].casefold() in text.casefold() for text in self._user_texts):
             return False

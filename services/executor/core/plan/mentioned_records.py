@@ -198,7 +198,7 @@ class CalledRecords:
         return self._is_other_than_earlier_one(reference) or self._is_other_of_kind_meant(reference)
 
     @cached_property
-    def _mentions(self) -> Mentions:
+    def _text_mentions(self) -> Mentions:
         return find_mentions(self._text, self._mentioned.sources.now)
 
     @cached_property
@@ -283,7 +283,7 @@ class CalledRecords:
     def _are_meant_alone(self, nodes: Sequence[GraphNode]) -> bool:
         """Whether the part names one of ``nodes`` that no call uses, and adds no others, as "3 and others" does."""
         unused_nodes = (node for node in nodes if self._used_names.isdisjoint(node.ids))
-        names = {name for node in unused_nodes for name in _names_in_text(node, self._mentions)}
+        names = {name for node in unused_nodes for name in _names_in_text(node, self._text_mentions)}
         return bool(names) and not self._leaves_others_open(names)
 
     def _leaves_others_open(self, names: Set[str]) -> bool:
@@ -300,8 +300,8 @@ class CalledRecords:
         """
         if not _has_plural_of_kind(self._part.quote, own_nodes[0].kind):
             return others
-        own_names = {name for node in own_nodes for name in _names_in_text(node, self._mentions)}
-        return [other for other in others if not own_names.issuperset(_names_in_text(other, self._mentions))]
+        own_names = {name for node in own_nodes for name in _names_in_text(node, self._text_mentions)}
+        return [other for other in others if not own_names.issuperset(_names_in_text(other, self._text_mentions))]
 
     def find_ids_meant_instead(self, name: str) -> Set[str]:
         """The part's ids of the same pattern as ``name``, if ``name`` stands only in another part and the call uses

@@ -62,7 +62,7 @@ def append_sentence(arguments: JsonObject, tool: Tool, sentence: str) -> JsonObj
     others = [text for text in texts if " " in text.value.strip() and not _NO_BODIES & set(words_of(text.path[-1]))]
     for text in bodies[:1] or (others if len(others) == 1 else []):
         longer_text = f"{text.value.rstrip()}\n\n{sentence}"
-        if text.most is None or len(longer_text) <= text.most:
+        if text.max_length is None or len(longer_text) <= text.max_length:
             return set_at_path(arguments, text.path, longer_text)
     return None
 
@@ -100,11 +100,11 @@ def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
 
 
 class _NoticeText(NamedTuple):
-    """A text among a notice's arguments. ``most``: how many characters its schema permits."""
+    """A text among a notice's arguments. ``max_length``: how many characters its schema permits."""
 
     path: tuple[str, ...]
     value: str
-    most: int | None
+    max_length: int | None
 
 
 def _texts_of_arguments(
@@ -113,9 +113,9 @@ def _texts_of_arguments(
     for name, value in arguments.items():
         schema = as_object(properties.get(name))
         if isinstance(value, str):
-            most = schema.get("maxLength")
+            max_length = schema.get("maxLength")
             if "enum" not in schema:
-                yield _NoticeText((*path, name), value, most if isinstance(most, int) else None)
+                yield _NoticeText((*path, name), value, max_length if isinstance(max_length, int) else None)
         elif isinstance(value, dict):
             yield from _texts_of_arguments(value, as_object(schema.get("properties")), (*path, name))
 

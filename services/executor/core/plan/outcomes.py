@@ -23,8 +23,9 @@ _NO_ANSWER = "it has no answer"
 async def describe_outcomes(
     ctx: TurnContext, plan: WritePlan, reasons: Mapping[str, str], why_not: str = ""
 ) -> dict[str, Json]:
-    """``{call id: status, answer and note of the call}``. ``reasons``: by call id, why a call was left out;
-    ``why_not``: the same of every other call without an entry in the ledger.
+    """What the model is told of each call of the plan: ``{call id: {"status", "answer", "note"}}``, from the ledger.
+
+    A call without an entry there is "not made": ``reasons`` says by call id why, ``why_not`` why of all others.
     """
     entries = await plan_entries(ctx.store, plan)
     outcomes: dict[str, Json] = {}

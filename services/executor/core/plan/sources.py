@@ -205,7 +205,7 @@ class SourceFinder:
         if argument.kind not in _RECORD_KINDS or argument.origin is not OriginKind.FACT:
             return False
         machine_refs = {fact.ref for fact in self._facts if fact.by_machine}
-        data_origins = [origin for origin in argument.origins if origin.kind is not ContentKind.FREE_TEXT]
+        data_origins = [origin for origin in argument.source_fields if origin.kind is not ContentKind.FREE_TEXT]
         if not data_origins or any(origin.fact_id not in machine_refs for origin in data_origins):
             return False
         return not self._records.mentions_record(argument.text)
@@ -228,7 +228,7 @@ class SourceFinder:
 
     def _is_exchanged(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether the part speaks of an exchange, and another call gives this record's value to the amount's record."""
-        owners = {place.record.identifier for place in argument.origins if place.record}
+        owners = {field.record.identifier for field in argument.source_fields if field.record}
         if not WORDS_OF_EXCHANGE.search(call.part.quote):
             return False
         own_texts = set(map(as_text, _list_recorded_values(argument, call)))
@@ -249,14 +249,14 @@ class SourceFinder:
         is_read = argument.kind is ArgumentKind.AMOUNT and argument.origin is OriginKind.FACT
         if not is_read or self._derived.is_share(argument, call):
             return ""
-        owners = {place.record.identifier if place.record else "" for place in argument.origins}
+        owners = {field.record.identifier if field.record else "" for field in argument.source_fields}
         if not owners or "" in owners or owners & call.texts:
             return ""
         own_values = _list_recorded_values(argument, call)
         if not own_values:
             return ""
         return (
-            f"{argument.path} {shorten(argument.origins[0].value)} is of {', '.join(sorted(owners))}; "
+            f"{argument.path} {shorten(argument.source_fields[0].value)} is of {', '.join(sorted(owners))}; "
             f"the record that the call names has {shorten(own_values[0])}"
         )
 
@@ -270,7 +270,7 @@ class SourceFinder:
             is_read = argument.origin is OriginKind.FACT and not argument.is_only_in_free_text
             if argument.kind not in NAMING_KINDS or not is_read:
                 continue
-            value, origins = argument.text, argument.origins
+            value, origins = argument.text, argument.source_fields
             text, is_listed = self._free_texts.find_revealing_text(argument.field_name, value, origins)
             if text is None or self._records.is_in_user_texts(value):
                 continue
@@ -378,7 +378,7 @@ class SourceFinder:
         if not is_sent:
             return bool(sourced)
         allows = self._free_texts.has_allowed_origin
-        return any(argument.is_sourced or allows(argument.origins) for argument in sourced)
+        return any(argument.is_sourced or allows(argument.source_fields) for argument in sourced)
 
     def _find_doubtful_values(self, call: CallToCheck) -> Iterator[CallFault]:
         """Numbers, days and hours that no source states and that follow from none."""
@@ -405,7 +405,7 @@ class SourceFinder:
                 continue
             zone = self._sources.now.tzinfo
             moment = read_machine_moment(argument.text, zone)
-            recorded_moments = (read_machine_moment(as_text(origin.value), zone) for origin in argument.origins)
+            recorded_moments = (read_machine_moment(as_text(origin.value), zone) for origin in argument.source_fields)
             recorded_hours = (recorded.hour for recorded in recorded_moments if recorded)
             known_hours = {time(), *mentions.times_of_day, *recorded_hours}
             if moment is None or moment.day is None or moment.hour in (None, *known_hours):
@@ -460,7 +460,7 @@ def _list_recorded_numbers(path: str, fields: Iterable[ReadField]) -> Iterator[D
 
 def _list_recorded_values(argument: ArgumentToCheck, call: CallToCheck) -> list[Json]:
     """The values that the records which the call names have in the field from which the argument comes."""
-    name = argument.origins[0].field_name
+    name = argument.source_fields[0].field_name
     return [field.value for field in call.fields.of_records(call.texts) if field.name == name]
 
 
@@ -510,4 +510,4 @@ def _build_origin(argument: ArgumentToCheck, *, is_unmentioned: bool, against: s
     needs_a_person = argument.is_only_in_free_text and argument.kind in _KINDS_FOR_A_PERSON
     marks = {"free_text": needs_a_person, "untold": is_unmentioned, "against": against}
     source = sources.get(argument.origin, "none")
-    return Origin.model_validate({"argument": argument.path, "source": source, "ref": argument.where, **marks})
+    return Origin.model_validate({"argument": argument.path, "source": source, "ref": argument.origin_ref, **marks})

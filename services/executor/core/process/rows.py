@@ -149,8 +149,8 @@ class ChosenRows(NamedTuple):
 
 
 def find_pattern_operands(pattern: OperandPattern, inputs: FigureInputs, operation: str) -> list[Operand]:
-    """The one field that the pattern describes, and its record's currency if that has one (not for ``count``). Raises
-    ``NoClearOperand``.
+    """The one field that the pattern describes, as an operand; a second one is its record's currency, if the record has
+    one and the operation is not ``count``. Raises ``NoClearOperand`` if there is no such field, or several differ.
     """
     of_kind, links, anchors = _build_kind_test(inputs.links.records, pattern.kinds), inputs.links, inputs.anchors
 

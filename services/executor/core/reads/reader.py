@@ -79,7 +79,7 @@ class TaskReader:
         self._allowance_by_tool = {allowance.tool: allowance for allowance in allowances}
         self._earlier_facts = {(fact.tool, fact.arguments_json): fact for fact in earlier_facts}
         self._facts: dict[str, Fact] = {}
-        self._reserved = 0
+        self._references_given = 0
         self._outdated_refs: set[str] = set()  # references of what was read before the last writes
         self._calls: list[PastCall] = [*earlier_calls]
         self._read_counts: Counter[tuple[str, str, str]] = Counter()
@@ -133,17 +133,17 @@ class TaskReader:
         for fact in same_reads:
             if not must_be_current or fact.ref not in self._outdated_refs:
                 return fact.ref
-        self._reserved += 1
-        ref = f"r{self._reserved}"
+        self._references_given += 1
+        ref = f"r{self._references_given}"
         self._facts[ref] = _build_reserved_fact(ref, use, tool)
         return ref
 
     def restore_reference(self, use: ToolUse) -> str:
         """The earlier attempt's reference of a read whose tool is gone or may change things by now; else a new one."""
-        self._reserved += 1
+        self._references_given += 1
         fact = self._earlier_facts.get((use.name, dumps(use.input)))
         if fact is None:
-            return f"r{self._reserved}"
+            return f"r{self._references_given}"
         self._facts[fact.ref] = fact
         return fact.ref
 

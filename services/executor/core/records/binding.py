@@ -117,23 +117,27 @@ def refs_of_reads_around(
     ``made``: earlier calls. If they are given, and none concerns a record around the call, the result is empty: a
     change of a customer may change the customer's mandates.
     """
-    nearby_nodes = _nodes_around(call, facts, keys)
-    if made is not None and not any(_concerns_nearby_record(earlier, nearby_nodes, facts, keys) for earlier in made):
+    nearby_by_object_id = _nodes_around_by_object_id(call, facts, keys)
+    if made is not None and not any(
+        _concerns_nearby_record(earlier, nearby_by_object_id, facts, keys) for earlier in made
+    ):
         return frozenset()
-    return frozenset(node.seen.fact.ref for node in nearby_nodes.values() if node.seen.is_of_single_answer)
+    return frozenset(node.seen.fact.ref for node in nearby_by_object_id.values() if node.seen.is_of_single_answer)
 
 
 def _concerns_nearby_record(
-    call: PlannedCall, nearby_nodes: Mapping[int, GraphNode], facts: Sequence[Fact], keys: RecordKeys
+    call: PlannedCall, nearby_by_object_id: Mapping[int, GraphNode], facts: Sequence[Fact], keys: RecordKeys
 ) -> bool:
     """Whether the call concerns one of the nearby records, or names a record to which one of them refers."""
-    if not nearby_nodes.keys().isdisjoint(_nodes_around(call, facts, keys)):
+    if not nearby_by_object_id.keys().isdisjoint(_nodes_around_by_object_id(call, facts, keys)):
         return True
     ids = build_call_view(call.tool, call.arguments, facts, keys).ids
-    return any(reference.must_exist and reference.text in ids for reference in _references_of(nearby_nodes.values()))
+    return any(
+        reference.must_exist and reference.text in ids for reference in _references_of(nearby_by_object_id.values())
+    )
 
 
-def _nodes_around(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) -> dict[int, GraphNode]:
+def _nodes_around_by_object_id(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) -> dict[int, GraphNode]:
     """The records around a call, those that it mentions and those beyond, keyed by ``id(node)``."""
     view = build_call_view(call.tool, call.arguments, facts, keys)
     return {id(node): node for node in (*view.records_around, *view.mentioned, *view.records_beyond)}

@@ -10,11 +10,12 @@ from shared.domain.exact_json import JsonObject
 
 
 class CallRows(NamedTuple):
-    """A call, or one of its rows. ``fields``: name and value of each field outside of inner rows; ``groups``: the inner
-    rows.
+    """A call, or one of its rows. For the first row of ``{"to": 7, "rows": [{"id": 1, "ids": [{"n": 2}]}, ...]}``:
 
-    For the row ``{"id": 1}`` in ``{"to": 7, "rows": [{"id": 1}, {"id": 2}]}``: ``alone`` is ``{"rows": {"id": 1}}``,
-    and ``arguments`` is ``{"to": 7, "rows": {"id": 1}}``. ``outer``: ``arguments``, with ``[]`` in place of inner rows.
+    ``fields``: name and value of its own fields: ``id``. ``groups``: the rows within it: ``{"n": 2}``.
+    ``alone``: the row where it stands, without its call: ``{"rows": {"id": 1, "ids": [{"n": 2}]}}``.
+    ``arguments``: the call as if it had that row alone: ``{"to": 7, "rows": {"id": 1, "ids": [{"n": 2}]}}``.
+    ``outer``: the same without the rows within it: ``{"to": 7, "rows": {"id": 1, "ids": []}}``.
     ``key``: the row's key in its table, else empty. For a call, ``alone`` and ``arguments`` are its arguments.
     """
 

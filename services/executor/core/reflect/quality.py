@@ -68,15 +68,17 @@ def missing_outputs(outputs: Sequence[str], answer: str, sources: FoundSources) 
     """
     answer_words, tokens = spaced_words(answer), _tokens_in(answer)
     items = (item for item in sources.named_scalars if item.name)
-    names = [stems_of(name) for name in {item.name for item in items if _mentions_value(item, answer_words, tokens)}]
-    words = stems_of(answer)
-    return tuple(output for output in outputs if not _mentions_output(output, answer, words, names))
+    name_stems = [
+        stems_of(name) for name in {item.name for item in items if _mentions_value(item, answer_words, tokens)}
+    ]
+    stems = stems_of(answer)
+    return tuple(output for output in outputs if not _mentions_output(output, answer, stems, name_stems))
 
 
 def answerable_outputs(outputs: Sequence[str], sources: FoundSources) -> tuple[str, ...]:
     """The outputs that the run found something about, so that an answer could state them."""
-    names = [stems_of(name) for name in {item.name for item in sources.named_scalars}]
-    return tuple(output for output in outputs if any(stems_of(output) <= name for name in names))
+    name_stems = [stems_of(name) for name in {item.name for item in sources.named_scalars}]
+    return tuple(output for output in outputs if any(stems_of(output) <= stems for stems in name_stems))
 
 
 def collect_sources(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] = ()) -> FoundSources:
@@ -143,13 +145,13 @@ def says_found_value(text: str, sources: FoundSources) -> bool:
     )
 
 
-def _mentions_output(output: str, answer: str, words: frozenset[str], names: list[frozenset[str]]) -> bool:
+def _mentions_output(output: str, answer: str, stems: frozenset[str], name_stems: list[frozenset[str]]) -> bool:
     output_stems = stems_of(output)
     if output == SUMMARY:
         return bool(answer.strip())
-    if output_stems <= words or any(output_stems <= name for name in names):
+    if output_stems <= stems or any(output_stems <= name for name in name_stems):
         return True
-    return bool(stems_of(_WORDS_FOR_OUTPUT.get(output.lower(), "")) & words)
+    return bool(stems_of(_WORDS_FOR_OUTPUT.get(output.lower(), "")) & stems)
 
 
 def _mentions_value(item: NamedScalar, text_words: str, tokens: set[str]) -> bool:

@@ -118,7 +118,7 @@ def _write_cancel_answer(reason: str, progress: Progress, writes: Sequence[Ledge
 
 
 async def end_waiting(opened: OpenedTurn, waiting: WaitsForPerson) -> RunEnd:
-    """The end of a run whose task keeps waiting for a person."""
+    """The end of a run whose task waits, or keeps waiting, for a person."""
     match waiting:
         case StillWaiting():  # for the answer to the same question as before
             return await _end_asking_approval(opened.store, waiting.approval, opened.journal.progress, waiting.note)
@@ -126,7 +126,7 @@ async def end_waiting(opened: OpenedTurn, waiting: WaitsForPerson) -> RunEnd:
             return await _end_in_doubt(opened, str(waiting))
         case AgentNeedsAnswer():
             return await _end_with_agent_question(opened, waiting.entry)
-        case _:
+        case _:  # ``WritesInDoubt``, of this turn; in practice, where nobody decides, the task fails
             return await end_early(opened, Failed(IN_DOUBT))
 
 
@@ -159,7 +159,7 @@ async def end_with_question(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd
 
 async def end_with_timed_wait(ctx: TurnContext, waits: WaitsForTime) -> RunEnd:
     """The end of a run that continues at a later time. No lease is held until then."""
-    ctx.ports.tracer.current_span().add_event(names.RESTS)
+    ctx.ports.tracer.current_span().add_event(names.TASK_RESTS)
     progress, wait = _store_progress_before_wait(ctx, waits.progress, f"rests:{ctx.turn.turn_id}"), waits.wait
     ctx.journal.add_event("note", rests_until=wait.until.isoformat(), why=wait.reason)
     writes = await list_writes(ctx.store)

@@ -309,8 +309,9 @@ async def _read_all_rows(ctx: TurnContext, call: PlannedCall, reader: Tool, argu
 
 
 async def store_answer(ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer) -> LedgerEntry:
-    """Stores the server's answer before anything is concluded from it; returns the entry. It is ``SENT``; for an error
-    ``DENIED``, or judged at once if no read can tell; for an agent's unfinished work see ``store_unfinished``.
+    """Stores the server's answer; returns the entry. It is ``SENT``, or ``DENIED`` for an error, until a read has shown
+    more. If no read can, an error's words decide at once (``judge_write``). For an agent's unfinished work see
+    ``store_unfinished``.
     """
     if answer.unfinished is not None:
         return await store_unfinished(ctx, entry, answer.unfinished)

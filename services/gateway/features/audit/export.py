@@ -133,9 +133,10 @@ class AuditExport(ScriptedStore):
             yield page
 
     async def read_details(self, record: TaskRecord, *, includes_events: bool) -> ArchivedTask | None:
-        """A task's ledger and approvals, from the store or else the archive; the caller must be allowed to read it.
+        """A task with its ledger and approvals, from the store or else the archive; None if neither has them.
 
-        ``includes_events``: also with its journal and events, if it is archived. Does not raise ``NotAnOperator``.
+        ``includes_events``: with journal and events, too, if the task is archived. Checks no rights: whoever calls this
+        has checked that the task may be read.
         """
         (details,) = await self._read_stored_details([record])
         if details is not None and not includes_events:

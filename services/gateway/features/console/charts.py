@@ -144,11 +144,11 @@ def spend_chart(days: Sequence[DailySpending], *, is_small: bool = False) -> Mar
 
 def days_chart(days: Sequence[DayCounts], *, is_small: bool = False) -> Markup:
     """The chart of how many tasks ended on each day, from the first to the last."""
-    counts_by_date = {date.fromisoformat(day.date): day.events for day in days}
+    counts_by_date = {date.fromisoformat(day.date): day.tasks for day in days}
     first, last = min(counts_by_date), max(counts_by_date)
     all_days = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]
     rows = [(day.isoformat(), float(counts_by_date.get(day, 0))) for day in all_days]
-    bar_texts = ", ".join(f"{day.date} {day.events}" for day in days)
+    bar_texts = ", ".join(f"{day.date} {day.tasks}" for day in days)
     ticks = round_ticks(max(counts_by_date.values()))
     frame = ChartFrame(*(_SMALL_SIZE if is_small else _WIDE_SIZE), ticks, _format_tokens)
     return column_chart(rows, f"Tasks that ended by day: {bar_texts}", frame)

@@ -15,7 +15,7 @@ from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.pages import Link, PageRenderer, redirect_to, visible_links
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
 from services.gateway.features.console.views.approvals import answerable_requests
-from services.gateway.features.console.views.health import END_STATES, dates_until_tomorrow, drop_unbegun_day
+from services.gateway.features.console.views.health import END_STATES, dates_until_tomorrow, drop_tomorrow_without_calls
 from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
 from services.gateway.features.learning import LearnedData
@@ -136,7 +136,7 @@ class ConsoleContext:
     async def read_spending(self, tenant: str, days: int) -> Sequence[DailySpending]:
         """The tenant's spending on each of the last days, the oldest first; on tomorrow (UTC) only if it has begun."""
         dates = dates_until_tomorrow(self.inbox_cache.clock().date(), days)
-        return drop_unbegun_day(await self.services.tenants.spending_of(tenant, dates))
+        return drop_tomorrow_without_calls(await self.services.tenants.spending_of(tenant, dates))
 
     async def is_stuck(self, caller: Caller, state: TenantState) -> bool:
         """Whether tasks have waited for over 15 seconds and no session is worked on, as if no executor ran."""

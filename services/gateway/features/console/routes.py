@@ -97,7 +97,7 @@ class AssessmentPages(PageGroup):
         run = kept_assessment.assessment.runs[number - 1]
         turns = timeline_turns(run)
         turn = replayed_turn(run, turns, _parse_count(request.query_params.get("turn", "")))
-        first_shown, last_shown = max(0, turn.stop.turn - TURNS_AROUND), turn.stop.turn + TURNS_AROUND
+        first_shown, last_shown = max(0, turn.timeline_turn.turn - TURNS_AROUND), turn.timeline_turn.turn + TURNS_AROUND
         return await self._context.render_page(
             request,
             "replay.html",

@@ -98,7 +98,7 @@ class GuardedTasks(ports.Tasks):
             task = accepted.record
             span.annotate({spans.TENANT: task.tenant, spans.SESSION: task.session_id, spans.TASK: task.task_id})
             span.annotate({spans.DIALECT: task.dialect.value, spans.TURN_KIND: turn.kind.value})
-            span.annotate({spans.FRESH: accepted.is_new})
+            span.annotate({spans.ACCEPT_FRESH: accepted.is_new})
             return accepted
 
     def _log_shedding(self, waiting: int) -> None:

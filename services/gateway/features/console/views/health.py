@@ -25,14 +25,14 @@ _PART_NAMES = {"model": "the model", "tool_server": "a tool server", "policy_ser
 
 
 class DayCounts(NamedTuple):
-    """Counts of the tasks that ended on one day (UTC). ``units``: the sum of their qualities, without dry runs."""
+    """Counts of the tasks that ended on one day (UTC). ``quality_units``: the sum of their qualities; no dry runs."""
 
     date: str
-    events: int = 0
+    tasks: int = 0
     success: int = 0
     partial: int = 0
     failure: int = 0
-    units: int = 0
+    quality_units: int = 0
 
     @property
     def judged_count(self) -> int:
@@ -42,7 +42,7 @@ class DayCounts(NamedTuple):
     @property
     def quality(self) -> str:
         """The mean quality of the judged tasks; empty if there were none."""
-        return f"{self.units / (REWARD_UNITS * self.judged_count):.2f}" if self.judged_count else ""
+        return f"{self.quality_units / (REWARD_UNITS * self.judged_count):.2f}" if self.judged_count else ""
 
 
 class Tile(NamedTuple):
@@ -141,7 +141,7 @@ def has_waited_for_people(record: TaskRecord) -> bool:
 
 def mean_cost_of_tasks(spent: Sequence[DailySpending], days: Sequence[DayCounts]) -> int:
     """The mean cost of a task in nano-dollars, over the days for which both cost and counts are known."""
-    tasks_by_date = {day.date: day.events for day in days}
+    tasks_by_date = {day.date: day.tasks for day in days}
     tasks = sum(tasks_by_date.get(day.date, 0) for day in spent)
     return round(sum(day.nanos for day in spent) / tasks) if tasks else 0
 
@@ -241,7 +241,7 @@ def cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: 
     if spent_today is None:
         return Tile(question, as_dollars(0), f"today: no model call; {week}", href)
     calls = count_with_noun(spent_today.calls, "model call")
-    tasks = next((day.events for day in days if day.date == today.isoformat()), 0)
+    tasks = next((day.tasks for day in days if day.date == today.isoformat()), 0)
     cost_each = f", {as_dollars(round(spent_today.nanos / tasks))} a task" if tasks and spent_today.nanos else ""
     return Tile(question, as_dollars(spent_today.nanos), f"today: {calls}{cost_each}; {week}", href)
 
@@ -251,8 +251,8 @@ def dates_until_tomorrow(today: date, count: int) -> list[str]:
     return [(today + timedelta(days=shift)).isoformat() for shift in range(2 - count, 2)]
 
 
-def drop_unbegun_day(spent: Sequence[DailySpending]) -> Sequence[DailySpending]:
-    """The days without the last, tomorrow (UTC), unless it has any model call."""
+def drop_tomorrow_without_calls(spent: Sequence[DailySpending]) -> Sequence[DailySpending]:
+    """The days without the last, which is tomorrow (UTC), unless it already has a model call."""
     return spent if not spent or spent[-1].calls else spent[:-1]
 
 

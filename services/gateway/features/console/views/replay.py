@@ -121,13 +121,13 @@ class ReplayedTurn(NamedTuple):
     ``notes``: the agent's notes on the turn; for turn 0 the user's prompt; empty if unknown.
     """
 
-    stop: TimelineTurn
+    timeline_turn: TimelineTurn
     began: datetime | None
     has_world_state: bool
     counts: tuple[tuple[str, tuple[TurnCount, ...]], ...]
     agent_changes: tuple[WorldChange, ...]
     other_changes: tuple[WorldChange, ...]
-    left_out: int
+    changes_left_out: int
     actions: tuple[ActionRow, ...]
     updates: tuple[Badge, ...]
     notes: str
@@ -160,17 +160,17 @@ def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> Rep
     changes = world.changes if world else ()
     all_changes = (change for world in run.results.world for change in world.changes)
     titles = {change.key: change.title for change in all_changes if change.title}
-    update_lines = map(_describe_update, _updates_of_turn(run, turn)) if turn else ()
+    update_badges = map(_describe_update, _updates_of_turn(run, turn)) if turn else ()
     return ReplayedTurn(
-        stop=all_turns[turn],
+        timeline_turn=all_turns[turn],
         began=all_turns[turn - 1].at if turn else None,
         has_world_state=world is not None,
         counts=_count_rows(world, world_before),
         agent_changes=tuple(change for change in changes if change.by == "participant"),
         other_changes=tuple(change for change in changes if change.by == "others"),
-        left_out=world.left_out if world else 0,
+        changes_left_out=world.left_out if world else 0,
         actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], titles),
-        updates=tuple(line for line in update_lines if line is not None),
+        updates=tuple(badge for badge in update_badges if badge is not None),
         notes=_notes_or_prompt(run, turn),
     )
 
