@@ -36,7 +36,8 @@ class RemoteAgent(AgentExecutor):
         self.stopped: list[str] = []
         self.go_on = asyncio.Event()
         self.headers: list[dict[str, str]] = []
-        self.cut_next = False  # whether the answer to the next message is lost after it was taken
+        self.cut_next = False  # whether the answer to the next message is lost
+        self.takes_cut = True  # and the message was taken before
 
     @override
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
@@ -110,7 +111,8 @@ class _Line:
         async def lose(message: object) -> None:
             del message
 
-        await self._app(scope, receive, lose)
+        if self._agent.takes_cut:
+            await self._app(scope, receive, lose)
         await Response("lost", 502)(scope, receive, send)
 
 

@@ -250,11 +250,12 @@ async def test_a_question_of_an_agent_that_is_no_connection_any_more_is_in_doubt
     assert (record.state, stage.statuses) == (TaskState.INPUT_REQUIRED, ["in_doubt"])
 
 
-async def test_a_message_whose_answer_was_lost_is_found_again_and_not_sent_twice() -> None:
+@pytest.mark.parametrize("was_taken", [True, False])
+async def test_a_message_whose_answer_was_lost_is_found_again_and_else_sent_again(was_taken: bool) -> None:
     agent = RemoteAgent()
     async with _stage(agent, "parcels") as stage:
-        stage.limits = stage.limits._replace(tool_seconds=2.0)
-        agent.cut_next = True
+        stage.limits = stage.limits._replace(tool_seconds=1.0)
+        agent.cut_next, agent.takes_cut = True, was_taken
         record = await stage.run()
     assert (record.state, len(agent.heard)) == (TaskState.COMPLETED, 1)
     assert "done: parcels" in (stage.write.result_json or "")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from operator import not_
 from typing import NamedTuple, TypeAlias, cast
 
 from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parse, walk_nodes
@@ -76,7 +77,7 @@ def compile_node(node: Node) -> Decide:
         case SignNode("&&" | "||" as sign, terms):
             return _join_terms(tuple(map(compile_node, terms)), settles=sign == "||")
         case SignNode("!", (FieldReference((name,)) as field,)):
-            return _compile_flag(name, False, _negate_term(_add_position(truth_of, (field,), field.position)))
+            return _compile_fast_path(name, bool, not_, _negate_term(_add_position(truth_of, (field,), field.position)))
         case SignNode("!", (operand,)):
             return _negate_term(compile_node(operand))
         case SignNode(sign, operands):
@@ -89,7 +90,7 @@ def compile_node(node: Node) -> Decide:
                     return _compile_fast_path(name, str, getattr(text, _TEXT_METHODS[sign]), general)
             return general
         case FieldReference((name,)):
-            return _compile_flag(name, True, _add_position(truth_of, (node,), node.position))
+            return _compile_fast_path(name, bool, bool, _add_position(truth_of, (node,), node.position))
         case _:
             return _add_position(truth_of, (node,), node.position)
 
@@ -119,18 +120,8 @@ def _negate_term(decide: Decide) -> Decide:
     return decide_opposite
 
 
-def _compile_flag(name: str, expected_value: bool, decide: Decide) -> Decide:
-    """A closure that tells whether a boolean field has that value; ``decide`` handles values of other types."""
-
-    def is_as_wanted(context: Context) -> Truth:
-        value = context.get(name, UNKNOWN)
-        return value is expected_value if value is True or value is False else decide(context)
-
-    return is_as_wanted
-
-
 def _compile_fast_path(name: str, kind: type, holds: Callable[[object], bool], general: Decide) -> Decide:
-    """A closure that compares values of one type with ``holds``, and leaves all others to ``general``."""
+    """A closure that decides values of one type by ``holds``, and leaves all others to ``general``."""
 
     def decide_plainly(context: Context) -> Truth:
         value = context.get(name, UNKNOWN)

@@ -499,6 +499,15 @@ def test_each_row_is_judged_by_what_it_names_however_it_names_it(given: JsonObje
     assert (found.blocked, found.problems) == (blocked, ())
 
 
+@each_row(("notes", "blocked"), (50, False), (51, True))
+def test_rows_are_judged_one_by_one_up_to_fifty_and_beyond_what_differs_among_them_is_unknown(
+    notes: int, blocked: bool
+) -> None:
+    sold = Rule(id="SOLD", condition='status == "sold"', action="block")
+    given: JsonObject = {"notes": [{"lease_id": f"L-{7 + place % 2}"} for place in range(notes)]}
+    assert evaluate(request([sold], [change("post_notes", given)], _TWO_LEASES)).blocked == blocked
+
+
 @each_row("argument", "amount_cents", "amount_minor_units")
 def test_an_amount_in_cents_is_not_replaced_by_an_amount_from_further_away(argument: str) -> None:
     """The folio holds one charge of 300; the fee is of 1,200.00. What the folio itself says goes before."""

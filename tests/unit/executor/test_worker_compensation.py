@@ -5,11 +5,11 @@ from functools import partial
 
 import pytest
 
-from services.executor.core.authorize.approval import write_approver_brief
+from services.executor.core.authorize.approval import calls_as_json, write_approver_brief
 from services.executor.ports.tools import ToolAnswer, ToolUnreachable
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import Json, JsonObject, as_object
 from shared.domain.words import TaskState, ToolClass
 from tests.doubles.memory_turns import Died
 from tests.each_row import each_row
@@ -227,6 +227,8 @@ async def test_compensations_are_judged_hashed_and_shown_to_the_approver() -> No
     assert [call.call_id for call in stage.policy.asked[-1].calls] == ["c1", "undo-c1", "c2"]
     assert "taken back, if a later call asks for it, by reopen_claim" in write_approver_brief(approval)
     assert "if it fails, the calls before it are taken back" in (record.answer or "")
+    requested = [(one.get("on_failure"), "compensation" in one) for one in map(as_object, calls_as_json(approval.plan))]
+    assert requested == [(None, True), ("compensate", False)]
     without = approval.plan.model_copy(
         update={"calls": tuple(call.model_copy(update={"compensation": None}) for call in approval.plan.calls)}
     )

@@ -201,6 +201,16 @@ async def test_a_write_in_doubt_of_a_turn_that_is_given_up_waits_for_an_operator
 
 
 @pytest.mark.promise("I3.given_up_waits")
+async def test_a_write_of_such_a_turn_is_not_judged_while_its_request_may_still_arrive() -> None:
+    stage = await killed_while_sending(applied=False)
+    await given_up(stage)
+    (entry,) = stage.turns.writes.values()
+    assert entry.open_until is not None
+    assert entry.doubted_at is not None
+    assert entry.doubted_at >= entry.open_until
+
+
+@pytest.mark.promise("I3.given_up_waits")
 async def test_such_a_doubt_waits_as_long_as_the_tenant_gives_and_an_operator_can_settle_it() -> None:
     stage = await killed_while_sending(applied=True, hours=3)
     end = await given_up(stage)

@@ -73,6 +73,7 @@ def _find(
     ("Pay invoice V-703 if it is over 100.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
     ("Discount V-703, but at most 20 euros of it.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "at most 20"),
     ("Discount V-703, but at most 20 euros of it.", DISCOUNT, {"invoice_id": "V-703", "amount": 20}, ""),
+    ("Give the 3 rooms of V-703 at most 20 euros off.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "at most 20"),
     ("I would like you to discount V-703 by 20.", DISCOUNT, {"invoice_id": "V-703", "amount": 755}, "says 20"),
     ("Pay V-703 of the shop at Lindenhof 4.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
     ("Pay V-703 for the 3 items of it.", PAY, {"invoice_id": "V-703", "amount": 755}, ""),
@@ -85,6 +86,7 @@ def _find(
     ("Hand job J-3014 to somebody who is free.", ASSIGN, {"job_id": "J-3014", "mechanic": "Ines"}, ""),
     ("Give all open jobs except J-3029 to Ines.", ASSIGN, {"job_id": "J-3029", "mechanic": "Ines"}, "exception"),
     ("Close all jobs, but leave J-3001 and J-3029 alone.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
+    ("Close all jobs except jobs J-3001 and J-3029.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
     ("Close all jobs. Leave J-3029 open.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
     ("Close all jobs, but do not touch J-3029.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
     ("Put J-3001 on hold. Don't close J-3014.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
@@ -253,7 +255,10 @@ _IBANS = ("DE89370400440532013000", "DE02120300000000202051")
     ("Pay bill B-1.", "AC-1", False),  # of its client
     ("Pay bill B-1.", "AC-2", True),  # of another one, while one of its client was read
     ("Pay bill B-1.", "AC-3", True),
+    ("Pay the bill.", "AC-2", True),
     ("Pay bill B-1 from the account of Roy Plc.", "AC-2", False),
+    ("Pay bill B-1 from the account with 812.40 euros.", "AC-2", False),
+    ("Pay bill B-1 from the account that was opened on 2 May 2025.", "AC-2", False),
     ("Pay bill B-1 from any account.", "AC-2", False),
     ("Pay bill B-2.", "AC-2", False),  # of no client
     (f"Pay bill B-1 to {_IBANS[0]}.", _IBANS[0], False),
@@ -265,7 +270,8 @@ def test_an_account_is_the_one_that_the_task_writes_out_or_of_whom_the_named_rec
     task: str, account: str, is_told: bool
 ) -> None:
     accounts: Json = {
-        f"AC-{n}": {"holder": name, "client_id": n} for n, name in enumerate(("Oduya Plc", "Roy Plc", "Ek"), 1)
+        f"AC-{n}": {"holder": name, "client_id": n, "balance": f"81{n}.40", "opened": f"2025-05-0{n}"}
+        for n, name in enumerate(("Oduya Plc", "Roy Plc", "Ek"), 1)
     }
     clients = [
         _read(f"c{n}", "get_client", {"client_id": n, "iban": iban}, client_id=n) for n, iban in enumerate(_IBANS, 1)
@@ -275,8 +281,8 @@ def test_an_account_is_the_one_that_the_task_writes_out_or_of_whom_the_named_rec
         for n, client in ((1, 1), (2, None))
     ]
     facts = (_read("r1", "list_accounts", {"accounts": accounts}), *clients, *bills)
-    given: JsonObject = {"bill_id": task[9:12], "account": account}
-    found = _find(task, _tool("pay_bill", "bill_id", "account"), given, facts)
+    given: JsonObject = {"bill": "B-2" if "B-2" in task else "B-1", "account": account}
+    found = _find(task, _tool("pay_bill", "bill", "account"), given, facts)
     assert any(origin.untold for origin in found.call.origins) == is_told
 
 

@@ -81,6 +81,7 @@ def test_a_record_beyond_the_limit_of_its_part_is_not_what_the_part_means(
         ("Order 5 of S-1 if enough in stock, or ask Ann.", 5, {"stock": 4}, ""),
         ("Order 5 of S-1 if enough people asked.", 5, {"stock": 4}, ""),
         ("Order 5 of S-1 if there are enough in stock.", 5, {"stock": 4, "stock_abroad": 9}, ""),
+        ("Order 1 of S-1 unless we have as many in stock.", 1, {"stock": 0}, ""),
         ("Order 5 of S-1.", 5, {"stock": 9}, ""),
     ],
 )

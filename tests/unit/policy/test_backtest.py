@@ -55,6 +55,12 @@ def _archived(*policies: Policy) -> ArchivedTask:
         ("+ pay/LIMIT",),
     ),
     (Policy(id="new", rules=(Rule(id="NO", condition="amount > 1", action="block"),)), "blocked", ("+ new/NO",)),
+    (
+        Policy(id="new", rules=(Rule(id="UP", condition="amount > 1", action="escalate", level="cfo"),)),
+        "escalates to cfo",
+        ("+ new/UP",),
+    ),
+    (Policy(id="new", tool_rules=(ToolRule(id="T", kind="never", tool="pay"),)), "calls refused", ("+ new/T",)),
     (Policy(id="pay", rules=(Rule(id="X", condition="a >< 1", action="block"),)), "policy invalid", ("+ pay/X",)),
 )
 def test_what_would_have_been_different_is_named(changed: Policy, after: str, why: tuple[str, ...]) -> None:

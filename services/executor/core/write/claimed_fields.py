@@ -74,7 +74,7 @@ def find_leaf_for_claim(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
         return None
     closeness = max(_rate_likeness(claim, leaf) for leaf in candidates)
     closest = [leaf for leaf in candidates if _rate_likeness(claim, leaf) == closeness]
-    return closest[0] if len(closest) == 1 or all(leaf.value == closest[0].value for leaf in closest) else None
+    return closest[0] if all(leaf.value == closest[0].value for leaf in closest) else None
 
 
 def has_similar_name(claim: Leaf, leaf: Leaf) -> bool:
