@@ -72,7 +72,7 @@ def _imported_packages() -> Collection[str]:
 
 
 def _die_with_launcher() -> None:
-    """Have the kernel end this process with the fork server, which ends with the launcher."""
+    """Have the kernel end this process when the fork server ends, which it does when the launcher does."""
     make_death_signal(signal.SIGTERM)()
     launcher = multiprocessing.parent_process()
     if launcher is None or not launcher.is_alive():  # it ended before the kernel was asked

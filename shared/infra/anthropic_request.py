@@ -238,7 +238,7 @@ _READ_BLOCK_TYPES = frozenset({"text", "tool_use"})
 log = structlog.get_logger()
 _CODE_FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
 _SEPARATORS = re.compile(r"[\s:,]*")
-_scan = json.JSONDecoder().raw_decode
+_decode_json_at = json.JSONDecoder().raw_decode
 
 
 def read_model_reply(model: str, text: str, *, is_json: bool = False) -> models.ModelReply:
@@ -302,14 +302,14 @@ def _raw_blocks(text: str) -> Sequence[str]:
     """The JSON text of each item of ``content``. ``text`` must be known to be a JSON object."""
     position, blocks = text.index("{") + 1, []
     while True:
-        name, position = _scan(text, _skip_separators(text, position))
+        name, position = _decode_json_at(text, _skip_separators(text, position))
         position = _skip_separators(text, position)
         if name == "content":
             break
-        _, position = _scan(text, position)
+        _, position = _decode_json_at(text, position)
     position = _skip_separators(text, position + 1)
     while text[position] != "]":
-        _, end = _scan(text, position)
+        _, end = _decode_json_at(text, position)
         blocks.append(text[position:end])
         position = _skip_separators(text, end)
     return blocks

@@ -54,7 +54,9 @@ def read_pairs(flat: object) -> dict[str, str]:
 
 @cache
 def script_source(name: str, *, is_repeated: bool = False) -> str:
-    """The text of a script with the prelude's functions that it uses. ``is_repeated``: for a call without a reply."""
+    """The text of a script with the prelude's functions that it uses. ``is_repeated``: an earlier call of
+    it may have run without a reply.
+    """
     text = script_text(name)
     return f"local again = {'true' if is_repeated else 'false'}\n{_used_prelude(text)}\n{text}"
 

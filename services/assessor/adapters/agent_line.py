@@ -13,7 +13,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 PATIENCE_SECONDS = 30.0  # a lone process's restart
 _CARD_SECONDS = 10.0
 _MOST_BYTES = 8 * 1024 * 1024
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 2.0
 _NOT_LET_IN = (401, 403)
 _KEY_SHOWN = "[the agent's key]"
 
@@ -52,7 +52,7 @@ class AgentHttpClient:
 
     async def post(self, url: str, body: JsonObject, headers: dict[str, str], until: float) -> JsonValue:
         """The answer's JSON. ``until``: the loop's time after which nothing is tried again."""
-        pause = _FIRST_PAUSE
+        pause = _FIRST_PAUSE_SECONDS
         while True:
             try:
                 return await self._post_once(url, body, headers)
@@ -62,7 +62,7 @@ class AgentHttpClient:
                 await asyncio.sleep(min(pause, seconds_left))
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 raise _as_failure(error) from error
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
     def _seconds_left(self, until: float) -> float:
         """Seconds for which an agent that takes no connection is still waited for."""

@@ -34,15 +34,15 @@ class EvaluationStopped(BaseException):
 class LoopBridge:
     """An object of one event loop for code that runs in another: its coroutines run where the object belongs."""
 
-    def __init__(self, target: object, home: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, target: object, caller_loop: asyncio.AbstractEventLoop) -> None:
         self._target = target
-        self._home = home
+        self._caller_loop = caller_loop
 
     def __getattr__(self, name: str) -> object:
         value = getattr(self._target, name)
         if inspect.iscoroutinefunction(value):
-            return _bind_to_loop(value, self._home)
-        return value if callable(value) or isinstance(value, _PLAIN_TYPES) else LoopBridge(value, self._home)
+            return _bind_to_loop(value, self._caller_loop)
+        return value if callable(value) or isinstance(value, _PLAIN_TYPES) else LoopBridge(value, self._caller_loop)
 
 
 def threaded_evaluator(evaluator: Evaluator) -> Evaluator:
@@ -50,28 +50,28 @@ def threaded_evaluator(evaluator: Evaluator) -> Evaluator:
 
     @wraps(evaluator)
     async def evaluate(context: EvalContext, params: JsonObject) -> EvalResult:
-        home = asyncio.get_running_loop()
+        caller_loop = asyncio.get_running_loop()
         bridged = replace(
             context,
-            client=cast(SimulatedWorld, LoopBridge(context.client, home)),
-            llm=cast(Model, LoopBridge(context.llm, home)) if context.llm else None,
+            client=cast(SimulatedWorld, LoopBridge(context.client, caller_loop)),
+            llm=cast(Model, LoopBridge(context.llm, caller_loop)) if context.llm else None,
         )
-        return await _ThreadedCall(evaluator, bridged, params, home).run_to_result()
+        return await _ThreadedCall(evaluator, bridged, params, caller_loop).run_to_result()
 
     return evaluate
 
 
 class _ThreadedCall:
     def __init__(
-        self, evaluator: Evaluator, context: EvalContext, params: JsonObject, home: asyncio.AbstractEventLoop
+        self, evaluator: Evaluator, context: EvalContext, params: JsonObject, caller_loop: asyncio.AbstractEventLoop
     ) -> None:
         self._evaluator = evaluator
         self._given = (context, params)
-        self._home = home
+        self._caller_loop = caller_loop
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[EvalResult] | None = None
-        self._done: asyncio.Future[EvalResult] = home.create_future()
-        self._over: asyncio.Future[None] = home.create_future()
+        self._done: asyncio.Future[EvalResult] = caller_loop.create_future()
+        self._over: asyncio.Future[None] = caller_loop.create_future()
         self._thread = threading.Thread(
             target=copy_context().run, args=(self._run,), name=f"evaluator-{evaluator.__name__}", daemon=True
         )
@@ -107,8 +107,8 @@ class _ThreadedCall:
                 self._done.set_exception(error)
                 self._done.exception()  # it is seen, also where nobody waits any more
 
-        if not self._home.is_closed():
-            self._home.call_soon_threadsafe(settle)
+        if not self._caller_loop.is_closed():
+            self._caller_loop.call_soon_threadsafe(settle)
 
     async def _stop_evaluator(self) -> None:
         """Asks the evaluator to end, then ends its code, then leaves the thread to itself."""
@@ -135,13 +135,13 @@ def _as_exception(error: BaseException) -> Exception:
 
 
 def _bind_to_loop(
-    function: Callable[..., Awaitable[object]], home: asyncio.AbstractEventLoop
+    function: Callable[..., Awaitable[object]], caller_loop: asyncio.AbstractEventLoop
 ) -> Callable[..., Awaitable[object]]:
     @wraps(function)
     async def call(*args: object, **kwargs: object) -> object:
         async def run() -> object:
             return await function(*args, **kwargs)
 
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), home))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(run(), caller_loop))
 
     return call

@@ -140,18 +140,18 @@ def award(context: EvalContext, expectations: Sequence[Expectation]) -> EvalResu
 
 def award_unharmed(context: EvalContext, work: Sequence[Expectation], faults: Sequence[str]) -> EvalResult:
     """The share of the work that was done, or nothing where there is a fault."""
-    share = award(context, work)
+    result = award(context, work)
     if faults:
-        return EvalResult(score=0, max_score=share.max_score, explanation=f"Faults: {'; '.join(faults)}."[:2000])
-    return share.model_copy(update={"explanation": f"No fault. {share.explanation}"})
+        return EvalResult(score=0, max_score=result.max_score, explanation=f"Faults: {'; '.join(faults)}."[:2000])
+    return result.model_copy(update={"explanation": f"No fault. {result.explanation}"})
 
 
 def frugal(context: EvalContext, work: Sequence[Expectation], enough: int) -> EvalResult:
     """The share of the work that was done: in full up to ``enough`` actions, nothing from twice as many on."""
-    share, action_count = award(context, work), len(context.actions)
+    result, action_count = award(context, work), len(context.actions)
     factor = min(max(2 - action_count / enough, 0.0), 1.0)
     explanation = f"{action_count} actions where {enough} are enough."
-    return EvalResult(score=share.score * factor, max_score=share.max_score, explanation=explanation)
+    return EvalResult(score=result.score * factor, max_score=result.max_score, explanation=explanation)
 
 
 def courteous(

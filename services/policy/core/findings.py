@@ -29,7 +29,7 @@ _NEVER_RECORDED = ("tool", "call_id")  # no record says these
 
 
 class CallFacts(NamedTuple):
-    """The facts for one planned call. ``proven``: those that not only the request states; None if that is true of all.
+    """The facts for one planned call. ``proven``: without those that the request alone states; None if there are none.
 
     ``recorded``: for each record that differs, the facts with its fields; ``judges_records``: whether the policy uses
     these even where the call itself decides. ``proven_by_record``: the proven facts, completed from such a record.

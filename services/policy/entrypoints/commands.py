@@ -32,7 +32,9 @@ _REQUEST_FIELDS = {*_REQUEST_MARKS, "history", "confirmations", "text", "binding
 
 
 def check(arguments: Sequence[str]) -> int:
-    """Prints the verdict, its reasons, and the rules as understood; returns 1 if the policy is invalid."""
+    """Prints the verdict, its reasons, and the rules as understood; returns 1 if the policy is invalid, 2 if it is
+    unreadable.
+    """
     parser = argparse.ArgumentParser("python -m services.policy check", allow_abbrev=False)
     parser.add_argument("file", type=Path)
     parser.add_argument("--context", type=Path, help="the facts: an object of fields, or a whole request")

@@ -121,17 +121,17 @@ def _is_context_value(path: Sequence[str]) -> bool:
     return "context" in path or ("fields" in path and path[0] in ("calls", "history", "confirmations"))
 
 
-def _find_path(document: Json, places: Sequence[str | int]) -> list[str]:
+def _find_path(document: Json, location: Sequence[str | int]) -> list[str]:
     """The beginning of an error's location that exists in the document, without the names of union members after it."""
     path: list[str] = []
-    for place in places:
-        if isinstance(document, dict) and place in document:
-            document = document[str(place)]
-        elif isinstance(document, list) and isinstance(place, int):
-            document = document[place]
+    for step in location:
+        if isinstance(document, dict) and step in document:
+            document = document[str(step)]
+        elif isinstance(document, list) and isinstance(step, int):
+            document = document[step]
         else:
             break
-        path.append(str(place))
+        path.append(str(step))
     return path
 
 

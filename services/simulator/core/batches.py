@@ -29,7 +29,7 @@ def check_items(items: Sequence[T], read: Callable[[T], EventDraft]) -> list[Che
 
 
 def schedule_items(world: SimulatorWorld, items: Sequence[CheckedItem]) -> list[ScheduledItem]:
-    """Schedules the items that are valid."""
+    """Schedules the items that are valid; returns each item's event, or why it has none, in their order."""
     return [ScheduledItem(world.schedule(item.wanted) if item.wanted else None, item.error) for item in items]
 
 

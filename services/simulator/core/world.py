@@ -21,7 +21,7 @@ Observer = Callable[[WorldEvent], None]
 
 
 class EventRun(NamedTuple):
-    """An event after it ran, and the message of its action if that succeeded."""
+    """An event after it ran, with what its action brought about; that is None if the action failed."""
 
     event: WorldEvent
     outcome: ActionOutcome | None

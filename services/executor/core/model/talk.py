@@ -113,7 +113,7 @@ _MOST_HISTORY = 240_000  # characters; beyond that a new history begins
 
 
 class CallAnswer(NamedTuple):
-    """A tool call's result; if the call was given a result before, ``outcome`` is told to the model in a text."""
+    """The result of a tool call. Where "held" was sent before, the model is told the ``outcome`` as text."""
 
     result: models.ToolResult
     outcome: JsonObject | None = None

@@ -87,7 +87,11 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     names = _list_naming_arguments(change)
     if not has_digit(quote) and not any(title.casefold() in quote.casefold() for title in _titles_of(names, change)):
         return False
-    if other_words.verb in _VAGUE_VERBS or called_words.verb in classes.ASKING_VERBS or not _orders(other_words, quote):
+    if (
+        other_words.verb in _VAGUE_VERBS
+        or called_words.verb in classes.ASKING_VERBS
+        or not _does_verb_begin_clause(other_words, quote)
+    ):
         return False
     id_fields = {_singular_field(name.field_name) for name in names}
     takes_same_record = not id_fields.isdisjoint(_list_schema_fields(other.input_schema))
@@ -171,7 +175,7 @@ def find_act_of_text(change: CallToCheck) -> Iterator[CallFault]:
     for text in change.untrusted_texts:
         text_stems = _stems_in(text)
         has_value = any(value_stems <= text_stems for value_stems in stems_of_values)
-        if (has_value or _is_spoken_of(called_words, text_stems)) and _orders(called_words, text):
+        if (has_value or _is_spoken_of(called_words, text_stems)) and _does_verb_begin_clause(called_words, text):
             reason = "no word of the task tells of it, only a text that somebody wrote"
             yield CallFault("", f"{change.tool.name}: {reason} ({shorten(text)})")
             return
@@ -259,10 +263,14 @@ def _orders_other_verb(meant_words: classes.ToolWords, called_words: classes.Too
     that only asks may come before, and one that edits things of another kind may carry it out.
     """
     edits_other_things = called_words.verb in classes.EDIT_VERBS and meant_words.nouns.isdisjoint(called_words.nouns)
-    return called_words.verb not in classes.ASKING_VERBS and not edits_other_things and _orders(meant_words, quote)
+    return (
+        called_words.verb not in classes.ASKING_VERBS
+        and not edits_other_things
+        and _does_verb_begin_clause(meant_words, quote)
+    )
 
 
-def _orders(tool_words: classes.ToolWords, text: str) -> bool:
+def _does_verb_begin_clause(tool_words: classes.ToolWords, text: str) -> bool:
     """Whether the tool's verb begins a clause of the text."""
     return _says_verb(tool_words.verb, (stem(match[1].lower()) for match in _CLAUSE_BEGINNING.finditer(text)))
 

@@ -127,8 +127,8 @@ def _identifier_keys_in(arguments: JsonObject) -> Iterator[_Key]:
 class _Child(NamedTuple):
     """A record that a read showed, and that is not listed itself."""
 
-    own: frozenset[_Key]  # of its ids
-    parents: frozenset[_Key]  # of the listed records to which it belongs
+    own_keys: frozenset[_Key]  # of its ids
+    parent_keys: frozenset[_Key]  # of the listed records to which it belongs
     tool: str  # the read that showed it
 
 
@@ -147,19 +147,19 @@ def _find_covered_parents(
     children: list[_Child] = []
     for graph, node in nodes:
         child = _Child(_own_keys(node), _find_parents(graph, node) & listed_keys, node.seen.fact.tool)
-        if child.parents and not child.own & listed_keys:
+        if child.parent_keys and not child.own_keys & listed_keys:
             children.append(child)
-    reaching = [child for child in children if child.own & called_keys]
-    reached = {key for child in reaching for key in child.parents}
+    reaching = [child for child in children if child.own_keys & called_keys]
+    reached = {key for child in reaching for key in child.parent_keys}
     if not reached:
         return set()
     tools = {child.tool for child in reaching}
     for _, node in nodes:
         if _references_of(node) & called_keys:
             reached |= _own_keys(node) & listed_keys
-    with_child = {key for child in children if child.tool in tools for key in child.parents}
+    with_child = {key for child in children if child.tool in tools for key in child.parent_keys}
     # What a read is asked with that shows only some of them.
-    narrowing_keys = frozenset(listed_keys).union(*(child.own for child in children))
+    narrowing_keys = frozenset(listed_keys).union(*(child.own_keys for child in children))
     reads = (loads_object(fact.arguments_json) for fact in facts if fact.ok and fact.tool in tools)
     read_keys = [_keys_of(references_in(arguments)) for arguments in reads]
     for key in listed_keys - with_child:

@@ -465,7 +465,7 @@ def _list_recorded_values(argument: ArgumentToCheck, call: CallToCheck) -> list[
 
 
 def _has_no_source(argument: ArgumentToCheck) -> bool:
-    """Whether the argument needs a source and has none. The model may choose small whole numbers: a page."""
+    """Whether the argument needs a source and has none. It needs none for a small whole number, such as a page."""
     if argument.kind in (ArgumentKind.QUANTITY, ArgumentKind.OTHER):
         return argument.origin is OriginKind.NONE and not _has_only_small_whole_numbers(argument.value)
     return argument.kind in SOURCED_KINDS and not argument.is_sourced and not argument.is_only_in_free_text

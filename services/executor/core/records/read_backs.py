@@ -384,7 +384,7 @@ def _shows_what_is_made(reader: ReadTool, write: NamedWrite) -> bool:
 
 
 def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonObject:
-    """The reference to the id of what is made; a plain ``id`` is looked up by the name of what the read is about."""
+    """A reference to the id of what the write makes; a plain ``id`` is sought as ``booking_id``, by the read's noun."""
     if not is_unqualified_id(name):
         return reference_to_made(write.call_id, name)
     noun = [word for word in words_of(reader.tool.name) if normalize_noun(word) in reader.words.nouns]

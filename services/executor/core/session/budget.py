@@ -268,7 +268,9 @@ class TaskSpending:
         """How much of the share is settled, by tokens or money, whichever is more."""
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
         shares = (
-            Fraction(used_amount, max(1, share.portion_of(most))) for used_amount, most in pairs if most is not None
+            Fraction(used_amount, max(1, share.portion_of(ceiling)))
+            for used_amount, ceiling in pairs
+            if ceiling is not None
         )
         return max(shares, default=Fraction(0))
 

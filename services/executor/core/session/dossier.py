@@ -266,8 +266,15 @@ def artifacts_of_dry_run(record: TaskRecord, progress: Progress | None) -> tuple
 
 def _describe_plan(plan: WritePlan, verdict: Verdict | None, note: str) -> str:
     rows = [_format_row(call) for call in plan.calls]
-    policy = describe_verdict(verdict) if verdict else "Policy: no rule was asked."
-    parts = ["Dry run: nothing was written and nobody was told. The plan:", "", _PLAN_TABLE_HEAD, *rows, "", policy]
+    verdict_line = describe_verdict(verdict) if verdict else "Policy: no rule was asked."
+    parts = [
+        "Dry run: nothing was written and nobody was told. The plan:",
+        "",
+        _PLAN_TABLE_HEAD,
+        *rows,
+        "",
+        verdict_line,
+    ]
     return "\n".join([*parts, f"Approval: {note.rstrip('.')}."])
 
 

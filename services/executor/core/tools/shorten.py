@@ -17,10 +17,10 @@ def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
     """
     if len(dumps(content)) <= max_characters:
         return content, ""
-    for text_characters, items in _CUTS:
-        cut = _cut_nested(content, text_characters, items)
+    for max_text_characters, items in _CUTS:
+        cut = _cut_nested(content, max_text_characters, items)
         if len(dumps(cut)) <= max_characters:
-            cut_content = f"texts over {text_characters} characters and lists within it over {items} items"
+            cut_content = f"texts over {max_text_characters} characters and lists within it over {items} items"
             return cut, f"Not all of it is shown here: of {cut_content} only the beginning; {_COMPUTATION_NOTE}"
     text = dumps(content)
     beginning = _beginning_that_fits(text, max_characters)
@@ -51,15 +51,15 @@ def _beginning_that_fits(text: str, max_characters: int) -> str:
     return beginning
 
 
-def _cut_nested(content: Json, text_characters: int, items: int) -> Json:
+def _cut_nested(content: Json, max_text_characters: int, max_items: int) -> Json:
     match content:
-        case str() if len(content) > text_characters:
-            return f"{content[:text_characters]}... ({len(content) - text_characters} more characters)"
+        case str() if len(content) > max_text_characters:
+            return f"{content[:max_text_characters]}... ({len(content) - max_text_characters} more characters)"
         case list():
-            rest_note: list[Json] = [f"... ({len(content) - items} more)"] if len(content) > items else []
-            return [*(_cut_nested(item, text_characters, items) for item in content[:items]), *rest_note]
+            rest_note: list[Json] = [f"... ({len(content) - max_items} more)"] if len(content) > max_items else []
+            return [*(_cut_nested(item, max_text_characters, max_items) for item in content[:max_items]), *rest_note]
         case dict():
-            return {name: _cut_nested(value, text_characters, items) for name, value in content.items()}
+            return {name: _cut_nested(value, max_text_characters, max_items) for name, value in content.items()}
         case _:
             return content
 

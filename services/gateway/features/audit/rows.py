@@ -20,16 +20,16 @@ def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
 
     What the privacy guard marks is masked; digests are of the unmasked values.
     """
-    hidden = protected_values(task.record.request.text)
+    known_values = protected_values(task.record.request.text)
     rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_order)]
-    return [_mask_row(row, hidden) for row in rows]
+    return [_mask_row(row, known_values) for row in rows]
 
 
 def rows_from_record(record: TaskRecord) -> list[JsonObject]:
     """A row with fewer fields for each write, from the task's record alone, if ledger and archive are gone."""
-    hidden = protected_values(record.request.text)
+    known_values = protected_values(record.request.text)
     rows = (_short_row(record, write) for write in objects_in(record.metadata.get("writes")))
-    return [_mask_row(row, hidden) for row in rows]
+    return [_mask_row(row, known_values) for row in rows]
 
 
 def time_of_row(row: JsonObject) -> datetime | None:
@@ -181,21 +181,21 @@ _UNMASKED_FIELDS = frozenset(
 )
 
 
-def _mask_row(row: JsonObject, hidden: Mapping[str, ProtectedKind]) -> JsonObject:
+def _mask_row(row: JsonObject, known_values: Mapping[str, ProtectedKind]) -> JsonObject:
     """The row with its values masked, but for ids, times and digests: a digest may look like a card number."""
     return {
-        name: value if name in _UNMASKED_FIELDS or name.endswith("_sha256") else _mask_value(name, value, hidden)
+        name: value if name in _UNMASKED_FIELDS or name.endswith("_sha256") else _mask_value(name, value, known_values)
         for name, value in row.items()
     }
 
 
-def _mask_value(name: str, value: Json, hidden: Mapping[str, ProtectedKind]) -> Json:
+def _mask_value(name: str, value: Json, known_values: Mapping[str, ProtectedKind]) -> Json:
     """A value with personal data masked; in ``arguments`` and ``shows``, field names also say what is personal."""
     if name in ("arguments", "shows") or not isinstance(value, dict | list):
-        return redact_json(value, hidden)
+        return redact_json(value, known_values)
     if isinstance(value, dict):
-        return _mask_row(value, hidden)
-    return [_mask_value("", item, hidden) for item in value]
+        return _mask_row(value, known_values)
+    return [_mask_value("", item, known_values) for item in value]
 
 
 def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:

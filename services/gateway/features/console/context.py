@@ -134,7 +134,7 @@ class ConsoleContext:
         return {state: (await self.services.lists.list_tasks(query, caller)).total for state, query in ends.items()}
 
     async def read_spending(self, tenant: str, days: int) -> Sequence[DailySpending]:
-        """The tenant's spending on each of the last days, the oldest first; on tomorrow (UTC) only if it has begun."""
+        """The tenant's spending on each of the last days, the oldest first; tomorrow (UTC) only if it has calls."""
         dates = dates_until_tomorrow(self.inbox_cache.clock().date(), days)
         return drop_tomorrow_without_calls(await self.services.tenants.spending_of(tenant, dates))
 

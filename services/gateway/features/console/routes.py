@@ -40,8 +40,8 @@ class InboxPages(PageGroup):
         approval_requests = await self._context.inbox_cache.waiting_approvals(visitor.caller)
         pages = [approval_page(approval, reader, now) for approval in approval_requests]
         cards = [(page, summarize_calls(page.calls)) for page in pages]
-        for_visitor = [(page, summary) for page, summary in cards if not page.barred]
-        for_others = [(page, summary) for page, summary in cards if page.barred]
+        for_visitor = [(page, summary) for page, summary in cards if not page.why_not_counted]
+        for_others = [(page, summary) for page, summary in cards if page.why_not_counted]
         decides = visitor.has_any_role(Role.APPROVER)
         return await self._context.render_page(
             request, "inbox.html", visitor, for_visitor=for_visitor, for_others=for_others, decides=decides

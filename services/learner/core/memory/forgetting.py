@@ -75,8 +75,8 @@ def _removal_for_session(session_id: str, memory: StoredMemory) -> Removal:
 def _removal_for_entity(subject: str, memory: StoredMemory) -> Removal:
     names_subject = _make_name_test(subject, memory)
 
-    def find_naming(rows: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
-        return tuple(row for row, texts in rows if any(map(names_subject, texts)))
+    def find_naming(rows_with_texts: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+        return tuple(row for row, texts in rows_with_texts if any(map(names_subject, texts)))
 
     removed_fields = find_naming((field, (entity.value, *entity.names)) for field, entity in memory.entities.items())
     return Removal(

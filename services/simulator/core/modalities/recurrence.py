@@ -85,7 +85,7 @@ def dates_between(rule: Recurrence, first: datetime, after: datetime, before: da
 
 
 def occurrence_on(rule: Recurrence, first: datetime, day: date) -> datetime | None:
-    """The wall time of the occurrence on that day."""
+    """The local time at which the occurrence of that day begins; None if there is none."""
     start, end = datetime.combine(day, time.min), datetime.combine(day, time.max)
     return next(dates_between(rule, first, start, end), None)
 

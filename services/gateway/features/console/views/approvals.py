@@ -67,7 +67,7 @@ class RuleRow(NamedTuple):
 class ApprovalPage(NamedTuple):
     """An approval and its task, prepared for their page.
 
-    ``barred``: why the reader's answer would not count, empty if it would.
+    ``why_not_counted``: why the reader's answer would not count, empty if it would.
     """
 
     approval: Approval
@@ -75,7 +75,7 @@ class ApprovalPage(NamedTuple):
     calls: tuple[CallRow, ...]
     all_reasons: tuple[str, ...]
     rules: tuple[RuleRow, ...]
-    barred: str
+    why_not_counted: str
 
     @property
     def status(self) -> Badge:
@@ -124,14 +124,14 @@ def approval_page(request: ApprovalRequest, reader: Principal, now: datetime) ->
         )
         for rule in approval.grounds.rules
     )
-    return ApprovalPage(approval, record, calls, reasons, rules, why_barred(approval, reader, now))
+    return ApprovalPage(approval, record, calls, reasons, rules, why_answer_not_counted(approval, reader, now))
 
 
 def level_title(level: str | None) -> str:
     return humanize_name(level) if level else "Any approver"
 
 
-def why_barred(approval: Approval, reader: Principal, now: datetime) -> str:
+def why_answer_not_counted(approval: Approval, reader: Principal, now: datetime) -> str:
     """Why an answer of the reader would not count now, in a sentence; empty if it would."""
     objection = approval.find_objection(reader, now)
     if objection is None:
@@ -149,7 +149,7 @@ def why_barred(approval: Approval, reader: Principal, now: datetime) -> str:
 
 def answerable_requests(requests: Sequence[ApprovalRequest], reader: Principal, now: datetime) -> list[ApprovalRequest]:
     """The approvals that the reader may answer now."""
-    return [request for request in requests if not why_barred(request.approval, reader, now)]
+    return [request for request in requests if not why_answer_not_counted(request.approval, reader, now)]
 
 
 def summarize_calls(calls: tuple[CallRow, ...]) -> str:
