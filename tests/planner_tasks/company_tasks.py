@@ -162,7 +162,20 @@ _RUNNING = (
     task("Approve expense claim EXP-1999.", says=("EXP-1999", "Not done")),
 )
 
-ENGLISH = (*_CLAIMS, *_BUYING, *_PEOPLE, *_SELLING, *_RUNNING)
+_ASKED = (
+    task("Who is the manager of the employee that submitted expense claim EXP-1004?", says=("EMP-118",)),
+    task(
+        "Who is the manager of the employee that submitted expense claim EXP-1004, and how much was that claim?",
+        says=("EMP-118", "3120.00"),
+    ),
+    task("How much is expense claim EXP-1004 and who submitted it?", says=("3120.00", "EMP-404")),
+    task("What is the email of the vendor of contract CON-1113?", says=("accounts@oaklinefurniture.example",)),
+    task("Who is the manager of the employee that approved expense claim EXP-1011?", says=("Could not be found out",)),
+    task("Which vendor does invoice INV-6010 belong to?", says=("VEN-610",)),
+    task("How much is order ORD-2006?", says=("312.00",)),
+)
+
+ENGLISH = (*_CLAIMS, *_BUYING, *_PEOPLE, *_SELLING, *_RUNNING, *_ASKED)
 
 VARIED = (
     task("I would like you to approve EXP-1009.", call("approve_expense", expense_id="EXP-1009")),

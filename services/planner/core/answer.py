@@ -17,6 +17,7 @@ from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, number, own_id
+from services.planner.core.relations import answer_related, tell_field
 from services.planner.core.request import Request, objects
 from services.planner.core.selection import matching_records
 from services.planner.core.situation import Situation, observe_situation, says
@@ -110,8 +111,10 @@ def find_unanswered(situation: Situation, told_answer: ToldAnswer, *, as_a_list:
 
 
 def _say_not_found(question: str, situation: Situation) -> str:
-    unread = _unread_of_question(question, situation)
+    unread, related = _unread_of_question(question, situation), answer_related(question, situation)
     unread_note = f": not understood: {', '.join(unread)}" if unread else ""
+    if related and related.why:
+        unread_note = f": nothing shows {related.why}"
     return f'Could not be found out: "{question}"{unread_note}.'
 
 
@@ -268,12 +271,16 @@ def _find_answer(question: str, situation: Situation) -> str:
         return decided
     if listed_answer := _tell_listed(question, situation):
         return listed_answer
-    stated_list = stated_figures(question, situation)
+    stated_list, related = stated_figures(question, situation), answer_related(question, situation)
+    if related and related.is_sum:
+        return related.text
     is_of_rows = bool(stated_list) and stated_list[0].operation in _OF_ROWS and not _HOW_MUCH.search(question)
     if is_of_rows and _unread_of_question(question, situation):
         return ""
     if stated_list:
         return _describe_figure(stated_list[0])
+    if related:
+        return related.text
     for figure in figures(situation):
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
             return _describe_figure(figure)
@@ -287,9 +294,7 @@ def _find_answer(question: str, situation: Situation) -> str:
     field = _asked_field(record, question)
     if field is None:
         return _describe_record(record) if _is_asked_about(record, question, situation) else ""
-    id_pair = own_id(record)
-    name = str(id_pair[1]) if id_pair else " ".join(sorted(record.noun))
-    return f"The {_in_words(field)} of {name} is {record.fields[field]}."
+    return tell_field(record, field)
 
 
 def _tell_listed(question: str, situation: Situation) -> str:
@@ -339,8 +344,10 @@ def _name_reference(record: FactRecord, question: str, situation: Situation) -> 
     word_stems = text_stems(question)
     for name, value in record.fields.items():
         wanted_concept = concept(name, frozenset())
-        if is_identifier(name) and any(
-            are_related(word, stem_said) for word in wanted_concept for stem_said in word_stems
+        if (
+            is_identifier(name)
+            and not wanted_concept <= record.noun
+            and any(are_related(word, stem_said) for word in wanted_concept for stem_said in word_stems)
         ):
             others = [other for other in situation.records if (own := own_id(other)) and own[1] == value]
             named = next((f" ({other.fields['name']})" for other in others if "name" in other.fields), "")

@@ -46,6 +46,11 @@ def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset
     )
 
 
+def drop_asking(words: Iterable[str]) -> tuple[str, ...]:
+    """The words without those that any question may have."""
+    return tuple(word for word in words if stem(word) not in _ASKING_WORDS)
+
+
 def are_related(word: str, other: str) -> bool:
     shorter, longer = sorted((word, other), key=len)
     return word == other or (

@@ -105,7 +105,8 @@ def _identifier_names(noun: frozenset[str], fields: tuple[str, ...]) -> tuple[tu
     """The fields that are called identifiers, and those of them that are the thing's own, the plainest first."""
     named = tuple(name for name in fields if is_identifier(name))
     own = tuple(name for name in named if concept(name, noun) <= noun)
-    exact = tuple(name for name in own if concept(name, noun) == noun or "id" in name.lower())
+    exact = [name for name in own if concept(name, noun) == noun or "id" in name.lower()]
+    exact.sort(key=lambda name: (name.lower() != "id", "id" not in parts(name)))
     return named, (*exact, *own)
 
 

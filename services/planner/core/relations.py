@@ -1,0 +1,289 @@
+"""What a question asks of the one record that it names: how much it is, who did something to it, or, step by step, what
+the records say to which it refers: the X of the Y that submitted Z.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from services.planner.core.explained import are_related, drop_asking, unexplained_words
+from services.planner.core.figures import SUMS, in_major_units, numeric_fields
+from services.planner.core.mentions import MentionKind, find
+from services.planner.core.records import MINOR, FactRecord, own_id
+from services.planner.core.situation import Situation, places_of
+from services.planner.core.words import (
+    STOP,
+    concept,
+    family,
+    field_stems,
+    is_identifier,
+    parts,
+    stem,
+    stems,
+    text_words,
+)
+
+_LINK_PATTERN = re.compile(
+    r"\s+(?P<link>of|that|who|which)\s+(?P<aux>(?:has|have|had|is|are|was|were)\s+(?:been\s+)?)?", re.I
+)
+_LEAD_PATTERN = re.compile(r"^\W*(?:(?:and|also|then|please|tell (?:me|us)|say|find out)\s+)*", re.I)
+_BE = r"(?:is|are|was|were|do|does|did|can|could|will|would|should|may|must)\b"
+_WHO_PATTERN = re.compile(rf"^who\s+(?:(?:has|have|had)\s+)?(?!{_BE}|has\b|have\b|had\b)(?P<verb>\w+)\s", re.I)
+_WHICH_PATTERN = re.compile(
+    r"^(?:which|what)\s+(?P<noun>[a-z]+(?:\s[a-z]+)?)\s+(?:(?:has|have|had)\s+)?(?P<verb>[a-z]+ed|made|sent|took|bought|sold)\s",
+    re.I,
+)
+_HOW_MUCH = re.compile(
+    r"^how much (?:is|was|are|were|does|did)\s+(?:(?!of\b|for\b|in\b|on\b|to\b)[a-z]+\s+){0,4}$", re.I
+)
+_COSTS_PATTERN = re.compile(r"^\W*(?:cost|worth|come to|amount to)?\W*$", re.I)
+_AUTHORS_VERBS = stems(("submit", "file", "place"))
+_PERSON_WORDS = stems(
+    "employee member person user student worker applicant claimant requester submitter author customer client".split()
+)
+_OF_OTHERS = frozenset(  # what is done to a thing, and seldom by the one whom its record names
+    "approve reject close cancel delete update assign grant release flag escalate block archive restore pay refund "
+    "schedule match".split()
+)
+_CLOSERS = frozenset({"by", "to"})
+
+
+class _Step(NamedTuple):
+    """One step from a record to what ``words`` name. ``verb``: what that did to the record, if it is said."""
+
+    words: tuple[str, ...]
+    verb: str = ""
+
+
+class RelatedAnswer(NamedTuple):
+    """The answer to a question. Where the records do not tell it and nothing else may be told, it is empty and ``why``
+    says what is not known. ``is_sum``: it was asked how much something is.
+    """
+
+    text: str = ""
+    why: str = ""
+    is_sum: bool = False
+
+
+def answer_related(question: str, situation: Situation) -> RelatedAnswer | None:
+    """The answer by what the question's record says; None if the question is not of this kind."""
+    text = _LEAD_PATTERN.sub("", name_record(question, situation)).rstrip(" ?.!")
+    record, start, end = _find_anchor(text, situation)
+    if record is None:
+        return None
+    head, tail = text[:start], text[end:]
+    if _HOW_MUCH.match(head) and _COSTS_PATTERN.match(tail):
+        return _tell_sum(record, text)
+    steps = _read_steps(head, tail)
+    is_whole = bool(steps) and all(step.words or step.verb for step in steps)
+    return _take_steps(record, steps, situation) if is_whole else None
+
+
+def name_record(question: str, situation: Situation) -> str:
+    """The question with the one thing that the task identified before in place of ``it`` and ``that claim``."""
+    place = situation.text.find(question)
+    before = {m.value: m for m in situation.of_kind(MentionKind.ID) if place < 0 or m.start < place}
+    if len(before) != 1 or any(mention.kind is MentionKind.ID for mention in find(question)):
+        return question
+    ((value, mention),) = before.items()
+    noun = re.search(r"(\w+)\s+$", situation.text[: mention.start])
+    if noun:
+        named = re.sub(
+            rf"\b(?:that|this|the(?: same)?) (?:\w+ )?{noun[1]}\b", f"{noun[1]} {value}", question, flags=re.I
+        )
+        if named != question:
+            return named
+    of_it = re.sub(r"\bits (.+?)(?=\W*$)", rf"the \1 of {value}", question, flags=re.I)
+    return re.sub(r"\bit\b", value, of_it, flags=re.I)
+
+
+def _find_anchor(text: str, situation: Situation) -> tuple[FactRecord | None, int, int]:
+    """The record that a text identifies, or calls by its name, and where it does; None unless there is just one."""
+    ids = [mention for mention in find(text) if mention.kind is MentionKind.ID]
+    if ids:
+        record = _find_known(ids[0].value, situation) if len(ids) == 1 else None
+        return record, ids[0].start, ids[0].end
+    spoken: dict[str, tuple[FactRecord, int, int]] = {}
+    for record in situation.records:
+        name, own = record.fields.get("name"), own_id(record)
+        place = text.rfind(name) if isinstance(name, str) and len(name) > 2 else -1
+        if own and place >= 0:
+            spoken.setdefault(str(own[1]), (record, place, place + len(str(name))))
+    return next(iter(spoken.values())) if len(spoken) == 1 else (None, 0, 0)
+
+
+def _find_known(value: str, situation: Situation) -> FactRecord | None:
+    """The record with that identifier; one that was read by itself first."""
+    records = [r for r, field in places_of(value, situation) if (own := own_id(r)) and own[0] == field]
+    return min(records, key=lambda record: record.in_list, default=None)
+
+
+def _read_steps(head: str, tail: str) -> list[_Step]:
+    """The steps from the named record on, in their order; empty if the text is of another form."""
+    if owned := re.fullmatch(r"['’]s\s+(?P<what>[\w\s'’-]+)", tail):
+        further = [_Step(_content(words)) for words in re.split(r"['’]s\s+", owned["what"])]
+        return [*further, *_read_steps(head, "")] if _LINK_PATTERN.search(head) else further
+    links = [*_LINK_PATTERN.finditer(f"{head} ")]
+    if not links:
+        return [] if tail.strip() else _read_active(head)
+    starts, ends = [0, *(link.end() for link in links)], [*(link.start() for link in links), len(head)]
+    segments = [head[start:end] for start, end in zip(starts, ends, strict=True)]
+    verbs = [
+        "" if link["link"].lower() == "of" else _first_word(words)
+        for link, words in zip(links, segments[1:], strict=True)
+    ]
+    passive = [bool(re.match(r"(?:is|are|was|were)\b|.*\bbeen\b", link["aux"] or "", re.I)) for link in links]
+    named = [
+        segments[0],
+        *(words.partition(" ")[2] if verb else words for verb, words in zip(verbs, segments[1:], strict=True)),
+    ]
+    steps = [
+        _Step(_content(words), "" if is_passive else verb)
+        for words, verb, is_passive in zip(named, verbs, passive, strict=False)
+    ][::-1]
+    if tail.strip():
+        return [_Step(_content(tail)), *steps] if len(steps) > 1 else []
+    return steps
+
+
+def _read_active(head: str) -> list[_Step]:
+    """``Who submitted ...``, ``Which member submitted ...``."""
+    if match := _WHO_PATTERN.match(head):
+        return [_Step((), match["verb"])]
+    match = _WHICH_PATTERN.match(head)
+    return [_Step(_content(match["noun"]), match["verb"])] if match else []
+
+
+def _first_word(words: str) -> str:
+    return words.split(maxsplit=1)[0] if words.strip() else ""
+
+
+def _content(words: str) -> tuple[str, ...]:
+    return tuple(word for word in text_words(words) if word not in STOP)
+
+
+def _take_steps(record: FactRecord, steps: list[_Step], situation: Situation) -> RelatedAnswer | None:
+    """The answer at the end of all steps. A single step without a verb leaves to other rules what it cannot tell."""
+    is_chain, is_strict = len(steps) > 1, len(steps) > 1 or bool(steps[0].verb)
+    waiting = [*steps]
+    while waiting:
+        step, own = waiting.pop(0), own_id(record)
+        field = _choose_field(record, step)
+        if field is None:
+            what = " ".join(filter(None, (*step.words, step.verb)))
+            why = f"what {own[1] if own else 'it'} says of {what}" if is_chain else ""
+            return RelatedAnswer(why=why) if is_strict else None
+        target = _find_known(str(record.fields[field]), situation)
+        own_stems = field_stems(field) | record.noun | (target.noun if target else frozenset())
+        left = drop_asking(word for word in step.words if not _is_of(word, own_stems))
+        if step.verb and target is None and parts(field)[-1:] == ("by",):
+            left = ()  # of what kind it is, its own record would say
+        waiting = [_Step(left), *waiting] if left else waiting
+        while (
+            waiting
+            and not (target or is_identifier(field))
+            and all(_is_of(word, field_stems(field)) for word in waiting[0].words)
+        ):
+            waiting.pop(0)  # the date of birth
+        if not waiting:
+            return RelatedAnswer(_tell(record, field, situation))
+        if target is None:
+            why = f"what {record.fields[field]} is" if is_identifier(field) else f"the {' '.join(waiting[0].words)}"
+            why = why if is_chain else ""
+            return RelatedAnswer(why=why) if is_strict else None
+        record = target
+    return None
+
+
+def _is_of(word: str, known_stems: Iterable[str]) -> bool:
+    return any(are_related(stem(word), own) for own in known_stems)
+
+
+def _choose_field(record: FactRecord, step: _Step) -> str | None:
+    """The one field by which a record says what a step asks for."""
+    own = own_id(record)
+    names = [name for name, value in record.fields.items() if value != "" and not (own and own[0] == name)]
+    if step.verb and stem(step.verb) in record.noun:  # who has it
+        return _best_of(names, step.words) if step.words else _person_field(record)
+    if step.verb:
+        doers = [n for n in names if parts(n)[-1:] == ("by",) and stem(parts(n)[0]) == stem(step.verb)]
+        if doers:
+            return doers[0]
+        if family(step.verb) in _OF_OTHERS:
+            return None
+        if not step.words:
+            held = _best_of([name for name in names if is_identifier(name)], (step.verb,))
+            return held or _author_field(record, step.verb)
+        if unexplained_words(step.verb, [record]):
+            return None
+    return _best_of(names, step.words)
+
+
+def _best_of(names: list[str], words: tuple[str, ...]) -> str | None:
+    """The field of which the words say most: all of its name, else a part of it that no other field shares."""
+    said: dict[str, tuple[bool, int]] = {}
+    for name in names:
+        own = concept(name, frozenset()) if is_identifier(name) else field_stems(name)
+        own = own - _CLOSERS or own
+        met = [part for part in own if any(are_related(stem(word), part) for word in words)]
+        if met:
+            said[name] = len(met) == len(own), len(met)
+    top = max(said.values(), default=(False, 0))
+    best = [name for name, score in said.items() if score == top]
+    for tells in (is_identifier, _is_name):
+        best = [name for name in best if tells(name)] or best if len(best) > 1 else best
+    return best[0] if len(best) == 1 else None
+
+
+def _is_name(field: str) -> bool:
+    return parts(field)[-1:] == ("name",)
+
+
+def _author_field(record: FactRecord, verb: str) -> str | None:
+    """Whom a record is of, where it says when it was submitted: that is who submitted it."""
+    is_told = stem(verb) in _AUTHORS_VERBS and any(stem(verb) in field_stems(name) for name in record.fields)
+    return _person_field(record) if is_told else None
+
+
+def _person_field(record: FactRecord) -> str | None:
+    """The one person of whom a record speaks, by an identifier or else by name."""
+    fields = [
+        (concept(name, frozenset()) - stems(("name",)), not is_identifier(name), name)
+        for name in record.fields
+        if is_identifier(name) or _is_name(name)
+    ]
+    fields = [field for field in fields if field[0] & _PERSON_WORDS]
+    return min(fields, key=lambda field: field[1:])[2] if len({field[0] for field in fields}) == 1 else None
+
+
+def _name_of(record: FactRecord, field: str, situation: Situation) -> str:
+    """What the thing is called that a field refers to: as its own record says, else the record that refers to it."""
+    target = _find_known(str(record.fields[field]), situation)
+    base = re.sub(r"_?(?:id|by|to)$", "", field)
+    return str((target.fields.get("name") if target else "") or record.fields.get(f"{base}_name") or "")
+
+
+def _tell(record: FactRecord, field: str, situation: Situation) -> str:
+    value, words = record.fields[field], " ".join(parts(field))
+    if is_identifier(field) or _CLOSERS.intersection(parts(field)[-1:]):
+        name = _name_of(record, field, situation)
+        return f"{words.removesuffix(' id').capitalize()}: {value}{f' ({name})' if name else ''}."
+    return tell_field(record, field)
+
+
+def tell_field(record: FactRecord, field: str) -> str:
+    """``The state of K-1 is open.``; a sum in minor units is told in major ones."""
+    own = own_id(record)
+    name = str(own[1]) if own else " ".join(sorted(record.noun))
+    is_minor = bool(MINOR.intersection(parts(field)))
+    words = " ".join(part for part in parts(field) if part not in MINOR)
+    amount = in_major_units(record, field) if is_minor else None
+    return f"The {words} of {name} is {record.fields[field] if amount is None else format(amount, '.2f')}."
+
+
+def _tell_sum(record: FactRecord, text: str) -> RelatedAnswer | None:
+    sums = [name for name in numeric_fields(record) if field_stems(name) - stems(MINOR) <= SUMS]
+    sums = [name for name in sums if {"amount", "total"}.intersection(parts(name))] or sums if len(sums) > 1 else sums
+    if not sums or unexplained_words(text, [record]):
+        return None
+    return RelatedAnswer(tell_field(record, sums[0]) if len(sums) == 1 else "", is_sum=True)

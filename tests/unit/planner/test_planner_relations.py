@@ -1,0 +1,72 @@
+"""A question that goes from one record to another is answered at its end, or refused: never by a record on the way."""
+
+import pytest
+
+from shared.domain.exact_json import Json
+from tests.each_row import each_row
+from tests.unit.planner.planner_requests import fact, planned
+
+pytestmark = pytest.mark.promise("planner.answers_each_question")
+
+_FLIGHT: Json = {
+    "id": "FLI-3",
+    "flight_number": "HX-90",
+    "pilot_id": "PIL-2",
+    "member_id": "MEM-5",
+    "booked_by": "PIL-4",
+    "submitted_at": "2026-03-03",
+    "fee": "12.00",
+    "total": "80.50",
+}
+_PILOT: Json = {"id": "PIL-2", "name": "Ann Lee", "trainer_id": "PIL-4", "birth_date": "1990-01-02", "club": "Harbour"}
+_TRAINER: Json = {"id": "PIL-4", "name": "Bob Ray", "club": "Hill", "phone": "+1 555 0101"}
+_SEEN: list[Json] = [
+    fact("f1", "get_flight", {"flight_id": "FLI-3"}, _FLIGHT),
+    fact("f2", "get_pilot", {"pilot_id": "PIL-2"}, _PILOT),
+    fact("f3", "get_pilot", {"pilot_id": "PIL-4"}, _TRAINER),
+]
+
+
+@each_row(
+    ("question", "answer"),
+    ("Who is the trainer of the pilot of flight FLI-3?", "Trainer: PIL-4 (Bob Ray)."),
+    ("Who trains the pilot of flight FLI-3?", "Trainer: PIL-4 (Bob Ray)."),
+    ("What is the phone of the trainer of the pilot of FLI-3?", "The phone of PIL-4 is +1 555 0101."),
+    ("What is PIL-2's trainer's club?", "The club of PIL-4 is Hill."),
+    ("What is the club of Ann Lee's trainer?", "The club of PIL-4 is Hill."),
+    ("What is the club of the pilot that booked flight FLI-3?", "The club of PIL-4 is Hill."),
+    ("What is the date of birth of pilot PIL-2?", "The birth date of PIL-2 is 1990-01-02."),
+    ("Who is the pilot of flight FLI-3?", "Pilot: PIL-2 (Ann Lee)."),
+    ("Who booked flight FLI-3?", "Booked by: PIL-4 (Bob Ray)."),
+    ("Who submitted flight FLI-3?", "Member: MEM-5."),
+    ("How much is flight FLI-3?", "The total of FLI-3 is 80.50."),
+    ("How much was flight FLI-3 and who booked it?", "The total of FLI-3 is 80.50. Booked by: PIL-4 (Bob Ray)."),
+    (
+        "Who booked flight FLI-3, and how much was that flight?",
+        "Booked by: PIL-4 (Bob Ray). The total of FLI-3 is 80.50.",
+    ),
+)
+def test_each_step_leads_from_a_record_to_the_one_that_it_names(question: str, answer: str) -> None:
+    assert planned(question, _SEEN, []).text == answer
+
+
+@each_row(
+    "question",
+    "Who is the trainer of the pilot that approved flight FLI-3?",
+    "Which pilot cancelled flight FLI-3?",
+    "Who approved flight FLI-3?",
+    "What is the club of the member of flight FLI-3?",
+    "What is the club of the member that booked flight FLI-3?",
+    "What is the colour of the pilot of flight FLI-3?",
+    "Who is the mentor of the pilot of flight FLI-3?",
+    "Who is the trainer of the trainer of pilot PIL-2?",
+    "What is the club of the pilot of flight FLI-3 in winter?",
+)
+def test_a_record_on_the_way_is_no_answer(question: str) -> None:
+    text = planned(question, _SEEN, []).text
+    assert text.startswith(f'Could not be found out: "{question}"')
+
+
+def test_what_is_not_known_on_the_way_is_named() -> None:
+    text = planned("What is the club of the member of flight FLI-3?", _SEEN, []).text
+    assert text.endswith(": nothing shows what MEM-5 is.")
