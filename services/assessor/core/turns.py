@@ -162,14 +162,14 @@ class TurnPlayer:
 
     async def _new_accesses(self) -> list[Access]:
         """The participant's requests since the last look, oldest first, as far as the server still knows them."""
-        first = await self.world.access_logs.show(key_id=self.key_id, limit=_PAGE)
-        newest = list(first.logs)
-        while len(newest) < self._accesses.count_new(first.total):
+        first_page = await self.world.access_logs.show(key_id=self.key_id, limit=_PAGE)
+        newest = list(first_page.logs)
+        while len(newest) < self._accesses.count_new(first_page.total):
             page = await self.world.access_logs.show(key_id=self.key_id, limit=_PAGE, offset=len(newest))
             if not page.logs:
                 break
             newest += page.logs
-        return self._accesses.take_new(newest, first.total)
+        return self._accesses.take_new(newest, first_page.total)
 
     async def _schedule_responses(self, number: int, within: Window) -> list[ScheduledResponse]:
         new = await self.inbox.collect(within.opens)

@@ -12,7 +12,7 @@ _EXAMPLE = '{"participants": {"personal_assistant": "http://localhost:9010"}, "c
 
 
 def agent_card(url: str, scenario_ids: list[str], has_model: bool) -> AgentCard:
-    """``url`` is where clients reach it from outside."""
+    """The A2A card of the assessor. ``url``: where clients reach it from outside."""
     notice = "" if has_model else " No model is there: what code cannot judge stays unjudged."
     listed = f" Scenarios: {', '.join(scenario_ids)}." if scenario_ids else ""
     skill = AgentSkill(

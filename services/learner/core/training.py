@@ -170,8 +170,8 @@ def merge_cases(
 
 
 def _keep_best(entries: list[outcomes.StoredCase], limit: int) -> list[outcomes.StoredCase]:
-    places = heapq.nlargest(limit, range(len(entries)), key=lambda place: _read_quality(entries[place]))
-    return [entries[place] for place in sorted(places)]
+    indices = heapq.nlargest(limit, range(len(entries)), key=lambda index: _read_quality(entries[index]))
+    return [entries[index] for index in sorted(indices)]
 
 
 def _is_known_case(stored_case: CaseEntry | None, new_case: CaseEntry) -> bool:

@@ -126,7 +126,7 @@ class Modality(ABC):
         self.begin(now)
 
     def set_head(self, head: StateHead) -> None:
-        """Takes over, for ``load``, when and how often the state was changed."""
+        """Stores when and how often the state was changed; ``load`` takes this over from the loaded state."""
         self._head.put("head", head)
 
     def apply(self, data: JsonObject, moment: EventMoment) -> AppliedAction:

@@ -23,7 +23,7 @@ class NewWorld(NullableModel):
 
 
 class WorldInfo(BaseModel):
-    """``base_path`` stands before every path of that world."""
+    """An open world. ``base_path`` stands before every path of it; ``events``: how many its queue holds."""
 
     world_id: str
     base_path: str

@@ -365,9 +365,15 @@ class CallView:
     def _references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
         """The call's references to records seen without the field, while a named record of their kind has it."""
         showing = _nodes_with_field(self.own, name, kind)
-        return [reference for reference, nodes in self._named_nodes if self._lacks_field(nodes, name, kind, showing)]
+        return [
+            reference
+            for reference, nodes in self._named_nodes
+            if self._may_have_unseen_field(nodes, name, kind, showing)
+        ]
 
-    def _lacks_field(self, nodes: Sequence[GraphNode], name: str, kind: Noun, showing: Sequence[GraphNode]) -> bool:
+    def _may_have_unseen_field(
+        self, nodes: Sequence[GraphNode], name: str, kind: Noun, showing: Sequence[GraphNode]
+    ) -> bool:
         """Whether records that were seen without the field may have it, as others of their kind (``showing``) do. No,
         if one was read singly by a tool that showed the field in ``showing``: it would have shown it here, too.
         """
@@ -398,7 +404,7 @@ class CallView:
             if self._graph.was_not_found(reference) or self._refers_to_other_record(reference):
                 continue
             nodes = self._graph.find_referenced_records(reference)
-            if not nodes or self._lacks_field(nodes, name, kind, showing):
+            if not nodes or self._may_have_unseen_field(nodes, name, kind, showing):
                 unread_references.append(reference)
         return unread_references
 

@@ -18,7 +18,7 @@ from services.gateway.features.console.context import PageGroup
 from services.gateway.features.console.pages import quote_id, redirect_to
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import evidence, tasks as views
-from services.gateway.features.console.views.timeline import TimedEvents, build_stages, timeline_states
+from services.gateway.features.console.views.timeline import EventsWithIds, build_stages, timeline_states
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.service import ends_task
@@ -171,7 +171,7 @@ class TaskPages(PageGroup):
             problem=problem,
         )
 
-    async def _read_events_and_details(self, record: TaskRecord) -> tuple[TimedEvents, ArchivedTask | None]:
+    async def _read_events_and_details(self, record: TaskRecord) -> tuple[EventsWithIds, ArchivedTask | None]:
         """The task's events, and its ledger and approvals: from the store, else from the archive if it answers."""
         events = await self._context.services.audit.events_of(record)
         try:

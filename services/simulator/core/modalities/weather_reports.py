@@ -12,7 +12,7 @@ Units: TypeAlias = Literal["standard", "metric", "imperial"]
 SECTIONS = ("current", "minutely", "hourly", "daily", "alerts")
 _TEMPERATURES = frozenset({"temp", "feels_like", "dew_point"})  # of a day: an object of several
 _SPEEDS = frozenset({"wind_speed", "wind_gust"})
-_Change = Callable[[float], float]
+_Conversion = Callable[[float], float]
 
 
 class WeatherConditions(StoredRow):
@@ -58,16 +58,16 @@ def _convert_value(value: JsonValue, units: Units) -> JsonValue:
 
 
 def _convert_field(name: str, value: JsonValue, units: Units) -> JsonValue:
-    change = _CHANGES[units].get("temperature" if name in _TEMPERATURES else "speed" if name in _SPEEDS else "")
-    if change is None:
+    convert = _CONVERSIONS[units].get("temperature" if name in _TEMPERATURES else "speed" if name in _SPEEDS else "")
+    if convert is None:
         return value
     if isinstance(value, dict):
-        return {part: _change_number(figure, change) for part, figure in value.items()}
-    return _change_number(value, change)
+        return {part: _convert_number(figure, convert) for part, figure in value.items()}
+    return _convert_number(value, convert)
 
 
-def _change_number(value: JsonValue, change: _Change) -> JsonValue:
-    return round(change(value), 2) if isinstance(value, int | float) else value
+def _convert_number(value: JsonValue, convert: _Conversion) -> JsonValue:
+    return round(convert(value), 2) if isinstance(value, int | float) else value
 
 
 def _celsius(kelvin: float) -> float:
@@ -82,7 +82,7 @@ def _miles_an_hour(metres_a_second: float) -> float:
     return metres_a_second * 3600 / 1609.344
 
 
-_CHANGES: Mapping[Units, Mapping[str, _Change]] = {
+_CONVERSIONS: Mapping[Units, Mapping[str, _Conversion]] = {
     "standard": {},
     "metric": {"temperature": _celsius},
     "imperial": {"temperature": _fahrenheit, "speed": _miles_an_hour},

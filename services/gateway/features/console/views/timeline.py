@@ -35,7 +35,7 @@ _STATE_TITLES = {
 _PHASE_TITLES = {"PRIME": "Prepare", "EXECUTE": "Execute", "REFLECT": "Review"}
 _USUAL_STATES = tuple(FsmState)[:8]
 _STATUS_WORDS = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverified": "Sent, not verified"}
-TimedEvents = Sequence[tuple[str, TaskEvent]]
+EventsWithIds = Sequence[tuple[str, TaskEvent]]
 
 
 class TimelineState(NamedTuple):
@@ -70,7 +70,7 @@ class Stage(NamedTuple):
     summary: str
 
 
-def timeline_states(events: TimedEvents, record: TaskRecord) -> tuple[TimelineState, ...]:
+def timeline_states(events: EventsWithIds, record: TaskRecord) -> tuple[TimelineState, ...]:
     """The row of states, in order: those that the task has visited, skipped, is in, or has ahead."""
     visited = _visited_states(events, record)
     last = visited[-1] if visited else None
@@ -98,7 +98,7 @@ class _StageSteps(NamedTuple):
     at: datetime
 
 
-def build_stages(events: TimedEvents) -> tuple[Stage, ...]:
+def build_stages(events: EventsWithIds) -> tuple[Stage, ...]:
     """Group the steps by the phase or state in which they were made."""
     groups: list[_StageSteps] = []
     for stream_id, event in events:
@@ -130,7 +130,7 @@ def _build_stage(group: _StageSteps, end: datetime) -> Stage:
 _ICON_NOUNS = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
 
 
-def _visited_states(events: TimedEvents, record: TaskRecord) -> list[FsmState]:
+def _visited_states(events: EventsWithIds, record: TaskRecord) -> list[FsmState]:
     words = [event.data.get("state") for _, event in events if event.kind == "state"]
     stored_words = record.metadata.get("states")
     if not words and isinstance(stored_words, list):
