@@ -1,6 +1,7 @@
 """Whole tasks in plain words through the real worker: what the planner, the engine and the rules come to together."""
 
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -81,6 +82,24 @@ async def test_tools_of_a_wide_catalogue_are_found_and_used(tmp_path: Path, reco
 async def test_a_claim_with_one_dependent_read_takes_four_calls_and_one_question_beside(tmp_path: Path) -> None:
     usage = (await _carried_out("Approve expense claim EXP-1002.", tmp_path)).usage
     assert (usage.calls, usage.helpers <= 1, usage.tokens <= 5_000) == (4, True, True), usage
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Reject expense claim EXP-1003 because it is not covered.", ()),
+        ("Approve expense claim EXP-1011.", ()),
+        ("Approve purchase order PO-7023 unless it is over 500 USD.", ()),
+        ("Approve all pending expense claims of the category training except EXP-1006.", ()),
+        ("Approve expense claim EXP-1002.", ("budget after: 68263.60",)),
+        ("Approve expense claim EXP-1005, but do not approve EXP-1006.", ("budget after of EXP-1005: 67725.50",)),
+    ],
+)
+async def test_what_a_change_leaves_of_a_budget_is_told_of_the_changes_that_were_made(
+    text: str, told: tuple[str, ...], tmp_path: Path
+) -> None:
+    answer = (await _carried_out(text, tmp_path)).answer
+    assert tuple(re.findall(r"budget after[\w\s-]*: [\d.]*\d", answer)) == told
 
 
 async def _carried_out(text: str, folder: Path) -> Course:

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -23,7 +24,9 @@ from services.planner.core.selection import matching_records
 from services.planner.core.situation import Situation, observe_situation, says
 from services.planner.core.unread import find_uninterpreted_words
 from services.planner.core.words import (
+    NOTICES,
     concept,
+    family,
     field_stems,
     is_identifier,
     nouns,
@@ -68,7 +71,7 @@ def compose_answer(situation: Situation, told_answer: ToldAnswer, *, as_a_list: 
     questions = situation.reading.questions
     tell = _answer_briefly if as_a_list else _answer_question
     sentences += [tell(question, situation) or _say_not_found(question, situation) for question in questions]
-    sentences += _describe_values(situation) if not questions or not sentences else []
+    sentences += _describe_values(situation, told_answer.moves) if not questions or not sentences else []
     if not sentences:
         sentences = _describe_subjects(situation)
     return dumps([*sentences]) if sentences and as_a_list else " ".join(sentences) or _NOTHING
@@ -369,11 +372,29 @@ def _describe_record(record: FactRecord) -> str:
     return ", ".join(f"{_in_words(name)} {value}" for name, value in record.fields.items()) + "."
 
 
-def _describe_values(situation: Situation) -> list[str]:
+def _describe_values(situation: Situation, moves: Sequence[ProposedMove]) -> list[str]:
     """The values in words; how many pieces something was cut into is no news."""
-    named_values = [(str(value.get("name")), number(value.get("value"))) for value in situation.values]
+    true_values = [value for value in situation.values if _has_come_about(value, moves)]
+    named_values = [(str(value.get("name")), number(value.get("value"))) for value in true_values]
     named = [(name, amount) for name, amount in named_values if not name.startswith("pieces_") and amount is not None]
     return [f"{_figure_name(name, situation)}: {_format_money(amount)}." for name, amount in named]
+
+
+def _has_come_about(value: JsonObject, moves: Sequence[ProposedMove]) -> bool:
+    """Whether a figure holds: if it is one that a change brings about, this one was made, and none that adds to it."""
+    if "not_by" not in value:
+        return True
+    of_own, of_others, verbs_without = (_texts_of(value.get(name)) for name in ("after_change_of", "without", "not_by"))
+    changed: set[str] = set()
+    for move in moves:
+        verb = next(iter(parts(move.bound.tool.name)), "")
+        if move.outcome.state == WriteState.DONE and not ({verb} & verbs_without or family(verb) in NOTICES):
+            changed |= _texts_of([*move.arguments.values()])
+    return bool(changed & of_own) and not changed & of_others
+
+
+def _texts_of(listed: Json) -> set[str]:
+    return {str(item).casefold() for item in listed} if isinstance(listed, list) else set()
 
 
 def _figure_name(name: str, situation: Situation) -> str:

@@ -5,7 +5,7 @@ import re
 from services.planner.core.process import process_of
 from services.planner.core.records import number, own_id
 from services.planner.core.request import Request
-from services.planner.core.situation import Situation, rank
+from services.planner.core.situation import Situation, rank, says
 from services.planner.core.words import field_stems, parts, text_stems
 from shared.domain.exact_json import Json
 
@@ -21,7 +21,7 @@ def improve_answer(request: Request, situation: Situation) -> str:
         for item in (missing if isinstance(missing, list) else [])
         if (match := _SAY_PATTERN.match(str(item)))
     ]
-    sentences = [sentence for output in asked_outputs if (sentence := _known_sentence(output, situation))]
+    sentences = [sentence for output in asked_outputs if (sentence := _known_sentence(output, situation, draft))]
     return " ".join(part for part in (draft, *dict.fromkeys(sentences)) if part)
 
 
@@ -31,17 +31,20 @@ def add_missing_outputs(request: Request, situation: Situation, text: str) -> st
     """
     outputs = process_of(request).outputs
     lacking = [output for output in outputs if not field_stems(output) <= text_stems(text)]
-    sentences = dict.fromkeys(sentence for output in lacking if (sentence := _known_sentence(output, situation)))
+    sentences = dict.fromkeys(sentence for output in lacking if (sentence := _known_sentence(output, situation, text)))
     return " ".join((text, *sentences))
 
 
-def _known_sentence(output: str, situation: Situation) -> str:
-    """One sentence about a thing: a value or field of that name, of the record that the task speaks of most."""
+def _known_sentence(output: str, situation: Situation, draft: str) -> str:
+    """One sentence about a thing: a value or field of that name, of a record that the draft names, else of the one that
+    the task speaks of most.
+    """
     wanted_stems = text_stems(output)
     for value in situation.values:
         if wanted_stems <= field_stems(str(value.get("name"))):
             return f"{_field_title(str(value.get('name')))}: {value.get('value')}."
-    spoken_of = [record for record in situation.records if rank(record, situation) > 0]
+    told = [record for record in situation.records if (own := own_id(record)) and says(draft, str(own[1]))]
+    spoken_of = told or [record for record in situation.records if rank(record, situation) > 0]
     for record in sorted(spoken_of, key=lambda one: -rank(one, situation)):
         for field, field_value in record.fields.items():
             if wanted_stems <= field_stems(field) and field_value not in ("", None):

@@ -232,10 +232,25 @@ def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:
 def render_figures(ctx: TurnContext, progress: Progress) -> str:
     """The process's figures as text for the model, also those that could not be computed; empty if there are none."""
     results = compute_figures(progress.template, progress.dossier.facts, ctx.task, ctx.toolbox.keys)
-    values: list[Json] = [{"name": value.name, "value": value.value} for value in results.values]
+    remainders = {figure.name: figure for figure in progress.template.figures if figure.remainder}
+    values: list[Json] = [
+        {"name": value.name, "value": value.value, **_describe_remainder(value, remainders, results)}
+        for value in results.values
+    ]
     missing: list[Json] = [{"missing": figure.text} for figure in results.missing] if progress.dossier.facts else []
     entries = [*values, *missing]
     return render_in_order({"values": entries}) if entries else ""
+
+
+def _describe_remainder(value: NamedValue, remainders: Mapping[str, Figure], results: FigureResults) -> dict[str, Json]:
+    """When a remainder comes about: by a change of these records, none of which is by one of these verbs."""
+    if (figure := remainders.get(value.figure)) is None:
+        return {}
+    own_ids = {value.about.casefold()} if value.about else results.subjects.get(figure.name, frozenset())
+    shared = [operand.ids for operand in results.shared.get(figure.name, ()) if operand.ids & own_ids]
+    others = frozenset[str]().union(*shared) - own_ids
+    without_others: dict[str, Json] = {"without": [*sorted(others)]} if others else {}
+    return {"after_change_of": [*sorted(own_ids)], **without_others, "not_by": [*figure.not_required_for]}
 
 
 def describe_process(template: ProcessTemplate) -> Json:

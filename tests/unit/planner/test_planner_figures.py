@@ -1,0 +1,39 @@
+"""A figure that a change brings about is told of no other change."""
+
+import pytest
+
+from services.planner.core.request import LEAVE_PART
+from shared.domain.exact_json import Json, JsonObject
+from tests.each_row import each_row
+from tests.unit.planner.planner_requests import fact, said, tool
+
+pytestmark = pytest.mark.promise("planner.answers_each_question")
+
+_LEFT: JsonObject = {"name": "purse_after", "value": "40", "after_change_of": ["loa-3"], "not_by": ["reject"]}
+
+
+def _answer(verb: str, *values: Json, loans: tuple[str, ...] = ("LOA-3",)) -> str:
+    """What is said when the verb was done to these loans."""
+    seen = [fact("f1", "get_loan", {"loan_id": loan}, {"id": loan, "state": "open"}) for loan in loans]
+    made = [fact("w", f"{verb}_loan", {"loan_id": loan}, {"done": True}) for loan in loans]
+    task = f"{verb.capitalize()} {' and '.join(f'loan {loan}' for loan in loans)}."
+    tools: list[Json] = [tool("get_loan", loan_id="string"), tool(f"{verb}_loan", loan_id="string"), tool(LEAVE_PART)]
+    return said({"task": task, "values": [*values], "so_far": [*seen, *made]}, tools).text
+
+
+@each_row(
+    ("verb", "value", "is_told"),
+    ("approve", _LEFT, True),
+    ("approve", {"name": "purse_after", "value": "40"}, True),
+    ("reject", _LEFT, False),
+    ("approve", {**_LEFT, "after_change_of": ["loa-4"]}, False),
+)
+def test_a_remainder_is_told_where_its_change_was_made(verb: str, value: JsonObject, is_told: bool) -> None:
+    assert ("purse after: 40." in _answer(verb, value)) is is_told
+
+
+@each_row(("without", "is_told"), [(["loa-4"], False), (["loa-9"], True)])
+def test_a_remainder_is_not_told_where_another_change_draws_on_the_same(without: list[Json], is_told: bool) -> None:
+    answer = _answer("approve", {**_LEFT, "without": without}, loans=("LOA-3", "LOA-4"))
+    assert answer.count("Done: approve loan") == 2
+    assert ("purse after: 40." in answer) is is_told
