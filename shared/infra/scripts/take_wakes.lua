@@ -1,6 +1,6 @@
 -- Lock the first wakes that are due in arq's queue for an executor, as many as it has room for, in all and of each
 -- tenant; replies with each and its score. A call that is repeated finds its own locks by its token.
-local token, lock_ms, most_read, lock_prefix = unpack(ARGV)
+local token, lock_ms, most_read, lock_prefix = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local room, room_of_other, room_of = tonumber(ARGV[5]), tonumber(ARGV[6]), {}
 for i = 7, #ARGV, 2 do room_of[ARGV[i]] = tonumber(ARGV[i + 1]) end
 

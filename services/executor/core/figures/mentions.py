@@ -283,10 +283,10 @@ def _find_occurrences(phrase: str, text: str) -> Iterator[int]:
 
 def find_mentions(text: str, now: datetime, *, includes_relative: bool = True) -> Mentions:
     """Finds all that the text mentions. ``now``: aware, in the writer's zone, to which relative dates refer."""
-    return _find_in_zone(text, now.replace(tzinfo=None), now.tzinfo, includes_relative)
+    find = _find_once if len(text) <= _LONGEST_KEPT else _find_in_zone
+    return find(text, now.replace(tzinfo=None), now.tzinfo, includes_relative)
 
 
-@lru_cache(maxsize=128)  # the same texts are asked about for each call of a task; equal moments may have other zones
 def _find_in_zone(text: str, wall_time: datetime, zone: tzinfo | None, includes_relative: bool) -> Mentions:
     now = wall_time.replace(tzinfo=zone)
     tokens = split_words(text)
@@ -317,6 +317,11 @@ def _find_in_zone(text: str, wall_time: datetime, zone: tzinfo | None, includes_
         times=tuple(times),
         identifiers=tuple(sorted([*special, *codes])),
     )
+
+
+# The same texts are asked about for each call of a task. Equal moments may have other zones.
+_find_once = lru_cache(maxsize=128)(_find_in_zone)
+_LONGEST_KEPT = 10_000  # characters
 
 
 def _find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMention, TimeMention]]:

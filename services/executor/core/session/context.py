@@ -273,9 +273,9 @@ B = TypeVar("B")
 async def run_in_parallel(steps: Iterable[Coroutine[object, Never, T]]) -> list[T]:
     """Runs the steps in parallel; returns their results in order. The first error cancels the others and is raised."""
     coroutines = [*steps]
-    if len(coroutines) == 1:  # as most often; it needs no task of its own
-        return [await coroutines[0]]
     try:
+        if len(coroutines) == 1:  # as most often; it needs no task of its own
+            return [await coroutines[0]]
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in coroutines]
     except BaseExceptionGroup as errors:

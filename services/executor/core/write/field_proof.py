@@ -138,6 +138,8 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
     rows = _compare_reads_by_row(evidence._replace(result=None, after=evidence.before))
     if any(_prove_row(reads).shown_before for reads in rows):
         return True
+    for reads in rows:
+        reads.set_other_rows(())  # a state that any row's verb leads to counts, whichever row it belongs to
     leaves = ((reads, leaf) for reads in rows for node in reads.after.direct for leaf in reads.relevant_leaves(node))
     return any(
         verb_states.has_participle(leaf, reads.participles) or verb_states.is_switched(leaf, reads.words)
