@@ -93,6 +93,7 @@ def test_another_count_or_measure_than_the_part_says_is_sent_back(
     ("The rest of 4711 came on 2 pallets, book it in.", RECEIPT, {"order_no": 4711, "pos": 20, "qty": 30}),
     ("All the nuts of 4711 came in 2 boxes. Book them in.", RECEIPT, {**ON_ORDER, "qty": 10}),
     ("Raise the quantity on 4711 by 5 boxes.", LINE, {**ON_ORDER, "qty": 15}),
+    ("Reduce the quantity on 4711 by 4.", LINE, {**ON_ORDER, "qty": 6}),
     ("Erhöhe die Menge auf 4711 um 5 Stück.", LINE, {**ON_ORDER, "qty": 15}),
     ("Close T-1, it took 90 minutes.", CLOSE, {"ticket_id": "T-1", "hours_spent": Decimal("1.5")}),
     ("Give Ann Lee the days that she has left; the 2 interns get none.", LEAVE, {"employee_id": "E-1", "days": 12}),

@@ -60,6 +60,14 @@ def test_a_tool_that_is_never_called_is_refused_with_rule_and_reason() -> None:
 
 
 @pytest.mark.promise("policy.tool_rules")
+@each_row(("tool", "is_refused"), ("do_pay_pay_now", True), ("do_pay_now", False))
+def test_what_stands_between_stars_is_found_in_its_order_and_each_in_a_place_of_its_own(
+    tool: str, is_refused: bool
+) -> None:
+    assert bool(_verdict(ToolRule(id="NO", kind="never", tool="do*pay*pay*"), (tool, {})).refusals) is is_refused
+
+
+@pytest.mark.promise("policy.tool_rules")
 def test_of_two_planned_calls_the_second_breaks_a_once_only_rule() -> None:
     """The first goes through: refusing both would leave the task undone."""
     verdict = _verdict(ToolRule(id="ONCE", kind="at_most", tool="cancel"), ("cancel", {}), ("note", {}), ("cancel", {}))
