@@ -162,6 +162,16 @@ _RUNNING = (
     task("Approve expense claim EXP-1999.", says=("EXP-1999", "Not done")),
 )
 
+_OTHERS = (
+    task(
+        "Open a ticket with priority high for Bright Cafe: their grinder leaks",
+        call("create_ticket", customer_id="CUS-801", priority="high", subject="their grinder leaks"),
+    ),
+    task("Change the phone number of vendor VEN-601 to +1 555 0100.", says=("Not done", "of a vendor")),
+    task("Change the phone number of vendor VEN-999 to +1 555 0100.", says=("VEN-999 was not found",)),
+    task("Change the address of employee EMP-404 to Main Street.", says=("Not done",)),
+)
+
 _ASKED = (
     task("Who is the manager of the employee that submitted expense claim EXP-1004?", says=("EMP-118",)),
     task(
@@ -175,7 +185,7 @@ _ASKED = (
     task("How much is order ORD-2006?", says=("312.00",)),
 )
 
-ENGLISH = (*_CLAIMS, *_BUYING, *_PEOPLE, *_SELLING, *_RUNNING, *_ASKED)
+ENGLISH = (*_CLAIMS, *_BUYING, *_PEOPLE, *_SELLING, *_RUNNING, *_ASKED, *_OTHERS)
 
 VARIED = (
     task("I would like you to approve EXP-1009.", call("approve_expense", expense_id="EXP-1009")),

@@ -67,7 +67,7 @@ def find_value(tool: ToolSpec, name: str, situation: Situation, intent: Intent) 
         or _drop_foreign(find_stated(name, intent), name, situation)
     )
     described = str(schema.get("description", ""))
-    return shaped or _prose(name, described, intent, situation, required)
+    return shaped or _prose(name, described, _after_colon(tool, intent), intent, situation, required)
 
 
 def _find_set_value(
@@ -235,7 +235,16 @@ def _first_value(text: str) -> str:
     return re.split(r"\s*(?:,|;|\band\b|\bfor\b|\bon\b|\bof\b|\bwith\b|\bto\b|\.\s|\.$)", text)[0].strip().strip("\"'")
 
 
-def _prose(name: str, described: str, intent: Intent, situation: Situation, required: bool) -> ArgumentCandidate | None:
+def _after_colon(tool: ToolSpec, intent: Intent) -> str:
+    """What a clause says behind a colon that does not give a field of the tool: ``make a note of K-1: it leaks``."""
+    head, _, tail = intent.clause.partition(": ")
+    fields = frozenset().union(*map(field_stems, tool.properties))
+    return "" if not intent.verb or stems(text_words(head)[-1:]) & fields else tail.strip().rstrip(" .!")
+
+
+def _prose(
+    name: str, described: str, behind_colon: str, intent: Intent, situation: Situation, required: bool
+) -> ArgumentCandidate | None:
     own = field_stems(name)
     if own & _WHY_WORDS or described.lower().startswith("why "):
         reason_text = _find_remark(intent.clause) or _find_ground(intent, situation) or _find_occasion(intent.clause)
@@ -243,12 +252,13 @@ def _prose(name: str, described: str, intent: Intent, situation: Situation, requ
     if own & _PROSE_WORDS:
         if not (required or own & text_stems(intent.clause)):
             return None
-        news = _describe_done(intent, situation) if required else ""
-        return _as_candidate(_find_quotation(intent.clause) or _message(intent.clause) or news)
+        said = _message(intent.clause) if intent.is_notice else _find_said(intent.clause)
+        news = _describe_done(intent, situation) if required and (intent.is_notice or not intent.verb) else ""
+        return _as_candidate(_find_quotation(intent.clause) or said or behind_colon or news)
     if own & _OUTCOME_WORDS and required and intent.verb:
         return _as_candidate(_literal_text(intent.clause) or _find_remark(intent.clause) or intent.reason)
     if own & _ABOUT_WORDS or _WHAT_FOR.search(described):
-        return _as_candidate(_find_quotation(situation.text) or _words_after_for(situation.text))
+        return _as_candidate(_find_quotation(situation.text) or behind_colon or _words_after_for(situation.text))
     if (
         required
         and intent.verb
@@ -321,10 +331,14 @@ _SPEECH_PATTERN = re.compile(
 _OF_ADDRESSEE = re.compile(r"^(?:her|his|their)\s+(?=[a-z])", re.I)
 
 
+def _find_said(clause: str) -> str:
+    match = _SPEECH_PATTERN.search(clause)
+    return match["said"].strip().rstrip(" .!") if match else ""
+
+
 def _message(clause: str) -> str:
     """What somebody is to be told, as a sentence to them: of ``tell her that her loan is agreed``."""
-    match = _SPEECH_PATTERN.search(clause)
-    message_text = _OF_ADDRESSEE.sub("your ", match["said"].strip()) if match else ""
+    message_text = _OF_ADDRESSEE.sub("your ", _find_said(clause))
     return f"{message_text[0].upper()}{message_text[1:].rstrip(' .!')}." if message_text else ""
 
 

@@ -7,6 +7,7 @@ from services.planner.core.mentions import MentionKind, find
 from services.planner.core.records import FactRecord
 from services.planner.core.words import FAMILIES, STOP, field_stems, stem, stems, text_stems, text_words
 
+_POSSESSIVE = re.compile(r"^['’]s\b")
 _FEWEST_COMMON_LETTERS = 3  # letters that two words begin with alike: ``owns`` and ``owner``
 _ASKING_WORDS = stems(
     "tell give show say name called me us state list detail information info data record much many high large big "
@@ -26,7 +27,7 @@ def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset
         before = question[: mention.start]
         if mention.kind is MentionKind.ID:  # the word before it says what it is the identifier of
             before = re.sub(r"[^\W\d_]+\s+$", "", before)
-        question = f"{before} {question[mention.end :]}"
+        question = f"{before} {_POSSESSIVE.sub('', question[mention.end :])}"
     words = text_words(question)
     if words and stem(words[0]) in _READING_WORDS:  # "check ...": what is asked for stands behind it
         words = words[1:]

@@ -1,5 +1,6 @@
 """Which tools do what an action asks: by verb, by synonym, by the state a field can be set to, and by noun."""
 
+import re
 from collections.abc import Sequence
 
 from services.planner.core.binding import kind_of
@@ -8,6 +9,7 @@ from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find
 from services.planner.core.phrases import find_target
 from services.planner.core.request import ToolSpec
+from services.planner.core.selection import NAME
 from services.planner.core.situation import Situation
 from services.planner.core.words import (
     FAMILIES,
@@ -15,6 +17,7 @@ from services.planner.core.words import (
     field_stems,
     is_generic,
     is_identifier,
+    is_verb,
     nouns,
     parts,
     stem,
@@ -24,6 +27,12 @@ from services.planner.core.words import (
 )
 
 _EXACT, _SYNONYM, _STATE, _GENERAL = 4, 3, 3, 2
+_DIRECTLY = re.compile(r"\W*(?:please\s+)?\w+(?:\s+(?:the|an?|our|my))?\s*", re.I)
+_OF_THING = re.compile(r"\bof(?:\s+(?:the|our|my))?\s*$", re.I)
+_ITS_FIELD = re.compile(
+    r"^\W*(?:please\s+)?(?:change|set|update|edit|modify|correct|amend)\s+the\s+(?P<what>[a-z]+(?:\s[a-z]+)?)\s+of\b",
+    re.I,
+)
 _PRONOUNS = ("it", "them", "this", "that", "these", "those")
 
 
@@ -37,6 +46,26 @@ def tools_for(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -
     for score, tool in scored:
         tiers.setdefault(score, []).append(tool)
     return [tiers[score] for score in sorted(tiers, reverse=True)]
+
+
+def kind_of_others(tool: ToolSpec, intent: Intent, situation: Situation) -> str:
+    """The word by which a clause says what it is done to, if other tools use that word, and this one is for other
+    things: of ``change the phone of pilot PIL-1`` it is ``pilot`` for a tool that changes members' phones.
+    """
+    clause = intent.clause
+    starts = [mention.start for mention in find(clause) if mention.kind is MentionKind.ID]
+    starts = starts or [match.start() for match in NAME.finditer(clause) if match.start()]
+    match = re.search(r"\b([a-z]+)\s+$", clause[: starts[0]]) if starts else None
+    if match is None or not tool.required:
+        return ""
+    before = clause[: match.start()]
+    is_object = _DIRECTLY.fullmatch(before) or (intent.family == "update" and _OF_THING.search(before))
+    is_others = stem(match[1]) in situation.terms - _words_of(tool) and not is_verb(match[1])
+    return match[1] if is_object and is_others else ""
+
+
+def _words_of(tool: ToolSpec) -> frozenset[str]:
+    return stems(parts(tool.name)).union(text_stems(tool.description), *map(field_stems, tool.properties))
 
 
 def _nearest(intent: Intent, scored: list[tuple[int, ToolSpec]]) -> list[tuple[int, ToolSpec]]:
@@ -59,6 +88,9 @@ def _tool_nouns(intent: Intent, tool: ToolSpec) -> frozenset[str]:
 
 
 def _score(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
+    field = _ITS_FIELD.match(intent.clause)
+    if field and text_stems(field["what"]).isdisjoint(_words_of(tool)):
+        return 0
     verb = _score_verb(intent, tool) if intent.family != "create" or _takes_what_is_stated(intent, tool) else 0
     noun = _score_noun(intent, situation, tool) if verb else 0
     return 10 * verb + noun if verb and noun > 0 else 0

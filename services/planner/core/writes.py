@@ -14,10 +14,10 @@ from services.planner.core.made import fill_new, link_to_made, made_entities
 from services.planner.core.mentions import MentionKind, find, identifiers_in
 from services.planner.core.parts_of_task import find_asked
 from services.planner.core.records import own_id
-from services.planner.core.references import is_reference, wanted_noun
+from services.planner.core.references import find_identifiers, is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
-from services.planner.core.toolmatch import tools_for
+from services.planner.core.toolmatch import kind_of_others, tools_for
 from services.planner.core.unread import find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, parts, stem, text_stems
 from shared.domain.exact_json import JsonObject
@@ -112,8 +112,12 @@ def _find_calls(
     tools = tools_for(intent, situation, writers)
     if each := _to_each_named(intent, situation, writers) if intent.is_notice else []:
         return each, WhyUnplanned()
+    of_others = {
+        tool.name: kind for tier in tools for tool in tier if (kind := kind_of_others(tool, intent, situation))
+    }
+    tools = [kept for tier in tools if (kept := [tool for tool in tier if tool.name not in of_others])]
     if not tools:
-        return [], WhyUnplanned("no tool that is offered does it")
+        return [], WhyUnplanned(_why_no_tool(intent, situation, [*of_others.values()]))
     lacking = ""
     for tier in _to_whom_it_says(tools, intent, situation) if intent.is_notice else tools:
         plans_by_tool = [(tool, _find_plans(tool, intent, situation)) for tool in tier]
@@ -131,6 +135,31 @@ def _find_calls(
             return [], WhyUnplanned(f"it could mean {options}, and the task does not say which")
         lacking = lacking or "; ".join(_describe_missing(tool, plans) for tool, plans in plans_by_tool)
     return [], WhyUnplanned(lacking)
+
+
+def _other_kind(tool: ToolSpec, intent: Intent, situation: Situation) -> str:
+    """As ``kind_of_others``; empty where an identifier of the clause is certainly one that the tool takes."""
+    kind = kind_of_others(tool, intent, situation)
+    named = identifiers_in(intent.clause) if kind else ()
+    takes = [
+        candidate
+        for name in tool.required
+        if named and is_reference(tool, name)
+        for candidate in find_identifiers(tool, name, situation, intent.clause)
+        if candidate.source == "task" and candidate.sure == CERTAIN and str(candidate.value) in named
+    ]
+    return "" if takes else kind
+
+
+def _why_no_tool(intent: Intent, situation: Situation, kinds: Sequence[str]) -> str:
+    """``kinds``: by which words the clause says to what it is done, where tools do it to other things."""
+    absent = [value for value in identifiers_in(intent.clause) if value in situation.absent]
+    if absent:
+        return f"{', '.join(absent)} was not found"
+    if not kinds:
+        return "no tool that is offered does it"
+    thing = f"{'an' if kinds[0][0] in 'aeiou' else 'a'} {kinds[0]}"
+    return f"no tool that is offered {'changes that of' if intent.family == 'update' else 'does it to'} {thing}"
 
 
 def _to_each_named(intent: Intent, situation: Situation, writers: Sequence[ToolSpec]) -> list[CallPlan]:

@@ -1,0 +1,60 @@
+"""A tool for another kind of thing is no candidate, and a text is what stands behind its colon, never the order."""
+
+import pytest
+
+from shared.domain.exact_json import Json
+from tests.each_row import each_row
+from tests.unit.planner.planner_requests import calls, fact, planned, tool
+
+pytestmark = pytest.mark.promise("planner.never_invents")
+
+_SEEN: list[Json] = [
+    fact("f1", "get_pilot", {"pilot_id": "PIL-2"}, {"id": "PIL-2", "name": "Ann Lee", "phone": "+1 555 0101"}),
+    fact("f2", "get_club", {"club_id": "CLU-3"}, {"id": "CLU-3", "name": "Harbour", "pilot_id": "PIL-2"}),
+]
+_READS: list[Json] = [tool("get_pilot", pilot_id="string"), tool("get_club", club_id="string")]
+_CALL: Json = tool("update_pilot_phone", pilot_id="string", phone="string")
+_NOTE: Json = tool("create_note", pilot_id="string", subject="string")
+_TELL: Json = tool("notify_pilot", pilot_id="string", message="string")
+
+
+@each_row(
+    ("task", "said"),
+    ("Change the phone of club CLU-3 to +1 555 0102.", "no tool that is offered changes that of a club"),
+    ("Change club CLU-3's phone to +1 555 0102.", "no tool that is offered changes that of a club"),
+    ("Change the phone of the club Harbour to +1 555 0102.", "no tool that is offered changes that of a club"),
+    ("Change the address of pilot PIL-2 to Main Street.", "no tool that is offered does it"),
+)
+def test_what_is_asked_of_one_kind_is_not_done_to_another(task: str, said: str) -> None:
+    plan = planned(task, _SEEN, [_CALL], _READS)
+    assert (calls(plan), said in plan.text, "pilot_id" in plan.text) == ([], True, False), plan.text
+
+
+@each_row("task", ["Change the phone of pilot PIL-2 to +1 555 0102.", "Change pilot PIL-2's phone to +1 555 0102."])
+def test_what_is_asked_of_the_tools_own_kind_is_done(task: str) -> None:
+    plan = planned(task, _SEEN, [_CALL], _READS)
+    assert calls(plan) == [("update_pilot_phone", {"pilot_id": "PIL-2", "phone": "+1 555 0102"})], plan.text
+
+
+def test_a_thing_that_is_not_there_is_said_not_to_be_found_whatever_the_tools_are_for() -> None:
+    seen: list[Json] = [fact("f1", "get_club", {"club_id": "CLU-9"}, {"found": False, "error": "no such club"})]
+    plan = planned("Change the phone of club CLU-9 to +1 555 0102.", seen, [_CALL], _READS)
+    assert "CLU-9 was not found" in plan.text
+
+
+@each_row(
+    ("task", "tool_name", "text"),
+    ("Open a note for pilot PIL-2: their kite leaks", "create_note", "their kite leaks"),
+    ("Create a note for pilot PIL-2 saying that their kite leaks.", "create_note", "their kite leaks"),
+    ('Create a note for pilot PIL-2: "Kite leaks"', "create_note", "Kite leaks"),
+    ("Notify pilot PIL-2: the hill is closed", "notify_pilot", "the hill is closed"),
+)
+def test_a_text_is_what_stands_behind_its_colon(task: str, tool_name: str, text: str) -> None:
+    plan = planned(task, _SEEN, [_NOTE, _TELL], _READS)
+    field = "subject" if tool_name == "create_note" else "message"
+    assert calls(plan) == [(tool_name, {"pilot_id": "PIL-2", field: text})], plan.text
+
+
+def test_an_order_without_a_text_is_no_text() -> None:
+    plan = planned("Create a note for pilot PIL-2.", _SEEN, [_NOTE], _READS)
+    assert (calls(plan), "create_note needs subject" in plan.text) == ([], True)
