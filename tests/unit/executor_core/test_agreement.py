@@ -1140,6 +1140,13 @@ def test_politeness_leaves_nothing_open() -> None:
     ("Book a visit for P-1 six weeks after V-1 at 9:30.", "10:30", True),
     ("Book a visit for P-1 2 hours after V-1, and not at the same time.", "10:30", False),  # it may follow
     ("Book a visit for P-1 six weeks after V-1.", "10:30", False),
+    ("Book P-1 a visit in 3 days, an hour after the one at 9:30.", "10:30", False),
+    ("Book P-1 a visit in 3 days, an hour later than V-1 at 9:30.", "10:30", False),
+    ("Move the visit of P-1 by two days, and start an hour earlier than at 9:30.", "08:30", False),
+    ("Verschiebe den Besuch von P-1 um 9:30 um 2 Tage und eine Stunde nach hinten.", "10:30", False),
+    ("Book P-1 a visit 7 days after V-1 between 9:00 and 12:00.", "10:30", False),  # any hour within the bounds
+    ("Book P-1 a visit two weeks later, in the morning but not before 9:00.", "10:00", False),
+    ("Book P-1 a visit 7 days after V-1, but not at the same time.", "14:00", False),
 )
 def test_an_hour_that_is_to_stay_the_same_has_a_source(task: str, hour: str, is_told: bool) -> None:
     called = _tool("book_visit", "patient_id", "visit_at")

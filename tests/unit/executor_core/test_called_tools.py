@@ -206,6 +206,13 @@ STAY: JsonObject = {"stay_id": "S-4"}
     ("Check S-4 out by 20 December.", "end_stay", STAY, False),
     ("Check S-4 out, which was booked on 20 October.", "end_stay", STAY, False),
     ("Check S-4 out if nobody comes on 20 December.", "end_stay", STAY, False),
+    ("Prolong everything to 20 December, just not S-5.", "end_stay", STAY, True),
+    ("S-4 ends early: call it off, since we are away on 20 December.", "end_stay", STAY, False),  # a reason
+    ("Call S-4 off, since we are away on 20 December.", "end_stay", STAY, False),
+    ("Call the stay off, because we are away on 20 December.", "end_stay", STAY, False),
+    ("Check S-4 out; the new guests come on 20 December.", "end_stay", STAY, False),
+    ("Check the stay out; the new guests come on 20 December.", "end_stay", STAY, False),
+    ("Ann brought loan 31 in early, no need to wait for 20 December.", "return_loan", {"loan_id": 31}, False),
     ("Prolong S-5 to 20 December.", "end_stay", {"stay_id": "S-5"}, False),  # nobody has read it
     ("Set parcel 5 aside for 20 December.", "reserve_parcel", {"parcel_id": 5}, False),  # no tool takes a day
     ("Order 70317 waits for 20 December.", "holdWo", {**WO_ONLY, "reason": "until 20 December"}, False),

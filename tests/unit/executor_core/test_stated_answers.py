@@ -7,7 +7,7 @@ import pytest
 from services.executor.core.plan.faults import PartContext
 from services.executor.core.plan.sources import KnownSources, SourcedCall, SourceFinder
 from services.executor.core.session.values import Fact
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, fact, tool
@@ -69,6 +69,20 @@ def _read_reason(found: SourcedCall) -> str:
         (SUITS, "If so, move B-7", {"reply": "Tuesday? I cannot say."}, ""),
         (SUITS, "If so, move B-7", {"sent": False, "person_objects": False}, ""),
         (SUITS, "If so, move B-7", {"agrees": False, "answer": True}, ""),
+        (SUITS, "If so, move B-7", {"text": "No, no, it's fine, it suits me."}, ""),
+        (SUITS, "If so, move B-7", {"text": "No, that is fine."}, ""),
+        (SUITS, "With a no-show fee, move B-7", {"reply": "Yes, it does."}, ""),
+        # a field that tells of the message, not of the answer, and an answer beside words that may say more
+        (SUITS, "If not, move B-7", {"answered": True, "text": "Sorry, Tuesday is impossible."}, ""),
+        (SUITS, "If not, move B-7", {"has_reply": True, "text": "Sorry, Tuesday is impossible."}, ""),
+        (SUITS, "If not, move B-7", {"answered": True}, ""),
+        (SUITS, "If not, move B-7", {"asked": True}, ""),
+        (SUITS, "If not, move B-7", {"delivered": "yes", "reply": "Sorry, Tuesday is impossible."}, ""),
+        (SUITS, "If so, move B-7", {"urgent": "no", "reply": "Sure, fine with me."}, ""),
+        (SUITS, "If so, move B-7", {"auto_reply": False, "reply": "Sure, fine with me."}, ""),
+        (SUITS, "If so, move B-7", {"auto_reply": False}, ""),
+        (SUITS, "If so, move B-7", {"agrees": False, "remark": "but Wednesday is no better, so take Tuesday"}, ""),
+        (SUITS, "If so, move B-7", {"question": "Does Tuesday still suit you?", "reply": "No."}, "reply: No."),
     ],
 )
 def test_a_part_that_depends_on_an_answer_is_held_against_it(question: str, quote: str, reply: Json, told: str) -> None:
@@ -86,12 +100,32 @@ def test_a_part_that_depends_on_an_answer_is_held_against_it(question: str, quot
         ("If it is, move B-7", {"room": "12", "smoking": False}, ""),
         ("If it is, move B-7", [{"room": "12", "free": True}, {"room": "13", "free": False}], ""),
         ("If it is, move B-7", {"room": "12", "remark": "No, not before noon."}, ""),
+        ("If it is, move B-7", {"room": "12", "no_longer_free": False}, ""),
+        ("If it is, move B-7", {"room": "12", "smoke_free": False}, ""),
+        ("If it is, move B-7", {"room": "12", "free": False, "view": "looks over the lake"}, "free: false"),
     ],
 )
 def test_a_truth_value_answers_the_question_that_has_its_name(quote: str, read: Json, told: str) -> None:
     reason = _read_reason(_find(FREE, quote, fact(read, "r1", "get_room", asked={"room": "12"})))
     assert told in reason
     assert bool(told) is bool(reason), reason
+
+
+@each_row(
+    ("asked", "read", "is_told"),
+    [
+        ({"invoice_id": "I-7"}, {"paid": True}, True),
+        ({"status": "open"}, {"invoice_id": "I-7", "paid": True}, True),
+        ({"invoice_id": "I-9"}, {"paid": True}, False),
+        ({"invoice_id": "I-77"}, {"paid": True}, False),
+    ],
+)
+def test_a_read_of_another_record_than_the_question_names_is_no_answer(
+    asked: JsonObject, read: Json, is_told: bool
+) -> None:
+    answer = fact(read, "r1", "get_invoice", asked=asked)
+    reason = _read_reason(_find("Check whether invoice I-7 is paid", "If not, move B-7", answer))
+    assert ("the answer is paid: true" in reason) is is_told, reason
 
 
 def test_a_question_in_other_words_may_have_the_contrary_answer() -> None:

@@ -11,6 +11,7 @@ from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, fact, tool
+from tests.unit.policy.generated import soon
 
 pytestmark = pytest.mark.promise("conversation.agreement")
 
@@ -82,6 +83,14 @@ def test_a_record_beyond_the_limit_of_its_part_is_not_what_the_part_means(
         ("Order 5 of S-1 if enough people asked.", 5, {"stock": 4}, ""),
         ("Order 5 of S-1 if there are enough in stock.", 5, {"stock": 4, "stock_abroad": 9}, ""),
         ("Order 1 of S-1 unless we have as many in stock.", 1, {"stock": 0}, ""),
+        # an indirect question, two conditions, and what went
+        ("See if we still have enough of S-1 in stock and, if we don't, order 5.", 5, {"stock": 4}, ""),
+        ("Check if we have that many of S-1 in stock, and if we lack them, order 5.", 5, {"stock": 4}, ""),
+        ("Order 5 of S-1, and tell me if that is enough stock.", 5, {"stock": 4}, ""),
+        ("Find out for me if that is enough stock: order 5 of S-1.", 5, {"stock": 4}, ""),
+        ("Order 5 of S-1 so that we know if the stock is enough.", 5, {"stock": 4}, ""),
+        ("Bestelle 5 von S-1 und prüfe, wenn genug im Lager sind.", 5, {"lager": 4}, ""),
+        ("Order 5 of S-1 if we sold that many of the stock.", 5, {"stock": 4}, ""),
         ("Order 5 of S-1.", 5, {"stock": 9}, ""),
     ],
 )
@@ -97,3 +106,11 @@ def test_what_a_record_holds_is_held_against_what_the_call_takes(
     doubts = " ".join(found.doubts)
     assert reason in doubts
     assert bool(reason) is bool(doubts), doubts
+
+
+def test_a_part_of_many_conditions_is_read_in_linear_time() -> None:
+    called = tool("order_part", ToolClass.CHANGE, {"type": "object", "properties": {"pieces": {}}})
+    text = "if " * 8_000
+    finder = SourceFinder(KnownSources((text,), (), (), NOW, (text,)))
+    planned = call({"pieces": 5}, tool=called.name, tool_class=called.tool_class)
+    assert soon(lambda: finder.find_sources(planned, called, PartContext(text)))

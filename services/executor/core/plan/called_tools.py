@@ -36,7 +36,12 @@ _VAGUE_VERBS = classes.EDIT_VERBS | frozenset(
 )
 _STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve start".split())
 _WRITING_VERBS = frozenset("add comment create log note open record remark write".split())
-_DEADLINE = re.compile(r"\b(?:by|before|within|since|from|vor|ab|seit|avant|depuis)\s+(?:the\s+)?$", re.IGNORECASE)
+_NO_DAY_TO_SET = re.compile(  # in the clause before a day that is a deadline or a reason
+    r"\b(?:by|before|within|from|vor|ab|seit|avant|depuis)\s+(?:the\s+)?$|;|\b(?:since|because|weil)\b|^(?:as|da|car)\b",
+    re.IGNORECASE,
+)
+_END_BEFORE_CLAUSE = re.compile(r"[.,:!?]\s+(?!\S*\s*$)")
+_LOOKED_BACK = 500  # characters before a day
 _A_DAY = 20261231  # eight digits that count as a day under a name such as ``until``
 _BATCH_WORDS = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
 _FEWEST_LETTERS = 3  # of a verb that a tool's name shortens
@@ -129,7 +134,11 @@ def find_day_for_other_tool(change: CallToCheck) -> Iterator[CallFault]:
     """
     mentions, stems = change.part_mentions, _stems_in(change.part_mentions.text)
     verbs = (classes.words_of_tool(change.tool.name).verb, *words_of(change.tool.description)[:1])
-    dates = [date for date in mentions.dates if not _DEADLINE.search(mentions.text[: date.start])]
+    dates = [
+        date
+        for date in mentions.dates
+        if _is_day_for_record(mentions.text[max(0, date.start - _LOOKED_BACK) : date.start], change)
+    ]
     days = {period.first for date in dates for period in date.periods if period.first == period.last}
     if not days or min(days) <= mentions.now.date() or has_condition(mentions.text):
         return
@@ -145,6 +154,14 @@ def find_day_for_other_tool(change: CallToCheck) -> Iterator[CallFault]:
     if all(days.isdisjoint(read_possible_dates(value)) for value in known_values):
         said = mentions.text[dates[0].start : dates[0].end]
         yield CallFault("", f"{change.tool.name}: no call has {said}, which this part says and {other_tool.name} takes")
+
+
+def _is_day_for_record(text_before: str, change: CallToCheck) -> bool:
+    """Whether the day after this text is no deadline, in no reason, and in no clause after the one with the record."""
+    clause, arguments = _END_BEFORE_CLAUSE.split(text_before)[-1], _list_naming_arguments(change)
+    names = (*_titles_of(arguments, change), *(argument.text for argument in arguments))
+    name = re.compile("|".join(map(re.escape, names)), re.IGNORECASE)
+    return not _NO_DAY_TO_SET.search(clause) and (name.search(clause) is not None or not name.search(text_before))
 
 
 def _takes_only_records(tool: Tool) -> bool:

@@ -34,8 +34,11 @@ _NO_CHARGE = re.compile(
     re.IGNORECASE,
 )
 _SAME_TIME = re.compile(
-    r"\b(?:same|gleiche\w*|\w*selbe\w*|même|misma)\s+(?:time|hour|zeit|uhrzeit|stunde|heure|hora)\b", re.IGNORECASE
+    r"(?<!\bnot at the )\b(?:same|gleiche\w*|\w*selbe\w*|même|misma)\s+(?:time|hour|zeit|uhrzeit|stunde|heure|hora)\b",
+    re.IGNORECASE,
 )
+_AN_HOUR = re.compile(r"\b(?:an?|eine[rn]?|une|una)\s+(?:hour|minute|stunde|heure|hora)\b", re.IGNORECASE)
+_BOUND = re.compile(r"\b(?:between|before|after|from|than|zwischen|vor|nach|ab|entre|avant|après)\s+$", re.IGNORECASE)
 _NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 
 
@@ -79,10 +82,15 @@ class DerivedValues:
 
     @cached_property
     def _has_times_but_no_lengths(self) -> bool:
-        """Whether the session's texts give a time of day, or say that it is the same, and no length of time, other than
-        whole days, from which another may follow.
+        """Whether the session's texts give a time of day that is no bound, or say that it is the same, and no length of
+        time, other than whole days, from which another may follow.
         """
         texts = self._sources.texts
+        before_hours = (
+            text.text[max(0, hour.start - _LOOKED_BACK) : hour.start] for text in texts for hour in text.times
+        )
+        if any(_AN_HOUR.search(text.text) for text in texts) or any(map(_BOUND.search, before_hours)):
+            return False
         lengths = (duration_of(number) for text in texts for number in text.numbers)
         is_given = any(text.times or _SAME_TIME.search(text.text) for text in texts)
         return is_given and not any(length is not None and length % timedelta(days=1) for length in lengths)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from services.executor.core.figures.identifiers import find_codes, identifier_key
 from services.executor.core.figures.vocabulary import WORDS_OF_ALTERNATIVE
 from services.executor.core.plan.faults import CallFault, CallToCheck, shorten
 from services.executor.core.session.values import Fact
@@ -19,7 +20,7 @@ _CONDITION = re.compile(
     (?:if|wenn|falls|si)\s+(?:so|yes|ja|oui)\b|
     in\s+(?:that|this|which)\s+case\b|in\s+diesem\s+fall\b|dans\s+ce\s+cas\b|
     (?:with|mit|bei|avec)\s+(?:an?|einem|un)\s+(?:yes|ja|oui)\b|
-    (?P<no>(?:with|mit|bei|avec)\s+(?:an?|einem|un)\s+(?:no|nein|non)\b)|
+    (?P<no>(?:with|mit|bei|avec)\s+(?:an?|einem|un)\s+(?:no|nein|non)\b(?!-))|
     (?:(?P<not>(?:if|wenn|falls|si)\s+(?:not|no|nicht|nein|non))|
     (?:wenn|falls)\s+(?:es|das|dem|er|sie)\s+(?P<nicht>nicht\s+)?(?:so\s+|der\s+fall\s+)?ist|
     si\s+(?:(?P<pas>ce\s+n['’]est\s+pas)|c['’]est)\s+le\s+cas|
@@ -37,9 +38,15 @@ _QUESTION = re.compile(  # what a text begins with
 _NEGATION = re.compile(
     r"\b(?:not|no|none|never|without|nicht|kein\w*|nie|ohne|pas|jamais|sans)\b|n['’]t\b", re.IGNORECASE
 )
-_YES_OR_NO = re.compile(r"\s*(?:(?P<yes>yes|ja|oui)\b(?!\s+and)|(?:no|nein|non)\s*(?:[,.;!:–—-]|$))", re.IGNORECASE)
+_YES_OR_NO = re.compile(  # "no, no, that is fine" is none
+    r"\s*(?:(?P<yes>yes|ja|oui)\b(?!\s+and)|(?:no|nein|non)\s*"
+    r"(?:[,.;!:–—-](?!\W*(?:no|nein|non)\b|.*\b(?:fine|ok|okay|sure|problem|gut|gern|bien)\b)|$))",
+    re.IGNORECASE | re.DOTALL,
+)
 _LOWER_CASE_WORD = re.compile(r"(?<!\w)[^\W\d_A-ZÄÖÜ]+(?!\w)")
-_FIELDS_OF_ANSWERS = frozenset(map(stem, "agree accept consent approve confirm answer reply response yes".split()))
+_WORD_OF_ANSWER = re.compile(  # in a field's name
+    r"(?:agree|accept|consent|approve|confirm)(?:s|e?d)?|answer|reply|response|text|message|yes"
+)
 
 
 def find_contrary_answers(change: CallToCheck) -> Iterator[CallFault]:
@@ -57,8 +64,9 @@ def find_contrary_answers(change: CallToCheck) -> Iterator[CallFault]:
     if not _QUESTION.match(question) or _NEGATION.search(question):
         return
     is_yes_needed = condition.lastgroup is None
+    named = {identifier_key(code.text) for code in change.user_mentions[0].identifiers if code.text in question}
     facts = [fact for fact in change.facts if fact.ok and not fact.by_machine]
-    answers = [(fact, answer) for fact in facts if (answer := _read_answer(fact, question)) is not None]
+    answers = [(fact, answer) for fact in facts if (answer := _read_answer(fact, question, named)) is not None]
     own_answers = [answer for fact, answer in answers if not change.texts.isdisjoint(_list_arguments(fact))]
     answers_that_count = own_answers or [answer for _, answer in answers]
     if answers_that_count and all(answer.is_yes is not is_yes_needed for answer in answers_that_count):
@@ -81,20 +89,28 @@ def _find_part_before(change: CallToCheck) -> str:
     return places[max(earlier_places)] if earlier_places else ""
 
 
-def _read_answer(fact: Fact, question: str) -> _Answer | None:
-    """The only yes or no in a result that answers the question: a truth value whose field's last word the question has,
-    or, if the call put the question to somebody, a field that says what was answered.
+def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Answer | None:
+    """The only yes or no in a call or result with the ids in ``named``: a truth value whose field has words of the
+    question alone, or, if it was put to somebody, a field that says what was answered, with no other text beside it.
     """
-    is_put = any(_asks_the_same(text, question) for text in _list_arguments(fact))
-    stems, answers = {*map(stem, words_of(question))}, list[_Answer]()
+    arguments, answers = _list_arguments(fact), list[_Answer]()
+    is_put = any(_asks_the_same(text, question) for text in arguments)
+    asked_words = {"is", *map(stem, words_of(_QUESTION.sub("", question, count=1)))}
+    known_words = asked_words.union(*(map(stem, words_of(name)) for name in loads_object(fact.arguments_json)))
     for name, value in walk_json(fact.result):
-        if isinstance(value, bool):
-            last_word = stem((words_of(name) or [""])[-1])
-            if last_word in stems or (is_put and last_word in _FIELDS_OF_ANSWERS):
-                answers.append(_Answer(f"{name}: {as_text(value)}", value))
-        elif is_put and isinstance(value, str) and (word := _YES_OR_NO.match(value)):
-            answers.append(_Answer(f"{name}: {shorten(value)}", word["yes"] is not None))
-    return answers[0] if len(answers) == 1 else None
+        words = words_of(name)
+        other_words = [stem(word) for word in words if not _WORD_OF_ANSWER.fullmatch(word)]
+        is_answer = is_put and len(other_words) < len(words) and known_words.issuperset(other_words)
+        if isinstance(value, bool) and words and (is_answer or asked_words.issuperset(map(stem, words))):
+            answers.append(_Answer(f"{name}: {as_text(value)}", value))
+        elif is_put and isinstance(value, str) and value not in arguments:
+            word = _YES_OR_NO.match(value)
+            if is_answer and word:
+                answers.append(_Answer(f"{name}: {shorten(value)}", word["yes"] is not None))
+            elif is_answer or len(_LOWER_CASE_WORD.findall(value)) > 1:
+                return None
+    shown = (identifier_key(code.text) for code in find_codes(fact.arguments_json + fact.result_json))
+    return answers[0] if len(answers) == 1 and named.issubset(shown) else None
 
 
 def _asks_the_same(text: str, question: str) -> bool:

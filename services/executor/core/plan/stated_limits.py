@@ -21,12 +21,16 @@ _COMPARISON = re.compile(  # what stands before the limit; "to just over 500" is
 )
 _EXCEPTION = re.compile(r"\b(?:unless|except|but\s+not|not|außer|nicht|sauf|salvo|excepto)\b", re.IGNORECASE)
 _IF_AS_MANY = re.compile(
-    r"\b(?:(?P<unless>unless|es\s+sei\s+denn|außer\s+wenn|sauf\s+si)|if|provided|wenn|falls|sofern|si)\b(?P<clause>[^.,;:!?]*"
-    r"\b(?:(?:as|that)\s+(?:many|much)|enough|so\s+viele?|genug|genügend|autant|assez)\b[^.,;:!?]*)",
+    r"\b(?:(?P<unless>unless|es\s+sei\s+denn|außer\s+wenn|sauf\s+si)|if|provided|wenn|falls|sofern|si)\b(?P<clause>[^.,;:!?]{0,200}"
+    r"\b(?:(?:as|that)\s+(?:many|much)|enough|so\s+viele?|genug|genügend|autant|assez)\b[^.,;:!?]{0,200})",
     re.IGNORECASE,
 )
-_OF_WHAT_IS_LEFT = re.compile(  # or negated
-    r"\b(?:not|no|remain\w*|left|after\w*|nicht|kein\w*|übrig|danach|pas|reste\w*|après)\b|n['’]t\b", re.IGNORECASE
+_ASKS = re.compile(  # what stands before an indirect question
+    r"\b(?:check|see|look|find\s+out|tell|know|ask|prüf\w*|sieh\w*|vérifie\w*)(?:\s+\w+){0,3}\W*$", re.IGNORECASE
+)
+_OF_WHAT_IS_LEFT = re.compile(  # or gone, or negated
+    r"\b(?:not|no|remain\w*|left|after\w*|sold|used|verkauft|vendu|nicht|kein\w*|übrig|danach|pas|reste\w*|après)\b|n['’]t\b",
+    re.IGNORECASE,
 )
 _FIGURES = frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY})
 _PRONOUN = re.compile(r"\b(?:it|they|them|those|er|sie|es|il|elle|ils|elles)\b", re.IGNORECASE)
@@ -67,6 +71,9 @@ def find_unmet_supply(change: CallToCheck) -> Iterator[CallFault]:
     figures = [scalar for scalar in change.scalars if scalar.kind in _FIGURES]
     amounts = [_read_amount(scalar.field_name, scalar.value) for scalar in figures if scalar.number is not None]
     if condition is None or len(amounts) != 1 or vocabulary.WORDS_OF_ALTERNATIVE.search(text):
+        return
+    text_before = text[: condition.start()]
+    if _ASKS.search(text_before) or vocabulary.has_condition(text_before + text[condition.start("clause") :]):
         return
     numbers = (field for field in change.fields.of_records(change.texts) if read_figure(field.value) is not None)
     fields = [field for field in numbers if not set(keywords(condition["clause"])).isdisjoint(_stems_of(field))]
