@@ -1059,6 +1059,8 @@ def test_an_amount_of_another_record_that_the_part_names_asks_a_person_and_else_
     ("Put every job on hold but write to Tomasz.", "J-3014", ""),
     ("Put all jobs except that of Oduya on hold.", "J-3040", "exception of Oduya"),  # the job has only the id
     ("Put all jobs except that of Oduya on hold.", "J-3041", ""),
+    ("Put the job of nobody other than Tomasz on hold.", "J-3014", ""),
+    ("Put the jobs of no one except Tomasz on hold.", "J-3014", ""),
     ("Put all jobs except that of Oduya on hold.", "J-3050", "exception of Oduya"),  # its key is a number by its name
     (
         "Put all jobs on hold, but not the one of Bay 7.",
@@ -1098,13 +1100,42 @@ def test_a_record_that_the_part_excepts_by_what_it_has_is_sent_back(task: str, j
     ("Pause every plan but Colund Audit, and end that one.", set()),  # which is then meant
     ("Pause every plan but Colund Audit. End Colund Audit.", set()),
     ("End every plan except that of Colund Audit for Deker Research.", set()),
+    ("End all plans except Old Mill and River Inn.", {5, 6}),
+    ("End all plans except Mill and River Inn.", {4, 6}),
+    ("End all plans, but leave Old Mill, the River Inn and 'Ann Lee' as they are.", {5, 6, 7}),
+    ("End all plans, but leave Old Mill out.", {5}),
+    ("Keep Old Mill unchanged and end the others.", {5}),
+    ("Please end all plans, and never touch Old Mill.", {5}),
+    # right work
+    ("Leave Colund Audit a note and point out the delay.", set()),
+    ("Keep Ann Lee posted when the item is out of stock.", set()),
+    ("Keep Old Mill out of the newsletter.", set()),
+    ("Skip Colund Audit's delivery in May.", set()),
+    ("Do not renew Deker Research when its term ends.", set()),
+    ("Please do not contact Ann Lee by phone any more.", set()),
+    ("From now on, never bill Ann Lee for shipping.", set()),
+    ("If you do not reach Ann Lee, end the plan.", set()),
+    ("End the plan, whether or not Old Mill answers.", set()),
+    ("Why not Old Mill?", set()),
+    ("End the plan of nobody other than Ann Lee.", set()),
+    ("End the plan of no one except Ann Lee.", set()),
+    ("End none of the open plans except Old Mill.", set()),
 )
 def test_a_record_that_the_part_excepts_by_its_name_is_sent_back(task: str, told: set[int]) -> None:
-    names = ("Colund Audit", "Deker Research", "Mestein Web")
+    names = ("Colund Audit", "Deker Research", "Mestein Web", "Mill", "Old Mill", "River Inn", "Ann Lee")
     rows: list[Json] = [{"workspace_id": 7000 + number, "name": name} for number, name in enumerate(names, 1)]
     called, facts = _tool("end_plan", "workspace_id"), (_read("r1", "list_workspaces", rows),)
-    doubts = {number: _find(task, called, {"workspace_id": 7000 + number}, facts).doubts for number in (1, 2, 3)}
-    assert {number for number, told in doubts.items() if "as an exception" in " ".join(told)} == told
+    numbers = range(1, len(names) + 1)
+    doubts = {
+        number: " ".join(_find(task, called, {"workspace_id": 7000 + number}, facts).doubts) for number in numbers
+    }
+    assert {number for number in numbers if "as an exception" in doubts[number]} == told
+
+
+def test_a_name_after_many_spaces_is_read_at_once() -> None:
+    called, row = _tool("end_plan", "workspace_id"), {"workspace_id": 7001, "name": "Old Mill"}
+    facts, task = (_read("r1", "list_workspaces", [cast(Json, row)]),), "End all plans but" + " " * 60_000 + "Old Mill."
+    assert "as an exception" not in " ".join(_find(task, called, {"workspace_id": 7001}, facts).doubts)
 
 
 @each_row(
@@ -1170,13 +1201,19 @@ def test_that_one_is_the_one_of_whom_earlier_turns_tell(task: str, member_id: Js
     given: JsonObject = {"copy_id": "K-1", "member_id": member_id}
     loans: Json = [{"loan_id": "L-1", "member_id": 35}, {"loan_id": "L-2", "member_id": 38}, {"member_id": "M-9"}]
     facts = (_read("r1", "list_loans", loans), _read("r2", "get_copy", {"copy_id": "K-1"}, copy_id="K-1"))
-    asked, said = "Is Ann Lee a member?", "Yes, 38."
-    for earlier in ((asked, said), ()):
+    named = _read("r3", "get_member", {"member_id": 38, "name": "Ann Lee"}, member_id=38)
+    asked, unnamed = "Is Ann Lee a member?", "Is there a member with more than 3 overdue loans?"
+    for earlier, read in (
+        ((asked, "Yes, 38."), facts),
+        ((asked, "Yes."), (*facts, named)),
+        ((unnamed, "Yes, exactly one."), (*facts, named)),
+        ((), facts),
+    ):
         part = PartContext(task, proposed_calls=[(called.name, given)])
-        sources = KnownSources((task, *earlier), facts, (), NOW, (task, *earlier[:1]))
+        sources = KnownSources((task, *earlier), read, (), NOW, (task, *earlier[:1]))
         found = SourceFinder(sources).find_sources(_call(called, given), called, part)
         doubts = " ".join(found.doubts)
-        assert ("no word of the task tells of this record" in doubts) is (is_told and bool(earlier)), doubts
+        assert ("no word of the task tells of this record" in doubts) is (is_told and asked in earlier), doubts
 
 
 def test_an_amount_that_the_task_states_for_two_records_is_twice_on_one_of_them() -> None:

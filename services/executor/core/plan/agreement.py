@@ -24,7 +24,7 @@ from services.executor.core.figures.vocabulary import (
     without_legal_form,
 )
 from services.executor.core.plan.called_tools import find_act_of_text, find_conflicting_tool, find_day_for_other_tool
-from services.executor.core.plan.exceptions import is_named_as_exception, is_title_excepted
+from services.executor.core.plan.exceptions import NO_OTHERS, is_named_as_exception, is_title_excepted
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, argument_name_of, quote_part
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
 from services.executor.core.plan.stated_answers import find_contrary_answers
@@ -41,6 +41,7 @@ from shared.domain.keywords import stem
 
 _SUPERLATIVE = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _EXCEPTS_ONE = re.compile(  # "except the one to": a record that is told by what it has
+    f"{NO_OTHERS}"
     r"\b(?:except(?:ing)?|excluding|all\s+but|every\w*\s+but|but\s+not|other\s+than|apart\s+from|exception\s+of|bis\s+auf|"
     r"Ausnahme\s+von|außer|ausser|sauf|excepté|salvo|excepto|"
     r"(?:(?:all|every|each)\s+(?:[^\W\d]+\s+){1,4}but|not|leav(?:e|ing)|skip|spare|nicht)\s+(?:the\s+ones?|that|those|die|den|das)"
@@ -179,7 +180,8 @@ def _find_records_excepted_by_value(change: CallToCheck) -> Iterator[CallFault]:
         titles = change.titles.get(value.casefold(), ()) if is_other else ()
         for title in dict.fromkeys((value, *titles, *map(without_legal_form, titles))):
             positions = _find_word_positions(title, quote) if _is_name(title) else ()
-            if any(_EXCEPTS_ONE.search(quote[:position]) for position in positions):
+            found = (_EXCEPTS_ONE.search(quote[:position]) for position in positions)
+            if any(exception and not exception["no_others"] for exception in found):
                 yield CallFault("", f"this part makes an exception of {title}, which is this record's {' '.join(name)}")
                 break
 

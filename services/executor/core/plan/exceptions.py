@@ -7,7 +7,12 @@ from services.executor.core.figures.mentions import Mentions
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.name_similarity import words_of
 
+NO_OTHERS = (  # before "except": "nobody other than Ann Lee" means her
+    r"(?P<no_others>\b(?:(?:nobody|none|nothing|no(?:\s+one|\s+other)?)(?:\s+of(?:\s+[^\W\d]+){1,3})?|"
+    r"whether\s+or|why|if)\s+)?"
+)
 _EXCLUDES = re.compile(
+    f"{NO_OTHERS}"
     r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
     r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)[^\W\d]+\s+|"
     r"(?:^|[.,;:!?]\s*|\b(?:and|but|or|then|please|to|also|just|you)\s+)leave(?!\s+(?:for|of)\b)\s+|"  # no sick leave
@@ -17,7 +22,13 @@ _EXCLUDES = re.compile(
     re.IGNORECASE,
 )
 _ALONE = re.compile(
-    r"[^.;!?]*?\b(?:alone|out|aside|untouched|unchanged|as\s+(?:it|they|is)|in\s+Ruhe|unverändert|tranquilles?)\b",
+    r"(?:\W|\b(?:and|or|und|oder|et|ou|the)\b)*\b(?:alone|out(?!\s+of\b)|aside|untouched|unchanged|as\s+(?:it|they|is)|"
+    r"in\s+Ruhe|unverändert|tranquilles?)\b",
+    re.IGNORECASE,
+)
+_OWN_ORDER = re.compile(  # all that a part asks for: "Please do not renew"
+    r"(?:\W|\b(?:please|and|also|but|so|then|if|when|as|you|we|from|now|on|bitte)\b)*(?:do|don|never|must|may|should|skip|"
+    r"spare)\b",
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
@@ -71,16 +82,24 @@ def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
     if len(matches) != 1 or _POINTS_BACK.search(text, matches[0].end()):
         return False
     before, after = text[: matches[0].start()].rstrip(_QUOTES), text[matches[0].end() :]
-    while joint := _JOINT.search(before):
+    while joint := _JOINT.search(before, max(0, len(before) - LOOKED_BACK)):
         head = before[: joint.start()].rstrip(_CLOSING_QUOTES)
-        title_before = next((other for other in titles if head.endswith(other)), None)
+        title_before = max((other for other in titles if head.endswith(other)), key=len, default=None)
         if title_before is None or not (joint["and"] or _GOES_ON.match(after)):
             break
         before, after = head.removesuffix(title_before).rstrip(_QUOTES), before[joint.start() :]
-    exclusion = _EXCLUDES.search(before)
+    exclusion = _EXCLUDES.search(before, max(0, len(before) - LOOKED_BACK))
     if exclusion is None or not _ARTICLES.issuperset(exclusion["between"].casefold().split()):
         return False
-    return not _LEAVES.search(exclusion[0]) or _ALONE.match(text, matches[0].end()) is not None
+    own_order = _OWN_ORDER.match(before)
+    if exclusion["no_others"] or (own_order and own_order.end() > exclusion.start()):
+        return False
+    if not _LEAVES.search(exclusion[0]):
+        return True
+    following = text[matches[0].end() :]
+    for other in sorted(titles, key=len, reverse=True):  # the rest of the list
+        following = following.replace(other, ",")
+    return _ALONE.match(following) is not None
 
 
 def text_before_list(text: str, start: int) -> str:

@@ -233,7 +233,13 @@ class CalledRecords:
         nodes = mentioned.find_by_id(reference.text)
         is_told = any(text.has_words(reference.text) for text in mentioned.sources.texts)
         is_told = is_told or any(mentioned.is_mentioned(node, ()) for node in nodes)
-        return not is_told and any(text.has_words(kind) for text in mentioned.sources.earlier)
+        if is_told or not any(text.has_words(kind) for text in mentioned.sources.earlier):
+            return False
+        others = (node for node in self._graph.nodes if are_same_kind(node.kind, reference.noun))
+        references = (held for node in self._graph.nodes for held in node.references)
+        names = {held.text for held in references if are_same_kind(held.noun, reference.noun)}
+        names.update(name for node in others for name in (*node.ids, *_titles_of(node)))
+        return any(text.has_words(name) for text in mentioned.sources.earlier for name in names)
 
     def _is_of_uncalled_record(self, reference: RecordReference) -> bool:
         """Whether an id is of another record than the task is about: a message to the client of an order not released.
