@@ -183,6 +183,8 @@ _ASKED = (
     task("Who is the manager of the employee that approved expense claim EXP-1011?", says=("Could not be found out",)),
     task("Which vendor does invoice INV-6010 belong to?", says=("VEN-610",)),
     task("How much is order ORD-2006?", says=("312.00",)),
+    task("How many open invoices does vendor VEN-606 have?", says=("2",)),
+    task("How many employees are called Mei?", says=("Could not be found out",)),
 )
 
 ENGLISH = (*_CLAIMS, *_BUYING, *_PEOPLE, *_SELLING, *_RUNNING, *_ASKED, *_OTHERS)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.planner.core.back_references import with_antecedent
 from services.planner.core.binding import WriteStep
-from services.planner.core.compute import figures, stated_figures, subject_of, subjects
+from services.planner.core.compute import figures, find_operation, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
 from services.planner.core.explained import are_related, unexplained_words
 from services.planner.core.figures import PlannedFigure, amount_field
@@ -152,10 +152,24 @@ def _answer_question(question: str, situation: Situation) -> str:
 def _answer_briefly(question: str, situation: Situation) -> str:
     """As ``_answer_question``, and a figure without its name."""
     answer, figures = _answer_question(question, situation), stated_figures(question, situation)
-    return _format_money(figures[0].value) if figures and answer == _describe_figure(figures[0]) else answer
+    return _format_money(figures[0].value) if figures and answer == _describe_figure(figures[0], question) else answer
 
 
-def _describe_figure(figure: PlannedFigure) -> str:
+_COUNTED_PATTERN = re.compile(
+    r"\W*how many (?P<what>(?!.*\b(?:do|does|did|can|could|will|would|should|has|have|had)\b).+?)(?P<there> are there)?"
+    r"(?P<rest>(?(there).*))$",
+    re.I,
+)
+
+
+def _describe_figure(figure: PlannedFigure, question: str) -> str:
+    """The figure by its name; a count in the words of its question: ``There are 3 open kites.``"""
+    counted = (
+        _COUNTED_PATTERN.match(question.rstrip(" ?.!,")) if figure.operation == "count" and figure.value != 1 else None
+    )
+    if counted:
+        start = "There are " if counted["there"] else ""
+        return f"{start}{_format_money(figure.value)} {counted['what']}{counted['rest']}."
     return f"{figure.name.replace('_', ' ').capitalize()}: {_format_money(figure.value)}."
 
 
@@ -281,12 +295,12 @@ def _find_answer(question: str, situation: Situation) -> str:
     if is_of_rows and _unread_of_question(question, situation):
         return ""
     if stated_list:
-        return _describe_figure(stated_list[0])
+        return _describe_figure(stated_list[0], question)
     if related:
         return related.text
     for figure in figures(situation):
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
-            return _describe_figure(figure)
+            return _describe_figure(figure, question)
     record = subject_of(question, situation)
     if record is None or not _may_be_told(record, question, situation):
         return ""
@@ -296,7 +310,8 @@ def _find_answer(question: str, situation: Situation) -> str:
         return other
     field = _asked_field(record, question)
     if field is None:
-        return _describe_record(record) if _is_asked_about(record, question, situation) else ""
+        is_count = find_operation(question) == "count"
+        return _describe_record(record) if not is_count and _is_asked_about(record, question, situation) else ""
     return tell_field(record, field)
 
 

@@ -9,7 +9,7 @@ from services.planner.core.back_references import antecedent_of, with_antecedent
 from services.planner.core.figures import SUMS, FigureOperand, PlannedFigure, amount_field, numeric_fields, operand
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.portions import difference, in_full, in_percent, in_pieces
-from services.planner.core.records import FactRecord, own_id
+from services.planner.core.records import FactRecord, is_list, own_id
 from services.planner.core.selection import before_comparison, proper_names, select_records
 from services.planner.core.situation import ChosenRecords, Situation, best, places_of, rank, says
 from services.planner.core.words import (
@@ -39,7 +39,7 @@ _OPERATIONS = (
 
 
 _HOW_MANY = re.compile(
-    r"\bhow many\s+(?P<what>(?:[\w-]+\s+){1,3}?)(?=do|does|did|are|is|were|was|have|has|of|in|on)", re.I
+    r"\bhow many\s+(?P<what>(?:[\w-]+\s+){1,3}?)(?=(?:do|does|did|are|is|were|was|have|has|of|in|on)\b)", re.I
 )
 _HOW_MUCH = re.compile(r"^(?!.*\b(?:total|sum|altogether|in all)\b).*\bhow much\b", re.I)
 _BY_PATTERN = re.compile(r"\b(?P<verb>increas|rais|add|reduc|lower|decreas|cut)\w*\b.*?\bby\s+(?P<step>.{1,20})", re.I)
@@ -99,7 +99,7 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
         return None  # "exceeds the maximum": what compares is no operation
     records = selection.records
     operation = "sum" if operation == "count" and _counts_a_column(text, records) else operation
-    if operation == "count" and not any(nouns(fact.tool) & text_stems(resolved_text) for fact in situation.facts):
+    if operation == "count" and not _was_counted(resolved_text, records, situation):
         return None
     if operation == "count":
         fields = [next(iter(record.fields)) for record in records]
@@ -115,6 +115,14 @@ def _find_aggregate(text: str, situation: Situation) -> PlannedFigure | None:
     chosen = [(record, amount_field(record, text)) for record in records]
     operands = tuple(operand(record, field) for record, field in chosen if field)
     return PlannedFigure(_name(before or text, operation), operation, operands) if operands else None
+
+
+def _was_counted(text: str, records: Sequence[FactRecord], situation: Situation) -> bool:
+    """Whether some list of what a text counts was read: what a search by words has found is not all that there is."""
+    match = _HOW_MANY.search(text)
+    word_stems = text_stems(match["what"] if match else text)
+    lists = {fact.ref for fact in situation.facts if is_list(fact) and nouns(fact.tool) & word_stems}
+    return bool(lists) and all(record.fact.ref in lists for record in records)
 
 
 def _counts_a_column(text: str, records: Sequence[FactRecord]) -> bool:

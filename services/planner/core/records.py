@@ -43,6 +43,18 @@ class FactRecord(NamedTuple):
         return f"{self.fact.ref}{path}" if path.startswith("[") else f"{self.fact.ref}.{path}"
 
 
+_QUERIES = frozenset({"query", "q", "search", "text", "term", "terms", "words", "keyword", "keywords", "contains"})
+
+
+def is_list(fact: ToolFact) -> bool:
+    """Whether a result is a list, or has one, of all that fits its arguments; what words were searched for is not."""
+    result = fact.result
+    has_rows = isinstance(result, list) or (
+        isinstance(result, dict) and any(isinstance(value, list) for value in result.values())
+    )
+    return has_rows and not _QUERIES.intersection(fact.arguments)
+
+
 def records_of(facts: tuple[ToolFact, ...]) -> tuple[FactRecord, ...]:
     """Every record of every fact, in order."""
     return tuple(record for fact in facts for record in _walk_records(fact, "", fact.result, nouns(fact.tool), False))

@@ -34,7 +34,7 @@ from services.planner.core.words import (
 )
 
 _FEW = 3
-_LINKS = "for|of|to|by|from|in|on|at|with|and|or"
+_LINKS = "for|of|to|by|from|in|on|at|with|and|or|do|does|did|is|are|was|were|has|have|had"
 
 
 def wanted_noun(tool: ToolSpec, name: str) -> frozenset[str]:

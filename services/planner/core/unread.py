@@ -10,8 +10,8 @@ from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.phrases import drop_spans, find_exclusions, find_negations
 from services.planner.core.records import FactRecord, number
-from services.planner.core.selection import select_records, unknown_state
-from services.planner.core.situation import ChosenRecords, Situation
+from services.planner.core.selection import named_owners, proper_names, select_records, unknown_state
+from services.planner.core.situation import ChosenRecords, Situation, says
 from services.planner.core.words import family, parts, stem, stems, text_stems, text_words
 
 _OF_QUESTIONS = stems(
@@ -32,7 +32,21 @@ def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, 
     uninterpreted = unexplained_words(selection.rest, listed) - _OF_QUESTIONS - unknown_state(question, listed)
     uninterpreted -= _class_words(question, listed) & situation.terms
     words = [word for word in text_words(selection.rest) if stem(word) in uninterpreted]
-    return tuple(dict.fromkeys((*selection.unread, *_figures_left(selection, listed), *words)))
+    names = _names_left(question, selection, situation)
+    return tuple(dict.fromkeys((*selection.unread, *_figures_left(selection, listed), *names, *words)))
+
+
+def _names_left(question: str, selection: ChosenRecords, situation: Situation) -> list[str]:
+    """The names that are a part of what some of the listed things say, and chose none of them."""
+    word_stems = text_stems(question)
+    kind = [record for record in situation.records if record.in_list and record.noun & word_stems]
+    owners = " ".join(str(value) for owner in named_owners(question, situation) for value in owner.fields.values())
+    said = [" ".join(map(str, record.fields.values())) for record in kind]
+    return [
+        name
+        for name in proper_names(selection.rest)
+        if name not in owners and 0 < sum(says(text, name) for text in said) < len(said)
+    ]
 
 
 _OF_ACTIONS = stems(
