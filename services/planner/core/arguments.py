@@ -236,7 +236,7 @@ def _first_value(text: str) -> str:
 
 
 def _after_colon(tool: ToolSpec, intent: Intent) -> str:
-    """What a clause says behind a colon that does not give a field of the tool: ``make a note of K-1: it leaks``."""
+    """What a clause says behind a colon that does not give a field of the tool: ``make a note of K-1: it is torn``."""
     head, _, tail = intent.clause.partition(": ")
     fields = frozenset().union(*map(field_stems, tool.properties))
     return "" if not intent.verb or stems(text_words(head)[-1:]) & fields else tail.strip().rstrip(" .!")

@@ -38,9 +38,6 @@ _HOW_MUCH = re.compile(
 )
 _COSTS_PATTERN = re.compile(r"^\W*(?:cost|worth|come to|amount to)?\W*$", re.I)
 _AUTHORS_VERBS = stems(("submit", "file", "place"))
-_PERSON_WORDS = stems(
-    "employee member person user student worker applicant claimant requester submitter author customer client".split()
-)
 _OF_OTHERS = frozenset(  # what is done to a thing, and seldom by the one whom its record names
     "approve reject close cancel delete update assign grant release flag escalate block archive restore pay refund "
     "schedule match".split()
@@ -125,7 +122,7 @@ def _read_steps(head: str, tail: str) -> list[_Step]:
         return [*further, *_read_steps(head, "")] if _LINK_PATTERN.search(head) else further
     links = [*_LINK_PATTERN.finditer(f"{head} ")]
     if not links:
-        return [] if tail.strip() else _read_active(head)
+        return [] if tail.strip() else _read_doer(head)
     starts, ends = [0, *(link.end() for link in links)], [*(link.start() for link in links), len(head)]
     segments = [head[start:end] for start, end in zip(starts, ends, strict=True)]
     verbs = [
@@ -146,8 +143,8 @@ def _read_steps(head: str, tail: str) -> list[_Step]:
     return steps
 
 
-def _read_active(head: str) -> list[_Step]:
-    """``Who submitted ...``, ``Which member submitted ...``."""
+def _read_doer(head: str) -> list[_Step]:
+    """``Who submitted ...``, ``Which pilot submitted ...``."""
     if match := _WHO_PATTERN.match(head):
         return [_Step((), match["verb"])]
     match = _WHICH_PATTERN.match(head)
@@ -168,7 +165,7 @@ def _take_steps(record: FactRecord, steps: list[_Step], situation: Situation) ->
     waiting = [*steps]
     while waiting:
         step, own = waiting.pop(0), own_id(record)
-        field = _choose_field(record, step)
+        field = _choose_field(record, step, situation)
         if field is None:
             what = " ".join(filter(None, (*step.words, step.verb)))
             why = f"what {own[1] if own else 'it'} says of {what}" if is_chain else ""
@@ -199,12 +196,12 @@ def _is_of(word: str, known_stems: Iterable[str]) -> bool:
     return any(are_related(stem(word), own) for own in known_stems)
 
 
-def _choose_field(record: FactRecord, step: _Step) -> str | None:
+def _choose_field(record: FactRecord, step: _Step, situation: Situation) -> str | None:
     """The one field by which a record says what a step asks for."""
     own = own_id(record)
     names = [name for name, value in record.fields.items() if value != "" and not (own and own[0] == name)]
     if step.verb and stem(step.verb) in record.noun:  # who has it
-        return _best_of(names, step.words) if step.words else _person_field(record)
+        return _best_of(names, step.words) if step.words else _person_field(record, situation)
     if step.verb:
         doers = [n for n in names if parts(n)[-1:] == ("by",) and stem(parts(n)[0]) == stem(step.verb)]
         if doers:
@@ -213,7 +210,7 @@ def _choose_field(record: FactRecord, step: _Step) -> str | None:
             return None
         if not step.words:
             held = _best_of([name for name in names if is_identifier(name)], (step.verb,))
-            return held or _author_field(record, step.verb)
+            return held or _author_field(record, step.verb, situation)
         if unexplained_words(step.verb, [record]):
             return None
     return _best_of(names, step.words)
@@ -239,21 +236,25 @@ def _is_name(field: str) -> bool:
     return parts(field)[-1:] == ("name",)
 
 
-def _author_field(record: FactRecord, verb: str) -> str | None:
+def _author_field(record: FactRecord, verb: str, situation: Situation) -> str | None:
     """Whom a record is of, where it says when it was submitted: that is who submitted it."""
     is_told = stem(verb) in _AUTHORS_VERBS and any(stem(verb) in field_stems(name) for name in record.fields)
-    return _person_field(record) if is_told else None
+    return _person_field(record, situation) if is_told else None
 
 
-def _person_field(record: FactRecord) -> str | None:
-    """The one person of whom a record speaks, by an identifier or else by name."""
-    fields = [
-        (concept(name, frozenset()) - stems(("name",)), not is_identifier(name), name)
+def _person_field(record: FactRecord, situation: Situation) -> str | None:
+    """The one thing with a name to which a record refers; None if it refers to another that may have one, too."""
+    own, name_stems = own_id(record), stems(("name",))
+    bases = {
+        name: concept(name, frozenset()) - name_stems
         for name in record.fields
-        if is_identifier(name) or _is_name(name)
-    ]
-    fields = [field for field in fields if field[0] & _PERSON_WORDS]
-    return min(fields, key=lambda field: field[1:])[2] if len({field[0] for field in fields}) == 1 else None
+        if (is_identifier(name) or _is_name(name)) and not (own and own[0] == name)
+    }
+    others = [name for name, base in bases.items() if base and not base <= record.noun]
+    named = {name for name in others if _is_name(name) or _name_of(record, name, situation)}
+    unread = {name for name in others if not _find_known(str(record.fields[name]), situation)}
+    chosen = sorted(named, key=lambda name: not is_identifier(name))
+    return chosen[0] if chosen and len({bases[name] for name in named | unread}) == 1 else None
 
 
 def _name_of(record: FactRecord, field: str, situation: Situation) -> str:

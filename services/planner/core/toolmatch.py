@@ -50,7 +50,7 @@ def tools_for(intent: Intent, situation: Situation, tools: Sequence[ToolSpec]) -
 
 def kind_of_others(tool: ToolSpec, intent: Intent, situation: Situation) -> str:
     """The word by which a clause says what it is done to, if other tools use that word, and this one is for other
-    things: of ``change the phone of pilot PIL-1`` it is ``pilot`` for a tool that changes members' phones.
+    things: of ``change the phone of pilot PIL-1`` it is ``pilot`` for a tool that changes the phones of others.
     """
     clause = intent.clause
     starts = [mention.start for mention in find(clause) if mention.kind is MentionKind.ID]

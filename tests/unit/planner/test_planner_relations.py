@@ -23,6 +23,7 @@ _TRAINER: Json = {"id": "PIL-4", "name": "Bob Ray", "club": "Hill", "phone": "+1
 _SEEN: list[Json] = [
     fact("f1", "get_flight", {"flight_id": "FLI-3"}, _FLIGHT),
     fact("f2", "get_pilot", {"pilot_id": "PIL-2"}, _PILOT),
+    fact("f4", "get_report", {"id": "REP-1"}, {"id": "REP-1", "pilot_id": "PIL-2", "submitted_at": "2026-03-04"}),
     fact("f3", "get_pilot", {"pilot_id": "PIL-4"}, _TRAINER),
 ]
 
@@ -38,7 +39,7 @@ _SEEN: list[Json] = [
     ("What is the date of birth of pilot PIL-2?", "The birth date of PIL-2 is 1990-01-02."),
     ("Who is the pilot of flight FLI-3?", "Pilot: PIL-2 (Ann Lee)."),
     ("Who booked flight FLI-3?", "Booked by: PIL-4 (Bob Ray)."),
-    ("Who submitted flight FLI-3?", "Member: MEM-5."),
+    ("Who submitted report REP-1?", "Pilot: PIL-2 (Ann Lee)."),
     ("How much is flight FLI-3?", "The total of FLI-3 is 80.50."),
     ("How much was flight FLI-3 and who booked it?", "The total of FLI-3 is 80.50. Booked by: PIL-4 (Bob Ray)."),
     (
@@ -55,6 +56,7 @@ def test_each_step_leads_from_a_record_to_the_one_that_it_names(question: str, a
     "Who is the trainer of the pilot that approved flight FLI-3?",
     "Which pilot cancelled flight FLI-3?",
     "Who approved flight FLI-3?",
+    "Who submitted flight FLI-3?",
     "What is the club of the member of flight FLI-3?",
     "What is the club of the member that booked flight FLI-3?",
     "What is the colour of the pilot of flight FLI-3?",
