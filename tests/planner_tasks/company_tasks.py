@@ -169,6 +169,8 @@ _OTHERS = (
     ),
     task("Change the phone number of vendor VEN-601 to +1 555 0100.", says=("Not done", "of a vendor")),
     task("Change the phone number of vendor VEN-999 to +1 555 0100.", says=("VEN-999 was not found",)),
+    task("Notify the manager of employee EMP-404 that the claim is pending.", says=("Not done",)),
+    task("Assign asset AST-1722 to the manager of employee EMP-404.", says=("Not done",)),
     task("Change the address of employee EMP-404 to Main Street.", says=("Not done",)),
 )
 

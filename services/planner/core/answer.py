@@ -10,7 +10,7 @@ from services.planner.core.back_references import with_antecedent
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, find_operation, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
-from services.planner.core.explained import are_related, unexplained_words
+from services.planner.core.explained import are_related, drop_asking, unexplained_words
 from services.planner.core.figures import PlannedFigure, amount_field
 from services.planner.core.groups import find_standing_out, pick_groups, stated_groups
 from services.planner.core.mentions import find
@@ -25,6 +25,7 @@ from services.planner.core.situation import Situation, observe_situation, says
 from services.planner.core.unread import find_uninterpreted_words
 from services.planner.core.words import (
     NOTICES,
+    STOP,
     concept,
     family,
     field_stems,
@@ -42,6 +43,7 @@ _UNREAD = "Nothing about what the task asks for could be read, so no list can be
 _NOTHING = "Nothing that answers the task could be found."
 _SEARCHES = frozenset({("search",), ("find",), ("lookup",)})
 _PERSONAL_WORDS = frozenset("email phone phone_number mobile salary birth_date birthday date_of_birth".split())
+_ASKS_OTHERWISE = re.compile(r"\W*(?:when|where|why|how|is|are|was|were|do|does|did|has|have|can)\b", re.I)
 _PRONOUN_PATTERN = re.compile(r"\b(?:he|she|they|his|hers?|him|their|them|it|its)\b", re.I)
 _ORDER_PATTERN = re.compile(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by\b.*", re.I)
 _FORM_PATTERN = re.compile(
@@ -306,8 +308,9 @@ def _find_answer(question: str, situation: Situation) -> str:
         return ""
     if unexplained_words(situation.without_documents(question), _list_linked_records(record, situation)):
         return ""
-    if other := _name_reference(record, question, situation):
-        return other
+    other = _name_reference(record, question, situation)
+    if other is None or other:
+        return other or ""
     field = _asked_field(record, question)
     if field is None:
         is_count = find_operation(question) == "count"
@@ -357,8 +360,10 @@ def _may_be_told(record: FactRecord, question: str, situation: Situation) -> boo
     return any(says(text, word) for value in of_person for word in (str(value), *str(value).split()))
 
 
-def _name_reference(record: FactRecord, question: str, situation: Situation) -> str:
-    """Who or what a record refers to, where that is the question and the other record is known."""
+def _name_reference(record: FactRecord, question: str, situation: Situation) -> str | None:
+    """Who or what a record refers to, where that is the question and the other record is known; None if the question
+    names such a thing and is after something else.
+    """
     word_stems = text_stems(question)
     for name, value in record.fields.items():
         wanted_concept = concept(name, frozenset())
@@ -367,6 +372,10 @@ def _name_reference(record: FactRecord, question: str, situation: Situation) -> 
             and not wanted_concept <= record.noun
             and any(are_related(word, stem_said) for word in wanted_concept for stem_said in word_stems)
         ):
+            asked = drop_asking(word for word in text_words(question) if word not in STOP)[:1]
+            is_asked = any(are_related(stem(word), part) for word in asked for part in wanted_concept)
+            if not is_asked or _ASKS_OTHERWISE.match(question):
+                return None
             others = [other for other in situation.records if (own := own_id(other)) and own[1] == value]
             named = next((f" ({other.fields['name']})" for other in others if "name" in other.fields), "")
             return f"{_in_words(name).removesuffix(' id').capitalize()}: {value}{named}."

@@ -325,7 +325,8 @@ def _find_quotation(text: str) -> str:
 
 
 _SPEECH_PATTERN = re.compile(
-    r"\b(?:(?:that says|that reads|saying|say|says|stating|to the effect)(?:[:,]?\s+that)?|that)[:,]?\s+(?P<said>.+)$",
+    r"\b(?:(?:that says|that reads|saying|say|says|stating|to the effect)(?:[:,]?\s+that)?"
+    r"|that(?!\s+\w+ed\b.*\bthat\b))[:,]?\s+(?P<said>.+)$",
     re.I,
 )
 _OF_ADDRESSEE = re.compile(r"^(?:her|his|their)\s+(?=[a-z])", re.I)

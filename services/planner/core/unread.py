@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from services.planner.core.binding import CallPlan
-from services.planner.core.explained import unexplained_words
+from services.planner.core.explained import are_related, unexplained_words
 from services.planner.core.intents import Intent, drop_evidence
-from services.planner.core.mentions import MentionKind, find
+from services.planner.core.mentions import MentionKind, find, identifiers_in
 from services.planner.core.phrases import drop_spans, find_exclusions, find_negations
 from services.planner.core.records import FactRecord, number
 from services.planner.core.selection import named_owners, proper_names, select_records, unknown_state
 from services.planner.core.situation import ChosenRecords, Situation, says
-from services.planner.core.words import family, parts, stem, stems, text_stems, text_words
+from services.planner.core.words import family, field_stems, is_identifier, parts, stem, stems, text_stems, text_words
 
 _OF_QUESTIONS = stems(
     "each every per by group total sum altogether combined average mean highest lowest maximum minimum largest "
@@ -121,6 +121,36 @@ def find_uninterpreted_words_of_clause(
     units = {stem(match["unit"]) for match in _UNIT_PATTERN.finditer(text)}
     uninterpreted = unexplained_words(text, situation.records) - known_stems - units
     return tuple(dict.fromkeys((*odd, *(word for word in text_words(text)[1:] if stem(word) in uninterpreted))))
+
+
+_RELATED_PATTERN = re.compile(r"\bthe (?P<of>[a-z]+) of\b|(?<=\w)['’]s (?P<own>[a-z]+)\b", re.I)
+_TOLD_PATTERN = re.compile(r"\W*(?:please\s+)?[a-z]+\s+(?:the|our)\s+(?P<whom>[a-z]+) of\b", re.I)
+
+
+def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situation) -> str:
+    """The words by which a clause means another thing than its calls take: ``the trainer of pilot PIL-2`` is not PIL-2.
+
+    Empty if there are none. A record shows that other thing under that word, as like as one of the calls' own.
+    """
+    given = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
+    shapes = {_shape(value) for value in given}
+    told = _TOLD_PATTERN.match(intent.clause) if intent.is_notice else None
+    for match in _RELATED_PATTERN.finditer(intent.clause):
+        word = stem(match["of"] or match["own"])
+        fields = [
+            (str(value), is_identifier(name))
+            for record in situation.records
+            for name, value in record.fields.items()
+            if any(are_related(word, part) for part in field_stems(name))
+        ]
+        values = {value for value, is_reference in fields if is_reference}
+        is_another = any(_shape(value) in shapes for value in values) and not values & (
+            given | {*identifiers_in(intent.clause)}
+        )
+        is_known = bool(fields) or any(word in record.noun for record in situation.records)
+        if is_another or (told and not is_known and stem(told["whom"]) == word):
+            return match[0]
+    return ""
 
 
 def _drop_days(text: str, values_text: str, situation: Situation) -> str:

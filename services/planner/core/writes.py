@@ -18,7 +18,7 @@ from services.planner.core.references import find_identifiers, is_reference, wan
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
 from services.planner.core.toolmatch import kind_of_others, tools_for
-from services.planner.core.unread import find_uninterpreted_words_of_clause
+from services.planner.core.unread import find_other_meant, find_uninterpreted_words_of_clause
 from services.planner.core.words import family, field_stems, parts, stem, text_stems
 from shared.domain.exact_json import JsonObject
 
@@ -299,6 +299,8 @@ def _check_plans(
     unknown = why_not_all_known(plans[0], intent, situation) if intent.means_every else ""
     if unknown:
         return [], WhyUnplanned(unknown)
+    if other := find_other_meant(plans, intent, situation):
+        return [], WhyUnplanned(f"not understood: {other}")
     for plan in plans:
         if unread := _why_not_found(plan, situation, readers):
             return [], WhyUnplanned(unread)

@@ -58,3 +58,31 @@ def test_a_text_is_what_stands_behind_its_colon(task: str, tool_name: str, text:
 def test_an_order_without_a_text_is_no_text() -> None:
     plan = planned("Create a note for pilot PIL-2.", _SEEN, [_NOTE], _READS)
     assert (calls(plan), "create_note needs subject" in plan.text) == ([], True)
+
+
+_TRAINER: Json = {"id": "PIL-2", "name": "Ann Lee", "phone": "+1 555 0101", "trainer_id": "PIL-4"}
+
+
+@each_row(
+    "task",
+    "Notify the trainer of pilot PIL-2 that the hill is closed.",
+    "Notify PIL-2's trainer that the hill is closed.",
+    "Notify the mentor of pilot PIL-2 that the hill is closed.",
+    "Change the phone of the trainer of pilot PIL-2 to +1 555 0102.",
+)
+def test_what_is_meant_for_another_is_not_done_to_the_one_that_is_named(task: str) -> None:
+    plan = planned(task, [fact("f1", "get_pilot", {"pilot_id": "PIL-2"}, _TRAINER)], [_CALL, _TELL], _READS)
+    assert (calls(plan), "not understood: " in plan.text) == ([], True), plan.text
+
+
+def test_what_is_meant_for_another_is_done_to_that_one_where_a_record_names_it() -> None:
+    plan = planned("Notify the pilot of club CLU-3 that the hill is closed.", _SEEN, [_TELL], _READS)
+    assert calls(plan) == [("notify_pilot", {"pilot_id": "PIL-2", "message": "The hill is closed."})]
+
+
+def test_the_words_that_say_whom_are_no_part_of_the_message() -> None:
+    task = "Notify the pilot that formed club CLU-3 that the hill is closed."
+    assert [given["message"] for _, given in calls(planned(task, _SEEN, [_TELL], _READS))] in (
+        [],
+        ["The hill is closed."],
+    )
