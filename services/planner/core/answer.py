@@ -18,7 +18,7 @@ from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, number, own_id
-from services.planner.core.relations import answer_related, tell_field
+from services.planner.core.relations import answer_related, tell_field, tell_reference
 from services.planner.core.request import Request, objects
 from services.planner.core.selection import matching_records
 from services.planner.core.situation import Situation, observe_situation, says
@@ -365,7 +365,7 @@ def _name_reference(record: FactRecord, question: str, situation: Situation) -> 
     names such a thing and is after something else.
     """
     word_stems = text_stems(question)
-    for name, value in record.fields.items():
+    for name in record.fields:
         wanted_concept = concept(name, frozenset())
         if (
             is_identifier(name)
@@ -376,9 +376,7 @@ def _name_reference(record: FactRecord, question: str, situation: Situation) -> 
             is_asked = any(are_related(stem(word), part) for word in asked for part in wanted_concept)
             if not is_asked or _ASKS_OTHERWISE.match(question):
                 return None
-            others = [other for other in situation.records if (own := own_id(other)) and own[1] == value]
-            named = next((f" ({other.fields['name']})" for other in others if "name" in other.fields), "")
-            return f"{_in_words(name).removesuffix(' id').capitalize()}: {value}{named}."
+            return tell_reference(record, name, situation)
     return ""
 
 

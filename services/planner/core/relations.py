@@ -265,11 +265,14 @@ def _name_of(record: FactRecord, field: str, situation: Situation) -> str:
 
 
 def _tell(record: FactRecord, field: str, situation: Situation) -> str:
-    value, words = record.fields[field], " ".join(parts(field))
-    if is_identifier(field) or _CLOSERS.intersection(parts(field)[-1:]):
-        name = _name_of(record, field, situation)
-        return f"{words.removesuffix(' id').capitalize()}: {value}{f' ({name})' if name else ''}."
-    return tell_field(record, field)
+    is_reference = is_identifier(field) or bool(_CLOSERS.intersection(parts(field)[-1:]))
+    return tell_reference(record, field, situation) if is_reference else tell_field(record, field)
+
+
+def tell_reference(record: FactRecord, field: str, situation: Situation) -> str:
+    """``Keeper: K-7 (Ann Lee).``; without the name where no record tells it."""
+    name, words = _name_of(record, field, situation), " ".join(parts(field))
+    return f"{words.removesuffix(' id').capitalize()}: {record.fields[field]}{f' ({name})' if name else ''}."
 
 
 def tell_field(record: FactRecord, field: str) -> str:

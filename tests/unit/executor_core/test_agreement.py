@@ -95,6 +95,8 @@ def _find(
     ("Approve all pending purchase orders, PO-7 excluded.", APPROVE, {"po_number": "PO-7"}, "exception"),
     ("Genehmige PO-7 nicht, PO-8 genügt.", APPROVE, {"po_number": "PO-7"}, "exception"),
     ("Approve purchase order PO-7.", APPROVE, {"po_number": "PO-7"}, ""),
+    ("Approve nothing except PO-7.", APPROVE, {"po_number": "PO-7"}, ""),
+    ("Approve none other than PO-7.", APPROVE, {"po_number": "PO-7"}, ""),
     ("Inform E-1.", EDIT, {"employee_id": "E-1", "role": "as agreed"}, "says nothing of it"),
     ("Setze E-1 auf erledigt.", EDIT, {"employee_id": "E-1", "role": "done"}, ""),
     ("E-1 leads now.", EDIT, {"employee_id": "E-1", "role": "leads"}, ""),

@@ -67,7 +67,7 @@ def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
         exclusion = _EXCLUDES.search(text_before_list(mentions.text, id_match.start()))
         words_between = exclusion["between"].split() if exclusion else ()
         singulars = ((singular_words(word) or (word,))[0].casefold() for word in words_between)
-        if exclusion and allowed_words.issuperset(singulars):
+        if exclusion and not exclusion["no_others"] and allowed_words.issuperset(singulars):
             return True
         if _STAYS.match(mentions.text, id_match.end()):
             return True
