@@ -17,7 +17,7 @@ from shared.domain.version import VERSION
 
 _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
 _FIRST_COMMANDS = ("demo", "up", "send", "approvals")  # the others follow by their names
-_HELP_IN_DOCSTRING = re.compile(r'"""`purple (?P<name>[a-z]+)`: (?P<help>[^\n]+?)(?:"""|\n)')
+_HELP_IN_DOCSTRING_PATTERN = re.compile(r'"""`purple (?P<name>[a-z]+)`: (?P<help>[^\n]+?)(?:"""|\n)')
 _CHECKOUT_COMMANDS = ("bench", "chaos")  # which only a checkout of the project has, in its folder ``tools``
 _NEEDS_CHECKOUT = "Only in a checkout of the project."
 
@@ -53,7 +53,7 @@ def _find_tools_folder() -> Path | None:
 def _find_commands(folder: Path, package: str) -> Iterator[tuple[str, CommandEntry]]:
     for file in (*folder.glob("*.py"), *folder.glob("*/command.py")):
         with file.open(encoding="utf-8") as source:
-            heading = _HELP_IN_DOCSTRING.match(source.readline())
+            heading = _HELP_IN_DOCSTRING_PATTERN.match(source.readline())
         if heading:
             module = ".".join((package, *file.relative_to(folder).with_suffix("").parts))
             yield heading["name"], CommandEntry(module, f"{heading['help'][0].upper()}{heading['help'][1:]}")

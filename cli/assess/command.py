@@ -346,14 +346,14 @@ async def upload_assessment(url: str, assessment: Assessment) -> str:
     return f"{url.rstrip('/')}{page}"
 
 
-_SCENARIO_NAME = re.compile(r"[a-z][a-z0-9_]{0,99}")
+_SCENARIO_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,99}")
 _STARTER_FOLDER = "starter"
 _TEMPLATE_SUFFIX = ".txt"  # so that a template of Python is not taken for a module of ours
 
 
 def create_scenario(folder: Path, name: str) -> Path:
     """Copy the starter scenario into ``folder`` under that name; returns its path. Raises ``CommandError``."""
-    if not _SCENARIO_NAME.fullmatch(name):
+    if not _SCENARIO_NAME_PATTERN.fullmatch(name):
         raise CommandError(f"{name!r} is no scenario's name: small letters, digits and _, a letter first.")
     scenario_folder = folder / name
     if scenario_folder.exists():

@@ -18,7 +18,7 @@ from shared.infra.redis import START_SECONDS, QueueSettings
 from shared.infra.service_settings import HostList, SentFileSettings, ServiceSettings, Settings, WordList
 
 _URL, _URL_OR_NONE = r"^https?://[^/\s]\S*$", r"^(https?://[^/\s]\S*)?$"
-_ADDRESS = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
+_ADDRESS_PATTERN = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
 
 
 class RunSettings(QueueSettings, ServiceSettings):
@@ -225,14 +225,14 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
         for name, value in settings.items():
             if not value.strip() or not value.isascii() or not value.isprintable() or " " in value:
                 raise ValueError(f"{name} is missing or cannot be sent, and ORCHESTRATORS names brainos")
-        if not _ADDRESS.fullmatch(self.brainos_api_url):
+        if not _ADDRESS_PATTERN.fullmatch(self.brainos_api_url):
             raise ValueError("BRAINOS_API_URL is no http(s) address, and ORCHESTRATORS names brainos")
         return self
 
     @field_validator("practice_servers")
     @classmethod
     def _check_addresses(cls, addresses: tuple[str, ...]) -> tuple[str, ...]:
-        if not all(_ADDRESS.fullmatch(address) for address in addresses):
+        if not all(_ADDRESS_PATTERN.fullmatch(address) for address in addresses):
             raise ValueError("one of them is no http(s) address")
         return addresses
 

@@ -8,12 +8,12 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from shared.contracts.base import Contract
 
-_VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_AWS_NAME = re.compile(r"[A-Za-z0-9/_+=.@:-]{1,2048}")
-_AWS_ARN = re.compile(r"arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:\d{12}:secret:(?P<name>.+)")
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
-_TOKEN_URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s#@\\]*)?")
-_PLAIN_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_VARIABLE_NAME_PATTERN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_AWS_NAME_PATTERN = re.compile(r"[A-Za-z0-9/_+=.@:-]{1,2048}")
+_AWS_ARN_PATTERN = re.compile(r"arn:[a-z0-9-]+:secretsmanager:[a-z0-9-]+:\d{12}:secret:(?P<name>.+)")
+_HEADER_NAME_PATTERN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_TOKEN_URL_PATTERN = re.compile(r"https?://[^\s/?#@\\]+(/[^\s#@\\]*)?")
+_PLAIN_ID_PATTERN = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _RESERVED_HEADERS = frozenset(  # headers that are part of how a request is made, and no place for a credential
     "accept accept-encoding connection content-encoding content-length content-type cookie expect forwarded host "
     "keep-alive last-event-id mcp-protocol-version mcp-session-id proxy-authorization te trailer transfer-encoding "
@@ -52,9 +52,9 @@ def parse_reference(text: str) -> Reference:
     word, _, location = text.partition(":")
     name, _, key = location.partition("#") if word == Scheme.AWS else (location, "", "")
     has_valid_name = {
-        Scheme.ENV: bool(_VARIABLE_NAME.fullmatch(name)),
+        Scheme.ENV: bool(_VARIABLE_NAME_PATTERN.fullmatch(name)),
         Scheme.FILE: name.isprintable() and bool(name.strip("/")) and ".." not in name.split("/"),
-        Scheme.AWS: bool(_AWS_NAME.fullmatch(name)) and key.isprintable(),
+        Scheme.AWS: bool(_AWS_NAME_PATTERN.fullmatch(name)) and key.isprintable(),
     }
     if not any(word == scheme and is_valid for scheme, is_valid in has_valid_name.items()):
         raise ValueError(f"must be {_REFERENCE_FORMS}: where the secret lies, and never the secret itself")
@@ -89,14 +89,14 @@ class Credential(Contract):
     @field_validator("header")
     @classmethod
     def _check_header_name(cls, name: str) -> str:
-        if name and (not _HEADER_NAME.fullmatch(name) or name.lower() in _RESERVED_HEADERS):
+        if name and (not _HEADER_NAME_PATTERN.fullmatch(name) or name.lower() in _RESERVED_HEADERS):
             raise ValueError("is no name of a header that may carry a credential, such as X-Api-Key")
         return name
 
     @field_validator("token_url")
     @classmethod
     def _check_token_url(cls, url: str) -> str:
-        if url and not _TOKEN_URL.fullmatch(url):
+        if url and not _TOKEN_URL_PATTERN.fullmatch(url):
             raise ValueError("must be an http or https URL without user or fragment")
         return url
 
@@ -128,12 +128,12 @@ _OAUTH_FIELDS = {"token_url", "client_id", "scope", "audience", "client_auth"}
 
 def folder_of(tenant: str) -> str:
     """The name of a tenant's folder of secrets; unique to the tenant."""
-    return tenant if _PLAIN_ID.fullmatch(tenant) else f"_x{tenant.encode().hex()}"
+    return tenant if _PLAIN_ID_PATTERN.fullmatch(tenant) else f"_x{tenant.encode().hex()}"
 
 
 def env_prefix_of(tenant: str) -> str:
     """The prefix of the environment variables with a tenant's secrets; unique to the tenant."""
-    is_plain = _PLAIN_ID.fullmatch(tenant)
+    is_plain = _PLAIN_ID_PATTERN.fullmatch(tenant)
     return f"{ENV_PREFIX}{tenant.upper().replace('-', '_') if is_plain else f'x{tenant.encode().hex()}'}__"
 
 
@@ -156,5 +156,5 @@ def why_not_own_secret(reference: Reference, tenant: str) -> str | None:
 
 
 def _aws_name(name: str) -> str:
-    arn = _AWS_ARN.fullmatch(name)
+    arn = _AWS_ARN_PATTERN.fullmatch(name)
     return arn["name"] if arn else name

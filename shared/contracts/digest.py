@@ -20,7 +20,7 @@ from shared.domain.words import Strategy, WriteStatus
 NO_PULL = "-"
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _FORMULAS = frozenset(Formula)
-_PART_NAME = re.compile(r"[a-z_]{1,30}")
+_PART_NAME_PATTERN = re.compile(r"[a-z_]{1,30}")
 _MOST_PARTS = 20
 LONGEST_SUMMARY = 200  # characters
 _MOST_NOTES = 10  # entries each of what worked and what failed
@@ -155,4 +155,4 @@ def _redact_short_text(text: str) -> str:
 
 @lru_cache(maxsize=256)
 def _is_part_name(name: str) -> bool:
-    return _PART_NAME.fullmatch(name) is not None
+    return _PART_NAME_PATTERN.fullmatch(name) is not None

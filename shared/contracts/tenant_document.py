@@ -15,7 +15,7 @@ from shared.contracts.policy_document import sort_rules_by_kind, unknown_fields_
 from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
-_SERVER_URL = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")
+_SERVER_URL_PATTERN = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")
 _FOR_THE_READER: dict[type[BaseModel], set[str]] = {
     CatalogueEntry: {"found"}
 }  # what `purple tools --write-catalogue` notes beside an entry
@@ -146,7 +146,7 @@ def _repeated_ids(document: JsonObject) -> Iterator[FieldProblem]:
 def _bad_urls(document: JsonObject) -> Iterator[FieldProblem]:
     for index, connection in enumerate(_objects_in(document, "connections")):
         url = connection.get("url")
-        if isinstance(url, str) and url and not _SERVER_URL.fullmatch(url):
+        if isinstance(url, str) and url and not _SERVER_URL_PATTERN.fullmatch(url):
             problem = "must be an http or https URL without user, query or fragment"
             yield FieldProblem(f"connections.{index}.url", problem)
 

@@ -3,8 +3,8 @@
 import json
 import re
 
-_FENCE = re.compile(r"\A\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?[ \t]*```\s*\Z", re.S | re.I)
-_ITEM = re.compile(r"\A\s*(?:[-*\u2022]|\d{1,3}[.)])\s+(?P<item>\S.*?)\s*\Z")
+_CODE_FENCE_PATTERN = re.compile(r"\A\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?[ \t]*```\s*\Z", re.S | re.I)
+_LIST_ITEM_PATTERN = re.compile(r"\A\s*(?:[-*\u2022]|\d{1,3}[.)])\s+(?P<item>\S.*?)\s*\Z")
 
 
 def is_json_list(text: str) -> bool:
@@ -25,11 +25,11 @@ def parse_list_answer(text: str) -> str | None:
     """
     if is_json_list(text):
         return text
-    fence = _FENCE.match(text)
+    fence = _CODE_FENCE_PATTERN.match(text)
     if fence:
         inside = fence["inside"].strip()
         return inside if is_json_list(inside) else None
-    items = [_ITEM.match(line) for line in text.splitlines() if line.strip()]
+    items = [_LIST_ITEM_PATTERN.match(line) for line in text.splitlines() if line.strip()]
     if not items or None in items:
         return None
     return json.dumps([match["item"] for match in items if match], ensure_ascii=False)

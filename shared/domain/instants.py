@@ -16,7 +16,7 @@ def in_utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-_DURATION = re.compile(
+_DURATION_PATTERN = re.compile(
     r"P(?:(?P<years>\d+)Y)?(?:(?P<months>\d+)M)?(?:(?P<days>\d+)D)?"
     r"(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>\d+(?:\.\d+)?)S)?)?"
 )
@@ -28,7 +28,7 @@ def parse_duration(text: str) -> timedelta:
 
     Weeks are refused; ``P`` and ``PT`` are 0.
     """
-    match = _DURATION.fullmatch(text)
+    match = _DURATION_PATTERN.fullmatch(text)
     if match is None or len(text) > 40:
         raise ValueError(f"{text[:40]!r} is no duration such as PT1H30M")
     parts = {name: float(value) if value else 0.0 for name, value in match.groupdict().items()}

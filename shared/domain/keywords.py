@@ -6,7 +6,7 @@ from functools import lru_cache
 import snowballstemmer
 
 KEYWORDS_KEPT = 15
-_WORD = re.compile(r"[^\W\d_]{4,}")
+_WORD_PATTERN = re.compile(r"[^\W\d_]{4,}")
 _STOP_WORDS = frozenset(
     """
     about above after again against also answer because been before being below between both cannot could does doing
@@ -21,7 +21,7 @@ _STOP_WORDS = frozenset(
 
 def keywords(text: str, most_keywords: int = KEYWORDS_KEPT) -> tuple[str, ...]:
     """The first distinct words of more than three letters that are not stop-words, stemmed, in lower case."""
-    words = (word for word in _WORD.findall(text.lower()) if word not in _STOP_WORDS)
+    words = (word for word in _WORD_PATTERN.findall(text.lower()) if word not in _STOP_WORDS)
     return tuple(dict.fromkeys(map(stem, words)))[:most_keywords]
 
 

@@ -37,28 +37,30 @@ _LABEL_WORDS = (
     "token",
     *(f"{of}{by}key" for of in ("api", "access", "private") for by in ("", " ", "_", "-")),
 )
-_DIGITS = re.compile(r"\d\d(?:\d[ -]?\d\d|(?<=[^\W\d_]{2}\d\d) ?\w)")  # in every number below, and quick to look for
+_DIGITS_PATTERN = re.compile(
+    r"\d\d(?:\d[ -]?\d\d|(?<=[^\W\d_]{2}\d\d) ?\w)"
+)  # in every number below, and quick to look for
 # Each number below begins with a character that it takes, and then looks at what stands before that: so the search
 # skips every other character, which takes a third of the time. ``(?<!\w)`` before ``\d`` is ``(?<!\w\d)`` after it.
-_CARD_NUMBER = re.compile(
+_CARD_NUMBER_PATTERN = re.compile(
     r"\d(?<!\w\d)(?<!\d\.\d)"
     r"(?:\d{13,18}|\d{3}([ -])\d{4}\1\d{4}\1\d{4}|(?<=3)\d{3}([ -])\d{6}\2\d{4,5})(?!\w)(?!\.\d)"
 )
-_CARD_NUMBER_RANGES = re.compile(
+_CARD_NUMBER_RANGES_PATTERN = re.compile(
     r"4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
     r"|6(?:011|4[4-9]\d|5\d\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
 )
 _LETTERS = "A-Za-z\u0130\u0131\u017f\u212a"  # what ``[A-Z]`` is with ``re.I``, which takes twice the time
-_IBAN_NUMBER = re.compile(
+_IBAN_NUMBER_PATTERN = re.compile(
     rf"[{_LETTERS}]{{2}}\d{{2}}(?<!\w....)(?: ?[{_LETTERS}0-9]{{4}}){{2,7}}(?: ?[{_LETTERS}0-9]{{1,4}})?(?!\w)"
 )
-_DASHED_SSN = re.compile(r"\d(?<![\w-]\d)\d{2}-\d{2}-\d{4}(?![\w-])")
-_NAMED_SSN = re.compile(
+_DASHED_SSN_PATTERN = re.compile(r"\d(?<![\w-]\d)\d{2}-\d{2}-\d{4}(?![\w-])")
+_LABELLED_SSN_PATTERN = re.compile(
     r"(?:\bssn|_ssn|social[ _]security(?:[ _](?:number|no\.?))?)[\\\"'\s:=#]*(?:\bis\b\s*)?[\\\"']*"
     r"(?P<v>\d{9}|\d{3}[- ]\d{2}[- ]\d{4})(?!\w)",
     re.I,
 )
-_SECRETS = re.compile(
+_SECRET_PATTERN = re.compile(
     r"(?<!\w)(?:sk-[A-Za-z0-9_-]{16,}|[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|(?:AKIA|ASIA)[0-9A-Z]{16}"
     r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abposr]-[A-Za-z0-9-]{10,}|AIza[\w-]{30,}"
     r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})(?!\w)"
@@ -69,36 +71,36 @@ _SECRET_PREFIXES = (
     *("sk-", "k_live_", "k_test_", "akia", "asia", "github_pat_", "glpat-", "xox", "aiza", "eyj", "-----begin"),
     *(f"gh{kind}_" for kind in "pousr"),
 )
-_BEARER = re.compile(r"\bbearer\s+(?P<v>[\w.~+/-]{16,}=*)", re.I)
-_URL_PASSWORD = re.compile(r"://[^\s/:@\"']{1,80}:(?P<v>[^\s/@\"']{4,200})@")
+_BEARER_TOKEN_PATTERN = re.compile(r"\bbearer\s+(?P<v>[\w.~+/-]{16,}=*)", re.I)
+_URL_PASSWORD_PATTERN = re.compile(r"://[^\s/:@\"']{1,80}:(?P<v>[^\s/@\"']{4,200})@")
 # By words of which one stands, in lower case, in a text: what is looked for there, and the group that holds the value.
 _VALUES_BESIDE_WORDS = (
-    (("ssn", "social"), _NAMED_SSN, "v", ProtectedKind.SSN),
-    (_SECRET_PREFIXES, _SECRETS, 0, ProtectedKind.SECRET),
-    (("bearer",), _BEARER, "v", ProtectedKind.SECRET),
-    (("://",), _URL_PASSWORD, "v", ProtectedKind.SECRET),
+    (("ssn", "social"), _LABELLED_SSN_PATTERN, "v", ProtectedKind.SSN),
+    (_SECRET_PREFIXES, _SECRET_PATTERN, 0, ProtectedKind.SECRET),
+    (("bearer",), _BEARER_TOKEN_PATTERN, "v", ProtectedKind.SECRET),
+    (("://",), _URL_PASSWORD_PATTERN, "v", ProtectedKind.SECRET),
 )
 _LABEL = (
     r"(?:password|passwd|passphrase|passcode|pwd|(?:api|access|private|secret)[ _-]?key|secret"
     r"|(?:access|auth|api|refresh|session)[ _-]?token|client[ _-]?secret)"
 )
-_LABELLED_PASSWORD = re.compile(
+_LABELLED_PASSWORD_PATTERN = re.compile(
     _LABEL + r"(?:\s+(?:for|of)\s+[\w.@-]{1,60}(?:\s+[\w.@-]{1,60})?)?"
     r"(?P<by>\\*[\"']?\s*[:=]\s*|\s+(?:is|was|to|as|=)\s*:?\s+|\s+)"
     r"(?:\\*[\"'“](?P<q>[^\"'”\\\n]{4,200})\\*[\"'”]|(?P<v>[^\s\"'“”,;<>{}\[\]\\()]{4,200}))",
     re.I,
 )
-_VALUE_END = re.compile(r"\s*(?:$|[,;\n\"'}\\)]|[.?!](?:\s|$)|and\b)")
+_VALUE_END_PATTERN = re.compile(r"\s*(?:$|[,;\n\"'}\\)]|[.?!](?:\s|$)|and\b)")
 _NO_PASSWORD_WORDS = frozenset(
     "string required optional null none true false reset expired invalid changed missing unknown empty".split()
 )
 # "reset_password: USR-12" and "Rotate the API key: INT-5" name the record that is worked on, and give no value.
-_ACTION_BEFORE = re.compile(
+_PASSWORD_ACTION_BEFORE_PATTERN = re.compile(
     r"\b(?:re-?set|rotate|revoke|expire|unlock|get|list|verify|delete|remove|disable|check)"
     r"(?:[_ ](?:the|a|user|this))?[_ ]\Z",
     re.I,
 )
-_RECORD_ID = re.compile(r"[A-Z]{2,6}-\d{1,8}")
+_RECORD_ID_PATTERN = re.compile(r"[A-Z]{2,6}-\d{1,8}")
 _SHORTEST_PASSWORD = 4  # characters of a password that is taken for one
 _SHORTEST_MARKED_TEXT = 8  # characters of the shortest text that marks anything: ``pwd`` with a sign and a password
 _SHORTEST_WORD = 20  # of letters alone: the shortest of the keys that a provider gives out
@@ -141,13 +143,13 @@ def is_long_enough_to_mark(number: int) -> bool:
 
 def _find_spans(text: str) -> Iterator[ProtectedSpan]:
     lowered = text.lower()
-    if _DIGITS.search(text):
+    if _DIGITS_PATTERN.search(text):
         yield from _find_numbers(text)
     for words, pattern, group, kind in _VALUES_BESIDE_WORDS:
         if _contains_any(lowered, words):
             yield from (_build_span(match, group, kind) for match in pattern.finditer(text))
     if _contains_any(lowered, _LABEL_WORDS):
-        for match in _LABELLED_PASSWORD.finditer(text):
+        for match in _LABELLED_PASSWORD_PATTERN.finditer(text):
             yield from _find_password(match, text)
 
 
@@ -161,14 +163,14 @@ def _contains_any(text: str, words: Iterable[str]) -> bool:
 
 def _find_numbers(text: str) -> Iterator[ProtectedSpan]:
     """Yields numbers that are protected without a label beside them: cards, IBANs, social security numbers."""
-    for match in _CARD_NUMBER.finditer(text):
+    for match in _CARD_NUMBER_PATTERN.finditer(text):
         if _is_card(match.group()):
             yield _build_span(match, 0, ProtectedKind.CARD)
-    for match in _IBAN_NUMBER.finditer(text):
+    for match in _IBAN_NUMBER_PATTERN.finditer(text):
         length = _iban_length(match.group())
         if length:
             yield ProtectedSpan(match.start(), match.start() + length, ProtectedKind.IBAN, match.group()[:length])
-    for match in _DASHED_SSN.finditer(text):
+    for match in _DASHED_SSN_PATTERN.finditer(text):
         if ssn.is_valid(match.group()):
             yield _build_span(match, 0, ProtectedKind.SSN)
 
@@ -176,7 +178,7 @@ def _find_numbers(text: str) -> Iterator[ProtectedSpan]:
 def _is_card(text: str) -> bool:
     """Whether digits are a card number, by issuer and check digit, which alone fits a tenth of all long numbers."""
     digits = text.replace(" ", "").replace("-", "")
-    return bool(_CARD_NUMBER_RANGES.fullmatch(digits)) and luhn.is_valid(digits)
+    return bool(_CARD_NUMBER_RANGES_PATTERN.fullmatch(digits)) and luhn.is_valid(digits)
 
 
 def _iban_length(text: str) -> int:
@@ -196,12 +198,14 @@ def _find_password(match: re.Match[str], text: str) -> Iterator[ProtectedSpan]:
     if len(value) < _SHORTEST_PASSWORD or value.casefold() in _NO_PASSWORD_WORDS or not re.search(r"\w", value):
         return
     if quoted is None:
-        is_at_end = _VALUE_END.match(text, start + len(value)) is not None
+        is_at_end = _VALUE_END_PATTERN.match(text, start + len(value)) is not None
         if not _looks_like_password(value, separator, is_at_end):
             return
     elif not separator.strip():
         return
-    if _RECORD_ID.fullmatch(value) and _ACTION_BEFORE.search(text, max(0, match.start() - 20), match.start()):
+    if _RECORD_ID_PATTERN.fullmatch(value) and _PASSWORD_ACTION_BEFORE_PATTERN.search(
+        text, max(0, match.start() - 20), match.start()
+    ):
         return
     yield ProtectedSpan(start, start + len(value), ProtectedKind.PASSWORD, value)
 

@@ -20,8 +20,8 @@ _URL_PATTERN = re.compile(
     re.IGNORECASE,
 )
 _DOT_SEGMENTS = frozenset({".", ".."})
-_PERCENT_CODE = re.compile(r"%([0-9a-f]{2})", re.IGNORECASE)
-_HOST_LABEL = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
+_PERCENT_CODE_PATTERN = re.compile(r"%([0-9a-f]{2})", re.IGNORECASE)
+_HOST_LABEL_PATTERN = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _NUMBER_PATTERN = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
@@ -226,7 +226,7 @@ def _may_leave_path(path_and_query: str) -> bool:
     """
     path = re.split(r"[?#]", path_and_query, maxsplit=1)[0]
     for _ in range(2):
-        path = _PERCENT_CODE.sub(lambda code: chr(int(code[1], 16)), path)
+        path = _PERCENT_CODE_PATTERN.sub(lambda code: chr(int(code[1], 16)), path)
     return any(part.partition(";")[0] in _DOT_SEGMENTS for part in re.split(r"[/\\]", path))
 
 
@@ -242,7 +242,7 @@ def _check_host(host: str) -> str:
     bare = host.removeprefix("[").removesuffix("]")
     if bare != host or _NUMBER_PATTERN.fullmatch(bare.rpartition(".")[2]):
         return _normalize_address(bare, is_ipv6=bare != host)
-    if len(host) > 253 or not all(_HOST_LABEL.fullmatch(label) for label in host.split(".")):
+    if len(host) > 253 or not all(_HOST_LABEL_PATTERN.fullmatch(label) for label in host.split(".")):
         problem = "must have a host name of letters, digits and hyphens, without a dot at its end"
         raise Refused(OutgoingRule.HOST, problem)
     return host

@@ -14,7 +14,7 @@ NO_PROTECTED_VALUES: Mapping[str, ProtectedKind] = MappingProxyType({})
 # What the task that is being worked on holds: a log line of its course, too, may quote a password without its label.
 HIDDEN_VALUES: ContextVar[Mapping[str, ProtectedKind]] = ContextVar("hidden", default=NO_PROTECTED_VALUES)
 _SHORTEST_EMBEDDED_VALUE = 6  # shorter values are replaced only where they stand alone
-_PASSWORD_FIELD = re.compile(
+_PASSWORD_FIELD_PATTERN = re.compile(
     r"(?:pass(?:word|wd|phrase|code)|pwd|secret|(?:api|access|private|secret)[ _-]?key|token)$", re.I
 )
 
@@ -73,7 +73,7 @@ def _redact_fields(fields: Mapping[object, object], known_values: Mapping[str, P
 
 @lru_cache(maxsize=2_048)  # the same few names of fields, over and over
 def _is_password_field(name: str) -> bool:
-    return _PASSWORD_FIELD.search(name) is not None
+    return _PASSWORD_FIELD_PATTERN.search(name) is not None
 
 
 def _escape_literal(value: str) -> str:
@@ -83,7 +83,7 @@ def _escape_literal(value: str) -> str:
 
 _CREDENTIAL_REPLACEMENT = "[secret]"
 _CREDENTIAL_HINTS = ("://", "bearer", "basic", "sk-", "pa_", "eyj")  # one of them is in each of the shapes
-_CREDENTIALS = re.compile(
+_CREDENTIAL_PATTERN = re.compile(
     r"""
     (?<=://)[^\s/@:"']*:[^\s/@"']+(?=@)         # the user and password of an address
     | \b(?:bearer|basic)\s+[a-z0-9._~+/=-]{8,}  # what stands in Authorization
@@ -100,4 +100,4 @@ def redact_credentials(text: str) -> str:
     lowered = text.lower()
     if text.isascii() and not any(part in lowered for part in _CREDENTIAL_HINTS):
         return text
-    return _CREDENTIALS.sub(_CREDENTIAL_REPLACEMENT, text)
+    return _CREDENTIAL_PATTERN.sub(_CREDENTIAL_REPLACEMENT, text)

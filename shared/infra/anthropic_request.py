@@ -216,14 +216,14 @@ def _convert_value(value: object) -> object:
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_convert_value).encode  # made once
 
 
-_MODEL_NAME = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?(?![\d])")
+_MODEL_NAME_PATTERN = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?(?![\d])")
 _EFFORT_SINCE = {"opus": (4, 5), "sonnet": (4, 6)}
 _EFFORT_SINCE_FOR_OTHERS = (5, 0)
 
 
 def takes_effort(model: str) -> bool:
     """Whether the model accepts the ``effort`` field, judged by its name; False for an unknown name."""
-    version = _MODEL_NAME.search(model)
+    version = _MODEL_NAME_PATTERN.search(model)
     if version is None:
         return False
     return (int(version["major"]), int(version["minor"] or 0)) >= _EFFORT_SINCE.get(
@@ -236,8 +236,8 @@ MOST_REPLY_CALLS = 200  # that one message may ask for
 _STOP_REASONS = frozenset(get_args(models.StopReason))
 _READ_BLOCK_TYPES = frozenset({"text", "tool_use"})
 log = structlog.get_logger()
-_CODE_FENCE = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
-_SEPARATORS = re.compile(r"[\s:,]*")
+_CODE_FENCE_PATTERN = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
+_SEPARATORS_PATTERN = re.compile(r"[\s:,]*")
 _decode_json_at = json.JSONDecoder().raw_decode
 
 
@@ -316,7 +316,7 @@ def _raw_blocks(text: str) -> Sequence[str]:
 
 
 def _skip_separators(text: str, position: int) -> int:
-    separators = _SEPARATORS.match(text, position)
+    separators = _SEPARATORS_PATTERN.match(text, position)
     return separators.end() if separators else position
 
 
@@ -324,7 +324,7 @@ def _strip_fence(text: str) -> str:
     """The JSON inside code fences, if there are any."""
     if text.lstrip()[:1] in ("{", "["):
         return text
-    fence = _CODE_FENCE.search(text)
+    fence = _CODE_FENCE_PATTERN.search(text)
     return fence[1] if fence else text
 
 

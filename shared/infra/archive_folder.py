@@ -13,7 +13,7 @@ from shared.ports.archive import Archive, ArchiveUnavailable
 
 _LONGEST_NAME = 180  # a folder's names are limited to 255 bytes, a bucket's to 1024
 _FILE_SUFFIX = ".task"
-_HASHED_NAME = re.compile(r"~[0-9a-f]{64}")
+_HASHED_NAME_PATTERN = re.compile(r"~[0-9a-f]{64}")
 
 
 def tenant_folder_name(tenant: str) -> str:
@@ -21,7 +21,7 @@ def tenant_folder_name(tenant: str) -> str:
 
 
 def task_file_name(task_id: str) -> str:
-    return (task_id if _HASHED_NAME.fullmatch(task_id) else _shorten(task_id)) + _FILE_SUFFIX
+    return (task_id if _HASHED_NAME_PATTERN.fullmatch(task_id) else _shorten(task_id)) + _FILE_SUFFIX
 
 
 def task_id_of(name: str) -> str | None:
@@ -29,7 +29,7 @@ def task_id_of(name: str) -> str | None:
     stem = name.removesuffix(_FILE_SUFFIX)
     if stem == name:
         return None
-    return stem if _HASHED_NAME.fullmatch(stem) else unquote(stem)
+    return stem if _HASHED_NAME_PATTERN.fullmatch(stem) else unquote(stem)
 
 
 def _shorten(text: str) -> str:

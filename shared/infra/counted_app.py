@@ -97,7 +97,7 @@ def _is_stream(start: Message) -> bool:
 
 
 _REQUEST_ID_HEADER = b"x-request-id"
-_USABLE_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
+_REQUEST_ID_PATTERN = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _UNLOGGED_PATHS = frozenset({"/health", "/ready"})
 
 _REQUEST_ID: ContextVar[str] = ContextVar(f"{STRUCTLOG_KEY_PREFIX}request")  # as ``bind_contextvars`` would name it
@@ -143,6 +143,6 @@ def _send_with_request_id(send: Send, request_id: str, status: list[int]) -> Cal
 
 def _request_id(scope: Scope) -> str:
     for name, value in scope["headers"]:
-        if name == _REQUEST_ID_HEADER and _USABLE_REQUEST_ID.fullmatch(value):
+        if name == _REQUEST_ID_HEADER and _REQUEST_ID_PATTERN.fullmatch(value):
             return bytes(value).decode()
     return f"{getrandbits(128):032x}"

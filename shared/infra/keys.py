@@ -456,7 +456,7 @@ def _slot(partition: int) -> str:
 
 @lru_cache(maxsize=8_192)  # a name is quoted for each key that it stands in
 def _quote(part: str) -> str:
-    return part if _NEEDS_NO_QUOTES.fullmatch(part) else quote(part, safe="")
+    return part if _UNESCAPED_TEXT_PATTERN.fullmatch(part) else quote(part, safe="")
 
 
-_NEEDS_NO_QUOTES = re.compile(r"[A-Za-z0-9_.~-]*")  # what ``quote`` leaves as it is, as most names are
+_UNESCAPED_TEXT_PATTERN = re.compile(r"[A-Za-z0-9_.~-]*")  # what ``quote`` leaves as it is, as most names are

@@ -42,7 +42,7 @@ PATIENCE_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon
 CONFIRM_MS = 1000  # how long replicas may take to have what was written
 _PAUSE_SECONDS, _PAUSE_SECONDS_MOST = 0.05, 0.5
 _SCRIPTS_FOLDER = Path(__file__).parent / "scripts"
-_LUA_COMMENT = re.compile(r"--.*")
+_LUA_COMMENT_PATTERN = re.compile(r"--.*")
 _TRANSIENT_ERRORS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownError, TryAgainError)
 
 
@@ -67,11 +67,11 @@ def _used_prelude(script: str) -> str:
     A function uses only functions defined above it.
     """
     head, *functions = re.split(r"^(?=local function )", script_text("prelude"), flags=re.MULTILINE)
-    used_text, functions_used = _LUA_COMMENT.sub("", script), list[str]()
+    used_text, functions_used = _LUA_COMMENT_PATTERN.sub("", script), list[str]()
     for function in reversed(functions):
         name = function.removeprefix("local function ").partition("(")[0]
         if re.search(rf"\b{name}\b", used_text):
-            used_text += _LUA_COMMENT.sub("", function)
+            used_text += _LUA_COMMENT_PATTERN.sub("", function)
             functions_used.append(function)
     return head + "".join(reversed(functions_used))
 
@@ -306,15 +306,15 @@ async def bounded_redis_calls(seconds: float = ANSWER_SECONDS) -> AsyncIterator[
 
 _CLOCK_TIME = r"(?:[\d-]+T)?\d{1,2}:\d\d(?!\d)"
 _HOST = rf"(?<![\w.-])(?!{_CLOCK_TIME})[\w.-]+|\[[\da-fA-F:]+\]"  # a name is tried once, at its start
-_ADDRESS = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST}):\d{{2,5}}\b|\('[^']+', \d+\)")
+_ADDRESS_PATTERN = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST}):\d{{2,5}}\b|\('[^']+', \d+\)")
 
 
-_SCRIPT_NOTE = re.compile(r"\s*script: [0-9a-f]{40}.*", re.DOTALL)
+_SCRIPT_NOTE_PATTERN = re.compile(r"\s*script: [0-9a-f]{40}.*", re.DOTALL)
 
 
 def store_unavailable(error: Exception) -> StoreUnavailable:
     """The error for callers, without our server's address or script; its cause has the details."""
-    message = _ADDRESS.sub("its address", _SCRIPT_NOTE.sub("", str(error)))
+    message = _ADDRESS_PATTERN.sub("its address", _SCRIPT_NOTE_PATTERN.sub("", str(error)))
     return StoreUnavailable(f"Redis does not answer as it should: {type(error).__name__}{message and f': {message}'}")
 
 

@@ -23,7 +23,7 @@ from shared.domain.version import VERSION
 from shared.ports.tracing import Attribute, Span, SpanKind, Tracer
 
 _OTEL_KINDS: Mapping[SpanKind, otel.SpanKind] = {kind: otel.SpanKind[kind.name] for kind in SpanKind}
-_TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_TRACEPARENT_PATTERN = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _NOT_ERRORS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 _current: ContextVar[otel.Span] = ContextVar("current_span", default=otel.INVALID_SPAN)
 
@@ -116,7 +116,7 @@ _without_marks = lru_cache(maxsize=4_096)(redact_text)  # the same few names, ov
 
 def _read_parent(traceparent: str | None) -> otel.Span:
     """The span that a ``traceparent`` names; an invalid span if it is malformed (W3C Trace Context, section 3.2)."""
-    match = _TRACEPARENT.fullmatch(traceparent or "")
+    match = _TRACEPARENT_PATTERN.fullmatch(traceparent or "")
     if match is None or match[1] == "ff" or (match[1] == "00" and match[5]):
         return otel.INVALID_SPAN
     flags = otel.TraceFlags(int(match[4], 16) & otel.TraceFlags.SAMPLED)

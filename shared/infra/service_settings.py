@@ -54,7 +54,7 @@ class LogSettings(Settings):
         return value.lower() if isinstance(value, str) else value
 
 
-_HTTP_ADDRESS = re.compile(r"(https?://[^/?#@\s]+(/[^\s]*)?)?")
+_HTTP_ADDRESS_PATTERN = re.compile(r"(https?://[^/?#@\s]+(/[^\s]*)?)?")
 Sampler = Literal[
     "always_on",
     "always_off",
@@ -66,7 +66,7 @@ Sampler = Literal[
 
 
 def _check_address(text: str) -> str:
-    if not _HTTP_ADDRESS.fullmatch(text):
+    if not _HTTP_ADDRESS_PATTERN.fullmatch(text):
         raise ValueError("it is no http(s) address")
     return text
 

@@ -29,7 +29,7 @@ LONGEST_NAME = 64
 _LONGEST_DESCRIPTION = 1_000
 _LONGEST_TEXT = 200_000
 _LONGEST_QUESTION = 4_000
-_FORBIDDEN_CHARACTERS = re.compile(r"[^A-Za-z0-9_-]+")
+_FORBIDDEN_CHARACTERS_PATTERN = re.compile(r"[^A-Za-z0-9_-]+")
 _WORKING_STATES = (types.TaskState.TASK_STATE_SUBMITTED, types.TaskState.TASK_STATE_WORKING)
 _FAILURES_BY_STATE = {
     types.TaskState.TASK_STATE_FAILED: "failed",
@@ -45,7 +45,9 @@ _STATES_WITHOUT_WORK = frozenset(_FAILURES_BY_STATE) - {types.TaskState.TASK_STA
 def tools_of(connection: Connection, card: types.AgentCard) -> tuple[ports.Tool, ...]:
     """One tool for each usable skill of the card, sorted by name; the others are logged with the reason."""
     skills = list(card.skills)[:MAX_SKILLS]
-    named_skills = [(_FORBIDDEN_CHARACTERS.sub("_", skill.id).strip("_")[:LONGEST_NAME], skill) for skill in skills]
+    named_skills = [
+        (_FORBIDDEN_CHARACTERS_PATTERN.sub("_", skill.id).strip("_")[:LONGEST_NAME], skill) for skill in skills
+    ]
     counts = Counter(name for name, _ in named_skills)
     if len(card.skills) > MAX_SKILLS:
         log.warning("skills_dropped", connection=connection.id, listed=len(card.skills), kept=MAX_SKILLS)

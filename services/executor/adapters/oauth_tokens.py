@@ -24,8 +24,8 @@ DEFAULT_LIFE_SECONDS = 300  # seconds, where the answer does not say
 EXPIRY_MARGIN_SECONDS = 30.0  # so long before its end a token is no longer used, or a tenth of its life if that is less
 RENEWAL_PAUSE_SECONDS = 5.0  # a server that takes no token at all does not have us ask for one with each call
 MOST_SECRETS_CACHED = 1024
-_ERROR_CODE = re.compile(r"[a-z_]{1,40}")
-_TOKEN = re.compile(r"[\x21-\x7e]{1,16384}")
+_ERROR_CODE_PATTERN = re.compile(r"[a-z_]{1,40}")
+_TOKEN_PATTERN = re.compile(r"[\x21-\x7e]{1,16384}")
 
 
 SecretReader: TypeAlias = "Callable[[bool], Awaitable[str]]"  # with True: anew, not as it was kept
@@ -126,7 +126,7 @@ class TokenEndpoints:
         if status == 200 and answer:
             return _read_token(credential, answer, began)
         error_code = str(answer.get("error", ""))
-        code = f", {error_code}" if _ERROR_CODE.fullmatch(error_code) else ""
+        code = f", {error_code}" if _ERROR_CODE_PATTERN.fullmatch(error_code) else ""
         sentence = _describe_failure(credential, f"its token endpoint refused with HTTP {status}{code}")
         raise (_ClientRefused if status == 401 or error_code == "invalid_client" else CredentialUnavailable)(sentence)
 
@@ -162,7 +162,7 @@ def _build_request(client: httpx.AsyncClient, credential: Credential, secret: st
 
 def _read_token(credential: Credential, answer: JsonObject, began: float) -> AccessToken:
     token, token_type, life = answer.get("access_token"), answer.get("token_type", "bearer"), answer.get("expires_in")
-    if not isinstance(token, str) or not _TOKEN.fullmatch(token):
+    if not isinstance(token, str) or not _TOKEN_PATTERN.fullmatch(token):
         cause = "its token endpoint answered without a usable access_token"
         raise CredentialUnavailable(_describe_failure(credential, cause))
     if str(token_type).lower() != "bearer":

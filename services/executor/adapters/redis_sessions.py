@@ -38,7 +38,7 @@ from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
 _COMMAND_SECONDS = 10.0  # a turn outlasts a restart of Redis; its lease decides at the end what counts
-_TASK_ID = re.compile(r'"task_id":\s*"([^"\\]+)"')
+_TASK_ID_PATTERN = re.compile(r'"task_id":\s*"([^"\\]+)"')
 _LEASES_AT_ONCE = 500  # leases extended in one step
 _LONGEST_ERROR = 1000  # characters of what broke a turn
 
@@ -198,7 +198,7 @@ class RedisSessions(Sessions):
 
 def _guess_task_id(turn_text: str) -> str:
     """The task id in the text of a turn that cannot be parsed; empty if it has none."""
-    match = _TASK_ID.search(turn_text)
+    match = _TASK_ID_PATTERN.search(turn_text)
     return match[1] if match else ""
 
 

@@ -16,7 +16,7 @@ from jwt.utils import base64url_encode
 from pydantic import JsonValue
 
 JWKS_PATH = "/.well-known/jwks.json"
-_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z ]+)-----.+?-----END \1-----", re.DOTALL)
+_PEM_BLOCK_PATTERN = re.compile(r"-----BEGIN ([A-Z ]+)-----.+?-----END \1-----", re.DOTALL)
 _THUMBPRINT_FIELDS = ("crv", "kty", "x", "y")  # what RFC 7638 hashes of such a key
 
 
@@ -71,7 +71,7 @@ def read_card_keys(pem: str, url: str) -> CardKeys:
 
     ``url``: the agent's URL. Raises ``BadCardKeys``.
     """
-    blocks = [match[0] for match in _PEM_BLOCK.finditer(pem)]
+    blocks = [match[0] for match in _PEM_BLOCK_PATTERN.finditer(pem)]
     try:
         signing, *older = [_parse_pem_key(block) for block in blocks]
     except (ValueError, TypeError) as error:

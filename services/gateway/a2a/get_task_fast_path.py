@@ -38,7 +38,7 @@ _LOWER_VERSION_HEADER = VERSION_HEADER.lower()
 _MOST_CALL_BYTES = 2048  # bytes of a call
 _LARGEST_ID = 2**53  # of ids that are numbers
 _TASK_PATH = "/tasks/{task_id}"
-_REST_PATH = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
+_REST_PATH_PATTERN = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
 _RAW_PRIVATE_HEADERS = tuple((name.lower().encode(), value.encode()) for name, value in PRIVATE_HEADERS.items())
 _RPC_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
 
@@ -140,7 +140,7 @@ def _fast_path_headers(scope: Scope, most_bytes: int) -> Mapping[str, str] | Non
     """The headers of a request that may be a ``GetTask`` in its usual form; None for any other request."""
     path, raw_headers = scope["path"], scope["headers"]
     is_call = path == "/" and scope["method"] == "POST"
-    is_rest = scope["method"] == "GET" and _REST_PATH.fullmatch(path)
+    is_rest = scope["method"] == "GET" and _REST_PATH_PATTERN.fullmatch(path)
     if scope["query_string"] or not (is_call or is_rest):
         return None
     head = {name.decode("latin-1"): value.decode("latin-1") for name, value in raw_headers}

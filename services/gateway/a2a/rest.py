@@ -152,7 +152,7 @@ def _choose_answer_format(path: RestPath, body: JsonObject) -> AnswerFormat:
     return FORMAT_0_3_REST if path.is_0_3 else FORMAT_1_0
 
 
-_TENANT_PATH = re.compile(r"/(?P<tenant>[^/]+)(?P<rest>/(message:(send|stream)|tasks(/.+)?|extendedAgentCard))")
+_TENANT_PATH_PATTERN = re.compile(r"/(?P<tenant>[^/]+)(?P<rest>/(message:(send|stream)|tasks(/.+)?|extendedAgentCard))")
 _OWN_FIRST_WORDS = frozenset({"v1", "tasks", "console", "tenants"})  # first words of the gateway's own paths
 
 
@@ -173,7 +173,7 @@ class TenantPathMiddleware:
 
 
 def _path_without_own_tenant(scope: Scope) -> str | None:
-    match = _TENANT_PATH.fullmatch(str(scope["path"]))
+    match = _TENANT_PATH_PATTERN.fullmatch(str(scope["path"]))
     if match is None or match["tenant"] in _OWN_FIRST_WORDS:
         return None
     caller = caller_of_request(Request(scope))

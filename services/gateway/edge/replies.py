@@ -24,8 +24,8 @@ from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 VERSION_HEADER = "A2A-Version"
 A2A_MEDIA_TYPE = "application/a2a+json"
 PRIVATE_HEADERS = {"Cache-Control": "private, no-store"}  # for the extended card, which is for callers who are known
-_VERSION_1_0 = re.compile(r"1\.0(\.\d+)?")
-_VERSION_0_3 = re.compile(r"(0\.[1-3](\.\d+)?)?")
+_VERSION_1_0_PATTERN = re.compile(r"1\.0(\.\d+)?")
+_VERSION_0_3_PATTERN = re.compile(r"(0\.[1-3](\.\d+)?)?")
 
 
 class VersionMismatch(GatewayRefusal):
@@ -44,7 +44,7 @@ def names_version_1(request: Request) -> bool:
 
 def is_1_0(version: str) -> bool:
     """Whether a version is 1.0, with any patch number."""
-    return _VERSION_1_0.fullmatch(version) is not None
+    return _VERSION_1_0_PATTERN.fullmatch(version) is not None
 
 
 def check_1_0(version: str, subject: str) -> None:
@@ -54,7 +54,7 @@ def check_1_0(version: str, subject: str) -> None:
 
 
 def check_0_3(version: str, subject: str) -> None:
-    if not _VERSION_0_3.fullmatch(version):
+    if not _VERSION_0_3_PATTERN.fullmatch(version):
         raise VersionMismatch(f"{subject} belongs to protocol 0.3, but the header {VERSION_HEADER} says {version!r}")
 
 
@@ -196,7 +196,7 @@ _OWN_STATUS = (errors.StoppedTenant, errors.UnsupportedMediaType, errors.TooMany
 
 
 _ERROR_NAMES_0_3: Mapping[int, str] = {code: error.__name__ for error, code in JSON_RPC_ERROR_CODE_MAP.items()}
-_PATH_OF_1_0 = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
+_VERSION_1_0_PATH_PATTERN = re.compile(r"/(message:.*|tasks(/.*)?|extendedAgentCard)")
 
 
 def rest_fault_reply(fault: Exception, *, is_0_3: bool = False) -> JSONResponse:
@@ -228,7 +228,7 @@ def unknown_path_reply(verb: str, path: str, status: int, detail: str) -> JSONRe
         return rpc_error_reply(None, codes.code, message, status)
     if path.startswith("/v1/"):
         return _rest_error_0_3(codes, message, status)
-    return _rest_error_1_0(codes, message) if _PATH_OF_1_0.fullmatch(path) else None
+    return _rest_error_1_0(codes, message) if _VERSION_1_0_PATH_PATTERN.fullmatch(path) else None
 
 
 _STATUS_BY_KIND: Mapping[type[Exception], int] = {

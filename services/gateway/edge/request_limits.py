@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from services.gateway.edge.body import INVALID_REQUEST, BadCall, check_body_size
 from services.gateway.edge.replies import RETRY_LATER_HEADERS, error_reply
 
-_ORIGIN = re.compile(
+_ORIGIN_PATTERN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE
 )
 _WORDS_REMEMBERED = 64  # words of clients, up to a whole head of a request each
@@ -33,13 +33,13 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
 
     The ``Host`` counts only if no foreign DNS name can be it: an IP address, localhost, or a name without a dot.
     """
-    page = _read_origin(_ORIGIN.fullmatch(origin))
+    page = _read_origin(_ORIGIN_PATTERN.fullmatch(origin))
     if page is None:
         return False
-    if page == _read_origin(_ORIGIN.match(public)):
+    if page == _read_origin(_ORIGIN_PATTERN.match(public)):
         return True
     scheme = origin.partition("://")[0]
-    return page == _read_origin(_ORIGIN.fullmatch(f"{scheme}://{host}")) and _is_local_name(page.host)
+    return page == _read_origin(_ORIGIN_PATTERN.fullmatch(f"{scheme}://{host}")) and _is_local_name(page.host)
 
 
 @lru_cache(_WORDS_REMEMBERED)
@@ -48,8 +48,8 @@ def is_own_or_local_host(host: str, public: str) -> bool:
 
     Against DNS rebinding: no foreign DNS name is among them. Ports are not compared, since a port may be mapped.
     """
-    origin = _read_origin(_ORIGIN.fullmatch(f"http://{host}"))
-    public_origin = _read_origin(_ORIGIN.match(public))
+    origin = _read_origin(_ORIGIN_PATTERN.fullmatch(f"http://{host}"))
+    public_origin = _read_origin(_ORIGIN_PATTERN.match(public))
     if origin is None:
         return False
     return (public_origin is not None and origin.host == public_origin.host) or _is_local_name(origin.host)

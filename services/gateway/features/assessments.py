@@ -33,7 +33,7 @@ class KeptAssessment(NamedTuple):
 
 _AGENT_URL_KEY = "participant_url"
 _ID_LENGTH = 24
-_URL_PARTS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
+_URL_PARTS_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(?:[^/?#]*@)?([^?#]*)")
 
 
 def parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
@@ -76,7 +76,7 @@ def _strip_update(update: Wire) -> Wire:
 
 def _strip_url(url: str) -> str:
     """The scheme, host, port and path of a URL."""
-    match = _URL_PARTS.match(url)
+    match = _URL_PARTS_PATTERN.match(url)
     return f"{match[1] or ''}{match[2]}" if match else ""
 
 

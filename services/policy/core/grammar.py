@@ -80,10 +80,10 @@ _LEXEME = r"""\s*(?:(?P<SIGN>===|!==|==|!=|>=|<=|>|<|&&|\|\||[!()\[\],-])
     |(?P<NAME>[^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)*)
     |"(?P<TEXT>(?:[^"\\]|\\.)*)"|'(?P<QUOTED>(?:[^'\\]|\\.)*)'
     |(?P<NUMBER>%s)|(?P<END>\Z)|(?P<OTHER>.))"""
-_OUTSIDE_LIST = re.compile(_LEXEME % f"{_GROUPED_NUMBER}|{_PLAIN_NUMBER}", re.DOTALL | re.VERBOSE)
-_IN_LIST = re.compile(_LEXEME % _PLAIN_NUMBER, re.DOTALL | re.VERBOSE)
-_CHARACTER_OF_NAME = re.compile(r"[\w.]")
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_LEXEME_OUTSIDE_LIST_PATTERN = re.compile(_LEXEME % f"{_GROUPED_NUMBER}|{_PLAIN_NUMBER}", re.DOTALL | re.VERBOSE)
+_LEXEME_IN_LIST_PATTERN = re.compile(_LEXEME % _PLAIN_NUMBER, re.DOTALL | re.VERBOSE)
+_CHARACTER_OF_NAME_PATTERN = re.compile(r"[\w.]")
+_ESCAPE_PATTERN = re.compile(r"\\(.)", re.DOTALL)
 _COMPARISONS = frozenset({">", "<", ">=", "<=", "==", "!=", "===", "!==", "in"})
 _VALUE_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 # Words of other languages: as field names they would be missing fields, and the mistake would stay unseen.
@@ -105,7 +105,7 @@ def tokenize(text: str) -> Iterator[Token]:
     if len(text) > MAX_LENGTH:
         raise ConditionError(f"the condition has {len(text)} characters; the limit is {MAX_LENGTH}", MAX_LENGTH)
     end, brackets = 0, 0
-    while match := (_IN_LIST if brackets > 0 else _OUTSIDE_LIST).match(text, end):
+    while match := (_LEXEME_IN_LIST_PATTERN if brackets > 0 else _LEXEME_OUTSIDE_LIST_PATTERN).match(text, end):
         end, token = match.end(), _read_token(match)
         yield token
         if token.kind == "END":
@@ -122,12 +122,12 @@ def _read_token(match: re.Match[str]) -> Token:
         case "NAME":
             return Token(kind, "".join(body.split()), start)
         case "TEXT" | "QUOTED":
-            for escape in _ESCAPE.finditer(body):
+            for escape in _ESCAPE_PATTERN.finditer(body):
                 if escape[1] not in "\\\"'":
                     cause = f"unknown escape {escape[0]!r}: only quotes and \\ are escaped"
                     raise ConditionError(cause, start + escape.start())
-            return Token("TEXT", _ESCAPE.sub(r"\1", body), start - 1)
-        case "NUMBER" if next_character := _CHARACTER_OF_NAME.match(match.string, match.end()):
+            return Token("TEXT", _ESCAPE_PATTERN.sub(r"\1", body), start - 1)
+        case "NUMBER" if next_character := _CHARACTER_OF_NAME_PATTERN.match(match.string, match.end()):
             raise ConditionError(f"{body!r} runs into {next_character[0]!r}", start)
         case "NUMBER" if body[0] == "0" and body[1:2].isdigit():
             raise ConditionError(f"the number {body!r} starts with a zero; put a code in quotes", start)

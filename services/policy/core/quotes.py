@@ -10,13 +10,13 @@ MAX_QUOTE_CHARACTERS = 1_000  # characters
 _FEWEST_WORDS = 3  # fewer prove nothing: they stand in any text
 _LEAST_COVERED_SHARE = 0.5  # of a sentence's words
 _SEPARATOR = "\x1f"  # in no word
-_MARKER = re.compile(r"[ \t]*(?:[-*+•–—]|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)])[ \t]+")
-_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
-_SENTENCE_END = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|[。！？]")
-_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|cf|approx|incl|excl|nr|mr|mrs|ms|dr|vs)\.$", re.I)
+_LIST_MARKER_PATTERN = re.compile(r"[ \t]*(?:[-*+•–—]|\(?(?:[0-9]{1,3}|[a-zA-Z]|[ivxIVX]{1,5})[.)])[ \t]+")
+_HEADING_PATTERN = re.compile(r"[ \t]*#{1,6}[ \t]")
+_SENTENCE_END_PATTERN = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s|$)|[。！？]")
+_ABBREVIATION_PATTERN = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|cf|approx|incl|excl|nr|mr|mrs|ms|dr|vs)\.$", re.I)
 _LONGEST_ABBREVIATION = 12
 # A character of a script without spaces is a word of its own.
-_WORD = re.compile(
+_WORD_PATTERN = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:[.,'’_-][^\W_\u3040-\u30ff\u3400-\u9fff]+)*"
 )
 
@@ -36,7 +36,9 @@ class Sentence(NamedTuple):
 
 def split_words(source: str) -> tuple[SourceWord, ...]:
     """The words of a source: numbers with their commas, names with their underscores, and other unbroken runs."""
-    return tuple(SourceWord(match[0].casefold().replace("’", "'"), match.start()) for match in _WORD.finditer(source))
+    return tuple(
+        SourceWord(match[0].casefold().replace("’", "'"), match.start()) for match in _WORD_PATTERN.finditer(source)
+    )
 
 
 def split_sentences(source: str) -> tuple[Sentence, ...]:
@@ -53,10 +55,10 @@ def split_sentences(source: str) -> tuple[Sentence, ...]:
 def _spans_of_paragraphs(source: str) -> Iterator[tuple[int, int]]:
     start = position = 0
     for line in source.splitlines(keepends=True):
-        heading = _HEADING.match(line)
+        heading = _HEADING_PATTERN.match(line)
         if heading or _starts_block(line):
             yield start, position
-            marker = _MARKER.match(line)
+            marker = _LIST_MARKER_PATTERN.match(line)
             start = position + (marker.end() if marker else 0)
             if heading:
                 start = position + len(line)
@@ -67,12 +69,12 @@ def _spans_of_paragraphs(source: str) -> Iterator[tuple[int, int]]:
 def _starts_block(line: str) -> bool:
     """Whether a line starts a new block instead of continuing the line before."""
     text = line.strip()
-    return not text or not text[0].islower() or _MARKER.match(line) is not None
+    return not text or not text[0].islower() or _LIST_MARKER_PATTERN.match(line) is not None
 
 
 def _sentences_in_block(source: str, start: int, end: int) -> Iterator[Sentence]:
-    for mark in _SENTENCE_END.finditer(source, start, end):
-        if not _ABBREVIATION.search(source, max(0, mark.end() - _LONGEST_ABBREVIATION), mark.end()):
+    for mark in _SENTENCE_END_PATTERN.finditer(source, start, end):
+        if not _ABBREVIATION_PATTERN.search(source, max(0, mark.end() - _LONGEST_ABBREVIATION), mark.end()):
             yield _build_sentence(source, start, mark.end())
             start = mark.end()
     yield _build_sentence(source, start, end)

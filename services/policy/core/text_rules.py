@@ -14,7 +14,7 @@ from shared.contracts.policy import EvaluateRequest, PolicyProblem, TextFinding,
 from shared.domain.words import RuleAction
 
 _SCRIPTS_WITHOUT_SPACES = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "KHMER", "MYANMAR")
-_ASCII_UNITS = re.compile(r"[A-Za-z0-9_]+|.")
+_ASCII_WORD_OR_CHARACTER_PATTERN = re.compile(r"[A-Za-z0-9_]+|.")
 _SEPARATOR = "\x1f"  # counts as white space, so that no folded text has it
 
 
@@ -49,7 +49,7 @@ def _fold_characters(text: str) -> str:
 
 def _words_and_signs(text: str) -> Iterator[str]:
     if text.isascii():
-        yield from _ASCII_UNITS.findall(text)
+        yield from _ASCII_WORD_OR_CHARACTER_PATTERN.findall(text)
         return
     start = 0
     for position in range(1, len(text)):

@@ -199,13 +199,13 @@ class Assessment(FrozenModel):
 AGENT_KEY_HEADER = "X-Agent-Key"
 
 
-_CREDENTIAL = re.compile(r"[A-Za-z0-9._~+/-]{8,8192}={0,4}")  # as bearer tokens are written: RFC 6750, 2.1
+_CREDENTIAL_PATTERN = re.compile(r"[A-Za-z0-9._~+/-]{8,8192}={0,4}")  # as bearer tokens are written: RFC 6750, 2.1
 
 
 def agent_key(text: str) -> str:
     """The agent's bearer token, stripped of white space. Raises ``ValueError``, without the text, if it is none."""
     key = text.strip()
-    if not _CREDENTIAL.fullmatch(key):
+    if not _CREDENTIAL_PATTERN.fullmatch(key):
         raise ValueError("the agent's key is no bearer token: 8 or more of A-Z a-z 0-9 - . _ ~ + / and = at its end")
     return key
 

@@ -41,7 +41,7 @@ from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import DID_NOTHING
 from shared.ports.models import ToolDefinition, ToolResult, ToolUse
 
-_WORD_OF_OPEN_SELECTION = re.compile(
+_OPEN_SELECTION_WORD_PATTERN = re.compile(
     r"\b(?:all|any|anything|anyone|each|every|everything|everyone|whatever|whichever|those|who|whose|which|"
     r"that (?:is|are|has|have|was|were|do|does)|necessary|needed|"
     r"alle|allen|aller|jede|jeden|jedes|welche|tous|toutes|chaque|todos|todas|cada)\b",
@@ -61,7 +61,7 @@ _PART_ARGUMENT = "part"
 
 def is_conditional(text: str) -> bool:
     """Whether a text states a condition, or speaks of what may not exist: "every open claim", "those who paid"."""
-    return has_condition(text) or _WORD_OF_OPEN_SELECTION.search(text) is not None
+    return has_condition(text) or _OPEN_SELECTION_WORD_PATTERN.search(text) is not None
 
 
 class _LocalCall(NamedTuple):

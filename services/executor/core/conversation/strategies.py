@@ -30,7 +30,7 @@ from shared.domain.words import Strategy
 from shared.ports import models
 
 _LEAST_OVERLAP = 0.70  # of the words of both together; a score and no amount of money
-_WORD = re.compile(r"[^\W\d_]+(?:n't)?")
+_WORD_PATTERN = re.compile(r"[^\W\d_]+(?:n't)?")
 _NEGATIONS = frozenset("not no never nothing none nobody without cannot neither nor".split())
 _STOP_WORDS = frozenset(
     """
@@ -58,7 +58,7 @@ def find_difference(text: str, other_text: str) -> str:
 
 
 def _split_words(text: str) -> frozenset[str]:
-    return frozenset(_WORD.findall(text.lower()))
+    return frozenset(_WORD_PATTERN.findall(text.lower()))
 
 
 def _normalized_figures(text: str) -> frozenset[str]:

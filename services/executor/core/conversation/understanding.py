@@ -121,9 +121,9 @@ def whole_task_as_part(task: str) -> Understanding:
     return Understanding((PartOfTask(number=1, quote=task, kind=DO),), "general", "prose")
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
-_WORD = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
-_CONJUNCTION = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE)
+_SENTENCE_END_PATTERN = re.compile(r"(?<=[.!?;])\s+|\n+")
+_WORD_PATTERN = re.compile(r"[^\W_]+(?:[-_.'/][^\W_]+)*")
+_CONJUNCTION_PATTERN = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE)
 _LEADING_WORDS = frozenset("please then also and next finally afterwards now but kindly".split())
 _REQUEST_VERBS = frozenset("tell ask give let bring take inform find".split())
 _STATE_VERBS = frozenset("is are was were has have had".split())
@@ -139,10 +139,10 @@ def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterabl
     count, too.
     """
     verbs = classes.CLEAR_VERBS | _REQUEST_VERBS | {words_of_tool(name).verb for name in tools}
-    quotes = [normalize_quote(sentence) for part in parts for sentence in _SENTENCE_END.split(part.quote)]
+    quotes = [normalize_quote(sentence) for part in parts for sentence in _SENTENCE_END_PATTERN.split(part.quote)]
     quoted_ids = {key for part in parts for key in _find_identifiers(part.quote)}
     unaddressed = []
-    for sentence in _SENTENCE_END.split(task):
+    for sentence in _SENTENCE_END_PATTERN.split(task):
         words = normalize_quote(sentence)
         is_quoted = not words or any(words in quote for quote in quotes)
         names_more = bool(set(_find_identifiers(sentence)) - quoted_ids)
@@ -152,7 +152,7 @@ def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterabl
 
 
 def _is_request(sentence: str, verbs: Collection[str]) -> bool:
-    words = [word.casefold() for word in _WORD.findall(sentence)]
+    words = [word.casefold() for word in _WORD_PATTERN.findall(sentence)]
     if len(words) < _FEWEST_WORDS:
         return False
     start = next((index for index, word in enumerate(words) if word not in _LEADING_WORDS), 0)
@@ -190,8 +190,8 @@ def _list_orders_beside(sentence: str, parts: Sequence[PartOfTask], verbs: Colle
     unquoted = sentence
     for part in parts:
         unquoted = unquoted.replace(part.quote.strip(" .!?;"), ";")
-    for clause in _CONJUNCTION.split(unquoted) if unquoted != sentence else ():
-        words = [word.casefold() for word in _WORD.findall(clause)]
+    for clause in _CONJUNCTION_PATTERN.split(unquoted) if unquoted != sentence else ():
+        words = [word.casefold() for word in _WORD_PATTERN.findall(clause)]
         if next((word for word in words if word not in _LEADING_WORDS), "") in verbs:
             yield clause
 

@@ -32,7 +32,7 @@ class ArgumentKind(StrEnum):
 
 
 SOURCED_KINDS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
-_DECIMAL_TEXT = re.compile(r"-?\d+\.\d\d")  # as servers write money that is no number to them
+_DECIMAL_TEXT_PATTERN = re.compile(r"-?\d+\.\d\d")  # as servers write money that is no number to them
 _MOST_WORDS_OF_DATA = 6  # a longer text is prose
 
 
@@ -95,16 +95,16 @@ _AMOUNT_WORDS = _PLAIN_MONEY | _word_set(
 )
 _CODES_IN_NAMES = _word_set("eur usd gbp chf jpy sek pln")
 _MINOR_UNIT_WORDS = _word_set("cents cent minor pence rappen centimes")
-_SAYS_MONEY = re.compile(
+_MONEY_WORD_PATTERN = re.compile(
     r"\b(?:amounts?|prices?|money|currency|cents|minor units?|EUR|USD|GBP|CHF|euros?|dollars?)\b", re.I
 )
-_SAYS_MINOR_UNIT = re.compile(
+_MINOR_UNIT_PHRASE_PATTERN = re.compile(
     r"\b(?:in|as) (?:euro |us )?cents\b|\bminor (?:currency )?units?\b|\bsmallest (?:currency )?unit", re.I
 )
 _DIFFERENCE_WORDS = _word_set("delta diff difference adjustment change")
-_WRITTEN_DATE = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}(?:[T ]\d\d?:\d\d.*)?")
-_ENDS_IN_YEAR = re.compile(r"\b(?:19|20|21)\d\d$")
-_ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:?\d\d.*)?|\d{4}-\d\d|\d\d?:\d\d(?::\d\d)?")
+_WRITTEN_DATE_PATTERN = re.compile(r"\d{1,2}([./-])\d{1,2}\1\d{4}(?:[T ]\d\d?:\d\d.*)?")
+_FINAL_YEAR_PATTERN = re.compile(r"\b(?:19|20|21)\d\d$")
+_ISO_DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:?\d\d.*)?|\d{4}-\d\d|\d\d?:\d\d(?::\d\d)?")
 _KINDS_BY_FORMAT = {
     "email": ArgumentKind.RECIPIENT,
     "idn-email": ArgumentKind.RECIPIENT,
@@ -144,7 +144,7 @@ def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHin
     """The argument's kind, and the unit and form of its number, from its name and description."""
     words = words_of(name.rsplit(".", 1)[-1])
     description = str(schema.get("description", ""))
-    in_minor_units = names_minor_unit(name) or _SAYS_MINOR_UNIT.search(description) is not None
+    in_minor_units = names_minor_unit(name) or _MINOR_UNIT_PHRASE_PATTERN.search(description) is not None
     return ArgumentHints(
         kind=kind_of_argument(name, schema, value),
         is_in_minor_units=in_minor_units,
@@ -198,7 +198,7 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
         return ArgumentKind.QUANTITY
     if word_set & (_AMOUNT_WORDS - {"limit", "due", "value"} | _CODES_IN_NAMES):
         return ArgumentKind.AMOUNT
-    says_money = _SAYS_MONEY.search(str(schema.get("description", ""))) is not None
+    says_money = _MONEY_WORD_PATTERN.search(str(schema.get("description", ""))) is not None
     return ArgumentKind.AMOUNT if says_money else ArgumentKind.QUANTITY
 
 
@@ -248,9 +248,13 @@ def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> Argum
         return kind
     if last_word == "currency" or (value in CURRENCIES and "currency" in word_set):
         return ArgumentKind.CHOICE
-    names_month = any(map(str.isalpha, value)) and (word_set & _DATE_NAMES or _ENDS_IN_YEAR.search(value))
-    may_be_day = names_month or _WRITTEN_DATE.fullmatch(value)
-    if _ISO_DATE.fullmatch(value) or last_word in _NAMES_OF_DATES or (may_be_day and read_possible_dates(value)):
+    names_month = any(map(str.isalpha, value)) and (word_set & _DATE_NAMES or _FINAL_YEAR_PATTERN.search(value))
+    may_be_day = names_month or _WRITTEN_DATE_PATTERN.fullmatch(value)
+    if (
+        _ISO_DATE_PATTERN.fullmatch(value)
+        or last_word in _NAMES_OF_DATES
+        or (may_be_day and read_possible_dates(value))
+    ):
         return ArgumentKind.DATE
     if word_set & _ACCOUNT_NAMES:
         return ArgumentKind.ACCOUNT
@@ -272,7 +276,7 @@ def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) ->
         return ArgumentKind.QUANTITY
     if word_set & _DATE_NAMES and digits:
         return ArgumentKind.DATE
-    if _DECIMAL_TEXT.fullmatch(value):
+    if _DECIMAL_TEXT_PATTERN.fullmatch(value):
         return ArgumentKind.AMOUNT
     if kind_of_identifier(value) is IdentifierKind.CODE:
         is_figure = value.replace(".", "", 1).isdecimal() and schema.get("type") == "number"
@@ -345,14 +349,16 @@ class ReadField(NamedTuple):
     @property
     def is_tool_text(self) -> bool:
         """Whether the field holds a tool's whole answer as one text, as MCP puts it."""
-        return self.name == "text" and _TOOL_TEXT.fullmatch(self.path) is not None
+        return self.name == "text" and _TOOL_TEXT_PATTERN.fullmatch(self.path) is not None
 
 
 _DEEPEST_LEVEL = 100
 _JSON_BRACKETS = ("{", "[")
-_TOOL_TEXT = re.compile(r"(?:content\[\d+\]\.)?text")
+_TOOL_TEXT_PATTERN = re.compile(r"(?:content\[\d+\]\.)?text")
 _OWN_ID_NAMES = ("id", "uuid")
-_PLACE_OR_MONTH = re.compile(r"\d{1,4}(?:[-./]\d{1,2}){0,2}")  # a list position, a year or a month: no table's key
+_INDEX_OR_DATE_PATTERN = re.compile(
+    r"\d{1,4}(?:[-./]\d{1,2}){0,2}"
+)  # a list position, a year or a month: no table's key
 
 
 def read_fields(fact_id: str, answer: Json, tool: str = "") -> Iterator[ReadField]:
@@ -422,7 +428,7 @@ def _identify_record(item: JsonObject, path: str, name: str, tool_words: ToolWor
     """
     ids = [key for key, value in item.items() if _names_own_record(key) and type(value) in (str, int)]
     own_key = next((key for key in ids if key.lower() in _OWN_ID_NAMES), "")
-    if not own_key and _is_record_id(name) and not _PLACE_OR_MONTH.fullmatch(name):
+    if not own_key and _is_record_id(name) and not _INDEX_OR_DATE_PATTERN.fullmatch(name):
         return EnclosingRecord(path, name)
     own_key = own_key or max(ids, key=lambda key: _rate_identifier(key, tool_words), default="")
     identifier = str(item[own_key]) if own_key else name if _is_record_id(name) else ""

@@ -297,7 +297,7 @@ def _is_sign_of_payment(name: str, value: Json) -> bool:
     return amount is not None and amount.number == 0
 
 
-_CURRENCY_OR_PERCENT = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
+_CURRENCY_OR_PERCENT_PATTERN = re.compile(r"\b[A-Z]{3}\b|[$€£¥%]")
 
 
 def shows_same_value(shown: Json, claimed: Json) -> bool:
@@ -309,7 +309,7 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
         return True
     number, claimed_number = read_figure(shown), read_figure(claimed)
     if number is not None and claimed_number is not None:
-        units = {tuple(_CURRENCY_OR_PERCENT.findall(str(value))) for value in (shown, claimed)} - {()}
+        units = {tuple(_CURRENCY_OR_PERCENT_PATTERN.findall(str(value))) for value in (shown, claimed)} - {()}
         return number == claimed_number and len(units) < 2
     if not isinstance(shown, str) or not isinstance(claimed, str):
         return False
@@ -318,7 +318,7 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
 
 _SIGN_PATTERN = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
 CONDITION_PATTERN = rf"[^\[\]'=!<>]+?\s*(?:{_SIGN_PATTERN})\s*(?:'(?:[^']|'')*'|[^\[\]']*)"
-_CONDITION_PARTS = re.compile(rf"([^=!<>]+?)\s*({_SIGN_PATTERN})\s*(.*)", re.DOTALL)
+_CONDITION_PARTS_PATTERN = re.compile(rf"([^=!<>]+?)\s*({_SIGN_PATTERN})\s*(.*)", re.DOTALL)
 ORDERINGS: Mapping[str, Callable[..., bool]] = {">": gt, ">=": ge, "<": lt, "<=": le}  # of two amounts of one kind
 CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
 OVERDUE = "overdue"
@@ -329,7 +329,7 @@ def parse_condition(text: str) -> tuple[str, str, str | None]:
     """Field, sign and literal of a condition such as ``status = 'open'``; the literal of an unquoted ``null`` is None.
     Raises ``ValueError`` if the text is no condition.
     """
-    match = _CONDITION_PARTS.fullmatch(text.strip())
+    match = _CONDITION_PARTS_PATTERN.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text!r} is no condition such as amount>100")
     field, sign, literal = match[1].strip(), match[2].strip(), match[3].strip()

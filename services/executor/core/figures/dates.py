@@ -306,11 +306,11 @@ class _GrammarWord(NamedTuple):
     end: int
 
 
-_SOFT_GAP = re.compile(r"[\s.,'’ºª]*")
-_RANGE_GAP = re.compile(r"\s*[-–—]\s*")
-_SENTENCE_END = re.compile(r"[.\n]\s|\n")
+_GAP_WITHIN_DATE_PATTERN = re.compile(r"[\s.,'’ºª]*")
+_DASH_BETWEEN_DATES_PATTERN = re.compile(r"\s*[-–—]\s*")
+_SENTENCE_END_PATTERN = re.compile(r"[.\n]\s|\n")
 _QUARTERS = frozenset("quarter quartal trimestre".split())
-_DATE_IN_DIGITS = re.compile(
+_DATE_IN_DIGITS_PATTERN = re.compile(
     r"(?<![\w.,/-])(?:"
     r"(?P<y1>\d{4})(?P<sep>[-/.])(?P<m1>\d{1,2})(?P=sep)(?P<d1>\d{1,2})(?=T\d\d:?\d\d|(?!\w))"
     r"|(?P<a>\d{1,2})(?P<sep2>[-/.])(?P<b>\d{1,2})(?P=sep2)(?P<y2>\d{4}|\d{2})(?!\w)"
@@ -323,13 +323,13 @@ _DATE_IN_DIGITS = re.compile(
     r"(?P<a8>\d{1,2})/(?P<b8>\d{1,2})(?![\w/]|[.,]\d)"
     r")"
 )
-_BARE_DAY = re.compile(
+_BARE_DAY_PATTERN = re.compile(
     r"\b(?:on|by|until|till|from|before)\s+the\s+(\d{1,2})(?:st|nd|rd|th)\b|\bam\s+(\d{1,2})\.(?=\s*$|\s+[a-z])", re.I
 )
-_DAY_AFTER_WEEKDAY = re.compile(
+_DAY_AFTER_WEEKDAY_PATTERN = re.compile(
     r",?\s+(?:the\s+(\d{1,2})(?:st|nd|rd|th)\b|de[mnr]\s+(\d{1,2})\.(?=\s*$|\s+[a-z]|[,;]))", re.I
 )
-_PAST_TENSE = re.compile(
+_PAST_TENSE_PATTERN = re.compile(
     r"(?<!\bis )(?<!\bare )(?<!\bbe )(?<!\bas )(?<!\bthe )(?<!\bif )"
     r"\b(?:was|were|had|paid|sent|came|went|got|met|did|made|took|gave|left|bought|sold|spent|wrote|arrived|called|"
     r"returned|cancelled|canceled|received|ordered|hat|haben|hatten?|war|waren|wurden?|ont|avaient|avait|étaient|était)\b"
@@ -352,7 +352,9 @@ def find_dates(
 
     Without ``includes_relative``, no repetitions, and no dates that only ``today`` tells, such as "next Friday".
     """
-    in_digits = [*filter(None, (_read_date_in_digits(match, today) for match in _DATE_IN_DIGITS.finditer(text)))]
+    in_digits = [
+        *filter(None, (_read_date_in_digits(match, today) for match in _DATE_IN_DIGITS_PATTERN.finditer(text)))
+    ]
     words = _build_grammar_words(text, tokens, spelled, in_digits)
     signs = "".join(word.role for word in words)
     mentions = sorted([*in_digits, *_match_date_patterns(words, signs, today)])
@@ -393,13 +395,13 @@ def _read_weekday_in_context(text: str, mention: DateMention, today: date) -> Da
     roles = date_roles_by_word().get(fold_word(text[mention.start : mention.end]), ())
     if not roles or roles[0].sign != "W":
         return mention
-    if match := _DAY_AFTER_WEEKDAY.match(text, mention.end):
+    if match := _DAY_AFTER_WEEKDAY_PATTERN.match(text, mention.end):
         months = (today.replace(day=1) + relativedelta(months=ahead) for ahead in range(_MONTHS_AHEAD))
         days = _list_single_days([(month.year, month.month, int(match[1] or match[2])) for month in months])
         matching = [day for day in days if day.first >= today and day.first.weekday() == roles[0].value]
         if matching:
             return mention._replace(end=match.end(), periods=(matching[0],))
-    if not _PAST_TENSE.search(text, max(0, mention.start - _LONGEST_CLAUSE), mention.start):
+    if not _PAST_TENSE_PATTERN.search(text, max(0, mention.start - _LONGEST_CLAUSE), mention.start):
         return mention
     last = mention.periods[0].first - timedelta(weeks=1)
     return mention._replace(periods=(*mention.periods, Period(last, last)))
@@ -408,7 +410,7 @@ def _read_weekday_in_context(text: str, mention: DateMention, today: date) -> Da
 def _find_days_without_month(text: str, mentions: Sequence[DateMention], today: date) -> Iterator[DateMention]:
     """Yields days such as ``on the 15th`` and ``am 15.``: of this month and the next, without those that are past."""
     starts = [mention.start for mention in mentions]
-    for match in _BARE_DAY.finditer(text):
+    for match in _BARE_DAY_PATTERN.finditer(text):
         index = bisect_left(starts, match.end()) - 1  # the dates are in order and lie beside each other
         if index < 0 or mentions[index].end <= match.start():
             number = int(match[1] or match[2])
@@ -478,21 +480,21 @@ def _read_gap_between_words(
     joins_month = (words_before[-1].role == "N" and token.text.isalpha()) if words_before else False
     if gap == "-" and words_before and (joins_month or (words_before[-1].role == "M" and len(token.text) == 4)):
         return []  # "12-Mar-2026"
-    if _RANGE_GAP.fullmatch(gap):
+    if _DASH_BETWEEN_DATES_PATTERN.fullmatch(gap):
         return [_GrammarWord("r", 0, start, start + len(gap))]
-    is_soft = _SOFT_GAP.fullmatch(gap) is not None
-    if is_soft and _SENTENCE_END.search(gap):  # "4. März" goes on where "on 4 March. Two" does not
+    is_soft = _GAP_WITHIN_DATE_PATTERN.fullmatch(gap) is not None
+    if is_soft and _SENTENCE_END_PATTERN.search(gap):  # "4. März" goes on where "on 4 March. Two" does not
         is_soft = bool(words_before) and words_before[-1].role == "N" and not token.text.isdecimal() and "\n" not in gap
     return [] if is_soft else [_GrammarWord("|", 0, start, start + len(gap))]
 
 
-_OFFSET = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
-_FOR_LENGTH = re.compile(r"\b(?:for|für|pour)\s+(?:an?\s+|einen?\s+)?$", re.IGNORECASE)
-_FROM_DAY = re.compile(r"\b(?:from|ab)\s+(?:the\s+|dem\s+)?$", re.IGNORECASE)
+_OFFSET_PATTERN = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
+_FOR_LENGTH_PATTERN = re.compile(r"\b(?:for|für|pour)\s+(?:an?\s+|einen?\s+)?$", re.IGNORECASE)
+_FROM_DAY_PATTERN = re.compile(r"\b(?:from|ab)\s+(?:the\s+|dem\s+)?$", re.IGNORECASE)
 _LONGEST_OFFSET = 12  # words
-_OFFSET_AFTER = re.compile(r"i(?P<N>N)(?P<w>w?)(?P<u>[DKHJ])(?P<side>)")
-_RANGE_SIGNS = re.compile(r"o*[r&]o*")
-_REPETITION = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
+_OFFSET_AFTER_PATTERN = re.compile(r"i(?P<N>N)(?P<w>w?)(?P<u>[DKHJ])(?P<side>)")
+_RANGE_SIGNS_PATTERN = re.compile(r"o*[r&]o*")
+_REPETITION_PATTERN = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
 
 
 def _match_date_patterns(words: Sequence[_GrammarWord], signs: str, today: date) -> Iterator[DateMention]:
@@ -531,7 +533,7 @@ def _shift_by_offsets(
         if shifted and mention.start < shifted[-1].end:
             continue
         place = bisect_left(starts, mention.start)
-        offset_before = _OFFSET.search(signs, max(0, place - _LONGEST_OFFSET), place)
+        offset_before = _OFFSET_PATTERN.search(signs, max(0, place - _LONGEST_OFFSET), place)
         if offset_before and "," in text[words[offset_before.start()].start : mention.start]:
             offset_before = None  # "1 of 3 months, from 5 January"
         offset = offset_before or _find_offset_after(text, words, signs, bisect_left(starts, mention.end))
@@ -545,13 +547,13 @@ def _find_offset_after(text: str, words: Sequence[_GrammarWord], signs: str, pla
     if not 0 < place < len(words) or signs[place - 1] not in "TW":
         return None
     is_joined = text[words[place - 1].end : words[place].start].isspace()
-    return _OFFSET_AFTER.match(signs, place) if is_joined else None
+    return _OFFSET_AFTER_PATTERN.match(signs, place) if is_joined else None
 
 
 def _tells_length(text: str, start: int, end: int) -> bool:
     """Whether the offset between ``start`` and ``end`` is how long something lasts: "for three days from tomorrow"."""
-    is_after_for = _FOR_LENGTH.search(text, max(0, start - 20), start) is not None
-    return is_after_for and _FROM_DAY.search(text, start, end) is not None
+    is_after_for = _FOR_LENGTH_PATTERN.search(text, max(0, start - 20), start) is not None
+    return is_after_for and _FROM_DAY_PATTERN.search(text, start, end) is not None
 
 
 def _shift_mention(
@@ -578,7 +580,7 @@ def _join_ranges(words: Sequence[_GrammarWord], signs: str, mentions: Sequence[D
     starts = [word.start for word in words]
     for mention, later in pairwise(mentions):
         signs_between = signs[bisect_left(starts, mention.end) : bisect_left(starts, later.start)]
-        if _RANGE_SIGNS.fullmatch(signs_between):
+        if _RANGE_SIGNS_PATTERN.fullmatch(signs_between):
             ends = [(first.first, _end_of_range(last, first)) for first in mention.periods for last in later.periods]
             periods = tuple(Period(first, last) for first, last in ends if first <= last)
             is_relative = mention.is_relative or later.is_relative
@@ -593,7 +595,7 @@ def _end_of_range(end: Period, start: Period) -> date:
 
 def _find_repetitions(words: Sequence[_GrammarWord], signs: str) -> Iterator[DateMention]:
     """Yields repetitions, which have a step between days instead of days: ``every Monday``, ``one per working day``."""
-    for match in _REPETITION.finditer(signs):
+    for match in _REPETITION_PATTERN.finditer(signs):
         step = "K" if match["day"] else "w" if match["w"] else match["u"]
         yield _build_mention(words, match.span(), (), True, step)
 
@@ -610,17 +612,17 @@ class ParsedMoment(NamedTuple):
 
 _LONGEST_DATE_TEXT = 60
 _ANY_DAY = date(2000, 1, 1)  # a day with its year is the same from wherever it is told
-_STATES_YEAR = re.compile(r"(?<!\d)\d{4}(?!\d)|\d[/.-]\s?\d{1,2}[/.-]\s?\d\d(?!\d)")
-_TRAILING_TIME = re.compile(r"(?:,?[T\s]+(?:at\s+)?\d{1,2}:\d{2}.*)$", re.DOTALL)
-_NUMERIC_DATE = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d{2})(?!\d)")
-_ISO_DAY_AND_HOUR = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d")
-_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d")
-_MIDNIGHT = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:?00)?$")
-_DAY_IN_EIGHT_DIGITS = re.compile(r"(?:19|20|21)\d{6}", re.ASCII)
-_DAY_AND_HOUR = re.compile(
+_STATED_YEAR_PATTERN = re.compile(r"(?<!\d)\d{4}(?!\d)|\d[/.-]\s?\d{1,2}[/.-]\s?\d\d(?!\d)")
+_TRAILING_TIME_PATTERN = re.compile(r"(?:,?[T\s]+(?:at\s+)?\d{1,2}:\d{2}.*)$", re.DOTALL)
+_NUMERIC_DATE_PATTERN = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d{2})(?!\d)")
+_ISO_DAY_AND_HOUR_PATTERN = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d")
+_ISO_DAY_PATTERN = re.compile(r"\d{4}-\d\d-\d\d")
+_MIDNIGHT_SUFFIX_PATTERN = re.compile(r"[T ]00:00(?::00(?:\.0+)?)?(?:Z|[+-]00:?00)?$")
+_DAY_IN_EIGHT_DIGITS_PATTERN = re.compile(r"(?:19|20|21)\d{6}", re.ASCII)
+_DAY_AND_HOUR_PATTERN = re.compile(
     r"(?P<day>\d{1,2}([./-])\d{1,2}\2\d{4})(?:,\s*|\s+)(?:(?:at|um|à)\s+)?(?P<hour>\d\d?:\d\d(?::\d\d)?)(?:\s+Uhr)?"
 )
-_TIME_OF_DAY = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
+_TIME_OF_DAY_PATTERN = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.0+)?)?")
 
 
 def read_possible_dates(value: Json) -> tuple[date, ...]:
@@ -629,18 +631,22 @@ def read_possible_dates(value: Json) -> tuple[date, ...]:
         return ()
     if (day := read_compact_day(value)) is not None:
         return (day,)
-    return _read_days(value.strip()) if _STATES_YEAR.search(value) else ()
+    return _read_days(value.strip()) if _STATED_YEAR_PATTERN.search(value) else ()
 
 
 def read_compact_day(value: Json) -> date | None:
     """The day of eight digits that are year, month and day, ``20260301``; None for anything else."""
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    return _date_or_none(int(text[:4]), int(text[4:6]), int(text[6:])) if _DAY_IN_EIGHT_DIGITS.fullmatch(text) else None
+    return (
+        _date_or_none(int(text[:4]), int(text[4:6]), int(text[6:]))
+        if _DAY_IN_EIGHT_DIGITS_PATTERN.fullmatch(text)
+        else None
+    )
 
 
 @lru_cache(maxsize=16_384)
 def _read_days(text: str) -> tuple[date, ...]:
-    text = _TRAILING_TIME.sub("", text)
+    text = _TRAILING_TIME_PATTERN.sub("", text)
     mentions = find_dates(text, split_words(text), (), _ANY_DAY, includes_relative=False)
     periods = next((mention.periods for mention in mentions if (mention.start, mention.end) == (0, len(text))), ())
     is_day = all(period.first == period.last for period in periods)
@@ -649,7 +655,7 @@ def _read_days(text: str) -> tuple[date, ...]:
 
 def read_whole_days(value: Json) -> frozenset[date]:
     """The day that a text is, two where day and month may be swapped; empty if it has a time of day but midnight."""
-    text = _MIDNIGHT.sub("", value.strip()) if isinstance(value, str) else ""
+    text = _MIDNIGHT_SUFFIX_PATTERN.sub("", value.strip()) if isinstance(value, str) else ""
     if ":" in text:
         return frozenset()
     return frozenset(read_possible_dates(text))
@@ -673,7 +679,7 @@ def find_date_order(values: Iterable[Json]) -> DateOrder:
     """The order of day and month in a list of dates, if one of them can be read in only one order; else empty."""
     for value in values:
         is_short = isinstance(value, str) and len(value) <= _LONGEST_DATE_TEXT
-        if match := _NUMERIC_DATE.match(str(value).strip()) if is_short else None:
+        if match := _NUMERIC_DATE_PATTERN.match(str(value).strip()) if is_short else None:
             first, second = int(match[1]), int(match[2])
             if first > 12 >= second:
                 return "day_first"
@@ -701,16 +707,16 @@ def parse_moment(value: Json) -> datetime | None:
 
 
 def has_time(value: Json) -> bool:
-    return isinstance(value, str) and _ISO_DAY_AND_HOUR.match(value) is not None
+    return isinstance(value, str) and _ISO_DAY_AND_HOUR_PATTERN.match(value) is not None
 
 
 def read_machine_moment(text: str, zone: tzinfo | None) -> ParsedMoment | None:
     """The date or time in a machine format, ISO 8601 or ``04.12.2026 07:00``, in that zone; None for any other text."""
-    if (match := _TIME_OF_DAY.fullmatch(text)) is not None:
+    if (match := _TIME_OF_DAY_PATTERN.fullmatch(text)) is not None:
         return ParsedMoment(None, _read_hour(match))
     if (compact := read_compact_day(text)) is not None:
         return ParsedMoment(compact, None)
-    if not _ISO_DAY.match(text):
+    if not _ISO_DAY_PATTERN.match(text):
         return _read_day_and_hour(text)
     try:
         if len(text) == len("2026-03-04"):
@@ -724,8 +730,8 @@ def read_machine_moment(text: str, zone: tzinfo | None) -> ParsedMoment | None:
 
 def _read_day_and_hour(text: str) -> ParsedMoment | None:
     """The day and hour of a text such as ``04.12.2026, 07:00``; None where day and month may be swapped."""
-    match = _DAY_AND_HOUR.fullmatch(text)
-    hour = _TIME_OF_DAY.fullmatch(match["hour"]) if match else None
+    match = _DAY_AND_HOUR_PATTERN.fullmatch(text)
+    hour = _TIME_OF_DAY_PATTERN.fullmatch(match["hour"]) if match else None
     day = read_date(match["day"]) if match else None
     return ParsedMoment(day, _read_hour(hour)) if day and hour else None
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from enum import StrEnum
 from typing import NamedTuple
 
-from services.executor.core.figures.vocabulary import WORD_OR_DIGITS, fold_word
+from services.executor.core.figures.vocabulary import WORD_OR_DIGITS_PATTERN, fold_word
 from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import JsonObject, walk_json
 
@@ -29,7 +29,7 @@ class WrittenIdentifier(NamedTuple):
     form: IdentifierKind
 
 
-_SPECIAL_IDENTIFIER = re.compile(
+_SPECIAL_IDENTIFIER_PATTERN = re.compile(
     r"(?P<link>\bhttps?://[^\s<>\"']+|\bwww\.[^\s<>\"']+)"
     r"|(?P<email>(?<![\w.+%-])[\w.+%-]+@[\w-]+(?:\.[\w-]+)+)"
     r"|(?P<iban>\b[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?\b)"
@@ -40,11 +40,11 @@ _SPECIAL_IDENTIFIER = re.compile(
     r"|(?<![\w.-])0\d(?:[ .]\d\d){4}(?!\w)|(?<![\w./-])0\d{2,4}[ /]\d{4,}(?:[ -]\d+)*(?!\w))"
 )
 # A code has a digit; its parts hang together by marks that no sentence puts there.
-_CODE = re.compile(r"(?<!\w)#?[^\W_]+(?:[-_/.#]+[^\W_]+)*")
-_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|er|re|ème)")
-_DURATION = re.compile(r"P(?:\d{1,3}D)?T(?:\d{1,3}[HMS])+|P\d{1,3}D")  # of ISO 8601
-_DIGIT = re.compile(r"\d")
-_CASE_DETAIL = re.compile(r"[\w.@+-]*[\d@][\w.@+-]*")
+_CODE_PATTERN = re.compile(r"(?<!\w)#?[^\W_]+(?:[-_/.#]+[^\W_]+)*")
+_ORDINAL_PATTERN = re.compile(r"\d+(?:st|nd|rd|th|er|re|ème)")
+_DURATION_PATTERN = re.compile(r"P(?:\d{1,3}D)?T(?:\d{1,3}[HMS])+|P\d{1,3}D")  # of ISO 8601
+_DIGIT_PATTERN = re.compile(r"\d")
+_CASE_DETAIL_PATTERN = re.compile(r"[\w.@+-]*[\d@][\w.@+-]*")
 ADDRESS_KINDS = frozenset({IdentifierKind.LINK, IdentifierKind.EMAIL})  # one mark more or less is another address
 _KINDS_WITH_GAPS = frozenset({IdentifierKind.IBAN, IdentifierKind.PHONE})
 _FEWEST_ACCOUNT_DIGITS = 12  # digits in groups that only a card or an account has
@@ -53,7 +53,7 @@ _MARKS_AFTER_LINK = ".,;:!?)]}"
 
 def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
     """Yields links, mail addresses, UUIDs, and account, card and phone numbers: none is read as a number or date."""
-    for match in _SPECIAL_IDENTIFIER.finditer(text):
+    for match in _SPECIAL_IDENTIFIER_PATTERN.finditer(text):
         form = IdentifierKind(match.lastgroup or IdentifierKind.CODE)
         identifier = match[0].rstrip(_MARKS_AFTER_LINK) if form in ADDRESS_KINDS else match[0]
         yield WrittenIdentifier(match.start(), match.start() + len(identifier), identifier, form)
@@ -61,15 +61,15 @@ def find_special_identifiers(text: str) -> Iterator[WrittenIdentifier]:
 
 def blank_special_identifiers(text: str) -> str:
     """The text with spaces in place of what ``find_special_identifiers`` finds."""
-    return _SPECIAL_IDENTIFIER.sub(lambda match: " " * len(match[0]), text)
+    return _SPECIAL_IDENTIFIER_PATTERN.sub(lambda match: " " * len(match[0]), text)
 
 
 def find_codes(text: str) -> Iterator[WrittenIdentifier]:
     """Yields the tokens with a digit, numbers and dates among them, no ordinals: ``EXP-1006``, ``INV_22``, ``4411``;
     of several codes that slashes join, also each of them.
     """
-    for match in _CODE.finditer(text):
-        if has_digit(match[0]) and not _ORDINAL.fullmatch(match[0]):
+    for match in _CODE_PATTERN.finditer(text):
+        if has_digit(match[0]) and not _ORDINAL_PATTERN.fullmatch(match[0]):
             yield WrittenIdentifier(*match.span(), match[0], IdentifierKind.CODE)
             yield from _split_joined_codes(match[0], match.start())
 
@@ -85,16 +85,16 @@ def _split_joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
 
 def find_case_details(text: str) -> frozenset[str]:
     """The identifiers, amounts, dates and addresses of a text: what belongs to one case and not to its kind."""
-    return frozenset(word.strip(".-+").lower() for word in _CASE_DETAIL.findall(text))
+    return frozenset(word.strip(".-+").lower() for word in _CASE_DETAIL_PATTERN.findall(text))
 
 
 def is_duration(text: str) -> bool:
     """Whether the text is an ISO 8601 duration of days and hours, which needs no source."""
-    return _DURATION.fullmatch(text) is not None
+    return _DURATION_PATTERN.fullmatch(text) is not None
 
 
 def has_digit(text: str) -> bool:
-    return _DIGIT.search(text) is not None
+    return _DIGIT_PATTERN.search(text) is not None
 
 
 def identifier_key(text: str) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def identifier_key(text: str) -> tuple[str, ...]:
     Phone numbers and accounts are compared without gaps, addresses with every character.
     """
     form = kind_of_identifier(text)
-    parts = WORD_OR_DIGITS.findall(fold_word(text))
+    parts = WORD_OR_DIGITS_PATTERN.findall(fold_word(text))
     if form in ADDRESS_KINDS:
         return (form, text.strip().lower() if form is IdentifierKind.EMAIL else text.strip())
     is_account = sum(map(len, parts)) >= _FEWEST_ACCOUNT_DIGITS and all(part.isdecimal() for part in parts)
@@ -116,10 +116,10 @@ def identifier_key(text: str) -> tuple[str, ...]:
 def kind_of_identifier(text: str) -> IdentifierKind | None:
     """The form of a text that is one identifier and nothing else; None for any other text."""
     text = text.strip()
-    match = _SPECIAL_IDENTIFIER.fullmatch(text) or _SPECIAL_IDENTIFIER.fullmatch(text.upper())
+    match = _SPECIAL_IDENTIFIER_PATTERN.fullmatch(text) or _SPECIAL_IDENTIFIER_PATTERN.fullmatch(text.upper())
     if match:
         return IdentifierKind(match.lastgroup or IdentifierKind.CODE)
-    match = _CODE.fullmatch(text)
+    match = _CODE_PATTERN.fullmatch(text)
     return IdentifierKind.CODE if match and has_digit(text) else None
 
 
@@ -128,10 +128,10 @@ _ADDRESS_ARGUMENT_WORDS = frozenset(
     "url urls uri uris link links href endpoint webhook callback host domain site website".split()
 )
 _LINK_TARGET = r"\(\s*<?(?P<target>[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?[^)\n]*\)"
-_MARKDOWN_LINK = re.compile(rf"(?P<image>!?)\[(?P<label>[^\]\n]*)\]{_LINK_TARGET}")
-_MARKDOWN_REFERENCE = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?(?P<target>[^\s<>]+)>?[^\n]*$", re.MULTILINE)
-_HTML_TAG = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^>]*>", re.IGNORECASE)
-_MARKDOWN_AUTOLINK = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECASE)
+_MARKDOWN_LINK_PATTERN = re.compile(rf"(?P<image>!?)\[(?P<label>[^\]\n]*)\]{_LINK_TARGET}")
+_MARKDOWN_REFERENCE_PATTERN = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?(?P<target>[^\s<>]+)>?[^\n]*$", re.MULTILINE)
+_HTML_TAG_PATTERN = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^>]*>", re.IGNORECASE)
+_MARKDOWN_AUTOLINK_PATTERN = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECASE)
 
 
 def addresses_to_open(arguments: JsonObject) -> Iterator[str]:
@@ -153,8 +153,8 @@ def strip_strange_addresses(text: str, is_strange: Callable[[str], bool]) -> str
     def leave_out_if_strange(match: re.Match[str]) -> str:
         return _ADDRESS_LEFT_OUT if any(map(is_strange, _find_urls(match[0]))) else match[0]
 
-    text = _MARKDOWN_LINK.sub(keep_label_if_strange, text)
-    for form in (_MARKDOWN_REFERENCE, _HTML_TAG, _MARKDOWN_AUTOLINK):
+    text = _MARKDOWN_LINK_PATTERN.sub(keep_label_if_strange, text)
+    for form in (_MARKDOWN_REFERENCE_PATTERN, _HTML_TAG_PATTERN, _MARKDOWN_AUTOLINK_PATTERN):
         text = form.sub(leave_out_if_strange, text)
     for address in sorted({*_find_urls(text)}, key=len, reverse=True):
         if is_strange(address):

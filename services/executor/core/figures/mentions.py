@@ -27,7 +27,7 @@ from services.executor.core.figures.numbers import (
     read_number_word,
 )
 from services.executor.core.figures.vocabulary import (
-    WORD_OR_DIGITS,
+    WORD_OR_DIGITS_PATTERN,
     SpelledNumber,
     WrittenToken,
     fold_word,
@@ -48,7 +48,7 @@ class TimeMention(NamedTuple):
     times: tuple[time, ...]
 
 
-_TIME_IN_DIGITS = re.compile(
+_TIME_IN_DIGITS_PATTERN = re.compile(
     r"(?<![\w.,:/])(?<![A-LN-Za-ln-z]-)(?<!\d-\d\d-)(?:"
     r"(?<![T:]\d\d-)(?P<h1>[01]?\d|2[0-4])[:.](?P<m1>[0-5]\d)(?::(?P<s1>[0-5]\d))?(?:\s?(?P<p1>[ap]\.?m\b\.?|uhr\b|h\b))?"
     r"|(?P<h2>0?[1-9]|1[0-2])\s?(?P<p2>[ap]\.?m\b\.?)"
@@ -74,7 +74,7 @@ _MINUTES_OF_FRENCH_PARTS: Mapping[tuple[str, ...], int] = {
     ("et", "quart"): 15,
     ("moins", "le", "quart"): -15,
 }
-_HOUR_RANGE = re.compile(
+_HOUR_RANGE_PATTERN = re.compile(
     r"(?<![\w.,:/-])(\d{1,2})(?:\s?[-–]\s?|\s+(?:to|until|till|bis|à)\s+)(?=(\d{1,2})(?::[0-5]\d)?\s?(?:([ap])\.?m|uhr)\b)",
     re.I,
 )
@@ -82,7 +82,7 @@ _HOUR_RANGE = re.compile(
 
 def _find_first_hours_of_ranges(text: str) -> Iterator[TimeMention]:
     """Yields the first hour of ranges such as ``9-11 am`` and ``6 bis 14 Uhr``."""
-    for match in _HOUR_RANGE.finditer(text):
+    for match in _HOUR_RANGE_PATTERN.finditer(text):
         first, last = int(match[1]), int(match[2])
         if not match[3] and max(first, last) <= 2 * _HALF_DAY:
             yield TimeMention(*match.span(1), (time(first % 24),))
@@ -95,7 +95,7 @@ def _find_first_hours_of_ranges(text: str) -> Iterator[TimeMention]:
 def _find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[SpelledNumber]) -> Iterator[TimeMention]:
     """Yields the times in digits and in words."""
     yield from _find_first_hours_of_ranges(text)
-    for match in _TIME_IN_DIGITS.finditer(text):
+    for match in _TIME_IN_DIGITS_PATTERN.finditer(text):
         if (mention := _read_time_in_digits(match)) is not None:
             yield mention
     cardinals = [number for number in spelled if number.value == int(number.value) and not number.is_ordinal]
@@ -178,13 +178,15 @@ def _possible_half_days(hour: int) -> Sequence[int]:
     return (0,) if hour > _HALF_DAY else (0, _HALF_DAY)
 
 
-_FROM_NOW = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
+_FROM_NOW_PATTERN = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
 _FROM_NOW_LENGTH = 24  # with some spaces between
 _DAY_SECONDS = 86_400
 _ISO_DAY_LENGTH = len("2026-03-04")
-_ISO_MOMENT = re.compile(r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])")
+_ISO_MOMENT_PATTERN = re.compile(
+    r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])"
+)
 _ANY_DAY = date(2000, 1, 1)
-_RUN_OF_LETTERS = re.compile(r"[^\W\d_]+")
+_RUN_OF_LETTERS_PATTERN = re.compile(r"[^\W\d_]+")
 Mention = NumberMention | DateMention | TimeMention | WrittenIdentifier
 _Spanned = TypeVar("_Spanned", NumberMention, DateMention, TimeMention, WrittenIdentifier)
 
@@ -261,7 +263,7 @@ class Mentions:
 
     @cached_property
     def _folded_words_with_spans(self) -> tuple[str, Sequence[int], Sequence[int]]:
-        spans = [match.span() for match in WORD_OR_DIGITS.finditer(self.text)]
+        spans = [match.span() for match in WORD_OR_DIGITS_PATTERN.finditer(self.text)]
         pieces = [fold_word(self.text[start:end]) for start, end in spans]
         return f" {' '.join(pieces)} ", [start for start, _ in spans], [end for _, end in spans]
 
@@ -326,7 +328,7 @@ _LONGEST_KEPT = 10_000  # characters
 
 def _find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMention, TimeMention]]:
     """Yields day and time of moments such as ``2026-03-04T10:00:00Z``, converted to the zone."""
-    for match in _ISO_MOMENT.finditer(text):
+    for match in _ISO_MOMENT_PATTERN.finditer(text):
         moment = read_machine_moment(match[0], zone)
         if moment is not None and moment.day is not None and moment.hour is not None:
             day_end = match.start() + _ISO_DAY_LENGTH
@@ -342,7 +344,7 @@ def _find_moments_from_now(
         unit, value = number.unit, number.values[0]
         if unit is None or unit.measure != "time" or unit.size >= _DAY_SECONDS or not 0 < value < _DAY_SECONDS:
             continue
-        if _FROM_NOW.search(text, max(0, number.start - _FROM_NOW_LENGTH), number.start):
+        if _FROM_NOW_PATTERN.search(text, max(0, number.start - _FROM_NOW_LENGTH), number.start):
             seconds = Fraction(value) * unit.size
             moment = (now + timedelta(seconds=int(seconds))).replace(second=0, microsecond=0)
             span = (number.start, number.end)
@@ -364,7 +366,7 @@ def find_amounts(text: str, today: date = date.min) -> Mapping[Fraction, tuple[s
             notations_by_number.setdefault(Fraction(number), {str(number): None})
     free = _FreeCharacters(text)
     free.claim_mentions(_find_mentions_on_day(text, today).numbers, may_overlap=True)
-    for match in _RUN_OF_LETTERS.finditer(text):
+    for match in _RUN_OF_LETTERS_PATTERN.finditer(text):
         if free.are_free(match.start(), match.start() + 1) and (implied := read_number_word(match[0])) is not None:
             notations_by_number.setdefault(Fraction(implied.number), {})[match[0]] = None
     return {number: tuple(notations) for number, notations in notations_by_number.items()}

@@ -70,7 +70,7 @@ class _Suffix(NamedTuple):
 
 _GAPS = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}\N{THIN SPACE}"
 _NUMBER_BODY = rf"\d{{1,3}}(?:[{_GAPS}]\d{{3}})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,'’]\d+)*(?:[.,]\d+)?"
-_NUMBER_AFTER_CODE = re.compile(rf"\d{{1,3}}[{_GAPS}](\d{{3}}[.,]\d{{3}})")  # or one number: 401 412,900
+_NUMBER_AFTER_CODE_PATTERN = re.compile(rf"\d{{1,3}}[{_GAPS}](\d{{3}}[.,]\d{{3}})")  # or one number: 401 412,900
 _POWERS_BY_SCALE = {
     "k": 3, "thousand": 3, "thousands": 3, "tausend": 3, "tsd": 3, "mille": 3, "hundred": 2, "hundert": 2,
     "mn": 6, "million": 6, "millions": 6, "millionen": 6, "mio": 6, "bn": 9, "mrd": 9, "milliarde": 9,
@@ -102,46 +102,50 @@ _IMPLIED_NUMBERS = {
     "daily": 365, "twice": 2, "double": 2, "doubled": 2, "triple": 3, "thrice": 3, "week": 7, "fortnight": 14,
     "dozen": 12, "year": 12, "quarter": 3,
 }  # fmt: skip
-_WORD_AFTER = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹₩₺₽₴₫₪₱](?!\d))")
-_FRACTION_IN_DIGITS = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
-_NUMBER_RANGE = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
-_ARTICLE_BEFORE_UNIT = re.compile(r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE)
-_CONJUNCTION = re.compile(r"\s*(?:,|and|und|et)?\s*")
-_WORDS_OF_PERCENT = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
-_MACHINE_NUMBER = re.compile(  # a program's notation, ``-1234.50``; not ``007`` or ``1,234``
+_WORD_AFTER_PATTERN = re.compile(rf"[{_GAPS}]?-?[{_GAPS}]?([^\W\d_]+\.?|%|[$€£¥₹₩₺₽₴₫₪₱](?!\d))")
+_FRACTION_IN_DIGITS_PATTERN = re.compile(r"(?<![\w/.,-])(?:(\d+) )?(\d{1,2})/(\d{1,2})(?![\w/]|[.,]\d)")
+_NUMBER_RANGE_PATTERN = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2})(?![\w-]|[.,:/]\d)")
+_ARTICLE_BEFORE_UNIT_PATTERN = re.compile(
+    r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE
+)
+_CONJUNCTION_PATTERN = re.compile(r"\s*(?:,|and|und|et)?\s*")
+_PERCENT_PHRASE_PATTERN = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
+_MACHINE_NUMBER_PATTERN = re.compile(  # a program's notation, ``-1234.50``; not ``007`` or ``1,234``
     r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII
 )
 _MOST_DIGITS = 40
 WIDE_CONTEXT = Context(prec=1000)  # in which nothing is rounded but what is asked to be
 _LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
 _MOST_POWER_OF_TEN = 50  # a number beyond it is no figure of any business
-_MINUS_IN_WORDS = re.compile(r"(?<!\bau )\b(?:minus|moins)\s+$", re.I)
-_BELOW_ZERO = re.compile(
+_MINUS_IN_WORDS_PATTERN = re.compile(r"(?<!\bau )\b(?:minus|moins)\s+$", re.I)
+_BELOW_ZERO_PATTERN = re.compile(
     r"\s*(?:°\s?[CF]?|degrees?|grad|degrés?)?(?:\s+(?:celsius|fahrenheit))?\s+"
     r"(?:below\s+(?:zero|freezing)|unter\s+null|(?:au-dessous|en\s+dessous|sous)\s+(?:de\s+)?zéro)\b",
     re.I,
 )
 _CURRENCY_BEFORE = "|".join(re.escape(sign) for sign in CURRENCY_SIGNS) + "|" + "|".join(CURRENCIES)
 # A number in digits with the currency before it. What hangs on a word, a hyphen or a colon is no number.
-_NUMBER_IN_DIGITS = re.compile(
+_NUMBER_IN_DIGITS_PATTERN = re.compile(
     rf"(?:(?<![\w.,:/@#+*-])|(?<=\s)\+|(?<=[$€£¥]))"
     rf"(?P<minus>[-\N{{MINUS SIGN}}])?(?:(?P<before>(?<!\w)(?:{_CURRENCY_BEFORE})|[$€£¥₹₩₺₽₴₫₪₱])[{_GAPS}]?)?"
     rf"(?P<later>[-\N{{MINUS SIGN}}])?(?P<body>{_NUMBER_BODY})(?P<dash>,-+)?(?P<part>[½¼¾⅓⅔⅛])?"
 )
 # A sign, currency signs and codes before or after, thousands commas, an optional fraction, an optional K or M.
 # A leading zero makes a number of several digits an identifier: "007" is not 7.
-_ENGLISH_NUMBER = re.compile(
+_ENGLISH_NUMBER_PATTERN = re.compile(
     r"^[-+]?\s*(?:[$€£¥]|[A-Z]{3}\s)?\s*[-+]?"
     r"([1-9]\d{0,2}(?:,\d{3})+|[1-9]\d*|0)(\.\d+)?\s*([KkMm]?)\s*(?:[$€£¥%]|[A-Z]{3})?$",
     re.ASCII,
 )
 # A minus belongs to a figure only where it cannot be a hyphen; commas, colons and slashes only between digits.
-_TOKEN = re.compile(r"""(?:(?<![^\s(=:"'])-(?=[$€£¥]?\d))?[A-Za-z\d$€£¥](?:[\w$€£¥%.@+-]|(?<=\d)[,:/](?=\d))*""")
+_TOKEN_PATTERN = re.compile(
+    r"""(?:(?<![^\s(=:"'])-(?=[$€£¥]?\d))?[A-Za-z\d$€£¥](?:[\w$€£¥%.@+-]|(?<=\d)[,:/](?=\d))*"""
+)
 _CHARACTERS_AS_ASCII = str.maketrans(
     {"\N{MINUS SIGN}": "-", "\N{NO-BREAK SPACE}": " ", "\N{NARROW NO-BREAK SPACE}": " "}
     | {chr(0xFF10 + digit): str(digit) for digit in range(10)}
 )
-_MAY_BE_SPELLED = re.compile(
+_SPELLED_NUMBER_START_PATTERN = re.compile(
     r"(?:[½¼¾⅓⅔⅛]|an?\s|the\s|zero|one|tw|th|fo|fi|si|se|eig|nin|ten|el|hund|half|quarter|doub|trip|dozen|null|ein|zw|dr|vi|f[uü]|"
     r"ac|ne|zeh|elf|tau|d[ioe]|la\s|le\s|un|tr|qua|qui|cin|on|mil|cent|moi|and)",
     re.I,
@@ -178,7 +182,7 @@ def list_roundings(number: Decimal) -> list[Decimal]:
 def _parse_figure(text: str) -> Decimal | None:
     text = text.translate(_CHARACTERS_AS_ASCII).strip()
     is_in_brackets = text.startswith("(") and text.endswith(")")
-    match = _ENGLISH_NUMBER.match(text[1:-1].strip() if is_in_brackets else text)
+    match = _ENGLISH_NUMBER_PATTERN.match(text[1:-1].strip() if is_in_brackets else text)
     if match is None or text.count("-") + is_in_brackets > 1:
         return None
     digits, fraction, scale = match.groups()
@@ -188,7 +192,7 @@ def _parse_figure(text: str) -> Decimal | None:
 
 def number_bearing_tokens(text: str) -> list[str]:
     """The words of a text that contain a digit (identifiers, amounts, dates), without punctuation at their ends."""
-    tokens = _TOKEN.findall(text.translate(_CHARACTERS_AS_ASCII))
+    tokens = _TOKEN_PATTERN.findall(text.translate(_CHARACTERS_AS_ASCII))
     # Most tokens are words, which ``isalpha`` finds fast.
     return [token.rstrip(".+-") for token in tokens if not token.isalpha() and any(map(str.isdigit, token))]
 
@@ -243,7 +247,7 @@ def _read_text_as_number(text: str) -> NumberMention | None:
     """The number that a whole text is; else None. Here ``m`` directly after the digits means a million."""
     if any(mark.isdecimal() for mark in text):
         mentions = find_numbers_in_digits(text, "en", m_is_million=True)
-    elif _MAY_BE_SPELLED.match(text):
+    elif _SPELLED_NUMBER_START_PATTERN.match(text):
         mentions = iter(find_numbers(text))
     else:
         return None
@@ -254,7 +258,7 @@ def _read_text_as_number(text: str) -> NumberMention | None:
 def read_number_text(text: str) -> NumberMention | None:
     """The number that a whole text with digits is: ``EUR 1.234,56``, ``-12.5``, ``90 minutes``; None for ``007``."""
     text = text.strip()
-    if len(text) <= _MOST_DIGITS and _MACHINE_NUMBER.fullmatch(text):
+    if len(text) <= _MOST_DIGITS and _MACHINE_NUMBER_PATTERN.fullmatch(text):
         return NumberMention(0, len(text), text, (Decimal(text),))
     is_short = len(text) <= _LONGEST_NUMBER_TEXT and any(mark.isdecimal() for mark in text)
     return _read_text_as_number(text) if is_short else None
@@ -282,12 +286,12 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
     """Yields the numbers in digits. ``language`` decides which mark separates thousands where both could; with
     ``m_is_million``, ``5m`` is five million and not a length.
     """
-    for match in _FRACTION_IN_DIGITS.finditer(text):
+    for match in _FRACTION_IN_DIGITS_PATTERN.finditer(text):
         units, numerator, denominator = (int(group or 0) for group in match.groups())
         if 0 < numerator < denominator:
             yield NumberMention(*match.span(), match[0], (units + Fraction(numerator, denominator),))
     yield from _find_range_ends(text)
-    for match in _NUMBER_IN_DIGITS.finditer(text):
+    for match in _NUMBER_IN_DIGITS_PATTERN.finditer(text):
         if (mention := _read_number_match(text, match, language, m_is_million)) is not None:
             yield mention
     for place, mark in enumerate(text):
@@ -297,7 +301,7 @@ def find_numbers_in_digits(text: str, language: str, *, m_is_million: bool = Fal
 
 def _find_range_ends(text: str) -> Iterator[NumberMention]:
     """Yields both numbers of a range such as ``10-12 people``; none for ``4411-22``, which is a code."""
-    for match in _NUMBER_RANGE.finditer(text):
+    for match in _NUMBER_RANGE_PATTERN.finditer(text):
         suffix = _read_suffix(text, match.end())
         low, high = (Decimal(int(group) * 10**suffix.shift) for group in match.groups())
         if low < high and not _continues_token(text, suffix.end):
@@ -307,7 +311,7 @@ def _find_range_ends(text: str) -> Iterator[NumberMention]:
 
 def _read_number_match(text: str, match: re.Match[str], language: str, m_is_million: bool) -> NumberMention | None:
     values: tuple[Number, ...] = _read_digits(match["body"], "de" if match["dash"] else language)
-    if not match["before"] and (after_code := _NUMBER_AFTER_CODE.fullmatch(match["body"])):
+    if not match["before"] and (after_code := _NUMBER_AFTER_CODE_PATTERN.fullmatch(match["body"])):
         values += _read_digits(after_code[1], language)  # the first group may belong to a code: KS-HL 401
     if not values or len(match["body"]) > _MOST_DIGITS or (match["minus"] and match["later"]):
         return None
@@ -326,9 +330,9 @@ def _read_number_match(text: str, match: re.Match[str], language: str, m_is_mill
 def _with_sign_in_words(mention: NumberMention, text: str) -> NumberMention:
     """The number, negative in ``2 degrees below zero``; in ``minus 20`` it is either sign, as 20 may be taken off."""
     opposites = tuple(-value for value in mention.values if value > 0)
-    if _BELOW_ZERO.match(text, mention.end):
+    if _BELOW_ZERO_PATTERN.match(text, mention.end):
         return mention._replace(values=opposites or mention.values)
-    is_after_minus = _MINUS_IN_WORDS.search(text, max(0, mention.start - 10), mention.start)
+    is_after_minus = _MINUS_IN_WORDS_PATTERN.search(text, max(0, mention.start - 10), mention.start)
     return mention._replace(values=(*mention.values, *opposites)) if is_after_minus else mention
 
 
@@ -361,7 +365,7 @@ def _read_suffix(text: str, end: int, m_is_million: bool = False) -> _Suffix:
     if (scale := _read_scale(word, is_attached, m_is_million)) is not None:
         shift, end = scale, word_end
         word, word_end = _next_word(text, end)
-    if percent := _WORDS_OF_PERCENT.match(text, end):
+    if percent := _PERCENT_PHRASE_PATTERN.match(text, end):
         return _Suffix(percent.end(), shift, unit=PERCENT)
     for spelling in (word, word.rstrip(".")):
         if money := _read_money(spelling):
@@ -386,7 +390,7 @@ def _read_money(word: str) -> Money | None:
 
 
 def _next_word(text: str, end: int) -> tuple[str, int]:
-    match = _WORD_AFTER.match(text, end)
+    match = _WORD_AFTER_PATTERN.match(text, end)
     return (match[1], match.end()) if match else ("", end)
 
 
@@ -437,7 +441,7 @@ def find_numbers_in_words(
             place += 1
             continue
         start, end = tokens[place].start, tokens[end_index - 1].end
-        if isinstance(value, Fraction) and (article := _ARTICLE_BEFORE_UNIT.match(text, end)):
+        if isinstance(value, Fraction) and (article := _ARTICLE_BEFORE_UNIT_PATTERN.match(text, end)):
             end = article.end()  # "half an hour"
         suffix = _read_suffix(text, end)
         written = text[start : suffix.end]
@@ -451,7 +455,7 @@ def join_major_and_minor_amounts(text: str, numbers: Sequence[NumberMention]) ->
     """Yields amounts in two units as one amount: ``five euros and fifty cents``."""
     for major, minor in pairwise(numbers):
         is_pair = major.money and minor.money and minor.money.is_minor and not major.money.is_minor
-        if is_pair and _CONJUNCTION.fullmatch(text[major.end : minor.start]):
+        if is_pair and _CONJUNCTION_PATTERN.fullmatch(text[major.end : minor.start]):
             value = Fraction(major.values[0]) + Fraction(minor.values[0]) / 100
             exact = Decimal(value.numerator) / Decimal(value.denominator)
             yield NumberMention(major.start, minor.end, text[major.start : minor.end], (exact,), major.money)
@@ -526,13 +530,13 @@ def _is_part_of_time(tokens: Sequence[WrittenToken], place: int) -> bool:
     return next_word in ("past", "to", "nach", "vor")
 
 
-_ISO_DATE = re.compile(r"\d{4}-\d\d(-\d\d.*)?")
+_ISO_DATE_PATTERN = re.compile(r"\d{4}-\d\d(-\d\d.*)?")
 
 
 @lru_cache(maxsize=8_192)  # the texts of a record are looked at by rules, sources and proof
 def looks_like_id_text(text: str) -> bool:
     """Whether a text looks like an id, ``C-1``: one word with a digit that is neither a figure nor a date."""
     text = text.strip()
-    if not text or " " in text or _ISO_DATE.fullmatch(text):
+    if not text or " " in text or _ISO_DATE_PATTERN.fullmatch(text):
         return False
     return read_figure(text) is None and any(mark.isdigit() for mark in text)

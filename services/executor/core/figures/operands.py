@@ -36,7 +36,7 @@ from services.executor.core.tools.record_tree import (
 )
 from shared.domain.exact_json import Json, as_text, dumps
 
-_PATH_STEP = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION_PATTERN})\]|\[\]")
+_PATH_STEP_PATTERN = re.compile(rf"\.?([^.\[\]]+)|\[(\*|\d+)\]|\[({CONDITION_PATTERN})\]|\[\]")
 
 
 _Step = str | int | tuple[str, str, str | None]  # a key or, empty, a list's items; a place; a condition
@@ -61,7 +61,7 @@ def unwrap_list(selection: ListColumn) -> ListColumn:
 def _parse_steps(path: str) -> Iterator[_Step]:
     """Yields the steps of a path such as ``items[*].amount``; raises ``NoSuchPath`` if the text is no path."""
     place = 0
-    for match in _PATH_STEP.finditer(path):
+    for match in _PATH_STEP_PATTERN.finditer(path):
         if match.start() != place:
             break
         place = match.end()
@@ -208,10 +208,10 @@ def _is_overdue(cell: Cell, due_date: Json, order: DateOrder, today: date) -> bo
     return day is not None and day < today and not is_paid(cell.row)
 
 
-_REF_AND_PATH = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<rest>(?:[.\[].*)?)", re.DOTALL)
-_LOOKS_LIKE_A_REF = re.compile(r"r\d+(?=$|[.\[])", re.I)
+_REF_AND_PATH_PATTERN = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<rest>(?:[.\[].*)?)", re.DOTALL)
+_REF_LIKE_START_PATTERN = re.compile(r"r\d+(?=$|[.\[])", re.I)
 _LIKELY_CONSTANTS = frozenset({0, 1, 100})  # rather meant by themselves than as what some record happens to state
-_HAS_DIGIT = re.compile(r"\d")
+_DIGIT_PATTERN = re.compile(r"\d")
 _DAYS_FROM_TODAY = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
 
 
@@ -300,7 +300,7 @@ class OperandFinder:
         return Operand(source="value", ref=value.name, path="" if match[2] == "*" else match[2].strip("'\""))
 
     def _find_at_path(self, text: str) -> Operand | None:
-        match = _REF_AND_PATH.fullmatch(text.removeprefix("$.").removeprefix("results."))
+        match = _REF_AND_PATH_PATTERN.fullmatch(text.removeprefix("$.").removeprefix("results."))
         fact = self.sources.find_fact(match["ref"]) if match else None
         if match is None or fact is None:
             return None
@@ -356,7 +356,7 @@ class OperandFinder:
 
     def _explain_missing_source(self, text: str) -> str:
         refs = ", ".join(fact.ref for fact in self.sources.facts)
-        if _LOOKS_LIKE_A_REF.match(text):
+        if _REF_LIKE_START_PATTERN.match(text):
             return f"no fact has the reference of {text!r}; known references: {refs or 'none yet'}"
         advice = "give a figure as it stands in the task or a result, the name of a value, or a path such as"
         if re.search(r"[\w)\]]\s+[-+*/]\s+[\w(]", text):
@@ -390,7 +390,7 @@ def _walk_paths_to(value: Json, number: object, days: tuple[date, ...], figure: 
 
 
 def _is_wanted_value(value: Json, number: object, days: tuple[date, ...], figure: str) -> bool:
-    if value is None or isinstance(value, bool) or (isinstance(value, str) and not _HAS_DIGIT.search(value)):
+    if value is None or isinstance(value, bool) or (isinstance(value, str) and not _DIGIT_PATTERN.search(value)):
         return isinstance(value, str) and number is None and not days and value.strip() == figure
     if number is not None:
         amount = read_amount(value)

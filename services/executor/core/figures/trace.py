@@ -65,7 +65,7 @@ from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
 _MOST_DAYS_AHEAD = 366
 _FEWEST_PLACES_OF_SHARE = 2  # 0.33 is a third, 0.3 is not
-_ISO_DURATION = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
+_ISO_DURATION_PATTERN = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 _SECONDS_OF_PARTS = (86_400, 3600, 60, 1)
 _LONGEST_DATE = 60
 _UNITS_OF_TIME = [UNITS[name] for name in ("seconds", "minutes", "hours", "days")]
@@ -110,7 +110,7 @@ def _has_written_number(text: str, hints: ArgumentHints, mentions: Mentions) -> 
 
 def _read_duration(text: str) -> Decimal | None:
     """The seconds of an ISO 8601 duration, ``PT1H30M``; None for any other text."""
-    match = _ISO_DURATION.fullmatch(text) if text.startswith("P") and len(text) > 2 else None
+    match = _ISO_DURATION_PATTERN.fullmatch(text) if text.startswith("P") and len(text) > 2 else None
     if match is None:
         return None
     return Decimal(sum(int(count or 0) * size for count, size in zip(match.groups(), _SECONDS_OF_PARTS, strict=True)))
@@ -283,13 +283,13 @@ _MOST_ORIGINS = 1_000
 _MOST_TEXTS_READ = 40  # texts that are read in full to look for one value
 _MOST_CHARACTERS = 20_000
 _LONGEST_COMPARED_TEXT = 60  # characters of a free text that is compared as a whole, too
-_WORD_OR_NUMBER = re.compile(r"[^\W\d_]+|\d+(?:[.,'’]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
-_DOTTED_DAY = re.compile(r"(?<!\d)(\d{1,2})\.\d{1,2}\.")
-_NO_DIGITS = re.compile(r"\D+")
+_WORD_OR_NUMBER_PATTERN = re.compile(r"[^\W\d_]+|\d+(?:[.,'’]\d+|[ \u00a0\u202f]\d{3}(?!\d))*")
+_DOTTED_DAY_PATTERN = re.compile(r"(?<!\d)(\d{1,2})\.\d{1,2}\.")
+_NON_DIGITS_PATTERN = re.compile(r"\D+")
 _ACCOUNT_KINDS = (IdentifierKind.IBAN, IdentifierKind.PHONE)
 _Meaning = str | Decimal | date | tuple[str, ...]
-_IN_BRACKETS = re.compile(r"<\s*([^<>]*?)\s*>")
-_NAME_AND_ADDRESS = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
+_ANGLE_BRACKETS_PATTERN = re.compile(r"<\s*([^<>]*?)\s*>")
+_NAME_AND_ADDRESS_PATTERN = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
 
 
 class FactsIndex:
@@ -321,7 +321,7 @@ class FactsIndex:
         for field in fields_of_facts(self._facts):
             moment = read_epoch(field.field_name, field.value, self._now.tzinfo)
             is_named_address = isinstance(field.value, str) and "<" in field.value
-            person = _NAME_AND_ADDRESS.fullmatch(str(field.value)) if is_named_address else None
+            person = _NAME_AND_ADDRESS_PATTERN.fullmatch(str(field.value)) if is_named_address else None
             parts = [moment.isoformat()] if moment else person.groups() if person else ()
             fields += [field, *(field._replace(value=part) for part in parts)]
         return fields
@@ -409,7 +409,7 @@ class FactsIndex:
         elif moment is not None and moment.day is not None:
             terms = [_fold_term(str(moment.day.day))]
         else:
-            terms = [*map(_fold_term, _WORD_OR_NUMBER.findall(text))]
+            terms = [*map(_fold_term, _WORD_OR_NUMBER_PATTERN.findall(text))]
         return min((self._texts_by_term.get(term, ()) for term in terms), key=len, default=())
 
     @cached_property
@@ -419,7 +419,9 @@ class FactsIndex:
         for field in self._fields:
             text = field.value
             if isinstance(text, str) and (" " in text or len(text) > _LONGEST_COMPARED_TEXT):
-                terms: set[_Meaning] = {*map(_fold_term, [*_WORD_OR_NUMBER.findall(text), *_DOTTED_DAY.findall(text)])}
+                terms: set[_Meaning] = {
+                    *map(_fold_term, [*_WORD_OR_NUMBER_PATTERN.findall(text), *_DOTTED_DAY_PATTERN.findall(text)])
+                }
                 terms |= {identifier_key(identifier.text) for identifier in find_special_identifiers(text)}
                 for term in terms:
                     fields_by_term.setdefault(term, []).append(field)
@@ -451,25 +453,29 @@ def _is_in_minor_units(field: ReadField) -> bool:
 def _fold_term(term: str) -> str:
     """A word folded; of a number its digits without separators and outer zeros, so that 1,200.00 and 1.2k are equal."""
     if term[:1].isdecimal():
-        return _NO_DIGITS.sub("", term).strip("0") or "0"
+        return _NON_DIGITS_PATTERN.sub("", term).strip("0") or "0"
     return spaced_words(term).strip()
 
 
-_LIST_NUMBER = re.compile(r"^[ \t>*_#-]*(\d{1,3})[.)](?=\s)", re.MULTILINE)
-_POSITION_WORD = re.compile(r"(?:\bstep|\bno\.|\bnumber|\bitem|\bschritt|\bpunkt|\bétape|\bpoint)\s+$", re.IGNORECASE)
-_VERSION_NUMBER = re.compile(r"v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*", re.IGNORECASE)
-_VERSION_BEFORE = re.compile(r"(?:\bversion|\brelease|\bpython|\bv\.)\s*$", re.IGNORECASE)
+_LIST_NUMBER_PATTERN = re.compile(r"^[ \t>*_#-]*(\d{1,3})[.)](?=\s)", re.MULTILINE)
+_POSITION_WORD_PATTERN = re.compile(
+    r"(?:\bstep|\bno\.|\bnumber|\bitem|\bschritt|\bpunkt|\bétape|\bpoint)\s+$", re.IGNORECASE
+)
+_VERSION_NUMBER_PATTERN = re.compile(r"v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*", re.IGNORECASE)
+_VERSION_BEFORE_PATTERN = re.compile(r"(?:\bversion|\brelease|\bpython|\bv\.)\s*$", re.IGNORECASE)
 
 
 def numbers_of_answer(text: str, now: datetime) -> list[NumberMention | WrittenIdentifier]:
     """The figures and identifiers of an answer in order, without list numbers, dates, times, ordinals and versions."""
     mentions = find_mentions(text, now)
-    list_starts = {match.start(1) for match in _LIST_NUMBER.finditer(text)}
+    list_starts = {match.start(1) for match in _LIST_NUMBER_PATTERN.finditer(text)}
     starts = list_starts | {number.start for number in mentions.numbers}
     numbers = [number for number in mentions.numbers if number.start not in list_starts]
     figures = [number for number in numbers if _counts_as_figure(number, text)]
     codes = [
-        code for code in mentions.identifiers if code.start not in starts and not _VERSION_NUMBER.fullmatch(code.text)
+        code
+        for code in mentions.identifiers
+        if code.start not in starts and not _VERSION_NUMBER_PATTERN.fullmatch(code.text)
     ]
     return sorted((*figures, *codes), key=lambda mention: mention.start)
 
@@ -478,7 +484,7 @@ def _counts_as_figure(mention: NumberMention, text: str) -> bool:
     if mention.is_small_number_word:
         return mention.money is not None or mention.unit is not None
     text_before = text[max(0, mention.start - 12) : mention.start]
-    return not (_VERSION_BEFORE.search(text_before) or _POSITION_WORD.search(text_before))
+    return not (_VERSION_BEFORE_PATTERN.search(text_before) or _POSITION_WORD_PATTERN.search(text_before))
 
 
 class StatedDay(NamedTuple):
@@ -488,16 +494,18 @@ class StatedDay(NamedTuple):
     days: tuple[date, ...]
 
 
-_MAY_STATE_DAY = re.compile(
+_POSSIBLE_DAY_PATTERN = re.compile(
     r"(?<!\d)\d{4}(?!\d)|\d[^\W\d_]{0,2}[.\s-]{1,2}(?:\w\w\s)?[^\W\d_]{3}|[^\W\d_]{3}[.\s]{1,2}\d"
 )
-_WRITTEN_OUT = re.compile(r"(?=.*(?<!\d)\d\d?(?!\d)).*(?:\d{4}|\b[A-Z]\w\w)")  # "3 May 2026" or "3 May", not "3 may"
+_WRITTEN_OUT_DATE_PATTERN = re.compile(
+    r"(?=.*(?<!\d)\d\d?(?!\d)).*(?:\d{4}|\b[A-Z]\w\w)"
+)  # "3 May 2026" or "3 May", not "3 may"
 _YEARS_AROUND = 5  # before and after this one in which a day without a year may be
 
 
 def days_of_answer(text: str, now: datetime) -> list[StatedDay]:
     """The single days that an answer writes out, without those told by another day and the ends of periods."""
-    if not _MAY_STATE_DAY.search(text):
+    if not _POSSIBLE_DAY_PATTERN.search(text):
         return []
     dates = find_mentions(text, now, includes_relative=False).dates
     longer = [other for other in dates if any(period.first != period.last for period in other.periods)]
@@ -506,7 +514,7 @@ def days_of_answer(text: str, now: datetime) -> list[StatedDay]:
         written = text[mention.start : mention.end]
         is_told_by_other = mention.step or mention.offset_from
         is_in_period = any(other.start <= mention.start and mention.end <= other.end for other in longer)
-        if mention.periods and not is_told_by_other and not is_in_period and _WRITTEN_OUT.match(written):
+        if mention.periods and not is_told_by_other and not is_in_period and _WRITTEN_OUT_DATE_PATTERN.match(written):
             stated_days.append(_build_stated_day(written, mention, now))
     return stated_days
 
@@ -689,7 +697,7 @@ def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: T
     if (person := _find_record_with_words(value, sources.facts)) is not None:
         is_met = kind in (ArgumentKind.RECIPIENT, ArgumentKind.OTHER)
         return _trace_to_fields(name, kind, (person,), is_met=is_met)
-    in_brackets = _IN_BRACKETS.findall(value) if kind is ArgumentKind.RECIPIENT else []
+    in_brackets = _ANGLE_BRACKETS_PATTERN.findall(value) if kind is ArgumentKind.RECIPIENT else []
     if not in_brackets or not all(map(kind_of_identifier, in_brackets)):
         return None
     addresses = dict.fromkeys([*in_brackets, *(identifier.text for identifier in find_special_identifiers(value))])

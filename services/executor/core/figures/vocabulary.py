@@ -20,12 +20,14 @@ _LANGUAGES = ("en", "de", "fr")
 _LANGUAGES_OF_MONTHS = (*_LANGUAGES, "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
 _SHORTEST_NAME = 3  # "di" and "do" are words before they are weekdays
 TRUTH_VALUES_BY_WORD = {"true": True, "yes": True, "false": False, "no": False}
-_ACCENTS = re.compile(r"[\u0300-\u036f]")
+_ACCENTS_PATTERN = re.compile(r"[\u0300-\u036f]")
 
 
 def fold_word(word: str) -> str:
     """A word without case and accents: ``März`` and ``MARZ`` become the same."""
-    return word.casefold() if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFKD", word.casefold()))
+    return (
+        word.casefold() if word.isascii() else _ACCENTS_PATTERN.sub("", unicodedata.normalize("NFKD", word.casefold()))
+    )
 
 
 class WordRole(NamedTuple):
@@ -143,8 +145,10 @@ def likely_languages(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(likely, key=lambda language: -counts[language]))
 
 
-_TOKEN = re.compile(r"(?P<digits>\d+)(?:(?:st|nd|rd|th|er|re|ème)(?!\w))?|[Qq][1-4](?!\w)|[^\W\d_]+(?:-[^\W\d_]+)*")
-_DIGITS = re.compile(r"\d+")
+_TOKEN_PATTERN = re.compile(
+    r"(?P<digits>\d+)(?:(?:st|nd|rd|th|er|re|ème)(?!\w))?|[Qq][1-4](?!\w)|[^\W\d_]+(?:-[^\W\d_]+)*"
+)
+_DIGITS_PATTERN = re.compile(r"\d+")
 _LEAST_NUMBER_ALONE = 0.0  # the least number that text2num reports alone
 
 
@@ -187,7 +191,7 @@ class _Text2NumToken:
 
 def split_words(text: str) -> list[WrittenToken]:
     """The tokens of a text in order."""
-    matches = ((match["digits"] or match[0], match.span()) for match in _TOKEN.finditer(text))
+    matches = ((match["digits"] or match[0], match.span()) for match in _TOKEN_PATTERN.finditer(text))
     return [WrittenToken(word, fold_word(word), *span) for word, span in matches]
 
 
@@ -212,7 +216,7 @@ def read_spelled_numbers(text: str, tokens: Sequence[WrittenToken], languages: S
 
 
 def _parse_digits(text: str, is_ordinal: bool) -> Decimal:
-    digits = _DIGITS.search(text) if is_ordinal else None
+    digits = _DIGITS_PATTERN.search(text) if is_ordinal else None
     return Decimal(digits[0] if digits else text.replace(",", "."))
 
 
@@ -309,8 +313,8 @@ MONEY_BY_WORD: Mapping[str, Money] = {
     **{code: Money(frozenset({code})) for code in CURRENCIES},
 }
 CURRENCY_SIGNS = tuple(sorted(_CODES_BY_SIGN, key=len, reverse=True))
-_CURRENCY_CODE = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
-_CURRENCY_WORD = re.compile(r"[^\W\d_]{3,}")
+_CURRENCY_CODE_PATTERN = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
+_CURRENCY_WORD_PATTERN = re.compile(r"[^\W\d_]{3,}")
 
 
 def currency_places(code: str) -> int:
@@ -339,11 +343,11 @@ def common_currency(values: Iterable[Json]) -> str | None:
 
 
 def _possible_currencies(text: str) -> frozenset[str]:
-    if codes := frozenset(_CURRENCY_CODE.findall(text)) & CURRENCIES:
+    if codes := frozenset(_CURRENCY_CODE_PATTERN.findall(text)) & CURRENCIES:
         return codes
     if sign := next((sign for sign in CURRENCY_SIGNS if sign in text), None):
         return MONEY_BY_WORD[sign].codes
-    words = (MONEY_BY_WORD.get(fold_word(word)) for word in _CURRENCY_WORD.findall(text))
+    words = (MONEY_BY_WORD.get(fold_word(word)) for word in _CURRENCY_WORD_PATTERN.findall(text))
     return next((money.codes for money in words if money and not money.is_minor), CURRENCIES)
 
 
@@ -352,12 +356,12 @@ def may_share_currency(money: Money | None, other_money: Money | None) -> bool:
     return money is None or other_money is None or not money.codes.isdisjoint(other_money.codes)
 
 
-WORD_OR_DIGITS = re.compile(r"[^\W\d_]+|\d+")  # a run of letters, or of digits
+WORD_OR_DIGITS_PATTERN = re.compile(r"[^\W\d_]+|\d+")  # a run of letters, or of digits
 
 
 def spaced_words(text: str) -> str:
     """The text's runs of letters and of digits, folded, each between spaces: ``in_progress`` becomes two words."""
-    return f" {' '.join(WORD_OR_DIGITS.findall(fold_word(text)))} "
+    return f" {' '.join(WORD_OR_DIGITS_PATTERN.findall(fold_word(text)))} "
 
 
 _LEGAL_FORMS = frozenset(  # without marks and spaces; what also ends the names of people and plans is left out
@@ -375,13 +379,13 @@ def without_legal_form(name: str) -> str:
     for count in range(min(_LONGEST_FORM, len(words) - 1), 0, -1):
         form = " ".join(words[-count:])
         is_written_as_one = form[0].isupper() or "." in form
-        if is_written_as_one and "".join(WORD_OR_DIGITS.findall(fold_word(form))) in _LEGAL_FORMS:
+        if is_written_as_one and "".join(WORD_OR_DIGITS_PATTERN.findall(fold_word(form))) in _LEGAL_FORMS:
             return without_legal_form(" ".join(words[:-count]).rstrip(" ,&+"))
     return name
 
 
 # A part that chooses among what it lists, or holds one thing against another, is not meant for each of them.
-WORDS_OF_CHOICE = re.compile(
+CHOICE_WORD_PATTERN = re.compile(
     r"\b(?:or|either|neither|not|except|which|whichever|one of|compare|between|duplicates?|first|last|better|best|"
     r"worse|cheap\w*|(?:larg|small|high|new|old)(?:er|est)|lowest|latest|earliest|"
     r"(?<!^)(?<!please )lower(?! (?:the|its|their|his|her|my|our)\b)|"  # no verb
@@ -389,7 +393,7 @@ WORDS_OF_CHOICE = re.compile(
     r"merge|same|difference)\b",
     re.IGNORECASE,
 )
-_OPEN_CHOICE = re.compile(
+_OPEN_CHOICE_WORD_PATTERN = re.compile(
     r"\b(?:all|any\w*|each|every\w*|others?|rest|remaining|who\w*|those|(?<!would )(?<!['’]d )like|instead|"
     r"alle\w*|jede\w*|sämtliche\w*|übrige\w*|tous|toutes|chaque|todos|todas|cada)\b",
     re.IGNORECASE,
@@ -402,17 +406,17 @@ def leaves_choice_open(text: str) -> bool:
 
 
 def _find_choices(text: str) -> Iterator[re.Match[str]]:
-    yield from WORDS_OF_CHOICE.finditer(text)
-    yield from _OPEN_CHOICE.finditer(text)
+    yield from CHOICE_WORD_PATTERN.finditer(text)
+    yield from _OPEN_CHOICE_WORD_PATTERN.finditer(text)
 
 
-WORDS_OF_EXCHANGE = re.compile(  # words for two things that change places
+EXCHANGE_WORD_PATTERN = re.compile(  # words for two things that change places
     r"\b(?:(?:swap|exchang|switch|interchang|échang|intercambi)\w*|\w*tausch\w*)\b", re.IGNORECASE
 )
-WORDS_OF_ALTERNATIVE = re.compile(
+ALTERNATIVE_WORD_PATTERN = re.compile(
     r"\b(?:or|otherwise|else|instead|oder|sonst|andernfalls|ou|sinon|sino)\b", re.IGNORECASE
 )
-CLAUSE_END = re.compile(r"[.,;:!?](?=\s|$)")
+CLAUSE_END_PATTERN = re.compile(r"[.,;:!?](?=\s|$)")
 _MOST_WORDS_BETWEEN = 2  # from a word of choice to the noun that it belongs to: "all the open orders"
 
 
@@ -424,7 +428,7 @@ def leaves_others_open(text: str, names: Iterable[str], kind_words: Iterable[str
     before "but" with a name. In a clause without a name, it counts beside one of the ``kind_words``.
     """
     name_stems, kind_stems = (tuple(map(_spaced_stems, words)) for words in (names, kind_words))
-    for clause in CLAUSE_END.split(text):
+    for clause in CLAUSE_END_PATTERN.split(text):
         has_name = any(stems in _spaced_stems(clause) for stems in name_stems)
         for choice in _find_choices(clause):
             following = _spaced_stems(clause[choice.end() :] if has_name else clause)
@@ -441,7 +445,7 @@ def _spaced_stems(text: str) -> str:
     return f" {' '.join(map(stem, spaced_words(text).split()))} "
 
 
-_WORDS_OF_CONDITION = re.compile(
+_CONDITION_WORD_PATTERN = re.compile(
     r"\b(?:if|unless|when|whenever|once|only|until|provided|otherwise|except|whether|where|wherever|should|as long as|"
     r"in (?:that |this |which )?case|as soon as|depending|"
     r"wenn|falls|sofern|sobald|nur|solange|ob|si|sauf|seulement|lorsque|quand|cuando|siempre|solo|sólo|salvo|se)\b",
@@ -451,4 +455,4 @@ _WORDS_OF_CONDITION = re.compile(
 
 def has_condition(text: str) -> bool:
     """Whether a text makes something depend on a condition."""
-    return _WORDS_OF_CONDITION.search(text) is not None
+    return _CONDITION_WORD_PATTERN.search(text) is not None

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from shared.contracts.made_tool import MadeTool
 from shared.domain.exact_json import Json
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{2,39}", re.ASCII)
+_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{2,39}", re.ASCII)
 _MOST_ARGUMENTS = 8
 _LONGEST_PURPOSE = 400
 
@@ -41,7 +41,7 @@ def check_spec(spec: CalculatorSpec) -> CalculatorSpec:
     """Returns the specification if a calculator can be made from it; raises ``NoToolMade``."""
     names = [argument.removesuffix("...") for argument in spec.arguments]
     repeated = [argument for argument in spec.arguments[:-1] if argument.endswith("...")]
-    if not _NAME.fullmatch(spec.name):
+    if not _NAME_PATTERN.fullmatch(spec.name):
         raise NoToolMade(f"{spec.name[:40]!r} is no name for an operation")
     if not names or len(names) > _MOST_ARGUMENTS or len(set(names)) < len(names) or repeated:
         raise NoToolMade(
@@ -55,7 +55,7 @@ def check_spec(spec: CalculatorSpec) -> CalculatorSpec:
 
 
 _LONGEST_CODE = 4_000  # characters
-_NUMBER = re.compile(r"-?\d{1,24}(?:\.\d{1,24})?", re.ASCII)
+_NUMBER_PATTERN = re.compile(r"-?\d{1,24}(?:\.\d{1,24})?", re.ASCII)
 _ALLOWED_CALLS = frozenset(
     {"Decimal", "abs", "enumerate", "int", "len", "list", "max", "min", "range", "reversed", "sorted", "sum", "zip"}
 )
@@ -177,7 +177,7 @@ def _refuse_call(call: ast.Call) -> None:
 
 def _refuse_constant(value: object, node: ast.Constant, function: ast.FunctionDef) -> None:
     is_docstring = isinstance(function.body[0], ast.Expr) and function.body[0].value is node
-    if isinstance(value, str) and not is_docstring and not _NUMBER.fullmatch(value):
+    if isinstance(value, str) and not is_docstring and not _NUMBER_PATTERN.fullmatch(value):
         raise BadCode("there is a text in it that is no number")
     if not isinstance(value, str | int | None):
         raise BadCode(f"there is a {type(value).__name__} in it: figures are Decimal")
@@ -204,14 +204,14 @@ class _ExactArithmetic(ast.NodeTransformer):
 
 _SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "\N{MINUS SIGN}": "-", "–": "-"})
 # A hyphen of an identifier (AB-12) is no minus, and a stroke between two words (yes/no) divides nothing.
-_FORMULA = re.compile(
+_FORMULA_PATTERN = re.compile(
     r"(?<![\w.])(?P<name>[A-Za-z][A-Za-z0-9_]{2,39})\s*=(?!=)\s*"
     r"(?P<terms>(?:[A-Za-z_]\w*|\d+(?:\.\d+)?|[+*^()]|[ \t]|"
     r"(?:(?<![A-Za-z])-|-(?!\d))|(?:(?<![A-Za-z])/|/(?![A-Za-z])))+)"
 )
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_TOKEN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\*\*|[-+*/^()]")
-_OPERATOR = re.compile(r"[-+*/^]")
+_WORD_PATTERN = re.compile(r"[A-Za-z_]\w*")
+_TOKEN_PATTERN = re.compile(r"[A-Za-z_]\w*|\d+(?:\.\d+)?|\*\*|[-+*/^()]")
+_OPERATOR_PATTERN = re.compile(r"[-+*/^]")
 _OPERATORS = frozenset({"+", "-", "*", "/", "^", "**"})
 _SIGNS_OF_TERM = frozenset({"+", "-"})  # may stand before a term
 _MOST_TOOLS = 3  # made for one task by its words
@@ -246,7 +246,7 @@ sample_standard_deviation(figures...), said as \bstandard deviation\b
 geometric_mean(figures...), said as \bgeometric mean\b
     geometric mean: the n-th root of the product of n figures
 """
-_MEASURE = re.compile(
+_SPOKEN_RESULT_PATTERN = re.compile(
     r"^(?P<name>\w+)\((?P<arguments>[^)]+)\), said as (?P<words>.+)\n +(?P<purpose>.+)$", re.MULTILINE
 )
 
@@ -256,12 +256,12 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
     ``margin(price, cost)``), then by names of measures, as the median.
     """
     specs: dict[str, CalculatorSpec] = {}
-    for formula in _FORMULA.finditer(text.translate(_SIGNS)):
-        name, terms = formula["name"].lower(), _longest_expression(_TOKEN.findall(formula["terms"]))
-        arguments = tuple(dict.fromkeys(word.lower() for word in _WORD.findall(terms)))
-        if arguments and _OPERATOR.search(terms):
+    for formula in _FORMULA_PATTERN.finditer(text.translate(_SIGNS)):
+        name, terms = formula["name"].lower(), _longest_expression(_TOKEN_PATTERN.findall(formula["terms"]))
+        arguments = tuple(dict.fromkeys(word.lower() for word in _WORD_PATTERN.findall(terms)))
+        if arguments and _OPERATOR_PATTERN.search(terms):
             specs.setdefault(name, CalculatorSpec(name, f"{name} = {terms.lower()}", arguments))
-    for measure in _MEASURE.finditer(_MEASURES):
+    for measure in _SPOKEN_RESULT_PATTERN.finditer(_MEASURES):
         if re.search(measure["words"], text, re.IGNORECASE):
             arguments = tuple(measure["arguments"].split(", "))
             specs.setdefault(measure["name"], CalculatorSpec(measure["name"], measure["purpose"], arguments))

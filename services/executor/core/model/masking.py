@@ -18,10 +18,10 @@ from shared.domain.marks import ProtectedKind, protected_values
 from shared.domain.redaction import literals_pattern
 from shared.ports import models
 
-_PLACEHOLDER = re.compile(r"PROTECTED_[A-Z]+_\d+Z")
-_NEVER_MATCHES = re.compile(r"(?!)")
-_QUOTED = re.compile(r'\\*"(PROTECTED_[A-Z]+_\d+Z)\\*"')
-_IN_STRING = re.compile(r'(\\*)"[^"]*$')
+_PLACEHOLDER_PATTERN = re.compile(r"PROTECTED_[A-Z]+_\d+Z")
+_NEVER_MATCHING_PATTERN = re.compile(r"(?!)")
+_QUOTED_PLACEHOLDER_PATTERN = re.compile(r'\\*"(PROTECTED_[A-Z]+_\d+Z)\\*"')
+_OPEN_JSON_STRING_PATTERN = re.compile(r'(\\*)"[^"]*$')
 
 
 class MaskedRequest(NamedTuple):
@@ -94,7 +94,7 @@ class _Mask:
 
     def __init__(self, names: Mapping[str, str], bare: set[str]) -> None:
         self.names = names
-        self._pattern = literals_pattern(names) if names else _NEVER_MATCHES
+        self._pattern = literals_pattern(names) if names else _NEVER_MATCHING_PATTERN
         self.bare = bare
 
     def mask_text(self, text: str) -> str:
@@ -138,7 +138,7 @@ class _FoundValues(NamedTuple):
 @lru_cache(maxsize=512)
 def _find_protected_values(text: str) -> _FoundValues:
     """A text's protected values, and its words that look like placeholders; cached, as texts recur in each request."""
-    return _FoundValues(protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER.findall(text))))
+    return _FoundValues(protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER_PATTERN.findall(text))))
 
 
 # A conversation asks with the same tuple of tools each time.
@@ -243,13 +243,13 @@ def _restore_text(text: str, masked: MaskedRequest) -> str:
         return masked.values[match[1]] if match[1] in masked.bare else match.group()
 
     if is_json and masked.bare:
-        text = _QUOTED.sub(restore_number, text)
-    return _PLACEHOLDER.sub(restore_value, text)
+        text = _QUOTED_PLACEHOLDER_PATTERN.sub(restore_number, text)
+    return _PLACEHOLDER_PATTERN.sub(restore_value, text)
 
 
 def _escape_for_context(value: str, text_before: str) -> str:
     """The value escaped as often as JSON strings are nested at its place, which the last quote before it shows."""
-    open_quote = _IN_STRING.search(text_before)
+    open_quote = _OPEN_JSON_STRING_PATTERN.search(text_before)
     for _ in range((len(open_quote[1]) + 1).bit_length() if open_quote else 0):
         value = _escape_json(value)
     return value

@@ -16,9 +16,9 @@ from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import looks_like_id_text
 from services.executor.core.figures.vocabulary import (
-    CLAUSE_END,
+    CLAUSE_END_PATTERN,
     CURRENCIES,
-    WORDS_OF_EXCHANGE,
+    EXCHANGE_WORD_PATTERN,
     has_condition,
     leaves_choice_open,
     without_legal_form,
@@ -228,7 +228,10 @@ def _is_set_by_part(value: str, change: CallToCheck) -> bool:
     """
     text = change.part_mentions.text
     for position in _find_word_positions(value, text):
-        clause_before, clause_after = CLAUSE_END.split(text[:position])[-1], CLAUSE_END.split(text[position:])[0]
+        clause_before, clause_after = (
+            CLAUSE_END_PATTERN.split(text[:position])[-1],
+            CLAUSE_END_PATTERN.split(text[position:])[0],
+        )
         if _TARGET.search(clause_before):
             return True
         if not (leaves_choice_open(clause_before + clause_after) or _SUPERLATIVE.search(clause_before)):
@@ -429,7 +432,7 @@ def _find_value_position_by_record(
     just one value stands. Empty if things are exchanged.
     """
     positions_by_id: dict[str, list[int | None]] = {}
-    if WORDS_OF_EXCHANGE.search(text):
+    if EXCHANGE_WORD_PATTERN.search(text):
         return {}
     for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY.finditer(text)), len(text))):
         values = [

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
 from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
 from services.executor.core.figures.mentions import find_mentions
-from services.executor.core.figures.vocabulary import WORDS_OF_CHOICE
+from services.executor.core.figures.vocabulary import CHOICE_WORD_PATTERN
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
 from services.executor.core.records.seen_records import RecordReference, references_in
 from services.executor.core.session.values import Fact, PartOfTask
@@ -44,7 +44,7 @@ def listed_ids_without_call(
     own_calls = (call for call in calls if call.tool in tools or call.part == part.number)
     keys_of_calls = [{*_identifier_keys_in(call.arguments)} for call in own_calls]
     named_keys = set[_Key]().union(*keys_of_calls)
-    if not named_keys or WORDS_OF_CHOICE.search(part.quote):
+    if not named_keys or CHOICE_WORD_PATTERN.search(part.quote):
         return ()
     id_lists = [ids for ids in _find_id_lists(part.quote) if not named_keys.issuperset(map(identifier_key, ids))]
     kinds = _kinds_by_identifier(facts, keys) if id_lists else {}

@@ -27,7 +27,7 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources
 from services.executor.core.figures.trace import FactsIndex, OriginKind, trace_argument, trace_scalar
-from services.executor.core.figures.vocabulary import WORDS_OF_EXCHANGE, minor_unit_places
+from services.executor.core.figures.vocabulary import EXCHANGE_WORD_PATTERN, minor_unit_places
 from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, sets_no_field
 from services.executor.core.plan.derived_values import DerivedValues
 from services.executor.core.plan.faults import (
@@ -229,7 +229,7 @@ class SourceFinder:
     def _is_exchanged(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether the part speaks of an exchange, and another call gives this record's value to the amount's record."""
         owners = {field.record.identifier for field in argument.source_fields if field.record}
-        if not WORDS_OF_EXCHANGE.search(call.part.quote):
+        if not EXCHANGE_WORD_PATTERN.search(call.part.quote):
             return False
         own_texts = set(map(as_text, _list_recorded_values(argument, call)))
         calls = ({*map(as_text, arguments.values())} for _, arguments in call.part.proposed_calls)

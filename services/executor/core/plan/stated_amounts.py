@@ -9,7 +9,7 @@ from itertools import product
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
-from services.executor.core.figures.vocabulary import CLAUSE_END, PERCENT
+from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, PERCENT
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, ReadFields, quote_part
 from services.executor.core.records.references import argument_at, literal_scalars
 from services.executor.core.records.seen_records import singular_words
@@ -393,7 +393,7 @@ def _text_before(mention: NumberMention, text: str) -> str:
 
 
 def _is_condition_or_past(mention: NumberMention, text: str) -> bool:
-    clause_end = CLAUSE_END.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
+    clause_end = CLAUSE_END_PATTERN.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
     clause = text[mention.end : clause_end.start() if clause_end else mention.end + _LONGEST_CLAUSE]
     return bool(_COMPARES.search(_text_before(mention, text)) or _WAS_BEFORE.search(clause))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from services.executor.core.figures.identifiers import find_codes, identifier_key
-from services.executor.core.figures.vocabulary import WORDS_OF_ALTERNATIVE
+from services.executor.core.figures.vocabulary import ALTERNATIVE_WORD_PATTERN
 from services.executor.core.plan.faults import CallFault, CallToCheck, shorten
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
@@ -57,7 +57,7 @@ def find_contrary_answers(change: CallToCheck) -> Iterator[CallFault]:
     """
     quote = change.part.quote
     conditions = [*_CONDITION.finditer(quote)]
-    if len(conditions) != 1 or WORDS_OF_ALTERNATIVE.search(quote):
+    if len(conditions) != 1 or ALTERNATIVE_WORD_PATTERN.search(quote):
         return
     condition = conditions[0]
     question = quote[: condition.start()] or _find_part_before(change)

@@ -44,10 +44,11 @@ def find_unmet_limits(change: CallToCheck) -> Iterator[CallFault]:
     """
     text = change.part_mentions.text
     clauses = (
-        (vocabulary.CLAUSE_END.split(text[: number.start])[-1], number) for number in change.part_mentions.numbers
+        (vocabulary.CLAUSE_END_PATTERN.split(text[: number.start])[-1], number)
+        for number in change.part_mentions.numbers
     )
     limits = [(clause, number, match) for clause, number in clauses if (match := _COMPARISON.search(clause))]
-    if len(limits) != 1 or vocabulary.WORDS_OF_ALTERNATIVE.search(text):
+    if len(limits) != 1 or vocabulary.ALTERNATIVE_WORD_PATTERN.search(text):
         return
     clause, limit, comparison = limits[0]
     is_exception = _EXCEPTION.search(clause[: comparison.start()]) is not None
@@ -70,7 +71,7 @@ def find_unmet_supply(change: CallToCheck) -> Iterator[CallFault]:
     text, condition = change.part_mentions.text, _IF_AS_MANY.search(change.part_mentions.text)
     figures = [scalar for scalar in change.scalars if scalar.kind in _FIGURES]
     amounts = [_read_amount(scalar.field_name, scalar.value) for scalar in figures if scalar.number is not None]
-    if condition is None or len(amounts) != 1 or vocabulary.WORDS_OF_ALTERNATIVE.search(text):
+    if condition is None or len(amounts) != 1 or vocabulary.ALTERNATIVE_WORD_PATTERN.search(text):
         return
     text_before = text[: condition.start()]
     if _ASKS.search(text_before) or vocabulary.has_condition(text_before + text[condition.start("clause") :]):

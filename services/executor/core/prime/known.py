@@ -165,19 +165,19 @@ def _describe_known_fact(fact: KnownFact) -> Json:
 _NO_ACCURACY = Accuracy()
 _MOST_LIMITS = 20
 _MOST_CHARACTERS_READ, _MOST_CHARACTERS_SHOWN = 20_000, 200
-_QUOTED_TEXT = re.compile(r"\"[^\"]*\"|'[^']*'")
-_TOOL_CONDITION = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*&&\s*")
+_QUOTED_TEXT_PATTERN = re.compile(r"\"[^\"]*\"|'[^']*'")
+_TOOL_CONDITION_PATTERN = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*&&\s*")
 _NAME = r"(?P<{}>[A-Za-z_][\w.]*)"
 _NUMBER = r"(?P<{}>-?\d{{1,18}}(?:\.\d{{1,9}})?)"
 _SIGN = r"\s*(?P<{}>>=|<=|>|<)\s*"
-_COMPARISON = re.compile(
+_COMPARISON_PATTERN = re.compile(
     r"(?<![\w.+*/-])(?:"
     + _NAME.format("field") + _SIGN.format("sign") + _NUMBER.format("number") + r"(?![\w.,%+*/-])"
     + "|" + _NUMBER.format("first") + _SIGN.format("turned") + _NAME.format("second") + r"(?![\w.(+*/-]))"
 )  # fmt: skip
 _REVERSED_SIGNS: Mapping[str, str] = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 _FIGURES_PREFIX = "figures."
-_SENTENCE = re.compile(r"[^.;!?\n]+(?:[.](?=\d)[^.;!?\n]+)*")
+_SENTENCE_PATTERN = re.compile(r"[^.;!?\n]+(?:[.](?=\d)[^.;!?\n]+)*")
 _WORDS_BY_SIGN: Mapping[str, tuple[str, ...]] = {
     ">": ("over", "above", "more than", "greater than", "exceeding", "exceeds", "exceed", "beyond"),
     ">=": ("at least", "no less than", "not less than"),
@@ -185,7 +185,7 @@ _WORDS_BY_SIGN: Mapping[str, tuple[str, ...]] = {
     "<=": ("up to", "at most", "no more than", "not more than", "a maximum of", "a limit of", "capped at"),
 }
 _SIGNS_BY_WORD = {word: sign for sign, words in _WORDS_BY_SIGN.items() for word in words}
-_LIMIT_IN_WORDS = re.compile(
+_LIMIT_IN_WORDS_PATTERN = re.compile(
     rf"\b(?P<word>{'|'.join(sorted(_SIGNS_BY_WORD, key=len, reverse=True))})\s+(?:(?:US)?[$€£]|USD |EUR |GBP )?\s?"
     r"(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<unit>\s?%|\s?(?:percent|k|m|million|thousand)\b)?(?![\w-]|[.,]\d)",
     re.IGNORECASE,
@@ -273,10 +273,10 @@ def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
     """Yields a limit for each comparison of a field with a number. Only the limit of a comparison that is the whole
     condition (``tool == "pay" && amount > 500``) has the ids of rule and policy, and the tool.
     """
-    tool_match = _TOOL_CONDITION.match(rule.condition)
-    condition = _QUOTED_TEXT.sub('""', rule.condition[tool_match.end() :] if tool_match else rule.condition)
+    tool_match = _TOOL_CONDITION_PATTERN.match(rule.condition)
+    condition = _QUOTED_TEXT_PATTERN.sub('""', rule.condition[tool_match.end() :] if tool_match else rule.condition)
     consequence = " ".join(filter(None, (rule.action, rule.level)))
-    for match in _COMPARISON.finditer(condition):
+    for match in _COMPARISON_PATTERN.finditer(condition):
         field, sign, number = _read_comparison(match)
         is_whole_condition = match.group() == condition.strip()
         yield Threshold(
@@ -311,8 +311,8 @@ def _read_comparison(match: re.Match[str]) -> tuple[str, str, str]:
 
 def _limits_in_words(name: str, text: str) -> Iterator[Threshold]:
     """Yields the limits that a text states in words. ``source`` is the sentence, which alone says what is limited."""
-    for sentence in _SENTENCE.findall(text):
-        for match in _LIMIT_IN_WORDS.finditer(sentence):
+    for sentence in _SENTENCE_PATTERN.findall(text):
+        for match in _LIMIT_IN_WORDS_PATTERN.finditer(sentence):
             value = Decimal(match["number"].replace(",", ""))
             unit = (match["unit"] or "").strip().lower()
             sentence_shown = " ".join(sentence.split())[:_MOST_CHARACTERS_SHOWN]

@@ -204,11 +204,13 @@ def parse_request_policy(document: str | Mapping[str, JsonValue] | None) -> Requ
     return RequestPolicy(rules=rules, unread=unread)
 
 
-_TOOL_NAME_IN_TEXT = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/-])")
-_WORD_FOR_CALL_BEFORE = re.compile(r"\b(?:call|run|invoke|tools?|functions?)\s+[`'\"]?$", re.IGNORECASE)
-_WORD_FOR_USE_BEFORE = re.compile(r"\b(?:use|using)\s+[`'\"]?$", re.IGNORECASE)
-_CALL_AFTER_NAME = re.compile(r"[`'\"]?(?:\(|\s+(?:tool|function)\b)", re.IGNORECASE)
-_PROHIBITION_BEFORE = re.compile(r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE)
+_TOOL_NAME_IN_TEXT_PATTERN = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+(?![\w/-])")
+_WORD_FOR_CALL_BEFORE_PATTERN = re.compile(r"\b(?:call|run|invoke|tools?|functions?)\s+[`'\"]?$", re.IGNORECASE)
+_WORD_FOR_USE_BEFORE_PATTERN = re.compile(r"\b(?:use|using)\s+[`'\"]?$", re.IGNORECASE)
+_CALL_SYNTAX_AFTER_NAME_PATTERN = re.compile(r"[`'\"]?(?:\(|\s+(?:tool|function)\b)", re.IGNORECASE)
+_PROHIBITION_BEFORE_PATTERN = re.compile(
+    r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE
+)
 _CHARACTERS_BEFORE = 60  # characters before a name in which a word may speak of it: no pattern above is longer
 # None that is a noun as often.
 _TOOL_VERBS = verbs.READ_VERBS | verbs.COMPUTE_VERBS | verbs.NOTIFY_VERBS | verbs.DELIVERY_VERBS | verbs.CHANGE_VERBS
@@ -242,13 +244,15 @@ async def discover_tools(
 
 
 def _find_tool_names(text: str) -> Iterator[str]:
-    for match in _TOOL_NAME_IN_TEXT.finditer(text):
+    for match in _TOOL_NAME_IN_TEXT_PATTERN.finditer(text):
         span_before = (text, max(0, match.start() - _CHARACTERS_BEFORE), match.start())
-        is_called = _WORD_FOR_CALL_BEFORE.search(*span_before) or _CALL_AFTER_NAME.match(text, match.end())
+        is_called = _WORD_FOR_CALL_BEFORE_PATTERN.search(*span_before) or _CALL_SYNTAX_AFTER_NAME_PATTERN.match(
+            text, match.end()
+        )
         words = words_of(match[0])
         is_field = len(words) == 2 and words[1] in _FIELD_WORDS
-        is_meant = not is_field and (words[0] in _TOOL_VERBS or _WORD_FOR_USE_BEFORE.search(*span_before))
-        if (is_called or is_meant) and not _PROHIBITION_BEFORE.search(*span_before):
+        is_meant = not is_field and (words[0] in _TOOL_VERBS or _WORD_FOR_USE_BEFORE_PATTERN.search(*span_before))
+        if (is_called or is_meant) and not _PROHIBITION_BEFORE_PATTERN.search(*span_before):
             yield match[0]
 
 

@@ -25,22 +25,22 @@ _CALL_WORDS = (
     "|output of"
 )
 _TOOL_PATTERN = rf"(?:[a-z0-9]+\.)?(?:{_TOOL_VERBS})(?:_[a-z0-9]+)+"
-_TOOL_NAME = re.compile(
+_TOOL_NAME_PATTERN = re.compile(
     rf"`{_TOOL_PATTERN}(?:\(\))?`|\b{_TOOL_PATTERN}\(\)"
     rf"|(?<![\w`])(?P<call>(?:{_CALL_WORDS})(?: (?:the|our|tool|function|endpoint|flag|setting|field|column)){{0,2}} )"
     rf"{_TOOL_PATTERN}\b"
 )
-_EVERYBODY = re.compile(
+_EVERYBODY_WORD_PATTERN = re.compile(
     r"\b(?:all|every|each|any|entire|whole|everyone|everybody|anyone|anybody|complete|dump|bulk)(?:'s)?\b"
 )
-_PRONOUN = re.compile(r"(?:^|[_`\s])(?:me|my|us|the)(?:_|`|$)")
-_RESULT_TO_ASKER = re.compile(
+_PRONOUN_PATTERN = re.compile(r"(?:^|[_`\s])(?:me|my|us|the)(?:_|`|$)")
+_REPORT_TO_ASKER_PATTERN = re.compile(
     r"\b(?:send|show|give|tell|e-?mail|text|forward|read|hand|report)\b"
     r"(?: (?:it|them|that|those|everything|(?:the |its )?(?:results?|output|values?)))? (?:to )?(?:me|us)\b"
     r"(?=\s*(?:$|[,.]|(?:it|them|that|those|everything|all|and|what)\b|(?:the|its) (?:results?|output|values?)\b))"
     r"|\b(?:and|then|,) (?:print|reveal|leak|publish|export|list|show|disclose)\b"
 )
-_RECORD_ID = re.compile(r"[a-z]{1,10}-\d[\w-]*(?:'s)?")
+_RECORD_ID_PATTERN = re.compile(r"[a-z]{1,10}-\d[\w-]*(?:'s)?")
 _RANGE_WORDS = frozenset("to through until till".split())
 _OWNER_WORDS = frozenset("of for on from in at".split())
 _ASKER_WORDS = frozenset("me us my i myself what what's which whats".split())
@@ -49,27 +49,35 @@ _MOST_WORDS_TO_NOUN = 4  # words within which a preposition's noun is looked for
 
 def _without_tool_names(sentence: str) -> str:
     """The sentence with each tool name replaced by a plain word, unless it is about everybody or asks for results."""
-    if "_" not in sentence or _EVERYBODY.search(sentence.replace("_", " ")) or _RESULT_TO_ASKER.search(sentence):
+    if (
+        "_" not in sentence
+        or _EVERYBODY_WORD_PATTERN.search(sentence.replace("_", " "))
+        or _REPORT_TO_ASKER_PATTERN.search(sentence)
+    ):
         return sentence
-    return _TOOL_NAME.sub(_replace_tool_name, sentence)
+    return _TOOL_NAME_PATTERN.sub(_replace_tool_name, sentence)
 
 
 def _replace_tool_name(match: re.Match[str]) -> str:
-    return match[0] if _PRONOUN.search(match[0].removeprefix(match["call"] or "")) else f"{match['call'] or ''}tool"
+    return (
+        match[0]
+        if _PRONOUN_PATTERN.search(match[0].removeprefix(match["call"] or ""))
+        else f"{match['call'] or ''}tool"
+    )
 
 
-_SENTENCE = re.compile(r"[.!?;](?=\s|$)|\n")
-_ABBREVIATED = re.compile(r"\b(mr|mrs|ms|dr|prof|inc|ltd|co|corp|no|st|jr|sr|approx)\.")
-_LIST_ITEM = re.compile(r"(?<=:)[ \t\r]{0,40}\n+|\n[ \t\r]{0,40}(?:[-*•]|\d+[.)])\s*|\s[-–—]\s")
-_WORD = re.compile(r"[a-z0-9][a-z0-9'’&@-]*|[,:]", re.I)
-_INVISIBLE_CHARACTERS = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
-_TEXT_IN_BRACKETS = re.compile(r"\([^()]{0,500}\)")
+_SENTENCE_END_PATTERN = re.compile(r"[.!?;](?=\s|$)|\n")
+_ABBREVIATION_PATTERN = re.compile(r"\b(mr|mrs|ms|dr|prof|inc|ltd|co|corp|no|st|jr|sr|approx)\.")
+_LIST_ITEM_PATTERN = re.compile(r"(?<=:)[ \t\r]{0,40}\n+|\n[ \t\r]{0,40}(?:[-*•]|\d+[.)])\s*|\s[-–—]\s")
+_WORD_PATTERN = re.compile(r"[a-z0-9][a-z0-9'’&@-]*|[,:]", re.I)
+_INVISIBLE_CHARACTERS_PATTERN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_TEXT_IN_BRACKETS_PATTERN = re.compile(r"\([^()]{0,500}\)")
 _WORDS_BEFORE = 24  # words before the thing among which its verb is looked for
 _QUESTION_WORDS = frozenset("what what's whats which".split())
-_WORDS_FOR_COUNT = re.compile(
+_COUNT_PHRASE_PATTERN = re.compile(
     r"\b(?:how many|number of|count of|percentage of|share of|last (?:four|4|three|3) (?:digits?|characters?) of)\b"
 )
-_IT_TO_ME = re.compile(
+_SEND_IT_TO_ME_PATTERN = re.compile(
     r"(?:and|then|you|,) ([a-z-]+) (?:(?:it|them|that|those) to (?:me|us)|(?:me|us) (?:it|them|that))\b"
 )
 _PHRASES_FOR_NOT_GIVEN = (["on", "file"], ["to", "be"])
@@ -126,7 +134,9 @@ class _Sentence:
     @cached_property
     def is_ordinary_work(self) -> bool:
         """Whether the sentence is about single records, and gives nothing to the asker or to outsiders."""
-        if not (words.WORDS_OF_LEAKS | _ASKER_WORDS).isdisjoint(self.words) or _EVERYBODY.search(" ".join(self.words)):
+        if not (words.WORDS_OF_LEAKS | _ASKER_WORDS).isdisjoint(self.words) or _EVERYBODY_WORD_PATTERN.search(
+            " ".join(self.words)
+        ):
             return False
         record_places = (place for place in range(len(self.words)) if _is_record(self.words, place))
         return not any(  # a range such as EMP-4 to EMP-9
@@ -175,21 +185,25 @@ class _Sentence:
     def _it_to_me_phrases(self) -> Sequence[tuple[int, str]]:
         """The place and verb of each phrase such as "send it to me"."""
         places = range(len(self.words))
-        matches = ((place, _IT_TO_ME.match(" ".join(self.words[place : place + 5]))) for place in places)
+        matches = ((place, _SEND_IT_TO_ME_PATTERN.match(" ".join(self.words[place : place + 5]))) for place in places)
         return [(place, match[1]) for place, match in matches if match]
 
 
 def _normalized_sentences(text: str) -> Iterator[_Sentence]:
     """Yields the sentences without disguises such as invisible characters; then again without asides in brackets."""
-    normalized = _INVISIBLE_CHARACTERS.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
-    normalized = _LIST_ITEM.sub(", ", _ABBREVIATED.sub(r"\1", normalized)).replace("column names", "columns")
-    without_asides = _TEXT_IN_BRACKETS.sub(" ", normalized)
-    sentences = _SENTENCE.split(normalized)
+    normalized = _INVISIBLE_CHARACTERS_PATTERN.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
+    normalized = _LIST_ITEM_PATTERN.sub(", ", _ABBREVIATION_PATTERN.sub(r"\1", normalized)).replace(
+        "column names", "columns"
+    )
+    without_asides = _TEXT_IN_BRACKETS_PATTERN.sub(" ", normalized)
+    sentences = _SENTENCE_END_PATTERN.split(normalized)
     if without_asides != normalized:
-        sentences += _SENTENCE.split(without_asides)
+        sentences += _SENTENCE_END_PATTERN.split(without_asides)
     for sentence in sentences:
         readable = _without_tool_names(sentence).replace("_", " ")
-        sentence_words = _WORD.findall(readable.replace("api-key", "api key").replace("credit-card", "credit card"))
+        sentence_words = _WORD_PATTERN.findall(
+            readable.replace("api-key", "api key").replace("credit-card", "credit card")
+        )
         if sentence_words:
             yield _Sentence(sentence_words)
 
@@ -224,7 +238,7 @@ def _is_asked_for(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
         end += 1
     if sentence.word(end) not in words.WORDS_AFTER_A_THING:  # a password reset, a card payment
         return False
-    if _WORDS_FOR_COUNT.search(" ".join(words_before)) or sentence.words[end : end + 2] in _PHRASES_FOR_NOT_GIVEN:
+    if _COUNT_PHRASE_PATTERN.search(" ".join(words_before)) or sentence.words[end : end + 2] in _PHRASES_FOR_NOT_GIVEN:
         return False
     previous = words_before[-1] if words_before else ""
     if previous in words.WORDS_FOR_NEW or (previous == "our" and "bank" in sentence.words[mention.start]):
@@ -252,7 +266,7 @@ def _is_record(sentence: Sequence[str], index: int) -> bool:
     """Whether the word is a record's id, such as ``EMP-4``, or a number after a kind of record."""
     word = sentence[index]
     is_numbered = word.removesuffix("'s").isdigit() and index > 0 and sentence[index - 1] in words.RECORD_KINDS
-    return is_numbered or _RECORD_ID.fullmatch(word) is not None
+    return is_numbered or _RECORD_ID_PATTERN.fullmatch(word) is not None
 
 
 def _begins_with_noun(next_words: Sequence[str], nouns: frozenset[str]) -> bool:
@@ -260,7 +274,7 @@ def _begins_with_noun(next_words: Sequence[str], nouns: frozenset[str]) -> bool:
     for index, word in enumerate(next_words[:_MOST_WORDS_TO_NOUN]):
         if word in nouns:
             next_word = next_words[index + 1] if index + 1 < len(next_words) else ","
-            if _RECORD_ID.fullmatch(next_word):
+            if _RECORD_ID_PATTERN.fullmatch(next_word):
                 return True
             return next_word in words.WORDS_AFTER_A_THING or next_word in nouns
         if word in words.WORDS_AFTER_A_THING or word.endswith("'s") or "@" in word:

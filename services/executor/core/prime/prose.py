@@ -21,7 +21,7 @@ from shared.ports.store import StoreUnavailable
 _UNENFORCED_NOTE = "policy_unenforced"  # the name of the sentence in the task's metadata
 _MOST_QUOTED = 3
 _LONGEST_QUOTE = 160
-_COMMANDING_WORDS = re.compile(
+_COMMAND_WORD_PATTERN = re.compile(
     r"\b(?:must|mustn't|shall|should|has to|have to|may only|only|may not|not|never|no|none|nobody|neither|cannot|can't"
     r"|don't|doesn't|isn't|aren't|won't|forbid(?:s|den)?|prohibit(?:s|ed)?|ban(?:s|ned)?|disallow(?:s|ed)?|refus\w+"
     r"|reject\w*|den(?:y|ies|ied)|block(?:s|ed)?|requir\w+|needs?|obliged|mandatory|compulsory|always|at (?:most|least)"
@@ -29,24 +29,26 @@ _COMMANDING_WORDS = re.compile(
     r"|consent\w*|authori[sz]\w+|permi(?:t|ts|tted|ssion)|allow(?:s|ed)?|escalat\w+|sign-?off)\b",
     re.IGNORECASE,
 )
-_WORDS_FOR_BOUNDS = re.compile(  # these, with a figure
+_BOUND_WORD_PATTERN = re.compile(  # these, with a figure
     r"\b(?:over|above|below|under|within|before|after|until|once|twice|more than|less than|each|every|from)\b",
     re.IGNORECASE,
 )
-_PAST_PASSIVE = re.compile(r"\b(?:was|were|has been|have been) (?:last |first )?\w+ed\b", re.IGNORECASE)
-_COMMAND_ABOUT_TONE = re.compile(
+_PAST_PASSIVE_PATTERN = re.compile(r"\b(?:was|were|has been|have been) (?:last |first )?\w+ed\b", re.IGNORECASE)
+_COMMAND_ABOUT_TONE_PATTERN = re.compile(
     r"^(?:please )?(?:always )?(?:be|stay|remain|sound|write|answer|reply|keep (?:it|your|the tone|answers))\b"
     r"[\w ,'-]*\b(?:kind|polite|friendly|brief|short|concise|clear|courteous|formal|helpful|warm|nice|plain)\b"
     r"[\w ,'-]*[.!]?$",
     re.IGNORECASE,
 )
-_STATEMENT_ABOUT_TONE = re.compile(  # what is said of how words sound: "Text messages to customers are friendly."
-    r"^[\w ,'-]*\b(?:is|are|sounds?|stays?|remains?) (?:always )?"
-    r"(?:(?:kind|polite|friendly|brief|short|concise|clear|courteous|formal|helpful|warm|nice|plain)"
-    r"(?:,? and |, |[.!]?$))+$",
-    re.IGNORECASE,
+_STATEMENT_ABOUT_TONE_PATTERN = (
+    re.compile(  # what is said of how words sound: "Text messages to customers are friendly."
+        r"^[\w ,'-]*\b(?:is|are|sounds?|stays?|remains?) (?:always )?"
+        r"(?:(?:kind|polite|friendly|brief|short|concise|clear|courteous|formal|helpful|warm|nice|plain)"
+        r"(?:,? and |, |[.!]?$))+$",
+        re.IGNORECASE,
+    )
 )
-_BEGINNING_OF_STATEMENT = re.compile(  # a sentence that tells how things are begins with what it is about
+_STATEMENT_BEGINNING_PATTERN = re.compile(  # a sentence that tells how things are begins with what it is about
     r"^(?:this|these|that|the|our|we|it|they|a|an|there|here|its|their|in|for|as|welcome|thank|thanks|note)\b",
     re.IGNORECASE,
 )
@@ -78,12 +80,14 @@ def read_unenforced_sentence(ctx: TurnContext) -> str:
 
 
 def _is_binding(sentence: str) -> bool:
-    text = _PAST_PASSIVE.sub("", sentence.strip())
-    is_about_tone = _COMMAND_ABOUT_TONE.match(text) or _STATEMENT_ABOUT_TONE.match(text)
-    if is_about_tone and not _COMMANDING_WORDS.search(text.replace("always", "")):
+    text = _PAST_PASSIVE_PATTERN.sub("", sentence.strip())
+    is_about_tone = _COMMAND_ABOUT_TONE_PATTERN.match(text) or _STATEMENT_ABOUT_TONE_PATTERN.match(text)
+    if is_about_tone and not _COMMAND_WORD_PATTERN.search(text.replace("always", "")):
         return False
-    has_bound = _WORDS_FOR_BOUNDS.search(text) is not None and any(map(str.isdigit, text))
-    return has_bound or _COMMANDING_WORDS.search(text) is not None or _BEGINNING_OF_STATEMENT.match(text) is None
+    has_bound = _BOUND_WORD_PATTERN.search(text) is not None and any(map(str.isdigit, text))
+    return (
+        has_bound or _COMMAND_WORD_PATTERN.search(text) is not None or _STATEMENT_BEGINNING_PATTERN.match(text) is None
+    )
 
 
 def _shorten(sentence: str) -> str:

@@ -56,7 +56,7 @@ from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, as_text
 from shared.domain.keywords import keywords, stem
 
-_NO_WORD = re.compile(r"[^a-z0-9]+")
+_NON_WORD_CHARACTERS_PATTERN = re.compile(r"[^a-z0-9]+")
 
 
 class _FigureSubject(NamedTuple):
@@ -220,7 +220,7 @@ def _find_earlier_figure(text: str, computed: Mapping[str, NamedValue], subject_
 
 
 def _to_snake_case(text: str) -> str:
-    return _NO_WORD.sub("_", text.lower()).strip("_")
+    return _NON_WORD_CHARACTERS_PATTERN.sub("_", text.lower()).strip("_")
 
 
 def with_process_figures(ctx: TurnContext, progress: Progress) -> Progress:

@@ -16,7 +16,7 @@ from services.executor.core.tools.record_tree import format_condition, is_id_nam
 from shared.domain.exact_json import Json, as_text, dumps
 
 _MOST_LINKS = 4
-_DATE_PREFIX = re.compile(r"\d{4}-\d\d")
+_DATE_PREFIX_PATTERN = re.compile(r"\d{4}-\d\d")
 _FIELDS_THAT_LINK_NOTHING = frozenset(
     """id name number code status state type kind category currency unit priority severity description note notes reason
     year level role risk region title subject message""".split()
@@ -100,12 +100,12 @@ def _linking_texts(record: SeenRecord) -> set[str]:
         and isinstance(value, str)
         and value.strip()
         and read_figure(value) is None
-        and not _DATE_PREFIX.match(value.strip())
+        and not _DATE_PREFIX_PATTERN.match(value.strip())
     }
 
 
 _MONTHS = "january february march april may june july august september october november december".split()
-_MONTH = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{4}})\b", re.IGNORECASE)
+_MONTH_PATTERN = re.compile(rf"\b({'|'.join(_MONTHS)})\s+(\d{{4}})\b", re.IGNORECASE)
 
 
 class NoClearOperand(LookupError):
@@ -326,7 +326,7 @@ def _conditions_from_task(field: str | None, records: Sequence[SeenRecord], task
     the same value. Raises ``NoClearOperand`` if they have several and the task names none.
     """
     present = _values_by_text(field, records) if field is not None else {}
-    months = [f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH.findall(task)]
+    months = [f"{year}-{_MONTHS.index(month.lower()) + 1:02d}" for month, year in _MONTH_PATTERN.findall(task)]
     wording = " ".join([task, *months])
     values = [value for text, value in present.items() if text and occurs_in(text, wording)]
     if not values and len(present) > 1:

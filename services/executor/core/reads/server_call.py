@@ -31,12 +31,12 @@ from shared.ports.tracing import SpanKind
 _CLAUSE_PATTERN = re.compile(
     r"(?P<name>[A-Za-z_][\w.-]*(?: [\w.-]+){0,3}?)(?: is(?:\s+|$)|:(?:\s+|$)| ?= ?)(?P<value>.*)", re.DOTALL
 )
-_CLAUSE_ENDS = re.compile(r";\s+|;?\s*\n\s*|;$")
-_WORD_AND_SENTENCES = re.compile(
+_CLAUSE_SEPARATOR_PATTERN = re.compile(r";\s+|;?\s*\n\s*|;$")
+_WORD_AND_SENTENCES_PATTERN = re.compile(
     r"(?P<value>\S*[^\s.])\.\s+(?P<rest>[A-Z].*)", re.DOTALL
 )  # one word, then other sentences
-_LEADING_REMARK = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
+_LEADING_REMARK_PATTERN = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
+_NUMBER_PATTERN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _FEWEST_CLAUSES = 2
 _REMARKS_KEY = "told"
 _MOST_ERROR_CHARACTERS = 200
@@ -52,7 +52,7 @@ def parse_clause_record(content: Json) -> Json:
     if not isinstance(content, str) or ";" not in content:
         return content
     text = content.strip().removesuffix(".")
-    head = _LEADING_REMARK.fullmatch(text)
+    head = _LEADING_REMARK_PATTERN.fullmatch(text)
     remarks = [head["head"]] if head else []
     fields = _parse_clauses(head["rest"] if head else text, remarks)
     if head and not fields:
@@ -98,17 +98,19 @@ def _may_still_be_carried_out(tool: Tool, answer: ToolAnswer) -> bool:
 
 def _parse_clauses(text: str, remarks: list[str]) -> dict[str, Json] | None:
     """The fields of a text of clauses; None for any other text. What follows the last one is added to ``remarks``."""
-    clauses = [_CLAUSE_PATTERN.fullmatch(part.strip()) for part in _CLAUSE_ENDS.split(text) if part.strip()]
+    clauses = [
+        _CLAUSE_PATTERN.fullmatch(part.strip()) for part in _CLAUSE_SEPARATOR_PATTERN.split(text) if part.strip()
+    ]
     fields: dict[str, Json] = {}
     for number, clause in enumerate(clauses, 1):
         if clause is None or clause["name"] in fields:
             return None
         value = clause["value"].strip()
-        last_word = _WORD_AND_SENTENCES.fullmatch(value) if number == len(clauses) else None
+        last_word = _WORD_AND_SENTENCES_PATTERN.fullmatch(value) if number == len(clauses) else None
         if last_word:
             value = last_word["value"]
             remarks.append(last_word["rest"])
-        fields[clause["name"]] = loads(value) if _NUMBER.fullmatch(value) else value
+        fields[clause["name"]] = loads(value) if _NUMBER_PATTERN.fullmatch(value) else value
     return fields if len(fields) >= _FEWEST_CLAUSES else None
 
 
@@ -186,18 +188,18 @@ async def _send_once(
     return AnsweredCall(answer, names_sent, stored.get("silent") is True)
 
 
-_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
-_NAME = re.compile(r"(?<![\w.])[a-z_][a-z0-9_]*(?![\w.(])")
+_QUOTED_PATTERN = re.compile(r"\"[^\"]*\"|'[^']*'")
+_NAME_PATTERN = re.compile(r"(?<![\w.])[a-z_][a-z0-9_]*(?![\w.(])")
 _CONDITION_WORDS = frozenset(
     "and or not in is true false null none contains exists matches if else between like".split()
 )
-_FIELD = re.compile(r"(?<![\w./-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w./(-])")
+_FIELD_PATTERN = re.compile(r"(?<![\w./-])[a-z][a-z0-9]*(?:_[a-z0-9]+)+(?![\w./(-])")
 _FIGURE_FIELD = "amount"  # what stands under this name, or under one of its aliases, is a figure
-_NUMBERED_NAME = re.compile(r"\b([A-Za-z]+)-?\d[\w-]*\b")
+_NUMBERED_NAME_PATTERN = re.compile(r"\b([A-Za-z]+)-?\d[\w-]*\b")
 
 
 _RENAME_NOTE = "the server sent no {}: {} is taken for it."
-_RENAMES_IN_NOTE = re.compile(r"the server sent no (\S+): (\S+) is taken for it\.")
+_RENAME_NOTE_PATTERN = re.compile(r"the server sent no (\S+): (\S+) is taken for it\.")
 
 
 class WantedField(NamedTuple):
@@ -215,7 +217,7 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
     kinds = tuple(dict.fromkeys(kind for figure_kinds in about_records for kind in figure_kinds))
     words = (word for condition in conditions for word in _record_fields_of_condition(ctx, condition))
     rule_fields = [WantedField((word,), kinds) for word in words if word not in _CONDITION_WORDS]
-    task_fields = [WantedField((name,)) for name in _FIELD.findall(ctx.task) if name not in ctx.toolbox.names]
+    task_fields = [WantedField((name,)) for name in _FIELD_PATTERN.findall(ctx.task) if name not in ctx.toolbox.names]
     operands = (operand for figure in template.figures for operand in figure.operands)
     patterns = (parse_pattern(operand) for operand in operands if not is_figure_name(operand))
     figure_fields = [WantedField(pattern.fields, pattern.kinds) for pattern in patterns if pattern.fields]
@@ -224,8 +226,8 @@ def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
 
 def _record_fields_of_condition(ctx: TurnContext, condition: str) -> Iterator[str]:
     """Yields the field names in a rule's condition, without those that are arguments of all tools that it names."""
-    named_tools = [tool for text in _QUOTED.findall(condition) for tool in ctx.toolbox.tools_named(text[1:-1])]
-    for word in _NAME.findall(_QUOTED.sub("''", condition)):
+    named_tools = [tool for text in _QUOTED_PATTERN.findall(condition) for tool in ctx.toolbox.tools_named(text[1:-1])]
+    for word in _NAME_PATTERN.findall(_QUOTED_PATTERN.sub("''", condition)):
         if not (named_tools and all(word in tool.parameters for tool in named_tools)):
             yield word
 
@@ -247,7 +249,7 @@ def with_expected_names(ctx: TurnContext, fact: Fact) -> tuple[Json, str]:
 
 def content_as_received(fact: Fact) -> Json:
     """The fact's content as the server sent it, without the names that ``with_expected_names`` added."""
-    names = dict(_RENAMES_IN_NOTE.findall(fact.note))
+    names = dict(_RENAME_NOTE_PATTERN.findall(fact.note))
 
     def without_old_names(record: JsonObject) -> JsonObject:
         added_names = {old for old, new in names.items() if new in record and record.get(old) == record[new]}
@@ -306,4 +308,4 @@ def _may_have_field(field: WantedField, record: SeenRecord, task: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _has_ids_of_one_kind(task: str) -> bool:
-    return len({prefix.upper() for prefix in _NUMBERED_NAME.findall(task)}) == 1
+    return len({prefix.upper() for prefix in _NUMBERED_NAME_PATTERN.findall(task)}) == 1

@@ -6,14 +6,14 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.session.ruled_tools import NEGATION, QUOTED_TEXT, without_texts
+from services.executor.core.session.ruled_tools import NEGATION_PATTERN, QUOTED_TEXT_PATTERN, without_texts
 from shared.contracts.policy import Policy
 
 _QUOTES = "\"'"
-_NAME = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_TOOL = re.compile(r"\btool\b")
-_OF_CALLS = re.compile(r"\b(?:tool|verb)\b")
-_MORE_THAN_NAMES = re.compile(rf"{NEGATION.pattern}|\w\(|\|\||\bor\b|\bverb\b")
+_NAME_PATTERN = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_WORD_TOOL_PATTERN = re.compile(r"\btool\b")
+_CALL_VARIABLE_PATTERN = re.compile(r"\b(?:tool|verb)\b")
+_CONDITION_BEYOND_NAMES_PATTERN = re.compile(rf"{NEGATION_PATTERN.pattern}|\w\(|\|\||\bor\b|\bverb\b")
 _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
 
 
@@ -33,11 +33,15 @@ class AskedFields(NamedTuple):
 @lru_cache(maxsize=16_384)
 def _read_condition(condition: str) -> AskedFields:
     unquoted = without_texts(condition)
-    names = (name for name in _NAME.findall(unquoted) if name not in _NO_FIELDS and not name.startswith("figures."))
-    lists_tools = _TOOL.search(unquoted) is not None and _MORE_THAN_NAMES.search(unquoted) is None
-    quoted = QUOTED_TEXT.findall(condition) if _TOOL.search(unquoted) else ()
+    names = (
+        name for name in _NAME_PATTERN.findall(unquoted) if name not in _NO_FIELDS and not name.startswith("figures.")
+    )
+    lists_tools = (
+        _WORD_TOOL_PATTERN.search(unquoted) is not None and _CONDITION_BEYOND_NAMES_PATTERN.search(unquoted) is None
+    )
+    quoted = QUOTED_TEXT_PATTERN.findall(condition) if _WORD_TOOL_PATTERN.search(unquoted) else ()
     texts = frozenset(text.strip(_QUOTES) for text in quoted)
-    return AskedFields(tuple(names), _OF_CALLS.search(unquoted) is not None, lists_tools, texts)
+    return AskedFields(tuple(names), _CALL_VARIABLE_PATTERN.search(unquoted) is not None, lists_tools, texts)
 
 
 def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:

@@ -83,7 +83,7 @@ _NAMES_OF_FIELD = _FIELD_WORDS | frozenset("key path pointer name".split())
 _NAMES_OF_NEW_VALUE = frozenset({("value",), ("new", "value"), ("to",), ("new",), ("set",)})
 _WORDS_FOR_NEW = frozenset("new target updated desired".split())  # before a field's name: ``new_amount``
 _VERBS_OF_REMOVAL = frozenset("remove delete unset clear".split())
-_STEPS_OF_PATH = re.compile(r"[/.]")
+_PATH_SEPARATOR_PATTERN = re.compile(r"[/.]")
 
 
 def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
@@ -99,7 +99,7 @@ def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
             first, *others = singular_words(key) or ("",)
             is_field = first in _FIELD_WORDS
             if isinstance(inner, str) and (is_field or (not others and first in _NAMES_OF_FIELD)):
-                step = _STEPS_OF_PATH.split(inner.strip().rstrip("/"))[-1].strip()
+                step = _PATH_SEPARATOR_PATTERN.split(inner.strip().rstrip("/"))[-1].strip()
                 if step and (new_values or is_removed or (is_field and has_figure)):
                     yield step, new_values[0] if new_values else UNKNOWN
             elif isinstance(inner, dict):
@@ -143,7 +143,7 @@ def _without_minor_unit(name: str, value: Json) -> Iterator[tuple[str, Json]]:
 def _steps_of_path(value: Json) -> list[str]:
     """The steps of a path to a field, as a text or a list of texts; empty for anything else."""
     texts = value if isinstance(value, list) else [value]
-    steps_of_texts = [_STEPS_OF_PATH.split(text) if isinstance(text, str) else [] for text in texts]
+    steps_of_texts = [_PATH_SEPARATOR_PATTERN.split(text) if isinstance(text, str) else [] for text in texts]
     return [step.strip() for steps in steps_of_texts for step in steps if step.strip()] if all(steps_of_texts) else []
 
 

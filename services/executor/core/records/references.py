@@ -11,7 +11,7 @@ from shared.domain.exact_json import Json, JsonObject, as_object, walk_json
 from shared.domain.keywords import stem
 
 REFERENCE = "$ref"
-_MADE_ID_FORM = re.compile(r"^<([A-Za-z][\w-]*)>$")
+_MADE_ID_PATTERN = re.compile(r"^<([A-Za-z][\w-]*)>$")
 _ID_WORDS = ("id", "number", "no", "reference", "ref", "code", "key", "uuid")
 _WRAPPERS = frozenset("result results data record item object response payload created entity body row".split())
 _LONGEST_ID = 64  # characters of a text that is an id
@@ -27,7 +27,7 @@ def reference_to_made(call_id: str, name: str) -> JsonObject:
 
 def name_of_made_id(path: str) -> str | None:
     """The name of the id in a reference to what a call makes; None for any other path."""
-    match = _MADE_ID_FORM.match(path)
+    match = _MADE_ID_PATTERN.match(path)
     return match[1] if match else None
 
 
@@ -154,8 +154,8 @@ def literal_scalars(value: Json) -> Iterator[Json]:
         yield value
 
 
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
-_BARE_NAME = re.compile(r"[A-Za-z][\w-]*")
+_PATH_STEP_PATTERN = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_BARE_NAME_PATTERN = re.compile(r"[A-Za-z][\w-]*")
 
 
 def resolve_references(arguments: JsonObject, results: Mapping[str, Json]) -> JsonObject:
@@ -182,7 +182,7 @@ def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
 def result_at(result: Json, path: str) -> Json:
     """The value at a path of field names and list positions; raises ``NoSuchPath`` if there is none."""
     value = result
-    for match in _STEP.finditer(path.removeprefix("$").removeprefix(".")):
+    for match in _PATH_STEP_PATTERN.finditer(path.removeprefix("$").removeprefix(".")):
         key, index = match.groups()
         if key is not None and isinstance(value, dict) and key in value:
             value = value[key]
@@ -226,7 +226,7 @@ def _find_field_or_id(result: Json, path: str) -> Json:
     try:
         return result_at(result, path)
     except NoSuchPath:
-        made_id = find_named_id(result, path) if _BARE_NAME.fullmatch(path) else None
+        made_id = find_named_id(result, path) if _BARE_NAME_PATTERN.fullmatch(path) else None
         if made_id is None:
             raise
         return made_id

@@ -346,7 +346,7 @@ _REQUEST_WORDS = frozenset(
     "idempotency request correlation trace session nonce token message thread conversation tenant".split()
 )
 _WORDS_FOR_ANY_RECORD = frozenset("record object target entity resource row element".split())
-_DIGITS = re.compile(r"\d+")
+_DIGITS_PATTERN = re.compile(r"\d+")
 
 
 class RecordReference(NamedTuple):
@@ -492,7 +492,7 @@ def is_id_text(value: Json) -> bool:
 
 def id_pattern_of(text: str) -> str:
     """The pattern that ids of one kind share, ``c-#`` for ``C-17``; empty for a text that is no such id."""
-    return _DIGITS.sub("#", text.casefold()) if looks_like_id_text(text) else ""
+    return _DIGITS_PATTERN.sub("#", text.casefold()) if looks_like_id_text(text) else ""
 
 
 def _field_references(

@@ -34,7 +34,7 @@ _STATUS_IN_WORDS: dict[WriteStatus, str] = {
     WriteStatus.ASKED: "waiting for an answer to what its agent asks",
     WriteStatus.SKIPPED: "left undone",
 }
-_FOOTER = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
+_PROCESS_FOOTER_PATTERN = re.compile(r"\n\n\[Process: [^\n]*\]\Z")
 
 
 def compose_answer(record: TaskRecord, run_end: RunEnd, now: datetime, rules: AnswerRules, score: Score) -> str:
@@ -82,7 +82,7 @@ def answer_with_writes(
 
 def without_footer(answer: str) -> str:
     """The answer without its footer, whose duration differs from run to run."""
-    return _FOOTER.sub("", answer)
+    return _PROCESS_FOOTER_PATTERN.sub("", answer)
 
 
 def _describe_writes(writes: Sequence[LedgerEntry]) -> str:

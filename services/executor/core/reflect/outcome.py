@@ -124,7 +124,7 @@ def _list_tools(run_end: RunEnd, *, did_work: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*read_tools, *written_tools)))[:_MOST_TOOLS]
 
 
-_SPEAKS_OF_LIMIT = re.compile(
+_LIMIT_WORD_PATTERN = re.compile(
     r"\b(?:limits?|thresholds?|maximum|ceiling|cap|exceed\w*|too (?:high|large|much|big)|(?:over|above|beyond) the)\b",
     re.I,
 )
@@ -138,7 +138,7 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
     refusals = [
         entry
         for entry in writes
-        if entry.status is WriteStatus.REFUSED and _SPEAKS_OF_LIMIT.search(entry.refusal or "")
+        if entry.status is WriteStatus.REFUSED and _LIMIT_WORD_PATTERN.search(entry.refusal or "")
     ]
     limits = (_outcome_of_limit(limit, progress.dossier, verified, refusals) for limit in progress.thresholds)
     figures = (value for value in progress.dossier.values if value.figure)

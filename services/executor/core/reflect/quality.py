@@ -211,7 +211,7 @@ def _is_list_or_table(value: Json) -> TypeGuard[list[Json] | JsonObject]:
 
 
 _DOUBTFUL_STATUSES = (WriteStatus.UNVERIFIED, WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
-_FAILURE = re.compile(
+_FAILURE_PHRASE_PATTERN = re.compile(
     r"\b(?:an? (?:\w+ )?error (?:occurred|happened)|error:|something went wrong|exception|traceback"
     r"|(?:I|we) (?:could not|couldn't|was unable|were unable|am unable|cannot|can't)|unable to|failed to"
     r"|(?:could not|cannot|can't) be (?:\w+ly )?(?:found|read|completed|carried out|determined|retrieved|checked)"
@@ -308,7 +308,7 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
 
 def mentions_failure(text: str) -> bool:
     """Whether a text says that something failed or was not found."""
-    return bool(_FAILURE.search(text))
+    return bool(_FAILURE_PHRASE_PATTERN.search(text))
 
 
 def _has_closed_plan(dossier: Dossier) -> bool:

@@ -9,14 +9,14 @@ from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.policy import Policy
 from shared.domain.words import ToolClass
 
-_TOOL_EQUALS = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
-_TOOL_LIST = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
-NEGATION = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\)\s*!=|\bnot\b")
+_TOOL_EQUALS_PATTERN = re.compile(r"\btool\s*==\s*([\"'])(?P<name>.+?)\1")
+_TOOL_LIST_PATTERN = re.compile(r"\btool\s+in\s+\[(?P<names>[^\]]*)\]")
+NEGATION_PATTERN = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\)\s*!=|\bnot\b")
 # A quote that nothing closes ends with the condition, so that each character is looked at once.
-QUOTED_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?", re.DOTALL)
-_BEGINS_WITH_TOOL = re.compile(rf"\s*{_TOOL_EQUALS.pattern}\s*(?:&&|$)")
+QUOTED_TEXT_PATTERN = re.compile(r"\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?", re.DOTALL)
+_LEADING_TOOL_CONDITION_PATTERN = re.compile(rf"\s*{_TOOL_EQUALS_PATTERN.pattern}\s*(?:&&|$)")
 _OR = "||"
-_QUOTED_NAME = re.compile(r"([\"'])(.+?)\1")
+_QUOTED_NAME_PATTERN = re.compile(r"([\"'])(.+?)\1")
 
 
 def tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
@@ -44,13 +44,13 @@ def rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) 
 
 def tool_of_condition(condition: str) -> str:
     """The tool of a condition such as ``tool == "pay" && amount > 5``, without ``||``; empty for any other one."""
-    equality = _BEGINS_WITH_TOOL.match(condition)
+    equality = _LEADING_TOOL_CONDITION_PATTERN.match(condition)
     return equality["name"] if equality and _OR not in without_texts(condition) else ""
 
 
 def without_texts(condition: str) -> str:
     """The condition with a space in place of each quoted text: what is left are names, numbers and signs."""
-    return QUOTED_TEXT.sub(" ", condition)
+    return QUOTED_TEXT_PATTERN.sub(" ", condition)
 
 
 def has_tool_rules(policies: Iterable[Policy]) -> bool:
@@ -59,9 +59,9 @@ def has_tool_rules(policies: Iterable[Policy]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _tools_of_condition(condition: str) -> frozenset[str]:
-    name_lists = [tool_list["names"] for tool_list in _TOOL_LIST.finditer(condition)]
-    listed_names = (name[2] for names in name_lists for name in _QUOTED_NAME.finditer(names))
-    return frozenset((*(equality["name"] for equality in _TOOL_EQUALS.finditer(condition)), *listed_names))
+    name_lists = [tool_list["names"] for tool_list in _TOOL_LIST_PATTERN.finditer(condition)]
+    listed_names = (name[2] for names in name_lists for name in _QUOTED_NAME_PATTERN.finditer(names))
+    return frozenset((*(equality["name"] for equality in _TOOL_EQUALS_PATTERN.finditer(condition)), *listed_names))
 
 
 def mark_ruled_reads_as_changes(toolbox: Toolbox, policies: Iterable[Policy]) -> Toolbox:
@@ -69,7 +69,7 @@ def mark_ruled_reads_as_changes(toolbox: Toolbox, policies: Iterable[Policy]) ->
     argument: its calls are then planned and judged first. Conditions with a negation (``tool != "x"``) mark no tool.
     """
     rules = [rule for policy in policies for rule in policy.rules if not (rule.report_only or rule.if_known)]
-    conditions = [rule.condition for rule in rules if not NEGATION.search(without_texts(rule.condition))]
+    conditions = [rule.condition for rule in rules if not NEGATION_PATTERN.search(without_texts(rule.condition))]
     names = frozenset[str]().union(*map(_tools_of_condition, conditions))
     ruled_reads = {
         name: tool._replace(tool_class=ToolClass.CHANGE, why_class="a rule names it")

@@ -50,7 +50,7 @@ class Fact(Contract):
         return loads(self.result_json)
 
 
-_PLACE_IN_LIST = re.compile(r"\[(?=(?:\*|\d+)\])")
+_INDEX_BRACKET_PATTERN = re.compile(r"\[(?=(?:\*|\d+)\])")
 
 
 def place_of_field(ref: str, path: str) -> str:
@@ -60,7 +60,7 @@ def place_of_field(ref: str, path: str) -> str:
 
 def is_trusted_place(place: str, patterns: Iterable[str]) -> bool:
     """Whether one of the patterns covers the place; ``* messages[*].body`` means the bodies of all messages."""
-    return any(fnmatchcase(place, _PLACE_IN_LIST.sub("[[]", pattern)) for pattern in patterns)
+    return any(fnmatchcase(place, _INDEX_BRACKET_PATTERN.sub("[[]", pattern)) for pattern in patterns)
 
 
 class Operand(Contract):
@@ -244,7 +244,7 @@ def find_figures_about(values: Sequence[NamedValue], names: Sequence[str]) -> di
     return {value.figure: Decimal(value.value) for value in figures if counts[value.figure] == 1}
 
 
-_WHITE_SPACE = re.compile(r"[\s\u00a0]+")
+_WHITE_SPACE_PATTERN = re.compile(r"[\s\u00a0]+")
 
 
 def parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
@@ -253,7 +253,7 @@ def parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
 
 def normalize_quote(text: str) -> str:
     """The text without differences between a quote and its source: case, white space, and punctuation at both ends."""
-    return _WHITE_SPACE.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
+    return _WHITE_SPACE_PATTERN.sub(" ", text).strip(" .,;:!?\"'\u201c\u201d\u2018\u2019").casefold()
 
 
 def list_open_questions(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:

@@ -18,8 +18,8 @@ class BadTemplate(ValueError):
 
 
 _OPERAND_PATTERN = re.compile(r"([a-z_|]+)((?:\[[^\[\]]*\])*)(?:\.([a-z_|]+))?")
-_BRACKET_CONTENT = re.compile(r"\[([^\[\]]*)\]")
-_KINDS_AND_FIELD = re.compile(r"(?:([a-z_|]+)\.)?([a-z_]+)")
+_BRACKET_CONTENT_PATTERN = re.compile(r"\[([^\[\]]*)\]")
+_KINDS_AND_FIELD_PATTERN = re.compile(r"(?:([a-z_|]+)\.)?([a-z_]+)")
 _CHOICE_PATTERN = re.compile(r"([a-z_|]+)\s*(!=|=|~)\s*(.*)")
 OWN_VALUE_MARK = "@"  # in a pattern: the value of the record that the figure is about
 POLICY_MARK = "process:"  # begins the id of the policy that a process brings with it
@@ -65,7 +65,7 @@ def parse_pattern(text: str) -> OperandPattern:
     match = _OPERAND_PATTERN.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no operand such as kind.field, kind[].field or kind[][field=value]")
-    kinds, brackets, fields = match[1], _BRACKET_CONTENT.findall(match[2]), match[3]
+    kinds, brackets, fields = match[1], _BRACKET_CONTENT_PATTERN.findall(match[2]), match[3]
     if brackets and brackets[0]:
         raise BadPattern(f"{text!r}: [] comes before what chooses among the rows")
     choices = tuple(_parse_choice(condition, text) for condition in brackets[1:])
@@ -76,7 +76,7 @@ def parse_pattern(text: str) -> OperandPattern:
 
 def parse_governed(text: str) -> GovernedArgument:
     """Parses ``argument`` or ``kind|kind.argument``; raises ``BadPattern``."""
-    match = _KINDS_AND_FIELD.fullmatch(text)
+    match = _KINDS_AND_FIELD_PATTERN.fullmatch(text)
     if match is None:
         raise BadPattern(f"{text!r} is no argument such as amount or credit.amount")
     return GovernedArgument(_split_names(match[1] or ""), match[2])
@@ -167,14 +167,14 @@ class ProcessTemplate(Contract):
 
 
 Processes: TypeAlias = Mapping[str, ProcessTemplate]
-_PROCESS_NAME = re.compile(r"[a-z]{2,20}(?:_[a-z]{2,20}){0,4}")
+_PROCESS_NAME_PATTERN = re.compile(r"[a-z]{2,20}(?:_[a-z]{2,20}){0,4}")
 _NO_PROCESS_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "special", "process", "task", "any"})
 
 
 def process_name(text: str) -> str:
     """The text as a process name in snake case; empty if it cannot be one or says nothing, as ``other`` or ``task``."""
     name = re.sub(r"[\s-]+", "_", text.strip().lower())
-    return name if _PROCESS_NAME.fullmatch(name) and name not in _NO_PROCESS_NAMES else ""
+    return name if _PROCESS_NAME_PATTERN.fullmatch(name) and name not in _NO_PROCESS_NAMES else ""
 
 
 _TEMPLATE_FOLDER = files(__package__) / "processes"
@@ -260,7 +260,7 @@ def with_end_state(path: Sequence[FsmState], is_escalated: bool) -> tuple[FsmSta
 REST_SUBJECT = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for
 FailedPart = Literal["model", "tool_server", "policy_service"]  # of the installation: what did not work
 NOTHING_WRITTEN = "Nothing was written or sent."
-_SENTENCE_OF_NOTHING = re.compile(r"\b([Nn])othing was written\b")
+_NOTHING_WRITTEN_PATTERN = re.compile(r"\b([Nn])othing was written\b")
 
 
 class EarlyEnd(Exception):
@@ -280,7 +280,7 @@ class EarlyEnd(Exception):
     def correct_reason(self, ledger: Iterable[LedgerEntry]) -> None:
         """Corrects a reason that says that nothing was written, if earlier plans of the task have written."""
         if any(entry.status in (*DONE, *UNDECIDED) for entry in ledger):
-            self.reason = _SENTENCE_OF_NOTHING.sub(r"\1othing more was written", self.reason)
+            self.reason = _NOTHING_WRITTEN_PATTERN.sub(r"\1othing more was written", self.reason)
 
 
 class TenantStopped(Exception):

@@ -67,8 +67,8 @@ CONJUNCTIONS = frozenset("and or then plus".split())
 MODIFIERS = frozenset("bulk batch async auto quick".split())
 # Verbs of reading that change something together with the next word.
 PHRASAL_VERBS = frozenset({("check", "in"), ("check", "out"), ("check", "off"), ("get", "rid"), ("count", "down")})
-_WORD_IN_NAME = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_NAMESPACE_SIGN = re.compile(r"[./:]|__")
+_WORD_IN_NAME_PATTERN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAMESPACE_SIGN_PATTERN = re.compile(r"[./:]|__")
 CLEAR_VERBS = COMPUTE_VERBS.union(READ_VERBS, NOTIFY_VERBS, DELIVERY_VERBS, RECORD_VERBS, CHANGE_VERBS)
 _KNOWN_VERBS = CLEAR_VERBS | AMBIGUOUS_VERBS
 
@@ -135,7 +135,7 @@ def verb_of_tool(name: str) -> str:
 
 def _split_name(name: str) -> list[list[str]]:
     """The words of each namespace, and last of the name itself: ``[["crm"], ["get", "bill"]]`` for ``crm.getBill``."""
-    return [words for text in _NAMESPACE_SIGN.split(name) if (words := _split_words(text))] or [[]]
+    return [words for text in _NAMESPACE_SIGN_PATTERN.split(name) if (words := _split_words(text))] or [[]]
 
 
 def _effect_verb(clause: Sequence[str]) -> str:
@@ -148,7 +148,7 @@ def _build_change_class(word: str) -> ToolClassification:
 
 
 def _split_words(text: str) -> list[str]:
-    return [word.casefold() for word in _WORD_IN_NAME.findall(text)]
+    return [word.casefold() for word in _WORD_IN_NAME_PATTERN.findall(text)]
 
 
 def _split_clauses(words: Sequence[str]) -> list[Sequence[str]]:
@@ -253,7 +253,7 @@ def normalize_noun(word: str) -> str:
 @lru_cache(maxsize=8192)
 def split_tool_name(name: str) -> tuple[str, ...]:
     """The words of a tool's name, the verb first: cancel, orders for ``orders.cancel``."""
-    *namespaces, own_name = [text for text in _NAMESPACE_SIGN.split(name) if words_of(text)] or [name]
+    *namespaces, own_name = [text for text in _NAMESPACE_SIGN_PATTERN.split(name) if words_of(text)] or [name]
     words = words_of(own_name) or [""]
     if len(words) == 1 and namespaces:
         return (*words, *words_of(namespaces[-1]))

@@ -20,7 +20,7 @@ _WORDS_FOR_ABSENT = (
     r"(?:(?:was |is )?not (?:found|available|supported|registered)|(?:does not|doesn't) exist|no longer exists"
     r"|(?:was|has been) (?:removed|retired|renamed|withdrawn))\b"
 )
-_NOT_FOUND = re.compile(
+_NOT_FOUND_PHRASE_PATTERN = re.compile(
     r"\bnot found\b|\b(?:does not|doesn't) exist\b|\bno such (?!column|field|table|parameter|argument)\w+"
     r"|\bunknown (?!column|field|table|parameter|argument)[a-z]+:? \S*\d"
     r"|\bno (?:record|row|entry|match|result)s? (?:was |were )?(?:found|matches|with)\b"
@@ -171,9 +171,9 @@ def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
     # The tool is there and answered: something was wrong with the call.
     if find_unknown_name(answer.content) is not None:
         return ReadFailure.OTHER
-    if _TYPE_COMPLAINT.search(message):
+    if _WRONG_TYPE_MESSAGE_PATTERN.search(message):
         return ReadFailure.WRONG_TYPE
-    return ReadFailure.NOT_FOUND if _NOT_FOUND.search(message) else ReadFailure.OTHER
+    return ReadFailure.NOT_FOUND if _NOT_FOUND_PHRASE_PATTERN.search(message) else ReadFailure.OTHER
 
 
 def _is_data_despite_error(answer: ToolAnswer) -> bool:
@@ -239,7 +239,7 @@ _MISSING_FIELD_PATTERNS = _compile_patterns(
     rf"\b(?:field|property) {_QUOTED} is (?:required|missing)",
     r"^([A-Za-z_]\w*)\s*\n\s+(?:Field required|Missing required (?:keyword only |positional )?argument)\b",
 )
-_TABLE = re.compile(r"""\b(?:table|relation) ["'`\[]?([A-Za-z_]\w*)""", re.IGNORECASE)
+_TABLE_NAME_PATTERN = re.compile(r"""\b(?:table|relation) ["'`\[]?([A-Za-z_]\w*)""", re.IGNORECASE)
 _EXTRA_FIELD_KINDS = frozenset(
     "extra_forbidden unexpected_keyword_argument additionalproperties unknown_field unrecognized_keys".split()
 )
@@ -265,7 +265,7 @@ def find_unknown_name(answer: Json) -> UnknownName | None:
 
 def table_named_in(error: Json) -> str | None:
     """The name that follows "table" or "relation" in an error's texts; None if there is none."""
-    match = _TABLE.search("\n".join(error_texts(error)))
+    match = _TABLE_NAME_PATTERN.search("\n".join(error_texts(error)))
     return match[1] if match else None
 
 
@@ -310,8 +310,8 @@ def _parameter_of(problem: JsonObject) -> str | None:
     return steps[0] if len(steps) == 1 and isinstance(steps[0], str) else None
 
 
-_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,18})?")
+_INTEGER_PATTERN = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_NUMBER_PATTERN = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,18})?")
 _TYPE_BY_WORD: Mapping[str, str] = {
     **dict.fromkeys(("integer", "int", "whole number"), "integer"),
     **dict.fromkeys(("number", "numeric", "float", "decimal", "double"), "number"),
@@ -320,7 +320,7 @@ _TYPE_BY_WORD: Mapping[str, str] = {
     **dict.fromkeys(("array", "list"), "array"),
 }
 _TYPE = "|".join(sorted(_TYPE_BY_WORD, key=len, reverse=True))
-_TYPE_COMPLAINT = re.compile(
+_WRONG_TYPE_MESSAGE_PATTERN = re.compile(
     rf"(?:must be|should be|expect(?:s|ed)|is not|not|requires?|needs?|wants?|to be|invalid literal for)\s+"
     rf"(?:an? |of |the |type |valid |json |input )*[\"'`]?(?P<type>{_TYPE})\b"
     rf"|(?:(?:could not|cannot|unable to) (?:convert|parse))\b.{{0,60}}?\bto (?P<to>{_TYPE})\b",
@@ -332,11 +332,11 @@ def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | 
     """The arguments, of which those that the error names (or the only one) have the type that it wants: 42 for
     ``"42"``. None if it is unclear which, or one has that type already or would lose something.
     """
-    complaint = _TYPE_COMPLAINT.search(_message_of_error(error))
+    complaint = _WRONG_TYPE_MESSAGE_PATTERN.search(_message_of_error(error))
     if complaint is None:
         return None
     wanted_type = _TYPE_BY_WORD[(complaint["type"] or complaint["to"]).lower()]
-    other_text = _TYPE_COMPLAINT.sub("", dumps(error))
+    other_text = _WRONG_TYPE_MESSAGE_PATTERN.sub("", dumps(error))
     mentioned = [name for name in arguments if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", other_text)]
     names = mentioned or ([*arguments] if len(arguments) == 1 else [])
     converted = {name: _convert_to_type(arguments[name], wanted_type) for name in names}
@@ -360,9 +360,9 @@ def _convert_to_type(value: Json, wanted_type: str) -> Json:
             return _convert_to_type(item, wanted_type)
         case str(text), "boolean":
             return {"true": True, "false": False}.get(text.strip().lower())
-        case str(text), ("integer" | "number") if _INTEGER.fullmatch(text.strip()):
+        case str(text), ("integer" | "number") if _INTEGER_PATTERN.fullmatch(text.strip()):
             return int(text)
-        case str(text), "number" if _NUMBER.fullmatch(text.strip()):
+        case str(text), "number" if _NUMBER_PATTERN.fullmatch(text.strip()):
             return Decimal(text.strip())
         case ((int() | Decimal()), "string"):
             return dumps(value)

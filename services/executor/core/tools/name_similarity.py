@@ -15,8 +15,8 @@ from shared.domain.keywords import stem
 
 _ACCEPTED_SCORE = 70.0  # of 100
 _LEAST_LEAD = 10.0  # by how much the best score must exceed the next one
-_WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-_ACCENTS = re.compile(r"[\u0300-\u036f]")
+_WORD_PATTERN = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
+_ACCENTS_PATTERN = re.compile(r"[\u0300-\u036f]")
 _WORD_ENDINGS = frozenset(" s es y ies e d ed ing ion ions ation ment al".split(" "))
 _PERSON_ENDINGS = frozenset("er or ee ers ors ees".split())
 _WRITTEN_OUT = {"no": "number", "num": "number", "nr": "number", "dt": "date", "ts": "timestamp", "pct": "percent"}
@@ -35,7 +35,7 @@ _LONG_FORMS = {
 _SAME_PARTY = {"client": "customer", "supplier": "vendor", "telephone": "phone", "organisation": "organization"}
 _ID_WORDS = frozenset("id ids key no num number code ref".split())
 _LONGEST_NAME = 100  # characters; what is longer is a text, of which nothing is kept
-_DOUBLED_LETTER = re.compile(r"(.)\1")
+_DOUBLED_LETTER_PATTERN = re.compile(r"(.)\1")
 # Words that, added to a name, make it the name of something else: a part, a time, a unit, a state of it.
 _WORDS_THAT_CHANGE_MEANING = frozenset(
     """id ids key no num number name code ref type kind class status state flag date day time at on by to from of for
@@ -54,13 +54,13 @@ def words_of(name: str) -> list[str]:
 
 @lru_cache(maxsize=4_096)  # the same few names of tools and fields, over and over
 def _split_words(name: str) -> tuple[str, ...]:
-    text = name if name.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFKD", name))
-    return tuple(word.lower() for word in _WORD.findall(text))
+    text = name if name.isascii() else _ACCENTS_PATTERN.sub("", unicodedata.normalize("NFKD", name))
+    return tuple(word.lower() for word in _WORD_PATTERN.findall(text))
 
 
 def stems_of(text: str) -> frozenset[str]:
     """The stems of the words of a text, or of a name in snake or camel case."""
-    return frozenset(stem(word.lower()) for word in _WORD.findall(text))
+    return frozenset(stem(word.lower()) for word in _WORD_PATTERN.findall(text))
 
 
 def singular(word: str) -> str:
@@ -152,7 +152,7 @@ def _is_same_word(word: str, other_word: str) -> bool:
     return (
         _is_short_form(short, long)
         or _has_another_ending(short, long)
-        or _DOUBLED_LETTER.sub(r"\1", short) == _DOUBLED_LETTER.sub(r"\1", long)
+        or _DOUBLED_LETTER_PATTERN.sub(r"\1", short) == _DOUBLED_LETTER_PATTERN.sub(r"\1", long)
     )
 
 

@@ -11,14 +11,14 @@ from typing import NamedTuple
 from shared.contracts.tenant import normalized_key_name
 from shared.domain.exact_json import Json, JsonObject, as_text
 
-_WORD_ENDS = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
+_WORD_BOUNDARY_PATTERN = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
 _NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid grid solid liquid hybrid aid".split())
 
 
 @lru_cache(maxsize=4_096)  # the same few names of fields, over and over
 def is_id_name(key: str) -> bool:
     """Whether a field is an identifier by its name: ``id``, ``claim_id``, ``claimId``, ``orderid``; not ``paid``."""
-    last_word = _WORD_ENDS.split(key)[-1].lower()
+    last_word = _WORD_BOUNDARY_PATTERN.split(key)[-1].lower()
     return last_word.endswith("id") and last_word not in _NO_IDS
 
 
@@ -146,7 +146,10 @@ def distinguishing_key(items: Sequence[Json]) -> str | None:
         return None
     first_record = records[0]
     candidates = [key for key in first_record if key.lower() == "id"] + [key for key in first_record if is_id_name(key)]
-    for key in [*candidates, *(key for key in first_record if _WORD_ENDS.split(key)[-1].lower() in _USUAL_KEY_NAMES)]:
+    for key in [
+        *candidates,
+        *(key for key in first_record if _WORD_BOUNDARY_PATTERN.split(key)[-1].lower() in _USUAL_KEY_NAMES),
+    ]:
         values = [str(record[key]) for record in records if isinstance(record.get(key), str | int)]
         if len(set(values)) == len(records):
             return key

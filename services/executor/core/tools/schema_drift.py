@@ -49,9 +49,9 @@ _COLUMN_LIST_FIELDS = tuple(  # of the columns, or the next object in which they
     "columns available_columns valid_columns known_columns column_names fields properties schema attributes".split()
 )
 _NAME_FIELDS = ("name", "column_name", "column", "field", "field_name")
-_UNQUALIFIED_NAME = re.compile(r"\w+(?![\w.])")  # of a column, without its table
-_ONLY_NAMES = re.compile(r"\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*")
-_COLUMN_TYPE = re.compile(
+_UNQUALIFIED_NAME_PATTERN = re.compile(r"\w+(?![\w.])")  # of a column, without its table
+_LIST_OF_NAMES_PATTERN = re.compile(r"\s*[\w.]+(?:\s*,\s*[\w.]+)*\s*")
+_COLUMN_TYPE_PATTERN = re.compile(
     r"^(?:(?:small|big|tiny)?int|text|real|(?:var)?char|num|dec|bool|date|time|float|double|string|uuid|json|blob)",
     re.I,
 )
@@ -129,8 +129,8 @@ def names_in_arguments(arguments: JsonObject) -> Iterator[str]:
         for content in value if isinstance(value, list) else (value,):
             if isinstance(content, dict):
                 yield from names_in_arguments(content)
-            elif isinstance(content, str) and _takes_column_names(key) and _ONLY_NAMES.fullmatch(content):
-                yield from _UNQUALIFIED_NAME.findall(content)
+            elif isinstance(content, str) and _takes_column_names(key) and _LIST_OF_NAMES_PATTERN.fullmatch(content):
+                yield from _UNQUALIFIED_NAME_PATTERN.findall(content)
 
 
 def add_old_names(content: Json, names: Mapping[str, str]) -> Json:
@@ -193,7 +193,7 @@ def _list_columns(described: Json) -> Iterator[tuple[str, str]]:
         nested = tuple(_list_columns(listing))
         entries = listing.items() if isinstance(listing, dict) else ()
         yield from nested or ((name, _description_of(entry)) for name, entry in entries)
-    elif described and all(isinstance(kind, str) and _COLUMN_TYPE.match(kind) for kind in described.values()):
+    elif described and all(isinstance(kind, str) and _COLUMN_TYPE_PATTERN.match(kind) for kind in described.values()):
         yield from ((name, "") for name in described)
 
 
@@ -219,8 +219,8 @@ def _rename_value(key: str, value: Json, names: Mapping[str, str]) -> Json:
         return rename_arguments(value, names)
     if isinstance(value, list):
         return [_rename_value(key, content, names) for content in value]
-    if isinstance(value, str) and _takes_column_names(key) and _ONLY_NAMES.fullmatch(value):
-        return _UNQUALIFIED_NAME.sub(lambda name: names.get(name[0], name[0]), value)
+    if isinstance(value, str) and _takes_column_names(key) and _LIST_OF_NAMES_PATTERN.fullmatch(value):
+        return _UNQUALIFIED_NAME_PATTERN.sub(lambda name: names.get(name[0], name[0]), value)
     return value
 
 

@@ -111,7 +111,7 @@ _wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
 )
 WRITE_CLASSES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 MOST_SENDINGS = 3  # of one write, the first included; then a person is asked
-_DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
+_DECIMAL_REPR_PATTERN = re.compile(r"Decimal\('([^']*)'\)")
 
 
 def key_argument(tool: Tool) -> str | None:
@@ -154,7 +154,7 @@ def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
     except (Unresolvable, RecursionError):
         return None
     text = "; ".join(f"{error.json_path}: {error.message}" for error in ordered)
-    return _DECIMAL.sub(r"\1", text) or None
+    return _DECIMAL_REPR_PATTERN.sub(r"\1", text) or None
 
 
 def _is_integer(_checker: TypeChecker, value: object) -> bool:
@@ -242,14 +242,14 @@ _MOST_CHARACTERS_REMOTE = (
 )
 _MOST_DESCRIPTION_CHARACTERS = 2_000
 _MOST_EXTRA_WORDS = 4  # in a tool's line, besides its name and arguments
-_WORD = re.compile(r"\w[\w'’-]*")
+_WORD_PATTERN = re.compile(r"\w[\w'’-]*")
 _FILLER_WORDS = frozenset(
     "a an the of for to in on at by with from and or but if is are was were be been it its this that these those their "
     "his her all any each other another one as not no than then what which whose who into has have given only once "
     "page can they them".split()
 )
 _MOST_CHOICE_CHARACTERS = 100  # characters of the words of which an argument takes one
-_PLAIN_CHOICE = re.compile(r"[\w./+-]+(?: [\w./+-]+)*")
+_UNQUOTED_CHOICE_PATTERN = re.compile(r"[\w./+-]+(?: [\w./+-]+)*")
 _MOST_FOUND_TOOLS = 8
 # The rules say once for all writes what stands in it.
 _RESERVED_ARGUMENT_SCHEMA: dict[str, JsonValue] = {"type": "object"}
@@ -359,7 +359,11 @@ def _write_type(field: JsonValue) -> str:
         return _write_type(alternatives[0])
     choices = schema.get("enum")
     words = [str(choice) for choice in choices] if isinstance(choices, list) else []
-    if words and all(map(_PLAIN_CHOICE.fullmatch, words)) and sum(map(len, words)) <= _MOST_CHOICE_CHARACTERS:
+    if (
+        words
+        and all(map(_UNQUOTED_CHOICE_PATTERN.fullmatch, words))
+        and sum(map(len, words)) <= _MOST_CHOICE_CHARACTERS
+    ):
         return f":{'|'.join(words)}"
     kind = schema.get("type")
     if kind == "string":
@@ -373,7 +377,7 @@ def _words_beyond_signature(tool: Tool) -> str:
     known_stems = stems_of(tool.name).union(*map(stems_of, tool.parameters))
     words = [
         word
-        for word in _WORD.findall(sentence)
+        for word in _WORD_PATTERN.findall(sentence)
         if word.lower() not in _FILLER_WORDS and not stems_of(word) <= known_stems
     ]
     text = " ".join([*dict.fromkeys(words)][:_MOST_EXTRA_WORDS])

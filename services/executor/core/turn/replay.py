@@ -261,7 +261,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
 __all__ = ["CannotReplay", "ReplayResult", "replay"]
 ReplaysWith: TypeAlias = Callable[[Ports, Limits, Prompts, MakesJournal], TurnRunner]
-_STATED_DEADLINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
+_STATED_DEADLINE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
 _COMPARED_METADATA = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 
 
@@ -358,4 +358,4 @@ def _compare_records(then: TaskRecord, now: TaskRecord) -> None:
 
 def _comparable_answer(record: TaskRecord, answer: str) -> str:
     """The answer; without the deadline if it is a question, since that depends on when it is asked."""
-    return _STATED_DEADLINE.sub("", answer) if record.state is TaskState.INPUT_REQUIRED else answer
+    return _STATED_DEADLINE_PATTERN.sub("", answer) if record.state is TaskState.INPUT_REQUIRED else answer

@@ -92,8 +92,10 @@ _CONTRACT_BY_FIELD: Mapping[str, type[Contract]] = {
     "dossier.plan": WritePlan,
     "dossier.plans": WritePlan,
 }
-_ENTRY_OF_WRITE_STATE = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
-_PARALLEL_STEP = re.compile(r"(.*:tool|.*:again:[^:]+):r?\d+(?::|$)")  # whatever each led to: a page, a repetition
+_WRITE_STATE_ENTRY_KEY_PATTERN = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
+_PARALLEL_STEP_KEY_PATTERN = re.compile(
+    r"(.*:tool|.*:again:[^:]+):r?\d+(?::|$)"
+)  # whatever each led to: a page, a repetition
 _DRAFT_STEP = ":draft:"  # of two that are made beside each other
 _REREAD_STEP = ":again:"  # before the first write of a plan; the ledger that a replay has shows that write already
 
@@ -267,7 +269,7 @@ def _could_have_ended_at(step: str, key: str) -> bool:
     """Whether a run that ended at ``step`` may have reached ``key``: the same step, one run in parallel, or another
     draft of the same reply.
     """
-    match, other_match = _PARALLEL_STEP.match(step), _PARALLEL_STEP.match(key)
+    match, other_match = _PARALLEL_STEP_KEY_PATTERN.match(step), _PARALLEL_STEP_KEY_PATTERN.match(key)
     if step == key or (match and other_match and match[1] == other_match[1]):
         return True
     return _DRAFT_STEP in step and step.partition(_DRAFT_STEP)[0] == key.partition(_DRAFT_STEP)[0]
@@ -275,7 +277,7 @@ def _could_have_ended_at(step: str, key: str) -> bool:
 
 def enters_write_state(key: str) -> bool:
     """Whether the step of this key enters a state that writes."""
-    return bool(_ENTRY_OF_WRITE_STATE.match(key))
+    return bool(_WRITE_STATE_ENTRY_KEY_PATTERN.match(key))
 
 
 def _latest_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:

@@ -26,9 +26,9 @@ theme.legend_font_char_height = theme.legend_gap = 0
 theme.default_series_colors = ["currentColor"] * 32  # the style sheet gives them their own
 _DOT_RADIUS = 3.5
 _QUARTER_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
-_SERIES_CLASS = re.compile(r'class="series (\w+)"')
-_LEGEND_MARKUP = re.compile(r'<g transform="[^"]*"><rect[^>]*/><text[^>]*>Unnamed series</text></g>')
-_LONG_NUMBER = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
+_SERIES_CLASS_ATTRIBUTE_PATTERN = re.compile(r'class="series (\w+)"')
+_LEGEND_MARKUP_PATTERN = re.compile(r'<g transform="[^"]*"><rect[^>]*/><text[^>]*>Unnamed series</text></g>')
+_LONG_NUMBER_PATTERN = re.compile(r'(?<=[ "])(-?\d+\.\d)\d+(?=[ "])')
 
 
 class ChartLine(NamedTuple):
@@ -98,9 +98,11 @@ def _no_label(_value: float, _number: int, _count: int) -> str:
 def _to_svg(chart: leather.Chart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
     """The chart as SVG. ``words``: its label for screen readers; ``tones``: the CSS class of each series, in order."""
     head = f'<svg class="chart" role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}"'
-    svg = _LONG_NUMBER.sub(r"\1", _LEGEND_MARKUP.sub("", chart.to_svg(width=width, height=height)))
+    svg = _LONG_NUMBER_PATTERN.sub(r"\1", _LEGEND_MARKUP_PATTERN.sub("", chart.to_svg(width=width, height=height)))
     remaining_tones = iter(tones)
-    styled_svg = _SERIES_CLASS.sub(lambda match: f'class="series {match[1]} {next(remaining_tones)}"', svg)
+    styled_svg = _SERIES_CLASS_ATTRIBUTE_PATTERN.sub(
+        lambda match: f'class="series {match[1]} {next(remaining_tones)}"', svg
+    )
     return Markup(styled_svg.replace(f'<svg width="{width}" height="{height}"', head, 1))  # noqa: S704 - the library escapes
 
 

@@ -32,7 +32,7 @@ from shared.ports.tasks import EventsLost
 
 log = structlog.get_logger()
 LOOK_SECONDS = 1.5
-_STREAM_ID = re.compile(r"\d{1,20}-\d{1,20}")
+_STREAM_ID_PATTERN = re.compile(r"\d{1,20}-\d{1,20}")
 
 
 class LiveStreams(PageGroup):
@@ -44,7 +44,7 @@ class LiveStreams(PageGroup):
     async def stream_task(self, request: Request, visitor: Visitor) -> Response:
         record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
         last_event_id = request.headers.get("last-event-id") or request.query_params.get("after", "")
-        last_event_id = last_event_id if _STREAM_ID.fullmatch(last_event_id) else "0"
+        last_event_id = last_event_id if _STREAM_ID_PATTERN.fullmatch(last_event_id) else "0"
         return sse_response(self._task_frames(record, last_event_id))
 
     async def _inbox_frames(self, request: Request, visitor: Visitor) -> AsyncGenerator[bytes, None]:

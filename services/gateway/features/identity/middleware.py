@@ -18,7 +18,7 @@ from services.gateway.features.identity.model import AdmittedCaller, Caller, Ide
 from services.gateway.features.identity.throttle import FailureThrottle, ThrottleSettings, client_address
 from shared.ports.store import StoreUnavailable
 
-_MESSAGE_PATH = re.compile(r"(.*/message:(send|stream)|/api/a2a/purple-agent)")
+_MESSAGE_PATH_PATTERN = re.compile(r"(.*/message:(send|stream)|/api/a2a/purple-agent)")
 _LIMIT_NAMES = {"requests": "requests a minute", "messages": "messages a minute", "daily": "messages a day (UTC)"}
 JSON_RPC_PATH = "/"
 MESSAGE_METHODS = frozenset(
@@ -99,7 +99,7 @@ class CallerMiddleware:
         if wait := self._throttle.seconds_to_wait(source, credential):
             raise errors.TooManyRequests("too many were turned away who came from this address", wait)
         # a message over JSON-RPC is counted later, when its body is parsed
-        is_message = scope["method"] == "POST" and _MESSAGE_PATH.fullmatch(scope["path"])
+        is_message = scope["method"] == "POST" and _MESSAGE_PATH_PATTERN.fullmatch(scope["path"])
         try:
             use = LimitUse.REQUEST_AND_MESSAGE if is_message else LimitUse.REQUEST
             admitted = await self._identity.admit(headers, use)

@@ -15,8 +15,8 @@ from jwt.exceptions import PyJWTError
 from services.gateway.edge.errors import IssuerUnavailable
 from shared.domain.exact_json import JsonObject, loads_object
 
-_OVER_TLS = re.compile(r"https://[^\s/?#@]+([/?]\S*)?")
-_ON_THIS_MACHINE = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/\S*)?")
+_HTTPS_URL_PATTERN = re.compile(r"https://[^\s/?#@]+([/?]\S*)?")
+_LOOPBACK_URL_PATTERN = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/\S*)?")
 
 
 def discovery_url(issuer: str) -> str:
@@ -26,7 +26,7 @@ def discovery_url(issuer: str) -> str:
 
 def may_fetch_keys_from(url: str) -> bool:
     """Whether keys may be fetched from a URL: over https, or over http from this machine."""
-    return bool(_OVER_TLS.fullmatch(url) or _ON_THIS_MACHINE.fullmatch(url))
+    return bool(_HTTPS_URL_PATTERN.fullmatch(url) or _LOOPBACK_URL_PATTERN.fullmatch(url))
 
 
 log = structlog.get_logger()

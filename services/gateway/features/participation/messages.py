@@ -15,9 +15,9 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 _T = TypeVar("_T", bound=AssessmentMessage)
 _WORLD_FIELDS = ("ues_url", "assessment_instructions", "initial_state_summary")
 _COMPLETION_REASONS = frozenset({"scenario_complete", "early_completion", "timeout", "error"})
-_KEY_WORDS = re.compile(r"api_?key", re.IGNORECASE)
-_START_WORDS = re.compile(r"ues_?url|assessment_?start", re.IGNORECASE)
-_FENCED_JSON = re.compile(r"```(?:json)?\s*(?P<inside>\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
+_API_KEY_PHRASE_PATTERN = re.compile(r"api_?key", re.IGNORECASE)
+_ASSESSMENT_START_PHRASE_PATTERN = re.compile(r"ues_?url|assessment_?start", re.IGNORECASE)
+_FENCED_JSON_PATTERN = re.compile(r"```(?:json)?\s*(?P<inside>\{.*\})\s*```", re.IGNORECASE | re.DOTALL)
 
 
 class AssessorMessageKind(StrEnum):
@@ -64,7 +64,7 @@ def _message_objects(message: ClientMessage) -> list[JsonObject]:
     """The message's data parts, and its text if that is a JSON object."""
     parts = [_unwrap_data(part) for part in message.data]
     text = message.text.strip()
-    if fenced := _FENCED_JSON.fullmatch(text):
+    if fenced := _FENCED_JSON_PATTERN.fullmatch(text):
         text = fenced["inside"]
     try:
         return [*parts, loads_object(text)] if text.startswith("{") else parts
@@ -96,7 +96,7 @@ def _guess_assessor_message(data: JsonObject) -> AssessorMessage | None:
 
 def _check_no_key_in_text(message: ClientMessage, field: str) -> None:
     for text in (message.whole_text, dumps(message.metadata)):
-        if _KEY_WORDS.search(text) and _START_WORDS.search(text):
+        if _API_KEY_PHRASE_PATTERN.search(text) and _ASSESSMENT_START_PHRASE_PATTERN.search(text):
             problem = f"there seems to be an {AssessorMessageKind.START} in it, with a key"
             raise InvalidField(field, f"{problem}: send it as one data part, or as JSON alone")
 

@@ -29,9 +29,9 @@ def check_policy_document(document: Json, path: str) -> None:
 
 Format = Literal["list", "single", "json"]
 
-_ITEM_LINE = re.compile(r"^[^\S\n]*(?:[-*•‣]|\(?\d{1,3}[.)])\s+(?P<item>\S(?:.*\S)?)", re.MULTILINE)
-_LIST_SEPARATOR = re.compile(r";|,(?!\d{3}(?!\d))")  # the comma of 5,000 separates nothing
-_ORDER_WORDS = re.compile(
+_ITEM_LINE_PATTERN = re.compile(r"^[^\S\n]*(?:[-*•‣]|\(?\d{1,3}[.)])\s+(?P<item>\S(?:.*\S)?)", re.MULTILINE)
+_LIST_SEPARATOR_PATTERN = re.compile(r";|,(?!\d{3}(?!\d))")  # the comma of 5,000 separates nothing
+_ORDERING_PHRASE_PATTERN = re.compile(
     r"\bin (?:(?:the|this|that|a) )?(?:(?:a|de)scending|(?:in|de)creasing|\w+ical|numeric|reverse|given|same|original"
     r"|right|correct|date|size|following) order\b"
     r"|\b(?:order|sort|rank)(?:ed)? (?:them )?by\b|\brank(?:ed|ing)?\b|\bchronological(?:ly)?\b"
@@ -39,7 +39,7 @@ _ORDER_WORDS = re.compile(
     r"|\b(?:earliest|latest|oldest|newest|largest|smallest|highest|lowest) first\b",
     re.IGNORECASE,
 )
-_REFUSAL_WORDS = re.compile(  # says by itself that there is no answer
+_REFUSAL_PHRASE_PATTERN = re.compile(  # says by itself that there is no answer
     r"\b(?:sorry|apolog\w+|unfortunately|unable to|not able to|cannot|can't|can not|could not|couldn't|won't|will not"
     r"|did not|didn't|failed to|not possible|nothing (?:more )?was|timed out|against (?:the |our )?polic\w+)\b"
     r"|\b(?:request|task|question|access|permission|call|change|write|this|that|it) (?:was|is|has been|were|are)"
@@ -49,7 +49,7 @@ _REFUSAL_WORDS = re.compile(  # says by itself that there is no answer
     r"|^(?:error|failure|failed|refused|rejected|denied|blocked)\s*[:.!-]",
     re.IGNORECASE,
 )
-_MAYBE_REFUSAL_WORD = re.compile(  # may be one of several words of a refusal, or a state of something
+_AMBIGUOUS_REFUSAL_WORD_PATTERN = re.compile(  # may be one of several words of a refusal, or a state of something
     r"\b(?:refus\w+|reject\w+|den(?:y|ied|ies)|declin\w+|forbidden|prohibited|blocked|fail\w*|errors?|unavailable"
     r"|violat\w+|no (?:access|answer|permission|result|data)|not (?:allowed|permitted|authori[sz]ed|available|possible)"
     r"|(?:needed|required|timeout|unanswered))\b",
@@ -61,7 +61,7 @@ _DECODER = json.JSONDecoder(parse_float=Decimal)
 
 def asks_for_given_order(task: str) -> bool:
     """Whether the task's text asks for answers in a certain order, so that they must not be sorted."""
-    return _ORDER_WORDS.search(task) is not None
+    return _ORDERING_PHRASE_PATTERN.search(task) is not None
 
 
 def extract_answers(text: str, answer_format: Format, *, keeps_order: bool) -> tuple[str, ...]:
@@ -85,8 +85,8 @@ def _list_items(text: str) -> tuple[str, ...]:
     array = _find_answer_array(text)
     if array is not None:
         return tuple(map(as_text, array))
-    items = tuple(_ITEM_LINE.finditer(text))
-    if items and _REFUSAL_WORDS.search(text[: items[0].start()].replace("’", "'").strip()):
+    items = tuple(_ITEM_LINE_PATTERN.finditer(text))
+    if items and _REFUSAL_PHRASE_PATTERN.search(text[: items[0].start()].replace("’", "'").strip()):
         return (text,)
     return tuple(match["item"] for match in items) or _split_items(text)
 
@@ -94,7 +94,7 @@ def _list_items(text: str) -> tuple[str, ...]:
 def _split_items(text: str) -> tuple[str, ...]:
     if "\n" in text or _is_refusal(text):
         return (text,)
-    return tuple(_LIST_SEPARATOR.split(text))
+    return tuple(_LIST_SEPARATOR_PATTERN.split(text))
 
 
 def _is_refusal(text: str) -> bool:
@@ -103,9 +103,9 @@ def _is_refusal(text: str) -> bool:
     Words that may also be states ("Rejected, Approved") count only if most parts of the text contain one.
     """
     normalized = text.replace("’", "'").strip()
-    parts = [part.strip() for part in _LIST_SEPARATOR.split(normalized) if part.strip()]
-    refusing = sum(_MAYBE_REFUSAL_WORD.search(part) is not None for part in parts)
-    return _REFUSAL_WORDS.search(parts[0] if parts else "") is not None or 2 * refusing > len(parts)
+    parts = [part.strip() for part in _LIST_SEPARATOR_PATTERN.split(normalized) if part.strip()]
+    refusing = sum(_AMBIGUOUS_REFUSAL_WORD_PATTERN.search(part) is not None for part in parts)
+    return _REFUSAL_PHRASE_PATTERN.search(parts[0] if parts else "") is not None or 2 * refusing > len(parts)
 
 
 def _single_answer(text: str) -> tuple[str, ...]:

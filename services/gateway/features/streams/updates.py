@@ -27,7 +27,7 @@ from shared.domain.words import Phase, TaskState
 from shared.ports.tasks import TaskSnapshot
 
 LAST_EVENT_ID = "Last-Event-ID"
-_EVENT_ID = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?(?:\.(\d{1,6}))?")
+_EVENT_ID_PATTERN = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?(?:\.(\d{1,6}))?")
 _LAST_SEQ = 2**64 - 1
 
 
@@ -84,7 +84,7 @@ def parse_last_event_id(text: str | None) -> SeenEvents | None:
     """Parse a ``Last-Event-ID``; None if it is empty or 0. Raises ``InvalidField`` for an invalid id."""
     if not text or text == "0":
         return None
-    match = _EVENT_ID.fullmatch(text)
+    match = _EVENT_ID_PATTERN.fullmatch(text)
     if match is None:
         raise InvalidField(LAST_EVENT_ID, "must be an id that this stream gave")
     ms, seq, part = match.groups()

@@ -13,7 +13,7 @@ from shared.domain.instants import format_duration, parse_duration
 from shared.domain.words import TaskState
 
 _SHORTEST_STEP, _USUAL_STEP, _LONGEST_STEP = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
-_NEXT_TURN_LINE = re.compile(
+_NEXT_TURN_LINE_PATTERN = re.compile(
     r"^[ \t]*[*_`]*Next(?: turn)?[*_`]*:[*_` \t]*(?P<next_turn>[^\s`*_]+)[^\n]*$", re.IGNORECASE | re.MULTILINE
 )
 _WORD_FOR_FINISHED = "finished"
@@ -39,9 +39,9 @@ def _build_assessor_reply(record: TaskRecord) -> TurnComplete | EarlyCompletion:
     It is ``EarlyCompletion`` only if the answer says so and every write of the turn was verified.
     """
     answer = record.answer or record.reason or ""
-    lines = [*_NEXT_TURN_LINE.finditer(answer)] if record.state is TaskState.COMPLETED else []
+    lines = [*_NEXT_TURN_LINE_PATTERN.finditer(answer)] if record.state is TaskState.COMPLETED else []
     next_turn = lines[-1]["next_turn"] if lines else ""
-    notes = _NEXT_TURN_LINE.sub("", answer).strip()[:_LONGEST_NOTES]
+    notes = _NEXT_TURN_LINE_PATTERN.sub("", answer).strip()[:_LONGEST_NOTES]
     are_verified = all(write.get("status") == "verified" for write in objects_in(record.metadata.get("writes")))
     if next_turn.casefold().rstrip(".") == _WORD_FOR_FINISHED and are_verified:
         return EarlyCompletion(reason=notes)

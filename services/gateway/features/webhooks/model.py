@@ -104,8 +104,8 @@ class SignedPost(Contract):
 
 
 LONGEST_HEADER_VALUE = 4096
-_HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
+_HEADER_VALUE_PATTERN = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
+_HEADER_NAME_PATTERN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 
 
 def check_header_value(text: str, path: str) -> str:
@@ -113,7 +113,7 @@ def check_header_value(text: str, path: str) -> str:
 
     Raises ``InvalidField`` otherwise.
     """
-    if text and (len(text) > LONGEST_HEADER_VALUE or not _HEADER_VALUE.fullmatch(text)):
+    if text and (len(text) > LONGEST_HEADER_VALUE or not _HEADER_VALUE_PATTERN.fullmatch(text)):
         raise InvalidField(path, f"must be at most {LONGEST_HEADER_VALUE} visible ASCII characters")
     return text
 
@@ -121,7 +121,7 @@ def check_header_value(text: str, path: str) -> str:
 def check_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Returns the headers if their names and values are valid; raises ``InvalidField``, without the values."""
     for name, value in headers.items():
-        if not _HEADER_NAME.fullmatch(name):
+        if not _HEADER_NAME_PATTERN.fullmatch(name):
             raise InvalidField("headers", "a header's name is one word")
         check_header_value(value, f"headers.{name}")
     return dict(headers)
@@ -194,7 +194,7 @@ def _read_authentication(config: JsonObject, path: str) -> tuple[str, str]:
     credentials = text_at(authentication, "credentials", f"{path}.credentials") or ""
     if credentials and not scheme:
         raise InvalidField(f"{path}.scheme", "is required with credentials")
-    if scheme and not _HEADER_NAME.fullmatch(scheme):
+    if scheme and not _HEADER_NAME_PATTERN.fullmatch(scheme):
         raise InvalidField(f"{path}.scheme", "must be the name of an HTTP authentication scheme, such as Bearer")
     return scheme, check_header_value(credentials, f"{path}.credentials")
 

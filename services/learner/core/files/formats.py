@@ -209,8 +209,8 @@ def _read_case(entry: JsonValue) -> CaseEntry:
 
 _OUTCOME_NAMES = tuple(outcome.value for outcome in CaseOutcome)
 _COUNT_NAMES = ("events", *_OUTCOME_NAMES, "quality_units")
-_DAY_AND_COUNT = re.compile(rf"\d{{4}}-\d\d-\d\d:({'|'.join(_COUNT_NAMES)})")
-_PREDICTION = re.compile(r"[^:]*:[^:]+")
+_DAY_AND_COUNT_PATTERN = re.compile(rf"\d{{4}}-\d\d-\d\d:({'|'.join(_COUNT_NAMES)})")
+_PREDICTION_PATTERN = re.compile(r"[^:]*:[^:]+")
 _LARGEST_NUMBER = 10**12
 
 
@@ -224,7 +224,7 @@ def read_statistics(content: JsonValue) -> FileStatistics:
     parts = entries_of_object(content)
     counts = _read_counts(parts.get("counts", {}), "counts")
     days = _read_counts(parts.get("days", {}), "days")
-    problems = [f"days {name}: it is no day and count" for name in days if not _DAY_AND_COUNT.fullmatch(name)]
+    problems = [f"days {name}: it is no day and count" for name in days if not _DAY_AND_COUNT_PATTERN.fullmatch(name)]
     problems += [f"counts {name}: it is not known" for name in counts if name not in _COUNT_NAMES]
     if sum(counts.get(kind, 0) for kind in _OUTCOME_NAMES) > counts.get("events", 0):
         problems.append("counts: more outcomes than events")
@@ -236,7 +236,7 @@ def read_statistics(content: JsonValue) -> FileStatistics:
         raise BadFile(problems)
     trend = parse_entries([("quality_trend", parts.get("quality_trend", ""))], _check_trend)[0]
     accuracy = entries_of_object(parts.get("accuracy", {}))
-    unknown = [name for name in accuracy if not _PREDICTION.fullmatch(name)]
+    unknown = [name for name in accuracy if not _PREDICTION_PATTERN.fullmatch(name)]
     if unknown:
         raise BadFile([f"accuracy {name}: it is no process type and kind" for name in unknown])
     rows = parse_entries(((f"accuracy {name}", row) for name, row in accuracy.items()), _read_accuracy)

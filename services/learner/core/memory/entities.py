@@ -45,8 +45,8 @@ class FoundEntity(NamedTuple):
 
 # 1,234.56 · 1.234,56 · 1 234,56 · 1'234.50 · 12,34,567.89 · 1234.56 · 0,5
 NUMBER = r"(?:\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,4})?|\d+(?:[.,]\d+)*)"
-_SPACES = re.compile(r"[ \u00a0\u202f'’]")
-_INDIAN_NUMBER = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?")
+_SPACES_PATTERN = re.compile(r"[ \u00a0\u202f'’]")
+_INDIAN_NUMBER_PATTERN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _GROUP_DIGITS = 3
 
 
@@ -56,11 +56,11 @@ def read_number(text: str) -> Decimal | None:
     If it has both a point and a comma, the last one begins the fraction. A single one before exactly three digits
     groups thousands, as in business amounts, except after a zero (``0.125``).
     """
-    digits = _SPACES.sub("", text)
+    digits = _SPACES_PATTERN.sub("", text)
     marks = re.findall(r"[.,]", digits)
     if not marks:
         return Decimal(digits)
-    if _INDIAN_NUMBER.fullmatch(digits):
+    if _INDIAN_NUMBER_PATTERN.fullmatch(digits):
         return Decimal(digits.replace(",", ""))
     last_mark = marks[-1]
     if len(set(marks)) == 1:
@@ -104,7 +104,7 @@ _DATE_PATTERNS = tuple(
         rf"(?<!\w){_MONTH}[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?[ ](?P<year>\d{{4}})(?!\d)",
     )
 )
-_SLASHED_DATE = re.compile(r"(?<![\w/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<year>\d{4})(?![\d/])")
+_SLASHED_DATE_PATTERN = re.compile(r"(?<![\w/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<year>\d{4})(?![\d/])")
 _MONTHS_A_YEAR = 12
 
 
@@ -115,7 +115,7 @@ def find_dates(text: str) -> Iterator[FoundEntity]:
             parts = match.groupdict()
             month = int(parts["m"]) if parts.get("m") else month_numbers().get(parts["month"].casefold(), 0)
             yield from _find_date(match, int(parts["year"]), month, int(parts["day"]))
-    for match in _SLASHED_DATE.finditer(text):
+    for match in _SLASHED_DATE_PATTERN.finditer(text):
         yield from _read_slashed(match)
 
 
@@ -163,25 +163,25 @@ _LEGAL_FORM = (
     r"S\.A\.S|SAS|SARL|S\.A\.R\.L|S\.A|SA|S\.p\.A|SpA|S\.r\.l|Srl|S\.L|SL|Lda|Ltda|B\.V|BV|N\.V|NV|Oyj|Oy|AB|A/S|ApS|ASA|AS|"
     r"Pty Ltd|Pvt Ltd|Pte Ltd|Sp\. z o\.o|S\.r\.o|s\.r\.o|a\.s|Kft|Zrt|K\.K|KK|Sdn Bhd|Bhd|Group|Holdings?)"
 )
-_COMPANY = re.compile(rf"(?<!\w)(?P<name>{_NAME}{{0,4}}?),?[ ](?P<legal>{_LEGAL_FORM})(?![\w])")
-_LABELLED_NAME = re.compile(
+_COMPANY_PATTERN = re.compile(rf"(?<!\w)(?P<name>{_NAME}{{0,4}}?),?[ ](?P<legal>{_LEGAL_FORM})(?![\w])")
+_LABELLED_NAME_PATTERN = re.compile(
     rf"(?i:\b(?:vendor|supplier|customer|client|company|payee|merchant|provider|manufacturer|account name)(?: name)?)"
     rf"(?:\s*[:=]\s*|\s+)(?P<name>{_NAME}{{0,3}})"
 )
-_NAME_IN_DEAL = re.compile(
+_NAME_IN_DEAL_PATTERN = re.compile(
     r"(?i:\b(?:invoices?|bills?|quotes?|offers?|orders?|contracts?|payments?|deliver(?:y|ies)|statements?|purchases?|credits?))\b"
     rf"[^.;:\n]{{0,40}}?\b(?:from|with|by|of|to)[ ](?P<name>{_NAME}{{0,3}})(?!\w|-\d)"
 )
-_PERSON_WITH_TITLE = re.compile(
+_PERSON_WITH_TITLE_PATTERN = re.compile(
     r"(?<!\w)(?P<title>Mrs?|Ms|Miss|Dr|Prof|Sir|Herr|Frau|Mme|Mlle|Monsieur|Madame|Sra?|Sig|Señora?|Dhr|Mevr)\.?[ ]"
     rf"(?P<name>{_NAME}{{0,2}})"
 )
-_PERSON_IN_ROLE = re.compile(
+_PERSON_IN_ROLE_PATTERN = re.compile(
     r"(?i:\b(?:employee|manager|approver|requester|requestor|contact|colleague|applicant|director|accountant|owner|"
     r"(?:submitted|approved|requested|signed|reported|paid|filed|raised) by|on behalf of))(?:\s*[:=]\s*|\s+)"
     rf"(?P<name>{_NAME}{{1,2}})"
 )
-_PRODUCT = re.compile(
+_PRODUCT_PATTERN = re.compile(
     rf"(?<!\w)(?P<name>{_NAME}{{0,2}}?[ ]"
     r"(?:Plan|Tier|Edition|Suite|Licen[cs]e|Package|Subscription|Module|Bundle))(?!\w)"
 )
@@ -203,19 +203,19 @@ _COMMON_WORDS = frozenset(
     """.split()
 )
 _LONGEST_NAME = 60
-_CODE = re.compile(r"[A-Z]{1,6}-?\d[\w-]*")
+_RECORD_CODE_PATTERN = re.compile(r"[A-Z]{1,6}-?\d[\w-]*")
 
 
 def find_names(text: str) -> Iterator[FoundEntity]:
-    for match in _PRODUCT.finditer(text):
+    for match in _PRODUCT_PATTERN.finditer(text):
         yield from _find_name(EntityKind.PRODUCT, match.start("name"), match["name"])
-    for match in _COMPANY.finditer(text):
+    for match in _COMPANY_PATTERN.finditer(text):
         yield from _find_company(match)
     for pattern, kind in (
-        (_PERSON_WITH_TITLE, EntityKind.PERSON),
-        (_PERSON_IN_ROLE, EntityKind.PERSON),
-        (_LABELLED_NAME, EntityKind.VENDOR),
-        (_NAME_IN_DEAL, EntityKind.VENDOR),
+        (_PERSON_WITH_TITLE_PATTERN, EntityKind.PERSON),
+        (_PERSON_IN_ROLE_PATTERN, EntityKind.PERSON),
+        (_LABELLED_NAME_PATTERN, EntityKind.VENDOR),
+        (_NAME_IN_DEAL_PATTERN, EntityKind.VENDOR),
     ):
         for match in pattern.finditer(text):
             yield from _find_name(kind, match.start("name"), match["name"])
@@ -240,20 +240,22 @@ def _find_name(kind: EntityKind, start: int, text: str) -> Iterator[FoundEntity]
     while words and _is_common_word(words[-1]):
         words.pop()
     name = " ".join(words).rstrip("'’-&")
-    if name and len(name) <= _LONGEST_NAME and not _CODE.fullmatch(name) and any(map(str.isalpha, name)):
+    if name and len(name) <= _LONGEST_NAME and not _RECORD_CODE_PATTERN.fullmatch(name) and any(map(str.isalpha, name)):
         bare_name = name.removesuffix("'s").removesuffix("’s")
         yield FoundEntity(kind, bare_name, " ".join(bare_name.casefold().split()), start, start + len(bare_name))
 
 
 def _is_common_word(word: str) -> bool:
     lower_word = word.casefold().strip("'’-&,")
-    return lower_word in _COMMON_WORDS or lower_word in month_numbers() or _CODE.fullmatch(word) is not None
+    return (
+        lower_word in _COMMON_WORDS or lower_word in month_numbers() or _RECORD_CODE_PATTERN.fullmatch(word) is not None
+    )
 
 
 TEXT_LOOKED_AT = 4_000
 MOST_ENTITIES = 40  # entities of one task
-_EMAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?![\w@])")
-_REFERENCE = re.compile(
+_EMAIL_PATTERN = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?![\w@])")
+_REFERENCE_PATTERN = re.compile(
     r"(?<![\w./@-])(?=[A-Z0-9-]{0,30}\d)[A-Z][A-Z0-9]{0,9}(?:[-_/][A-Z0-9]{1,12}){1,4}(?![\w-])|(?<![\w./@-])[A-Z]{2,4}\d{4,14}(?!\w)"
 )
 _KIND_ORDER = {kind: place for place, kind in enumerate(EntityKind)}
@@ -279,13 +281,13 @@ def names_of(entity: FoundEntity) -> tuple[str, ...]:
 
 
 def _find_overlapping_entities(text: str) -> Iterator[FoundEntity]:
-    for match in _EMAIL.finditer(text):
+    for match in _EMAIL_PATTERN.finditer(text):
         address = match[0].rstrip(".").lower()
         yield FoundEntity(EntityKind.EMAIL, address, address, match.start(), match.end())
     yield from find_dates(text)
     yield from find_amounts(text)
     yield from find_percentages(text)
-    for match in _REFERENCE.finditer(text):
+    for match in _REFERENCE_PATTERN.finditer(text):
         yield FoundEntity(EntityKind.REFERENCE, match[0], match[0].casefold(), match.start(), match.end())
     yield from find_names(text)
 
@@ -336,23 +338,23 @@ _MULTIPLIERS |= {"bn": 1_000_000_000, "b": 1_000_000_000, "billion": 1_000_000_0
 _MULTIPLIER = r"(?:\s?(?P<times>thousand|million|billion|bn|mn|[kKmMB])(?![^\W\d_]))?"
 _SIGN_PATTERN = "|".join(sorted(map(re.escape, _CURRENCY_BY_SIGN), key=len, reverse=True))
 _CURRENCY_WORD = "|".join(sorted(_CURRENCY_BY_WORD, key=len, reverse=True))
-_SIGN_BEFORE_NUMBER = re.compile(
+_SIGN_BEFORE_NUMBER_PATTERN = re.compile(
     rf"(?<![\w.,])(?P<sign>(?:{_SIGN_PATTERN})|[A-Z]{{3}})[ \u00a0]?(?P<number>{NUMBER}){_MULTIPLIER}(?!\d|[.,]\d|%)"
 )
-_SIGN_AFTER_NUMBER = re.compile(
+_SIGN_AFTER_NUMBER_PATTERN = re.compile(
     rf"(?<![\w.,-])(?P<number>{NUMBER}){_MULTIPLIER}[ \u00a0\u202f]?"
     rf"(?P<sign>(?:{_SIGN_PATTERN})|[A-Z]{{3}}|(?i:{_CURRENCY_WORD}))(?!\w)"
 )
-_PERCENT = re.compile(
+_PERCENT_PATTERN = re.compile(
     rf"(?<![\w.,])(?P<number>{NUMBER})[ \u00a0\u202f]?(?:%|(?i:per ?cent|prozent|pour ?cent|por ciento|procent)(?!\w))"
 )
 
 
 def find_amounts(text: str) -> Iterator[FoundEntity]:
     """Yields the amounts of money with a currency."""
-    for pattern in (_SIGN_BEFORE_NUMBER, _SIGN_AFTER_NUMBER):
+    for pattern in (_SIGN_BEFORE_NUMBER_PATTERN, _SIGN_AFTER_NUMBER_PATTERN):
         for match in pattern.finditer(text):
-            currency = _find_currency(match["sign"], is_before_number=pattern is _SIGN_BEFORE_NUMBER)
+            currency = _find_currency(match["sign"], is_before_number=pattern is _SIGN_BEFORE_NUMBER_PATTERN)
             number = read_number(match["number"])
             if currency and number is not None:
                 multiplier = _MULTIPLIERS.get((match["times"] or "").lower(), 1)
@@ -361,7 +363,7 @@ def find_amounts(text: str) -> Iterator[FoundEntity]:
 
 
 def find_percentages(text: str) -> Iterator[FoundEntity]:
-    for match in _PERCENT.finditer(text):
+    for match in _PERCENT_PATTERN.finditer(text):
         number = read_number(match["number"])
         if number is not None:
             percentage = f"{number_as_text(number)}%"

@@ -13,7 +13,7 @@ from shared.contracts.digest import NO_PULL, Digest, digest_of, why_not_learnabl
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.words import Strategy
 
-_HEADER = re.compile(
+_CASE_HEADER_PATTERN = re.compile(
     r"(\S+) (\S+) ((?:10000|\d{1,4}) (?:success|partial|failure) \d{12,13} (2\d{3}-\d\d-\d\d) ([^\n]+))",
     re.ASCII,
 )
@@ -52,7 +52,7 @@ def lesson_of(outcome: TaskOutcome) -> Lesson:
 
 def lesson_from_digest(digest: Digest) -> Lesson:
     """The lesson in a digest; its case is not parsed. Raises ``UnreadableOutcome``."""
-    header, case_json = _HEADER.fullmatch(digest.header), digest.case
+    header, case_json = _CASE_HEADER_PATTERN.fullmatch(digest.header), digest.case
     is_object = case_json[:1] == "{" and case_json[-1:] == "}"
     if header is None or "\n" in case_json or (case_json and not is_object):
         raise UnreadableOutcome("the digest is malformed")
