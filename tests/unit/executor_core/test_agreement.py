@@ -88,6 +88,7 @@ def _find(
     ("Close all jobs, but leave J-3001 and J-3029 alone.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
     ("Close all jobs except jobs J-3001 and J-3029.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
     ("Close all jobs. Leave J-3029 open.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
+    ("Close all jobs but skip J-3029.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
     ("Close all jobs, but do not touch J-3029.", STATUS, {"job_id": "J-3029", "status": "done"}, "exception"),
     ("Put J-3001 on hold. Don't close J-3014.", STATUS, {"job_id": "J-3014", "status": "on_hold"}, "exception"),
     ("Do not forget to put job J-3001 on hold.", STATUS, {"job_id": "J-3001", "status": "on_hold"}, ""),
@@ -1108,6 +1109,13 @@ def test_a_record_that_the_part_excepts_by_what_it_has_is_sent_back(task: str, j
     ("End all plans, but leave Old Mill out.", {5}),
     ("Keep Old Mill unchanged and end the others.", {5}),
     ("Please end all plans, and never touch Old Mill.", {5}),
+    ("End all plans except Mill and Old Mill.", {4, 5}),
+    ("Skip River Inn and end the rest.", {6}),
+    ("Spare River Inn and Ann Lee, end the others.", {6, 7}),
+    ("Do not end River Inn; end all other plans.", {6}),
+    ("End the plan of Mill. Do not end Deker Research.", {2}),
+    ("End all plans but do not end River Inn.", {6}),
+    ("End all plans but leave River Inn alone.", {6}),
     # right work
     ("Leave Colund Audit a note and point out the delay.", set()),
     ("Keep Ann Lee posted when the item is out of stock.", set()),
@@ -1115,6 +1123,10 @@ def test_a_record_that_the_part_excepts_by_what_it_has_is_sent_back(task: str, j
     ("Skip Colund Audit's delivery in May.", set()),
     ("Do not renew Deker Research when its term ends.", set()),
     ("Please do not contact Ann Lee by phone any more.", set()),
+    ("Mr Lee called. Do not contact Ann Lee by phone.", set()),
+    ("Mr Lee called. Do not renew Deker Research when its term ends.", set()),
+    ("Mr Lee called. Please skip Colund Audit's delivery in May.", set()),
+    ("If you do not reach Ann Lee, end all plans.", set()),
     ("From now on, never bill Ann Lee for shipping.", set()),
     ("If you do not reach Ann Lee, end the plan.", set()),
     ("End the plan, whether or not Old Mill answers.", set()),
@@ -1132,6 +1144,22 @@ def test_a_record_that_the_part_excepts_by_its_name_is_sent_back(task: str, told
         number: " ".join(_find(task, called, {"workspace_id": 7000 + number}, facts).doubts) for number in numbers
     }
     assert {number for number in numbers if "as an exception" in doubts[number]} == told
+
+
+@each_row(
+    ("task", "told"),
+    ("End the plans of all mills except the Old Mill.", {2}),
+    ("End the plans of all mills except the Mill.", {1}),
+    ("End the plans of all mills except that of Mill Lane.", {3}),
+)
+def test_a_name_within_that_of_another_record_is_no_exception(task: str, told: set[int]) -> None:
+    rows: list[Json] = [{"plan_id": 7000 + number, "name": name} for number, name in ((1, "Mill"), (2, "Old Mill"))]
+    facts, called = (
+        (_read("r1", "list_plans", [*rows, {"plan_id": 7003, "name": "Mill Lane"}]),),
+        _tool("end_plan", "plan_id"),
+    )
+    doubts = {number: " ".join(_find(task, called, {"plan_id": 7000 + number}, facts).doubts) for number in (1, 2, 3)}
+    assert {number for number in doubts if "exception" in doubts[number]} == told
 
 
 def test_a_name_after_many_spaces_is_read_at_once() -> None:

@@ -23,8 +23,8 @@ from services.executor.core.figures.vocabulary import (
     leaves_choice_open,
     without_legal_form,
 )
+from services.executor.core.plan import exceptions
 from services.executor.core.plan.called_tools import find_act_of_text, find_conflicting_tool, find_day_for_other_tool
-from services.executor.core.plan.exceptions import NO_OTHERS, is_named_as_exception, is_title_excepted
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, argument_name_of, quote_part
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
 from services.executor.core.plan.stated_answers import find_contrary_answers
@@ -41,7 +41,7 @@ from shared.domain.keywords import stem
 
 _SUPERLATIVE = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _EXCEPTS_ONE = re.compile(  # "except the one to": a record that is told by what it has
-    f"{NO_OTHERS}"
+    f"{exceptions.NO_OTHERS}"
     r"\b(?:except(?:ing)?|excluding|all\s+but|every\w*\s+but|but\s+not|other\s+than|apart\s+from|exception\s+of|bis\s+auf|"
     r"Ausnahme\s+von|außer|ausser|sauf|excepté|salvo|excepto|"
     r"(?:(?:all|every|each)\s+(?:[^\W\d]+\s+){1,4}but|not|leav(?:e|ing)|skip|spare|nicht)\s+(?:the\s+ones?|that|those|die|den|das)"
@@ -156,15 +156,17 @@ def _find_unread_condition(change: CallToCheck) -> Iterator[CallFault]:
 
 def _find_excluded_records(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for each record that the user names as an exception, by an id or a title: "all but not EXP-7"."""
-    all_titles = {title for titles in change.titles.values() for title in titles}
+    quote, all_titles = change.part_mentions.text, change.all_titles
     for argument in change.scalars:
         name, is_excepted = argument.field_name, False
         if has_digit(argument.text) and (is_id_name(name) or isinstance(argument.value, str)):
-            id_words = " ".join((name, *words_of(change.tool.name)))
-            is_excepted = any(is_named_as_exception(argument.text, id_words, text) for text in change.user_mentions)
+            words = " ".join((name, *words_of(change.tool.name)))
+            is_excepted = any(
+                exceptions.is_named_as_exception(argument.text, words, text) for text in change.user_mentions
+            )
         titles = change.titles.get(argument.text.casefold(), ()) if _names_record(argument) else ()
-        quote = change.part_mentions.text
-        if is_excepted or any(is_title_excepted(title, all_titles, quote) for title in titles if _is_name(title)):
+        names = filter(_is_name, titles)
+        if is_excepted or any(exceptions.is_title_excepted(title, all_titles, quote) for title in names):
             yield argument.build_fault("the task names it as an exception")
 
 
@@ -174,14 +176,15 @@ def _is_name(text: str) -> bool:
 
 def _find_records_excepted_by_value(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault if a record of the call has a value that the part excepts: "all but the one to Ann Lee"."""
-    quote, call_texts = change.part_mentions.text, {argument.text for argument in change.scalars}
+    quote, call_texts, all_titles = change.part_mentions.text, {one.text for one in change.scalars}, change.all_titles
     for name, value in sorted(_values_of_named_records(change)):
         is_other = value not in call_texts and (is_id_name("_".join(name)) or looks_like_id_text(value))
         titles = change.titles.get(value.casefold(), ()) if is_other else ()
         for title in dict.fromkeys((value, *titles, *map(without_legal_form, titles))):
             positions = _find_word_positions(title, quote) if _is_name(title) else ()
-            found = (_EXCEPTS_ONE.search(quote[:position]) for position in positions)
-            if any(exception and not exception["no_others"] for exception in found):
+            found = ((position, _EXCEPTS_ONE.search(quote[:position])) for position in positions)
+            excepted = (position for position, exception in found if exception and not exception["no_others"])
+            if any(not exceptions.is_within_longer_title(title, all_titles, quote, place) for place in excepted):
                 yield CallFault("", f"this part makes an exception of {title}, which is this record's {' '.join(name)}")
                 break
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection
 
 from services.executor.core.figures.mentions import Mentions
+from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.name_similarity import words_of
 
@@ -14,9 +15,10 @@ NO_OTHERS = (  # before "except": "nobody other than Ann Lee" means her
 _EXCLUDES = re.compile(
     f"{NO_OTHERS}"
     r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
-    r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)[^\W\d]+\s+|"
+    r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)(?P<verb>[^\W\d]+)\s+|"
     r"(?:^|[.,;:!?]\s*|\b(?:and|but|or|then|please|to|also|just|you)\s+)leave(?!\s+(?:for|of)\b)\s+|"  # no sick leave
-    r"\b(?:except(?:ing)?(?:\s+for)?|excluding|(?:all|every\w*|each)\s+(?:[^\W\d]+\s+){0,4}but|but\s+not|not|other\s+than|apart\s+from|leaving|skip|spare|"
+    r"\b(?:except(?:ing)?(?:\s+for)?|excluding|but\s+not|not|other\s+than|apart\s+from|leaving|(?P<omits>skip|spare)|"
+    r"(?:all|every\w*|each)\s+(?:[^\W\d]+\s+){0,4}but(?!\s+(?:please\s+)?(?:do|never|must|may|should|leave|keep|skip|spare)\b)|"
     r"with\s+the\s+exception\s+of|save|keep|bis\s+auf|mit\s+Ausnahme\s+von|"
     r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,4})$",
     re.IGNORECASE,
@@ -26,9 +28,9 @@ _ALONE = re.compile(
     r"in\s+Ruhe|unverändert|tranquilles?)\b",
     re.IGNORECASE,
 )
-_OWN_ORDER = re.compile(  # all that a part asks for: "Please do not renew"
-    r"(?:\W|\b(?:please|and|also|but|so|then|if|when|as|you|we|from|now|on|bitte)\b)*(?:do|don|never|must|may|should|skip|"
-    r"spare)\b",
+_NEXT_CLAUSE = re.compile(r"[,.;:!?](?=\s)|\b(?:and|but|then|und|aber|dann|et|mais|puis)\b", re.IGNORECASE)
+_SEVERAL = re.compile(
+    r"\b(?:all|each|every|others?|rest|remaining|alle[nrs]?|jede\w*|übrige\w*|tous|toutes|autres?|chaque|todos|todas)\b",
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(
@@ -78,10 +80,12 @@ def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
     """Whether a text has the title once, as an exception, alone or after others of the ``titles``: "all but Old Mill",
     "leave Mill and Old Mill alone". What points back to it ("and return it") makes it none.
     """
-    matches = [*re.finditer(rf"(?<!\w){re.escape(title)}(?!\w)", text)]
-    if len(matches) != 1 or _POINTS_BACK.search(text, matches[0].end()):
+    places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(title)}(?!\w)", text)]
+    places = [place for place in places if not is_within_longer_title(title, titles, text, place)]
+    if len(places) != 1 or _POINTS_BACK.search(text, places[0] + len(title)):
         return False
-    before, after = text[: matches[0].start()].rstrip(_QUOTES), text[matches[0].end() :]
+    before, after = text[: places[0]].rstrip(_QUOTES), text[places[0] + len(title) :]
+    following = after
     while joint := _JOINT.search(before, max(0, len(before) - LOOKED_BACK)):
         head = before[: joint.start()].rstrip(_CLOSING_QUOTES)
         title_before = max((other for other in titles if head.endswith(other)), key=len, default=None)
@@ -91,15 +95,31 @@ def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
     exclusion = _EXCLUDES.search(before, max(0, len(before) - LOOKED_BACK))
     if exclusion is None or not _ARTICLES.issuperset(exclusion["between"].casefold().split()):
         return False
-    own_order = _OWN_ORDER.match(before)
-    if exclusion["no_others"] or (own_order and own_order.end() > exclusion.start()):
+    if exclusion["no_others"] or not _has_rest(exclusion, following):
         return False
     if not _LEAVES.search(exclusion[0]):
         return True
-    following = text[matches[0].end() :]
     for other in sorted(titles, key=len, reverse=True):  # the rest of the list
         following = following.replace(other, ",")
     return _ALONE.match(following) is not None
+
+
+def is_within_longer_title(title: str, titles: Collection[str], text: str, place: int) -> bool:
+    """Whether the title stands at this place of the text as a piece of a longer one of the ``titles``."""
+    longer_titles = (other for other in titles if title in other and title != other)
+    return any(text.startswith(other, max(0, place - other.find(title))) for other in longer_titles)
+
+
+def _has_rest(exclusion: re.Match[str], following: str) -> bool:
+    """Whether an order to do nothing to something ("do not end Old Mill", "skip Old Mill") leaves a rest: another
+    clause asks for all or the others, or for what is not to be done. True for every other exclusion.
+    """
+    verb, before = exclusion["verb"], exclusion.string[: exclusion.start()]
+    if not (verb or exclusion["omits"]):
+        return True
+    clauses = (before, *_NEXT_CLAUSE.split(following, maxsplit=1)[1:])
+    is_rest_asked = any(_SEVERAL.search(clause) or verb in words_of(clause) for clause in clauses)
+    return is_rest_asked and not has_condition(_NEXT_CLAUSE.split(before[-LOOKED_BACK:])[-1])
 
 
 def text_before_list(text: str, start: int) -> str:

@@ -167,6 +167,10 @@ class CallToCheck:
         """The texts and whole numbers, as text, among the arguments: they may name records."""
         return texts_of_arguments(self.arguments)
 
+    @cached_property
+    def all_titles(self) -> Sequence[str]:
+        return tuple(dict.fromkeys(title for titles in self.titles.values() for title in titles))
+
     def find_value(self, argument: ArgumentToCheck) -> NamedValue | None:
         """The calculated value that the argument is, or None."""
         return self.values[argument.origin_ref] if argument.origin == "calculated" else None
