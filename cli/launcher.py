@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from cli.console import CommandError, indent_json
-from cli.stack.child import Child, Tell, ignore_progress, wait_until_ready
+from cli.stack.child import Child, ReportProgress, ignore_progress, wait_until_ready
 from cli.stack.forked import start_fork_server
 from cli.stack.plan import (
     HOST,
@@ -90,11 +90,11 @@ def _write_tenant_record(options: StackOptions, word: str) -> Path:
     return record
 
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
-STEADY_SECONDS = 60.0  # who ran for so long has not failed to start
+STARTED_AFTER_SECONDS = 60.0  # who ran for so long has not failed to start
 CHECK_SECONDS = 0.2
 
 
@@ -106,13 +106,13 @@ class RestartBackoff:
 
     def pause_after(self, lived: float) -> float:
         """The seconds to wait before the next restart of a process that has run for ``lived`` seconds."""
-        self._early = 0 if lived >= STEADY_SECONDS else self._early
+        self._early = 0 if lived >= STARTED_AFTER_SECONDS else self._early
         pause = min(FIRST_PAUSE_SECONDS * 2.0**self._early, LONGEST_PAUSE_SECONDS)
         self._early += 1
         return pause
 
 
-async def keep_child_running(child: Child, say: Say) -> None:
+async def keep_child_running(child: Child, say: PrintLine) -> None:
     """Restart a child whenever it ends, until cancelled; ``say`` is called with a sentence on each end and restart.
 
     A child that ends because of its settings or its port is restarted too: the cause may go away.
@@ -164,7 +164,7 @@ class Stack:
         """The URL at which the process of that name answers."""
         return next(child.spec.url for child in self.children if child.spec.name == name)
 
-    async def keep_running(self, say: Say) -> CommandError:
+    async def keep_running(self, say: PrintLine) -> CommandError:
         """Restart processes that end; returns a complaint once the Redis of durable state has ended.
 
         The queue's Redis is restarted too: what it loses is rebuilt from the durable state.
@@ -208,7 +208,7 @@ def make_folder(options: StackOptions) -> None:
 
 
 @asynccontextmanager
-async def run_stack(options: StackOptions, tell: Tell = ignore_progress) -> AsyncIterator[Stack]:
+async def run_stack(options: StackOptions, tell: ReportProgress = ignore_progress) -> AsyncIterator[Stack]:
     """Starts a stack, yields it once it is ready, and stops it at the end of the context. Raises ``CommandError``."""
     _check_ports_free(options)
     _check_authentication(options)

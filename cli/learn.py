@@ -132,7 +132,7 @@ def _entry_count(content: Json) -> int:
     return len(content) if isinstance(content, list) else 1
 
 
-_PATIENCE_SECONDS = 60.0
+_LEARNED_WITHIN_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _EXIT_NOT_YET, _EXIT_DECLINED = 3, 1
 
@@ -188,7 +188,7 @@ async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: s
     request = await client.request_json(
         "POST", "/memory/forget", {"scope": scope, "subject": subject, **gateway.build_speaker_claim(name)}
     )
-    until = asyncio.get_running_loop().time() + _PATIENCE_SECONDS
+    until = asyncio.get_running_loop().time() + _LEARNED_WITHIN_SECONDS
     with err.status("Waiting for a learner ...") as status:
         while request.get("state") != "done" and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(_POLL_SECONDS)

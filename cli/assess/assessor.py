@@ -69,7 +69,7 @@ def _assessor_process(port: int, scenarios: Path | None) -> ProcessSpec:
     return ProcessSpec("assessor", arguments, url_of(port), stops=1, environ=environ)
 
 
-Follow: TypeAlias = Callable[[Update], None]
+ReportUpdate: TypeAlias = Callable[[Update], None]
 
 CONNECT_SECONDS = 5.0
 CANCEL_SECONDS = 5.0
@@ -110,7 +110,7 @@ class ProgressEvent(NamedTuple):
 
 
 async def run_assessment(
-    url: str, http: httpx.AsyncClient, parameters: RunParameters, follow: Follow
+    url: str, http: httpx.AsyncClient, parameters: RunParameters, follow: ReportUpdate
 ) -> AssessmentResults:
     """Run one assessment and return its results; ``follow`` is called with each update.
 
@@ -209,7 +209,7 @@ def _parse_results(data: JsonObject) -> AssessmentResults | None:
         raise CommandError(f"The assessor's results cannot be read: {first_fault(error)}") from error
 
 
-def _report_update(data: JsonObject, follow: Follow) -> None:
+def _report_update(data: JsonObject, follow: ReportUpdate) -> None:
     """Call ``follow`` with the update in ``data``; an update of an unknown kind is ignored."""
     try:
         update = _UPDATE_ADAPTER.validate_python(data)

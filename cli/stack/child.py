@@ -77,7 +77,7 @@ class Child:
             await self.wait()
 
 
-Tell = Callable[[Sequence[str]], None]
+ReportProgress = Callable[[Sequence[str]], None]
 
 PROBE_PAUSE_SECONDS = 0.05
 PROBE_TIMEOUT = 2.0
@@ -87,7 +87,7 @@ def ignore_progress(_: Sequence[str]) -> None:
     """A progress callback that does nothing."""
 
 
-async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Tell = ignore_progress) -> None:
+async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: ReportProgress = ignore_progress) -> None:
     """Wait until all children are ready; raises ``CommandError`` for one that ended or was not ready in ``seconds``.
 
     Whenever a child becomes ready, ``tell`` is called with the names of those that are not.

@@ -51,8 +51,8 @@ from shared.infra.tenant_records import RedisTenantRecords
 from shared.ports.models import Tier
 from shared.ports.tracing import NO_TRACER, Tracer
 
-_SDK_AFTER_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does
-_CAP_SECONDS = 5.0  # for which a tenant's cap of sessions is believed to be what it was
+_SDK_LOAD_DELAY_SECONDS = 1.0  # of a start, before the model's SDK is loaded beside what the service does
+_SESSION_CAP_CACHE_SECONDS = 5.0  # for which a tenant's cap of sessions is believed to be what it was
 
 WorkerFactory: TypeAlias = Callable[[Ports, Limits, Prompts], TurnRunner]
 
@@ -107,7 +107,7 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
             archive, session_archive = settings.open_task_archive(), settings.open_session_archive()
             runner = worker(ports, limits, load_prompts())
             sessions = run_sessions(
-                settings, runner, make_tenants(_CAP_SECONDS), archive, session_archive, tools, metrics
+                settings, runner, make_tenants(_SESSION_CAP_CACHE_SECONDS), archive, session_archive, tools, metrics
             )
             await run_with_companion(sessions, _load_sdk_ahead())
     finally:
@@ -118,7 +118,7 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
 
 async def _load_sdk_ahead() -> None:
     """Imports the model's SDK after a pause: the first task does not wait for it, and other processes start first."""
-    await asyncio.sleep(_SDK_AFTER_SECONDS)
+    await asyncio.sleep(_SDK_LOAD_DELAY_SECONDS)
     await asyncio.to_thread(import_module, "shared.infra.anthropic_model")
 
 

@@ -116,7 +116,7 @@ def _build_model(settings: MemorySettings) -> ClosableModel:
 
 
 _PROCESS_REQUEST_SECONDS = 3600.0  # an executor may be started long after the learner
-_SYNC_SECONDS = 5.0
+_SYNC_TIMEOUT_SECONDS = 5.0
 
 
 class FolderSync:
@@ -170,7 +170,7 @@ class FolderSync:
 
     async def _try_to_sync(self) -> None:
         try:
-            async with asyncio.timeout(_SYNC_SECONDS + self._every):
+            async with asyncio.timeout(_SYNC_TIMEOUT_SECONDS + self._every):
                 await self._sync_files()
         except (StoreUnavailable, OSError) as error:  # a time-out is an OSError, too
             log.warning("cache_not_kept", error=f"{type(error).__name__}: {error}")

@@ -192,10 +192,10 @@ class PolicyRequest(PolicyContract):
 
     def policies_json(self) -> str:
         """The JSON text of the policies, as ``to_json`` contains it."""
-        return f"[{','.join(map(_policy_text, self.policies))}]"
+        return f"[{','.join(map(_encode_policy, self.policies))}]"
 
 
-_policy_text = IdentityCache(Policy.to_json, 256)
+_encode_policy = IdentityCache(Policy.to_json, 256)
 
 
 class EvaluateRequest(PolicyRequest):

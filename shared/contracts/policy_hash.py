@@ -13,7 +13,7 @@ def policy_hash(policies: Sequence[Policy]) -> str:
 
     It changes with a policy's version, context or rules, but not when the contract gains a field.
     """
-    text = f"[{','.join(map(_identity_text, policies))}]"
+    text = f"[{','.join(map(_encode_hashed_fields, policies))}]"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -46,7 +46,7 @@ def _hashed_fields(policy: Policy) -> Json:
 
 
 # Most policies come with each task of their tenant, beside few that are made for it.
-_identity_text = IdentityCache[Policy, str](lambda policy: dumps(_hashed_fields(policy)), 256)
+_encode_hashed_fields = IdentityCache[Policy, str](lambda policy: dumps(_hashed_fields(policy)), 256)
 
 
 def _list_options(rule: Rule) -> list[Json]:

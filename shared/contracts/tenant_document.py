@@ -16,7 +16,7 @@ from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind, Tena
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
 _SERVER_URL_PATTERN = re.compile(r"https?://[^\s/?#@\\]+(/[^\s?#@\\]*)?")
-_FOR_THE_READER: dict[type[BaseModel], set[str]] = {
+_FIELDS_ADDED_BY_THE_READER: dict[type[BaseModel], set[str]] = {
     CatalogueEntry: {"found"}
 }  # what `purple tools --write-catalogue` notes beside an entry
 
@@ -102,7 +102,7 @@ def _unread_fields(document: Json, model: type[BaseModel], prefix: str) -> Itera
         )
         return
     known_fields = {name: info for field, info in model.model_fields.items() for name in {field, info.alias or field}}
-    ignored = _FOR_THE_READER.get(model, set())
+    ignored = _FIELDS_ADDED_BY_THE_READER.get(model, set())
     for name, value in document.items():
         if name not in known_fields or known_fields[name].exclude:
             if name not in ignored:

@@ -17,11 +17,11 @@ CASES_KEPT = 200
 CASES_SHOWN = 3
 _POOR_QUALITY = 0.35
 _GOOD_QUALITY = 0.6
-_OLD_AFTER = timedelta(hours=72)
-_FAILURES_OF_A_PATTERN = 3  # so many failures alike are one lesson learned, not three
-_LEAST_OVERLAP = 0.5
-_MOST_PRUNED = 0.7
-_FEWEST_LEFT = 3
+_OLD_CASE_AGE = timedelta(hours=72)
+_FEWEST_FAILURES_OF_A_PATTERN = 3  # so many failures alike are one lesson learned, not three
+_LEAST_WORD_OVERLAP = 0.5
+_MOST_SHARE_PRUNED = 0.7
+_FEWEST_CASES_LEFT = 3
 
 
 class CaseOutcome(StrEnum):
@@ -61,12 +61,12 @@ def prune_cases(log: Sequence[C], now: datetime) -> list[C]:
 
     If that would drop more than 70 % of the log, its better half is kept instead, and at least three cases.
     """
-    since = now - _OLD_AFTER
-    teaching = cast("list[C]", _teaching(log)) if isinstance(log, tuple) else _drop_uninstructive(log)
+    since = now - _OLD_CASE_AGE
+    teaching = cast("list[C]", _drop_uninstructive_once(log)) if isinstance(log, tuple) else _drop_uninstructive(log)
     recent = [case for case in teaching if case.at >= since]
-    if len(log) - len(recent) <= _MOST_PRUNED * len(log):
+    if len(log) - len(recent) <= _MOST_SHARE_PRUNED * len(log):
         return recent
-    return sorted(log, key=lambda case: -case.quality)[: max(_FEWEST_LEFT, ceil(len(log) / 2))]
+    return sorted(log, key=lambda case: -case.quality)[: max(_FEWEST_CASES_LEFT, ceil(len(log) / 2))]
 
 
 def relevant_cases(log: Iterable[C], words: Iterable[str]) -> list[C]:
@@ -91,7 +91,9 @@ def _drop_uninstructive(log: Sequence[C]) -> list[C]:
     ]
 
 
-_teaching = IdentityCache[tuple[Case, ...], list[Case]](_drop_uninstructive, 64)  # one log comes with several tasks
+_drop_uninstructive_once = IdentityCache[tuple[Case, ...], list[Case]](
+    _drop_uninstructive, 64
+)  # one log comes with several tasks
 
 
 def _repeated_failures(log: Sequence[Case]) -> list[bool]:
@@ -103,10 +105,12 @@ def _repeated_failures(log: Sequence[Case]) -> list[bool]:
         for word in words:
             sets_by_word.setdefault(word, []).append(words)
     alike = {words: sum(times[other] for other in _find_overlapping(words, sets_by_word)) for words in times}
-    return [bool(words) and alike[words] >= _FAILURES_OF_A_PATTERN for words in words_by_case]
+    return [bool(words) and alike[words] >= _FEWEST_FAILURES_OF_A_PATTERN for words in words_by_case]
 
 
 def _find_overlapping(words: _Words, sets_by_word: Mapping[str, Sequence[_Words]]) -> list[_Words]:
     """The keyword sets that overlap with ``words`` in at least half of their union, including itself."""
     shared = Counter(other for word in words for other in sets_by_word[word])
-    return [other for other, common in shared.items() if common >= _LEAST_OVERLAP * (len(words) + len(other) - common)]
+    return [
+        other for other, common in shared.items() if common >= _LEAST_WORD_OVERLAP * (len(words) + len(other) - common)
+    ]

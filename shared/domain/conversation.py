@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 TURNS_KEPT_VERBATIM = 6  # the newest turns, which stay as they were said
 SUMMARY_WORDS = 200
-_LONG_CHARACTERS = 4 * 8_000  # 8,000 tokens
-_FEWEST_WORDS = 5
+_CHARACTERS_OF_LONG_HISTORY = 4 * 8_000  # 8,000 tokens
+_FEWEST_WORDS_OF_TURN = 5
 
 
 class SpokenTurn(NamedTuple):
@@ -18,7 +18,7 @@ class SpokenTurn(NamedTuple):
 
 def is_too_long(turns: Sequence[SpokenTurn], most_turns: int) -> bool:
     """Whether there are more than ``most_turns`` turns, or more text than 8,000 tokens of 4 characters."""
-    return len(turns) > most_turns or sum(len(turn.text) for turn in turns) > _LONG_CHARACTERS
+    return len(turns) > most_turns or sum(len(turn.text) for turn in turns) > _CHARACTERS_OF_LONG_HISTORY
 
 
 def excerpt_turns(turns: Sequence[SpokenTurn]) -> str:
@@ -28,7 +28,7 @@ def excerpt_turns(turns: Sequence[SpokenTurn]) -> str:
     get half of the words.
     """
     summaries = [turn.text for turn in turns if turn.role == "summary"]
-    spoken_turns = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_WORDS) :]
+    spoken_turns = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_WORDS_OF_TURN) :]
     summary_words = _first_words(" ".join(summaries), SUMMARY_WORDS // 2).split()
     share = (SUMMARY_WORDS - len(summary_words)) // len(spoken_turns) if spoken_turns else 0
     return " ".join([*summary_words, *(_first_words(f"{turn.role}: {turn.text}", share) for turn in spoken_turns)])

@@ -44,7 +44,7 @@ def loads_object(text: str | bytes) -> JsonObject:
 
 def dumps(value: Json) -> str:
     """The canonical JSON text of a value: keys sorted, no white space, a ``Decimal`` as the number it is written as."""
-    return _WRITERS[type(value)](value)
+    return _DUMPERS_BY_TYPE[type(value)](value)
 
 
 def walk_json(value: Json, name: str = "") -> Iterator[tuple[str, Json]]:
@@ -111,12 +111,12 @@ def _refuse_constant(name: str) -> Json:
 
 def _dump_object(value: JsonObject) -> str:
     # The writer is looked up here: to call ``dumps`` for each value costs more than to write most of them.
-    fields = [f"{_encode(key)}:{_WRITERS[type(value[key])](value[key])}" for key in sorted(value)]
+    fields = [f"{_encode(key)}:{_DUMPERS_BY_TYPE[type(value[key])](value[key])}" for key in sorted(value)]
     return "{" + ",".join(fields) + "}"
 
 
 def _dump_list(value: Iterable[Json]) -> str:
-    return "[" + ",".join([_WRITERS[type(item)](item) for item in value]) + "]"
+    return "[" + ",".join([_DUMPERS_BY_TYPE[type(item)](item) for item in value]) + "]"
 
 
 def _dump_decimal(value: Decimal) -> str:
@@ -139,7 +139,7 @@ class _Writers(dict[type, Callable[..., str]]):
         return _encode_any
 
 
-_WRITERS = _Writers(
+_DUMPERS_BY_TYPE = _Writers(
     {
         str: encode_basestring,
         dict: _dump_object,
@@ -157,7 +157,7 @@ _WRITERS = _Writers(
 def dumps_inexact(value: object) -> str:
     """``dumps(to_exact(value))`` for a library's JSON-like value, but faster where all of it is exact already."""
     try:
-        return _WRITERS[type(value)](value)
+        return _DUMPERS_BY_TYPE[type(value)](value)
     except TypeError:  # it has floats, or keys and values that are no JSON as they are
         return dumps(to_exact(value))
 

@@ -7,12 +7,12 @@ from typing import Protocol, TypeVar
 
 FACTS_KEPT = 500
 ENTITIES_KEPT = 1_000
-ENTITY_LASTS = timedelta(days=7)  # what no task has named for so long is forgotten
+ENTITY_LIFETIME = timedelta(days=7)  # what no task has named for so long is forgotten
 FACTS_SHOWN = 4
-_NAMED_SHOWN = 6
-_FREQUENT_SHOWN = 3
-_NAMED_FEWEST_SEEN = 2
-_FREQUENT_FEWEST_SEEN = 3  # not fewer than those that are named
+_MOST_NAMED_SHOWN = 6
+_MOST_FREQUENT_SHOWN = 3
+_FEWEST_TIMES_NAMED_SEEN = 2
+_FEWEST_TIMES_FREQUENT_SEEN = 3  # not fewer than those that are named
 _FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _WORDS_WEIGHT, _ENTITIES_WEIGHT, _DOMAIN_WEIGHT, _QUALITY_WEIGHT = 40, 80, 30, 20  # hundredths
 _LEAST_SCORE = 40
@@ -67,13 +67,17 @@ def select_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: st
 
 def select_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
     """The entities that the task names, then the few seen most often; without those last seen long ago."""
-    since = _FIRST_MOMENT if now is None else now - ENTITY_LASTS
-    known_entities = [entity for entity in entities if entity.seen >= _NAMED_FEWEST_SEEN and entity.last_seen >= since]
+    since = _FIRST_MOMENT if now is None else now - ENTITY_LIFETIME
+    known_entities = [
+        entity for entity in entities if entity.seen >= _FEWEST_TIMES_NAMED_SEEN and entity.last_seen >= since
+    ]
     known_entities.sort(key=lambda entity: -entity.seen)
     lowered_task = task.lower()
-    named = [entity for entity in known_entities if _is_named(entity, lowered_task)][:_NAMED_SHOWN]
-    frequent = (entity for entity in known_entities if entity.seen >= _FREQUENT_FEWEST_SEEN and entity not in named)
-    return [*named, *islice(frequent, _FREQUENT_SHOWN)]
+    named = [entity for entity in known_entities if _is_named(entity, lowered_task)][:_MOST_NAMED_SHOWN]
+    frequent = (
+        entity for entity in known_entities if entity.seen >= _FEWEST_TIMES_FREQUENT_SEEN and entity not in named
+    )
+    return [*named, *islice(frequent, _MOST_FREQUENT_SHOWN)]
 
 
 def _is_named(entity: Entity, lowered_task: str) -> bool:

@@ -104,7 +104,7 @@ _RECORD_ID_PATTERN = re.compile(r"[A-Z]{2,6}-\d{1,8}")
 _SHORTEST_PASSWORD = 4  # characters of a password that is taken for one
 _SHORTEST_MARKED_TEXT = 8  # characters of the shortest text that marks anything: ``pwd`` with a sign and a password
 _SHORTEST_WORD = 20  # of letters alone: the shortest of the keys that a provider gives out
-_LONGEST_REMEMBERED = 100  # characters of a text that may come again in other tasks
+_LONGEST_CACHED_TEXT = 100  # characters of a text that may come again in other tasks
 _LEAST_PROTECTED_NUMBER = 10**13  # the shortest card has 14 digits
 
 
@@ -112,7 +112,7 @@ def find_protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
     """The places and kinds of the protected values in a text, in order and without overlap; empty if there are none."""
     if len(text) < _SHORTEST_MARKED_TEXT or (len(text) < _SHORTEST_WORD and text.isalpha()):
         return ()
-    return _marks_of_short(text) if len(text) <= _LONGEST_REMEMBERED else _find_separate_spans(text)
+    return _find_marks_of_short_text(text) if len(text) <= _LONGEST_CACHED_TEXT else _find_separate_spans(text)
 
 
 def _find_separate_spans(text: str) -> tuple[ProtectedSpan, ...]:
@@ -123,7 +123,7 @@ def _find_separate_spans(text: str) -> tuple[ProtectedSpan, ...]:
     return tuple(spans)
 
 
-_marks_of_short = lru_cache(maxsize=2_048)(
+_find_marks_of_short_text = lru_cache(maxsize=2_048)(
     _find_separate_spans
 )  # names of tools, states and models come again with each task
 

@@ -10,9 +10,9 @@ from typing import NamedTuple
 from shared.domain.words import TaskState
 
 WEAK_SCORE = 0.65
-_BASELINE = 0.5
+_BASE_SCORE = 0.5
 _ENOUGH_WORDS = 12  # the least that the weighted formula takes for a whole answer
-_MOST_CALLS = 18  # tool calls of a task, at which the weighted formula gives nothing for tools
+_MOST_CALLS_SCORED = 18  # tool calls of a task, at which the weighted formula gives nothing for tools
 
 
 class Formula(StrEnum):
@@ -71,7 +71,7 @@ def score_quality(evidence: Evidence, formula: Formula = Formula.SIGNALS) -> Sco
 def _weigh_signals(evidence: Evidence) -> dict[str, float]:
     all_verified = evidence.writes_planned > 0 and evidence.writes_verified == evidence.writes_planned
     return {
-        "baseline": _BASELINE,
+        "baseline": _BASE_SCORE,
         "policy_kept": 0.15 * (evidence.policy_kept is True),
         "writes_verified": 0.15 * (all_verified or evidence.is_provable),
         "audit_clean": 0.10 * (evidence.audit_clean is True),
@@ -92,6 +92,6 @@ def _weigh_parts(evidence: Evidence) -> dict[str, float]:
     """The parts of ``0.35 answer + 0.35 tools + 0.30 policy`` (seeds 002 and 003), the answer by its length."""
     expected = max(_ENOUGH_WORDS, evidence.task_words)
     answer = min(1.0, evidence.answer_words / expected)
-    tools = max(0.0, 1.0 - evidence.tool_calls / _MOST_CALLS)
+    tools = max(0.0, 1.0 - evidence.tool_calls / _MOST_CALLS_SCORED)
     policy = {True: 1.0, None: 0.5, False: 0.0}[evidence.policy_kept]
     return {"answer": 0.35 * answer, "tools": 0.35 * tools, "policy": 0.30 * policy}

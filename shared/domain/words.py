@@ -16,10 +16,10 @@ class TaskState(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        return self in _TERMINAL
+        return self in _TERMINAL_STATES
 
 
-_TERMINAL = frozenset({TaskState.COMPLETED, TaskState.REJECTED, TaskState.FAILED, TaskState.CANCELED})
+_TERMINAL_STATES = frozenset({TaskState.COMPLETED, TaskState.REJECTED, TaskState.FAILED, TaskState.CANCELED})
 
 
 class FsmState(StrEnum):
@@ -50,7 +50,7 @@ class Strategy(StrEnum):
 
 
 class ToolClass(StrEnum):
-    """What calling a tool may do to the world; see ``STRICTNESS`` for the order."""
+    """What calling a tool may do to the world; see ``TOOL_CLASSES_BY_STRICTNESS`` for the order."""
 
     READ = "read"
     COMPUTE = "compute"
@@ -58,7 +58,12 @@ class ToolClass(StrEnum):
     CHANGE = "change"
 
 
-STRICTNESS: tuple[ToolClass, ...] = (ToolClass.COMPUTE, ToolClass.READ, ToolClass.NOTIFY, ToolClass.CHANGE)
+TOOL_CLASSES_BY_STRICTNESS: tuple[ToolClass, ...] = (
+    ToolClass.COMPUTE,
+    ToolClass.READ,
+    ToolClass.NOTIFY,
+    ToolClass.CHANGE,
+)
 
 
 class WriteStatus(StrEnum):
@@ -81,13 +86,22 @@ class WriteStatus(StrEnum):
     SKIPPED = "skipped"  # an operator said that it is to be left undone
 
 
-SENDABLE = (WriteStatus.UNSENT, WriteStatus.RESEND)  # of these alone a call may go out, again or for the first time
-DOUBTS = (WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
-DONE = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)  # it took hold, as far as is known
-DID_NOTHING = (WriteStatus.REFUSED, WriteStatus.UNSENT)
+SENDABLE_STATUSES = (
+    WriteStatus.UNSENT,
+    WriteStatus.RESEND,
+)  # of these alone a call may go out, again or for the first time
+DOUBTFUL_STATUSES = (WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
+DONE_STATUSES = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)  # it took hold, as far as is known
+STATUSES_WITHOUT_EFFECT = (WriteStatus.REFUSED, WriteStatus.UNSENT)
 # It is not known, or nobody has said, what became of it. A skipped write is not among these, nor is it done: the plan
 # goes on, and the part that it served is not done.
-UNDECIDED = (WriteStatus.SENDING, WriteStatus.ASKED, WriteStatus.DENIED, WriteStatus.RESEND, *DOUBTS)
+UNDECIDED_STATUSES = (
+    WriteStatus.SENDING,
+    WriteStatus.ASKED,
+    WriteStatus.DENIED,
+    WriteStatus.RESEND,
+    *DOUBTFUL_STATUSES,
+)
 
 
 class Resolution(StrEnum):
@@ -130,7 +144,7 @@ class Level(IntEnum):
             raise ValueError(f"unknown level {word!r}; known levels: {level_words}") from None
 
 
-_DECIDERS = {
+_DECIDER_TITLES = {
     "manager": "a manager",
     "hr": "HR",
     "finance": "finance",
@@ -143,7 +157,7 @@ _DECIDERS = {
 
 def who_decides(level: str | None) -> str:
     """Who decides at a level, for a sentence: "a manager", "the CFO", or "an approver" for None."""
-    return _DECIDERS.get(level.lower(), f"a {level}") if level else "an approver"
+    return _DECIDER_TITLES.get(level.lower(), f"a {level}") if level else "an approver"
 
 
 class Role(StrEnum):

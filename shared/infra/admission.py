@@ -19,10 +19,10 @@ from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.infra.redis_cluster import ClusterRedis
 from shared.ports.store import StoreUnavailable
 
-_COUNT_HOLDS_SECONDS = 0.5
+_COUNT_CACHE_SECONDS = 0.5
 _MOST_ACCEPTED_MEANWHILE = 2_500  # sessions: more than all gateways together accept in that time
-_AHEAD_MS = 5_000  # as in the script: the clocks of two nodes differ
-_PLACE_LASTS_MS = 30_000  # longer than storing may take
+_CLOCK_DIFFERENCE_MS = 5_000  # as in the script: the clocks of two nodes differ
+_PLACE_LIFETIME_MS = 30_000  # longer than storing may take
 _WAIT_SECONDS, _PAUSE_SECONDS = 0.5, 0.005  # for those ahead
 
 UNLIMITED, FULL = 0, -1  # what the accepting script is told in place of a number
@@ -49,7 +49,7 @@ class Admission:
         The message must be stored inside the context, because on a cluster the place in the queue is kept only that
         long.
         """
-        is_recent = monotonic() - self._counted_at < _COUNT_HOLDS_SECONDS
+        is_recent = monotonic() - self._counted_at < _COUNT_CACHE_SECONDS
         is_far_off = is_recent and self.waiting + _MOST_ACCEPTED_MEANWHILE < self._most_waiting
         if not self._most_waiting or is_far_off:
             yield UNLIMITED
@@ -67,7 +67,7 @@ class Admission:
 
     async def _wait_for_place(self, cluster: ClusterRedis, name: str, until: float) -> bool:
         while True:
-            place = await self._scripts.run("take_place", [keys.ADMISSION_KEY], [name, _PLACE_LASTS_MS])
+            place = await self._scripts.run("take_place", [keys.ADMISSION_KEY], [name, _PLACE_LIFETIME_MS])
             ahead, now_ms = cast("tuple[int, str]", place)
             self.record_waiting(await _count_waiting(cluster, int(now_ms)))
             if self.waiting + ahead < self._most_waiting:
@@ -84,5 +84,5 @@ class Admission:
 async def _count_waiting(cluster: ClusterRedis, now_ms: int) -> int:
     async with bounded_redis_calls(), cluster.pipeline(transaction=False) as pipe:
         for partition in keys.all_partitions():
-            pipe.zcount(partition.waiting, "-inf", now_ms + _AHEAD_MS)
+            pipe.zcount(partition.waiting, "-inf", now_ms + _CLOCK_DIFFERENCE_MS)
         return sum(map(int, await pipe.execute()))

@@ -162,7 +162,7 @@ def _find_proxy(url: URL) -> str | None:
 
 _PATH = "/v1/messages"
 _MOST_CONNECTIONS, _KEEP_ALIVE_SECONDS = 1000, 5.0
-_PATIENCE_SECONDS = 8.0  # an endpoint that is being restarted is back by then
+_RECONNECT_SECONDS = 8.0  # an endpoint that is being restarted is back by then
 _FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 5.0  # an overloaded model that wants a longer pause is left to the caller
 
@@ -217,7 +217,7 @@ class AnthropicModel(Model):
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         return await retry_with_pauses(
-            lambda: self._complete(request), (EndpointUnreached,), self._limits.pauses, _PATIENCE_SECONDS
+            lambda: self._complete(request), (EndpointUnreached,), self._limits.pauses, _RECONNECT_SECONDS
         )
 
     async def close(self) -> None:

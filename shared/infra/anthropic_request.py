@@ -217,8 +217,8 @@ _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_c
 
 
 _MODEL_NAME_PATTERN = re.compile(r"claude-(?P<family>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?(?![\d])")
-_EFFORT_SINCE = {"opus": (4, 5), "sonnet": (4, 6)}
-_EFFORT_SINCE_FOR_OTHERS = (5, 0)
+_FIRST_VERSION_WITH_EFFORT = {"opus": (4, 5), "sonnet": (4, 6)}
+_FIRST_VERSION_WITH_EFFORT_OF_OTHERS = (5, 0)
 
 
 def takes_effort(model: str) -> bool:
@@ -226,15 +226,15 @@ def takes_effort(model: str) -> bool:
     version = _MODEL_NAME_PATTERN.search(model)
     if version is None:
         return False
-    return (int(version["major"]), int(version["minor"] or 0)) >= _EFFORT_SINCE.get(
-        version["family"], _EFFORT_SINCE_FOR_OTHERS
+    return (int(version["major"]), int(version["minor"] or 0)) >= _FIRST_VERSION_WITH_EFFORT.get(
+        version["family"], _FIRST_VERSION_WITH_EFFORT_OF_OTHERS
     )
 
 
 MOST_REPLY_CHARACTERS = 4 * 1024 * 1024  # of one message: reading more would hold up all that runs beside it
 MOST_REPLY_CALLS = 200  # that one message may ask for
 _STOP_REASONS = frozenset(get_args(models.StopReason))
-_READ_BLOCK_TYPES = frozenset({"text", "tool_use"})
+_UNDERSTOOD_BLOCK_TYPES = frozenset({"text", "tool_use"})
 log = structlog.get_logger()
 _CODE_FENCE_PATTERN = re.compile(r"```[a-zA-Z]*[ \t]*\r?\n(.*?)\r?\n?```", re.DOTALL)
 _SEPARATORS_PATTERN = re.compile(r"[\s:,]*")
@@ -281,7 +281,7 @@ def _read_blocks(model: str, body: JsonObject, text: str) -> tuple[models.ReplyB
         raise ValueError("a block that is no object")
     raw_texts = (
         _raw_blocks(text)
-        if any(block.get("type") not in _READ_BLOCK_TYPES for block in objects)
+        if any(block.get("type") not in _UNDERSTOOD_BLOCK_TYPES for block in objects)
         else [""] * len(objects)
     )
     return tuple(_read_block(model, block, raw) for block, raw in zip(objects, raw_texts, strict=True))

@@ -22,14 +22,16 @@ TASK_RETENTION_SECONDS = 7 * ONE_DAY  # how long an ended task's record stays in
 DETAIL_SECONDS = 3600  # how long its ledger, approvals and events stay then; its journal leaves at once
 SESSION_RETENTION_SECONDS = 30 * ONE_DAY  # how long a session without an open task stays in Redis
 SHARED_SECONDS = 30 * ONE_DAY  # how long a text that journals name is kept after a process last stored it
-THREAD_SECONDS = 30 * ONE_DAY  # how long a client's own task id leads to its newest task after its last use
-APPLIED_SECONDS = TASK_RETENTION_SECONDS + ONE_DAY  # how long an applied outcome is known; its task has left by then
-TRANSLATED_SECONDS = 30 * ONE_DAY  # how long a translated policy is kept after its last use
-FAILING_SECONDS = 30 * ONE_DAY  # how long it is shown that a tenant's webhook failed, after its last failure
+CLIENT_TASK_ID_SECONDS = 30 * ONE_DAY  # how long a client's own task id leads to its newest task after its last use
+APPLIED_OUTCOME_SECONDS = (
+    TASK_RETENTION_SECONDS + ONE_DAY
+)  # how long an applied outcome is known; its task has left by then
+TRANSLATED_POLICY_SECONDS = 30 * ONE_DAY  # how long a translated policy is kept after its last use
+FAILING_WEBHOOK_SECONDS = 30 * ONE_DAY  # how long it is shown that a tenant's webhook failed, after its last failure
 RPC_REPLY_SECONDS = 300  # how long the answer to a request between services is kept for whoever asked
-CONSOLE_SECONDS = 12 * 3600  # how long somebody stays signed in to the console
+CONSOLE_SESSION_SECONDS = 12 * 3600  # how long somebody stays signed in to the console
 ASSESSMENT_SECONDS = 90 * ONE_DAY  # how long an assessment is kept for the console
-REFUSED_SECONDS = 300  # how long refused sign-ins of an address are counted
+REFUSED_SIGN_INS_SECONDS = 300  # how long refused sign-ins of an address are counted
 DEAD_KEY_SECONDS = 90 * ONE_DAY  # how long a revoked or expired API key is still shown to operators
 PARTICIPATION_SECONDS = ONE_DAY  # how long an assessment that we take part in is kept after its last turn
 EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost

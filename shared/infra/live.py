@@ -15,12 +15,12 @@ from shared.infra.keys import KEEP_OPEN_CHANNEL
 from shared.infra.lua import store_unavailable
 from shared.ports.store import StoreUnavailable
 
-_QUIET_SECONDS = 5.0  # after so long without news the server is asked for a sign of life
+_PING_AFTER_SECONDS = 5.0  # after so long without news the server is asked for a sign of life
 _CONFIRM_SECONDS = 5.0
 _RECONNECT_SECONDS = 0.2
-LOOK_SECONDS = 30.0  # a look without news: should a message of the server be lost, or a replica die
+LOOK_WITHOUT_NEWS_SECONDS = 30.0  # a look without news: should a message of the server be lost, or a replica die
 _SHORTEST_PAUSE_SECONDS = 0.02  # between two looks: what comes in a burst is looked at together
-_AFTER_FAILURE_SECONDS = 1.0
+_PAUSE_AFTER_FAILURE_SECONDS = 1.0
 
 OnMessage = Callable[[str | None], None]
 Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
@@ -34,7 +34,7 @@ class ChannelListener:
     If its connection is lost, it connects again, and tells every listener that messages may have been missed.
     """
 
-    def __init__(self, redis: Redis, quiet_seconds: float = _QUIET_SECONDS) -> None:
+    def __init__(self, redis: Redis, quiet_seconds: float = _PING_AFTER_SECONDS) -> None:
         self._redis = redis
         self._quiet_seconds = quiet_seconds
         self._pubsub: PubSub = redis.pubsub()
@@ -166,4 +166,4 @@ async def poll_when_due(listen: Listen, look: Callable[[asyncio.Event], Awaitabl
             log.warning(f"{name}_wait", error=str(error))
         except Exception:  # the outermost edge: what looks for news must not end the process
             log.exception(f"{name}_failed")
-        await asyncio.sleep(_AFTER_FAILURE_SECONDS)
+        await asyncio.sleep(_PAUSE_AFTER_FAILURE_SECONDS)

@@ -37,9 +37,9 @@ Command: TypeAlias = "Sequence[Argument]"
 ScriptCall: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
 T = TypeVar("T")
 
-ANSWER_SECONDS = 5.0
-PATIENCE_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon that Redis is away
-CONFIRM_MS = 1000  # how long replicas may take to have what was written
+ROUND_TRIP_SECONDS = 5.0
+RETRY_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon that Redis is away
+REPLICA_CONFIRM_MS = 1000  # how long replicas may take to have what was written
 _PAUSE_SECONDS, _PAUSE_SECONDS_MOST = 0.05, 0.5
 _SCRIPTS_FOLDER = Path(__file__).parent / "scripts"
 _LUA_COMMENT_PATTERN = re.compile(r"--.*")
@@ -98,8 +98,8 @@ class ExchangingPool(Protocol):
 class _SharedRoundTrip:
     """Sends the commands of all callers in one iteration of the event loop together, in one round trip.
 
-    The first caller sends them, within ``ANSWER_SECONDS``. If it is cancelled, the others get a connection error and
-    ask again.
+    The first caller sends them, within ``ROUND_TRIP_SECONDS``. If it is cancelled, the others get a connection error
+    and ask again.
     """
 
     def __init__(self, redis: Redis) -> None:
@@ -134,9 +134,9 @@ class _SharedRoundTrip:
 
     async def _send(self, redis: Redis, rows: Sequence[Command]) -> list[object]:
         if self._pool is None:
-            async with asyncio.timeout(ANSWER_SECONDS):
+            async with asyncio.timeout(ROUND_TRIP_SECONDS):
                 return await _send_pipeline(redis, rows) if len(rows) > 1 else [await _send_command(redis, rows[0])]
-        replies = await self._pool.exchange(rows, ANSWER_SECONDS)
+        replies = await self._pool.exchange(rows, ROUND_TRIP_SECONDS)
         for index, (words, reply) in enumerate(zip(rows, replies, strict=True)):
             parse_reply = self._reply_parsers.get(words[0])
             if parse_reply is not None and not isinstance(reply, Exception):
@@ -183,7 +183,7 @@ def _round_trip_of(redis: Redis) -> _SharedRoundTrip:
 class Scripts:
     """Runs scripts on one server. Raises ``StoreUnavailable`` if it fails for longer than ``patience`` seconds."""
 
-    def __init__(self, redis: Redis, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, redis: Redis, patience: float = RETRY_SECONDS) -> None:
         self._redis = redis
         self._trip = _round_trip_of(redis)
         self._patience = patience
@@ -264,8 +264,8 @@ class Scripts:
         return cast("list[Reply | ResponseError]", replies)
 
     async def _send_confirmed(self, words: list[Argument], replicas: int) -> "list[Reply | ResponseError]":
-        rows: list[Command] = [words, ["WAIT", replicas, CONFIRM_MS]]
-        async with asyncio.timeout(ANSWER_SECONDS):
+        rows: list[Command] = [words, ["WAIT", replicas, REPLICA_CONFIRM_MS]]
+        async with asyncio.timeout(ROUND_TRIP_SECONDS):
             return cast("list[Reply | ResponseError]", await _send_pipeline(self._redis, rows))
 
     async def _retry(self, act: Callable[[bool], Awaitable[T]]) -> T:
@@ -291,7 +291,7 @@ def _is_transient(error: Exception) -> bool:
 
 
 @asynccontextmanager
-async def bounded_redis_calls(seconds: float = ANSWER_SECONDS) -> AsyncIterator[None]:
+async def bounded_redis_calls(seconds: float = ROUND_TRIP_SECONDS) -> AsyncIterator[None]:
     """Limits the Redis commands inside to ``seconds``, and turns their errors into ``StoreUnavailable``.
 
     redis-py's own ``socket_timeout`` is not used: it calls ``asyncio.wait_for``, which before Python 3.12 can swallow a

@@ -10,7 +10,7 @@ from shared.contracts.base import first_fault
 from shared.domain.model_price import NANOS_A_DOLLAR, Price
 from shared.infra.starting import CannotStart
 
-_OWN_PRICES = Path(__file__).with_name("model_prices.json")
+_BUNDLED_PRICES_FILE = Path(__file__).with_name("model_prices.json")
 _MILLION = 1_000_000
 
 
@@ -40,7 +40,7 @@ class _PriceFile(BaseModel):
 def read_prices(path: Path | None = None) -> Mapping[str, Price]:
     """The price of each model; prices in the file at ``path`` override ours. Raises ``BadPriceFile``."""
     overriding = {} if path is None else _read_file(path)
-    return {**_read_file(_OWN_PRICES), **overriding}
+    return {**_read_file(_BUNDLED_PRICES_FILE), **overriding}
 
 
 def _read_file(path: Path) -> dict[str, Price]:

@@ -25,7 +25,7 @@ from shared.ports.tracing import Attribute, Span, SpanKind, Tracer
 _OTEL_KINDS: Mapping[SpanKind, otel.SpanKind] = {kind: otel.SpanKind[kind.name] for kind in SpanKind}
 _TRACEPARENT_PATTERN = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 _NOT_ERRORS = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
-_current: ContextVar[otel.Span] = ContextVar("current_span", default=otel.INVALID_SPAN)
+_current_span: ContextVar[otel.Span] = ContextVar("current_span", default=otel.INVALID_SPAN)
 
 
 class OtelSpan(Span):
@@ -59,7 +59,7 @@ class OtelTracer(Tracer):
         return True
 
     def open_span(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> AbstractContextManager[OtelSpan]:
-        return self._open(name, kind, _current.get(), ())
+        return self._open(name, kind, _current_span.get(), ())
 
     def continue_trace(
         self, name: str, kind: SpanKind, parent: str | None, link: str | None = None
@@ -69,10 +69,10 @@ class OtelTracer(Tracer):
         return self._open(name, kind, _read_parent(parent), links)
 
     def current_span(self) -> OtelSpan:
-        return OtelSpan(_current.get())
+        return OtelSpan(_current_span.get())
 
     def traceparent(self) -> str | None:
-        context = _current.get().get_span_context()
+        context = _current_span.get().get_span_context()
         if not context.is_valid:
             return None
         trace_id, span_id = otel.format_trace_id(context.trace_id), otel.format_span_id(context.span_id)
@@ -82,7 +82,7 @@ class OtelTracer(Tracer):
     def _open(self, name: str, kind: SpanKind, parent: otel.Span, links: tuple[otel.Link, ...]) -> Iterator[OtelSpan]:
         parent_context = otel.set_span_in_context(parent, Context())
         span = self._tracer.start_span(_redact_attribute(name), parent_context, _OTEL_KINDS[kind], links=links)
-        span_context, own_span, token = span.get_span_context(), OtelSpan(span), _current.set(span)
+        span_context, own_span, token = span.get_span_context(), OtelSpan(span), _current_span.set(span)
         ids = {
             "trace_id": otel.format_trace_id(span_context.trace_id),
             "span_id": otel.format_span_id(span_context.span_id),
@@ -96,7 +96,7 @@ class OtelTracer(Tracer):
             own_span.record_failure(type(error).__name__)
             raise
         finally:
-            _current.reset(token)
+            _current_span.reset(token)
             span.end()
 
 
@@ -108,10 +108,10 @@ def _redact_value(value: Attribute) -> Attribute:
 
 
 def _redact_attribute(text: str) -> str:
-    return redact_text(text, hidden) if (hidden := HIDDEN_VALUES.get()) else _without_marks(text)
+    return redact_text(text, hidden) if (hidden := HIDDEN_VALUES.get()) else _redact_cached(text)
 
 
-_without_marks = lru_cache(maxsize=4_096)(redact_text)  # the same few names, over and over
+_redact_cached = lru_cache(maxsize=4_096)(redact_text)  # the same few names, over and over
 
 
 def _read_parent(traceparent: str | None) -> otel.Span:

@@ -29,8 +29,8 @@ from shared.infra.redis_address import RedisAddress
 REDIS_CONNECT_SECONDS = 2.0
 MOST_CONNECTIONS = 64  # of one client; whoever needs another waits for a free one, within the bound of its command
 _SENTINEL_SECONDS = 1.0
-_PASSING_ERRORS = ("MISCONF", "NOREPLICAS", "BUSY ")  # words of a server that takes no writes just now
-Locate: TypeAlias = Callable[[], Awaitable[tuple[str, int]]]
+_TRANSIENT_ERROR_PREFIXES = ("MISCONF", "NOREPLICAS", "BUSY ")  # words of a server that takes no writes just now
+LocateServer: TypeAlias = Callable[[], Awaitable[tuple[str, int]]]
 
 log = structlog.get_logger()
 
@@ -41,7 +41,9 @@ class _FollowingConnection(AbstractConnection):
     ``locate`` finds the primary; ``lineage`` records failovers.
     """
 
-    def __init__(self, *, lineage: RedisLineage | None = None, locate: Locate | None = None, **options: object) -> None:
+    def __init__(
+        self, *, lineage: RedisLineage | None = None, locate: LocateServer | None = None, **options: object
+    ) -> None:
         self._lineage, self._locate = lineage, locate
         self._is_expired = False
         super().__init__(**options)  # type: ignore[arg-type]  # redis-py's own options
@@ -178,7 +180,7 @@ class _Unix(_FollowingConnection, UnixDomainSocketConnection):
     pass
 
 
-_FOLLOWING_TYPES: Mapping[type[AbstractConnection], type[_FollowingConnection]] = {
+_FOLLOWING_TYPE_BY_TYPE: Mapping[type[AbstractConnection], type[_FollowingConnection]] = {
     Connection: _Tcp,
     SSLConnection: _Tls,
     UnixDomainSocketConnection: _Unix,
@@ -203,7 +205,8 @@ class FollowingPool(ConnectionPool):
         self._sentinels = _open_sentinels(address)
         self._service = address.service
         locate = self._find_primary if address.kind == "sentinel" else None
-        super().__init__(connection_class=_FOLLOWING_TYPES[kind], **options, lineage=lineage, locate=locate)  # type: ignore[arg-type]  # redis-py
+        options |= {"connection_class": _FOLLOWING_TYPE_BY_TYPE[kind], "lineage": lineage, "locate": locate}
+        super().__init__(**options)  # type: ignore[arg-type]  # redis-py
 
     async def exchange(self, commands: Sequence[Sequence[EncodableT]], seconds: float) -> list[object]:
         """The reply to each command, or the server's error, in one round trip."""
@@ -272,7 +275,7 @@ class FollowingPool(ConnectionPool):
 
 
 def _is_transient(error: ResponseError) -> bool:
-    return isinstance(error, OutOfMemoryError) or str(error).startswith(_PASSING_ERRORS)
+    return isinstance(error, OutOfMemoryError) or str(error).startswith(_TRANSIENT_ERROR_PREFIXES)
 
 
 def _open_sentinels(address: RedisAddress) -> list["Redis"]:

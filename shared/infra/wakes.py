@@ -14,11 +14,11 @@ from shared.infra.lua import Argument, ScriptedStore, bounded_redis_calls
 from shared.ports.tasks import Wakes
 
 WAKE_JOB = "wake"
-_WAKE_LIVES_MS = keys.ONE_DAY * 1000  # an older one leaves the queue, and the reaper makes another
-_PLACES_LIVE_MS = keys.ONE_DAY * 1000
+_WAKE_LIFETIME_MS = keys.ONE_DAY * 1000  # an older one leaves the queue, and the reaper makes another
+_PLACES_LIFETIME_MS = keys.ONE_DAY * 1000
 _LOCK_MS = 3000  # after which a wake whose process died with it in hand is taken again
 _CLAIM_MS = 3000  # for which whoever took a session may claim it before others are told of it
-_RINGS_KEPT = 64
+_DOORBELL_RINGS_KEPT = 64
 _MOST_WAKES_READ = 256  # in one look: wakes of tenants without room here stand among the others
 
 
@@ -82,7 +82,13 @@ class ArqWakes(ScriptedStore, Wakes):
         jobs = [part for session in sessions for part in (keys.pack_session(*session), _pack_job(*session))]
         if not jobs:
             return ()
-        arguments: list[Argument] = [int(skips_queued), int(has_begun), _RINGS_KEPT, _WAKE_LIVES_MS, _PLACES_LIVE_MS]
+        arguments: list[Argument] = [
+            int(skips_queued),
+            int(has_begun),
+            _DOORBELL_RINGS_KEPT,
+            _WAKE_LIFETIME_MS,
+            _PLACES_LIFETIME_MS,
+        ]
         key_names = (keys.QUEUE_KEY, keys.QUEUE_PLACES_KEY, keys.TAKEN_WAKES_KEY, keys.DOORBELL_KEY)
         arguments += [job_key_prefix, in_progress_key_prefix, *jobs]
         queued_ids = await self._scripts.run("queue_wakes", key_names, arguments)

@@ -20,7 +20,7 @@ from services.executor.ports.turns import (
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
-from shared.domain.words import SENDABLE, WriteStatus
+from shared.domain.words import SENDABLE_STATUSES, WriteStatus
 from shared.ports.daily_spend import DailySpend, UnlimitedSpend
 
 
@@ -89,7 +89,7 @@ class MemoryTurns(TurnStore):
         if pulse.must_stop:
             return pulse._replace(was_refused=True)
         known = self.writes.get(entry.key)
-        if known is not None and known.status not in SENDABLE:
+        if known is not None and known.status not in SENDABLE_STATUSES:
             raise LedgerConflict(entry.key)
         return await self._keep(batch, entry)
 

@@ -17,7 +17,7 @@ from services.executor.core.session.context import Limits, Ports
 from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import ReadFile
-from services.executor.ports.tools import NEVER_TAKEN, ToolServers, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import AGENT_NEVER_GOT_MESSAGE, ToolServers, ToolSilent, ToolUnreachable
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import Principal, SentFile, TaskRecord, Turn, TurnKind
 from shared.contracts.tenant import CatalogueEntry, Connection, TenantRecord
@@ -344,7 +344,7 @@ async def test_another_gateway_of_ours_is_an_agent_like_any_other() -> None:
             connection, tool.name, {"message": "hm", "message_id": "tck-input-required-1"}, _SECONDS, "s"
         )
     assert str(answer.content).startswith("a text of the scripted worker")
-    assert (again, never) == (answer, NEVER_TAKEN)
+    assert (again, never) == (answer, AGENT_NEVER_GOT_MESSAGE)
     assert asked.unfinished is not None
     assert "what else" in asked.unfinished.question
 

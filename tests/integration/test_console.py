@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from services.gateway.features.console.pages import PageRenderer, asset_urls
 from services.gateway.features.console.routes import exception_handlers
-from services.gateway.features.console.sessions import MOST_REFUSALS
+from services.gateway.features.console.sessions import MOST_REFUSED_SIGN_INS
 from services.gateway.first_key import first_key
 from shared.domain.exact_json import loads_object
 from shared.infra.archive_open import generate_key
@@ -138,7 +138,7 @@ async def test_who_signed_out_is_out_wherever_the_cookie_went(locked: Locked, re
 async def test_guesses_are_braked_and_said_so(locked: Locked, reader: Readers) -> None:
     """After so many refusals the address waits, also with a good key; the key's fault is not told."""
     guesser = reader(locked.play.url)
-    refused = [await guesser.sign_in(key=f"pa_abc_{number}") for number in range(MOST_REFUSALS)]
+    refused = [await guesser.sign_in(key=f"pa_abc_{number}") for number in range(MOST_REFUSED_SIGN_INS)]
     braked = await guesser.sign_in(key=locked.operator)
     assert {reply.status_code for reply in refused} == {401}
     assert "unknown, expired or revoked" in refused[0].text
@@ -150,7 +150,7 @@ async def test_behind_an_unnamed_proxy_a_guesser_shuts_nobody_out(locked: Locked
     """All readers have one address there."""
     guesser, olga = reader(locked.play.url), reader(locked.play.url)
     guesser.http.headers["X-Forwarded-For"] = olga.http.headers["X-Forwarded-For"] = "203.0.113.9"
-    for number in range(MOST_REFUSALS):
+    for number in range(MOST_REFUSED_SIGN_INS):
         await guesser.sign_in(key=f"pa_abc_{number}")
     await olga.sign_in(key=locked.operator)
     assert "Overview" in olga.page

@@ -18,7 +18,7 @@ from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import MemoryChange
 from shared.contracts.outcome import PredictionOutcome, ThresholdKind
 from shared.contracts.tenant_document import TenantVersion
-from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS
+from shared.domain.known import ENTITIES_KEPT, ENTITY_LIFETIME
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.daily_spend import RedisSpend
@@ -155,7 +155,7 @@ async def test_what_nobody_named_for_long_or_is_too_much_is_forgotten(redis: Red
     fields = await cast("asyncio.Future[list[str]]", redis.hkeys(names.entities))
     assert len(fields) == await redis.zcard(names.entity_ages) == ENTITIES_KEPT
     assert not set(old) & set(fields)
-    assert timedelta(days=7) == ENTITY_LASTS
+    assert timedelta(days=7) == ENTITY_LIFETIME
 
 
 @pytest.mark.promise("accuracy.counted")

@@ -10,7 +10,7 @@ from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.ports.turns import JournalEntry, LedgerConflict, Timer
 from shared.contracts.digest import digest_of
 from shared.contracts.task import TurnKind
-from shared.domain.words import SENDABLE, TaskState, WriteStatus
+from shared.domain.words import SENDABLE_STATUSES, TaskState, WriteStatus
 from shared.infra.keys import dedupe_key, partition_keys_of, session_keys, task_location_key
 from shared.infra.stored_outcomes import unpack_outcome
 from shared.infra.task_store import TaskStore
@@ -107,7 +107,7 @@ async def test_a_cancel_of_another_task_of_the_session_is_not_heard(redis: Redis
 
 
 @pytest.mark.promise("state.write_once")
-@pytest.mark.parametrize("status", [one for one in WriteStatus if one not in SENDABLE])
+@pytest.mark.parametrize("status", [one for one in WriteStatus if one not in SENDABLE_STATUSES])
 async def test_a_write_is_reopened_only_if_sendable(redis: Redis, task_store: TaskStore, status: WriteStatus) -> None:
     begun = await state_stage.begun_turn(redis, task_store)
     await begun.store.open_write(state_stage.an_entry(), 1.0)

@@ -14,7 +14,7 @@ import httpx
 
 from cli.console import CommandError
 from cli.gateway.messages import TaskView
-from cli.stack.child import Tell, wait_until_ready
+from cli.stack.child import ReportProgress, wait_until_ready
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect
 from shared.infra.tls import trusted_certificates
@@ -105,7 +105,7 @@ class ChaosRun:
 
 @asynccontextmanager
 async def running_stack(
-    schedule: Schedule, wiring: Wiring, tell: Tell, patience: float = SETTLE_SECONDS
+    schedule: Schedule, wiring: Wiring, tell: ReportProgress, patience: float = SETTLE_SECONDS
 ) -> AsyncIterator[ChaosRun]:
     """The stack, ready, its books filled. Everything is stopped on leaving, whatever happened.
 

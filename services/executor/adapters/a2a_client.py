@@ -226,8 +226,8 @@ class A2aAgent:
         return await self._poll_task(reply, deadline)
 
     async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ports.ToolAnswer | None:
-        """See ``ToolServers.ask_outcome``. Returns ``NEVER_TAKEN`` only if the agent listed all its tasks, each with
-        its messages, and none has the call.
+        """See ``ToolServers.ask_outcome``. Returns ``AGENT_NEVER_GOT_MESSAGE`` only if the agent listed all its tasks,
+        each with its messages, and none has the call.
         """
         task_id, call_id = str(arguments.get(ports.TASK_ID_KEY, "")), str(arguments.get(ports.CALL_ID_KEY, ""))
         wanted_call = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
@@ -235,7 +235,7 @@ class A2aAgent:
         if isinstance(search, ports.ToolAnswer):
             return None
         if search.task is None:
-            return ports.NEVER_TAKEN if search.is_certain else None
+            return ports.AGENT_NEVER_GOT_MESSAGE if search.is_certain else None
         if stop_agent and not has_ended(search.task):
             return await self.stop(search.task.id) or to_tool_answer(search.task)
         return to_tool_answer(search.task)

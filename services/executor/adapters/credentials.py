@@ -128,7 +128,7 @@ def _select_secret_field(reference: Reference, text: str) -> str:
 
 log = structlog.get_logger()
 
-_MOST_SECRETS_SHOWN = 3  # secrets of one connection: the present one, and those that it replaced
+_MOST_SECRETS_OF_CONNECTION = 3  # secrets of one connection: the present one, and those that it replaced
 
 
 @asynccontextmanager
@@ -144,7 +144,7 @@ class ResolvedCredentials(Credentials):
     def __init__(self, secrets: Secrets, tokens: TokenEndpoints) -> None:
         self._secrets, self._tokens = secrets, tokens
         # None is forgotten: it may yet be hidden in an answer, and there are no more than connections are set up.
-        self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_MOST_SECRETS_SHOWN))
+        self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_MOST_SECRETS_OF_CONNECTION))
         self._lacking: set[str] = set()
 
     @property

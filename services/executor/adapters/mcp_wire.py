@@ -31,10 +31,10 @@ from shared.contracts.tenant import Connection
 from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 
-COURTESY_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
+UNAWAITED_MESSAGE_SECONDS = 1.0  # for messages that nobody waits for: they must not hold up the session's calls
 # Each call has its own, shorter limit above this one.
 _TIMEOUT = httpx2.Timeout(120.0, connect=CONNECT_SECONDS, pool=CONNECT_SECONDS)
-_TIMES = _TIMEOUT.as_dict()
+_TIMEOUT_EXTENSION = _TIMEOUT.as_dict()
 _HEADERS = {
     "accept": "application/json, text/event-stream",
     "accept-encoding": "identity",  # so that what is received is what is bounded
@@ -42,7 +42,7 @@ _HEADERS = {
     "user-agent": USER_AGENT,
 }
 _TRANSPORT_ERROR, _MARK_FIELD = -32099, "mark"
-_MOST_TROUBLES = 1024  # of errors that nobody asked about
+_MOST_STORED_ERRORS = 1024  # of errors that nobody asked about
 _encode_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _read_url = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called again and again
 
@@ -68,7 +68,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         self._connection, self._http = connection, ServerHttp(credentials, guard)
         self._session = ""
         self._handed_over: dict[RequestId, httpx2.Response] = {}
-        self._troubles = LruCache[str, ToolUnreachable | ToolSilent](_MOST_TROUBLES)
+        self._troubles = LruCache[str, ToolUnreachable | ToolSilent](_MOST_STORED_ERRORS)
 
     def client(self) -> httpx2.AsyncClient:
         """An HTTP client over this transport. It asks for uncompressed answers, whose size can be bounded."""
@@ -106,7 +106,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
         headers = _headers_of_call(self._session, tuple(tool_headers.items()))
         request = httpx2.Request("POST", _read_url(url), headers=headers, content=_encode_message(message))
-        request.extensions["timeout"] = _TIMES
+        request.extensions["timeout"] = _TIMEOUT_EXTENSION
         answer = await self._send(request, message)
         if answer.result is None:
             self._handed_over[call.id] = answer.to_response()
@@ -121,7 +121,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         try:
             if is_waited_for:
                 return await self._fetch_answer(request, message)
-            async with asyncio.timeout(COURTESY_SECONDS):
+            async with asyncio.timeout(UNAWAITED_MESSAGE_SECONDS):
                 return await self._fetch_answer(request, message)
         except TRANSPORT_ERRORS as error:
             raise to_port_error(error) from error

@@ -26,7 +26,7 @@ T = TypeVar("T")
 _TIMEOUT_SECONDS = 5.0
 _HEADERS = httpx2.Headers({"content-type": "application/json"})
 _MOST_HASHES = 64
-_PROVISIONAL_SECONDS = 30.0  # what a service of another version would say is heard of then
+_PROVISIONAL_VERDICT_SECONDS = 30.0  # what a service of another version would say is heard of then
 
 
 class HttpPolicy(PolicyService):
@@ -55,11 +55,13 @@ class HttpPolicy(PolicyService):
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         if not _depends_on_policies_alone(request):
             return await self._ask_service("evaluate", request, Verdict)
-        policy_key, now = _hash_of(_same_policies(request.policies)), asyncio.get_running_loop().time()
+        policy_key, now = _hash_policies(_intern_policies(request.policies)), asyncio.get_running_loop().time()
         cached_verdict = self._provisional.look_up(policy_key)
         if cached_verdict is None or cached_verdict.until < now:
             verdict = await self._ask_service("evaluate", request, Verdict)
-            cached_verdict = self._provisional.put(policy_key, _CachedVerdict(verdict, now + _PROVISIONAL_SECONDS))
+            cached_verdict = self._provisional.put(
+                policy_key, _CachedVerdict(verdict, now + _PROVISIONAL_VERDICT_SECONDS)
+            )
         return cached_verdict.verdict.model_copy(update={"context_hash": context_hash(request)})
 
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
@@ -82,7 +84,7 @@ class HttpPolicy(PolicyService):
 
     async def _fetch_answer(self, question: str, request: PolicyContract, shape: type[Answer]) -> Answer:
         if isinstance(request, EvaluateRequest | AllowanceRequest) and request.policies:
-            known_hash = _hash_of(_same_policies(request.policies))
+            known_hash = _hash_policies(_intern_policies(request.policies))
             named_request = request.model_copy(update={"policies": ()})
             response = await self._post(f"/v1/policies/{known_hash}/{question}", named_request)
             if response.status_code != httpx2.codes.NOT_FOUND:  # neither forgotten, nor a service of the version before
@@ -121,8 +123,8 @@ def _depends_on_policies_alone(request: EvaluateRequest) -> bool:
     return not any(facts) and not any(policy.judges_texts for policy in request.policies)
 
 
-_same_policies = InternedTuples[Policy](_MOST_HASHES)
-_hash_of = IdentityCache[tuple[Policy, ...], str](policy_hash, _MOST_HASHES)  # a turn asks often
+_intern_policies = InternedTuples[Policy](_MOST_HASHES)
+_hash_policies = IdentityCache[tuple[Policy, ...], str](policy_hash, _MOST_HASHES)  # a turn asks often
 
 
 def _require_hash(policy_hash: str, answer: Answer) -> Answer:

@@ -27,7 +27,7 @@ log = structlog.get_logger()
 MOST_AT_ONCE = 64  # tasks or sessions
 MOST_UPLOADS = 4
 _RETRY_MS = 30_000
-_LOST_TEXT = "null"  # stands in an envelope for a text that nobody has any more
+_LOST_TEXT_JSON = "null"  # stands in an envelope for a text that nobody has any more
 _ClaimedRow = tuple[str, str, list[object]]  # a task, "ok" or why it cannot be read, and what was read
 _Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
 
@@ -122,7 +122,7 @@ class Archiver:
 def _fill_step(step: StoredStep, texts: Mapping[str, str]) -> dict[str, str | int | list[str]]:
     """A journal step with its shared texts filled in. ``lost`` lists the names of texts that no longer exist."""
     lost_names = [name for name in step.names if name not in texts]
-    all_texts = {**texts, **dict.fromkeys(lost_names, _LOST_TEXT)}
+    all_texts = {**texts, **dict.fromkeys(lost_names, _LOST_TEXT_JSON)}
     fields: dict[str, str | int | list[str]] = {"key": step.key, "kind": step.kind, "data": step.join_data(all_texts)}
     return {**fields, "at_ms": step.at_ms, **({"lost": lost_names} if lost_names else {})}
 

@@ -14,7 +14,7 @@ from shared.domain.words import WriteStatus
 from shared.infra.lineage import RedisLineage
 from shared.ports.store import StoreUnavailable
 
-_CLOCKS_APART = timedelta(seconds=2)  # between the gateways' and the store's
+_MOST_CLOCK_DIFFERENCE = timedelta(seconds=2)  # between the gateways' and the store's
 
 
 class WriteRefusal(NamedTuple):
@@ -88,10 +88,10 @@ class StoredIntents:
             self._lineage.crashed_at,
             None if self.replicas_to_confirm else self._lineage.failed_over_at,
         )
-        return any(moment and self._work.record.accepted_at <= moment + _CLOCKS_APART for moment in loss_times)
+        return any(moment and self._work.record.accepted_at <= moment + _MOST_CLOCK_DIFFERENCE for moment in loss_times)
 
     def _is_turn_older_than(self, moment: datetime | None) -> bool:
-        return moment is not None and self._work.turn.received_at <= moment + _CLOCKS_APART
+        return moment is not None and self._work.turn.received_at <= moment + _MOST_CLOCK_DIFFERENCE
 
     def may_be_lost(self, entry: LedgerEntry) -> bool:
         """Whether this turn stored the entry and a failover since then may have lost it."""

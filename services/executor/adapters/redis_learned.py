@@ -22,8 +22,8 @@ from shared.infra.signatures import keys_for
 from shared.ports.store import StoreUnavailable
 
 _TIMEOUT_SECONDS = 1.0  # a task goes on without experience rather than wait for it
-_TOOLS_KEPT = 2000
-_PROCESSES_KEPT = 500
+_MOST_REPORTED_TOOLS = 2000
+_MOST_REPORTED_PROCESSES = 500
 _MOST_ROWS_CACHED = 20_000  # of all tenants that are held as they were read last: a tenant has at most 1,700
 
 log = structlog.get_logger()
@@ -70,18 +70,18 @@ class RedisLearned(Learned):
         if not new_names:
             return
         key = keys.learned_keys(tenant).tools
-        free_places = _TOOLS_KEPT - cast(int, await self._scripts.execute("SCARD", key))
+        free_places = _MOST_REPORTED_TOOLS - cast(int, await self._scripts.execute("SCARD", key))
         if free_places > 0:
             await self._scripts.execute("SADD", key, *sorted(new_names)[:free_places])
         self._sent_names[tenant] = self._sent_names.get(tenant, frozenset()) | new_names
 
     async def get_translation(self, tenant: str, key: str) -> str | None:
         name = keys.prose_translation_key(tenant, key)
-        text = await self._execute("GETEX", name, "EX", keys.TRANSLATED_SECONDS)
+        text = await self._execute("GETEX", name, "EX", keys.TRANSLATED_POLICY_SECONDS)
         return None if text is None else str(text)
 
     async def store_translation(self, tenant: str, key: str, text: str) -> None:
-        await self._execute("SET", keys.prose_translation_key(tenant, key), text, "EX", keys.TRANSLATED_SECONDS)
+        await self._execute("SET", keys.prose_translation_key(tenant, key), text, "EX", keys.TRANSLATED_POLICY_SECONDS)
 
     async def list_process_types(self, tenant: str) -> tuple[str, ...]:
         names = await self._execute("HKEYS", keys.learned_keys(tenant).synthesized)
@@ -94,7 +94,7 @@ class RedisLearned(Learned):
     async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
         key = keys.learned_keys(tenant).synthesized
         stored_text, count = await self._scripts.execute_many(("HGET", key, process_type), ("HLEN", key))
-        if stored_text is None and cast(int, count) < _PROCESSES_KEPT:
+        if stored_text is None and cast(int, count) < _MOST_REPORTED_PROCESSES:
             commands = ("HSETNX", key, process_type, text), ("HGET", key, process_type)
             _, stored_text = await self._scripts.execute_many(*commands)
         return text if stored_text is None else str(stored_text)
@@ -125,7 +125,7 @@ class _ParsedRows(NamedTuple):
 
 
 _LESSON_TYPES: tuple[type[Contract], ...] = (CaseEntry, KnownFact, KnownEntity)
-_NOTHING_PARSED = tuple(_ParsedRows([], (), {}) for _ in _LESSON_TYPES)
+_NO_PARSED_ROWS = tuple(_ParsedRows([], (), {}) for _ in _LESSON_TYPES)
 
 
 class _LessonCache:
@@ -139,7 +139,7 @@ class _LessonCache:
 
     def get_with_mark(self, tenant: str) -> tuple[str, tuple[_ParsedRows, ...]]:
         """The version mark of the tenant's cached lessons, and the lessons of each kind."""
-        return self._parsed.look_up(tenant) or ("", _NOTHING_PARSED)
+        return self._parsed.look_up(tenant) or ("", _NO_PARSED_ROWS)
 
     def parse_and_cache(self, tenant: str, mark: str, rows: Sequence[list[str]]) -> tuple[_ParsedRows, ...]:
         """Parses the rows of each kind and caches the result. An unchanged row gives the same object as before."""

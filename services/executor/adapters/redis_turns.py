@@ -18,7 +18,7 @@ from services.executor.ports.sessions import Lease, LeaseHeartbeat, TurnWork
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.domain.words import SENDABLE, WriteStatus
+from shared.domain.words import SENDABLE_STATUSES, WriteStatus
 from shared.infra import keys
 from shared.infra.daily_spend import settle_day_charges
 from shared.infra.journal_rows import StreamRow
@@ -28,7 +28,7 @@ from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
 _SIGNAL_POLL_SECONDS = 1.0  # between two questions of a turn whose lease has no heartbeat
-_SENDABLE_STATUSES = f" {' '.join(SENDABLE)} "
+_SENDABLE_STATUS_LIST = f" {' '.join(SENDABLE_STATUSES)} "
 log = structlog.get_logger()
 
 
@@ -133,12 +133,12 @@ class RedisTurnStore(ports.TurnStore):
             if not self._intents.may_be_lost(entry):
                 raise
         stored_entry = (await self._read_entries()).get(entry.key)
-        if stored_entry is not None and stored_entry.status not in SENDABLE:
+        if stored_entry is not None and stored_entry.status not in SENDABLE_STATUSES:
             return await self._store_settlement(entry, stored_entry.status, batch)
         sending = entry.model_copy(update={"status": WriteStatus.SENDING})
         await self._scripts.append(
             ports.EMPTY_BATCH,
-            self._pack_ledger_arguments("open", sending, _SENDABLE_STATUSES, 0),
+            self._pack_ledger_arguments("open", sending, _SENDABLE_STATUS_LIST, 0),
             self._intents.replicas_to_confirm,
         )
         return await self._store_settlement(entry, WriteStatus.SENDING, batch)
@@ -148,7 +148,7 @@ class RedisTurnStore(ports.TurnStore):
     ) -> tuple[ports.Pulse, bool]:
         """Stores the intent, unless the task has to stop. Also returns whether enough replicas have confirmed it."""
         write, replicas = (
-            self._pack_ledger_arguments("open", entry, _SENDABLE_STATUSES, int(hold_seconds * 1000)),
+            self._pack_ledger_arguments("open", entry, _SENDABLE_STATUS_LIST, int(hold_seconds * 1000)),
             self._intents.replicas_to_confirm,
         )
         pulse, is_confirmed = await self._scripts.append(batch, {**write, "heeded": 0}, replicas)

@@ -30,7 +30,7 @@ from shared.ports.store import StoreUnavailable
 log = structlog.get_logger()
 
 _BOOT_ID_FILE, _PID_NAMESPACE_FILE = Path("/proc/sys/kernel/random/boot_id"), Path("/proc/self/ns/pid")
-_ENDED_STATES = "ZX"  # states of a process that runs no more, though its parent has not asked for its end yet
+_ENDED_PROCESS_STATES = "ZX"  # states of a process that runs no more, though its parent has not asked for its end yet
 
 
 class OwnerProcess(NamedTuple):
@@ -65,7 +65,7 @@ def _is_running(pid: int) -> bool:
         state = Path(f"/proc/{pid}/stat").read_text("utf-8", "replace")
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return state.rpartition(")")[2].split()[0] not in _ENDED_STATES
+    return state.rpartition(")")[2].split()[0] not in _ENDED_PROCESS_STATES
 
 
 @cache
@@ -82,8 +82,8 @@ _LOCK_MS = 800  # less than the pause between two looks of one executor
 _OVERDUE_MS = 500
 _RETRY_MS = 2000  # until the queue is asked about a session once more, if nobody took it
 _MOST_CLAIMED = 200  # sessions and timers taken up of one partition in one look
-_NOTHING_WAITS = -1
-_LATE_AFTER = timedelta(seconds=10)  # a timer that nobody has fired for so long was forgotten
+_NO_WAITING_SESSION = -1
+_FORGOTTEN_TIMER_AGE = timedelta(seconds=10)  # a timer that nobody has fired for so long was forgotten
 _TIMER = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
 ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -160,7 +160,7 @@ class Reaper:
         timers, seconds_until_due = list[DueTimer](), dict[int, float]()
         for partition, reply in zip(partitions, cast("list[list[Reply]]", replies), strict=True):
             soonest_ms, *survey = reply
-            if soonest_ms != _NOTHING_WAITS:
+            if soonest_ms != _NO_WAITING_SESSION:
                 seconds_until_due[partition] = int(str(soonest_ms)) / 1000
             if not survey:
                 continue
@@ -235,7 +235,7 @@ class Reaper:
         except StoreUnavailable as error:
             log.warning("timer_not_fired", session=session_id, task=task_id, error=str(error))
             return False
-        if is_fired and timer.now - timer.due > _LATE_AFTER:
+        if is_fired and timer.now - timer.due > _FORGOTTEN_TIMER_AGE:
             self._fault_counts.add(Fault.TIMER_OVERDUE, session=session_id, task=task_id)
         return is_fired
 

@@ -28,7 +28,7 @@ from shared.ports.tracing import NO_TRACER, Tracer
 log = structlog.get_logger()
 
 MOST_PROTOCOLS_CACHED = 1024
-_MASK = "[credential]"
+_CREDENTIAL_REPLACEMENT = "[credential]"
 _SHORTEST_SECRET = 8  # what is shorter is found in every second answer by chance, and keeps nobody out
 
 T = TypeVar("T")
@@ -263,7 +263,7 @@ def _without_secrets(value: Json, secrets: Sequence[str]) -> Json:
 
 def _mask_text(text: str, secrets: Sequence[str]) -> str:
     for secret in secrets:
-        text = text.replace(secret, _MASK) if len(secret) >= _SHORTEST_SECRET else text
+        text = text.replace(secret, _CREDENTIAL_REPLACEMENT) if len(secret) >= _SHORTEST_SECRET else text
     return text
 
 

@@ -29,7 +29,7 @@ from shared.ports.store import StoreUnavailable
 
 _CLAIM_SECONDS = 10
 _POLL_SECONDS = 1.0  # the doorbell is the fast way; this finds what it missed
-_BELL_SECONDS = 5
+_DOORBELL_WAIT_SECONDS = 5
 _RETRY_SECONDS = 0.5
 _CLAIMS_AT_ONCE = 16  # sessions that are claimed side by side
 
@@ -105,8 +105,8 @@ class WakeWorker(Worker):
         while True:
             await self._runner.has_free_slot.wait()
             try:
-                async with bounded_redis_calls(_BELL_SECONDS + 5.0):
-                    if await cast("Awaitable[object]", self.pool.blpop([DOORBELL_KEY], _BELL_SECONDS)):
+                async with bounded_redis_calls(_DOORBELL_WAIT_SECONDS + 5.0):
+                    if await cast("Awaitable[object]", self.pool.blpop([DOORBELL_KEY], _DOORBELL_WAIT_SECONDS)):
                         self._runner.changed.set()
             except StoreUnavailable as error:
                 await self._log_and_pause(error)

@@ -16,8 +16,8 @@ from shared.ports.store import StoreUnavailable
 SWEEP_SECONDS = 5.0  # how late it is found at the latest that a wake was lost
 _PAUSE_SECONDS = 1.0
 _MOST_IDLE_SECONDS = 30.0
-_WARM_SECONDS = 10.0  # what a turn that ended here leaves behind comes soon after it
-_MANY_OUTCOMES = 10_000  # ended tasks that no learner has applied: somebody should know
+_PARTITION_BUSY_SECONDS = 10.0  # what a turn that ended here leaves behind comes soon after it
+_OUTCOMES_BEHIND_TO_WARN = 10_000  # ended tasks that no learner has applied: somebody should know
 _TICKS_BETWEEN_COUNTS, _TICKS_BETWEEN_WORDS = 30, 60
 
 log = structlog.get_logger()
@@ -37,7 +37,7 @@ class UpkeepPlan:
         self._due_at: dict[int, float] = {}
 
     def watch_partition_of(self, tenant: str, session_id: str) -> None:
-        self._warm_until[partition_of(tenant, session_id)] = asyncio.get_running_loop().time() + _WARM_SECONDS
+        self._warm_until[partition_of(tenant, session_id)] = asyncio.get_running_loop().time() + _PARTITION_BUSY_SECONDS
 
     def due_partitions(self, now: float) -> Collection[int]:
         """The partitions to look at now."""
@@ -81,7 +81,7 @@ async def keep_reaping(reaper: RepairsSessions, plan: UpkeepPlan, has_looked: as
                 log.info("sessions_woken", sessions=woken)
         if tick % _TICKS_BETWEEN_COUNTS == 0:
             await reaper.update_outcomes_behind()
-        if reaper.outcomes_behind > _MANY_OUTCOMES and tick % _TICKS_BETWEEN_WORDS == 0:
+        if reaper.outcomes_behind > _OUTCOMES_BEHIND_TO_WARN and tick % _TICKS_BETWEEN_WORDS == 0:
             log.warning("learner_behind", outcomes=reaper.outcomes_behind)
 
     while True:
@@ -131,7 +131,7 @@ async def _sleep_with_jitter(seconds: float) -> None:
     await asyncio.sleep(seconds * random.uniform(0.8, 1.2))  # noqa: S311  # not a secret
 
 
-_GATHER_SECONDS = 0.5  # tasks that end together are archived together
+_ARCHIVE_GATHER_SECONDS = 0.5  # tasks that end together are archived together
 _ARCHIVE_SWEEP_SECONDS = 30.0
 _ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
 
@@ -154,7 +154,7 @@ class PartitionsToArchive:
                 await self._arrival.wait()
         except TimeoutError:
             return _ALL_PARTITIONS
-        await asyncio.sleep(_GATHER_SECONDS)
+        await asyncio.sleep(_ARCHIVE_GATHER_SECONDS)
         self._arrival.clear()
         partitions, self._partitions = self._partitions, set()
         return partitions

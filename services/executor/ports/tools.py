@@ -105,7 +105,7 @@ class ToolAnswer(NamedTuple):
     unfinished: Unfinished | None = None
 
 
-NEVER_TAKEN = ToolAnswer("the agent never took the message", is_error=True, not_begun=True)
+AGENT_NEVER_GOT_MESSAGE = ToolAnswer("the agent never took the message", is_error=True, not_begun=True)
 
 
 class ToolUnreachable(Exception):
@@ -159,7 +159,7 @@ class ToolServers(Protocol):
         """The outcome of an earlier call of an agent's skill with these arguments; None if it is unknown. The call
         itself is not made again.
 
-        ``stop_agent``: an agent that is still at work is told to stop. Returns ``NEVER_TAKEN`` if the agent certainly
-        never received the call. Raises what ``call`` raises.
+        ``stop_agent``: an agent that is still at work is told to stop. Returns ``AGENT_NEVER_GOT_MESSAGE`` if the agent
+        certainly never received the call. Raises what ``call`` raises.
         """
         return None

@@ -167,8 +167,8 @@ class TurnStore(Protocol):
         """Stores a ``SENDING`` entry before its call, together with the batch, and extends the lease for the time of
         the call.
 
-        Raises ``LedgerConflict`` unless the key is new or its status is one of ``SENDABLE``. If the task has to stop,
-        nothing is stored, and the pulse says ``was_refused``.
+        Raises ``LedgerConflict`` unless the key is new or its status is one of ``SENDABLE_STATUSES``. If the task has
+        to stop, nothing is stored, and the pulse says ``was_refused``.
         """
 
     async def settle_write(

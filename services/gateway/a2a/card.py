@@ -20,7 +20,9 @@ from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.domain.version import VERSION
 
-_CONDITION_CHECKER = StaticFiles()  # which compares If-None-Match and If-Modified-Since with an answer's headers
+_CONDITIONAL_REQUEST_CHECKER = (
+    StaticFiles()
+)  # which compares If-None-Match and If-Modified-Since with an answer's headers
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _DESCRIPTION = (
     "Carries out business processes end to end: reads, computes, checks policy, asks for approval where a rule "
@@ -93,7 +95,7 @@ def card_routes(card: new.AgentCard, last_modified: datetime, profile: GatewayPr
         etag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
         headers = {"ETag": etag, "Cache-Control": "public, max-age=300", "Vary": "A2A-Version"}
         headers["Last-Modified"] = format_datetime(changed, usegmt=True)
-        if _CONDITION_CHECKER.is_not_modified(Headers(headers), request.headers):
+        if _CONDITIONAL_REQUEST_CHECKER.is_not_modified(Headers(headers), request.headers):
             return Response(status_code=304, headers=headers)
         return Response(body, media_type="application/json", headers=headers)
 

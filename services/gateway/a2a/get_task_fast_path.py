@@ -21,7 +21,7 @@ from services.gateway.edge.fields import MAX_ID
 from services.gateway.edge.replies import (
     PRIVATE_HEADERS,
     VERSION_HEADER,
-    Fault,
+    AnyRefusal,
     choose_media_type,
     rest_fault_reply,
     rpc_fault_reply,
@@ -125,7 +125,7 @@ class GetTaskFastPath:
             length, kind = (b"content-length", b"%d" % len(body)), (b"content-type", get_task.media_type.encode())
             status, headers = 200, [length, kind, *(_RAW_PRIVATE_HEADERS if call_id is None else ())]
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
-            if not isinstance(fault, Fault):
+            if not isinstance(fault, AnyRefusal):
                 log.exception("request_failed", method="GetTask")
             is_rest = call_id is None
             refusal = rest_fault_reply(fault) if is_rest else rpc_fault_reply(call_id, fault, includes_reason=True)

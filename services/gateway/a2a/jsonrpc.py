@@ -24,7 +24,7 @@ from shared.domain.exact_json import JsonObject
 from shared.ports.store import StoreUnavailable
 
 log = structlog.get_logger()
-Reader = Callable[[JsonObject], JsonObject]
+ReadParams = Callable[[JsonObject], JsonObject]
 _A2A_SERVICE = new.DESCRIPTOR.services_by_name["A2AService"]
 _BAD_REQUEST = 400  # with which the early protocol's servers answer invalid requests
 
@@ -33,7 +33,7 @@ class RpcMethod(NamedTuple):
     """A JSON-RPC method: the format of its answer, the function that parses its parameters, and its action."""
 
     answer_format: AnswerFormat
-    read: Reader
+    read: ReadParams
     act: streams.Act
 
 
@@ -115,7 +115,7 @@ class JsonRpcEndpoint:
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
-            if not isinstance(fault, replies.Fault):
+            if not isinstance(fault, replies.AnyRefusal):
                 log.exception("request_failed", method=call.method)
             answer_format = self._answer_format_of(call.method)
             names_1_0 = replies.names_version_1(request)

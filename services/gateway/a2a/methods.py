@@ -25,8 +25,8 @@ from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import A2aVersion
 
-NO_STREAMS = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
-NO_EXTENDED_CARD = "there is no extended card"
+NO_STREAMS_TEXT = "streaming is not offered; poll the task, or read GET /tasks/{id}/events"
+NO_EXTENDED_CARD_TEXT = "there is no extended card"
 _MOST_WEBHOOKS = 100
 
 
@@ -140,7 +140,7 @@ class A2aMethods:
     async def extended_card(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
         """GetExtendedAgentCard: the agent's card, for authenticated callers only."""
         if not self._profile.shows_extended_card:
-            raise Unsupported(NO_EXTENDED_CARD)
+            raise Unsupported(NO_EXTENDED_CARD_TEXT)
         if not self.identify_caller(call, answer_format).principal.verified:
             raise NoExtendedCard("the extended card is for callers who have shown who they are")
         return answer_format.show_card(self._card, self._profile.keys)
@@ -159,7 +159,7 @@ class A2aMethods:
 
     def _check_streaming_offered(self) -> None:
         if not self._profile.offers_streaming:
-            raise Unsupported(NO_STREAMS)
+            raise Unsupported(NO_STREAMS_TEXT)
 
     def _webhook_task_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
         if not self._services.webhooks.are_offered:

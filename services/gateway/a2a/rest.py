@@ -23,7 +23,7 @@ from services.gateway.a2a.views import FORMAT_0_3, FORMAT_0_3_REST, FORMAT_1_0, 
 from services.gateway.edge.body import check_content_type, read_object
 from services.gateway.edge.replies import (
     PRIVATE_HEADERS,
-    Fault,
+    AnyRefusal,
     check_0_3,
     check_1_0,
     choose_media_type,
@@ -120,7 +120,7 @@ class A2aRest:
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request
-            if not isinstance(fault, Fault):
+            if not isinstance(fault, AnyRefusal):
                 log.exception("request_failed", path=request.url.path)
             return rest_fault_reply(fault, is_0_3=path.is_0_3)
 
@@ -153,7 +153,7 @@ def _choose_answer_format(path: RestPath, body: JsonObject) -> AnswerFormat:
 
 
 _TENANT_PATH_PATTERN = re.compile(r"/(?P<tenant>[^/]+)(?P<rest>/(message:(send|stream)|tasks(/.+)?|extendedAgentCard))")
-_OWN_FIRST_WORDS = frozenset({"v1", "tasks", "console", "tenants"})  # first words of the gateway's own paths
+_RESERVED_FIRST_WORDS = frozenset({"v1", "tasks", "console", "tenants"})  # first words of the gateway's own paths
 
 
 class TenantPathMiddleware:
@@ -174,7 +174,7 @@ class TenantPathMiddleware:
 
 def _path_without_own_tenant(scope: Scope) -> str | None:
     match = _TENANT_PATH_PATTERN.fullmatch(str(scope["path"]))
-    if match is None or match["tenant"] in _OWN_FIRST_WORDS:
+    if match is None or match["tenant"] in _RESERVED_FIRST_WORDS:
         return None
     caller = caller_of_request(Request(scope))
     tenant = caller.tenant if caller else DEFAULT_TENANT

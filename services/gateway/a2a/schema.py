@@ -22,7 +22,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 
 Type = FieldDescriptor
 _WHOLE_NUMBERS = {Type.TYPE_INT32: (-(2**31), 2**31 - 1), Type.TYPE_UINT32: (0, 2**32 - 1)}
-_UNPARSED_TYPES: Mapping[str, type] = {
+_PYTHON_TYPES_OF_FREE_FORM: Mapping[str, type] = {
     "google.protobuf.Struct": dict,
     "google.protobuf.Value": object,
     "google.protobuf.ListValue": list,
@@ -104,7 +104,7 @@ def _field_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
 
 def _element_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     match field.type:
-        case Type.TYPE_MESSAGE if kind := _UNPARSED_TYPES.get(field.message_type.full_name):
+        case Type.TYPE_MESSAGE if kind := _PYTHON_TYPES_OF_FREE_FORM.get(field.message_type.full_name):
             return lambda value, path: cast(Json, check_type(value, kind, path))
         case Type.TYPE_MESSAGE:
             message = field.message_type

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from services.gateway.a2a.views import AnswerFormat, ClientView, JsonFields
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse, sse_frame, sse_response
-from services.gateway.edge.replies import Fault, rpc_error_of, rpc_result_bytes, write_json
+from services.gateway.edge.replies import AnyRefusal, rpc_error_of, rpc_result_bytes, write_json
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot, Update
@@ -134,7 +134,7 @@ async def _stream_pending_answer(answer: PendingAnswer, envelope: Envelope) -> A
     try:
         content = envelope.wrap_result(await answer.wait_for_answer())
     except Exception as fault:  # the outermost edge of a request
-        if not isinstance(fault, Fault):
+        if not isinstance(fault, AnyRefusal):
             log.exception("request_failed", task_id=answer.task_id)
         elif not envelope.is_rpc:  # its client does not hear of it
             log.warning("answer_not_followed", task_id=answer.task_id, error=str(fault))

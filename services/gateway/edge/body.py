@@ -15,9 +15,9 @@ from shared.domain.exact_json import Json, JsonObject
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 INVALID_PARAMS = -32602
-MAX_DEPTH = 64
+MAX_JSON_NESTING = 64
 _MOST_COMMAS = 1_000_000  # in texts too, so more than separate that many values
-MAX_VALUES = 100_000  # reading a million would hold all others up for a second
+MAX_JSON_VALUES = 100_000  # reading a million would hold all others up for a second
 
 
 class BadCall(Exception):
@@ -101,7 +101,7 @@ def _read_call_id(value: JsonObject, method: str) -> str | int | None:
 def parse_json(body: bytes) -> Json:
     """Parse a body as JSON, with exact numbers; raises ``BadCall``, also for values beyond the limits."""
     if body.count(b",") > _MOST_COMMAS:  # before so many values are made: a large message is large by its files
-        raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_VALUES} values, names of fields among them")
+        raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_JSON_VALUES} values, names of fields among them")
     try:
         text = body.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
@@ -109,7 +109,7 @@ def parse_json(body: bytes) -> Json:
     try:
         value = cast(Json, _DECODER.decode(text))
     except RecursionError:
-        raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels") from None
+        raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_JSON_NESTING} levels") from None
     except ValueError as error:
         raise BadCall(PARSE_ERROR, f"the body is not JSON: {error}") from None
     _check_values(value)
@@ -119,7 +119,7 @@ def parse_json(body: bytes) -> Json:
 def _check_values(root: Json) -> None:
     """Raises ``BadCall`` for too many values, too deep nesting, lone surrogates, or numbers beyond a float's range."""
     level, count = [root], 1
-    for _ in range(MAX_DEPTH):
+    for _ in range(MAX_JSON_NESTING):
         inner: list[Json] = []
         for value in level:
             if isinstance(value, dict):
@@ -130,12 +130,12 @@ def _check_values(root: Json) -> None:
             else:
                 _check_scalar(value)
         count += len(inner)
-        if count > MAX_VALUES:
-            raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_VALUES} values, names of fields among them")
+        if count > MAX_JSON_VALUES:
+            raise BadCall(PARSE_ERROR, f"the JSON holds more than {MAX_JSON_VALUES} values, names of fields among them")
         if not inner:
             return
         level = inner
-    raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_DEPTH} levels")
+    raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_JSON_NESTING} levels")
 
 
 def _check_scalar(value: Json) -> None:

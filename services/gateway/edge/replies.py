@@ -71,11 +71,11 @@ def choose_media_type(accept: str) -> str:
 
 
 INTERNAL_ERROR = -32603
-FAILED_TEXT = "the gateway failed on this request; it is in its log"
+INTERNAL_ERROR_TEXT = "the gateway failed on this request; it is in its log"
 METHOD_NOT_FOUND = -32601
 TOO_MANY_REQUESTS = -32010  # RateLimitExceeded in the early protocol; the later ones name none
 RETRY_LATER_HEADERS = {"Retry-After": "2"}  # with what the store's absence is answered; most absences are shorter
-Fault = errors.GatewayRefusal | StoreUnavailable | BadCall
+AnyRefusal = errors.GatewayRefusal | StoreUnavailable | BadCall
 CallId = str | int | None
 
 
@@ -130,7 +130,7 @@ def error_codes_of(fault: Exception) -> ErrorCodes:
 
 
 def error_message_of(fault: Exception) -> str:
-    return str(fault) if isinstance(fault, Fault) else FAILED_TEXT
+    return str(fault) if isinstance(fault, AnyRefusal) else INTERNAL_ERROR_TEXT
 
 
 def error_info(reason: str) -> JsonValue:
@@ -176,8 +176,8 @@ def rpc_fault_reply(
     in the early protocol.
     """
     codes, reason = error_codes_of(fault), error_codes_of(fault).reason if includes_reason else ""
-    status = bad_input_status if codes.status == 400 and codes.code in _BAD_INPUT else 200
-    if isinstance(fault, _OWN_STATUS) or (isinstance(fault, BadCall) and fault.status != 400):
+    status = bad_input_status if codes.status == 400 and codes.code in _BAD_INPUT_CODES else 200
+    if isinstance(fault, _FAULTS_WITH_OWN_STATUS) or (isinstance(fault, BadCall) and fault.status != 400):
         status = codes.status
     reply = rpc_error_reply(call_id, codes.code, error_message_of(fault), status, reason)
     reply.headers.update(retry_headers(fault))
@@ -191,8 +191,8 @@ def retry_headers(fault: Exception, status: int = 0) -> Mapping[str, str]:
     return RETRY_LATER_HEADERS if isinstance(fault, StoreUnavailable) or status == 503 else {}
 
 
-_BAD_INPUT = frozenset({PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, -32005})
-_OWN_STATUS = (errors.StoppedTenant, errors.UnsupportedMediaType, errors.TooManyRequests)
+_BAD_INPUT_CODES = frozenset({PARSE_ERROR, INVALID_REQUEST, INVALID_PARAMS, -32005})
+_FAULTS_WITH_OWN_STATUS = (errors.StoppedTenant, errors.UnsupportedMediaType, errors.TooManyRequests)
 
 
 _ERROR_NAMES_0_3: Mapping[int, str] = {code: error.__name__ for error, code in JSON_RPC_ERROR_CODE_MAP.items()}

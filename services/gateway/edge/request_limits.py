@@ -18,7 +18,7 @@ from services.gateway.edge.replies import RETRY_LATER_HEADERS, error_reply
 _ORIGIN_PATTERN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE
 )
-_WORDS_REMEMBERED = 64  # words of clients, up to a whole head of a request each
+_MOST_CACHED_HEADERS = 64  # words of clients, up to a whole head of a request each
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
@@ -27,7 +27,7 @@ class _PageOrigin(NamedTuple):
     port: str
 
 
-@lru_cache(_WORDS_REMEMBERED)
+@lru_cache(_MOST_CACHED_HEADERS)
 def is_own_page(origin: str, host: str, public: str) -> bool:
     """Whether ``origin`` is the gateway itself, at its public URL or at the request's own ``Host``.
 
@@ -42,7 +42,7 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
     return page == _read_origin(_ORIGIN_PATTERN.fullmatch(f"{scheme}://{host}")) and _is_local_name(page.host)
 
 
-@lru_cache(_WORDS_REMEMBERED)
+@lru_cache(_MOST_CACHED_HEADERS)
 def is_own_or_local_host(host: str, public: str) -> bool:
     """Whether ``host`` is the gateway's public name, an IP address, localhost, or a name without a dot.
 
@@ -72,11 +72,11 @@ def _read_origin(match: re.Match[str] | None) -> _PageOrigin | None:
 
 
 _PROBE_PATHS = ("/health", "/ready")  # asked under any name, by those who run us; a full gateway answers them too
-_WHOSE_PAGE = (
+_FOREIGN_PAGE_TEXT = (
     "requests from web pages of {origin} are not taken: nobody is asked for a key here, so only the gateway's own "
     "pages may send any; PURPLE_AGENT_CARD_URL names the address by which they are reached"
 )
-_WHICH_HOST = (
+_UNKNOWN_HOST_TEXT = (
     "requests to {host} are not answered: nobody is asked for a key here, so the gateway answers under an address, a "
     "name without a dot and the name in PURPLE_AGENT_CARD_URL alone"
 )
@@ -101,15 +101,15 @@ class OriginGuard:
         """Why the request is refused, as a sentence; None if it is accepted."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if origin is not None:
-            return None if is_own_page(origin, host, self._public) else _WHOSE_PAGE.format(origin=origin[:200])
+            return None if is_own_page(origin, host, self._public) else _FOREIGN_PAGE_TEXT.format(origin=origin[:200])
         if path in _PROBE_PATHS or is_own_or_local_host(host, self._public):
             return None
-        return _WHICH_HOST.format(host=host[:200] or "no host")
+        return _UNKNOWN_HOST_TEXT.format(host=host[:200] or "no host")
 
 
 _CLIENT_LEFT_STATUS = 499  # nobody reads it: it keeps a client that leaves out of what counts as a fault of ours
 _MESSAGE_PATH_ENDINGS = ("/message:send", "/message:stream")
-_TOO_MANY_LARGE = "this replica reads as many large messages as it can; try again"
+_TOO_MANY_LARGE_MESSAGES_TEXT = "this replica reads as many large messages as it can; try again"
 
 
 class RequestLimits(NamedTuple):
@@ -218,7 +218,7 @@ class _LimitedBody:
         check_body_size(size, self._most_bytes)
         if size > self._limits.body_bytes and not self._is_large:
             if self._limiter.large_bodies >= self._limits.large_bodies:
-                raise BadCall(INVALID_REQUEST, _TOO_MANY_LARGE, status=503)
+                raise BadCall(INVALID_REQUEST, _TOO_MANY_LARGE_MESSAGES_TEXT, status=503)
             self._limiter.large_bodies += 1
             self._is_large = True
 

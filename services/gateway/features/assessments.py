@@ -80,8 +80,8 @@ def _strip_url(url: str) -> str:
     return f"{match[1] or ''}{match[2]}" if match else ""
 
 
-MOST_KEPT = 100  # of one tenant; the oldest leave
-MOST_CHARACTERS = 350_000  # of one, compressed; with the number of them it bounds what a tenant takes up
+MOST_KEPT_ASSESSMENTS = 100  # of one tenant; the oldest leave
+MOST_CHARACTERS_OF_ASSESSMENT = 350_000  # of one, compressed; with the number of them it bounds what a tenant takes up
 log = structlog.get_logger()
 
 
@@ -91,7 +91,7 @@ class AssessmentRepository(ScriptedStore):
     All methods may raise ``StoreUnavailable`` and may be repeated.
     """
 
-    def __init__(self, redis: Redis, most_kept: int = MOST_KEPT) -> None:
+    def __init__(self, redis: Redis, most_kept: int = MOST_KEPT_ASSESSMENTS) -> None:
         super().__init__(redis)
         self._most = most_kept
 
@@ -103,7 +103,7 @@ class AssessmentRepository(ScriptedStore):
 
     async def write(self, tenant: str, kept_assessment: KeptAssessment) -> None:
         body = b64encode(zlib.compress(kept_assessment.assessment.model_dump_json().encode(), 6)).decode()
-        if len(body) > MOST_CHARACTERS:
+        if len(body) > MOST_CHARACTERS_OF_ASSESSMENT:
             raise InvalidField("assessment", "is too large to be kept, compressed too; keep fewer runs in one")
         card = kept_assessment.card
         arguments: list[str | int | float] = [

@@ -75,10 +75,10 @@ def build_requeued_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[
     )
 
 
-_MOST_ROUNDS = 50  # of reading further in streams that are full of others' letters
+_MOST_READS_OF_STREAMS = 50  # of reading further in streams that are full of others' letters
 _LAST_ID_PART = 2**64 - 1  # no stream's id has a larger part
 _LETTER_ID_PATTERN = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
-Row = tuple[str, Mapping[str, str]]
+StreamRow = tuple[str, Mapping[str, str]]
 
 
 class _LetterAddress(NamedTuple):
@@ -110,11 +110,11 @@ class DeadLetters(ScriptedStore):
         """The tenant's latest letters, newest first. Streams mix tenants, so each is read on until it yields enough."""
         letters_found: list[DeadLetter] = []
         addresses = [_LetterAddress(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MOST_READS_OF_STREAMS):
             if not addresses:
                 break
             commands = (("XREVRANGE", address.stream, address.entry_id, "-", "COUNT", limit) for address in addresses)
-            replies = cast("list[list[Row]]", await self._scripts.execute_many(*commands))
+            replies = cast("list[list[StreamRow]]", await self._scripts.execute_many(*commands))
             later_addresses = []
             for address, rows in zip(addresses, replies, strict=True):
                 letters = _letters_of_tenant(address, rows, tenant)
@@ -158,7 +158,7 @@ class DeadLetters(ScriptedStore):
         if address is None:
             raise _letter_not_found(letter_id)
         rows = cast(
-            "list[Row]", await self._scripts.execute("XRANGE", address.stream, address.entry_id, address.entry_id)
+            "list[StreamRow]", await self._scripts.execute("XRANGE", address.stream, address.entry_id, address.entry_id)
         )
         for letter in _letters_of_tenant(address, rows, tenant):
             return address, letter
@@ -187,7 +187,7 @@ def _parse_letter_id(letter_id: str) -> _LetterAddress | None:
     return _LetterAddress(LetterKind(match[1]), int(match[2]), match[3])
 
 
-def _letters_of_tenant(address: _LetterAddress, rows: Sequence[Row], tenant: str) -> list[DeadLetter]:
+def _letters_of_tenant(address: _LetterAddress, rows: Sequence[StreamRow], tenant: str) -> list[DeadLetter]:
     parse = _parse_turn_letter if address.kind is LetterKind.TURN else _parse_outcome_letter
     letters = (parse(address._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
     return [letter for letter in letters if letter.tenant in (tenant, None)]

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from services.gateway.edge.errors import GatewayRefusal
-from services.gateway.edge.replies import FAILED_TEXT
+from services.gateway.edge.replies import INTERNAL_ERROR_TEXT
 from services.gateway.features.identity.middleware import caller_of_request, count_message
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
@@ -142,7 +142,7 @@ class McpEndpoint:
             return _error_result(str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=MCP_PATH)
-            return _error_result(FAILED_TEXT)
+            return _error_result(INTERNAL_ERROR_TEXT)
         return types.CallToolResult(
             content=[types.TextContent(text=dumps(to_exact(result)))], structured_content=result
         )

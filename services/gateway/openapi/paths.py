@@ -47,10 +47,19 @@ _VERSION_0_3 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["0.3"]
 _LAST_EVENT_ID = ParameterShape("Last-Event-ID", {"type": "string"})
 _IF_MATCH = ParameterShape("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
 _HISTORY_LENGTH = ParameterShape("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
-_STATES = ("SUBMITTED", "WORKING", "INPUT_REQUIRED", "AUTH_REQUIRED", "COMPLETED", "REJECTED", "FAILED", "CANCELED")
+_TASK_STATE_NAMES = (
+    "SUBMITTED",
+    "WORKING",
+    "INPUT_REQUIRED",
+    "AUTH_REQUIRED",
+    "COMPLETED",
+    "REJECTED",
+    "FAILED",
+    "CANCELED",
+)
 _LIST_QUERY = (
     ParameterShape("contextId", {"type": "string"}),
-    ParameterShape("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _STATES]}),
+    ParameterShape("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _TASK_STATE_NAMES]}),
     ParameterShape("pageSize", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED_TASKS}),
     ParameterShape("pageToken", {"type": "string"}),
     _HISTORY_LENGTH,
@@ -145,9 +154,11 @@ SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
 
 _ANYBODY = "anybody, without a key"
 _CLIENTS = "clients"
-_OWNERS = "whoever asked for the task, and operators"
-_REST = "whoever is let in, about what they may see"
-_CALLERS: tuple[tuple[str, str, str], ...] = (  # method or any, how the path begins, who; the first that fits
+_TASK_OWNERS = "whoever asked for the task, and operators"
+_CALLERS_OF_OTHER_PATHS = "whoever is let in, about what they may see"
+_CALLERS_BY_PATH_PREFIX: tuple[
+    tuple[str, str, str], ...
+] = (  # method or any, how the path begins, who; the first that fits
     ("", "/health", _ANYBODY),
     ("", "/ready", _ANYBODY),
     ("", "/.well-known/", _ANYBODY),
@@ -157,15 +168,17 @@ _CALLERS: tuple[tuple[str, str, str], ...] = (  # method or any, how the path be
     ("POST", "/v1/message:", _CLIENTS),
     ("POST", "/api/a2a/purple-agent", _CLIENTS),
     ("POST", "/tasks/{task_id}/resolve", OPERATORS_TEXT),
-    ("POST", "/tasks/{task_id}:cancel", _OWNERS),
-    ("POST", "/v1/tasks/{task_id}:cancel", _OWNERS),
-    ("", _WEBHOOKS_PATH, _OWNERS),
-    ("", f"/v1{_WEBHOOKS_PATH}", _OWNERS),
+    ("POST", "/tasks/{task_id}:cancel", _TASK_OWNERS),
+    ("POST", "/v1/tasks/{task_id}:cancel", _TASK_OWNERS),
+    ("", _WEBHOOKS_PATH, _TASK_OWNERS),
+    ("", f"/v1{_WEBHOOKS_PATH}", _TASK_OWNERS),
     ("", "/audit", f"{OPERATORS_TEXT}; in the embedded profile anybody"),
 )
 
 
 def callers_of(method: str, path: str) -> str:
     """Who may call a path, as a phrase; for paths whose router does not say it."""
-    fits = (callers for verb, begin, callers in _CALLERS if verb in ("", method) and path.startswith(begin))
-    return next(fits, _REST)
+    fits = (
+        callers for verb, begin, callers in _CALLERS_BY_PATH_PREFIX if verb in ("", method) and path.startswith(begin)
+    )
+    return next(fits, _CALLERS_OF_OTHER_PATHS)

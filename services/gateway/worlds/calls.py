@@ -104,9 +104,11 @@ def _describe_message(message: ChatMessage) -> JsonObject:
 
 
 _CHAT_OPERATIONS = (ListChatMessages, FindChatAnswers, SendChatMessage, GetChatCounts, GetTime)
-_KINDS: tuple[type[Operation], ...]
-_KINDS = (*MAIL_OPERATIONS, *TEXT_OPERATIONS, *CALENDAR_OPERATIONS, *_CHAT_OPERATIONS)
-OPERATIONS: Mapping[str, type[Operation]] = {kind.tool: kind for kind in sorted(_KINDS, key=lambda kind: kind.tool)}
+_OPERATION_TYPES: tuple[type[Operation], ...]
+_OPERATION_TYPES = (*MAIL_OPERATIONS, *TEXT_OPERATIONS, *CALENDAR_OPERATIONS, *_CHAT_OPERATIONS)
+OPERATIONS: Mapping[str, type[Operation]] = {
+    kind.tool: kind for kind in sorted(_OPERATION_TYPES, key=lambda kind: kind.tool)
+}
 _POOL_LIMITS = httpx.Limits(max_connections=200, max_keepalive_connections=50, keepalive_expiry=2.0)
 _ERRORS_BEFORE_SENDING = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 CALL_SECONDS = 8.0  # an executor waits for a tool a little longer

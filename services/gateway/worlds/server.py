@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
-from services.gateway.worlds.addresses import ASSESSED_WORLD
+from services.gateway.worlds.addresses import ASSESSED_WORLD_PATH
 from services.gateway.worlds.calls import CALL_SECONDS, OPERATIONS, BridgedWorld, CallResult, WorldToolCaller
 from services.gateway.worlds.world import Operation
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, to_builtins, to_exact
@@ -47,7 +47,7 @@ class WorldsEndpoint:
         )
         self._sessions = StreamableHTTPSessionManager(server, stateless=True, json_response=True)
         app = StreamableHTTPASGIApp(self._sessions)
-        self.routes: Sequence[BaseRoute] = (Route(ASSESSED_WORLD, app), Route(ANY_WORLD_PATH, app))
+        self.routes: Sequence[BaseRoute] = (Route(ASSESSED_WORLD_PATH, app), Route(ANY_WORLD_PATH, app))
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:

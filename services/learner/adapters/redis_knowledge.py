@@ -10,7 +10,7 @@ from redis.exceptions import ResponseError
 from services.learner.ports import memory
 from shared.contracts.base import Contract
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
-from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
+from shared.domain.known import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.infra import keys
 from shared.infra.learned_files import parse_contract_rows
 from shared.infra.lua import Argument, ScriptedStore, bounded_redis_calls, store_unavailable
@@ -89,7 +89,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         await self._scripts.run("queue_due", [keys.OPEN_FACT_SEARCHES], ["CH", int(seconds * 1000), member])
 
 
-TODOS_KEPT = 200  # tasks of a tenant whose facts are still to be found
+OPEN_FACT_SEARCHES_KEPT = 200  # tasks of a tenant whose facts are still to be found
 
 Row = TypeVar("Row", bound=Contract)
 Key = TypeVar("Key")
@@ -152,8 +152,8 @@ def _build_queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], l
 
 def _arguments_of_change(change: memory.MemoryChange, version: str) -> list[Argument]:
     todos = {todo.event_id: todo.stored_json() for todo in change.todos}
-    known_ms, expiry_ms = keys.APPLIED_SECONDS * 1000, int(ENTITY_LASTS.total_seconds() * 1000)
-    arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, TODOS_KEPT]
+    known_ms, expiry_ms = keys.APPLIED_OUTCOME_SECONDS * 1000, int(ENTITY_LIFETIME.total_seconds() * 1000)
+    arguments: list[Argument] = [version, known_ms, ENTITIES_KEPT, expiry_ms, OPEN_FACT_SEARCHES_KEPT]
     arguments += [len(change.event_ids), len(change.entities), len(change.accuracy)]
     for event_id in change.event_ids:
         arguments += [event_id, todos.get(event_id, "")]

@@ -19,7 +19,7 @@ from shared.ports.store import StoreUnavailable
 
 LearnedCommand: TypeAlias = tuple[str, str, Sequence[Argument]]  # a word, a key, what follows
 
-_WORDS_AT_ONCE = 1000  # words of one command: Lua unpacks no more than a few thousand
+_MOST_WORDS_OF_COMMAND = 1000  # words of one command: Lua unpacks no more than a few thousand
 
 
 async def change_learned(
@@ -45,13 +45,13 @@ def digest_of_list(rows: Iterable[str]) -> str:
 
 
 def _encode_command(command: str, key_position: int, words: Sequence[Argument]) -> list[Argument]:
-    """A command as script arguments, in pieces of ``_WORDS_AT_ONCE`` words; nothing if it has no words.
+    """A command as script arguments, in pieces of ``_MOST_WORDS_OF_COMMAND`` words; nothing if it has no words.
 
     ``key_position``: of the command's key among the script's keys, from 1.
     """
     if command == "DEL":
         return [command, key_position, 0]
-    chunks = (words[start : start + _WORDS_AT_ONCE] for start in range(0, len(words), _WORDS_AT_ONCE))
+    chunks = (words[start : start + _MOST_WORDS_OF_COMMAND] for start in range(0, len(words), _MOST_WORDS_OF_COMMAND))
     return [word for chunk in chunks for word in (command, key_position, len(chunk), *chunk)]
 
 
@@ -199,7 +199,7 @@ def _flatten(pairs: Iterable[tuple[Argument, Argument]]) -> Sequence[Argument]:
     return [word for pair in pairs for word in pair]
 
 
-def _read_arms(reply: object) -> Mapping[files.ArmName, Arm]:
+def _read_arms(reply: object) -> Mapping[files.ArmKey, Arm]:
     try:
         arms_by_kind = parse_arms(cast("dict[str, str]", reply))
     except ValueError as error:

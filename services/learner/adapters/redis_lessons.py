@@ -47,7 +47,7 @@ def _learn_call(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
     days = (newest_day.isoformat(), (newest_day - timedelta(days=TREND_DAYS_KEPT)).isoformat())
     pulls = dict.fromkeys(lesson.pull for lesson in lessons if lesson.pull)
     arms = {pull: number for number, pull in enumerate(pulls, 1)}
-    arguments: list[Argument] = [keys.APPLIED_SECONDS * 1000, CASES_KEPT, TREND_POINTS_KEPT, *days, len(arms)]
+    arguments: list[Argument] = [keys.APPLIED_OUTCOME_SECONDS * 1000, CASES_KEPT, TREND_POINTS_KEPT, *days, len(arms)]
     for pull in arms:
         arguments += _arm_names(pull)
     text = ""  # one long argument is packed and read much quicker than many; no line break stands in what it is made of

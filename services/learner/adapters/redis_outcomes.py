@@ -18,8 +18,8 @@ from shared.infra.story import parse_stream_id
 
 MOST_EVENTS_BEHIND = 5_000  # events of one partition that are kept for a group beside the learner's own
 EVENTS_AT_ONCE = 64  # events of one partition in one run
-_ANSWER_SECONDS = 5.0
-_LOOK_SECONDS = 0.25
+_REDIS_ANSWER_SECONDS = 5.0
+_POLL_SECONDS = 0.25
 _LONGEST_ERROR = 500  # characters of an error kept with a dead letter
 
 log = structlog.get_logger()
@@ -135,17 +135,17 @@ class RedisOutcomes(Outcomes):
             return await self._poll_for_new(partitions, seconds)
         numbers = {self._partitions[number].outcomes: number for number in sorted(partitions)}
         streams = {stream: self._newest.get(number, "0-0") for stream, number in numbers.items()}
-        async with bounded_redis_calls(seconds + _ANSWER_SECONDS):
+        async with bounded_redis_calls(seconds + _REDIS_ANSWER_SECONDS):
             news = await self._redis.xread(streams, count=1, block=max(1, int(seconds * 1000)))  # type: ignore[arg-type]  # redis-py's dict is invariant
         return {numbers[stream] for stream, _ in news}
 
     async def _poll_for_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         """The partitions with new outcomes, found by polling, since a cluster cannot block on streams in many slots."""
         numbers = sorted(partitions)
-        for _ in range(max(1, round(seconds / _LOOK_SECONDS))):
+        for _ in range(max(1, round(seconds / _POLL_SECONDS))):
             if numbers_with_news := await self._have_new_outcomes(numbers):
                 return numbers_with_news
-            await asyncio.sleep(min(_LOOK_SECONDS, seconds))
+            await asyncio.sleep(min(_POLL_SECONDS, seconds))
         return ()
 
     async def _have_new_outcomes(self, numbers: Sequence[int]) -> Collection[int]:

@@ -11,8 +11,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged, TrainingBucket, TrainingObject
 
 _AWS_LIMITS = {"connect_timeout": 3, "read_timeout": 30, "retries": {"max_attempts": 3, "mode": "standard"}}
-_ENDINGS = (".json", ".jsonl")
-_CHANGED_CODES = ("PreconditionFailed", "412", "NoSuchKey", "404")
+_FILE_SUFFIXES = (".json", ".jsonl")
+_ERROR_CODES_OF_CHANGED_OBJECT = ("PreconditionFailed", "412", "NoSuchKey", "404")
 T = TypeVar("T")
 
 
@@ -27,7 +27,7 @@ class S3Training(TrainingBucket):
     async def list_objects(self) -> Sequence[TrainingObject]:
         def list_objects() -> list[tuple[float, TrainingObject]]:
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
-            rows = [row for page in pages for row in page.get("Contents", ()) if row["Key"].endswith(_ENDINGS)]
+            rows = [row for page in pages for row in page.get("Contents", ()) if row["Key"].endswith(_FILE_SUFFIXES)]
             return [
                 (
                     row["LastModified"].timestamp(),
@@ -49,7 +49,7 @@ class S3Training(TrainingBucket):
         try:
             return await asyncio.to_thread(call)
         except ClientError as error:
-            if error.response.get("Error", {}).get("Code") in _CHANGED_CODES:
+            if error.response.get("Error", {}).get("Code") in _ERROR_CODES_OF_CHANGED_OBJECT:
                 raise ObjectChanged from error
             raise self._translate_error(error) from error
         except (BotoCoreError, OSError) as error:

@@ -13,8 +13,8 @@ from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 MAX_TRIES = 5
-_MOST_LANES = 4  # parts of a run that go side by side: while the store is busy with one, another is read
-_PARTITIONS_A_LANE = 16  # partitions for which one lane does: each takes round trips of its own
+_MOST_PARALLEL_PARTS = 4  # parts of a run that go side by side: while the store is busy with one, another is read
+_PARTITIONS_PER_PART = 16  # partitions for which one lane does: each takes round trips of its own
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Learner:
         """Takes, learns and settles the waiting outcomes; returns how many there were."""
         async with self._run_lock:
             partitions, self._expected = sorted(self._expected), set()
-            step = min(_MOST_LANES, -(-len(partitions) // _PARTITIONS_A_LANE))
+            step = min(_MOST_PARALLEL_PARTS, -(-len(partitions) // _PARTITIONS_PER_PART))
             lanes = (self._run_partitions(partitions[start::step]) for start in range(step))
             results = await asyncio.gather(*lanes, return_exceptions=True)  # the failure of one stops no other
             failures = [result for result in results if isinstance(result, BaseException)]

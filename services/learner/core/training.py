@@ -279,7 +279,7 @@ class Seeder:
 
 
 _ID_CHARACTERS = 16
-_UNKNOWN = "general"
+_UNKNOWN_DOMAIN = "general"
 
 
 def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseEntry:
@@ -301,7 +301,7 @@ def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseE
         worked=() if has_failed else shorten_notes(dict.fromkeys(row.tools)),
         failed=shorten_notes([metadata.failure_cause] if metadata.failure_cause.strip() else ()),
         tool_count=len(row.tools) if metadata.tool_count is None else metadata.tool_count,
-        domain=shorten_note(metadata.scenario.strip()) or _UNKNOWN,
+        domain=shorten_note(metadata.scenario.strip()) or _UNKNOWN_DOMAIN,
         strategy=Strategy.FSM,
         at=now,
     )

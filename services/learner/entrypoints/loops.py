@@ -18,8 +18,8 @@ from services.learner.ports.outcomes import BucketUnavailable, Outcomes
 from shared.ports.store import StoreUnavailable
 
 _RETRY_SECONDS = 0.5
-_NEWS_SECONDS = 1.0
-_GATHER_SECONDS = 0.4  # outcomes that come together are learned together
+_OUTCOME_WAIT_SECONDS = 1.0
+_OUTCOME_GATHER_SECONDS = 0.4  # outcomes that come together are learned together
 SWEEP_SECONDS = 30.0  # between two looks at everything, should news have been missed
 
 log = structlog.get_logger()
@@ -48,7 +48,7 @@ class NewsWatch:
     """Tells a reader where there are new outcomes. ``seconds``: how long it waits for them at most."""
 
     def __init__(self, reader: OutcomeReader, outcomes: Outcomes, seconds: float) -> None:
-        self._reader, self._outcomes, self._seconds = reader, outcomes, min(_NEWS_SECONDS, seconds)
+        self._reader, self._outcomes, self._seconds = reader, outcomes, min(_OUTCOME_WAIT_SECONDS, seconds)
         self._clock = asyncio.get_running_loop().time
         self._swept = self._clock()
 
@@ -61,7 +61,7 @@ class NewsWatch:
         elif not partitions:
             await asyncio.sleep(self._seconds)
         elif news := await self._outcomes.await_new(partitions, self._seconds):
-            await asyncio.sleep(_GATHER_SECONDS)
+            await asyncio.sleep(_OUTCOME_GATHER_SECONDS)
             self._reader.expect_outcomes_in(news)
 
 

@@ -8,13 +8,13 @@ from services.learner.ports.outcomes import StoredCase
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 
-ArmName: TypeAlias = tuple[str, str]  # process type and strategy
+ArmKey: TypeAlias = tuple[str, str]  # process type and strategy
 
 
 class ArmRecord(NamedTuple):
     """One arm in a file. ``trend``: in its stored form; empty if the file has none."""
 
-    name: ArmName
+    name: ArmKey
     arm: Arm
     trend: str = ""
 
@@ -54,7 +54,7 @@ class StoredFile(NamedTuple):
 
     versions: StoredVersions
     cases: Sequence[StoredCase]
-    arms: Mapping[ArmName, Arm]
+    arms: Mapping[ArmKey, Arm]
     events: int
     facts: Sequence[tuple[str, KnownFact | None]]
     entities: Mapping[str, KnownEntity]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from services.policy.core.evaluate import MAX_WORK
+from services.policy.core.evaluate import MAX_EVALUATION_STEPS
 from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge
 from services.policy.core.session_calls import (
     EarlierCall,
@@ -91,5 +91,7 @@ def _prohibitions_of_rule(
 def _refuse_too_much(request: contracts.AllowanceRequest, policies: ReadyPolicies) -> None:
     comparisons = policies.looks_back * len(request.history) + len(request.confirmations) * policies.rules_about_tools
     work = (policies.rules_about_tools + comparisons // 2) * len(request.tools)
-    if work > MAX_WORK:
-        raise RequestTooLarge(f"{len(request.tools)} tools are too much: {work} steps, {MAX_WORK} allowed", "tools")
+    if work > MAX_EVALUATION_STEPS:
+        raise RequestTooLarge(
+            f"{len(request.tools)} tools are too much: {work} steps, {MAX_EVALUATION_STEPS} allowed", "tools"
+        )

@@ -16,7 +16,7 @@ from shared.domain.words import Level, RuleAction
 
 _Kind = TypeVar("_Kind")
 # The service answers everybody in turn: what one request may cost is bounded before it is decided.
-MAX_WORK = 300_000  # nodes decided or merged, over all calls
+MAX_EVALUATION_STEPS = 300_000  # nodes decided or merged, over all calls
 MAX_PATTERN_COST = 10_000_000  # instructions of one pattern, times bytes of the text: 70 ms at the very worst
 MAX_PATTERNS_COST = 40_000_000  # the same over all patterns
 MAX_KEYWORD_COST = 20_000_000  # keywords times characters of the text
@@ -129,9 +129,11 @@ def _history_hash(request: contracts.EvaluateRequest) -> str | None:
 
 def _refuse_too_much_work(request: contracts.EvaluateRequest, policies: ReadyPolicies) -> None:
     """Raises ``RequestTooLarge`` if rules times calls would delay other callers."""
-    if (work := _count_work(request, policies)) > MAX_WORK:
+    if (work := _count_work(request, policies)) > MAX_EVALUATION_STEPS:
         calls = max(1, len(request.calls))
-        sentence = f"{policies.rules} rules over {calls} calls are too much: {work} steps, {MAX_WORK} allowed"
+        sentence = (
+            f"{policies.rules} rules over {calls} calls are too much: {work} steps, {MAX_EVALUATION_STEPS} allowed"
+        )
         raise RequestTooLarge(sentence, "calls")
 
 

@@ -25,7 +25,7 @@ from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth,
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, TriggeredRule
 from shared.domain.words import Level, RuleAction, ToolClass
 
-_NEVER_RECORDED = ("tool", "call_id")  # no record says these
+_FIELDS_NEVER_RECORDED = ("tool", "call_id")  # no record says these
 
 
 class CallFacts(NamedTuple):
@@ -85,7 +85,7 @@ def _build_call_facts(policy: Policy, context: Context, call: CallContext, bindi
     fields: Context = {**context, **call.fields, "tool": call.tool, "call_id": call.call_id}
     if not binding:
         return CallFacts(call, binding, fields)
-    records = [{name: row[name] for name in row if name not in _NEVER_RECORDED} for row in call.recorded]
+    records = [{name: row[name] for name in row if name not in _FIELDS_NEVER_RECORDED} for row in call.recorded]
     proven, proven_by_record = None, list[Context]()
     if call.unproven:
         proven = {name: value for name, value in fields.items() if name not in call.unproven}

@@ -87,10 +87,10 @@ _ESCAPE_PATTERN = re.compile(r"\\(.)", re.DOTALL)
 _COMPARISONS = frozenset({">", "<", ">=", "<=", "==", "!=", "===", "!==", "in"})
 _VALUE_WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 # Words of other languages: as field names they would be missing fields, and the mistake would stay unseen.
-_FOREIGN = {"and": "&&", "or": "||", "not": "!", "none": "null", "nil": "null", "is": "==="} | {
+_SIGN_BY_FOREIGN_WORD = {"and": "&&", "or": "||", "not": "!", "none": "null", "nil": "null", "is": "==="} | {
     word: word for word in (*_VALUE_WORDS, "in")
 }
-_HINTS = {
+_HINT_BY_WRONG_SIGN = {
     "=": "write == or ===",
     "&": "write &&",
     "|": "write ||",
@@ -118,7 +118,7 @@ def _read_token(match: re.Match[str]) -> Token:
     body, start = match[kind], match.start(kind)
     match kind:
         case "OTHER":
-            raise ConditionError(f"unexpected {body!r}: {_HINTS.get(body, 'no such sign')}", start)
+            raise ConditionError(f"unexpected {body!r}: {_HINT_BY_WRONG_SIGN.get(body, 'no such sign')}", start)
         case "NAME":
             return Token(kind, "".join(body.split()), start)
         case "TEXT" | "QUOTED":
@@ -208,7 +208,7 @@ class _Parser:
             case "NAME", text if not is_negative and text in _VALUE_WORDS:
                 value = _VALUE_WORDS[text]
             case "NAME", text if not is_negative:
-                if hint := _FOREIGN.get(text.lower()):
+                if hint := _SIGN_BY_FOREIGN_WORD.get(text.lower()):
                     raise ConditionError(f"{self._next} is no word of the language here; write {hint}", position)
                 self._advance()
                 return FieldReference(tuple(text.split(".")), position)
@@ -249,6 +249,6 @@ class _Parser:
 
     def _unexpected_token(self, expectation: str) -> ConditionError:
         token = self._next
-        hint = _FOREIGN.get(token.text.lower()) if token.kind == "NAME" else None
+        hint = _SIGN_BY_FOREIGN_WORD.get(token.text.lower()) if token.kind == "NAME" else None
         advice = f"; write {hint}" if hint else ""
         return ConditionError(f"expected {expectation}, found {token}{advice}", token.position)

@@ -14,7 +14,7 @@ from shared.domain.lru_cache import WeightedCache
 
 MAX_RULE_CHARACTERS = 256 * 1024  # characters of all rules and their policies' ids
 MAX_ALL_PATTERNS = 10_000  # characters of all regular expressions, which are dear to compile
-CACHE_CHARACTERS = 4 * 1024 * 1024  # of the cached policies as JSON; a node of a condition counts as 32
+MAX_CACHED_CHARACTERS = 4 * 1024 * 1024  # of the cached policies as JSON; a node of a condition counts as 32
 _T = TypeVar("_T")
 
 
@@ -52,7 +52,7 @@ class ReadyPolicies(NamedTuple):
 class PreparedPolicies(WeightedCache[str, ReadyPolicies]):
     """A cache of prepared policies by hash, shared by all requests that send or name them."""
 
-    def __init__(self, limit: int = CACHE_CHARACTERS) -> None:
+    def __init__(self, limit: int = MAX_CACHED_CHARACTERS) -> None:
         super().__init__(limit)
 
     def get_or_prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:

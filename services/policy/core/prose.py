@@ -18,7 +18,7 @@ from shared.domain.words import Level
 
 MAX_SOURCE_CHARACTERS = 100_000  # characters
 MAX_TOOL_PAIRS = 100_000  # candidates times tools
-MAX_PLACES = 10_000_000  # candidates times characters of the source
+MAX_SEARCHED_CHARACTERS = 10_000_000  # candidates times characters of the source
 MAX_CANDIDATES = 500
 _FIELDS_OF_EVERY_CALL = ("tool", "call_id")  # every call has these
 _POLICY_ID = "prose"  # of the accepted rules
@@ -112,7 +112,7 @@ def _refuse_too_much(request: ProseRequest) -> None:
     size, candidates = len(request.source), len(request.candidates)
     if size > MAX_SOURCE_CHARACTERS:
         raise RequestTooLarge(f"the source has {size} characters; the limit is {MAX_SOURCE_CHARACTERS}", "source")
-    has_too_many_pairs = candidates * size > MAX_PLACES or candidates * len(request.tools) > MAX_TOOL_PAIRS
+    has_too_many_pairs = candidates * size > MAX_SEARCHED_CHARACTERS or candidates * len(request.tools) > MAX_TOOL_PAIRS
     if has_too_many_pairs or candidates > MAX_CANDIDATES:
         raise RequestTooLarge(f"{candidates} rules are too many for this source and these tools", "candidates")
     rules = [rule for candidate in request.candidates for rule in (candidate.rule, candidate.tool_rule) if rule]
@@ -188,7 +188,7 @@ _NUMBERS_BY_WORD = {word: Decimal(number) for number, word in enumerate(_NUMBER_
 }
 _SCALES_BY_WORD = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
 _SCALES_BY_ENDING = {"k": 1_000, "m": 1_000_000}
-_IMPLIED_FIGURES = frozenset({Decimal(0), Decimal(1)})  # "more than nothing", "an order"
+_FIGURES_NEEDING_NO_SOURCE = frozenset({Decimal(0), Decimal(1)})  # "more than nothing", "an order"
 
 
 def figures_of(condition: Condition) -> tuple[Decimal, ...]:
@@ -199,9 +199,9 @@ def figures_of(condition: Condition) -> tuple[Decimal, ...]:
 
 def missing_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> list[str]:
     """The figures that the words do not state; a percentage also states the fraction."""
-    if all(abs(figure) in _IMPLIED_FIGURES for figure in figures):
+    if all(abs(figure) in _FIGURES_NEEDING_NO_SOURCE for figure in figures):
         return []
-    stated_figures = set(_IMPLIED_FIGURES)
+    stated_figures = set(_FIGURES_NEEDING_NO_SOURCE)
     for figure in _numbers_in(quote_words):
         stated_figures |= {figure, figure / 100}
     return [format(abs(figure), "f") for figure in figures if abs(figure) not in stated_figures]

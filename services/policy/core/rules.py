@@ -79,7 +79,7 @@ def _clip_text(value: contracts.Scalar) -> contracts.Scalar:
 
 MOST_APPROVERS = 20
 FIELDS_NAMING_CALLS = ("tool", "verb", "process_type")  # by these a rule says which calls it is about
-_NAMES_OF_NO_CALL = dict.fromkeys(FIELDS_NAMING_CALLS, "")
+_EMPTY_CALL_NAMES = dict.fromkeys(FIELDS_NAMING_CALLS, "")
 _Word = TypeVar("_Word", bound=StrEnum)
 _FIELDS_OF_EVERY_CALL = frozenset((*FIELDS_NAMING_CALLS, "tool_class", "call_id"))
 
@@ -119,7 +119,7 @@ def _names_its_calls(condition: Condition) -> bool:
     if not any(field.name in FIELDS_NAMING_CALLS for field in condition.fields):
         return False
     try:
-        return condition.decide(_NAMES_OF_NO_CALL) is False
+        return condition.decide(_EMPTY_CALL_NAMES) is False
     except ConditionError:
         return False
 

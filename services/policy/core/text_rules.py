@@ -73,11 +73,11 @@ def _is_word_character(character: str) -> bool:
     return character.isascii() or not unicodedata.name(character, "").startswith(_SCRIPTS_WITHOUT_SPACES)
 
 
-MAX_PATTERN = 500  # characters
+MAX_PATTERN_CHARACTERS = 500  # characters
 MAX_UNICODE_CLASSES = 8  # classes by Unicode property in one pattern: each of them is hundreds of ranges to compile
 _MOST_PATTERN_BYTES = 1 << 19  # bytes of a compiled pattern and of what it remembers while it searches
 _PATTERNS_REMEMBERED = 4_096
-_UNUSABLE = "the pattern cannot be used"
+_UNUSABLE_PATTERN_TEXT = "the pattern cannot be used"
 
 
 class _CompiledPattern(Protocol):
@@ -99,15 +99,19 @@ class TextPattern(NamedTuple):
 @lru_cache(_PATTERNS_REMEMBERED)
 def compile_text_pattern(text: str) -> TextPattern:
     """The compiled pattern, ignoring case; raises ``ValueError`` for an unusable one."""
-    if len(text) > MAX_PATTERN:
-        raise ValueError(f"{_UNUSABLE}: it has {len(text)} characters; the limit is {MAX_PATTERN}")
+    if len(text) > MAX_PATTERN_CHARACTERS:
+        raise ValueError(
+            f"{_UNUSABLE_PATTERN_TEXT}: it has {len(text)} characters; the limit is {MAX_PATTERN_CHARACTERS}"
+        )
     if text.lower().count("\\p") > MAX_UNICODE_CLASSES:
-        raise ValueError(f"{_UNUSABLE}: it has more than {MAX_UNICODE_CLASSES} classes by Unicode property")
+        raise ValueError(
+            f"{_UNUSABLE_PATTERN_TEXT}: it has more than {MAX_UNICODE_CLASSES} classes by Unicode property"
+        )
     try:
         pattern = cast(_CompiledPattern, re2.compile(text, _build_options()))
     except re2.error as error:
         hint = "look-around and back references do not exist here"
-        raise ValueError(f"{_UNUSABLE}: {_describe_cause(error)} ({hint})") from None
+        raise ValueError(f"{_UNUSABLE_PATTERN_TEXT}: {_describe_cause(error)} ({hint})") from None
     return TextPattern(pattern, pattern.programsize)
 
 

@@ -27,8 +27,8 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.archive import Archive, ArchiveUnavailable
 
 EXIT_USABLE, EXIT_NOT_USABLE, EXIT_CANNOT_READ = 0, 1, 2
-_REQUEST_MARKS = {"context", "calls"}  # a file with one of these is a whole request
-_REQUEST_FIELDS = {*_REQUEST_MARKS, "history", "confirmations", "text", "binding", "planHash"}
+_FIELDS_OF_WHOLE_REQUEST = {"context", "calls"}  # a file with one of these is a whole request
+_REQUEST_FIELDS = {*_FIELDS_OF_WHOLE_REQUEST, "history", "confirmations", "text", "binding", "planHash"}
 
 
 def check(arguments: Sequence[str]) -> int:
@@ -107,7 +107,7 @@ async def _backtest_archive(
 
 def _build_request(policies: Sequence[Policy], context: Path | None, task: str | None) -> EvaluateRequest:
     facts = read_object(context) if context else {}
-    fields = facts if _REQUEST_MARKS & {*facts} else {"context": facts}
+    fields = facts if _FIELDS_OF_WHOLE_REQUEST & {*facts} else {"context": facts}
     if unknown_names := [name for name in fields if name not in _REQUEST_FIELDS]:
         raise UnreadableDocument(f"{context}: {unknown_names[0]} is no field of a request; facts stand under context")
     try:

@@ -9,7 +9,7 @@ import pytest
 from cli.console import CommandError
 from cli.launcher import (
     LONGEST_PAUSE_SECONDS,
-    STEADY_SECONDS,
+    STARTED_AFTER_SECONDS,
     RestartBackoff,
     are_unruled_writes_undecided,
     make_folder,
@@ -126,7 +126,7 @@ def test_the_pause_grows_with_each_early_end_up_to_a_bound_and_begins_anew_after
     assert pauses[:3] == [0.5, 1.0, 2.0]
     assert pauses == sorted(pauses)
     assert pauses[-1] == LONGEST_PAUSE_SECONDS
-    assert restarts.pause_after(lived=STEADY_SECONDS) == 0.5
+    assert restarts.pause_after(lived=STARTED_AFTER_SECONDS) == 0.5
 
 
 FOREIGN = {"GREEN_AGENT_MCP_URL": "http://tools.example/mcp"}

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from shared.contracts.knowledge import KnownEntity
-from shared.domain.known import ENTITY_LASTS, select_entities
+from shared.domain.known import ENTITY_LIFETIME, select_entities
 from tests.doubles.redis_tasks import NOON
 
 
@@ -30,5 +30,5 @@ def test_it_is_told_of_six_that_it_names_and_of_the_three_most_frequent_others()
 
 @pytest.mark.promise("entities.expire")
 def test_what_was_last_named_too_long_ago_is_not_told() -> None:
-    known = [_entity("Old", 5, age=ENTITY_LASTS + timedelta(seconds=1)), _entity("New", 5, age=ENTITY_LASTS)]
+    known = [_entity("Old", 5, age=ENTITY_LIFETIME + timedelta(seconds=1)), _entity("New", 5, age=ENTITY_LIFETIME)]
     assert [one.value for one in select_entities(known, "Old and New", NOON)] == ["New"]

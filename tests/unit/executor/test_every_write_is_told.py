@@ -17,13 +17,13 @@ from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachabl
 from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import DOUBTS, ToolClass, WriteStatus
+from shared.domain.words import DOUBTFUL_STATUSES, ToolClass, WriteStatus
 from tests.doubles.memory_turns import Died
 from tests.examples import examples
 from tests.unit.executor.stage import Stage, cancel, message
 from tests.unit.executor.test_worker_doubts import word
 
-_TOLD = {*DOUBTS, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SENDING}
+_TOLD = {*DOUBTFUL_STATUSES, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED, WriteStatus.SENT, WriteStatus.SENDING}
 _TEXT: JsonObject = {"type": "string"}
 _NAMED: JsonObject = {"type": "object", "properties": {"claim_id": _TEXT}, "required": ["claim_id"]}
 _KEYED: JsonObject = {**_NAMED, "properties": {"claim_id": _TEXT, "once": _TEXT}}

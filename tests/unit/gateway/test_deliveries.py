@@ -43,7 +43,7 @@ class OneLine(deliveries.DeliveryQueue):
     """A line with one notice; ``settled`` is what was made of it."""
 
     def __init__(self, progress: DeliveryProgress) -> None:
-        self.work: deliveries.Work = deliveries.SignedPostWork(
+        self.work: deliveries.DeliveryWork = deliveries.SignedPostWork(
             SignedPost(tenant="acme", delivery_id="n1", subject="an approval", url="https://hooks.example/", body="{}"),
             progress,
         )
@@ -60,14 +60,14 @@ class OneLine(deliveries.DeliveryQueue):
         raise NotImplementedError
 
     @override
-    async def read(self, claim: deliveries.ClaimedDelivery) -> deliveries.Work | None:
+    async def read(self, claim: deliveries.ClaimedDelivery) -> deliveries.DeliveryWork | None:
         return self.work
 
     @override
     async def store_result(
         self,
         claim: deliveries.ClaimedDelivery,
-        work: deliveries.Work,
+        work: deliveries.DeliveryWork,
         progress: DeliveryProgress,
         step: deliveries.DeliveryStep,
         seconds: float,

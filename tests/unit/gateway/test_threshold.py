@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message
 from typing_extensions import override
 
-from services.gateway.edge.body import MAX_DEPTH, MAX_VALUES, BadCall, parse_json
+from services.gateway.edge.body import MAX_JSON_NESTING, MAX_JSON_VALUES, BadCall, parse_json
 from services.gateway.edge.errors import TooManyRequests
 from services.gateway.edge.request_limits import RequestLimiter, RequestLimits, is_own_or_local_host, is_own_page
 from services.gateway.features.tasks.guarded_tasks import GuardedTasks
@@ -164,11 +164,11 @@ async def test_one_request_too_many_is_told_to_come_back_and_probes_are_answered
 @pytest.mark.promise("gateway.limits")
 @each_row(
     ("body", "says"),
-    (b"[" + b"1," * MAX_VALUES + b"1]", "more than 100000 values"),
-    (b"[" + b"[]," * MAX_VALUES + b"1]", "more than 100000 values"),
-    (b"{" + b'"a":1,' * 10 + b'"b":[' + b"{}," * MAX_VALUES + b"1]}", "more than 100000 values"),
-    (b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1), "deeper than 64 levels"),
-    (b"[" * MAX_DEPTH + b"1" + b"]" * MAX_DEPTH, "deeper than 64 levels"),
+    (b"[" + b"1," * MAX_JSON_VALUES + b"1]", "more than 100000 values"),
+    (b"[" + b"[]," * MAX_JSON_VALUES + b"1]", "more than 100000 values"),
+    (b"{" + b'"a":1,' * 10 + b'"b":[' + b"{}," * MAX_JSON_VALUES + b"1]}", "more than 100000 values"),
+    (b"[" * (MAX_JSON_NESTING + 1) + b"]" * (MAX_JSON_NESTING + 1), "deeper than 64 levels"),
+    (b"[" * MAX_JSON_NESTING + b"1" + b"]" * MAX_JSON_NESTING, "deeper than 64 levels"),
     (b"1E+999999999999", "too large"),
     (b"-1E+999999999999", "too large"),
     (b"1E-999999999999", "too small"),
@@ -183,7 +183,7 @@ def test_what_is_too_much_is_refused(body: bytes, says: str) -> None:
 
 @pytest.mark.promise("gateway.limits")
 def test_what_is_within_the_limits_is_read() -> None:
-    assert parse_json(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH) is not None
+    assert parse_json(b"[" * MAX_JSON_NESTING + b"]" * MAX_JSON_NESTING) is not None
     assert len(str(parse_json(b"[" + b"1," * 1000 + b"1]"))) > 1000
 
 

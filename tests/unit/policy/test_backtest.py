@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from services.policy.core.evaluate import MAX_WORK, backtest_plan, decided_plans, evaluate
+from services.policy.core.evaluate import MAX_EVALUATION_STEPS, backtest_plan, decided_plans, evaluate
 from services.policy.core.grammar import MAX_DEPTH, MAX_LENGTH, MAX_TERMS, parse
 from services.policy.core.prepared import MAX_ALL_PATTERNS, MAX_RULE_CHARACTERS
-from services.policy.core.text_rules import MAX_PATTERN, MAX_UNICODE_CLASSES
+from services.policy.core.text_rules import MAX_PATTERN_CHARACTERS, MAX_UNICODE_CLASSES
 from shared.contracts.archive import ArchivedStep, ArchivedTask
 from shared.contracts.policy import (
     CallContext,
@@ -172,6 +172,14 @@ def test_every_word_and_bound_is_on_the_page() -> None:
     absent = [word for word in words + camel if f"`{word}`" not in PAGE and f'"{word}"' not in PAGE]
 
     assert set(absent) <= {"v", "id", "binding"}
-    for bound in (MAX_LENGTH, MAX_TERMS, MAX_WORK, MAX_PATTERN, MAX_ALL_PATTERNS, MAX_UNICODE_CLASSES, MAX_DEPTH):
+    for bound in (
+        MAX_LENGTH,
+        MAX_TERMS,
+        MAX_EVALUATION_STEPS,
+        MAX_PATTERN_CHARACTERS,
+        MAX_ALL_PATTERNS,
+        MAX_UNICODE_CLASSES,
+        MAX_DEPTH,
+    ):
         assert f"{bound:,}" in PAGE
     assert f"{MAX_RULE_CHARACTERS // 1024} Ki" in PAGE

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 from typing_extensions import override
 
-from services.executor.core.turn.local_wakes import FEW_SESSIONS, LocalFirstWakes
+from services.executor.core.turn.local_wakes import MOST_SESSIONS_WITH_LOCAL_WAKES, LocalFirstWakes
 from services.executor.entrypoints.upkeep_loop import PartitionsToArchive, UpkeepPlan, keep_archiving
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable
@@ -120,7 +120,7 @@ async def test_a_find_is_taken_here_although_the_queue_is_down(has_begun: bool) 
     assert runner.offered == [ONE]
 
 
-@each_row("runner", [IdleRunner(running=FEW_SESSIONS), IdleRunner(running=0, takes=False)])
+@each_row("runner", [IdleRunner(running=MOST_SESSIONS_WITH_LOCAL_WAKES), IdleRunner(running=0, takes=False)])
 async def test_what_is_not_taken_here_goes_to_the_queue(runner: IdleRunner) -> None:
     """A busy process spreads the work; a session that it could not claim may be free in a moment."""
     queue = HeardWakes()
@@ -138,9 +138,12 @@ async def test_what_others_are_to_take_is_queued_before_anything_is_taken_here()
             return await super().offer(tenant, session_id)
 
     runner, queue = Slow(running=0), HeardWakes()
-    found = [("acme", f"s{number}") for number in range(FEW_SESSIONS + 3)]
+    found = [("acme", f"s{number}") for number in range(MOST_SESSIONS_WITH_LOCAL_WAKES + 3)]
     assert sorted(await LocalFirstWakes(runner, queue).wake_unless_queued(found, has_begun=True)) == sorted(found)
-    assert (len(runner.offered), queue.heard) == (FEW_SESSIONS, found[FEW_SESSIONS:])
+    assert (len(runner.offered), queue.heard) == (
+        MOST_SESSIONS_WITH_LOCAL_WAKES,
+        found[MOST_SESSIONS_WITH_LOCAL_WAKES:],
+    )
 
 
 async def test_a_session_that_nobody_has_begun_is_left_to_the_queue_and_where_there_is_none_that_is_said() -> None:
@@ -149,4 +152,4 @@ async def test_a_session_that_nobody_has_begun_is_left_to_the_queue_and_where_th
     assert await LocalFirstWakes(runner, queue).wake_unless_queued([ONE]) == []
     assert runner.offered == []
     with pytest.raises(StoreUnavailable):
-        await LocalFirstWakes(IdleRunner(running=FEW_SESSIONS), _Down()).wake_unless_queued([ONE])
+        await LocalFirstWakes(IdleRunner(running=MOST_SESSIONS_WITH_LOCAL_WAKES), _Down()).wake_unless_queued([ONE])

@@ -11,7 +11,7 @@ from services.executor.core.tools.recover import find_renamed_reads, find_single
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
-from shared.domain.words import STRICTNESS, ToolClass
+from shared.domain.words import TOOL_CLASSES_BY_STRICTNESS, ToolClass
 from tests.each_row import each_row
 
 
@@ -186,7 +186,9 @@ def test_nothing_of_a_stronger_class_ever_stands_in_and_no_value_changes(
 ) -> None:
     asked = {repr(value) for value in arguments.values()}
     for found in (*find_renamed_reads(gone, arguments, tools), *find_single_reads(gone, arguments, tools)):
-        assert STRICTNESS.index(found.tool.tool_class) <= STRICTNESS.index(gone.tool_class)
+        assert TOOL_CLASSES_BY_STRICTNESS.index(found.tool.tool_class) <= TOOL_CLASSES_BY_STRICTNESS.index(
+            gone.tool_class
+        )
         assert found.tool.tool_class is gone.tool_class is ToolClass.READ
         assert not has_opposites(gone.name.split("_"), found.tool.name.split("_"))
     for found in find_renamed_reads(gone, arguments, tools):

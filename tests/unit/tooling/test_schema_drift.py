@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from services.executor.core.reads.recovering import find_schema_reads
 from services.executor.core.tools.failures import UnknownName, find_unknown_name, table_named_in
 from services.executor.core.tools.schema_drift import (
-    ALIASES,
+    COLUMN_ALIASES,
     NameCorrections,
     add_old_names,
     columns_declared,
@@ -210,7 +210,7 @@ def test_a_renamed_parameter_is_renamed_where_it_stands_as_one_and_takes_no_othe
 
 
 @pytest.mark.promise("drift.recovers")
-@each_row(("usual", "variant"), [(usual, one) for usual, many in ALIASES.items() for one in many])
+@each_row(("usual", "variant"), [(usual, one) for usual, many in COLUMN_ALIASES.items() for one in many])
 def test_every_alias_is_found_both_ways(usual: str, variant: str) -> None:
     back = match_column(variant, variant, {"zz": "", usual: ""})
     forth = match_column(usual, usual, {"zz": "", variant: ""})

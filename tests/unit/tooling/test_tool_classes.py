@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import ToolAnnotations, classify_by_name, classify_tool
 from shared.contracts.tenant import CatalogueEntry
-from shared.domain.words import STRICTNESS, ToolClass
+from shared.domain.words import TOOL_CLASSES_BY_STRICTNESS, ToolClass
 from tests.each_row import each_row
 
 READ = "get_refund list_purchase_orders check_transfer_status get-terms-and-conditions getOrder crm.get_account"
@@ -123,7 +123,7 @@ def test_adding_an_annotation_never_lowers_a_class(
     plain = classify_tool(name, None, None).tool_class
     annotated = classify_tool(name, ToolAnnotations(read_only, destructive), None).tool_class
 
-    assert STRICTNESS.index(annotated) >= STRICTNESS.index(plain)
+    assert TOOL_CLASSES_BY_STRICTNESS.index(annotated) >= TOOL_CLASSES_BY_STRICTNESS.index(plain)
 
 
 @given(

@@ -86,7 +86,7 @@ class BenchInstallation:
         fields = {"task": task_id, f"answered:{uuid4().hex}": turn_id}
         async with self.redis.pipeline(transaction=True) as pipe:
             pipe.hset(name, mapping=fields)
-            pipe.expire(name, keys.THREAD_SECONDS)
+            pipe.expire(name, keys.CLIENT_TASK_ID_SECONDS)
             await pipe.execute()
 
 

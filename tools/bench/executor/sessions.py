@@ -121,7 +121,7 @@ async def _many_sessions(place: BenchInstallation, finished: int) -> list[Measur
         await _finish_sessions(place, f"s{first}", min(_AT_ONCE, finished - first))
     found = await all_keys(place.redis)
     # the learner trims what it has applied
-    return [key._replace(seconds=keys.APPLIED_SECONDS) if key.kind == "applied" else key for key in found]
+    return [key._replace(seconds=keys.APPLIED_OUTCOME_SECONDS) if key.kind == "applied" else key for key in found]
 
 
 def _bytes_left(found: Sequence[MeasuredKey], finished: int) -> tuple[BytesLeft, ...]:

@@ -22,7 +22,7 @@ from services.executor.ports.tools import ToolAnswer
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import is_json_list, parse_list_answer
 from shared.domain.exact_json import as_text, dumps, loads, loads_object
-from shared.domain.words import DONE, ToolClass
+from shared.domain.words import DONE_STATUSES, ToolClass
 from shared.ports.models import ModelReply
 
 _MOST_NAMED = 6  # figures that a sentence names
@@ -160,7 +160,7 @@ class AnswerChecks:
         """
         parts = progress.dossier.parts
         is_all_done = uncalled_parts is not None and not uncalled_parts and not any(part.unmet for part in parts)
-        is_all_done = is_all_done and all(entry.status in DONE for entry in writes)
+        is_all_done = is_all_done and all(entry.status in DONE_STATUSES for entry in writes)
         questions = list_open_questions(parts)
         if not (is_all_done and questions) or self._ctx.record.request.practice:
             return ""

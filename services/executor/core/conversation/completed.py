@@ -13,7 +13,7 @@ from services.executor.core.session.left_out import calls_not_made
 from services.executor.core.states.machine import Failed, Rejected
 from shared.contracts.ledger import LedgerEntry
 from shared.domain.answer import parse_list_answer
-from shared.domain.words import UNDECIDED, ToolClass, WriteStatus
+from shared.domain.words import UNDECIDED_STATUSES, ToolClass, WriteStatus
 
 
 def with_run_summary(progress: Progress) -> Progress:
@@ -83,4 +83,4 @@ def _refuse_forbidden_text(progress: Progress) -> None:
 def _is_unsettled(entry: LedgerEntry) -> bool:
     """Whether the outcome of a write is unknown or undecided, so that no answer can be given yet."""
     waits_for_proof = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
-    return waits_for_proof or entry.status in UNDECIDED
+    return waits_for_proof or entry.status in UNDECIDED_STATUSES

@@ -56,9 +56,11 @@ from shared.domain.words import FsmState
 from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
 
 _PAST_CALLS_ADAPTER = TypeAdapter(tuple[PastCall, ...])
-_PROPOSE_NOW = "Not made. Propose it again now."  # to the larger model, of what the smaller one's first reply proposed
-_REPLY_WAS_CUT = "Your reply was cut off before its calls: make them now, with fewer words before them."
-_ROUNDS_OF_READS = 3  # of what a plan names, and of the records that those lead to
+_PROPOSE_AGAIN_MESSAGE = (
+    "Not made. Propose it again now."  # to the larger model, of what the smaller one's first reply proposed
+)
+_TRUNCATED_REPLY_MESSAGE = "Your reply was cut off before its calls: make them now, with fewer words before them."
+_MOST_ROUNDS_OF_READS = 3  # of what a plan names, and of the records that those lead to
 
 
 class Conversation:
@@ -71,7 +73,7 @@ class Conversation:
         self._uses_local_model = progress.orchestrator is OrchestratorName.LOCAL
         model_ctx, prefix = ctx, "talk"
         if not self._uses_local_model:
-            model_ctx, prefix = strategies.with_orchestrator(ctx), f"talk:{strategies.ORCHESTRATOR_MARK}"
+            model_ctx, prefix = strategies.with_orchestrator(ctx), f"talk:{strategies.ORCHESTRATOR_KEY_PREFIX}"
         self._is_understood = False  # whether a reply has fixed the task's parts
         self._message_history = MessageHistory(model_ctx, sections, self._offered_tools(), prefix)
         self._tracker = ProgressTracker(progress, self._message_history)
@@ -161,7 +163,7 @@ class Conversation:
             return await self._accept_or_correct_answer(reply)
         if not reply.is_cut:
             return await self._close_plan()
-        self._message_history.add_message(_REPLY_WAS_CUT)
+        self._message_history.add_message(_TRUNCATED_REPLY_MESSAGE)
         return False
 
     @property
@@ -208,7 +210,9 @@ class Conversation:
             await self._tracker.enter_state_once(self.ctx, FsmState.COMPUTE)
         self._update_progress()
         if is_first and self._uses_local_model and (use_ids := dispatch.proposed.use_ids):
-            self._message_history.add_results(ToolResult(use_id, _PROPOSE_NOW, is_error=True) for use_id in use_ids)
+            self._message_history.add_results(
+                ToolResult(use_id, _PROPOSE_AGAIN_MESSAGE, is_error=True) for use_id in use_ids
+            )
             self._send_results()
             return False
         return await self._add_and_close_if_complete(dispatch.proposed, is_cut=reply.is_cut)
@@ -305,7 +309,7 @@ class Conversation:
             return False
         number = self.draft.next_plan_number
         calls = [proposal.call for proposal in self.draft.held]
-        for round_ in range(_ROUNDS_OF_READS):  # what was read may lead on to what rules ask for
+        for round_ in range(_MOST_ROUNDS_OF_READS):  # what was read may lead on to what rules ask for
             facts_before = len(self.reader.facts)
             await self._read_named_records(f"{self.reply_key}:named{'+' * round_}", calls)
             if len(self.reader.facts) == facts_before:

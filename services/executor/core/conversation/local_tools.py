@@ -38,7 +38,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import HYPOTHETICAL, Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.words import DID_NOTHING
+from shared.domain.words import STATUSES_WITHOUT_EFFECT
 from shared.ports.models import ToolDefinition, ToolResult, ToolUse
 
 _OPEN_SELECTION_WORD_PATTERN = re.compile(
@@ -50,8 +50,8 @@ _OPEN_SELECTION_WORD_PATTERN = re.compile(
 _MOST_HYPOTHETICAL_CALLS = 5
 _LONGEST_REASON = 300
 _LONGEST_OPERAND = 60
-_NO_CONDITION = "the task sets no condition for this part, so it counts as not done"
-_NO_ANSWER = "this part counts as not answered"
+_NO_CONDITION_NOTE = "the task sets no condition for this part, so it counts as not done"
+_NO_ANSWER_NOTE = "this part counts as not answered"
 _RELATION_IN_WORDS = {
     "is_less": "is less than", "is_at_most": "is at most", "is_more": "is more than", "is_at_least": "is at least",
     "is_equal": "is", "is_not_equal": "is not",
@@ -149,7 +149,7 @@ class LocalTools:
             raise ValueError("name a part of the task")
         if because and not part.is_to_do and self.ctx.record.request.practice is None:
             self.unanswered[part.number] = because
-            return {"part": part.number, "left": True, "note": _NO_ANSWER}
+            return {"part": part.number, "left": True, "note": _NO_ANSWER_NOTE}
         ref = str(call.arguments.get("ref", ""))
         if not because or all(fact.ref != ref for fact in call.facts):
             raise ValueError("say why, and name the result that shows it, such as r2")
@@ -201,13 +201,15 @@ class LocalTools:
             self.unexcused.discard(part.number)
             return {}
         self.unexcused.add(part.number)
-        return {"note": _NO_CONDITION}
+        return {"note": _NO_CONDITION_NOTE}
 
     async def _list_tools_called_for(self, part: PartOfTask) -> str:
         """The tools whose calls carried out this part; empty if it has none that took effect or may have."""
         writes = in_sending_order(await list_writes(self.ctx.store))
         return ", ".join(
-            write.call.tool for write in writes if write.call.part == part.number and write.status not in DID_NOTHING
+            write.call.tool
+            for write in writes
+            if write.call.part == part.number and write.status not in STATUSES_WITHOUT_EFFECT
         )
 
     async def _update_part_by_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:

@@ -29,7 +29,7 @@ from shared.domain.exact_json import Json, digest, dumps, loads, loads_object, t
 from shared.domain.words import Strategy
 from shared.ports import models
 
-_LEAST_OVERLAP = 0.70  # of the words of both together; a score and no amount of money
+_LEAST_WORD_OVERLAP = 0.70  # of the words of both together; a score and no amount of money
 _WORD_PATTERN = re.compile(r"[^\W\d_]+(?:n't)?")
 _NEGATIONS = frozenset("not no never nothing none nobody without cannot neither nor".split())
 _STOP_WORDS = frozenset(
@@ -54,7 +54,7 @@ def find_difference(text: str, other_text: str) -> str:
     # Jaccard's measure on words without stop-words; two texts without any are alike.
     words, other_words = _split_words(text) - _STOP_WORDS, _split_words(other_text) - _STOP_WORDS
     overlap = len(words & other_words) / len(words | other_words) if words | other_words else 1.0
-    return "" if overlap >= _LEAST_OVERLAP else "too few words in common"
+    return "" if overlap >= _LEAST_WORD_OVERLAP else "too few words in common"
 
 
 def _split_words(text: str) -> frozenset[str]:
@@ -263,7 +263,7 @@ def _draft_as_data(reply: models.ModelReply) -> Json:
     return {"text": reply.text, "calls": calls}
 
 
-ORCHESTRATOR_MARK = "brainos"  # begins the journal keys of an orchestrator's replies, after ``talk:``
+ORCHESTRATOR_KEY_PREFIX = "brainos"  # begins the journal keys of an orchestrator's replies, after ``talk:``
 
 
 def with_orchestrator(ctx: TurnContext) -> TurnContext:
@@ -301,7 +301,9 @@ class OrchestratorModel(models.Model):
 
     def _build_message(self, request: models.ModelRequest) -> OrchestratorMessage:
         """The message to send. The last unanswered key is that of this very request, which was reserved already."""
-        *lost_keys, current_key = [key for key in self._spending.unanswered_keys if f":{ORCHESTRATOR_MARK}" in key]
+        *lost_keys, current_key = [
+            key for key in self._spending.unanswered_keys if f":{ORCHESTRATOR_KEY_PREFIX}" in key
+        ]
         name = f"{self._id}-{len(lost_keys) + 1}" if lost_keys else self._id
         if len(request.messages) == 1 or current_key in lost_keys:
             return _build_opening(name, request)
@@ -367,4 +369,4 @@ def _build_reply(
     characters_received = len(reply.text) + sum(len(call.name) + len(dumps(call.params)) for call in reply.calls)
     cached_tokens = max(0, request_size(request).total - to_tokens(characters_sent))
     usage = models.Usage(to_tokens(characters_sent), to_tokens(characters_received), cache_read=cached_tokens)
-    return models.ModelReply(blocks, "tool_use" if uses else "end_turn", usage, ORCHESTRATOR_MARK)
+    return models.ModelReply(blocks, "tool_use" if uses else "end_turn", usage, ORCHESTRATOR_KEY_PREFIX)

@@ -127,8 +127,8 @@ _CONJUNCTION_PATTERN = re.compile(r"[,;]|\b(?:and|then|und|et)\b", re.IGNORECASE
 _LEADING_WORDS = frozenset("please then also and next finally afterwards now but kindly".split())
 _REQUEST_VERBS = frozenset("tell ask give let bring take inform find".split())
 _STATE_VERBS = frozenset("is are was were has have had".split())
-_FEWEST_WORDS = 3
-_MOST_SENTENCES = 3
+_FEWEST_WORDS_OF_PART = 3
+_MOST_UNADDRESSED_SENTENCES = 3
 
 
 def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
@@ -148,12 +148,12 @@ def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterabl
         names_more = bool(set(_find_identifiers(sentence)) - quoted_ids)
         if names_more and not is_quoted and _is_request(sentence, verbs):
             unaddressed.append(sentence.strip())
-    return tuple(unaddressed[:_MOST_SENTENCES])
+    return tuple(unaddressed[:_MOST_UNADDRESSED_SENTENCES])
 
 
 def _is_request(sentence: str, verbs: Collection[str]) -> bool:
     words = [word.casefold() for word in _WORD_PATTERN.findall(sentence)]
-    if len(words) < _FEWEST_WORDS:
+    if len(words) < _FEWEST_WORDS_OF_PART:
         return False
     start = next((index for index, word in enumerate(words) if word not in _LEADING_WORDS), 0)
     verb, next_word, *_ = [*words[start:], "", ""]
@@ -200,7 +200,7 @@ def _find_identifiers(text: str) -> Iterator[tuple[str, ...]]:
     return (identifier_key(code.text) for code in find_codes(text))
 
 
-_PROCESS_KEY = "talk:process"
+_PROCESS_STEP_KEY = "talk:process"
 _DESIGN_FAILURES = (BadTemplate, HelperUnavailable, UnusableAnswer)
 _DESIGN_SECONDS = 15.0  # how long a model is waited for that designs a process
 _LONGEST_EXAMPLE = 800  # characters shown of the task that a process is designed for
@@ -265,7 +265,7 @@ async def _design_process(ctx: TurnContext, kind: str) -> ProcessTemplate:
     """Asks a model to design a process, once and within a time limit; raises one of ``_DESIGN_FAILURES``."""
     sections: dict[str, Json] = {"task": ctx.task[:_LONGEST_EXAMPLE], "process_type": kind}
     request = helper_request(ctx, ctx.prompts.new_process, sections, 1_500, schema=PROCESS_SCHEMA)
-    reply = await ask_if_possible(ctx, f"{_PROCESS_KEY}:new", request, seconds=_DESIGN_SECONDS)
+    reply = await ask_if_possible(ctx, f"{_PROCESS_STEP_KEY}:new", request, seconds=_DESIGN_SECONDS)
     return build_template(kind, parse_reply(reply, ProposedProcess), ctx.task)
 
 
@@ -279,7 +279,7 @@ async def choose_process(
         name = process_name(understanding.process)
         return (await _choose_named_process(ctx, name, has_part_to_do=has_part_to_do)).model_dump_json()
 
-    choice = _FoundProcess.model_validate_json(await ctx.journal.run_local_step(_PROCESS_KEY, find_process))
+    choice = _FoundProcess.model_validate_json(await ctx.journal.run_local_step(_PROCESS_STEP_KEY, find_process))
     classification: JsonValue = {"by": choice.by, **({"problem": choice.problem} if choice.problem else {})}
     update: dict[str, object] = {
         "template": choice.template or ctx.processes.get(choice.process_type, GENERAL),

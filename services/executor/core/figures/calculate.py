@@ -14,7 +14,7 @@ from services.executor.core.figures.columns import (
     IS_NOT_EMPTY,
     ONE_OF,
     ORDERINGS,
-    OVERDUE,
+    OVERDUE_SIGN,
     Cell,
     find_field_around,
     name_as_words,
@@ -50,7 +50,7 @@ from shared.ports.models import ToolDefinition
 _SIGNS_BY_ALIAS = {
     "==": "=", "is": "=", "eq": "=", "equals": "=", "equal": "=", "<>": "!=", "not": "!=", "is not": "!=", "ne": "!=",
     "gt": ">", "after": ">", "more": ">", "gte": ">=", "lt": "<", "before": "<", "less": "<", "lte": "<=", "in": ONE_OF,
-    "empty": IS_EMPTY, "not empty": IS_NOT_EMPTY, "is overdue": OVERDUE,
+    "empty": IS_EMPTY, "not empty": IS_NOT_EMPTY, "is overdue": OVERDUE_SIGN,
 }  # fmt: skip
 _OPERATIONS_BY_ALIAS = {
     "add": "sum", "total": "sum", "plus": "sum", "subtract": "difference", "minus": "difference", "divide": "quotient",

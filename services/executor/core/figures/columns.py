@@ -270,14 +270,18 @@ def _describe_cell(cell: Cell) -> str:
     return dumps(cell.value)[:60]
 
 
-_PAID_FLAGS = frozenset({"paid", "is paid", "settled", "is settled", "fully paid"})
-_PAYMENT_TIMES = frozenset({"paid at", "paid on", "paid date", "date paid", "payment date", "settled at", "settled on"})
+_PAID_FLAG_FIELDS = frozenset({"paid", "is paid", "settled", "is settled", "fully paid"})
+_PAYMENT_TIME_FIELDS = frozenset(
+    {"paid at", "paid on", "paid date", "date paid", "payment date", "settled at", "settled on"}
+)
 _STATUS_FIELDS = frozenset({"status", "state", "payment status", "payment state", "invoice status"})
 _PAID_WORDS = frozenset(
     {"paid", "settled", "paid in full", "fully paid", "closed", "cancelled", "canceled", "void", "voided"}
     | {"written off", "written_off", "credited", "refunded"}
 )
-_OPEN_AMOUNTS = frozenset({"balance", "balance due", "amount due", "outstanding", "amount outstanding", "open amount"})
+_OPEN_AMOUNT_FIELDS = frozenset(
+    {"balance", "balance due", "amount due", "outstanding", "amount outstanding", "open amount"}
+)
 
 
 def is_paid(record: Mapping[str, Json]) -> bool:
@@ -287,13 +291,13 @@ def is_paid(record: Mapping[str, Json]) -> bool:
 
 def _is_sign_of_payment(name: str, value: Json) -> bool:
     word = value.strip().casefold() if isinstance(value, str) else ""
-    if name in _PAID_FLAGS:
+    if name in _PAID_FLAG_FIELDS:
         return value is True or word in ("true", "yes", "paid")
-    if name in _PAYMENT_TIMES:
+    if name in _PAYMENT_TIME_FIELDS:
         return not is_empty_value(value)
     if name in _STATUS_FIELDS:
         return word in _PAID_WORDS
-    amount = read_amount(value) if name in _OPEN_AMOUNTS else None
+    amount = read_amount(value) if name in _OPEN_AMOUNT_FIELDS else None
     return amount is not None and amount.number == 0
 
 
@@ -321,8 +325,8 @@ CONDITION_PATTERN = rf"[^\[\]'=!<>]+?\s*(?:{_SIGN_PATTERN})\s*(?:'(?:[^']|'')*'|
 _CONDITION_PARTS_PATTERN = re.compile(rf"([^=!<>]+?)\s*({_SIGN_PATTERN})\s*(.*)", re.DOTALL)
 ORDERINGS: Mapping[str, Callable[..., bool]] = {">": gt, ">=": ge, "<": lt, "<=": le}  # of two amounts of one kind
 CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
-OVERDUE = "overdue"
-CONDITION_SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE)
+OVERDUE_SIGN = "overdue"
+CONDITION_SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE_SIGN)
 
 
 def parse_condition(text: str) -> tuple[str, str, str | None]:

@@ -43,7 +43,9 @@ class _DateWords(NamedTuple):
 
 
 _Reader = Callable[[_DateWords], Sequence[Period]]
-_NEAR_TODAY = timedelta(days=250)  # a day and month without a year is in the year that brings it nearest
+_MOST_DISTANCE_WITHOUT_YEAR = timedelta(
+    days=250
+)  # a day and month without a year is in the year that brings it nearest
 _MOST_SPELLED_DAYS = 9_999
 _MOST_WORKDAYS = 40_000
 _WORKDAYS_A_WEEK = 5
@@ -61,7 +63,7 @@ def _date_or_none(year: int, month: int, day: int) -> date | None:
 
 
 def _select_periods_near(periods: Iterable[Period], today: date) -> list[Period]:
-    return [period for period in periods if abs(period.first - today) <= _NEAR_TODAY]
+    return [period for period in periods if abs(period.first - today) <= _MOST_DISTANCE_WITHOUT_YEAR]
 
 
 def _years_around(today: date) -> list[int]:
@@ -336,8 +338,8 @@ _PAST_TENSE_PATTERN = re.compile(
     r"(?:\s+(?!(?:and|und|et|but|to|is|are|will|comes?|book|move|set)\b)[^\s.,:;!?]+){0,12}\s*$",
     re.IGNORECASE,
 )
-_LONGEST_CLAUSE = 200  # characters before a weekday in which the tense of its clause is looked for
-_MONTHS_AHEAD = 3  # in which a weekday is looked for that falls on a day: "Friday the 13th"
+_CHARACTERS_BEFORE_WEEKDAY = 200  # characters before a weekday in which the tense of its clause is looked for
+_MONTHS_SEARCHED = 3  # in which a weekday is looked for that falls on a day: "Friday the 13th"
 
 
 def find_dates(
@@ -396,12 +398,12 @@ def _read_weekday_in_context(text: str, mention: DateMention, today: date) -> Da
     if not roles or roles[0].sign != "W":
         return mention
     if match := _DAY_AFTER_WEEKDAY_PATTERN.match(text, mention.end):
-        months = (today.replace(day=1) + relativedelta(months=ahead) for ahead in range(_MONTHS_AHEAD))
+        months = (today.replace(day=1) + relativedelta(months=ahead) for ahead in range(_MONTHS_SEARCHED))
         days = _list_single_days([(month.year, month.month, int(match[1] or match[2])) for month in months])
         matching = [day for day in days if day.first >= today and day.first.weekday() == roles[0].value]
         if matching:
             return mention._replace(end=match.end(), periods=(matching[0],))
-    if not _PAST_TENSE_PATTERN.search(text, max(0, mention.start - _LONGEST_CLAUSE), mention.start):
+    if not _PAST_TENSE_PATTERN.search(text, max(0, mention.start - _CHARACTERS_BEFORE_WEEKDAY), mention.start):
         return mention
     last = mention.periods[0].first - timedelta(weeks=1)
     return mention._replace(periods=(*mention.periods, Period(last, last)))
@@ -491,7 +493,7 @@ def _read_gap_between_words(
 _OFFSET_PATTERN = re.compile(r"(?P<N>N)?(?P<w>w?)(?P<u>[DKHJ])w?o*(?P<side>[fpv])o*$")
 _FOR_LENGTH_PATTERN = re.compile(r"\b(?:for|für|pour)\s+(?:an?\s+|einen?\s+)?$", re.IGNORECASE)
 _FROM_DAY_PATTERN = re.compile(r"\b(?:from|ab)\s+(?:the\s+|dem\s+)?$", re.IGNORECASE)
-_LONGEST_OFFSET = 12  # words
+_MOST_WORDS_OF_OFFSET = 12  # words
 _OFFSET_AFTER_PATTERN = re.compile(r"i(?P<N>N)(?P<w>w?)(?P<u>[DKHJ])(?P<side>)")
 _RANGE_SIGNS_PATTERN = re.compile(r"o*[r&]o*")
 _REPETITION_PATTERN = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>W)")
@@ -533,7 +535,7 @@ def _shift_by_offsets(
         if shifted and mention.start < shifted[-1].end:
             continue
         place = bisect_left(starts, mention.start)
-        offset_before = _OFFSET_PATTERN.search(signs, max(0, place - _LONGEST_OFFSET), place)
+        offset_before = _OFFSET_PATTERN.search(signs, max(0, place - _MOST_WORDS_OF_OFFSET), place)
         if offset_before and "," in text[words[offset_before.start()].start : mention.start]:
             offset_before = None  # "1 of 3 months, from 5 January"
         offset = offset_before or _find_offset_after(text, words, signs, bisect_left(starts, mention.end))
@@ -611,7 +613,7 @@ class ParsedMoment(NamedTuple):
 
 
 _LONGEST_DATE_TEXT = 60
-_ANY_DAY = date(2000, 1, 1)  # a day with its year is the same from wherever it is told
+_ARBITRARY_DAY = date(2000, 1, 1)  # a day with its year is the same from wherever it is told
 _STATED_YEAR_PATTERN = re.compile(r"(?<!\d)\d{4}(?!\d)|\d[/.-]\s?\d{1,2}[/.-]\s?\d\d(?!\d)")
 _TRAILING_TIME_PATTERN = re.compile(r"(?:,?[T\s]+(?:at\s+)?\d{1,2}:\d{2}.*)$", re.DOTALL)
 _NUMERIC_DATE_PATTERN = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-](?:\d{4}|\d{2})(?!\d)")
@@ -647,7 +649,7 @@ def read_compact_day(value: Json) -> date | None:
 @lru_cache(maxsize=16_384)
 def _read_days(text: str) -> tuple[date, ...]:
     text = _TRAILING_TIME_PATTERN.sub("", text)
-    mentions = find_dates(text, split_words(text), (), _ANY_DAY, includes_relative=False)
+    mentions = find_dates(text, split_words(text), (), _ARBITRARY_DAY, includes_relative=False)
     periods = next((mention.periods for mention in mentions if (mention.start, mention.end) == (0, len(text))), ())
     is_day = all(period.first == period.last for period in periods)
     return tuple(period.first for period in periods) if is_day else ()

@@ -10,7 +10,7 @@ from services.executor.core.figures.columns import (
     IS_EMPTY,
     IS_NOT_EMPTY,
     ORDERINGS,
-    OVERDUE,
+    OVERDUE_SIGN,
     Cell,
     ListColumn,
     compare_values,
@@ -212,7 +212,7 @@ def _select_cells(cells: list[Cell], condition: RowCondition, order: DateOrder, 
 
 
 def _find_comparison_values(cells: list[Cell], condition: RowCondition, finder: OperandFinder) -> list[Json]:
-    if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE):
+    if condition.sign in (IS_EMPTY, IS_NOT_EMPTY, OVERDUE_SIGN):
         return [None] * len(cells)
     if condition.against.source != "row":
         value = require_single_cell(_read_operand(condition.against, finder), "a condition").value

@@ -158,7 +158,7 @@ def _depreciate_for_tax(cost: Decimal, asset_class: Decimal, year: Decimal, *, p
     return _split_part(cost, [Decimal(rate) for rate in rates.split()], year, "year", places)
 
 
-_PRECISION_OF_ROOTS = Decimal("1E-20")
+_ROOT_PRECISION = Decimal("1E-20")
 _LOWEST_RATE, _HIGHEST_RATE, _RATE_STEPS = Decimal("-0.99"), Decimal(10), 400
 _MOST_FLOWS = 366
 
@@ -182,7 +182,7 @@ def _internal_rate_of_return(*flows: Decimal) -> Decimal:
     if len(sign_changes) != 1:
         raise CannotCalculate(f"{'several rates fit' if sign_changes else 'no rate fits'} these flows")
     low, high, is_rising = rates[sign_changes[0]], rates[sign_changes[0] + 1], values[sign_changes[0]] <= 0
-    while high - low > _PRECISION_OF_ROOTS:
+    while high - low > _ROOT_PRECISION:
         middle = (low + high) / 2
         low, high = (middle, high) if (_present_value(1 + middle, flows) <= 0) == is_rising else (low, middle)
     return (low + high) / 2 * HUNDRED
@@ -195,10 +195,10 @@ def _price_bond(face: Decimal, coupon: Decimal, yearly_yield: Decimal, years: De
     return _present_value(factor, [_ZERO] + [payment] * periods) + face / factor**periods
 
 
-_WIDEST_SPREAD = Decimal(2)  # a wider spread has its mean in tails that few strata do not reach
+_MOST_LOGNORMAL_SPREAD = Decimal(2)  # a wider spread has its mean in tails that few strata do not reach
 _TWO_PI = Decimal("6.28318530717958647692528676655900576839433879875021")
-_FARTHEST_POINT = Decimal(9)  # beyond this nothing is left in eighteen places
-_SMALLEST_TERM = Decimal("1E-30")
+_FARTHEST_NORMAL_QUANTILE = Decimal(9)  # beyond this nothing is left in eighteen places
+_LEAST_SERIES_TERM = Decimal("1E-30")
 _HIGHEST_CONFIDENCE = Decimal("99.99")
 
 
@@ -209,11 +209,11 @@ def _normal_density(point: Decimal) -> Decimal:
 
 def normal_cumulative(point: Decimal) -> Decimal:
     """1/2 + density(x) (x + x^3/3 + x^5/(3 5) + ...): Abramowitz and Stegun 26.2.11."""
-    if abs(point) > _FARTHEST_POINT:
+    if abs(point) > _FARTHEST_NORMAL_QUANTILE:
         return Decimal(point > 0)
     term = total_of_terms = point
     odd = 1
-    while abs(term) > _SMALLEST_TERM:
+    while abs(term) > _LEAST_SERIES_TERM:
         odd += 2
         term *= point * point / odd
         total_of_terms += term
@@ -232,7 +232,7 @@ def _simulate_growth(start: Decimal, mean: Decimal, volatility: Decimal, years: 
     """The mean of S exp((m - s^2/2) t + s sqrt(t) z) over evenly stratified draws z, the same at every run."""
     count, deviation = require_whole(trials, "trials", high=500), volatility / HUNDRED
     drift, spread = (mean / HUNDRED - deviation**2 / 2) * years, deviation * years.sqrt()
-    if spread > _WIDEST_SPREAD:
+    if spread > _MOST_LOGNORMAL_SPREAD:
         raise CannotCalculate("volatility over that time is too great to be sampled")
     draws = [normal_quantile((Decimal(number) + Decimal("0.5")) / count) for number in range(count)]
     return start * add_figures([(drift + spread * draw).exp() for draw in draws]) / count
@@ -273,7 +273,7 @@ def _find_polynomial_root(point: Decimal, *coefficients: Decimal) -> Decimal:
             raise CannotCalculate("the slope is 0 there; begin elsewhere")
         step = _evaluate_polynomial(coefficients, point) / slope
         point -= step
-        if abs(step) < _PRECISION_OF_ROOTS:
+        if abs(step) < _ROOT_PRECISION:
             return point
     raise CannotCalculate("no root was found from that start")
 

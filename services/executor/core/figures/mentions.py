@@ -37,7 +37,7 @@ from services.executor.core.figures.vocabulary import (
     split_words,
 )
 
-_HALF_DAY = 12
+_HOURS_OF_HALF_DAY = 12
 
 
 class TimeMention(NamedTuple):
@@ -84,11 +84,11 @@ def _find_first_hours_of_ranges(text: str) -> Iterator[TimeMention]:
     """Yields the first hour of ranges such as ``9-11 am`` and ``6 bis 14 Uhr``."""
     for match in _HOUR_RANGE_PATTERN.finditer(text):
         first, last = int(match[1]), int(match[2])
-        if not match[3] and max(first, last) <= 2 * _HALF_DAY:
+        if not match[3] and max(first, last) <= 2 * _HOURS_OF_HALF_DAY:
             yield TimeMention(*match.span(1), (time(first % 24),))
-        elif match[3] and 0 < first <= _HALF_DAY and 0 < last <= _HALF_DAY:
-            is_afternoon = match[3].lower() == "p" and first % _HALF_DAY <= last % _HALF_DAY
-            hour = first % _HALF_DAY + (_HALF_DAY if is_afternoon else 0)
+        elif match[3] and 0 < first <= _HOURS_OF_HALF_DAY and 0 < last <= _HOURS_OF_HALF_DAY:
+            is_afternoon = match[3].lower() == "p" and first % _HOURS_OF_HALF_DAY <= last % _HOURS_OF_HALF_DAY
+            hour = first % _HOURS_OF_HALF_DAY + (_HOURS_OF_HALF_DAY if is_afternoon else 0)
             yield TimeMention(*match.span(1), (time(hour),))
 
 
@@ -115,7 +115,7 @@ def _find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[Spe
 
 
 def _is_hour(text: str) -> bool:
-    return len(text) <= 2 and text.isascii() and text.isdecimal() and int(text) <= 2 * _HALF_DAY
+    return len(text) <= 2 and text.isascii() and text.isdecimal() and int(text) <= 2 * _HOURS_OF_HALF_DAY
 
 
 def _read_time_in_digits(match: re.Match[str]) -> TimeMention | None:
@@ -125,8 +125,8 @@ def _read_time_in_digits(match: re.Match[str]) -> TimeMention | None:
     hour, minute, second = (int(parts.get(key, 0)) for key in "hms")
     half = parts.get("p", "")[:1].lower()
     half_days = _possible_half_days(hour)
-    if half in ("a", "p") and hour <= _HALF_DAY:
-        hour, half_days = hour % _HALF_DAY, (_HALF_DAY if half == "p" else 0,)
+    if half in ("a", "p") and hour <= _HOURS_OF_HALF_DAY:
+        hour, half_days = hour % _HOURS_OF_HALF_DAY, (_HOURS_OF_HALF_DAY if half == "p" else 0,)
     elif half or "m" in parts or match.lastgroup in ("h4", "h6"):
         half_days = (0,)
     return TimeMention(*match.span(), tuple(time((hour + hours) % 24, minute, second) for hours in half_days))
@@ -175,17 +175,17 @@ def _is_phrase_end(tokens: Sequence[WrittenToken], index: int) -> bool:
 
 def _possible_half_days(hour: int) -> Sequence[int]:
     """The hours that may be added to an hour told without morning or afternoon."""
-    return (0,) if hour > _HALF_DAY else (0, _HALF_DAY)
+    return (0,) if hour > _HOURS_OF_HALF_DAY else (0, _HOURS_OF_HALF_DAY)
 
 
 _FROM_NOW_PATTERN = re.compile(r"\b(?:in|dans)\s+$", re.IGNORECASE)
-_FROM_NOW_LENGTH = 24  # with some spaces between
+_CHARACTERS_OF_FROM_NOW = 24  # with some spaces between
 _DAY_SECONDS = 86_400
 _ISO_DAY_LENGTH = len("2026-03-04")
 _ISO_MOMENT_PATTERN = re.compile(
     r"(?<!\d)\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?(?![\d:])"
 )
-_ANY_DAY = date(2000, 1, 1)
+_ARBITRARY_DAY = date(2000, 1, 1)
 _RUN_OF_LETTERS_PATTERN = re.compile(r"[^\W\d_]+")
 Mention = NumberMention | DateMention | TimeMention | WrittenIdentifier
 _Spanned = TypeVar("_Spanned", NumberMention, DateMention, TimeMention, WrittenIdentifier)
@@ -285,7 +285,7 @@ def _find_occurrences(phrase: str, text: str) -> Iterator[int]:
 
 def find_mentions(text: str, now: datetime, *, includes_relative: bool = True) -> Mentions:
     """Finds all that the text mentions. ``now``: aware, in the writer's zone, to which relative dates refer."""
-    find = _find_once if len(text) <= _LONGEST_KEPT else _find_in_zone
+    find = _find_cached if len(text) <= _LONGEST_CACHED_TEXT else _find_in_zone
     return find(text, now.replace(tzinfo=None), now.tzinfo, includes_relative)
 
 
@@ -322,8 +322,8 @@ def _find_in_zone(text: str, wall_time: datetime, zone: tzinfo | None, includes_
 
 
 # The same texts are asked about for each call of a task. Equal moments may have other zones.
-_find_once = lru_cache(maxsize=128)(_find_in_zone)
-_LONGEST_KEPT = 10_000  # characters
+_find_cached = lru_cache(maxsize=128)(_find_in_zone)
+_LONGEST_CACHED_TEXT = 10_000  # characters
 
 
 def _find_iso_moments(text: str, zone: tzinfo | None) -> Iterator[tuple[DateMention, TimeMention]]:
@@ -344,7 +344,7 @@ def _find_moments_from_now(
         unit, value = number.unit, number.values[0]
         if unit is None or unit.measure != "time" or unit.size >= _DAY_SECONDS or not 0 < value < _DAY_SECONDS:
             continue
-        if _FROM_NOW_PATTERN.search(text, max(0, number.start - _FROM_NOW_LENGTH), number.start):
+        if _FROM_NOW_PATTERN.search(text, max(0, number.start - _CHARACTERS_OF_FROM_NOW), number.start):
             seconds = Fraction(value) * unit.size
             moment = (now + timedelta(seconds=int(seconds))).replace(second=0, microsecond=0)
             span = (number.start, number.end)
@@ -388,7 +388,7 @@ def find_stated_days(text: str, today: date) -> frozenset[date]:
 def _find_mentions_on_day(text: str, today: date) -> Mentions:
     """What a text mentions, if only the day it was written on is known; ``date.min`` means that not even the day is."""
     is_known = today.year > 1
-    now = datetime.combine(today if is_known else _ANY_DAY, time(), UTC)
+    now = datetime.combine(today if is_known else _ARBITRARY_DAY, time(), UTC)
     return find_mentions(text, now, includes_relative=is_known)
 
 

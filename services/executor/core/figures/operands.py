@@ -10,7 +10,7 @@ from typing import NamedTuple
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.columns import (
     CONDITION_PATTERN,
-    OVERDUE,
+    OVERDUE_SIGN,
     Cell,
     ListColumn,
     evaluate_condition,
@@ -196,7 +196,7 @@ def select_rows_by_condition(
     """The rows (``cells``) whose value stands in the relation ``sign`` to its counterpart in ``against``; for
     ``overdue`` those whose value is a due date before ``today``, and that are not paid.
     """
-    if sign == OVERDUE:
+    if sign == OVERDUE_SIGN:
         return [cell for cell, value in zip(cells, values, strict=True) if _is_overdue(cell, value, order, today)]
     return [*compress(cells, evaluate_condition(values, sign, against, order))]
 

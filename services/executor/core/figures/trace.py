@@ -64,9 +64,9 @@ from services.executor.core.tools.name_similarity import may_hold_id
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
 _MOST_DAYS_AHEAD = 366
-_FEWEST_PLACES_OF_SHARE = 2  # 0.33 is a third, 0.3 is not
+_FEWEST_DECIMALS_OF_SHARE = 2  # 0.33 is a third, 0.3 is not
 _ISO_DURATION_PATTERN = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
-_SECONDS_OF_PARTS = (86_400, 3600, 60, 1)
+_SECONDS_BY_DURATION_PART = (86_400, 3600, 60, 1)
 _LONGEST_DATE = 60
 _UNITS_OF_TIME = [UNITS[name] for name in ("seconds", "minutes", "hours", "days")]
 
@@ -113,7 +113,9 @@ def _read_duration(text: str) -> Decimal | None:
     match = _ISO_DURATION_PATTERN.fullmatch(text) if text.startswith("P") and len(text) > 2 else None
     if match is None:
         return None
-    return Decimal(sum(int(count or 0) * size for count, size in zip(match.groups(), _SECONDS_OF_PARTS, strict=True)))
+    return Decimal(
+        sum(int(count or 0) * size for count, size in zip(match.groups(), _SECONDS_BY_DURATION_PART, strict=True))
+    )
 
 
 def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, argument: NumberMention | None = None) -> bool:
@@ -191,7 +193,7 @@ def _has_share(value: Number, mentions: Mentions) -> bool:
 
 def _rounds_to_share(value: Number, share: Fraction) -> bool:
     """Whether the value is the share, or the share in percent, rounded to the value's decimal places."""
-    if not isinstance(value, Decimal) or count_decimal_places(value) < _FEWEST_PLACES_OF_SHARE:
+    if not isinstance(value, Decimal) or count_decimal_places(value) < _FEWEST_DECIMALS_OF_SHARE:
         return value in (share, share * 100)
     return is_rounding_of(value, share) or is_rounding_of(value, share * 100)
 
@@ -287,7 +289,7 @@ _WORD_OR_NUMBER_PATTERN = re.compile(r"[^\W\d_]+|\d+(?:[.,'’]\d+|[ \u00a0\u202
 _DOTTED_DAY_PATTERN = re.compile(r"(?<!\d)(\d{1,2})\.\d{1,2}\.")
 _NON_DIGITS_PATTERN = re.compile(r"\D+")
 _ACCOUNT_KINDS = (IdentifierKind.IBAN, IdentifierKind.PHONE)
-_Meaning = str | Decimal | date | tuple[str, ...]
+_ComparableValue = str | Decimal | date | tuple[str, ...]
 _ANGLE_BRACKETS_PATTERN = re.compile(r"<\s*([^<>]*?)\s*>")
 _NAME_AND_ADDRESS_PATTERN = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
 
@@ -327,9 +329,9 @@ class FactsIndex:
         return fields
 
     @cached_property
-    def _fields_by_meaning(self) -> Mapping[_Meaning, Sequence[ReadField]]:
+    def _fields_by_meaning(self) -> Mapping[_ComparableValue, Sequence[ReadField]]:
         """The fields by what their whole values mean: a text's words; numbers and days, or else an identifier."""
-        fields_by_meaning: dict[_Meaning, list[ReadField]] = {}
+        fields_by_meaning: dict[_ComparableValue, list[ReadField]] = {}
         for field in self._fields:
             text = str(field.value)
             if field.kind is ContentKind.STRUCTURED or len(text) <= _LONGEST_COMPARED_TEXT:
@@ -338,7 +340,7 @@ class FactsIndex:
                     fields_by_meaning.setdefault(meaning, []).append(field)
         return fields_by_meaning
 
-    def _read_figures(self, text: str) -> Sequence[_Meaning]:
+    def _read_figures(self, text: str) -> Sequence[_ComparableValue]:
         moment, mention = read_machine_moment(text, self._now.tzinfo), read_number_text(text)
         numbers = [number for number in mention.values if isinstance(number, Decimal)] if mention else []
         figures = (*numbers, *([moment.day] if moment and moment.day else read_possible_dates(text)))
@@ -405,7 +407,7 @@ class FactsIndex:
         text = as_text(value)
         moment = read_machine_moment(text, self._now.tzinfo) if isinstance(value, str) else None
         if kind_of_identifier(text) in _ACCOUNT_KINDS:
-            terms: Sequence[_Meaning] = [identifier_key(text)]
+            terms: Sequence[_ComparableValue] = [identifier_key(text)]
         elif moment is not None and moment.day is not None:
             terms = [_fold_term(str(moment.day.day))]
         else:
@@ -413,13 +415,13 @@ class FactsIndex:
         return min((self._texts_by_term.get(term, ()) for term in terms), key=len, default=())
 
     @cached_property
-    def _texts_by_term(self) -> Mapping[_Meaning, Sequence[ReadField]]:
+    def _texts_by_term(self) -> Mapping[_ComparableValue, Sequence[ReadField]]:
         """The texts of several words by each of their words and numbers, and by the keys of accounts in them."""
-        fields_by_term: dict[_Meaning, list[ReadField]] = {}
+        fields_by_term: dict[_ComparableValue, list[ReadField]] = {}
         for field in self._fields:
             text = field.value
             if isinstance(text, str) and (" " in text or len(text) > _LONGEST_COMPARED_TEXT):
-                terms: set[_Meaning] = {
+                terms: set[_ComparableValue] = {
                     *map(_fold_term, [*_WORD_OR_NUMBER_PATTERN.findall(text), *_DOTTED_DAY_PATTERN.findall(text)])
                 }
                 terms |= {identifier_key(identifier.text) for identifier in find_special_identifiers(text)}
@@ -500,7 +502,7 @@ _POSSIBLE_DAY_PATTERN = re.compile(
 _WRITTEN_OUT_DATE_PATTERN = re.compile(
     r"(?=.*(?<!\d)\d\d?(?!\d)).*(?:\d{4}|\b[A-Z]\w\w)"
 )  # "3 May 2026" or "3 May", not "3 may"
-_YEARS_AROUND = 5  # before and after this one in which a day without a year may be
+_YEARS_TRIED_EACH_WAY = 5  # before and after this one in which a day without a year may be
 
 
 def days_of_answer(text: str, now: datetime) -> list[StatedDay]:
@@ -522,7 +524,7 @@ def days_of_answer(text: str, now: datetime) -> list[StatedDay]:
 def _build_stated_day(text: str, mention: DateMention, now: datetime) -> StatedDay:
     days = [period.first for period in mention.periods]
     if not re.search(r"\d{4}", text):
-        years = range(now.year - _YEARS_AROUND, now.year + _YEARS_AROUND + 1)
+        years = range(now.year - _YEARS_TRIED_EACH_WAY, now.year + _YEARS_TRIED_EACH_WAY + 1)
         days += [day + relativedelta(year=year) for day in days[:1] for year in years]
     return StatedDay(text, tuple(dict.fromkeys(days)))
 

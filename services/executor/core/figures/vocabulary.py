@@ -18,7 +18,7 @@ from shared.domain.keywords import stem
 
 _LANGUAGES = ("en", "de", "fr")
 _LANGUAGES_OF_MONTHS = (*_LANGUAGES, "es", "it", "nl", "pt", "pl", "sv", "da", "nb", "cs", "fi")
-_SHORTEST_NAME = 3  # "di" and "do" are words before they are weekdays
+_SHORTEST_DAY_OR_MONTH_NAME = 3  # "di" and "do" are words before they are weekdays
 TRUTH_VALUES_BY_WORD = {"true": True, "yes": True, "false": False, "no": False}
 _ACCENTS_PATTERN = re.compile(r"[\u0300-\u036f]")
 
@@ -38,7 +38,7 @@ class WordRole(NamedTuple):
 
 
 # The characters are those of the patterns in ``dates``; a word with several roles stands for several words.
-_PLAIN_ROLES: Mapping[str, str] = {
+_WORDS_BY_ROLE_SIGN: Mapping[str, str] = {
     "o": "the of on der die das den dem des am vom zum le la les l du de d",
     "i": "in within im innerhalb binnen dans sous ici",
     "c": "for by since fur seit pour depuis",
@@ -72,7 +72,7 @@ _PLAIN_ROLES: Mapping[str, str] = {
     "sK": "weekly wochentlich",
     "sH": "monthly monatlich",
 }
-_DAYS_AWAY = {
+_DAYS_FROM_TODAY_BY_WORD = {
     "today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1,
     "heute": 0, "morgen": 1, "ubermorgen": 2, "uebermorgen": 2, "gestern": -1, "vorgestern": -2,
     "hui": 0, "demain": 1, "apres-demain": 2, "hier": -1, "avant-hier": -2,
@@ -85,10 +85,10 @@ _FORTNIGHT = (WordRole("N", 14), WordRole("D"))
 def date_roles_by_word() -> Mapping[str, tuple[WordRole, ...]]:
     """Every folded word that can be part of a date, with its roles; months and weekdays in all known languages."""
     roles: dict[str, tuple[WordRole, ...]] = {}
-    for signs, words in _PLAIN_ROLES.items():
+    for signs, words in _WORDS_BY_ROLE_SIGN.items():
         roles.update(dict.fromkeys(words.split(), tuple(map(WordRole, signs))))
     roles.update(dict.fromkeys(_ARTICLES.split(), (WordRole("N", 1),)))
-    roles.update({word: (WordRole("T", days),) for word, days in _DAYS_AWAY.items()})
+    roles.update({word: (WordRole("T", days),) for word, days in _DAYS_FROM_TODAY_BY_WORD.items()})
     roles.update({"fortnight": _FORTNIGHT} | {f"q{number}": (WordRole("q", number),) for number in range(1, 5)})
     short_weekdays = _single_words_with_numbers(Locale("en").days["format"]["abbreviated"].items())
     for names, sign in ((_month_names(), "M"), (_weekday_names(), "W"), (short_weekdays, "X")):
@@ -115,7 +115,7 @@ def _single_words_with_numbers(names: Iterable[tuple[int, str]]) -> Iterator[tup
     """Yields name and number of the months or weekdays that are one word, from their numbers and names."""
     for number, name in names:
         word = fold_word(name).strip(".")
-        if word.isalpha() and len(word) >= _SHORTEST_NAME:
+        if word.isalpha() and len(word) >= _SHORTEST_DAY_OR_MONTH_NAME:
             yield word, number
 
 
@@ -128,7 +128,7 @@ _FREQUENT_WORDS = {
     "fr": "le la les et un une des du de d l est pour avec sur au aux dans par veuillez svp deux trois quatre cinq "
     "sept huit neuf vingt trente mille semaine semaines mois fin heures demi",
 }
-_LANGUAGES_OF = {
+_LANGUAGES_BY_FREQUENT_WORD = {
     word: tuple(language for language, words in _FREQUENT_WORDS.items() if word in words.split())
     for word in " ".join(_FREQUENT_WORDS.values()).split()
 }
@@ -138,7 +138,7 @@ def likely_languages(words: Iterable[str]) -> tuple[str, ...]:
     """The languages that folded words suggest, likeliest first; all of them if no word suggests one."""
     counts = dict.fromkeys(_LANGUAGES, 0)
     for word in words:
-        for language in _LANGUAGES_OF.get(word, ()):
+        for language in _LANGUAGES_BY_FREQUENT_WORD.get(word, ()):
             counts[language] += 1
     most = max(counts.values())
     likely = [language for language, count in counts.items() if count * 4 >= most]
@@ -149,7 +149,7 @@ _TOKEN_PATTERN = re.compile(
     r"(?P<digits>\d+)(?:(?:st|nd|rd|th|er|re|ème)(?!\w))?|[Qq][1-4](?!\w)|[^\W\d_]+(?:-[^\W\d_]+)*"
 )
 _DIGITS_PATTERN = re.compile(r"\d+")
-_LEAST_NUMBER_ALONE = 0.0  # the least number that text2num reports alone
+_LEAST_LONE_SPOKEN_NUMBER = 0.0  # the least number that text2num reports alone
 
 
 class WrittenToken(NamedTuple):
@@ -203,7 +203,7 @@ def read_spelled_numbers(text: str, tokens: Sequence[WrittenToken], languages: S
     read_indices: set[int] = set()
     numbers: list[SpelledNumber] = []
     for language in languages:
-        for number in find_spoken_numbers(spoken, language, _LEAST_NUMBER_ALONE):
+        for number in find_spoken_numbers(spoken, language, _LEAST_LONE_SPOKEN_NUMBER):
             is_letter = number.end == number.start + 1 and len(tokens[number.start].text) == 1  # the "o" of "o'clock"
             if not is_letter and read_indices.isdisjoint(range(number.start, number.end)):
                 read_indices.update(range(number.start, number.end))
@@ -369,14 +369,14 @@ _LEGAL_FORMS = frozenset(  # without marks and spaces; what also ends the names 
     ug se eg ev sarl sas sasu eurl sa sci snc spa srl sl slu bv nv ab as aps asa oy oyj spzoo spj spk sro doo kft zrt
     nyrt lda ltda sdnbhd bhd kk ooo uab ou""".split()
 )
-_LONGEST_FORM = 3  # words: "Sp. z o.o."
+_MOST_WORDS_OF_LEGAL_FORM = 3  # words: "Sp. z o.o."
 
 
 @lru_cache(maxsize=8192)
 def without_legal_form(name: str) -> str:
     """A company's name without its legal form: "Oduya Trading" for "Oduya Trading Plc"."""
     words = name.split()
-    for count in range(min(_LONGEST_FORM, len(words) - 1), 0, -1):
+    for count in range(min(_MOST_WORDS_OF_LEGAL_FORM, len(words) - 1), 0, -1):
         form = " ".join(words[-count:])
         is_written_as_one = form[0].isupper() or "." in form
         if is_written_as_one and "".join(WORD_OR_DIGITS_PATTERN.findall(fold_word(form))) in _LEGAL_FORMS:
@@ -417,7 +417,7 @@ ALTERNATIVE_WORD_PATTERN = re.compile(
     r"\b(?:or|otherwise|else|instead|oder|sonst|andernfalls|ou|sinon|sino)\b", re.IGNORECASE
 )
 CLAUSE_END_PATTERN = re.compile(r"[.,;:!?](?=\s|$)")
-_MOST_WORDS_BETWEEN = 2  # from a word of choice to the noun that it belongs to: "all the open orders"
+_MOST_WORDS_FROM_CHOICE_TO_NOUN = 2  # from a word of choice to the noun that it belongs to: "all the open orders"
 
 
 def leaves_others_open(text: str, names: Iterable[str], kind_words: Iterable[str]) -> bool:
@@ -436,7 +436,7 @@ def leaves_others_open(text: str, names: Iterable[str], kind_words: Iterable[str
                 return True  # "everyone in 7a but Bo"
             for stems in filter(following.__contains__, (*name_stems, *kind_stems)):
                 words_between = len(following.partition(stems)[0].split())
-                if not has_name or words_between <= (1 if stems in name_stems else _MOST_WORDS_BETWEEN):
+                if not has_name or words_between <= (1 if stems in name_stems else _MOST_WORDS_FROM_CHOICE_TO_NOUN):
                     return True
     return False
 

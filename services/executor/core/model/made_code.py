@@ -216,7 +216,7 @@ _OPERATORS = frozenset({"+", "-", "*", "/", "^", "**"})
 _SIGNS_OF_TERM = frozenset({"+", "-"})  # may stand before a term
 _MOST_TOOLS = 3  # made for one task by its words
 # Measures that people name, each with the words for it and the textbook definition that the name stands for.
-_MEASURES = r"""
+_SPOKEN_RESULTS = r"""
 compound_annual_growth(beginning, ending, years), said as \bCAGR\b|\bcompound annual growth\b
     compound annual growth rate in percent (5 means 5 %): ((ending / beginning) ** (1 / years) - 1) * 100
 break_even_units(fixed_cost, price, variable_cost), said as \bbreak-?\s?even (?:point|units|quantity|volume)\b
@@ -261,7 +261,7 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD_PATTERN.findall(terms)))
         if arguments and _OPERATOR_PATTERN.search(terms):
             specs.setdefault(name, CalculatorSpec(name, f"{name} = {terms.lower()}", arguments))
-    for measure in _SPOKEN_RESULT_PATTERN.finditer(_MEASURES):
+    for measure in _SPOKEN_RESULT_PATTERN.finditer(_SPOKEN_RESULTS):
         if re.search(measure["words"], text, re.IGNORECASE):
             arguments = tuple(measure["arguments"].split(", "))
             specs.setdefault(measure["name"], CalculatorSpec(measure["name"], measure["purpose"], arguments))

@@ -283,8 +283,8 @@ def parse_decimal(text: str) -> Decimal:
 
 
 _SECONDS_FOR_GAPS, _SECONDS_FOR_ANSWER = 8.0, 10.0
-_MOST_GAPS = 2
-_LONGEST_SHARED_DETAIL = 2  # characters; a number such as 12 may stand in any definition
+_MOST_TOOLS_FOR_A_TASK = 2
+_LONGEST_HARMLESS_DETAIL = 2  # characters; a number such as 12 may stand in any definition
 
 
 class _GapDescription(BaseModel):
@@ -317,7 +317,7 @@ async def ask_missing_calculators(ctx: TurnContext, key: str, stored_tools: list
     sections: dict[str, Json] = {"task": ctx.task, "calculators": CALCULATORS_DESCRIPTION, "made_tools": stored_tools}
     request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
     answer = await _ask_model(ctx, key, request, _SECONDS_FOR_GAPS, _GapList)
-    return tuple(_build_general_spec(gap, ctx.task) for gap in answer.gaps[:_MOST_GAPS])
+    return tuple(_build_general_spec(gap, ctx.task) for gap in answer.gaps[:_MOST_TOOLS_FOR_A_TASK])
 
 
 async def ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
@@ -347,7 +347,7 @@ def _build_general_spec(gap: _GapDescription, task: str) -> CalculatorSpec:
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
     details_of_task = find_case_details(task) & find_case_details(f"{purpose} {names}")
-    if protected_values(purpose) or any(len(detail) > _LONGEST_SHARED_DETAIL for detail in details_of_task):
+    if protected_values(purpose) or any(len(detail) > _LONGEST_HARMLESS_DETAIL for detail in details_of_task):
         raise NoToolMade(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(CalculatorSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 

@@ -40,7 +40,7 @@ from shared.ports.tracing import Span, SpanKind
 
 Shape = TypeVar("Shape", bound=BaseModel)
 Checked = TypeVar("Checked")
-_SECONDS_BETWEEN_LOOKS = 1.0  # at least, whether the task is to stop while the model thinks
+_STOP_CHECK_SECONDS = 1.0  # at least, whether the task is to stop while the model thinks
 
 
 class UnusableAnswer(ValueError):
@@ -115,13 +115,13 @@ def _describe_spent_day(caps: DayCaps, day: str) -> str:
 
 def request_digest(request: models.ModelRequest) -> str:
     """A short hash of everything in the request that may affect its answer."""
-    tools = _tools_text(request.tools)
+    tools = _encode_tools(request.tools)
     messages = tuple(
         message._replace(blocks=tuple(map(_without_image_data, message.blocks))) for message in request.messages
     )
-    leading = (_text(part) for part in (request.tier, request.system, messages))
+    leading = (_encode_json(part) for part in (request.tier, request.system, messages))
     trailing = (request.schema, request.max_tokens, *((request.effort,) if request.effort else ()))
-    text = f"[{', '.join((*leading, tools, *map(_text, trailing)))}]"
+    text = f"[{', '.join((*leading, tools, *map(_encode_json, trailing)))}]"
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -263,11 +263,13 @@ def _encode_value(value: object) -> dict[str, object] | str:
             raise TypeError(f"{type(value).__name__} is no part of a model request")
 
 
-_text = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_encode_value).encode  # made once
+_encode_json = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_encode_value).encode  # made once
 # A tool is written as it was before flags, where it has none.
-_tool_text = IdentityCache[models.ToolDefinition, str](lambda tool: _text(tool[:-1] if tool.strict else tool), 8_192)
-_tools_text = IdentityCache[tuple[models.ToolDefinition, ...], str](
-    lambda tools: f"[{', '.join(map(_tool_text, tools))}]", 32
+_encode_tool = IdentityCache[models.ToolDefinition, str](
+    lambda tool: _encode_json(tool[:-1] if tool.strict else tool), 8_192
+)
+_encode_tools = IdentityCache[tuple[models.ToolDefinition, ...], str](
+    lambda tools: f"[{', '.join(map(_encode_tool, tools))}]", 32
 )
 
 
@@ -314,7 +316,7 @@ async def _complete_unless_stopped(ctx: TurnContext, request: models.ModelReques
     async def watch_for_stop() -> NoReturn:
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(max(_SECONDS_BETWEEN_LOOKS, ctx.journal.seconds_left)):
+                async with asyncio.timeout(max(_STOP_CHECK_SECONDS, ctx.journal.seconds_left)):
                     await ctx.store.await_signal()
             # How long the store may be away is decided by the lease's heartbeat. The reply of a run that is stopped or
             # handed over is paid for: it is stored, and the next call is not made.

@@ -15,7 +15,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.ports import models
 
 _OPENING_KEY = "talk:opening"
-_FIRST_SECTIONS = (
+_OPENING_SECTIONS = (
     "task", "files", "now", "history", "primer", "knowledge", "entities", "policy_advice", "constraints", "thresholds",
     "documents", "answer_format", "process_types",
 )  # fmt: skip
@@ -50,7 +50,7 @@ def _build_sections(ctx: TurnContext) -> dict[str, Json]:
     }
     if solver is not None:
         sections["answer_format"] = "prose" if solver.expected_format == "single" else "list"
-    return {name: sections[name] for name in _FIRST_SECTIONS if sections.get(name) not in (None, "", [], {})}
+    return {name: sections[name] for name in _OPENING_SECTIONS if sections.get(name) not in (None, "", [], {})}
 
 
 def _describe_current_time(ctx: TurnContext) -> Json:
@@ -108,7 +108,7 @@ def _tool_rule_in_words(rule: ToolRule) -> str:
 
 PROPOSE_AGAIN = "Not made: propose it again."
 _LONGEST_REPLY = 4_096
-_MOST_PAUSES = 4  # times that a model may pause within one reply
+_MOST_PAUSES_OF_A_REPLY = 4  # times that a model may pause within one reply
 _MOST_HISTORY = 240_000  # characters; beyond that a new history begins
 
 
@@ -200,7 +200,7 @@ class MessageHistory:
     ) -> models.ModelReply:
         """One reply. If the model pauses within it, it is asked to continue, at most four times."""
         reply = await ask_model(self._ctx, key, request, share, last_request)
-        for number in range(_MOST_PAUSES):
+        for number in range(_MOST_PAUSES_OF_A_REPLY):
             if reply.stop_reason != "pause_turn":
                 break
             longer = request._replace(messages=(*request.messages, models.Message("assistant", reply.blocks)))

@@ -17,7 +17,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.exact_json import Json, dumps, loads
-from shared.domain.words import SENDABLE, ToolClass, WriteStatus
+from shared.domain.words import SENDABLE_STATUSES, ToolClass, WriteStatus
 from shared.ports.models import ToolResult
 
 _MOST_CORRECTIONS = 3
@@ -193,7 +193,7 @@ def _covers_proposal(entry: LedgerEntry, proposal: Proposal) -> bool:
     """Whether the ledger entry is of the proposed call, with its arguments as planned or as sent. An entry that was
     refused or never sent does not count: its call may be proposed again.
     """
-    if entry.status in (*SENDABLE, WriteStatus.REFUSED):
+    if entry.status in (*SENDABLE_STATUSES, WriteStatus.REFUSED):
         return False
     if (entry.call.connection_id, entry.call.tool) != (proposal.call.connection_id, proposal.call.tool):
         return False

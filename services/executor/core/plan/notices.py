@@ -20,7 +20,7 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.tenant import QuietHours
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, as_object
-from shared.domain.words import DONE, SENDABLE, FsmState, ToolClass, WriteStatus
+from shared.domain.words import DONE_STATUSES, SENDABLE_STATUSES, FsmState, ToolClass, WriteStatus
 
 _BODY_NAMES = "body message text content html note comment description".split()  # the likeliest name first
 _NO_BODIES = frozenset("subject title recipient to cc bcc from sender channel name email phone address".split())
@@ -211,7 +211,7 @@ async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
         entries, notices = await plan_entries(ctx.store, plan), _notices_to(plan, party, progress)
-        if any(call.call_id in entries and entries[call.call_id].status in DONE for call in notices):
+        if any(call.call_id in entries and entries[call.call_id].status in DONE_STATUSES for call in notices):
             is_untold, reasons = False, []
         else:
             is_untold = is_untold or bool(plan.changes)
@@ -248,7 +248,11 @@ async def wait_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> Ti
     if until is None:
         return None
     entries = await plan_entries(ctx.store, plan)
-    unsent = (call for call in plan.notices if call.call_id not in entries or entries[call.call_id].status in SENDABLE)
+    unsent = (
+        call
+        for call in plan.notices
+        if call.call_id not in entries or entries[call.call_id].status in SENDABLE_STATUSES
+    )
     remaining_calls = (call for call in unsent if not is_left_out(ctx, plan, call))
     notices_to_send = [call for call in remaining_calls if not why_notice_waits(ctx, call, plan, entries)]
     if not notices_to_send:

@@ -12,7 +12,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.keywords import stem
-from shared.domain.words import DONE, WriteStatus
+from shared.domain.words import DONE_STATUSES, WriteStatus
 
 NOT_MADE = "not made"
 _NO_CALL = "no call was made for it"
@@ -38,7 +38,7 @@ async def describe_outcomes(
 
 async def answers_as_facts(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
     """The servers' answers to the plans' calls that took effect, as facts on which a later plan may rest."""
-    done = [entry for entry in await list_entries(ctx.store, plans) if entry.status in DONE]
+    done = [entry for entry in await list_entries(ctx.store, plans) if entry.status in DONE_STATUSES]
     return tuple(write_as_fact(entry, entry.result_json) for entry in done if entry.result_json is not None)
 
 
@@ -93,7 +93,7 @@ class _CallWithEntry(NamedTuple):
 
     @property
     def took_effect(self) -> bool:
-        return self.entry is not None and self.entry.status in DONE
+        return self.entry is not None and self.entry.status in DONE_STATUSES
 
     def is_replaced_by(self, other: "_CallWithEntry") -> bool:
         is_later = other.plan.round > self.plan.round

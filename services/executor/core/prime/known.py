@@ -209,7 +209,7 @@ def find_thresholds(
     """
     limits: dict[Threshold, None] = {}
     for policy in policies:
-        for tool, limit in _thresholds_of(policy):
+        for tool, limit in _list_thresholds(policy):
             if tool_names is None or tool in tool_names:
                 limits[limit] = None
     for name, text in texts.items():
@@ -228,7 +228,7 @@ def find_limits_of_task(ctx: TurnContext, tool_names: Collection[str] | None = N
     """The limits of the task's rules, its process's among them, and texts; ``tool_names`` as in ``find_thresholds``."""
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
-    return find_thresholds((*ctx.policies, _policy_of(ctx.template)), texts, tool_names)
+    return find_thresholds((*ctx.policies, _build_process_policy(ctx.template)), texts, tool_names)
 
 
 def describe_limits_of_tools(ctx: TurnContext) -> list[Json]:
@@ -236,7 +236,7 @@ def describe_limits_of_tools(ctx: TurnContext) -> list[Json]:
     return describe_limits(find_limits_of_task(ctx, ctx.toolbox.names), ctx.experience.accuracy)
 
 
-_policy_of = IdentityCache[ProcessTemplate, Policy](
+_build_process_policy = IdentityCache[ProcessTemplate, Policy](
     lambda template: Policy(id=f"process:{template.process_type}", rules=template.rules), 256
 )
 
@@ -247,10 +247,10 @@ def _register_policy_limits(ctx: TurnContext) -> None:
     """
     policies = ctx.tenant.policies
     in_prompts = describe_limits(find_thresholds(policies, {}, ctx.toolbox.names), ctx.experience.accuracy)
-    ctx.journal.register_shared_texts(*filter(None, (dumps(in_prompts)[1:-1], _limits_in_checkpoint(policies))))
+    ctx.journal.register_shared_texts(*filter(None, (dumps(in_prompts)[1:-1], _encode_limits(policies))))
 
 
-_limits_in_checkpoint = IdentityCache[tuple[Policy, ...], str](
+_encode_limits = IdentityCache[tuple[Policy, ...], str](
     lambda policies: dumps_inexact([limit.model_dump() for limit in find_thresholds(policies, {})])[1:-1], 256
 )
 
@@ -291,7 +291,7 @@ def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
         )
 
 
-_thresholds_of = IdentityCache[Policy, tuple[tuple[str, Threshold], ...]](  # each with the only tool of its rule
+_list_thresholds = IdentityCache[Policy, tuple[tuple[str, Threshold], ...]](  # each with the only tool of its rule
     lambda policy: tuple(
         (tool_of_condition(rule.condition), limit)
         for rule in policy.rules

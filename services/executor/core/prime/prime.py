@@ -147,12 +147,12 @@ async def _read_tenant(ports: Ports, tenant: str, version: str, journal: Journal
         record = await (ports.tenants.get_at_version(tenant, version) if version else ports.tenants.get(tenant))
     except UnknownTenant as error:
         raise Failed(str(error)) from error
-    text = _record_text(record)
+    text = _encode_record(record)
     journal.record_input("tenant", text, (text,))
     return record
 
 
-_record_text = IdentityCache[TenantRecord, str](lambda record: record.model_dump_json(), 256)
+_encode_record = IdentityCache[TenantRecord, str](lambda record: record.model_dump_json(), 256)
 
 
 async def _preview_rules(

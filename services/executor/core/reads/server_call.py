@@ -19,7 +19,7 @@ from services.executor.core.states.machine import Failed, is_figure_name, parse_
 from services.executor.core.tools.failures import ReadFailure, classify_failure, says_timed_out
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import map_objects
-from services.executor.core.tools.schema_drift import ALIASES, ColumnMatch, match_column, rename_arguments
+from services.executor.core.tools.schema_drift import COLUMN_ALIASES, ColumnMatch, match_column, rename_arguments
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
@@ -38,7 +38,7 @@ _WORD_AND_SENTENCES_PATTERN = re.compile(
 _LEADING_REMARK_PATTERN = re.compile(r"(?P<head>[^:;\n=]{3,120}):\s+(?=[A-Za-z_])(?P<rest>.+)", re.DOTALL)
 _NUMBER_PATTERN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _FEWEST_CLAUSES = 2
-_REMARKS_KEY = "told"
+_REMARKS_FIELD = "told"
 _MOST_ERROR_CHARACTERS = 200
 
 
@@ -60,7 +60,7 @@ def parse_clause_record(content: Json) -> Json:
         fields = _parse_clauses(text, remarks)
     if not fields:
         return content
-    return {_REMARKS_KEY: ". ".join(remarks), **fields} if remarks else {**fields}
+    return {_REMARKS_FIELD: ". ".join(remarks), **fields} if remarks else {**fields}
 
 
 async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, is_read: bool) -> ToolAnswer:
@@ -264,7 +264,7 @@ def _find_renames(record: SeenRecord, fields: Sequence[WantedField], task: str) 
     values = ((name, value) for name, value in record.record.items() if value is not None)
     scalar_names = tuple(name for name, value in values if not isinstance(value, dict | list))
     names = _find_unique_renames(own_fields, tuple(record.record), scalar_names) if own_fields else {}
-    figures = ALIASES[_FIGURE_FIELD]
+    figures = COLUMN_ALIASES[_FIGURE_FIELD]
     renames: dict[str, str] = {}
     for old, new in names.items():
         is_figure = new in figures and old in (_FIGURE_FIELD, *figures)

@@ -47,8 +47,8 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _Matches = Iterable[tuple[RecordReference, list[GraphNode]]]  # references, each with the read records that it names
-_MOST_STEPS = 2  # from a record that the call names to one that may give it a field
-_MOST_RECORDS_BEYOND = 40
+_MOST_STEPS_FROM_CALLED_RECORD = 2  # from a record that the call names to one that may give it a field
+_MOST_UNLINKED_RECORDS = 40
 
 
 class NamedRecords(NamedTuple):
@@ -435,7 +435,7 @@ class CallView:
         """
         kinds = [node.kind for node in self._levels[1]]
         nodes_to_follow, links = self._levels[0] if kinds else [], list[tuple[RecordReference, list[GraphNode]]]()
-        for _ in range(_MOST_STEPS):
+        for _ in range(_MOST_STEPS_FROM_CALLED_RECORD):
             references = [reference for reference in _references_of(nodes_to_follow) if reference.text not in self.ids]
             nodes_to_follow = []
             for reference in references:
@@ -506,7 +506,7 @@ class CallView:
         subjects, others = (self._graph.with_parts(nodes) for nodes in (self.named.subjects, self.named.others))
         levels, nearest_nodes = [subjects, others], [*subjects, *others]
         nodes_about_subjects = [node for subject in subjects for node in self._graph.referring_records(subject)]
-        for step in range(_MOST_STEPS):
+        for step in range(_MOST_STEPS_FROM_CALLED_RECORD):
             grouped_ids = {id(node) for level in levels for node in level}
             named_by_fields = [node for near in nearest_nodes for node in self._graph.find_named_by_fields(near)]
             linked_nodes = (node for near in nearest_nodes for node in self._graph.linked_records(near))
@@ -543,7 +543,7 @@ class CallView:
         ids_beyond = nodes_by_id.keys() - {id(node) for node in self.records_around}
         nodes = (node for node_id, node in nodes_by_id.items() if node_id in ids_beyond)
         free_nodes = (node for node in nodes if not self._belongs_to_other_record(node))
-        return [node for node in free_nodes if not self.is_other_of_called_kind(node)][:_MOST_RECORDS_BEYOND]
+        return [node for node in free_nodes if not self.is_other_of_called_kind(node)][:_MOST_UNLINKED_RECORDS]
 
     def references_to_read(self, names: Mapping[str, bool]) -> Iterator[RecordReference]:
         """Yields the references to records that should be read before a field is taken from records further away:

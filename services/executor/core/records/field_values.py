@@ -27,7 +27,7 @@ FieldValue: TypeAlias = "Json | UnknownValue"
 Fields: TypeAlias = Sequence[tuple[str, FieldValue]]
 
 
-_HUNDREDTHS = frozenset({"cent", "pence", "penny"})
+_HUNDREDTH_UNITS = frozenset({"cent", "pence", "penny"})
 _MINOR_UNITS = (("cent",), ("pence",), ("penny",), ("minor", "unit"), ("minor",))
 _SCALARS = frozenset({str, int, bool, Decimal, type(None)})
 
@@ -137,7 +137,7 @@ def _without_minor_unit(name: str, value: Json) -> Iterator[tuple[str, Json]]:
     words, plain_words = singular_words(name), words_without_minor_unit(name)
     figure = None if isinstance(value, bool) else read_figure(value)
     if () != plain_words != words and figure is not None:
-        yield "_".join(plain_words), figure / 100 if words[-1] in _HUNDREDTHS else figure
+        yield "_".join(plain_words), figure / 100 if words[-1] in _HUNDREDTH_UNITS else figure
 
 
 def _steps_of_path(value: Json) -> list[str]:

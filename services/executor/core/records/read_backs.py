@@ -58,8 +58,8 @@ def _walk_ids(arguments: JsonObject, owner_kind: frozenset[str]) -> Iterator[Nam
 
 _PAGING_WORDS = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
 _MOST_READS = 50  # that prove the rows of one call
-_FEWEST_HELD = 2  # ids of a call, of which one's record can hold the other
-_OWN_ID = ""  # stands for a record's own id among the names of fields
+_FEWEST_IDS_OF_HELD_RECORD = 2  # ids of a call, of which one's record can hold the other
+_FIELD_OF_OWN_ID = ""  # stands for a record's own id among the names of fields
 
 
 class ReadTool(NamedTuple):
@@ -120,7 +120,7 @@ def choose_read_back(
     """
     if not _has_read_back(tool):
         return None
-    readers = _readers(toolbox.tools).get(tool.connection_id, ())
+    readers = _index_readers_once(toolbox.tools).get(tool.connection_id, ())
     readers = [reader for reader in readers if not find_barring_rule(reader.tool.name)]
     reads: list[ReadBack] = []
     for row in arguments_by_row(tool.name, arguments):
@@ -260,8 +260,8 @@ def _find_shown_id(write: NamedWrite, keys_by_value: Mapping[str, Set[str]]) -> 
         keys = keys_by_value.get(str(named_id.value), ()) if named_id.is_known else ()
         is_same_name = any(words_of(key) == words_of(named_id.name) for key in keys)
         is_same_kind = any(nouns_of_identifier(key, frozenset()) == named_id.kind_words for key in keys)
-        if _OWN_ID in keys or is_same_name or is_same_kind:
-            return rank, _OWN_ID in keys
+        if _FIELD_OF_OWN_ID in keys or is_same_name or is_same_kind:
+            return rank, _FIELD_OF_OWN_ID in keys
     return None, False
 
 
@@ -270,7 +270,7 @@ def _put_holding_record_first(write: NamedWrite, facts: Sequence[Fact]) -> Named
 
     That record must have been read in this task; if there is none, or more than one, the write is unchanged.
     """
-    if len(write.ids) < _FEWEST_HELD:
+    if len(write.ids) < _FEWEST_IDS_OF_HELD_RECORD:
         return write
     holders: dict[tuple[str, str], NamedId] = {}
     reads = (fact for fact in facts if fact.ok and fact.connection_id == write.tool.connection_id)
@@ -306,10 +306,10 @@ def _parse_record_nodes(result_json: str) -> Sequence[RecordNode]:
 
 @lru_cache(maxsize=256)
 def _index_ids(result_json: str) -> Mapping[str, Set[str]]:
-    """For each value in a result's records, as text, the fields that have it (``_OWN_ID``: as own id)."""
+    """For each value in a result's records, as text, the fields that have it (``_FIELD_OF_OWN_ID``: as own id)."""
     keys_by_value: dict[str, set[str]] = {}
     for node in _parse_record_nodes(result_json):
-        for key, value in ((_OWN_ID, node.record_id), *node.record.items()):
+        for key, value in ((_FIELD_OF_OWN_ID, node.record_id), *node.record.items()):
             if isinstance(value, str | int):
                 keys_by_value.setdefault(str(value), set()).add(key)
     return keys_by_value
@@ -422,11 +422,11 @@ def _index_readers(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[ReadTool]
     readers_by_connection: dict[str, list[ReadTool]] = {}
     for tool in tools.values():
         if tool.tool_class is ToolClass.READ:
-            readers_by_connection.setdefault(tool.connection_id, []).append(_reader_of(tool))
+            readers_by_connection.setdefault(tool.connection_id, []).append(_build_read_tool_once(tool))
     return readers_by_connection
 
 
-_readers = IdentityCache(_index_readers, 64)
+_index_readers_once = IdentityCache(_index_readers, 64)
 
 
 def _build_read_tool(tool: Tool) -> ReadTool:
@@ -436,7 +436,9 @@ def _build_read_tool(tool: Tool) -> ReadTool:
     return ReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})
 
 
-_reader_of = IdentityCache(_build_read_tool, MOST_COMPILED)  # a toolbox is made for each task, of tools that last
+_build_read_tool_once = IdentityCache(
+    _build_read_tool, MOST_COMPILED
+)  # a toolbox is made for each task, of tools that last
 
 
 def proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
@@ -445,7 +447,7 @@ def proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference
     if write is None or not write.catalogue.read_back:
         return None
     named_write = _build_named_write(write, call.arguments, call.call_id)
-    readers = _readers(toolbox.tools).get(call.connection_id, ())
+    readers = _index_readers_once(toolbox.tools).get(call.connection_id, ())
     read_call = _first_fitting_read(_reads_named_by_operator(named_write, readers))
     if read_call is None or any(referenced_calls(read_call.arguments)):
         return None

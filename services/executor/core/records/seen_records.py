@@ -21,7 +21,7 @@ from services.executor.core.tools.record_tree import (
     is_keyed_table,
     own_id,
 )
-from services.executor.core.tools.schema_drift import ALIASES
+from services.executor.core.tools.schema_drift import COLUMN_ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _VERBS_OF_MAKING = frozenset("create add register insert make new draft generate".split())
@@ -140,8 +140,8 @@ def singular_words(name: str) -> tuple[str, ...]:
 
 def field_aliases(name: str) -> tuple[str, ...]:
     """The other names of a field, from its canonical name or an alias."""
-    variants = sorted(ALIASES.get(name, frozenset()))
-    return (*variants, *(canonical for canonical, aliases in ALIASES.items() if name in aliases))
+    variants = sorted(COLUMN_ALIASES.get(name, frozenset()))
+    return (*variants, *(canonical for canonical, aliases in COLUMN_ALIASES.items() if name in aliases))
 
 
 def latest_reads(facts: Iterable[Fact]) -> list[Fact]:

@@ -40,7 +40,7 @@ _WORDS_FOR_OUTPUT: dict[str, str] = {
     "requester": "employee submitted claimant",
 }
 SUMMARY = "summary"  # an output that any answer is
-_LONGEST_CHANCE_TEXT = 3  # characters of a value that may stand in an answer by chance
+_LONGEST_VALUE_MET_BY_CHANCE = 3  # characters of a value that may stand in an answer by chance
 
 
 class NamedScalar(NamedTuple):
@@ -162,7 +162,7 @@ def _mentions_value(item: NamedScalar, text_words: str, tokens: set[str]) -> boo
     if figures:
         return bool(figures & tokens)
     text = str(value)
-    return len(text) > _LONGEST_CHANCE_TEXT and spaced_words(text) in text_words
+    return len(text) > _LONGEST_VALUE_MET_BY_CHANCE and spaced_words(text) in text_words
 
 
 def _tokens_in(text: str) -> set[str]:
@@ -233,7 +233,7 @@ class ReflectedRun(NamedTuple):
 
     @property
     def sources(self) -> FoundSources:
-        return _sources(self)
+        return _collect_sources_once(self)
 
     @property
     def unmentioned_outputs(self) -> tuple[str, ...]:
@@ -271,7 +271,9 @@ class ReflectedRun(NamedTuple):
         return tuple(call for plan in self.dossier.every_plan for call in plan.calls)
 
 
-_sources = IdentityCache[ReflectedRun, FoundSources](lambda run: collect_sources(run.task, run.dossier, run.writes), 32)
+_collect_sources_once = IdentityCache[ReflectedRun, FoundSources](
+    lambda run: collect_sources(run.task, run.dossier, run.writes), 32
+)
 
 
 def collect_evidence(run: ReflectedRun) -> Evidence:

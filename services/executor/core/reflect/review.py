@@ -113,7 +113,7 @@ def _claims_unproven_verification(run: ReflectedRun, text: str) -> bool:
     return unproven and " verified " in spaced_words(text) and " verified " not in spaced_words(run.answer)
 
 
-_PATIENCE_SECONDS = 20.0  # neither is worth more of a client's time
+_MODEL_SECONDS = 20.0  # neither is worth more of a client's time
 
 
 class ReviewedRun(NamedTuple):
@@ -238,7 +238,7 @@ async def _try_request(
     stored = ctx.journal.get(key)
     if stored is None:
         try:
-            step, seconds = f"{key}:model", _PATIENCE_SECONDS
+            step, seconds = f"{key}:model", _MODEL_SECONDS
             reply = await ask_if_possible(ctx, step, request, BudgetShare.WHOLE, seconds=seconds)
             outcome: Json = {"text": parse(reply)}
         except (HelperUnavailable, UnusableAnswer) as error:

@@ -29,12 +29,12 @@ _MOST_TURNS = 30
 _LONGEST_TEXT = 4_000  # characters of one text that a later turn is reminded of
 _MOST_CORRECTIONS = 200
 _MOST_MESSAGES = 100  # messages of one task
-_RULES = AnswerRules()
-_BRIEF = "approval_brief"
+_DEFAULT_ANSWER_RULES = AnswerRules()
+_APPROVAL_BRIEF = "approval_brief"
 
 
 def build_turn_end(
-    work: TurnWork, run_end: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _RULES
+    work: TurnWork, run_end: RunEnd, session: SessionState, journal: Journal, rules: AnswerRules = _DEFAULT_ANSWER_RULES
 ) -> TurnEnd:
     """The end of a turn whose task has ended or waits, with the journal's unstored entries, and redacted."""
     now, hidden = journal.now, journal.hidden
@@ -163,7 +163,7 @@ def _list_artifacts(record: TaskRecord, run_end: RunEnd, now: datetime) -> tuple
     approval = run_end.approval or run_end.settled_approval
     if approval is not None and run_end.progress is not None:  # asked of a person; again, once there is an answer
         material = DocumentMaterial(record.request.text, run_end.progress, run_end.writes, approval=approval)
-        artifact_by_name[_BRIEF] = build_document(_BRIEF, material, record.task_id, now)
+        artifact_by_name[_APPROVAL_BRIEF] = build_document(_APPROVAL_BRIEF, material, record.task_id, now)
     return tuple(artifact_by_name.values())
 
 

@@ -29,8 +29,8 @@ FEWEST_ANSWER_TOKENS = 256  # an answer of fewer would be cut off
 _LONGEST_ANSWER = 4_096  # in tokens, as the next two
 _SHORT_ANSWER = 512
 _LONGEST_BY_TOKENS_LEFT = ((500, FEWEST_ANSWER_TOKENS), (2_000, _SHORT_ANSWER))  # tokens left -> the longest answer
-_MILD_BELOW = Fraction(30, 100)
-_CHEAP_ABOVE = Fraction(80, 100)
+_MILD_PRESSURE_BELOW_SHARE = Fraction(30, 100)
+_SMALL_MODEL_ABOVE_SHARE = Fraction(80, 100)
 
 
 class BudgetPressure(StrEnum):
@@ -52,9 +52,9 @@ def choose_call_mode(tier: models.Tier, used_share: Fraction, *, keeps_tier: boo
     """The tier and pressure of a call, by ``used_share`` of the budget. Above 80 % the tier becomes the small one,
     unless ``keeps_tier``.
     """
-    if used_share > _CHEAP_ABOVE:
+    if used_share > _SMALL_MODEL_ABOVE_SHARE:
         return CallMode(tier if keeps_tier else models.Tier.SMALL, BudgetPressure.EMERGENCY)
-    return CallMode(tier, BudgetPressure.MILD if used_share < _MILD_BELOW else BudgetPressure.STRICT)
+    return CallMode(tier, BudgetPressure.MILD if used_share < _MILD_PRESSURE_BELOW_SHARE else BudgetPressure.STRICT)
 
 
 def longest_answer(tokens_left: int, *, is_undivided: bool) -> int:
@@ -286,7 +286,7 @@ class TaskSpending:
                 tokens_left.append(money // price.output)
             elif money < 0:
                 tokens_left.append(0)
-        return min(tokens_left, default=_NO_CEILING)
+        return min(tokens_left, default=_TOKENS_WITHOUT_CEILING)
 
     def _describe_refusal(self, request: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
         """Why the call does not fit. ``request``: the cost of the request alone."""
@@ -336,9 +336,9 @@ def as_dollars(nanos: int) -> str:
     return format((Decimal(nanos) / NANOS_A_DOLLAR).normalize(), "f")
 
 
-_NO_CEILING = 2**53  # tokens, where no ceiling limits them
+_TOKENS_WITHOUT_CEILING = 2**53  # tokens, where no ceiling limits them
 _CHARACTERS_A_TOKEN = 4
-_ABSURD_FACTOR = 10  # a usage of that many times the estimate is not believed
+_MOST_TIMES_THE_ESTIMATE = 10  # a usage of that many times the estimate is not believed
 _LEAST_ESTIMATE = 500  # in tokens; smaller estimates say little, since an endpoint has a preamble of its own
 
 
@@ -348,7 +348,7 @@ def request_size(request: models.ModelRequest, earlier: models.ModelRequest | No
     """
     blocks = _list_blocks(request)
     repeated = _count_repeated_blocks(request, earlier)
-    prefix = sum(map(len, request.system)) + _tools_length(request.tools)
+    prefix = sum(map(len, request.system)) + _measure_tools(request.tools)
     prefix += _measure_schema(request.schema)
     prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, models.StableText))
     fresh_length = _length_without_stable_texts(blocks[repeated:])
@@ -377,9 +377,9 @@ def _describe_doubt(reply: models.ModelReply, size: RequestSize, longest: int) -
         return "the endpoint reports a negative usage"
     if not usage.all_input or (reply.blocks and not usage.output):
         return "the endpoint reports no usage"
-    if usage.all_input > _ABSURD_FACTOR * max(size.total, _LEAST_ESTIMATE):
+    if usage.all_input > _MOST_TIMES_THE_ESTIMATE * max(size.total, _LEAST_ESTIMATE):
         return f"the endpoint reports {usage.all_input:,} tokens of input where about {size.total:,} were sent"
-    if usage.output > _ABSURD_FACTOR * max(longest, _LEAST_ESTIMATE):
+    if usage.output > _MOST_TIMES_THE_ESTIMATE * max(longest, _LEAST_ESTIMATE):
         return f"the endpoint reports {usage.output:,} tokens of output where at most {longest:,} were asked for"
     return ""
 
@@ -414,10 +414,10 @@ def _measure_schema(schema: Mapping[str, JsonValue] | None) -> int:
     return len(json.dumps(dict(schema))) if schema else 0
 
 
-_tool_length = IdentityCache[models.ToolDefinition, int](
+_measure_tool = IdentityCache[models.ToolDefinition, int](
     lambda tool: len(tool.name) + len(tool.description) + _measure_schema(tool.input_schema), 8_192
 )
-_tools_length = IdentityCache[tuple[models.ToolDefinition, ...], int](lambda tools: sum(map(_tool_length, tools)), 32)
+_measure_tools = IdentityCache[tuple[models.ToolDefinition, ...], int](lambda tools: sum(map(_measure_tool, tools)), 32)
 
 
 def _block_length(block: models.Block) -> int:

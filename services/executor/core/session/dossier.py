@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.core.session.values import Fact, NamedValue, PartOfTask
-from services.executor.core.states.machine import GENERAL, REST_SUBJECT, ProcessTemplate
+from services.executor.core.states.machine import GENERAL, QUIET_HOURS_TIMER_PREFIX, ProcessTemplate
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Approval, GivenConfirmation
@@ -139,7 +139,7 @@ def changed_fields_as_json(progress: Progress, stored_progress: Progress | None)
     texts_before = _format_fields(progress_before, *equal_names) if any(equal_names) else {}
     texts = _format_fields(progress, set(changes[0]), set(changes[1]))
     # Other releases may have another default.
-    template = {} if stored_progress else {"template": _template_text(progress.template)}
+    template = {} if stored_progress else {"template": _encode_template(progress.template)}
     return {name: text for name, text in texts.items() if text != texts_before.get(name)} | template
 
 
@@ -157,12 +157,12 @@ def _format_fields(progress: Progress, fields: set[str], dossier_fields: set[str
     values = {**progress.model_dump(include=fields - {"confirmed", "template"}), **dated}
     texts = {name: dumps_inexact(value) for name, value in values.items()}
     if "template" in fields:
-        texts["template"] = _template_text(progress.template)
+        texts["template"] = _encode_template(progress.template)
     dossier = progress.dossier.model_dump(include=dossier_fields)
     return texts | {f"dossier.{name}": dumps_inexact(value) for name, value in dossier.items()}
 
 
-_template_text = IdentityCache[ProcessTemplate, str](lambda template: dumps_inexact(template.model_dump()), 256)
+_encode_template = IdentityCache[ProcessTemplate, str](lambda template: dumps_inexact(template.model_dump()), 256)
 # What was never stored is at its default. These two fields have none, and are empty in no other progress.
 NO_PROGRESS = Progress(path=(), visited=())
 
@@ -175,7 +175,7 @@ class TimedWait(NamedTuple):
 
     @property
     def timer(self) -> Timer:
-        return Timer(self.until, f"{REST_SUBJECT}{self.until.isoformat()}")
+        return Timer(self.until, f"{QUIET_HOURS_TIMER_PREFIX}{self.until.isoformat()}")
 
 
 class WaitsForDecision(NamedTuple):

@@ -33,7 +33,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.marks import ProtectedKind
 from shared.domain.model_price import NANOS_A_DOLLAR
 from shared.domain.redaction import HIDDEN_VALUES, redact_json
-from shared.domain.words import DOUBTS, FsmState, Phase, TaskState, ToolClass, WriteStatus
+from shared.domain.words import DOUBTFUL_STATUSES, FsmState, Phase, TaskState, ToolClass, WriteStatus
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tracing import Span
 
@@ -98,7 +98,7 @@ class TurnCounts:
         proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
         if entry.status not in _STATUSES_ON_THE_WAY and not proof_comes:
             self._meter.add(names.WRITES, proof=entry.status.value)
-        if status_before in DOUBTS and entry.status not in DOUBTS:
+        if status_before in DOUBTFUL_STATUSES and entry.status not in DOUBTFUL_STATUSES:
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)
 
     def count_end(self, end: TurnEnd, approval_before: Approval | None) -> None:

@@ -12,7 +12,7 @@ from shared.contracts.ledger import Attempt, LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome, ContextValue, PastCall
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads, loads_object
-from shared.domain.words import DOUBTS, SENDABLE, Resolution, WriteStatus
+from shared.domain.words import DOUBTFUL_STATUSES, SENDABLE_STATUSES, Resolution, WriteStatus
 
 
 def ledger_key_of(plan: WritePlan, call: PlannedCall) -> str:
@@ -49,7 +49,7 @@ async def plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
 def has_begun(entry: LedgerEntry) -> bool:
     """Whether a write counts as begun: not if it is unsent, or is to be sent again on an operator's word."""
     is_retried = _is_resolved_as(entry, Resolution.RETRY)
-    return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE and is_retried))
+    return not (entry.status is WriteStatus.UNSENT or (entry.status in SENDABLE_STATUSES and is_retried))
 
 
 def took_effect(entry: LedgerEntry | None) -> bool:
@@ -65,7 +65,7 @@ def _is_resolved_as(entry: LedgerEntry, resolution: Resolution) -> bool:
     return entry.operator_decision is not None and entry.operator_decision.resolution is resolution
 
 
-DOUBT_SUBJECT = "doubt:"  # begins the subject of the timer that ends the wait for an operator
+DOUBT_TIMER_PREFIX = "doubt:"  # begins the subject of the timer that ends the wait for an operator
 _LONGEST_JSON = 4000  # of what was read, in a task's metadata
 
 
@@ -83,19 +83,19 @@ class GivenUp(Escalated):
 
 def list_open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
     """The writes that wait for an operator's decision, the oldest doubt first."""
-    doubts = [entry for entry in entries if entry.status in DOUBTS and entry.operator_decision is None]
+    doubts = [entry for entry in entries if entry.status in DOUBTFUL_STATUSES and entry.operator_decision is None]
     return tuple(sorted(doubts, key=lambda entry: (entry.doubted_at is not None, entry.doubted_at, entry.key)))
 
 
 def doubts_timer(doubts: Iterable[LedgerEntry]) -> Timer | None:
     """The timer for the deadline of the first of these doubts that has one; None if none has."""
-    timers = (Timer(doubt.decide_by, f"{DOUBT_SUBJECT}{doubt.doubt_id}") for doubt in doubts if doubt.decide_by)
+    timers = (Timer(doubt.decide_by, f"{DOUBT_TIMER_PREFIX}{doubt.doubt_id}") for doubt in doubts if doubt.decide_by)
     return next(timers, None)
 
 
 def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
     """The write for which an operator took the task over; None if there is none."""
-    doubts = (entry for entry in entries if entry.status in DOUBTS)
+    doubts = (entry for entry in entries if entry.status in DOUBTFUL_STATUSES)
     return next((entry for entry in doubts if _is_resolved_as(entry, Resolution.TAKE_OVER)), None)
 
 

@@ -15,7 +15,7 @@ NEGATION_PATTERN = re.compile(r"!(?!=)|\btool\s*!=|!=\s*tool\b|\)\s*!=|\bnot\b")
 # A quote that nothing closes ends with the condition, so that each character is looked at once.
 QUOTED_TEXT_PATTERN = re.compile(r"\"(?:\\.|[^\"\\])*+\"?|'(?:\\.|[^'\\])*+'?", re.DOTALL)
 _LEADING_TOOL_CONDITION_PATTERN = re.compile(rf"\s*{_TOOL_EQUALS_PATTERN.pattern}\s*(?:&&|$)")
-_OR = "||"
+_OR_SIGN = "||"
 _QUOTED_NAME_PATTERN = re.compile(r"([\"'])(.+?)\1")
 
 
@@ -45,7 +45,7 @@ def rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) 
 def tool_of_condition(condition: str) -> str:
     """The tool of a condition such as ``tool == "pay" && amount > 5``, without ``||``; empty for any other one."""
     equality = _LEADING_TOOL_CONDITION_PATTERN.match(condition)
-    return equality["name"] if equality and _OR not in without_texts(condition) else ""
+    return equality["name"] if equality and _OR_SIGN not in without_texts(condition) else ""
 
 
 def without_texts(condition: str) -> str:

@@ -10,7 +10,7 @@ from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import Rule
 from shared.contracts.task import Turn, TurnKind
-from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState, ToolClass
+from shared.domain.words import DONE_STATUSES, UNDECIDED_STATUSES, FsmState, TaskState, ToolClass
 
 
 class BadTemplate(ValueError):
@@ -257,7 +257,7 @@ def with_end_state(path: Sequence[FsmState], is_escalated: bool) -> tuple[FsmSta
     return (*path[:-1], FsmState.ESCALATE if is_escalated else FsmState.COMPLETE)
 
 
-REST_SUBJECT = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for
+QUIET_HOURS_TIMER_PREFIX = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for
 FailedPart = Literal["model", "tool_server", "policy_service"]  # of the installation: what did not work
 NOTHING_WRITTEN = "Nothing was written or sent."
 _NOTHING_WRITTEN_PATTERN = re.compile(r"\b([Nn])othing was written\b")
@@ -279,7 +279,7 @@ class EarlyEnd(Exception):
 
     def correct_reason(self, ledger: Iterable[LedgerEntry]) -> None:
         """Corrects a reason that says that nothing was written, if earlier plans of the task have written."""
-        if any(entry.status in (*DONE, *UNDECIDED) for entry in ledger):
+        if any(entry.status in (*DONE_STATUSES, *UNDECIDED_STATUSES) for entry in ledger):
             self.reason = _NOTHING_WRITTEN_PATTERN.sub(r"\1othing more was written", self.reason)
 
 
@@ -322,4 +322,4 @@ class Canceled(EarlyEnd):
 
 def ends_timed_wait(turn: Turn) -> bool:
     """Whether the turn is the timer that ends a ``TimedWait``."""
-    return turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(REST_SUBJECT)
+    return turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(QUIET_HOURS_TIMER_PREFIX)

@@ -13,7 +13,7 @@ from services.executor.core.tools.name_similarity import singular, words_of
 from services.executor.core.tools.record_tree import is_id_name
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.keywords import stem
-from shared.domain.words import STRICTNESS, ToolClass
+from shared.domain.words import TOOL_CLASSES_BY_STRICTNESS, ToolClass
 
 COMPUTE_VERBS = frozenset("calculate compute estimate forecast simulate prorate".split())
 READ_VERBS = frozenset(
@@ -120,14 +120,16 @@ def classify_by_name(name: str) -> ToolClassification:
     *namespaces, words = _split_name(name)
     classes = [_classify_clause(clause) for clause in _split_clauses(words)] or [_UNKNOWN_VERB]
     classes += [_build_change_class(word) for namespace in namespaces for word in namespace if word in CHANGE_VERBS]
-    return max(classes, key=lambda classification: STRICTNESS.index(classification.tool_class))
+    return max(classes, key=lambda classification: TOOL_CLASSES_BY_STRICTNESS.index(classification.tool_class))
 
 
 def verb_of_tool(name: str) -> str:
     """The verb that decides a tool's class, the strictest in its name; equally strict ones joined by ``_and_``."""
     clauses = _split_clauses(_split_name(name)[-1])
     ranked_verbs = [
-        (STRICTNESS.index(_classify_clause(clause).tool_class), _effect_verb(clause)) for clause in clauses if clause
+        (TOOL_CLASSES_BY_STRICTNESS.index(_classify_clause(clause).tool_class), _effect_verb(clause))
+        for clause in clauses
+        if clause
     ]
     strictest = [verb for strictness, verb in ranked_verbs if strictness == max(ranked_verbs)[0]]
     return "_and_".join([verb for verb in strictest if verb in _KNOWN_VERBS] or strictest[:1])

@@ -15,8 +15,8 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 _STATUS_PREFIX = r"(?:http|status|code)(?:[ _]?code)?\W{0,3}"
 _MOST_ERROR_CHARACTERS = 2_000  # characters of an error that are looked at
 _ERROR_KEYS_TO_SKIP = frozenset("params arguments input request data payload received value session_id tool".split())
-_TOOL = r"(?:tools?|methods?|functions?|operations?|endpoints?|commands?)"
-_WORDS_FOR_ABSENT = (
+_WORD_FOR_TOOL = r"(?:tools?|methods?|functions?|operations?|endpoints?|commands?)"
+_WORDS_FOR_TOOL_ABSENT = (
     r"(?:(?:was |is )?not (?:found|available|supported|registered)|(?:does not|doesn't) exist|no longer exists"
     r"|(?:was|has been) (?:removed|retired|renamed|withdrawn))\b"
 )
@@ -65,9 +65,9 @@ _FAILURE_PATTERNS: Mapping[ReadFailure, re.Pattern[str]] = {
         r"|\bnot (?:available|allowed) (?:for|to) (?:your|this) (?:role|user|account|tenant)\b"
     ),
     ReadFailure.TOOL_GONE: _compile_any_of(
-        rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|unsupported) {_TOOL}\b"
-        rf"|\b{_TOOL}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_WORDS_FOR_ABSENT}"
-        rf"|\bthere is no {_TOOL}\b|\bis not a (?:known |valid )?{_TOOL}\b"
+        rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|unsupported) {_WORD_FOR_TOOL}\b"
+        rf"|\b{_WORD_FOR_TOOL}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_WORDS_FOR_TOOL_ABSENT}"
+        rf"|\bthere is no {_WORD_FOR_TOOL}\b|\bis not a (?:known |valid )?{_WORD_FOR_TOOL}\b"
     ),
     ReadFailure.TOO_MUCH: _compile_any_of(
         r"\btoo many (?:ids|items|records|keys|values|entries)\b"
@@ -76,7 +76,7 @@ _FAILURE_PATTERNS: Mapping[ReadFailure, re.Pattern[str]] = {
     ),
 }
 # One word of an open failure outweighs every reason that is given beside it.
-_LEAVES_OPEN = _compile_any_of(
+_UNCLEAR_FAILURE_PATTERN = _compile_any_of(
     rf"\b{_STATUS_PREFIX}(?:408|409|429|5\d\d)\b",
     r"\btime[d-]?[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|\bbad gateway\b",
     r"\binternal\b.{0,20}\b(?:error|failure)\b|\bunexpected (?:error|failure|condition)\b",
@@ -89,7 +89,7 @@ _LEAVES_OPEN = _compile_any_of(
     r"\balready (?:exists?|been|processed|submitted|received|in progress)\b|\bduplicate\b|\bconflict\b",
     r"\bunique constraint\b",
 )
-_GIVES_REASON = _compile_any_of(
+_REASON_FOR_REFUSAL_PATTERN = _compile_any_of(
     rf"\b{_STATUS_PREFIX}(?:400|401|402|403|404|405|406|410|411|413|414|415|422|451)\b",
     r"\bbad request\b|\bunauthori[sz]ed\b|\bforbidden\b|\bunprocessable\b|\b(?:permission|access) denied\b",
     r"\bvalidation\b|\binvalid\b|\bmalformed\b|\bnot a valid\b|\bmust (?:be|not|have|match|contain)\b",
@@ -102,19 +102,21 @@ _GIVES_REASON = _compile_any_of(
     r"\btoo (?:long|short|large|small|late|early|many|few|high|low)\b",
     r"\bdeclined\b|\brejected\b|\brefused\b|\bdenied\b|\bprohibited\b|\bdisallowed\b|\bonly \w+ (?:may|can)\b",
 )
-_RECORD_ABSENT = _compile_any_of(
+_RECORD_NOT_FOUND_PATTERN = _compile_any_of(
     r"\bnot[ _]found\b",
     r"\bno such\b",
     r"\bdoes(?: not|n't) exist\b",
     rf"\b{_STATUS_PREFIX}404\b",
     r"\bno \w+ with (?:the )?id\b",
 )
-_TIMED_OUT = _compile_any_of(
+_TIMEOUT_MESSAGE_PATTERN = _compile_any_of(
     rf"\b{_STATUS_PREFIX}(?:408|504)\b",
     r"\btimed[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|^\W*time-?out\W*$",
     r"\b(?:gateway|upstream|backend|server|request|query|statement|connection|operation|lock wait) time-?out\b",
 )
-_NAMES_TOOL = _compile_any_of(r"\b(?:tool|method|function|endpoint|operation|route|column|table|field)s?\b")
+_WORD_FOR_TOOL_OR_COLUMN_PATTERN = _compile_any_of(
+    r"\b(?:tool|method|function|endpoint|operation|route|column|table|field)s?\b"
+)
 
 
 def says_refused(error: Json) -> bool:
@@ -122,18 +124,18 @@ def says_refused(error: Json) -> bool:
     words leaves open whether it was written all the same.
     """
     text = _all_text_of_error(error)
-    return bool(_GIVES_REASON.search(text)) and not _LEAVES_OPEN.search(text)
+    return bool(_REASON_FOR_REFUSAL_PATTERN.search(text)) and not _UNCLEAR_FAILURE_PATTERN.search(text)
 
 
 def says_timed_out(error: Json) -> bool:
     """Whether an error says that a system behind the server did not answer in time, and may still act."""
-    return bool(_TIMED_OUT.search(_all_text_of_error(error)))
+    return bool(_TIMEOUT_MESSAGE_PATTERN.search(_all_text_of_error(error)))
 
 
 def says_record_absent(error: Json) -> bool:
     """Whether an error answer to a read says that the record does not exist, and speaks of no tool, table or field."""
     text = _all_text_of_error(error)
-    return bool(_RECORD_ABSENT.search(text)) and not _NAMES_TOOL.search(text)
+    return bool(_RECORD_NOT_FOUND_PATTERN.search(text)) and not _WORD_FOR_TOOL_OR_COLUMN_PATTERN.search(text)
 
 
 def _all_text_of_error(error: Json) -> str:
@@ -197,14 +199,18 @@ class UnknownName(NamedTuple):
     missing_parameters: tuple[str, ...] = ()
 
 
-_KIND = r"(?:column|field|attribute|property)"
-_PARAMETER = r"(?:(?:keyword |input )?(?:parameter|param|argument|arg|option))"
-_NO_NAME = r"(?!(?:in|on|of|for|with|named?|called|the|is|was|does|not|found)\b)"
-_NAME = rf"""["'`\[]?{_NO_NAME}([A-Za-z_](?:[\w.]*\w)?)["'`\]]?"""
-_TABLE_NAME = r"""(?: (?:of|in) (?:the )?(?:relation|table) ["'`]?\w+["'`]?)?"""
-_NAME_ABSENT = r"(?:(?:does not|doesn't) exist|(?:was |is )?(?:not found|unknown|not recogni[sz]ed|not defined))"
-_STRANGE = r"(?:(?:was |is )?(?:unknown|unexpected|not recogni[sz]ed|not supported|not allowed|not expected))"
-_QUOTED = r"""["'`]([A-Za-z_]\w*)["'`]"""
+_WORD_FOR_COLUMN = r"(?:column|field|attribute|property)"
+_WORD_FOR_PARAMETER = r"(?:(?:keyword |input )?(?:parameter|param|argument|arg|option))"
+_NOT_A_GRAMMAR_WORD = r"(?!(?:in|on|of|for|with|named?|called|the|is|was|does|not|found)\b)"
+_ANY_NAME = rf"""["'`\[]?{_NOT_A_GRAMMAR_WORD}([A-Za-z_](?:[\w.]*\w)?)["'`\]]?"""
+_OF_TABLE_PHRASE = r"""(?: (?:of|in) (?:the )?(?:relation|table) ["'`]?\w+["'`]?)?"""
+_WORDS_FOR_NAME_ABSENT = (
+    r"(?:(?:does not|doesn't) exist|(?:was |is )?(?:not found|unknown|not recogni[sz]ed|not defined))"
+)
+_WORDS_FOR_UNEXPECTED = (
+    r"(?:(?:was |is )?(?:unknown|unexpected|not recogni[sz]ed|not supported|not allowed|not expected))"
+)
+_QUOTED_NAME = r"""["'`]([A-Za-z_]\w*)["'`]"""
 
 
 def _compile_patterns(*patterns: str) -> tuple[re.Pattern[str], ...]:
@@ -212,31 +218,32 @@ def _compile_patterns(*patterns: str) -> tuple[re.Pattern[str], ...]:
 
 
 _UNKNOWN_COLUMN_PATTERNS = _compile_patterns(
-    rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|nonexistent) {_KIND}(?: name)?:? {_NAME}",
-    rf"\binvalid column(?: name)?:? {_NAME}",
-    rf"\b{_KIND} {_NAME}{_TABLE_NAME} {_NAME_ABSENT}",
-    rf"\b{_KIND} not found:? {_NAME}",
-    rf"\b(?:no|has no|there is no) {_KIND}(?: named| called)? {_NAME}",
-    rf"{_NAME} is (?:not a|no)(?: valid| known)? {_KIND}\b",
-    rf"{_NAME}: invalid identifier\b",
+    rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|nonexistent) {_WORD_FOR_COLUMN}(?: name)?:? {_ANY_NAME}",
+    rf"\binvalid column(?: name)?:? {_ANY_NAME}",
+    rf"\b{_WORD_FOR_COLUMN} {_ANY_NAME}{_OF_TABLE_PHRASE} {_WORDS_FOR_NAME_ABSENT}",
+    rf"\b{_WORD_FOR_COLUMN} not found:? {_ANY_NAME}",
+    rf"\b(?:no|has no|there is no) {_WORD_FOR_COLUMN}(?: named| called)? {_ANY_NAME}",
+    rf"{_ANY_NAME} is (?:not a|no)(?: valid| known)? {_WORD_FOR_COLUMN}\b",
+    rf"{_ANY_NAME}: invalid identifier\b",
     r"\bKeyError:? ['\"]([A-Za-z_][\w.]*)['\"]",
 )
 _UNKNOWN_PARAMETER_PATTERNS = _compile_patterns(
     r"^([A-Za-z_]\w*)\s*\n\s+(?:Extra inputs are not permitted|Unexpected keyword argument)\b",
-    rf"\badditional properties are not allowed \({_QUOTED}(?:, '\w+')* (?:was|were) unexpected\)",
-    rf"\bunexpected (?:additional )?propert(?:y|ies):? {_NAME}",
-    rf"\b(?:no such|unknown|unrecogni[sz]ed|unsupported|unexpected|undefined) {_PARAMETER}(?: name)?:? {_NAME}",
-    rf"\b{_PARAMETER} {_NAME} {_STRANGE}",
-    rf"\b(?:no|there is no) {_PARAMETER}(?: named| called)? {_NAME}",
-    rf"{_NAME} is (?:not a|no)(?: valid| known)? {_PARAMETER}\b",
-    r"\bdoes not (?:take|accept|have)(?: an?| the)? " + _PARAMETER + rf"(?: named| called)? {_NAME}",
+    rf"\badditional properties are not allowed \({_QUOTED_NAME}(?:, '\w+')* (?:was|were) unexpected\)",
+    rf"\bunexpected (?:additional )?propert(?:y|ies):? {_ANY_NAME}",
+    rf"\b(?:no such|unknown|unrecogni[sz]ed|unsupported|unexpected|undefined) {_WORD_FOR_PARAMETER}(?: name)?:? "
+    + _ANY_NAME,
+    rf"\b{_WORD_FOR_PARAMETER} {_ANY_NAME} {_WORDS_FOR_UNEXPECTED}",
+    rf"\b(?:no|there is no) {_WORD_FOR_PARAMETER}(?: named| called)? {_ANY_NAME}",
+    rf"{_ANY_NAME} is (?:not a|no)(?: valid| known)? {_WORD_FOR_PARAMETER}\b",
+    r"\bdoes not (?:take|accept|have)(?: an?| the)? " + _WORD_FOR_PARAMETER + rf"(?: named| called)? {_ANY_NAME}",
 )
 _MISSING_FIELD_PATTERNS = _compile_patterns(
-    rf"{_QUOTED} is a required property",
-    rf"\bmust have required property {_QUOTED}",
-    rf"\bmissing (?:\d+ )?(?:required )?(?:positional |keyword-only )?{_PARAMETER}s?:? {_NAME}",
-    rf"\b{_PARAMETER} {_NAME} (?:is|was) (?:required|missing)",
-    rf"\b(?:field|property) {_QUOTED} is (?:required|missing)",
+    rf"{_QUOTED_NAME} is a required property",
+    rf"\bmust have required property {_QUOTED_NAME}",
+    rf"\bmissing (?:\d+ )?(?:required )?(?:positional |keyword-only )?{_WORD_FOR_PARAMETER}s?:? {_ANY_NAME}",
+    rf"\b{_WORD_FOR_PARAMETER} {_ANY_NAME} (?:is|was) (?:required|missing)",
+    rf"\b(?:field|property) {_QUOTED_NAME} is (?:required|missing)",
     r"^([A-Za-z_]\w*)\s*\n\s+(?:Field required|Missing required (?:keyword only |positional )?argument)\b",
 )
 _TABLE_NAME_PATTERN = re.compile(r"""\b(?:table|relation) ["'`\[]?([A-Za-z_]\w*)""", re.IGNORECASE)
@@ -319,11 +326,11 @@ _TYPE_BY_WORD: Mapping[str, str] = {
     **dict.fromkeys(("boolean", "bool"), "boolean"),
     **dict.fromkeys(("array", "list"), "array"),
 }
-_TYPE = "|".join(sorted(_TYPE_BY_WORD, key=len, reverse=True))
+_ANY_TYPE_WORD = "|".join(sorted(_TYPE_BY_WORD, key=len, reverse=True))
 _WRONG_TYPE_MESSAGE_PATTERN = re.compile(
     rf"(?:must be|should be|expect(?:s|ed)|is not|not|requires?|needs?|wants?|to be|invalid literal for)\s+"
-    rf"(?:an? |of |the |type |valid |json |input )*[\"'`]?(?P<type>{_TYPE})\b"
-    rf"|(?:(?:could not|cannot|unable to) (?:convert|parse))\b.{{0,60}}?\bto (?P<to>{_TYPE})\b",
+    rf"(?:an? |of |the |type |valid |json |input )*[\"'`]?(?P<type>{_ANY_TYPE_WORD})\b"
+    rf"|(?:(?:could not|cannot|unable to) (?:convert|parse))\b.{{0,60}}?\bto (?P<to>{_ANY_TYPE_WORD})\b",
     re.IGNORECASE,
 )
 

@@ -36,8 +36,8 @@ class ListBounds(NamedTuple):
 
 _USUAL_ID_NAMES = ("id", "_id", "uuid", "guid")
 _MOST_BARREN_PAGES = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
-_ROLES_OF_POSITION = (PagingRole.NEXT, PagingRole.CURSOR, PagingRole.PAGE, PagingRole.OFFSET)  # tell pages apart
-_ROLES_OF_ONE_PAGE = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.AFTER, PagingRole.SIZE)
+_PAGE_POSITION_ROLES = (PagingRole.NEXT, PagingRole.CURSOR, PagingRole.PAGE, PagingRole.OFFSET)  # tell pages apart
+_SINGLE_PAGE_ROLES = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.AFTER, PagingRole.SIZE)
 
 
 class CollectedRows:
@@ -155,7 +155,7 @@ class PagedListing:
         self._page = page
         self._stated_totals += [page.total] if page.total is not None else []
         expected_repeats = self._rows.left_out + self._is_probing
-        position: Json = [hint.value for hint in page.hints_of(*_ROLES_OF_POSITION)]
+        position: Json = [hint.value for hint in page.hints_of(*_PAGE_POSITION_ROLES)]
         new_rows = self._rows.add(page.rows, position, is_requested=self._is_requested_page())
         self._is_in_doubt = self._rows.left_out > expected_repeats
         self.pages += 1
@@ -186,7 +186,7 @@ class PagedListing:
         """The first answer with all rows in its list, and with the hints on further rows as the last page has them."""
         merged = with_nested_value(content, self._page.place, list(self._rows.all))
         for hint in self._page.hints:
-            if hint.role not in _ROLES_OF_ONE_PAGE:
+            if hint.role not in _SINGLE_PAGE_ROLES:
                 value = hint.value if self.why_partial else self._hint_value_after_last_page(hint)
                 merged = with_nested_value(merged, hint.path, value)
         return merged

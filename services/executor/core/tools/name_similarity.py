@@ -14,15 +14,22 @@ from rapidfuzz import fuzz
 from shared.domain.keywords import stem
 
 _ACCEPTED_SCORE = 70.0  # of 100
-_LEAST_LEAD = 10.0  # by how much the best score must exceed the next one
+_LEAST_LEAD_OF_BEST_SCORE = 10.0  # by how much the best score must exceed the next one
 _WORD_PATTERN = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 _ACCENTS_PATTERN = re.compile(r"[\u0300-\u036f]")
 _WORD_ENDINGS = frozenset(" s es y ies e d ed ing ion ions ation ment al".split(" "))
 _PERSON_ENDINGS = frozenset("er or ee ers ors ees".split())
-_WRITTEN_OUT = {"no": "number", "num": "number", "nr": "number", "dt": "date", "ts": "timestamp", "pct": "percent"}
+_COMMON_LONG_FORMS = {
+    "no": "number",
+    "num": "number",
+    "nr": "number",
+    "dt": "date",
+    "ts": "timestamp",
+    "pct": "percent",
+}
 # Short forms that databases use, and words for the same party: compared only where every other word is the same.
 _LONG_FORMS = {
-    **_WRITTEN_OUT, "nm": "name", "cust": "customer", "cst": "customer", "cli": "client", "clnt": "client",
+    **_COMMON_LONG_FORMS, "nm": "name", "cust": "customer", "cst": "customer", "cli": "client", "clnt": "client",
     "amt": "amount", "qty": "quantity", "addr": "address", "adr": "address", "acct": "account", "acc": "account",
     "emp": "employee", "mgr": "manager", "dept": "department", "inv": "invoice", "ord": "order", "prod": "product",
     "cat": "category", "usr": "user", "org": "organization", "cmpny": "company", "comp": "company", "bal": "balance",
@@ -32,7 +39,12 @@ _LONG_FORMS = {
     "typ": "type", "val": "value", "prc": "price", "cntry": "country", "cty": "city", "fname": "first name",
     "lname": "last name", "rgn": "region",
 }  # fmt: skip
-_SAME_PARTY = {"client": "customer", "supplier": "vendor", "telephone": "phone", "organisation": "organization"}
+_USUAL_WORD_BY_SYNONYM = {
+    "client": "customer",
+    "supplier": "vendor",
+    "telephone": "phone",
+    "organisation": "organization",
+}
 _ID_WORDS = frozenset("id ids key no num number code ref".split())
 _LONGEST_NAME = 100  # characters; what is longer is a text, of which nothing is kept
 _DOUBLED_LETTER_PATTERN = re.compile(r"(.)\1")
@@ -81,7 +93,7 @@ def most_similar_names(missing: str, names: Iterable[str]) -> list[str]:
     )
     if not scored or scored[0][0] < _ACCEPTED_SCORE:
         return []
-    return [name for score, name in scored if score > scored[0][0] - _LEAST_LEAD]
+    return [name for score, name in scored if score > scored[0][0] - _LEAST_LEAD_OF_BEST_SCORE]
 
 
 def prefix_matches(missing: str, names: Iterable[str]) -> list[str]:
@@ -92,7 +104,7 @@ def prefix_matches(missing: str, names: Iterable[str]) -> list[str]:
 def normalized_words(name: str) -> tuple[str, ...]:
     """The words of a name, sorted, with short forms and synonyms replaced: customer, name for ``cust_nm``."""
     words = (word for short in words_of(name) for word in _LONG_FORMS.get(short, short).split())
-    return tuple(sorted(_SAME_PARTY.get(word, word) for word in words))
+    return tuple(sorted(_USUAL_WORD_BY_SYNONYM.get(word, word) for word in words))
 
 
 def names_of_same_words(missing: str, names: Iterable[str]) -> list[str]:
@@ -131,7 +143,7 @@ def _rate_likeness(name: str, other_name: str) -> float:
 
 
 def _expand_words(name: str) -> list[str]:
-    return [_WRITTEN_OUT.get(word, word) for word in words_of(name)]
+    return [_COMMON_LONG_FORMS.get(word, word) for word in words_of(name)]
 
 
 def _begins_alike(words: list[str], other_words: list[str]) -> bool:

@@ -12,14 +12,16 @@ from shared.contracts.tenant import normalized_key_name
 from shared.domain.exact_json import Json, JsonObject, as_text
 
 _WORD_BOUNDARY_PATTERN = re.compile(r"[_\-\s]|(?<=[a-z0-9])(?=[A-Z])")
-_NO_IDS = frozenset("paid unpaid prepaid repaid valid invalid void avoid bid grid solid liquid hybrid aid".split())
+_WORDS_IN_ID_THAT_ARE_NO_IDS = frozenset(
+    "paid unpaid prepaid repaid valid invalid void avoid bid grid solid liquid hybrid aid".split()
+)
 
 
 @lru_cache(maxsize=4_096)  # the same few names of fields, over and over
 def is_id_name(key: str) -> bool:
     """Whether a field is an identifier by its name: ``id``, ``claim_id``, ``claimId``, ``orderid``; not ``paid``."""
     last_word = _WORD_BOUNDARY_PATTERN.split(key)[-1].lower()
-    return last_word.endswith("id") and last_word not in _NO_IDS
+    return last_word.endswith("id") and last_word not in _WORDS_IN_ID_THAT_ARE_NO_IDS
 
 
 class RecordKeys(NamedTuple):
@@ -192,7 +194,9 @@ def convert_to_schema_type(value: Json, schema: JsonObject) -> Json:
 
 
 _MOST_FIELD_NAMES = 12  # of fields in a message
-_SIDE_FIELDS = frozenset({"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"})
+_ENVELOPE_FIELDS = frozenset(
+    {"status", "message", "note", "next", "cursor", "next_cursor", "next_page", "error", "detail"}
+)
 
 
 def is_empty_result(result: Json) -> bool:
@@ -204,7 +208,7 @@ def is_empty_result(result: Json) -> bool:
     lists = [content for content in result.values() if isinstance(content, list)]
     if result.get("found") is False or not result:
         return True
-    others = (content for key, content in result.items() if key not in _SIDE_FIELDS)
+    others = (content for key, content in result.items() if key not in _ENVELOPE_FIELDS)
     return bool(lists) and not any(lists) and not any(isinstance(content, str | dict) and content for content in others)
 
 

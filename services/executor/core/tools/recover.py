@@ -34,7 +34,7 @@ _NEGATIONS = ("un", "in", "non", "dis", "de", "ir", "im")
 MOST_STAND_INS = 3
 MOST_SINGLE_READS = 20
 # Verbs of one line ask the same question of a server.
-_VERBS_OF_ONE_QUESTION = tuple(
+_EQUIVALENT_READ_VERBS = tuple(
     frozenset(line.split())
     for line in (
         "get fetch read retrieve lookup look show view describe display load",
@@ -47,7 +47,7 @@ _VERBS_OF_ONE_QUESTION = tuple(
         "inspect examine",
     )
 )
-_SINGLE_READ_VERBS = _VERBS_OF_ONE_QUESTION[0]
+_SINGLE_READ_VERBS = _EQUIVALENT_READ_VERBS[0]
 _EMPTY_WORDS = frozenset("a an the by id ids for of details detail info information record data full up".split())
 
 
@@ -124,7 +124,7 @@ def _are_opposites(word: str, other_word: str) -> bool:
 
 def _ask_the_same(missing: Tool, other: Tool) -> bool:
     verbs, noun, other_noun = {_find_verb(missing), _find_verb(other)}, _find_noun(missing), _find_noun(other)
-    if not any(verbs <= line for line in _VERBS_OF_ONE_QUESTION) or not len(noun) == len(other_noun) > 0:
+    if not any(verbs <= line for line in _EQUIVALENT_READ_VERBS) or not len(noun) == len(other_noun) > 0:
         return False
     are_of_one_number = (noun == with_last_singular(noun)) == (other_noun == with_last_singular(other_noun))
     return are_of_one_number and (noun == other_noun or may_mean_same("_".join(noun), "_".join(other_noun)))

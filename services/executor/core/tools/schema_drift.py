@@ -19,7 +19,7 @@ from services.executor.core.tools.record_tree import map_objects
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject
 
-ALIASES: Mapping[str, frozenset[str]] = {
+COLUMN_ALIASES: Mapping[str, frozenset[str]] = {
     canonical: frozenset(variants.split())
     for canonical, variants in {
         "client_name": "customer_name account_name company_name org_name",
@@ -35,7 +35,7 @@ ALIASES: Mapping[str, frozenset[str]] = {
         "description": "desc descr detail details notes comments body content",
     }.items()
 }
-_FORMERLY_CALLED = (
+_PHRASES_FOR_FORMER_NAME = (
     r"\b(?:former(?:ly)?|previous(?:ly)?|was|once|renamed from|old name|legacy(?: name)?|alias(?: of)?"
     r"|replaces|aka)[ :]+"
 )
@@ -151,14 +151,16 @@ def _match_letters(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
 def _match_aliases(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
     """The columns that are aliases of the missing name: variants of the usual name, or the usual name of a variant."""
     name = "_".join(words_of(missing))
-    aliases = ALIASES.get(name, frozenset()) | {usual for usual, variants in ALIASES.items() if name in variants}
+    aliases = COLUMN_ALIASES.get(name, frozenset()) | {
+        usual for usual, variants in COLUMN_ALIASES.items() if name in variants
+    }
     return [column for column in columns if "_".join(words_of(column)) in aliases]
 
 
 def _match_former_names(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
     """The columns whose description says that they had the missing name."""
     name = re.escape(missing)
-    pattern = rf"(?<![\w.]){name}(?![\w.])" if "_" in missing else rf"{_FORMERLY_CALLED}[\"'`]?{name}(?![\w.])"
+    pattern = rf"(?<![\w.]){name}(?![\w.])" if "_" in missing else rf"{_PHRASES_FOR_FORMER_NAME}[\"'`]?{name}(?![\w.])"
     return [column for column, description in columns.items() if re.search(pattern, description, re.IGNORECASE)]
 
 

@@ -5,7 +5,7 @@ from services.executor.core.tools.record_tree import list_field_names
 from shared.domain.exact_json import Json, dumps
 
 # Tried in turn until the whole fits: the longest text, and the most items of a list within.
-_CUTS = ((4_000, 100), (1_000, 40), (400, 15), (120, 6), (60, 3), (30, 1))
+_TEXT_AND_LIST_LIMITS = ((4_000, 100), (1_000, 40), (400, 15), (120, 6), (60, 3), (30, 1))
 MOST_PROMPT_CHARACTERS = 16_000  # characters of one result that a prompt holds
 MOST_RESULT_CHARACTERS = 6_000  # in a conversation
 _COMPUTATION_NOTE = "what is computed over them takes all."
@@ -17,7 +17,7 @@ def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
     """
     if len(dumps(content)) <= max_characters:
         return content, ""
-    for max_text_characters, items in _CUTS:
+    for max_text_characters, items in _TEXT_AND_LIST_LIMITS:
         cut = _cut_nested(content, max_text_characters, items)
         if len(dumps(cut)) <= max_characters:
             cut_content = f"texts over {max_text_characters} characters and lists within it over {items} items"

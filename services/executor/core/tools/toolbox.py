@@ -41,7 +41,7 @@ class Toolbox(NamedTuple):
     @property
     def names(self) -> frozenset[str]:
         """The names that rules may use for the tools; the empty name stands for any tool."""
-        return _names_of(self.tools)
+        return _list_names(self.tools)
 
     def find_tool(self, connection_id: str, name: str) -> Tool | None:
         """The tool of that connection and name; None if there is none."""
@@ -61,7 +61,7 @@ def build_toolbox(
     for connection, tools in discovered:
         connections[connection.id] = connection
         all_tools += tools
-    tools_by_name = _assign_unique_names(_same_tools(tuple(all_tools)))
+    tools_by_name = _assign_unique_names(_intern_tools(tuple(all_tools)))
     return Toolbox(tools_by_name, connections, build_record_keys(records, tools_by_name))
 
 
@@ -71,13 +71,13 @@ def build_record_keys(records: Mapping[str, RecordKind], tools: Mapping[str, Too
     return RecordKeys(
         tuple((key, kind) for kind, record_kind in kinds for key in record_kind.keys_by_name),
         tuple((tool, kind) for kind, record_kind in kinds for tool in record_kind.reads),
-        _names_of_readers(tools),
+        _list_names_of_readers(tools),
         tuple(names for _, record_kind in kinds for names in record_kind.keys_by_name.items()),
     )
 
 
 # A read tool that needs more than one argument may be no read at all.
-_names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
+_list_names_of_readers = IdentityCache[Mapping[str, Tool], frozenset[str]](
     lambda tools: frozenset(t.name for t in tools.values() if t.tool_class is ToolClass.READ and len(t.required) <= 1),
     64,
 )
@@ -91,7 +91,7 @@ def _assign_unique_names(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
     return MappingProxyType(dict(zip(names, ordered, strict=True)))
 
 
-_names_of = IdentityCache[Mapping[str, Tool], frozenset[str]](
+_list_names = IdentityCache[Mapping[str, Tool], frozenset[str]](
     lambda tools: frozenset(tools).union(("",), (tool.name for tool in tools.values())), 64
 )
 
@@ -104,13 +104,13 @@ def _tools_by_own_name(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[Tool]
     return by_name
 
 
-_same_tools = InternedTuples[Tool](64)
+_intern_tools = InternedTuples[Tool](64)
 # The schema as a library takes it; the same object for the same tool.
-_wire_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
+_convert_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
     lambda tool: cast("Mapping[str, JsonValue]", to_builtins(tool.input_schema)), MOST_COMPILED
 )
 WRITE_CLASSES = (ToolClass.CHANGE, ToolClass.NOTIFY)
-MOST_SENDINGS = 3  # of one write, the first included; then a person is asked
+MOST_SENDS_OF_A_WRITE = 3  # of one write, the first included; then a person is asked
 _DECIMAL_REPR_PATTERN = re.compile(r"Decimal\('([^']*)'\)")
 
 
@@ -164,7 +164,7 @@ def _is_integer(_checker: TypeChecker, value: object) -> bool:
 
 
 _TYPE_CHECKER = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
-_Exact = extend(Draft202012Validator, type_checker=_TYPE_CHECKER)  # type: ignore[no-untyped-call]  # the library types it not
+_ExactValidator = extend(Draft202012Validator, type_checker=_TYPE_CHECKER)  # type: ignore[no-untyped-call]  # the library types it not
 
 
 @cached_by_identity(MOST_COMPILED)
@@ -175,7 +175,7 @@ def _validator_of(tool: Tool) -> Validator | None:
     except (SchemaError, Unresolvable, RecursionError):
         return None
     schema = _close_schema(tool.input_schema) if tool.tool_class in WRITE_CLASSES else tool.input_schema
-    return cast(Validator, _Exact(schema, registry=EMPTY_REGISTRY))
+    return cast(Validator, _ExactValidator(schema, registry=EMPTY_REGISTRY))
 
 
 # What says of an object's other fields: then nothing is added to it.
@@ -315,11 +315,11 @@ def offered_tools(
     name. ``is_remote``: the model is an orchestrator, which is sent the tools once and remembers them.
     """
     tools = toolbox.tools
-    if _definition_length(tools) > (_MOST_CHARACTERS_REMOTE if is_remote else _MOST_CHARACTERS_DEFINED):
-        return _same_definitions(
-            (*local, FIND_TOOLS, (_use_tool_in_outline_of if is_asked_only else _use_tool_of)(tools))
+    if _measure_definitions(tools) > (_MOST_CHARACTERS_REMOTE if is_remote else _MOST_CHARACTERS_DEFINED):
+        return _intern_definitions(
+            (*local, FIND_TOOLS, (_define_outlined_use_tool_for if is_asked_only else _define_use_tool_for)(tools))
         )
-    return _same_definitions((*local, *(_outlines_of if is_asked_only else _definitions_of)(tools)))
+    return _intern_definitions((*local, *(_build_outlines if is_asked_only else _get_definitions)(tools)))
 
 
 def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolDefinition:
@@ -421,9 +421,9 @@ def unwrap_use_tool(use: ToolUse) -> ToolUse:
 
 def _get_definition(name: str, tool: Tool) -> ToolDefinition:
     """The definition of a tool under a name, the same object each time."""
-    by_name = _definitions(tool)
+    by_name = _cached_definitions_by_name(tool)
     if name not in by_name:
-        schema = _with_reserved_argument(tool) if tool.tool_class in WRITE_CLASSES else _wire_schema(tool)
+        schema = _with_reserved_argument(tool) if tool.tool_class in WRITE_CLASSES else _convert_schema(tool)
         by_name[name] = ToolDefinition(name, tool.description[:_MOST_DESCRIPTION_CHARACTERS], schema)
     return by_name[name]
 
@@ -443,7 +443,7 @@ def _build_outline(name: str, tool: Tool) -> ToolDefinition:
 
 def _with_reserved_argument(tool: Tool) -> Mapping[str, JsonValue]:
     """A write's schema with the reserved argument, and without the idempotency key, which the executor fills."""
-    schema = dict(_wire_schema(tool))
+    schema = dict(_convert_schema(tool))
     properties = schema.get("properties")
     fields = dict(properties) if isinstance(properties, dict) else {}
     if key := key_argument(tool):
@@ -458,25 +458,25 @@ def _with_reserved_argument(tool: Tool) -> Mapping[str, JsonValue]:
 
 
 # A listing is compiled to one toolbox, which many tasks have in common.
-_definition_length: IdentityCache[Mapping[str, Tool], int] = IdentityCache(
+_measure_definitions: IdentityCache[Mapping[str, Tool], int] = IdentityCache(
     lambda tools: sum(
         len(tool.name) + min(len(tool.description), _MOST_DESCRIPTION_CHARACTERS) + len(dumps(tool.input_schema))
         for tool in tools.values()
     ),
     64,
 )
-_definitions_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
+_get_definitions: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
     lambda tools: tuple(_get_definition(name, tool) for name, tool in tools.items()), 64
 )
-_outlines_of: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
+_build_outlines: IdentityCache[Mapping[str, Tool], tuple[ToolDefinition, ...]] = IdentityCache(
     lambda tools: tuple(_build_outline(name, tool) for name, tool in tools.items()), 64
 )
 # What requests need of all tools together is worked out once for many tasks.
-_same_definitions = InternedTuples[ToolDefinition](32)
-_use_tool_of: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
+_intern_definitions = InternedTuples[ToolDefinition](32)
+_define_use_tool_for: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
     lambda tools: _define_use_tool(tools, is_asked_only=False), 64
 )
-_use_tool_in_outline_of: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
+_define_outlined_use_tool_for: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
     lambda tools: _define_use_tool(tools, is_asked_only=True), 64
 )
-_definitions: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)
+_cached_definitions_by_name: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)

@@ -39,7 +39,7 @@ from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
 from shared.domain import span_names as names
 from shared.domain.answer import is_json_list
-from shared.domain.words import DONE, UNDECIDED, FsmState, TaskState
+from shared.domain.words import DONE_STATUSES, UNDECIDED_STATUSES, FsmState, TaskState
 
 
 async def end_answered(ctx: TurnContext, reviewed: ReviewedRun, not_done: str) -> RunEnd:
@@ -90,12 +90,12 @@ def end_of_budget(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, L
     undone; otherwise ``Failed``.
     """
     dossier, plan = progress.dossier, progress.dossier.present_plan
-    done_calls = {(entry.plan_hash, entry.call.call_id) for entry in ledger.values() if entry.status in DONE}
+    done_calls = {(entry.plan_hash, entry.call.call_id) for entry in ledger.values() if entry.status in DONE_STATUSES}
     if undone_tools := [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done_calls]:
         return Failed(f"{spent.reason}; planned and not done: {', '.join(undone_tools)}")
     if undone_parts := parts_not_done(parts_to_do(dossier.parts), dossier.every_plan, ledger):
         return Failed(f"{spent.reason}; not done: {'; '.join(part.quote[:120] for part, _ in undone_parts)}")
-    if any(entry.status in UNDECIDED for entry in ledger.values()):
+    if any(entry.status in UNDECIDED_STATUSES for entry in ledger.values()):
         return Failed(spent.reason)
     if not (done_calls or dossier.values):
         return Failed(f"{spent.reason}; nothing was found or done until then")

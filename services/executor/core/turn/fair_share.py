@@ -14,8 +14,10 @@ from services.executor.ports.policy import Tenants, UnknownTenant
 from services.executor.ports.sessions import FreeSlotsByTenant, SessionWakes, SlotStore
 from shared.ports.store import StoreUnavailable
 
-_SLOTS_PER_FREE_SLOT = 9  # that one tenant may have
-_FULL_SECONDS = 1.0  # for which a cap that was reached is believed to be, unless a session of the tenant ends here
+_TENANT_SLOTS_PER_FREE_SLOT = 9  # that one tenant may have
+_CAP_REACHED_SECONDS = (
+    1.0  # for which a cap that was reached is believed to be, unless a session of the tenant ends here
+)
 log = structlog.get_logger()
 
 
@@ -46,7 +48,7 @@ class FairShareSlots:
             if not has_slot:
                 self._subtract_session(tenant)
         if not has_slot:
-            self._cap_reached_until[tenant] = asyncio.get_running_loop().time() + _FULL_SECONDS
+            self._cap_reached_until[tenant] = asyncio.get_running_loop().time() + _CAP_REACHED_SECONDS
             await self._store.postpone_reaping(tenant, session_id)
         return has_slot
 
@@ -89,5 +91,5 @@ class FairShareSlots:
 
 def fair_slot_count(running: int, free: int) -> int:
     """How many free slots a tenant with ``running`` sessions may take. The last is kept for a tenant without any."""
-    share = max(0, -(-(_SLOTS_PER_FREE_SLOT * free - running) // (_SLOTS_PER_FREE_SLOT + 1)))
+    share = max(0, -(-(_TENANT_SLOTS_PER_FREE_SLOT * free - running) // (_TENANT_SLOTS_PER_FREE_SLOT + 1)))
     return max(0, min(share, free - 1)) if running or free > 1 else free

@@ -21,7 +21,7 @@ from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest,
 from shared.domain.exact_json import dumps, loads_object
 from shared.domain.marks import protected_values
 from shared.domain.redaction import redact_json
-from shared.domain.words import DONE, UNDECIDED, A2aVersion, TaskState, WriteStatus
+from shared.domain.words import DONE_STATUSES, UNDECIDED_STATUSES, A2aVersion, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
 _UNKNOWN_ERROR = "No attempt could say why: the process that ran it ended."
@@ -37,9 +37,9 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     waits = bool(doubts) and not is_practice(work.record) and _may_operator_decide(work.turn, entries, now)
     times = "once" if attempts == 1 else f"{attempts} times"
     reason = f"The worker stopped {times} while carrying out this turn; it is not tried again."
-    reason += _list_tools("Carried out before", entries, DONE)
-    reason += _list_tools("In doubt, to be checked by a person", entries, UNDECIDED)
-    is_for_a_person = any(entry.status in UNDECIDED for entry in entries)
+    reason += _list_tools("Carried out before", entries, DONE_STATUSES)
+    reason += _list_tools("In doubt, to be checked by a person", entries, UNDECIDED_STATUSES)
+    is_for_a_person = any(entry.status in UNDECIDED_STATUSES for entry in entries)
     update = {
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
@@ -139,7 +139,7 @@ def build_dead_letter(work: TurnWork, ended: TaskRecord, attempts: int) -> DeadT
 def _list_begun_writes(ended: TaskRecord) -> Iterator[str]:
     writes = ended.metadata.get("writes")
     for write in writes if isinstance(writes, list) else ():
-        if isinstance(write, dict) and write.get("status") in (*DONE, *UNDECIDED):
+        if isinstance(write, dict) and write.get("status") in (*DONE_STATUSES, *UNDECIDED_STATUSES):
             yield f"{write.get('tool')} {json.dumps(write.get('arguments'))}: {write.get('status')}"
 
 

@@ -13,8 +13,10 @@ from services.executor.ports.sessions import ExtendsLeases, HeartbeatResult, Lea
 from services.executor.ports.turns import LeaseLost
 from shared.ports.store import StoreUnavailable
 
-_BEATS_PER_LEASE = 3
-_BUSY_LEASES = 6  # times a lease for which a process whose sessions do not move is believed to be busy, and not hung
+_RENEWALS_PER_LEASE = 3
+_LEASES_UNTIL_HUNG = (
+    6  # times a lease for which a process whose sessions do not move is believed to be busy, and not hung
+)
 log = structlog.get_logger()
 
 
@@ -49,13 +51,13 @@ class LeaseKeeper:
         """Shows at intervals, until cancelled, that the event loop in which it runs is not blocked."""
         while True:
             self._alive_at = monotonic()
-            await asyncio.sleep(self._lease_seconds / _BEATS_PER_LEASE)
+            await asyncio.sleep(self._lease_seconds / _RENEWALS_PER_LEASE)
 
     async def keep_extending(self, leases: ExtendsLeases) -> NoReturn:
         """Extends the leases at intervals, until cancelled; one that is not extended in time is reported as lost."""
         while True:
-            await asyncio.sleep(self._lease_seconds / _BEATS_PER_LEASE)
-            if monotonic() - self._alive_at > _BUSY_LEASES * self._lease_seconds:
+            await asyncio.sleep(self._lease_seconds / _RENEWALS_PER_LEASE)
+            if monotonic() - self._alive_at > _LEASES_UNTIL_HUNG * self._lease_seconds:
                 log.error("sessions_hung", seconds=round(monotonic() - self._alive_at))
                 continue
             while not await self._extend_leases(leases):

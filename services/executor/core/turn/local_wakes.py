@@ -11,7 +11,7 @@ from shared.ports.store import StoreUnavailable
 
 # A process that runs more sessions leaves what is found to the queue, which spreads it. So many are claimed in the same
 # round trips, before the first of them costs any time.
-FEW_SESSIONS = 64
+MOST_SESSIONS_WITH_LOCAL_WAKES = 64
 
 
 class LocalFirstWakes(SessionWakes):
@@ -36,7 +36,7 @@ class LocalFirstWakes(SessionWakes):
         were taken or queued. Without a queue all are offered here; raises ``StoreUnavailable`` unless all are taken.
         """
         all_sessions = list(sessions)
-        free_slots = max(0, FEW_SESSIONS - self._runner.running_count)
+        free_slots = max(0, MOST_SESSIONS_WITH_LOCAL_WAKES - self._runner.running_count)
         for_here, for_queue = (
             (all_sessions[:free_slots], all_sessions[free_slots:]) if has_begun else ([], all_sessions)
         )
@@ -57,4 +57,4 @@ class LocalFirstWakes(SessionWakes):
         return [session for session, is_taken in zip(sessions, results, strict=True) if is_taken]
 
     async def _offer_session(self, session: tuple[str, str]) -> bool:
-        return self._runner.running_count < FEW_SESSIONS and await self._runner.offer(*session)
+        return self._runner.running_count < MOST_SESSIONS_WITH_LOCAL_WAKES and await self._runner.offer(*session)

@@ -23,7 +23,7 @@ from shared.domain.words import PlanAudit, Strategy
 from shared.ports.tracing import Span, SpanKind, Tracer
 
 _NOTE_VERSION = 1  # of the note on an attempt's beginning
-_DECISIVE_LIMITS = ("iterations", "tool_calls", "plans", "trusts_requests", "strategies", "orchestrators")
+_RECORDED_LIMITS = ("iterations", "tool_calls", "plans", "trusts_requests", "strategies", "orchestrators")
 _LEDGER_ADAPTER = TypeAdapter(dict[str, LedgerEntry])
 _SESSION_ADAPTER = TypeAdapter(SessionState)
 
@@ -38,7 +38,7 @@ class AttemptStart(NamedTuple):
 
     def restore_limits(self, today: Limits) -> Limits:
         """Today's limits, with the recorded ones where they affect a run."""
-        settings = {name: self.settings.get(name, getattr(today, name)) for name in _DECISIVE_LIMITS}
+        settings = {name: self.settings.get(name, getattr(today, name)) for name in _RECORDED_LIMITS}
         settings["orchestrators"] = self.settings.get("orchestrators", [OrchestratorName.LOCAL])  # there was no other
         return today._replace(
             iterations=int(str(settings["iterations"])),
@@ -64,7 +64,7 @@ class RecordedEnd(NamedTuple):
 def record_attempt_start(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
     """Records that an attempt at the turn begins."""
     parts = [f'"v":{_NOTE_VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
-    settings: JsonObject = {name: to_exact(getattr(limits, name)) for name in _DECISIVE_LIMITS}
+    settings: JsonObject = {name: to_exact(getattr(limits, name)) for name in _RECORDED_LIMITS}
     settings |= {"formula": limits.answers.formula.value, "reviews": True}
     settings |= {"audits_values": limits.audit is not PlanAudit.OFF, "translator": limits.translator}
     settings |= {"audits_all": True} if limits.audit is PlanAudit.ALL else {}

@@ -11,8 +11,10 @@ from services.executor.core.turn.session_run import SessionRun, SessionRunDepend
 from services.executor.ports.sessions import FreeSlotsByTenant, Lease, SessionName
 from shared.ports.store import StoreUnavailable
 
-_PATIENCE_SECONDS = 2.0
-_TRIES_SPARED = 4  # times this patience: what a store that answers slowly has for taking many sessions back at once
+_CANCEL_WAIT_SECONDS = 2.0
+_CANCELS_SPARED_WHILE_LEAVING = (
+    4  # times this patience: what a store that answers slowly has for taking many sessions back at once
+)
 log = structlog.get_logger()
 
 
@@ -114,9 +116,11 @@ class Runner:
         tries = 0
         while tasks := self._tasks:
             for session in self._claimed.values():
-                if session.task is not None and not (session.run and session.run.is_leaving and tries < _TRIES_SPARED):
+                if session.task is not None and not (
+                    session.run and session.run.is_leaving and tries < _CANCELS_SPARED_WHILE_LEAVING
+                ):
                     session.task.cancel()
-            await asyncio.wait(tasks, timeout=_PATIENCE_SECONDS)
+            await asyncio.wait(tasks, timeout=_CANCEL_WAIT_SECONDS)
             tries += 1
 
     async def _claim(self, name: SessionName) -> bool:

@@ -21,7 +21,7 @@ from shared.ports.meter import Meter
 from shared.ports.store import StoreUnavailable
 
 _STOPPED_PAUSE_SECONDS = 5.0  # then a claim asks whether the tenant is still stopped, lest its lifting came in between
-_SETTLE_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up
+_SETTLE_OPEN_WRITES_SECONDS = 60.0  # for reading what the open writes of a turn came to that is given up
 log = structlog.get_logger()
 
 
@@ -85,7 +85,7 @@ class TurnAttempt:
         if work.attempts > self._attempts + 1:
             return "whoever tried ended before it was done"
         try:
-            async with asyncio.timeout(_SETTLE_SECONDS):
+            async with asyncio.timeout(_SETTLE_OPEN_WRITES_SECONDS):
                 await self._worker.settle_open_writes(work, store)
         except (LeaseLost, HandedOver, StoreUnavailable):
             raise

@@ -17,7 +17,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import TimedWait
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import (
-    DOUBT_SUBJECT,
+    DOUBT_TIMER_PREFIX,
     GivenUp,
     WaitsForPerson,
     find_taken_over,
@@ -181,7 +181,7 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
 
 def _is_about_doubts(turn: Turn) -> bool:
     """Whether the turn is about a write in doubt: an operator's decision, or the deadline for one."""
-    ends_wait = turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(DOUBT_SUBJECT)
+    ends_wait = turn.kind is TurnKind.DEADLINE and str(turn.data.get("subject", "")).startswith(DOUBT_TIMER_PREFIX)
     return ends_wait or turn.kind is TurnKind.RESOLUTION
 
 
@@ -235,7 +235,7 @@ def _error_of_operator_decision(entry: LedgerEntry) -> GivenUp:
 
 def _find_doubted_write(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntry | None:
     """The doubt that an operator's turn names, or for which the turn is the timer; None if it is none of these."""
-    name = str(turn.data.get("doubt", "")) or str(turn.data.get("subject", "")).removeprefix(DOUBT_SUBJECT)
+    name = str(turn.data.get("doubt", "")) or str(turn.data.get("subject", "")).removeprefix(DOUBT_TIMER_PREFIX)
     return next((entry for entry in doubts if entry.doubt_id == name), None)
 
 

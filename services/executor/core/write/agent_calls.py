@@ -6,9 +6,16 @@ from datetime import timedelta
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import TimedWait
 from services.executor.core.session.ledger import WaitsForPerson, with_attempt_archived
-from services.executor.core.tools.toolbox import MOST_SENDINGS, arguments_to_send
+from services.executor.core.tools.toolbox import MOST_SENDS_OF_A_WRITE, arguments_to_send
 from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_call_is_over
-from services.executor.ports.tools import NEVER_TAKEN, PARTS_KEY, Tool, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import (
+    AGENT_NEVER_GOT_MESSAGE,
+    PARTS_KEY,
+    Tool,
+    ToolAnswer,
+    ToolSilent,
+    ToolUnreachable,
+)
 from services.executor.ports.turns import Timer
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import FILE_ID, TurnKind
@@ -121,7 +128,7 @@ async def _settle_by_answer(
     ctx: TurnContext, entry: LedgerEntry, answer: ToolAnswer, *, stop_agent: bool
 ) -> LedgerEntry:
     """Stores what the agent says; a call that it was told to stop and did not is in doubt. Raises ``AgentAtWork``."""
-    if answer == NEVER_TAKEN:
+    if answer == AGENT_NEVER_GOT_MESSAGE:
         return await _settle_untaken_call(ctx, entry, may_resend=not stop_agent)
     if answer.unfinished is None:
         return await store_answer(ctx, entry, answer)
@@ -135,7 +142,7 @@ async def _settle_by_answer(
 
 async def _settle_untaken_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
     note = "no answer came, and the agent never took the message"
-    if may_resend and entry.attempt < MOST_SENDINGS:
+    if may_resend and entry.attempt < MOST_SENDS_OF_A_WRITE:
         archived = with_attempt_archived(entry, WriteStatus.ABSENT, note)
         return await store_status(
             ctx.journal, archived, WriteStatus.RESEND, f"{note}; it is sent again under the same name"

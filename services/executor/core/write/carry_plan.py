@@ -32,7 +32,7 @@ from services.executor.core.write.change_recheck import why_barred_by_changes
 from services.executor.core.write.one_write import NotSent, PlannedWrite, make_and_settle
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain import span_names as names
-from shared.domain.words import DID_NOTHING, DONE, SENDABLE, FsmState, ToolClass
+from shared.domain.words import DONE_STATUSES, SENDABLE_STATUSES, STATUSES_WITHOUT_EFFECT, FsmState, ToolClass
 
 
 async def carry_out_plan(
@@ -178,13 +178,13 @@ async def _why_left_out(ctx: TurnContext, progress: Progress, plan: WritePlan, c
     """
     entries = await plan_entries(ctx.store, plan)
     statuses = {call_id: entry.status for call_id, entry in entries.items()}
-    if statuses.get(call.call_id) not in (None, *SENDABLE):
+    if statuses.get(call.call_id) not in (None, *SENDABLE_STATUSES):
         return ""
     if call.tool_class is ToolClass.NOTIFY and (reason := why_notice_waits(ctx, call, plan, entries)):
         return reason
     needed = frozenset(referenced_calls(call.arguments))
     for earlier in plan.calls[: plan.calls.index(call)]:
-        failed = is_left_out(ctx, plan, earlier) or statuses.get(earlier.call_id) in DID_NOTHING
+        failed = is_left_out(ctx, plan, earlier) or statuses.get(earlier.call_id) in STATUSES_WITHOUT_EFFECT
         if failed and (earlier.call_id in needed or earlier.part == call.part):
             return f"{earlier.tool} before it was not carried out"
     return await why_barred_by_changes(ctx, progress, call, entries)
@@ -204,7 +204,7 @@ async def _carry_out_call(write: PlannedWrite) -> Failed | None:
             return Failed(str(unprepared))
         await record_left_out(ctx, write.plan, call, str(unprepared))
         return None
-    return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in DID_NOTHING else None
+    return Failed(f"{call.call_id} {call.tool}: {entry.note}") if entry.status in STATUSES_WITHOUT_EFFECT else None
 
 
 async def _compensate_part(write: PlannedWrite, failure: Failed) -> EarlyEnd:
@@ -227,7 +227,9 @@ async def _compensate_part(write: PlannedWrite, failure: Failed) -> EarlyEnd:
     still_done = [
         f"{call.call_id} {call.tool} ({entries[call.call_id].status.value})"
         for call in earlier_calls
-        if call.call_id in entries and entries[call.call_id].status in DONE and call.call_id not in compensated_ids
+        if call.call_id in entries
+        and entries[call.call_id].status in DONE_STATUSES
+        and call.call_id not in compensated_ids
     ]
     compensated_text = f"taken back: {', '.join(compensated)}" if compensated else "nothing was taken back"
     standing = f"; still standing: {', '.join(still_done)}" if still_done else ""

@@ -19,7 +19,7 @@ from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.name_similarity import may_mean_same, normalized_words, words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, find_record_nodes, is_id_name
-from services.executor.core.tools.schema_drift import ALIASES
+from services.executor.core.tools.schema_drift import COLUMN_ALIASES
 from services.executor.core.write.earlier_records import ValuesByPath
 from services.executor.core.write.verb_states import STATUS_WORDS
 from shared.domain.exact_json import Json, JsonObject
@@ -28,13 +28,15 @@ from shared.domain.keywords import stem
 _PAYER_WORDS = frozenset("from source payer debtor debit".split())
 _NAMES_FOR_A_FIELD = ("field", "field_name", "column", "attribute", "property", "key")
 NAMES_FOR_A_VALUE = ("value", "new_value", "to")
-_FEWEST_MARKS = 2  # letters or digits of a value that is looked for under any name
+_FEWEST_CHARACTERS_OF_VALUE = 2  # letters or digits of a value that is looked for under any name
 _PLAIN_AMOUNT_WORDS = frozenset(
     """amount sum value payment paid received refunded charged booked credited debited eur usd gbp chf cent cents minor
     units in""".split()
 )
 _PERCENT_WORDS = frozenset("pct percent percentage".split())
-_ALIAS_SETS = tuple({name.removesuffix("_id") for name in (canonical, *more)} for canonical, more in ALIASES.items())
+_ALIAS_SETS = tuple(
+    {name.removesuffix("_id") for name in (canonical, *more)} for canonical, more in COLUMN_ALIASES.items()
+)
 # Words that a call adds to a field's name, or a record does, which do not make another thing of it.
 _NEW_VALUE_WORDS = frozenset("new updated target requested agreed desired proposed final current to set value".split())
 _UNIT_WORDS = _PERCENT_WORDS | frozenset("cent cents ct minor pence eur usd gbp units".split())
@@ -191,7 +193,7 @@ def is_label(leaf: Leaf) -> bool:
 
 def is_distinctive(value: Json) -> bool:
     """Whether a value is no boolean and no list, and too long (two characters) for a field to have it by chance."""
-    return not isinstance(value, bool | list) and len(str(value).lstrip("-")) >= _FEWEST_MARKS
+    return not isinstance(value, bool | list) and len(str(value).lstrip("-")) >= _FEWEST_CHARACTERS_OF_VALUE
 
 
 def _without_words(leaf: Leaf, words: frozenset[str], claim: Leaf) -> Leaf:

@@ -7,7 +7,7 @@ from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leav
 from shared.domain.exact_json import Json, dumps
 
 ValuesByPath: TypeAlias = Mapping[tuple[str, ...], Json]
-_MOST_PAIRED = 200  # of either read's records of which no earlier one has just the same ids
+_MOST_RECORDS_PAIRED = 200  # of either read's records of which no earlier one has just the same ids
 
 
 class EarlierRecords:
@@ -48,9 +48,9 @@ class EarlierRecords:
         candidates = [(node, _id_fields_of(node)) for node in before if node.record_id is None]
         matches = [
             (len(ids & earlier_ids), -index, -rank, node, earlier)
-            for index, node in enumerate(after[:_MOST_PAIRED])
+            for index, node in enumerate(after[:_MOST_RECORDS_PAIRED])
             if node.record_id is None and (ids := _id_fields_of(node))
-            for rank, (earlier, earlier_ids) in enumerate(candidates[:_MOST_PAIRED])
+            for rank, (earlier, earlier_ids) in enumerate(candidates[:_MOST_RECORDS_PAIRED])
             if earlier.place == node.place and ids & earlier_ids
         ]
         paired: set[int] = set()

@@ -32,7 +32,7 @@ from shared.contracts.plan import ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
 _DELETION_VERBS = frozenset("delete purge destroy erase wipe drop".split())
-_SETS_NOTHING = (ArgumentKind.IDENTIFIER, ArgumentKind.FREE_TEXT)
+_KINDS_THAT_SET_NO_FIELD = (ArgumentKind.IDENTIFIER, ArgumentKind.FREE_TEXT)
 
 
 class WriteEvidence(NamedTuple):
@@ -528,7 +528,9 @@ def _find_switches(reads: _ComparedReads, changed: Sequence[Leaf], old_values: V
     """For a call of ids and texts alone, such as ``release_hold(H-1)``: the one field that the verb switches, such as
     ``active``, if no status tells of failure.
     """
-    sets_fields = any(kind_of_argument(claim.name, {}, claim.value) not in _SETS_NOTHING for claim in reads.claims)
+    sets_fields = any(
+        kind_of_argument(claim.name, {}, claim.value) not in _KINDS_THAT_SET_NO_FIELD for claim in reads.claims
+    )
     switches = [leaf for leaf in changed if isinstance(leaf.value, bool)]
     if sets_fields or len(switches) != 1 or any(map(verb_states.says_undone, changed)):
         return ()

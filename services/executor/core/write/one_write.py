@@ -41,10 +41,10 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import CallOutcome
 from shared.domain.exact_json import JsonObject, dumps
-from shared.domain.words import DID_NOTHING, SENDABLE, FsmState, Resolution, ToolClass, WriteStatus
+from shared.domain.words import SENDABLE_STATUSES, STATUSES_WITHOUT_EFFECT, FsmState, Resolution, ToolClass, WriteStatus
 
-_ALLOWED_DELAY_SECONDS = 0.5  # at least, between storing an intent and making its request
-_CONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
+_LEAST_ALLOWED_SEND_DELAY = 0.5  # at least, between storing an intent and making its request
+_RECONNECT_PAUSES = (0.2, 0.5, 1.0)  # seconds between attempts of a call that provably was not sent
 
 
 class NotSent(Exception):
@@ -81,7 +81,7 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
         match entry:
             case None | LedgerEntry(status=WriteStatus.UNSENT | WriteStatus.RESEND):
                 entry = await _prepare_and_send(write, entry)
-                if entry.status in SENDABLE:
+                if entry.status in SENDABLE_STATUSES:
                     return entry
             case LedgerEntry(status=WriteStatus.ASKED) if not is_answer_overdue(ctx, entry):
                 entry = await apply_requester_answer(ctx, entry)
@@ -187,9 +187,9 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
 
 async def _send_until_connected(prepared: PreparedCall) -> LedgerEntry:
     """Stores the intent, makes the call and stores the answer. Repeats it only while no connection can be made."""
-    for pause in _CONNECT_PAUSES:
+    for pause in _RECONNECT_PAUSES:
         entry = await _send_once(prepared, is_last=False)
-        if entry.status not in SENDABLE:
+        if entry.status not in SENDABLE_STATUSES:
             return entry
         await asyncio.sleep(pause)
         prepared = prepared._replace(entry=entry)
@@ -275,7 +275,7 @@ def _is_replanned(write: PlannedWrite) -> bool:
 def _refuse_if_delayed(ctx: TurnContext, opened_at: float) -> None:
     """Raises ``ToolUnreachable`` if this process stood still since the intent: another may have settled the call."""
     delay = asyncio.get_running_loop().time() - opened_at
-    if delay > max(ctx.limits.settle_margin_seconds, _ALLOWED_DELAY_SECONDS):
+    if delay > max(ctx.limits.settle_margin_seconds, _LEAST_ALLOWED_SEND_DELAY):
         raise ToolUnreachable(f"this process was held up for {delay:.1f} s before the request, which was not made")
 
 
@@ -370,7 +370,7 @@ def _lets_plan_continue(entry: LedgerEntry | None) -> bool:
 
 
 def _did_nothing(entry: LedgerEntry | None) -> bool:
-    return entry is None or entry.status in DID_NOTHING
+    return entry is None or entry.status in STATUSES_WITHOUT_EFFECT
 
 
 def _subject_of_change(call: PlannedCall) -> tuple[object, ...]:

@@ -27,7 +27,7 @@ from services.executor.core.tools.failures import classify_failure, says_record_
 from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, find_leaves, is_id_name
-from services.executor.core.tools.toolbox import MOST_SENDINGS
+from services.executor.core.tools.toolbox import MOST_SENDS_OF_A_WRITE
 from services.executor.core.write.claimed_fields import find_leaf_for_claim, has_similar_name, with_claimed_moments
 from services.executor.core.write.field_proof import ProofFinding, RowProof, WriteEvidence, is_shown_before, prove_rows
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
@@ -35,7 +35,7 @@ from services.executor.ports.turns import TurnStore
 from shared.contracts.ledger import AgentCall, LedgerEntry
 from shared.contracts.plan import PlannedCall, ReadBack, WritePlan
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps, loads, loads_object
-from shared.domain.words import DOUBTS, ToolClass, WriteStatus
+from shared.domain.words import DOUBTFUL_STATUSES, ToolClass, WriteStatus
 
 _MOST_PROOFS = 6  # fields in a note
 _MOST_ROWS = 5  # rows in a note
@@ -366,8 +366,8 @@ async def settle_by_reading(ctx: TurnContext, entry: LedgerEntry, *, may_resend:
     status, note, contradicted = judge_write(entry, after, local_now(ctx).tzinfo or UTC)
     proof = {"proof_json": dumps(after)} if _can_be_read_back(entry) else {}
     judged = entry.model_copy(update={"contradicted": contradicted, **proof})
-    is_lost = entry.status is WriteStatus.SENDING and status in DOUBTS
-    if is_lost and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDINGS:
+    is_lost = entry.status is WriteStatus.SENDING and status in DOUBTFUL_STATUSES
+    if is_lost and may_resend and entry.idempotency_field and entry.attempt < MOST_SENDS_OF_A_WRITE:
         judged = with_attempt_archived(judged, status, note)
         return await store_status(
             ctx.journal, judged, WriteStatus.RESEND, f"{note}; it is sent again under the same key"
@@ -380,7 +380,7 @@ async def store_status(journal: Journal, entry: LedgerEntry, status: WriteStatus
     as long from now as the tenant gave when the call went out.
     """
     update: dict[str, object] = {"status": status, "note": note}
-    if status in (*DOUBTS, WriteStatus.ASKED):
+    if status in (*DOUBTFUL_STATUSES, WriteStatus.ASKED):
         decide_by = journal.now + timedelta(hours=entry.decide_hours)
         update |= {"doubted_at": journal.now, "decide_by": decide_by}
     settled_entry = entry.model_copy(update=update)

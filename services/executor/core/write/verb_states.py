@@ -25,7 +25,7 @@ _WORDS_FOR_UNDONE = frozenset(
 )
 
 # By the name of a field that is true or false: the verbs that make it true, and those that make it false.
-_SWITCH_VERBS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+_VERBS_BY_BOOLEAN_FIELD: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     name: (frozenset(on.split()), frozenset(off.split()))
     for name, on, off in (
         (
@@ -42,7 +42,7 @@ _SWITCH_VERBS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     for name in name.split()
 }
 _RELEASE_VERBS = frozenset("release lift remove clear".split())
-_RESTRAINTS = frozenset("hold lock block ban freeze suspension restriction reservation embargo".split())
+_RESTRAINT_NOUNS = frozenset("hold lock block ban freeze suspension restriction reservation embargo".split())
 
 
 def has_participle(leaf: Leaf, participles: frozenset[str]) -> bool:
@@ -56,11 +56,11 @@ def is_switched(leaf: Leaf, tool_words: ToolWords) -> bool:
     ``suspend``, and after ``release_hold``; ``locked`` is false after ``unlock``.
     """
     verb, name = tool_words.verb, "_".join(words_of(leaf.name)).removeprefix("is_")
-    verbs_to_true, verbs_to_false = _SWITCH_VERBS.get(name, (frozenset[str](), frozenset[str]()))
+    verbs_to_true, verbs_to_false = _VERBS_BY_BOOLEAN_FIELD.get(name, (frozenset[str](), frozenset[str]()))
     if leaf.value is not False:
         return leaf.value is True and verb in verbs_to_true
     is_undone = verb.startswith("un") and name in participles_of_verb(f"{verb.removeprefix('un')} x")
-    is_lifted = name == "active" and verb in _RELEASE_VERBS and tool_words.head in _RESTRAINTS
+    is_lifted = name == "active" and verb in _RELEASE_VERBS and tool_words.head in _RESTRAINT_NOUNS
     return verb in verbs_to_false or is_undone or is_lifted
 
 

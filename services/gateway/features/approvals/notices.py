@@ -26,7 +26,7 @@ from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import who_decides
 from shared.infra.keys import NoticeMember
-from shared.infra.live import LOOK_SECONDS, Listen, poll_when_due
+from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, Listen, poll_when_due
 from shared.ports.store import StoreUnavailable
 
 _LONGEST_TEXT = 600  # characters of a task's text or a call's arguments
@@ -193,7 +193,7 @@ class Notifier:
                 raise
             except Exception:  # the outermost edge of a notice: it is owed again after a while
                 log.exception("notice_failed", tenant=notice.tenant, approval=notice.approval_id)
-        return 0 if notices else LOOK_SECONDS
+        return 0 if notices else LOOK_WITHOUT_NEWS_SECONDS
 
     async def enqueue_notice(self, notice: NoticeMember) -> None:
         """Queue one notice for each of its approval's targets; a repeat is harmless. Raises ``StoreUnavailable``."""

@@ -69,7 +69,9 @@ def parse_page_token(token: str) -> tuple[str, str]:
     return where, position
 
 
-LISTED_SECONDS = 60.0  # a task is asked for here only when it has left the store, which is days after it came here
+LISTING_CACHE_SECONDS = (
+    60.0  # a task is asked for here only when it has left the store, which is days after it came here
+)
 _MOST_LISTINGS = 16
 
 
@@ -92,7 +94,7 @@ class ArchivedTaskReader:
         """The ids of the tenant's archived tasks, sorted."""
         now, listing = asyncio.get_running_loop().time(), self._listed.get(tenant)
         if listing is None or now >= listing.until:
-            listing = _ArchiveListing(now + LISTED_SECONDS, await self._archive.list(tenant))
+            listing = _ArchiveListing(now + LISTING_CACHE_SECONDS, await self._archive.list(tenant))
         return self._listed.put(tenant, listing).task_ids
 
     async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:

@@ -26,7 +26,7 @@ from shared.domain.lru_cache import LruCache
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 
-_LONGEST_CACHED = timedelta(seconds=1)
+_SNAPSHOT_LIFETIME = timedelta(seconds=1)
 _MOST_SNAPSHOTS = 1000
 _CacheKey = tuple[str, str | None]  # a tenant, and whose tasks and approvals are seen of it: one owner's, or all
 
@@ -59,7 +59,7 @@ class InboxCache:
         snapshot = self._snapshots.look_up(key) or self._snapshots.put(key, _InboxSnapshot())
         async with snapshot.lock:
             now = self.clock()
-            if snapshot.at is None or now - snapshot.at > _LONGEST_CACHED:
+            if snapshot.at is None or now - snapshot.at > _SNAPSHOT_LIFETIME:
                 snapshot.requests, newest = (await self._approvals.waiting(caller), await self._newest_change(caller))
                 parts = [newest, *(request.approval.model_dump_json() for request in snapshot.requests)]
                 snapshot.version, snapshot.at = sha256("\n".join(parts).encode()).hexdigest()[:16], now
@@ -86,10 +86,10 @@ def _cache_key(caller: Caller) -> _CacheKey:
     return caller.tenant, visible_owner(caller)
 
 
-Show = Callable[[Request, Visitor], Awaitable[Response]]
-Act = Callable[[Request, Visitor, dict[str, str]], Awaitable[Response]]
+ShowPage = Callable[[Request, Visitor], Awaitable[Response]]
+HandleForm = Callable[[Request, Visitor, dict[str, str]], Awaitable[Response]]
 Handler = Callable[[Request], Awaitable[Response]]
-_PICK_UP_TIME = timedelta(seconds=15)
+_NEWLY_WAITING_AGE = timedelta(seconds=15)
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class ConsoleContext:
     has_secure_cookies: bool
     trusted: tuple[Network, ...] = ()
 
-    def page_handler(self, show: Show, *, requires_operator: bool = False) -> Handler:
+    def page_handler(self, show: ShowPage, *, requires_operator: bool = False) -> Handler:
         """Make a request handler of a page. Without a session, it redirects to the sign-in page, and back afterwards.
 
         ``requires_operator``: the handler raises ``NotAnOperator`` for visitors without the role operator.
@@ -120,7 +120,7 @@ class ConsoleContext:
 
         return answer_page_request
 
-    def form_handler(self, act: Act, *, requires_operator: bool = False) -> Handler:
+    def form_handler(self, act: HandleForm, *, requires_operator: bool = False) -> Handler:
         """Make a request handler of a submitted form; it raises ``BadForm`` for a form without the visitor's token."""
 
         async def check_form_and_act(request: Request, visitor: Visitor) -> Response:
@@ -143,7 +143,7 @@ class ConsoleContext:
         if not state.waiting or state.running or state.stopped is not None:
             return False
         waiting = TaskQuery(states=(TaskState.SUBMITTED,), size=1)
-        waiting_shortly = waiting._replace(since=self.inbox_cache.clock() - _PICK_UP_TIME)
+        waiting_shortly = waiting._replace(since=self.inbox_cache.clock() - _NEWLY_WAITING_AGE)
         totals = [(await self.services.lists.list_tasks(query, caller)).total for query in (waiting, waiting_shortly)]
         return totals[0] > totals[1]
 

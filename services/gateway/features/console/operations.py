@@ -30,8 +30,8 @@ from shared.domain.words import Role, TaskState
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
 _LATEST_TASKS = 6
-_MOST_ASKED = 3
-_MOST_COUNTED = 100
+_MOST_QUESTIONS_SHOWN = 3
+_COUNT_LIMIT = 100
 _ONE_DAY = timedelta(days=1)
 _DAYS_DRAWN = 14
 
@@ -68,7 +68,7 @@ class OverviewPages(PageGroup):
         ]
         if operated.state:
             tiles.append(health.cost_tile(operated.spent, health.day_counts(history.days), now.date()))
-        pages = [approval_page(approval, caller.principal, now) for approval in answerable[:_MOST_ASKED]]
+        pages = [approval_page(approval, caller.principal, now) for approval in answerable[:_MOST_QUESTIONS_SHOWN]]
         quality, spent = quality_over_time(history.quality), [day for day in operated.spent if day.calls]
         return await context.render_page(
             request,
@@ -77,7 +77,7 @@ class OverviewPages(PageGroup):
             tiles=tiles,
             needs=needs,
             approvals=[(page, summarize_calls(page.calls)) for page in pages],
-            doubted=operated.doubted[:_MOST_ASKED],
+            doubted=operated.doubted[:_MOST_QUESTIONS_SHOWN],
             latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS)),
             quality=quality,
             quality_drawn=quality_chart(quality, is_small=True) if quality else "",
@@ -94,13 +94,13 @@ class OverviewPages(PageGroup):
             state=await services.tenants.read_state(caller.tenant, now),
             spent=await self._context.read_spending(caller.tenant, _DAYS_DRAWN),
             doubted=await self._tasks_in_doubt(visitor),
-            letters=len(await services.dead_letters.list_newest(caller.tenant, _MOST_COUNTED)),
+            letters=len(await services.dead_letters.list_newest(caller.tenant, _COUNT_LIMIT)),
             hooks=sum(delivery.disabled for delivery in failing),
         )
 
     async def _tasks_in_doubt(self, visitor: Visitor) -> Sequence[TaskRecord]:
         """The waiting tasks with writes in doubt, which operators have to resolve."""
-        waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_MOST_COUNTED))
+        waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_COUNT_LIMIT))
         return [record for record in waiting if writes_in_doubt(record)]
 
     async def _list_tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
@@ -172,7 +172,7 @@ _DAYS_SHOWN = 30
 _TASKS_SAMPLED = 100
 _MOST_LETTERS = 100
 _DEAD_LETTERS_PATH = "/console/operations/dead-letters"
-_MADE_WRITES = (
+_CANNOT_RERUN_TEXT = (
     "Nothing was done: the task has made writes, or may have. Look at them; then say that they may be repeated."
 )
 
@@ -218,7 +218,7 @@ class OperationsPages(PageGroup):
                 visitor.caller.tenant, letter_id, repeats_writes=fields.get("again") == "yes"
             )
         except WouldRepeatWrites:
-            return await self.show_dead_letters(request, visitor, _MADE_WRITES, 409)
+            return await self.show_dead_letters(request, visitor, _CANNOT_RERUN_TEXT, 409)
         except (NotFound, TaskEnded, SessionBelongsToOther, TenantIsStopped) as fault:
             return await self.show_dead_letters(request, visitor, f"Nothing was done: {fault}.", 409)
         return redirect_to(f"/console/tasks/{quote_id(task_id)}" if task_id else f"{_DEAD_LETTERS_PATH}?done=requeued")

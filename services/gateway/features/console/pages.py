@@ -22,7 +22,7 @@ from shared.domain.estimates import count_recent_matches
 from shared.domain.words import Role
 
 ASSETS_FOLDER = Path(__file__).parent / "static"
-_CACHED_FOREVER = "public, max-age=31536000, immutable"
+_CACHE_FOREVER_HEADER = "public, max-age=31536000, immutable"
 
 
 _STATIC = StaticFiles(directory=ASSETS_FOLDER)
@@ -40,7 +40,9 @@ async def serve_asset(request: Request) -> Response:
     version, name = request.path_params["version"], request.path_params["name"]
     reply = await _STATIC.get_response(name, request.scope)
     is_current = asset_urls()[name].endswith(f"/{version}/{name}")
-    reply.headers["Cache-Control"] = _CACHED_FOREVER if is_current else "no-cache"  # during an update replicas differ
+    reply.headers["Cache-Control"] = (
+        _CACHE_FOREVER_HEADER if is_current else "no-cache"
+    )  # during an update replicas differ
     return reply
 
 

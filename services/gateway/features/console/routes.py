@@ -24,7 +24,7 @@ from services.gateway.features.console.tasks import LiveStreams, TaskPages
 from services.gateway.features.console.views import assessments
 from services.gateway.features.console.views.approvals import approval_page, summarize_calls
 from services.gateway.features.console.views.replay import (
-    TURNS_AROUND,
+    TURNS_SHOWN_EACH_WAY,
     replayed_turn,
     sorted_criteria,
     timeline_turns,
@@ -97,7 +97,10 @@ class AssessmentPages(PageGroup):
         run = kept_assessment.assessment.runs[number - 1]
         turns = timeline_turns(run)
         turn = replayed_turn(run, turns, _parse_count(request.query_params.get("turn", "")))
-        first_shown, last_shown = max(0, turn.timeline_turn.turn - TURNS_AROUND), turn.timeline_turn.turn + TURNS_AROUND
+        first_shown, last_shown = (
+            max(0, turn.timeline_turn.turn - TURNS_SHOWN_EACH_WAY),
+            turn.timeline_turn.turn + TURNS_SHOWN_EACH_WAY,
+        )
         return await self._context.render_page(
             request,
             "replay.html",

@@ -59,7 +59,7 @@ async def read_form(request: Request, *secrets: str) -> dict[str, str]:
 
 
 SESSION_COOKIE = "purple_console"
-MOST_REFUSALS = 10
+MOST_REFUSED_SIGN_INS = 10
 
 
 class Visitor(NamedTuple):
@@ -131,7 +131,7 @@ class ConsoleSessions(ScriptedStore):
         await self._find_caller(credential)
         secret = token_urlsafe(32)
         sealed = _session_cipher(secret).encrypt(json.dumps(credential._asdict()).encode()).decode()
-        await self._scripts.execute("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SECONDS)
+        await self._scripts.execute("SET", _cookie_key(secret), sealed, "EX", keys.CONSOLE_SESSION_SECONDS)
         return secret
 
     async def sign_out(self, secret: str) -> None:
@@ -140,7 +140,7 @@ class ConsoleSessions(ScriptedStore):
     async def is_throttled(self, address: str) -> bool:
         """Whether too many sign-ins from the address were refused lately; False for an unknown (empty) address."""
         refused = await self._scripts.execute("GET", keys.console_refused_key(address)) if address else None
-        return int(str(refused or 0)) >= MOST_REFUSALS
+        return int(str(refused or 0)) >= MOST_REFUSED_SIGN_INS
 
     async def count_refusal(self, address: str) -> None:
         """Count a refused sign-in from the address, in a fixed window that begins with the first refusal."""
@@ -148,7 +148,7 @@ class ConsoleSessions(ScriptedStore):
             name = keys.console_refused_key(address)
             async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
                 pipe.incr(name)
-                pipe.expire(name, keys.REFUSED_SECONDS, nx=True)
+                pipe.expire(name, keys.REFUSED_SIGN_INS_SECONDS, nx=True)
                 await pipe.execute()
 
     async def _find_caller(self, credential: SignInCredential) -> Caller:

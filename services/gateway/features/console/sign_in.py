@@ -16,7 +16,7 @@ from services.gateway.features.console.sessions import (
     read_form,
     safe_destination,
 )
-from shared.infra.keys import CONSOLE_SECONDS, REFUSED_SECONDS
+from shared.infra.keys import CONSOLE_SESSION_SECONDS, REFUSED_SIGN_INS_SECONDS
 
 _FORM_COOKIE = "purple_console_form"
 _COOKIE_PATH = "/console"
@@ -37,7 +37,7 @@ class SignInPages(PageGroup):
         fields = await read_form(request, request.cookies.get(_FORM_COOKIE, ""))
         destination, address = safe_destination(fields.get("next", "")), self._context.client_address(request)
         if await self._context.sessions.is_throttled(address):
-            minutes = REFUSED_SECONDS // 60
+            minutes = REFUSED_SIGN_INS_SECONDS // 60
             problem = f"Too many keys were refused from your address. Wait {minutes} minutes, then try again."
             return await self._render_form(request, destination, problem, 429)
         try:
@@ -48,7 +48,7 @@ class SignInPages(PageGroup):
         except InvalidField as fault:
             return await self._render_form(request, destination, _as_sentence(str(fault)), 400)
         reply = redirect_to(destination)
-        self._set_cookie(reply, SESSION_COOKIE, secret, CONSOLE_SECONDS)
+        self._set_cookie(reply, SESSION_COOKIE, secret, CONSOLE_SESSION_SECONDS)
         reply.delete_cookie(_FORM_COOKIE, _COOKIE_PATH)
         return reply
 
@@ -88,7 +88,7 @@ class SignInPages(PageGroup):
         reply = self._context.pages.render(request, "sign_in.html", None, status, **values)
         self._set_cookie(reply, _FORM_COOKIE, seed, 3600)
         if status == 429:
-            reply.headers["Retry-After"] = str(REFUSED_SECONDS)
+            reply.headers["Retry-After"] = str(REFUSED_SIGN_INS_SECONDS)
         return reply
 
     def _set_cookie(self, reply: Response, name: str, value: str, seconds: int) -> None:

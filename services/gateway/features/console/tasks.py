@@ -31,7 +31,7 @@ from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost
 
 log = structlog.get_logger()
-LOOK_SECONDS = 1.5
+POLL_SECONDS = 1.5
 _STREAM_ID_PATTERN = re.compile(r"\d{1,20}-\d{1,20}")
 
 
@@ -60,7 +60,7 @@ class LiveStreams(PageGroup):
                 shown_version = version
             except StoreUnavailable as fault:  # the page keeps what it shows; the next look may do
                 log.warning("console_look_failed", error=str(fault))
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
     async def _task_frames(self, record: TaskRecord, last_event_id: str) -> AsyncGenerator[bytes, None]:
         """Yields an SSE frame for each event of a task. Ends if the store fails; the browser then reconnects."""

@@ -22,12 +22,12 @@ from services.gateway.features.deliveries.service import DeliveryRules, Delivery
 from shared.domain import metric_names as names
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
-from shared.infra.live import LOOK_SECONDS, Listen, poll_when_due
+from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, Listen, poll_when_due
 from shared.ports.meter import NO_METER, Meter
 from shared.ports.store import StoreUnavailable
 
-_OWN_HEADERS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
-_LENGTH_DIGITS = 6  # of the length of a short answer: less than 100 kB
+_FIXED_HEADERS = {"User-Agent": "purple-agent-webhook/1", "Accept-Encoding": "identity"}
+_MOST_DIGITS_OF_SHORT_LENGTH = 6  # of the length of a short answer: less than 100 kB
 
 
 class WebhookHttpClient(HttpPoster):
@@ -43,7 +43,7 @@ class WebhookHttpClient(HttpPoster):
         await self._client.aclose()
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
-        request = self._client.build_request("POST", url, headers={**headers, **_OWN_HEADERS}, content=body)
+        request = self._client.build_request("POST", url, headers={**headers, **_FIXED_HEADERS}, content=body)
         began, outcome = perf_counter(), "undelivered"
         try:
             async with asyncio.timeout(self._seconds):
@@ -65,7 +65,7 @@ class WebhookHttpClient(HttpPoster):
 async def _drain_answer(response: httpx.Response) -> None:
     """Read a short response, so that its connection can be reused; close any other."""
     length = response.headers.get("content-length", "")
-    if len(length) < _LENGTH_DIGITS and length.isdecimal():
+    if len(length) < _MOST_DIGITS_OF_SHORT_LENGTH and length.isdecimal():
         async for _ in response.aiter_raw():
             continue
     await response.aclose()
@@ -110,7 +110,11 @@ class DeliveryLoop:
             delivery = group.create_task(self._deliver(claim, news))
             running.add(delivery)
             delivery.add_done_callback(running.discard)
-        return LOOK_SECONDS if list_due.next_in is None else min(list_due.next_in + 0.001, LOOK_SECONDS)
+        return (
+            LOOK_WITHOUT_NEWS_SECONDS
+            if list_due.next_in is None
+            else min(list_due.next_in + 0.001, LOOK_WITHOUT_NEWS_SECONDS)
+        )
 
     async def _deliver(self, claim: ClaimedDelivery, news: asyncio.Event) -> None:
         try:

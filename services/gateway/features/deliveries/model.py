@@ -69,7 +69,7 @@ class UnreadableDelivery(NamedTuple):
     config_id: str
 
 
-Work = WebhookWork | SignedPostWork | UnreadableDelivery
+DeliveryWork = WebhookWork | SignedPostWork | UnreadableDelivery
 
 
 class DeliveryStep(StrEnum):
@@ -92,11 +92,11 @@ class DeliveryQueue(Protocol):
     async def claim(self, deliveries: Sequence[DueDelivery], seconds: float) -> Sequence[ClaimedDelivery]:
         """Claim what is due for ``seconds``; returns what no other process has claimed."""
 
-    async def read(self, claim: ClaimedDelivery) -> Work | None:
+    async def read(self, claim: ClaimedDelivery) -> DeliveryWork | None:
         """Read what is to be delivered under the claim; None if its task is gone, or another version wrote it."""
 
     async def store_result(
-        self, claim: ClaimedDelivery, work: Work, progress: DeliveryProgress, step: DeliveryStep, seconds: float
+        self, claim: ClaimedDelivery, work: DeliveryWork, progress: DeliveryProgress, step: DeliveryStep, seconds: float
     ) -> str:
         """Store how far the delivery has come. ``seconds``: how long it stays claimed, or until the next try.
 

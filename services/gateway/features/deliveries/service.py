@@ -30,10 +30,10 @@ def parse_retry_after(text: str, now: datetime) -> float:
 
 log = structlog.get_logger()
 _GONE_STATUS = 410
-_UNREADABLE = "no key here opens what was kept of it: WEBHOOK_SECRET was changed, and does not name the one before"
+_UNREADABLE_TEXT = "no key here opens what was kept of it: WEBHOOK_SECRET was changed, and does not name the one before"
 _JSON_HEADERS = {"Content-Type": "application/json"}
 _TOKEN_HEADER = "X-A2A-Notification-Token"  # noqa: S105 - a header's name
-_LONGEST_EXPONENT = 30
+_MOST_BACKOFF_EXPONENT = 30
 
 
 class DeliveryRules(NamedTuple):
@@ -104,7 +104,7 @@ class DeliveryService:
         if work is None:
             return
         if isinstance(work, deliveries.UnreadableDelivery):
-            await self._store_progress(claim, work, self._count_failure(work.progress, _UNREADABLE))
+            await self._store_progress(claim, work, self._count_failure(work.progress, _UNREADABLE_TEXT))
             return
         for prepared in self._prepare_posts(claim, work):
             outcome = await self._send_post(prepared)
@@ -123,7 +123,11 @@ class DeliveryService:
             await self._store_progress(claim, work, progress)
 
     async def _store_progress(
-        self, claim: deliveries.ClaimedDelivery, work: deliveries.Work, progress: DeliveryProgress, wait: float = 0
+        self,
+        claim: deliveries.ClaimedDelivery,
+        work: deliveries.DeliveryWork,
+        progress: DeliveryProgress,
+        wait: float = 0,
     ) -> tuple[deliveries.DeliveryStep, str]:
         """Store the progress; returns what happens to the webhook or notice next, and the token of its claim."""
         step = _step_after_delivery(progress, work)
@@ -181,7 +185,7 @@ class DeliveryService:
         """
         if step is not deliveries.DeliveryStep.RETRY:
             return self._rules.lease
-        doubled = self._rules.first_pause * float(2 ** min(progress.tries - 1, _LONGEST_EXPONENT))
+        doubled = self._rules.first_pause * float(2 ** min(progress.tries - 1, _MOST_BACKOFF_EXPONENT))
         randomised = min(doubled, self._rules.longest_pause) * (0.5 + self._random_fraction() / 2)
         return max(randomised, min(wait, self._rules.longest_pause))
 
@@ -201,7 +205,7 @@ def choose_due_deliveries(
     return chosen
 
 
-def _step_after_delivery(progress: DeliveryProgress, work: deliveries.Work) -> deliveries.DeliveryStep:
+def _step_after_delivery(progress: DeliveryProgress, work: deliveries.DeliveryWork) -> deliveries.DeliveryStep:
     if progress.disabled:
         return deliveries.DeliveryStep.OFF
     if progress.tries:

@@ -21,7 +21,7 @@ from shared.ports.meter import NO_METER, Meter
 
 log = structlog.get_logger()
 _MOST_EVENTS = 500
-_MOST_DUE = 500  # of one partition in one look: among so many, each tenant gets its turn
+_MOST_DUE_OF_PARTITION = 500  # of one partition in one look: among so many, each tenant gets its turn
 
 
 class _DeliveryKeys(NamedTuple):
@@ -50,7 +50,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         await self._scripts.run("put_line", [delivery_keys.hash, delivery_keys.deliveries], arguments)
 
     async def list_due(self, most_per_partition: int, most_per_tenant: int) -> deliveries.DueDeliveries:
-        arguments = [most_per_partition, most_per_tenant, _MOST_DUE]
+        arguments = [most_per_partition, most_per_tenant, _MOST_DUE_OF_PARTITION]
         calls: list[ScriptCall] = [([partition.deliveries], arguments) for partition in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
@@ -78,7 +78,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
             if token
         ]
 
-    async def read(self, claim: deliveries.ClaimedDelivery) -> deliveries.Work | None:
+    async def read(self, claim: deliveries.ClaimedDelivery) -> deliveries.DeliveryWork | None:
         member = keys.unpack_delivery(claim.member)
         delivery_keys = _keys_of_delivery(member)
         text = await self._scripts.execute("HGET", delivery_keys.hash, claim.member)
@@ -95,7 +95,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
     async def store_result(
         self,
         claim: deliveries.ClaimedDelivery,
-        work: deliveries.Work,
+        work: deliveries.DeliveryWork,
         progress: DeliveryProgress,
         step: deliveries.DeliveryStep,
         seconds: float,
@@ -117,7 +117,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
 
     async def _read_work(
         self, member: keys.WebhookMember | keys.PostMember, delivery_keys: _DeliveryKeys, row: rows.DeliveryRow
-    ) -> deliveries.Work | None:
+    ) -> deliveries.DeliveryWork | None:
         """What a stored row is to deliver; None if the webhook's task is gone. Raises ``ValueError``."""
         try:
             content = self._seal.decrypt(row.sealed)
@@ -151,7 +151,7 @@ def _keys_of_delivery(member: keys.WebhookMember | keys.PostMember) -> _Delivery
     return _DeliveryKeys(queue, task.push, task.events, task.record, False)
 
 
-def _build_failing(work: deliveries.Work, progress: DeliveryProgress) -> FailingDelivery:
+def _build_failing(work: deliveries.DeliveryWork, progress: DeliveryProgress) -> FailingDelivery:
     if isinstance(work, deliveries.UnreadableDelivery):
         subject, config_id, url = work.subject, work.config_id, ""
     elif isinstance(work, deliveries.SignedPostWork):

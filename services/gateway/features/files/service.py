@@ -16,7 +16,7 @@ from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
 _FILE_KEYS = ("file", "raw", "url")
-_SHORTEST_ENCODED_TWICE = 16  # characters; shorter texts happen to be base64
+_SHORTEST_DOUBLE_BASE64 = 16  # characters; shorter texts happen to be base64
 _BYTES_KEYS, _URL_KEYS = ("raw", "bytes", "fileWithBytes"), ("url", "uri", "fileWithUri")
 
 
@@ -63,7 +63,7 @@ def read_file(part: JsonObject, path: str) -> ClientFile:
 
 def _decode_twice(content: bytes) -> bytes:
     """The content, decoded again if it is base64 still, as the official library of 0.3 sends it over REST."""
-    if len(content) < _SHORTEST_ENCODED_TWICE or len(content) % 4:
+    if len(content) < _SHORTEST_DOUBLE_BASE64 or len(content) % 4:
         return content
     try:
         return base64.b64decode(content, validate=True)

@@ -29,7 +29,7 @@ class ApiCall(NamedTuple):
         return str(self.request.path_params[name])
 
 
-Act = Callable[[ApiCall], Awaitable[JsonValue | Response]]
+HandleApiCall = Callable[[ApiCall], Awaitable[JsonValue | Response]]
 Method = TypeVar("Method", bound=Callable[..., object])
 Service = TypeVar("Service", covariant=True)
 CALLERS_KEY = "x-callers"  # in the OpenAPI document: who may call a path, in words
@@ -79,7 +79,7 @@ def api_router(identity: Identity, max_body: int, endpoints: ApiEndpoints[object
     """The routes of the marked methods. ``max_body``: the most bytes of a body."""
     router = APIRouter()
 
-    def make_endpoint(verb: str, act: Act, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
+    def make_endpoint(verb: str, act: HandleApiCall, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             has_body = verb != "GET"
             body = await read_object(request, max_body, may_be_empty=rules.may_be_empty) if has_body else {}

@@ -45,7 +45,7 @@ def limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
 
 
 log = structlog.get_logger()
-_SCOPE_ENTRY = "purple.entry"
+_SCOPE_KEY_OF_ENTRY = "purple.entry"
 _OPEN_PATHS = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
 WORLDS_PATH = "/worlds/"
 # Cards are public; the console asks for a sign-in of its own; a world is named by its assessment, which nobody guesses.
@@ -68,7 +68,7 @@ class CallerMiddleware:
         path = scope["path"]
         if scope["type"] != "http" or path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS):
             return await self._app(scope, receive, send)
-        entry = scope.get(_SCOPE_ENTRY)
+        entry = scope.get(_SCOPE_KEY_OF_ENTRY)
         if entry is None:
             headers = Headers(scope=scope)
             entry = await self.admit(scope, headers, ",".join(headers.getlist("x-forwarded-for")))
@@ -89,7 +89,7 @@ class CallerMiddleware:
             errors.IssuerUnavailable,
         ) as fault:
             entry = _reply_to_unadmitted(scope, fault)
-        scope[_SCOPE_ENTRY] = entry
+        scope[_SCOPE_KEY_OF_ENTRY] = entry
         return entry
 
     async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller:
@@ -114,13 +114,13 @@ class CallerMiddleware:
 
 def caller_of_request(request: Request) -> Caller | None:
     """The caller that the middleware has identified; None if there is no authentication."""
-    entry = cast("AdmittedCaller | None", request.scope.get(_SCOPE_ENTRY))
+    entry = cast("AdmittedCaller | None", request.scope.get(_SCOPE_KEY_OF_ENTRY))
     return entry.caller if entry else None
 
 
 async def count_message(request: Request) -> None:
     """Count a JSON-RPC request as a message; raises ``TooManyRequests`` and ``StoreUnavailable``."""
-    entry = cast("AdmittedCaller | None", request.scope.get(_SCOPE_ENTRY))
+    entry = cast("AdmittedCaller | None", request.scope.get(_SCOPE_KEY_OF_ENTRY))
     if entry:
         await entry.count_message()
 

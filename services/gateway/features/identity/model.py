@@ -54,9 +54,11 @@ class Identity(Protocol):
         """
         if authenticated is None:
             raise Unauthenticated("nobody checked who sends the request")
-        claimed = object_at(metadata, "principal", _PRINCIPAL_PATH).get("id")
+        claimed = object_at(metadata, "principal", _PRINCIPAL_FIELD_PATH).get("id")
         if claimed not in (None, authenticated.principal.id):
-            raise InvalidField(f"{_PRINCIPAL_PATH}.id", "is not whom the key that came with the request belongs to")
+            raise InvalidField(
+                f"{_PRINCIPAL_FIELD_PATH}.id", "is not whom the key that came with the request belongs to"
+            )
         return authenticated
 
 
@@ -92,20 +94,20 @@ class AdmittedCaller:
 
 DEFAULT_TENANT = "default"
 ANONYMOUS = "anonymous"
-_PRINCIPAL_PATH = "metadata.principal"
+_PRINCIPAL_FIELD_PATH = "metadata.principal"
 
 _ANONYMOUS_PRINCIPAL = Principal(id=ANONYMOUS)
 
 
 def claimed_principal(metadata: JsonObject) -> Principal:
     """The unverified principal that ``metadata.principal`` claims; ``anonymous`` if it is absent."""
-    claim = object_at(metadata, "principal", _PRINCIPAL_PATH)
+    claim = object_at(metadata, "principal", _PRINCIPAL_FIELD_PATH)
     if not claim:
         return _ANONYMOUS_PRINCIPAL
     return Principal(
-        id=required_id_at(claim, "id", f"{_PRINCIPAL_PATH}.id"),
-        roles=parse_roles(claim, _PRINCIPAL_PATH),
-        levels=parse_levels(claim, _PRINCIPAL_PATH),
+        id=required_id_at(claim, "id", f"{_PRINCIPAL_FIELD_PATH}.id"),
+        roles=parse_roles(claim, _PRINCIPAL_FIELD_PATH),
+        levels=parse_levels(claim, _PRINCIPAL_FIELD_PATH),
     )
 
 

@@ -10,7 +10,7 @@ from services.gateway.features.identity.signing_keys import discovery_url, may_f
 from services.gateway.features.identity.throttle import parse_networks
 from shared.infra.service_settings import Settings, WordList
 
-_IDENTITY_WAYS = ("keys", "jwt")
+_AUTHENTICATION_METHODS = ("keys", "jwt")
 
 
 class IdentitySettings(Settings):
@@ -75,7 +75,7 @@ class IdentitySettings(Settings):
     def _check_methods(cls, value: str) -> str:
         auth_methods = [method.strip() for method in value.split(",")]
         if auth_methods not in ([""], ["off"]) and not (
-            set(auth_methods) <= set(_IDENTITY_WAYS) and len(set(auth_methods)) == len(auth_methods)
+            set(auth_methods) <= set(_AUTHENTICATION_METHODS) and len(set(auth_methods)) == len(auth_methods)
         ):
             raise ValueError("it is keys, jwt, keys,jwt or off")
         return ",".join(auth_methods)
@@ -100,7 +100,7 @@ class IdentitySettings(Settings):
     @property
     def auth_methods(self) -> tuple[str, ...]:
         """How callers may authenticate (``keys``, ``jwt``); empty without authentication."""
-        return tuple(method for method in self.authentication.split(",") if method in _IDENTITY_WAYS)
+        return tuple(method for method in self.authentication.split(",") if method in _AUTHENTICATION_METHODS)
 
     @property
     def discovery(self) -> str:

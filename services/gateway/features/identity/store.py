@@ -12,8 +12,8 @@ from shared.infra.lua import Argument, ScriptedStore
 
 _LAST_USE_SECONDS = 60  # a key's last use is noted at most so often
 _LIMIT_WINDOWS = {"requests": 60, "messages": 60, "daily": 86400}  # seconds, in the order of the script's reply
-_COSTS_A_REQUEST = (identity.LimitUse.REQUEST, identity.LimitUse.REQUEST_AND_MESSAGE)
-_COSTS_A_MESSAGE = (identity.LimitUse.MESSAGE, identity.LimitUse.REQUEST_AND_MESSAGE)
+_USES_COUNTED_AS_REQUEST = (identity.LimitUse.REQUEST, identity.LimitUse.REQUEST_AND_MESSAGE)
+_USES_COUNTED_AS_MESSAGE = (identity.LimitUse.MESSAGE, identity.LimitUse.REQUEST_AND_MESSAGE)
 _MICROS_PER_SECOND = 1_000_000
 
 
@@ -41,7 +41,7 @@ class RateMeter(ScriptedStore):
     async def _count_request(
         self, names: Sequence[str], use: identity.LimitUse, default_allowance: identity.RateAllowance, digest: str
     ) -> list[str]:
-        counted: list[Argument] = [int(use in _COSTS_A_REQUEST), int(use in _COSTS_A_MESSAGE)]
+        counted: list[Argument] = [int(use in _USES_COUNTED_AS_REQUEST), int(use in _USES_COUNTED_AS_MESSAGE)]
         reply = await self._scripts.run("admit", names, [*counted, *default_allowance, digest, _LAST_USE_SECONDS])
         return cast("list[str]", reply)
 

@@ -58,7 +58,7 @@ class FailureThrottle:
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
 _MOST_CACHED_HEADERS = 256  # words of clients, up to a whole head of a request each
-_HOST_BITS = 64  # whoever has an IPv6 address has a whole network of so many bits
+_IPV6_NETWORK_BITS = 64  # whoever has an IPv6 address has a whole network of so many bits
 
 
 def parse_networks(words: Sequence[str]) -> tuple[Network, ...]:
@@ -103,5 +103,5 @@ def _parse_address(text: str) -> Address | None:
 @lru_cache(_MOST_CACHED_HEADERS)
 def _address_text(address: Address | None) -> str:
     if isinstance(address, IPv6Address):
-        return str(ip_network((address, _HOST_BITS), strict=False))
+        return str(ip_network((address, _IPV6_NETWORK_BITS), strict=False))
     return "" if address is None else str(address)

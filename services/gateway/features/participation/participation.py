@@ -119,19 +119,21 @@ class Participations:
 
 _OPEN_STATES = tuple(state for state in TaskState if not state.is_terminal)
 _MOST_OPEN_TURNS = 100  # turns of one assessment that are not over; usually there is one
-BEGUN_ANSWER = "The assessment has begun; each turn_start is answered with turn_complete or early_completion."
+ASSESSMENT_BEGUN_ANSWER = (
+    "The assessment has begun; each turn_start is answered with turn_complete or early_completion."
+)
 _NO_ASSESSMENT = (
     "no assessment of yours runs in this context: send assessment_start first, and name the same context, or none at "
     "all, in each message"
 )
-OVER_ANSWER = "The assessment is over; the key to its world is forgotten."
+ASSESSMENT_OVER_ANSWER = "The assessment is over; the key to its world is forgotten."
 
 
 class UserMessagesUnavailable(Exception):
     """The user's chat messages in the world cannot be read; the message says why."""
 
 
-ReadWords = Callable[[str, str], Awaitable[str]]  # what the user said in the chat of a world, by its URL and key
+ReadUserMessages = Callable[[str, str], Awaitable[str]]  # what the user said in the chat of a world, by its URL and key
 
 
 async def refuse_assessments(message: ClientMessage, caller: Caller) -> ClientMessage:
@@ -158,7 +160,7 @@ class ParticipationService:
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
         worlds: AllowedAddresses,
-        read_user_messages: ReadWords,
+        read_user_messages: ReadUserMessages,
         endpoint: Callable[[str, str, str], str],
     ) -> None:
         self._participations, self._tasks, self._lists = participations, tasks, lists
@@ -206,7 +208,7 @@ class ParticipationService:
             raise InvalidField("message.contextId", "another principal's assessment runs in this context") from None
         if previous and _is_replaced(previous, participation, caller):
             await self._end_assessment(previous, caller)
-        return self._taskless_answer(message, caller, session, BEGUN_ANSWER)
+        return self._taskless_answer(message, caller, session, ASSESSMENT_BEGUN_ANSWER)
 
     async def _message_of_turn(
         self, data: JsonObject, message: ClientMessage, caller: Caller, participation: Participation | None
@@ -242,7 +244,7 @@ class ParticipationService:
         if participation:
             await self._end_assessment(participation, caller)
         session = participation.session_id if participation else message.session_id
-        return self._taskless_answer(message, caller, session or self._new_id(), OVER_ANSWER)
+        return self._taskless_answer(message, caller, session or self._new_id(), ASSESSMENT_OVER_ANSWER)
 
     async def _end_assessment(self, participation: Participation, caller: Caller) -> None:
         """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""

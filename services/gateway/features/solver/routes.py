@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 
 from services.gateway.edge.body import BadCall, read_object
 from services.gateway.edge.errors import GatewayRefusal, InvalidField, StoppedTenant, TooManyRequests
-from services.gateway.edge.replies import FAILED_TEXT, error_reply
+from services.gateway.edge.replies import INTERNAL_ERROR_TEXT, error_reply
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.solver.service import (
@@ -59,7 +59,7 @@ class SolverEndpoint:
             return error_reply(409, str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=SOLVER_PATH)
-            return error_reply(500, FAILED_TEXT)
+            return error_reply(500, INTERNAL_ERROR_TEXT)
 
     async def _solve(self, message: ClientMessage, caller: Caller) -> JSONResponse:
         if caller.principal.verified:  # a session of the caller's own, since two may send the same request

@@ -74,7 +74,7 @@ def _gap_frame(task_snapshot: TaskSnapshot, lost_after: str, notice: str) -> byt
     return sse_frame(json.dumps(data), event_id=task_snapshot.newest or "0-0", event="snapshot")
 
 
-TaskOf1_0 = Callable[[Request], Awaitable[Response]]
+GetTaskIn1_0 = Callable[[Request], Awaitable[Response]]
 ListReadinessProblems = Callable[
     [], Awaitable[tuple[str, ...]]
 ]  # why this replica should get no requests; empty if it is ready
@@ -87,7 +87,7 @@ class RestEndpoints:
         identity: Identity,
         problems: ListReadinessProblems,
         notice: str,
-        task_of_1_0: TaskOf1_0,
+        task_of_1_0: GetTaskIn1_0,
     ) -> None:
         self._task_of_1_0 = task_of_1_0
         self._tasks, self._identity, self._problems, self._notice = tasks, identity, problems, notice

@@ -120,7 +120,7 @@ def find_resumption(seen: SeenEvents | None, task_snapshot: TaskSnapshot) -> Res
 
 
 _NO_METADATA: Mapping[str, JsonValue] = MappingProxyType({})
-ANSWER_PLACE = 0
+ANSWER_ARTIFACT_INDEX = 0
 _PHASE_TEXTS = {
     Phase.PRIME.value: "Recalling what is known and preparing",
     Phase.EXECUTE.value: "Carrying the task out",
@@ -211,7 +211,7 @@ def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Arti
     """Yields the results to send at the end of a turn that left the task in ``state``, each with its place."""
     record = record.model_copy(update={"state": state})
     answer = answer_of(record)
-    answers = [(ANSWER_PLACE, Artifact(name=ANSWER_NAME, text=answer.text))] if answer else []
+    answers = [(ANSWER_ARTIFACT_INDEX, Artifact(name=ANSWER_NAME, text=answer.text))] if answer else []
     artifacts = enumerate(artifacts_of(record), start=1)
     results = [(number, artifact) for number, artifact in artifacts if not artifact.streamed]
     yield from (*answers, *results) if answer and answer.is_given else (*results, *answers)

@@ -15,7 +15,7 @@ from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 RETRY_SECONDS = 5.0
-LOG_AGAIN_SECONDS = 10.0  # until it is said again that messages are refused
+REFUSAL_LOG_SECONDS = 10.0  # until it is said again that messages are refused
 _REFUSAL_WORDS: dict[type[Exception], str] = {
     ports.TooManyWaiting: "shed",
     ports.TenantIsStopped: "stopped",
@@ -103,7 +103,7 @@ class GuardedTasks(ports.Tasks):
 
     def _log_shedding(self, waiting: int) -> None:
         if self._clock() >= self._tell_at:
-            self._tell_at = self._clock() + LOG_AGAIN_SECONDS
+            self._tell_at = self._clock() + REFUSAL_LOG_SECONDS
             log.warning("load_shedding", waiting=waiting)
 
 

@@ -35,7 +35,7 @@ from shared.ports.tasks import EventsLost, Prepare, SessionBelongsToOther, TaskE
 ReadAssessment = Callable[[ClientMessage, Caller], Awaitable[ClientMessage | TaskRecord]]
 
 
-_ASSESSED_WAIT_SECONDS = 600.0  # an assessor asks for a turn's task only once
+_ASSESSMENT_TURN_WAIT_SECONDS = 600.0  # an assessor asks for a turn's task only once
 
 
 class AcceptedMessage(NamedTuple):
@@ -136,7 +136,7 @@ class TaskService:
             return ticket.record
         try:
             if ticket.turn_id not in ticket.record.turns_done:
-                limit = _ASSESSED_WAIT_SECONDS if is_assessment_turn(ticket.record) else self._wait_seconds
+                limit = _ASSESSMENT_TURN_WAIT_SECONDS if is_assessment_turn(ticket.record) else self._wait_seconds
                 await self.wait_for_turn_end(ticket.record, ticket.turn_id, limit)
             return await self.refresh(ticket.record)
         except StoreUnavailable as error:

@@ -11,7 +11,7 @@ from services.gateway.features.tasks.intake import ClientIds, FoundTask, Message
 from shared.contracts.task import TaskRecord
 from shared.domain.lru_cache import LruCache
 from shared.infra import keys
-from shared.infra.keys import THREAD_SECONDS, client_task_key
+from shared.infra.keys import CLIENT_TASK_ID_SECONDS, client_task_key
 from shared.infra.lua import ScriptedStore, bounded_redis_calls
 from shared.infra.redis import VolatileRedis, check_durable, check_writable
 from shared.infra.stored_tasks import read_record
@@ -94,7 +94,7 @@ class RedisClientIds(ScriptedStore, ClientIds):
         name = client_task_key(key.tenant, key.alias)
         async with bounded_redis_calls(), self._redis.pipeline(transaction=True) as pipe:
             pipe.hset(name, field, value)
-            pipe.expire(name, THREAD_SECONDS)
+            pipe.expire(name, CLIENT_TASK_ID_SECONDS)
             pipe.hlen(name)
             *_, count = cast("list[int]", await pipe.execute())
         if count > MOST_RECORDED_MESSAGES:

@@ -58,7 +58,7 @@ def _parse_time_step(text: str) -> timedelta:
 
 
 _LEGACY_STATES = {TaskState.REJECTED: TaskState.FAILED}
-_WITH_TEXT = frozenset(TaskState) - {TaskState.SUBMITTED, TaskState.WORKING}
+_STATES_WITH_ANSWER_TEXT = frozenset(TaskState) - {TaskState.SUBMITTED, TaskState.WORKING}
 
 
 class AnswerText(NamedTuple):
@@ -73,7 +73,7 @@ ANSWER_NAME = "answer"  # of the artifact with the answer
 
 def answer_of(record: TaskRecord) -> AnswerText | None:
     """The text that a client waits for: the answer, else the reason; None while the task is queued or worked on."""
-    if record.state not in _WITH_TEXT:
+    if record.state not in _STATES_WITH_ANSWER_TEXT:
         return None
     if record.state is TaskState.INPUT_REQUIRED:  # what has happened, and the question as it was asked
         text = "\n\n".join(dict.fromkeys(filter(None, (record.reason, record.answer))))

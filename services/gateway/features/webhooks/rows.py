@@ -49,7 +49,7 @@ class FailingDeliveries:
         is_listed = await self._scripts.execute("HEXISTS", key, member)
         if is_listed or cast(int, await self._scripts.execute("HLEN", key)) < _MOST_FAILING:
             await self._scripts.execute("HSET", key, member, row)
-        await self._scripts.execute("EXPIRE", key, keys.FAILING_SECONDS)
+        await self._scripts.execute("EXPIRE", key, keys.FAILING_WEBHOOK_SECONDS)
 
     async def remove(self, tenant: str, member: str) -> None:
         """Remove a webhook or notice from the list, as one that was delivered."""

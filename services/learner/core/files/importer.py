@@ -19,7 +19,7 @@ from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, Know
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.bandit import Arm
 from shared.domain.keywords import keywords
-from shared.domain.known import ENTITIES_KEPT, ENTITY_LASTS, FACTS_KEPT
+from shared.domain.known import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.domain.redaction import redact_text
 from shared.ports.store import StoreUnavailable
 
@@ -64,7 +64,7 @@ def merge_file_facts(stored_file: StoredFile, new_facts: Sequence[KnownFact]) ->
 
 
 def merge_file_entities(stored_file: StoredFile, records: Sequence[EntityRecord], now: datetime) -> FileDecision:
-    recent_records = [record for record in records if now - record.entity.last_seen <= ENTITY_LASTS]
+    recent_records = [record for record in records if now - record.entity.last_seen <= ENTITY_LIFETIME]
     newer_records = [record for record in recent_records if _has_newer_counts(stored_file, record)]
     replacing_records = [record for record in newer_records if record.field in stored_file.entities]
     new_records = [record for record in newer_records if record.field not in stored_file.entities]
@@ -148,7 +148,7 @@ class Importer:
 
 _LONGEST_TEXT = 500
 _LONGEST_FIELD = 300
-_MOST_SEEN = 10**9
+_MOST_TIMES_SEEN = 10**9
 
 
 class _FileFact(FrozenModel):
@@ -159,7 +159,7 @@ class _FileFact(FrozenModel):
     quality: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
     task_id: str = Field(default="", validation_alias=AliasChoices("task_id", "source_task", "source"))
     confidence: float = Field(default=0.6, ge=0, le=1, allow_inf_nan=False)
-    seen: int = Field(default=1, ge=1, le=_MOST_SEEN)
+    seen: int = Field(default=1, ge=1, le=_MOST_TIMES_SEEN)
     at: formats.Moment = Field(validation_alias=AliasChoices("at", "timestamp", "created_at"))
     first_at: formats.Moment | None = None
     superseded_at: formats.Moment | None = None
@@ -171,7 +171,7 @@ class _Entity(FrozenModel):
     key: str = Field(default="", max_length=_LONGEST_FIELD)
     kind: str = Field(min_length=1, max_length=50, pattern=r"^[^:]+$", validation_alias=AliasChoices("kind", "type"))
     value: str = Field(min_length=1, max_length=_LONGEST_FIELD)
-    seen: int = Field(default=1, ge=1, le=_MOST_SEEN, validation_alias=AliasChoices("seen", "count"))
+    seen: int = Field(default=1, ge=1, le=_MOST_TIMES_SEEN, validation_alias=AliasChoices("seen", "count"))
     last_seen: formats.Moment
     first_seen: formats.Moment | None = None
     links: EntityLinks = EntityLinks()

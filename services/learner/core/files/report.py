@@ -193,7 +193,7 @@ def _build_table(entries: list[Entry]) -> JsonValue:
 
 
 _SIGNALS, _FAILURES, _RANKING = "brainos_training_signals", "top_failures", "scenario_difficulty_ranking"
-_REQUEST = "what was asked for"
+_TASK_TEXT = "what was asked for"
 _ROW_FIELDS = ("rows", "examples", "training_rows", "signals", "data")
 
 
@@ -265,7 +265,7 @@ def _build_row(
     score = scores.score_of(ranked_entry) if own_score is None else own_score
     if not text or score is None or kind is None:
         missing_field = "its training_type" if score is not None else "its score"
-        return f"{report.source}: {part}: {name or 'an entry'} does not say {missing_field if text else _REQUEST}"
+        return f"{report.source}: {part}: {name or 'an entry'} does not say {missing_field if text else _TASK_TEXT}"
     ranking = ranked_entry.fields if ranked_entry else {}
     metadata: dict[str, JsonValue] = {
         "task_id": entry.fields.get("task_id") or name,
@@ -285,7 +285,7 @@ _MOST_FACTS = 20
 _LONGEST_TEXT, _LONGEST_FIELD = 240, 80  # characters
 _UNSCORED_WORTH = 0.5  # the worth of a fact whose failure has no score, as of any imported fact
 _FAILURE_ATTRIBUTE = "usual failure"
-_LONG_AGO = datetime(2, 1, 1, tzinfo=UTC)
+_EARLIEST_REPORT_TIME = datetime(2, 1, 1, tzinfo=UTC)
 
 
 def report_rows(name: str, content: bytes) -> TrainingRows:
@@ -308,7 +308,7 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
         report = read_report(name, content)
     except BadReport:
         return []
-    at = report.at if report.at > _LONG_AGO else now
+    at = report.at if report.at > _EARLIEST_REPORT_TIME else now
     facts: dict[JsonValue, dict[str, JsonValue]] = {}
     for entry in (*report.part(_FAILURES), *report.part(_SIGNALS)):
         if fact := _build_fact(entry, min(at, now), name):

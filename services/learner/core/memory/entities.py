@@ -92,7 +92,7 @@ def number_as_text(number: Decimal) -> str:
 
 _LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "nb", "fi", "cs", "tr")
 _MONTH = r"(?P<month>[^\W\d_]{3,12})\.?"
-_NTH = r"(?:st|nd|rd|th|er|\.)"
+_ORDINAL_SUFFIX = r"(?:st|nd|rd|th|er|\.)"
 _DATE_PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -100,7 +100,7 @@ _DATE_PATTERNS = tuple(
         r"(?<![\w/])(?P<year>\d{4})/(?P<m>\d{1,2})/(?P<day>\d{1,2})(?![\d/])",
         r"(?<![\w.])(?P<day>\d{1,2})\.[ ]?(?P<m>\d{1,2})\.[ ]?(?P<year>\d{4})(?!\d)",
         r"(?P<year>\d{4})年(?P<m>\d{1,2})月(?P<day>\d{1,2})日",
-        rf"(?<![\w.])(?P<day>\d{{1,2}}){_NTH}?[ ](?:de |of )?{_MONTH}(?: de|,)?[ ](?P<year>\d{{4}})(?!\d)",
+        rf"(?<![\w.])(?P<day>\d{{1,2}}){_ORDINAL_SUFFIX}?[ ](?:de |of )?{_MONTH}(?: de|,)?[ ](?P<year>\d{{4}})(?!\d)",
         rf"(?<!\w){_MONTH}[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?[ ](?P<year>\d{{4}})(?!\d)",
     )
 )
@@ -252,7 +252,7 @@ def _is_common_word(word: str) -> bool:
     )
 
 
-TEXT_LOOKED_AT = 4_000
+MOST_CHARACTERS_SEARCHED = 4_000
 MOST_ENTITIES = 40  # entities of one task
 _EMAIL_PATTERN = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}(?![\w@])")
 _REFERENCE_PATTERN = re.compile(
@@ -263,7 +263,7 @@ _KIND_ORDER = {kind: place for place, kind in enumerate(EntityKind)}
 
 def find_entities(text: str) -> tuple[FoundEntity, ...]:
     """The entities in a text, each once, in order and without overlap."""
-    searched_text = text[:TEXT_LOOKED_AT]
+    searched_text = text[:MOST_CHARACTERS_SEARCHED]
     chosen: list[FoundEntity] = []
     overlapping = list(_find_overlapping_entities(searched_text))
     overlapping.sort(key=lambda entity: (_KIND_ORDER[entity.kind], entity.start - entity.end, entity.start))

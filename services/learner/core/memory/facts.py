@@ -20,7 +20,7 @@ MOST_FACTS_OF_TASK = 4
 _LONGEST_TEXT = 240
 _LONGEST_FIELD = 80
 _MOST_CONFIDENCE = 0.95
-_LEAST_OVERLAP = 0.8
+_LEAST_WORD_OVERLAP = 0.8
 _MOST_ENTITIES = 6
 _TEXTS_REMEMBERED = 4096  # texts whose meaning is remembered: each fact is held against every other one
 
@@ -69,7 +69,9 @@ def says_the_same(fact: KnownFact, other: KnownFact) -> bool:
         return False
     words, other_words = frozenset(fact.keywords), frozenset(other.keywords)
     has_same_figures = _find_figures(fact.text) == _find_figures(other.text)
-    return has_same_figures and bool(words) and len(words & other_words) >= _LEAST_OVERLAP * len(words | other_words)
+    return (
+        has_same_figures and bool(words) and len(words & other_words) >= _LEAST_WORD_OVERLAP * len(words | other_words)
+    )
 
 
 def contradicts(fact: KnownFact, other: KnownFact) -> bool:

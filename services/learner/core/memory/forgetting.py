@@ -125,24 +125,24 @@ _RETRY_SECONDS = 0.5
 
 log = structlog.get_logger()
 
-_RECORDS_REMAINDER = (
+_REMAINING_TASK_RECORDS = (
     "task records, journals and the audit trail of writes: business records; they leave Redis 7 days after their task "
     "ended, and an archive keeps them until it is emptied"
 )
-_REMAINDERS_OF_ALL = {
+_ALWAYS_REMAINING = {
     "files": "exports and training rows: where they were written; RL_CACHE_DIR until the learner writes it again",
     "dead_letters": "outcomes that could not be learned, and come back if they are put back: purple dlq drops them",
 }
-_BUSY_SESSION_REMAINDER = "the session's own memory: it is being worked on; ask again once its tasks have ended"
-_REMAINDERS_BY_SCOPE: Mapping[ForgetScope, Mapping[str, str]] = {
+_REMAINING_BUSY_SESSION = "the session's own memory: it is being worked on; ask again once its tasks have ended"
+_REMAINING_BY_SCOPE: Mapping[ForgetScope, Mapping[str, str]] = {
     ForgetScope.ENTITY: {
-        "tasks": _RECORDS_REMAINDER,
+        "tasks": _REMAINING_TASK_RECORDS,
         "conversations": "what sessions remember of their own turns: forget the session too",
         "statistics": "counts and arms: they name nobody",
     },
-    ForgetScope.SESSION: {"tasks": _RECORDS_REMAINDER, "statistics": "counts and arms: they name nobody"},
+    ForgetScope.SESSION: {"tasks": _REMAINING_TASK_RECORDS, "statistics": "counts and arms: they name nobody"},
     ForgetScope.TENANT: {
-        "tasks": _RECORDS_REMAINDER,
+        "tasks": _REMAINING_TASK_RECORDS,
         "conversations": "what sessions remember of their own turns: forget each session too",
         "made_tools": "calculators that were made, and the switches: they are the operators'",
     },
@@ -169,9 +169,9 @@ class ForgetRequestWorker:
         counts = Counter(request.removed)
         counts.update(await self._forgetting.remove_stored(request))
         state = ForgetState.WORKING if is_under_way else ForgetState.DONE
-        remainders = {**_REMAINDERS_BY_SCOPE[request.scope], **_REMAINDERS_OF_ALL}
+        remainders = {**_REMAINING_BY_SCOPE[request.scope], **_ALWAYS_REMAINING}
         if counts.pop("session_busy", 0):
-            remainders["conversation"] = _BUSY_SESSION_REMAINDER
+            remainders["conversation"] = _REMAINING_BUSY_SESSION
         changes: dict[str, object] = {"state": state, "removed": dict(counts), "left": remainders, "changed_at": now}
         if not is_under_way:
             changes["subject"] = ""

@@ -18,9 +18,9 @@ from shared.domain.estimates import PREDICTIONS_KEPT, is_drifting
 from shared.domain.redaction import redact_text
 from shared.ports.store import StoreUnavailable
 
-FACTS_FROM = 0.5  # the least quality of a task that teaches facts
-_ENTITIES_NAMED = 12
-_SUBJECTS = (EntityKind.VENDOR, EntityKind.PERSON, EntityKind.PRODUCT)
+LEAST_QUALITY_FOR_FACTS = 0.5  # the least quality of a task that teaches facts
+_MOST_ENTITIES_NAMED = 12
+_KINDS_NAMED_FIRST = (EntityKind.VENDOR, EntityKind.PERSON, EntityKind.PRODUCT)
 
 
 class OutcomeMemo(NamedTuple):
@@ -39,7 +39,7 @@ def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
     """The memo of an outcome, with protected values removed."""
     texts = _redact(outcome.said or OutcomeTexts(task=outcome.summary))
     entities = find_entities(f"{texts.task}\n{texts.answer}")
-    teaches_facts = wants_facts and outcome.said is not None and outcome.quality >= FACTS_FROM
+    teaches_facts = wants_facts and outcome.said is not None and outcome.quality >= LEAST_QUALITY_FOR_FACTS
     return OutcomeMemo(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
@@ -77,8 +77,8 @@ def _build_todo(outcome: TaskOutcome, texts: OutcomeTexts, entities: tuple[Found
 
 def _entity_names(entities: tuple[FoundEntity, ...]) -> tuple[str, ...]:
     """The names of a task's entities, with people and vendors, which facts are usually about, before numbers."""
-    subjects_first = sorted(entities, key=lambda entity: entity.kind not in _SUBJECTS)
-    return tuple(name for entity in subjects_first for name in names_of(entity))[:_ENTITIES_NAMED]
+    subjects_first = sorted(entities, key=lambda entity: entity.kind not in _KINDS_NAMED_FIRST)
+    return tuple(name for entity in subjects_first for name in names_of(entity))[:_MOST_ENTITIES_NAMED]
 
 
 def _redact(texts: OutcomeTexts) -> OutcomeTexts:
@@ -174,9 +174,9 @@ class Rememberer:
         raise MemoryContended(f"{len(events)} events could not be remembered in {_MOST_TRIES} attempts")
 
 
-_MOST_TOGETHER = 8
-_MOST_TASKS = 5
-_MOST_NAMES = 4
+_MOST_LINKED_ENTITIES = 8
+_MOST_LINKED_TASKS = 5
+_MOST_NAMES_OF_ENTITY = 4
 
 
 def change_of(knowledge: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> memory.MemoryChange:
@@ -220,7 +220,7 @@ def _add_sighting(known_entity: KnownEntity | None, entity: FoundEntity, at: dat
             "seen": known_entity.seen + 1,
             "first_seen": min(known_entity.first_seen or known_entity.last_seen, at),
             "last_seen": max(known_entity.last_seen, at),
-            "names": tuple(name for name in all_names if name != value)[:_MOST_NAMES],
+            "names": tuple(name for name in all_names if name != value)[:_MOST_NAMES_OF_ENTITY],
         }
     )
 
@@ -228,7 +228,7 @@ def _add_sighting(known_entity: KnownEntity | None, entity: FoundEntity, at: dat
 def _add_link(links: EntityLinks, field: str, fields: Sequence[str], source: TaskSource) -> EntityLinks:
     together = dict.fromkeys((*(other for other in fields if other != field), *links.together))
     tasks = (source, *(task for task in links.tasks if task.task_id != source.task_id))
-    return EntityLinks(together=tuple(together)[:_MOST_TOGETHER], tasks=tasks[:_MOST_TASKS])
+    return EntityLinks(together=tuple(together)[:_MOST_LINKED_ENTITIES], tasks=tasks[:_MOST_LINKED_TASKS])
 
 
 def _add_prediction(stored_accuracy: Accuracy, was_right: bool, at: datetime) -> Accuracy:

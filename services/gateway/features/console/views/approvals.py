@@ -27,7 +27,7 @@ STATUS_BADGES = {
     ApprovalStatus.EXPIRED: Badge("Expired", "mute"),
     ApprovalStatus.SUPERSEDED: Badge("No longer asked", "mute"),
 }
-_ON_FAILURE = {
+_FAILURE_SENTENCES = {
     "stop": "If it fails, nothing after it is done.",
     "compensate": "If it fails, the calls before it are taken back.",
 }
@@ -173,7 +173,7 @@ def _build_call_row(number: int, call: PlannedCall, grounds: Grounds) -> CallRow
     )
     proof = f"Afterwards it is read back with {call.read_back.tool}." if call.read_back else ""
     undo = _build_call_row(number, call.compensation, grounds) if call.compensation else None
-    on_failure = _ON_FAILURE[call.on_failure]
+    on_failure = _FAILURE_SENTENCES[call.on_failure]
     return CallRow(number, humanize_name(call.tool), call.tool, call.connection_id, rows, proof, on_failure, undo)
 
 

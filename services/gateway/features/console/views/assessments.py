@@ -12,7 +12,7 @@ from shared.contracts.assessment.figures import CriterionPoints, criterion_point
 from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore
 from shared.domain.estimates import pass_hat
 
-_PASSES_SHOWN = 5
+_MOST_PASS_CHANCES_SHOWN = 5
 RUN_ENDS = {
     "completed": Badge("Completed", "good"),
     "timeout": Badge("Timed out", "bad"),
@@ -50,7 +50,9 @@ def score_row(name: str, score: OverallScore) -> ScoreRow:
 def pass_chances_text(card: AssessmentCard) -> str:
     """The chance that k runs all pass, for k up to 5 and for all runs: ``pass^1 67 %, pass^2 33 %``."""
     chances = pass_hat(card.passed, card.runs)
-    return ", ".join(f"pass^{k} {round(100 * chances[k])} %" for k in chances if k <= _PASSES_SHOWN or k == card.runs)
+    return ", ".join(
+        f"pass^{k} {round(100 * chances[k])} %" for k in chances if k <= _MOST_PASS_CHANCES_SHOWN or k == card.runs
+    )
 
 
 def group_by_dimension(assessment: Assessment) -> tuple[tuple[ScoreRow, tuple[CriterionRow, ...]], ...]:

@@ -12,7 +12,7 @@ from shared.domain.words import Strategy
 
 _FEWEST_TASKS = 20  # tasks before anything is said of a direction
 _MOST_LATE_TASKS = 100  # tasks that count as lately
-_QUALITY_SPREAD = 0.25  # how far qualities lie from their mean, roughly
+_QUALITY_STANDARD_DEVIATION = 0.25  # how far qualities lie from their mean, roughly
 _MOST_ROWS = 12
 _STRATEGY_TONES = {Strategy.FSM.value: "s1", Strategy.FIVE_PHASE.value: "s2", Strategy.MOA.value: "s3"}
 _OTHER_TONE = "s4"
@@ -80,7 +80,9 @@ def quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
     lately, earlier = _mean_between(middle, last), _mean_between(start, middle)
     tasks = last.n - middle.n
     text = f"over the last {count_with_noun(tasks, 'task')}; {earlier:.2f} over the {middle.n - start.n} before"
-    standard_error = _QUALITY_SPREAD * sqrt(2 / tasks)  # of the difference between two means over so many tasks each
+    standard_error = _QUALITY_STANDARD_DEVIATION * sqrt(
+        2 / tasks
+    )  # of the difference between two means over so many tasks each
     if abs(lately - earlier) <= standard_error:
         return QualityTrend("level", "", lately, text)
     return QualityTrend("up", "good", lately, text) if lately > earlier else QualityTrend("down", "warn", lately, text)

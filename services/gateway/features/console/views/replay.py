@@ -20,7 +20,7 @@ from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldAfterTurn, WorldChange
 from shared.domain.instants import in_utc
 
-_LONGEST_GIST = 120
+_LONGEST_SUMMARY_LINE = 120
 _READ_BADGE = Badge("Read", "mute")
 _MAIN_PARAMETERS = ("subject", "title", "body", "content", "body_text")
 _OTHER_PARAMETERS = ("folder", "labels", "response")
@@ -72,7 +72,7 @@ def _build_gist(parameters: JsonObject, titles: Mapping[str, str]) -> str:
     subject = main_texts or list(_referenced_names(parameters, titles))
     other_texts = [text for name in _OTHER_PARAMETERS if (text := format_value(parameters.get(name))) != NO_VALUE]
     line = " ".join(" · ".join([*subject, *other_texts]).split())
-    return line if len(line) <= _LONGEST_GIST else f"{line[:_LONGEST_GIST]}…"
+    return line if len(line) <= _LONGEST_SUMMARY_LINE else f"{line[:_LONGEST_SUMMARY_LINE]}…"
 
 
 def _referenced_names(parameters: JsonObject, titles: Mapping[str, str]) -> Iterator[str]:
@@ -92,9 +92,9 @@ def _choose_badge(entry: ActionLogEntry) -> Badge:
 
 
 CHANGE_BADGES = {"added": Badge("New", "good"), "changed": Badge("Changed", "info"), "removed": Badge("Gone", "bad")}
-TURNS_AROUND = 100  # how many turns the time line shows before and after the one that is shown
+TURNS_SHOWN_EACH_WAY = 100  # how many turns the time line shows before and after the one that is shown
 _LONGEST_NOTES = 4000
-_TURN_BEGINS = "update_turn_started"
+_TURN_STARTED_TYPE = "update_turn_started"
 
 
 class TimelineTurn(NamedTuple):
@@ -185,7 +185,7 @@ def _turn_starts(run: Run) -> Mapping[int, datetime]:
     starts: dict[int, datetime] = {}
     for update in run.updates:
         time = parse_time_or_none(update.get("current_time"))
-        if time and update.get("message_type") == _TURN_BEGINS:
+        if time and update.get("message_type") == _TURN_STARTED_TYPE:
             starts[_read_turn_number(update)] = in_utc(time)
     return starts
 
@@ -195,7 +195,7 @@ def _updates_of_turn(run: Run, turn: int) -> list[JsonObject]:
     updates: list[JsonObject] = []
     current_turn = 0
     for update in run.updates:
-        if update.get("message_type") == _TURN_BEGINS:
+        if update.get("message_type") == _TURN_STARTED_TYPE:
             current_turn = _read_turn_number(update)
         elif update.get("message_type") == "update_evaluation_started":
             current_turn = -1
