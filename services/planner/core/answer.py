@@ -13,9 +13,10 @@ from services.planner.core.conditions import judge_statement
 from services.planner.core.explained import are_related, drop_asking, unexplained_words
 from services.planner.core.figures import PlannedFigure, amount_field
 from services.planner.core.groups import find_standing_out, pick_groups, stated_groups
-from services.planner.core.mentions import find
+from services.planner.core.mentions import find, identifiers_in
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
+from services.planner.core.phrases import divide_fields
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, number, own_id
 from services.planner.core.relations import answer_related, tell_field, tell_reference
@@ -44,6 +45,7 @@ _NOTHING = "Nothing that answers the task could be found."
 _SEARCHES = frozenset({("search",), ("find",), ("lookup",)})
 _PERSONAL_WORDS = frozenset("email phone phone_number mobile salary birth_date birthday date_of_birth".split())
 _ASKS_OTHERWISE = re.compile(r"\W*(?:when|where|why|how|is|are|was|were|do|does|did|has|have|can)\b", re.I)
+_AND_PATTERN = re.compile(r",|&|/|\b(?:and|plus|as well as)\b", re.I)
 _PRONOUN_PATTERN = re.compile(r"\b(?:he|she|they|his|hers?|him|their|them|it|its)\b", re.I)
 _ORDER_PATTERN = re.compile(r"\b(?:sorted|ordered|sort|order|ranked) (?:them )?by\b.*", re.I)
 _FORM_PATTERN = re.compile(
@@ -116,6 +118,10 @@ def find_unanswered(situation: Situation, told_answer: ToldAnswer, *, as_a_list:
 
 
 def _say_not_found(question: str, situation: Situation) -> str:
+    fields = divide_fields(question)
+    told = [_tell_of_record(field, situation) for field in fields] if len(fields) > 1 else []
+    if any(told):
+        return " ".join(text or _say_not_found(field, situation) for text, field in zip(told, fields, strict=True))
     unread, related = _unread_of_question(question, situation), answer_related(question, situation)
     unread_note = f": not understood: {', '.join(unread)}" if unread else ""
     if related and related.why:
@@ -148,7 +154,11 @@ def _unread_of_question(question: str, situation: Situation) -> tuple[str, ...]:
 
 
 def _answer_question(question: str, situation: Situation) -> str:
-    return _find_answer(question, situation) or answer_names(question, situation) or _tell_absent(question, situation)
+    """The answer; one of a question that asks for several things says which of them it is of."""
+    found = _find_answer(question, situation) or answer_names(question, situation) or _tell_absent(question, situation)
+    named = identifiers_in(question)
+    is_of_one = question not in situation.text and len(named) == 1 and bool(found) and named[0] not in found
+    return f"{named[0]}: {found}" if is_of_one else found
 
 
 def _answer_briefly(question: str, situation: Situation) -> str:
@@ -288,6 +298,9 @@ def _as_text(value: Json) -> str:
 def _find_answer(question: str, situation: Situation) -> str:
     if decided := answer_yes_or_no(question, situation):
         return decided
+    fields = divide_fields(question)
+    if len(fields) > 1 and any(told := [_tell_of_record(field, situation) for field in fields]):
+        return " ".join(told) if all(told) else ""
     if listed_answer := _tell_listed(question, situation):
         return listed_answer
     stated_list, related = stated_figures(question, situation), answer_related(question, situation)
@@ -303,19 +316,52 @@ def _find_answer(question: str, situation: Situation) -> str:
     for figure in figures(situation):
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
             return _describe_figure(figure, question)
-    record = subject_of(question, situation)
-    if record is None or not _may_be_told(record, question, situation):
+    record = _record_told(question, situation)
+    if record is None:
         return ""
-    if unexplained_words(situation.without_documents(question), _list_linked_records(record, situation)):
+    if answer := _tell_of_record(question, situation):
+        return answer
+    if _ASKS_PATTERN.match(question) or find_operation(question) == "count" or _asked_field(record, question):
+        return ""
+    is_about = _name_reference(record, question, situation) == "" and _is_asked_about(record, question, situation)
+    return _describe_record(record) if is_about else ""
+
+
+def _tell_of_record(question: str, situation: Situation) -> str:
+    """The one field, or other thing, of a record for which a question asks; empty if it asks otherwise."""
+    related = answer_related(question, situation)
+    if related and related.text:
+        return related.text
+    record = None if related and related.why else _record_told(question, situation)
+    if record is None:
         return ""
     other = _name_reference(record, question, situation)
     if other is None or other:
         return other or ""
     field = _asked_field(record, question)
-    if field is None:
-        is_count = find_operation(question) == "count"
-        return _describe_record(record) if not is_count and _is_asked_about(record, question, situation) else ""
-    return tell_field(record, field)
+    return tell_field(record, field) if field and not _asks_another(question, record, situation) else ""
+
+
+def _asks_another(question: str, record: FactRecord, situation: Situation) -> bool:
+    """Whether a word of a question is one for a field of a record that this one only refers to."""
+    others = [other for other in _list_linked_records(record, situation) if other is not record]
+    fields = frozenset().union(*(field_stems(name) - other.noun for other in others for name in other.fields))
+    words = unexplained_words(situation.without_documents(question), [record])
+    said = frozenset().union(*(text_stems(str(value)) for other in others for value in other.fields.values()))
+    return any(are_related(word, stem_of) for word in words - said for stem_of in fields)
+
+
+def _record_told(question: str, situation: Situation) -> FactRecord | None:
+    """The record that a question is about; None where it may not be told, or does not explain all that is said."""
+    record = subject_of(question, situation)
+    if record is None or not _may_be_told(record, question, situation):
+        return None
+    linked = _list_linked_records(record, situation)
+    known = {
+        str(value).casefold() for one in linked for of in (one.fields, one.fact.arguments) for value in of.values()
+    }
+    is_whole = known.issuperset(map(str.casefold, identifiers_in(question)))
+    return record if is_whole and not unexplained_words(situation.without_documents(question), linked) else None
 
 
 def _tell_listed(question: str, situation: Situation) -> str:
@@ -387,7 +433,11 @@ def _asked_field(record: FactRecord, question: str) -> str | None:
         fields = [name for name in fields if not any(mark.isdigit() for mark in str(record.fields[name]))]
     scored = [(len(field_stems(name) & word_stems), name) for name in fields]
     top = max(scored, default=None, key=lambda item: item[0])
-    return top[1] if top and top[0] else None
+    if top is None or not top[0]:
+        return None
+    said = word_stems - record.noun - field_stems(top[1])
+    is_one_of_several = _AND_PATTERN.search(question) and any(field_stems(name) & said for name in fields)
+    return None if is_one_of_several else top[1]
 
 
 def _describe_record(record: FactRecord) -> str:
@@ -480,7 +530,9 @@ _WHICH_PATTERN = re.compile(r"\b(?:which|what|list|show|name|all|every|each)\b",
 def answer_names(question: str, situation: Situation) -> str:
     """One line with the names of the things that a question asks for; empty if it asks for no list that was read."""
     resolved_text = with_antecedent(question, situation)
-    if not _WHICH_PATTERN.search(question) or not _was_listed(resolved_text, situation):
+    if not _WHICH_PATTERN.search(question) or _ASKS_PATTERN.match(question):
+        return ""
+    if not _was_listed(resolved_text, situation):
         return ""
     if find_uninterpreted_words(resolved_text, situation):
         return ""

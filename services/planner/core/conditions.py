@@ -23,6 +23,7 @@ _PREDICATE_PATTERN = re.compile(
 )
 _STATE_WORDS = text_stems("status state")
 _OF_SUMS = text_stems("amount total price cost value sum figure come whole full claim request case item document")
+_SEVERAL_PATTERN = re.compile(r"(?:all|every|each|any|some|both|most|none|no|how many)\b", re.I)
 _NOT = r"\b(?:not|no|n['’]t|never)\b"
 
 
@@ -138,8 +139,8 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
 
 
 def _find_subjects(intent: Intent, situation: Situation) -> list[FactRecord]:
-    """The one record that a clause names by its identifier, else those that the task is about."""
-    named = {mention.value for mention in find(intent.clause) if mention.kind is MentionKind.ID}
+    """The one record that a clause, or a statement without one, names by its identifier, else those of the task."""
+    named = {mention.value for mention in find(intent.clause or intent.condition) if mention.kind is MentionKind.ID}
     own = [
         candidate_record
         for candidate_record in situation.records
@@ -185,7 +186,9 @@ def _find_computed(text: str, situation: Situation) -> PlannedFigure | None:
 def _judge_state(text: str, situation: Situation) -> JudgedCondition:
     """``if it is still open``, ``unless it was already paid``: a word of the condition among the record's values."""
     match = _PREDICATE_PATTERN.match(text.strip())
-    records = [record for record in subjects(situation) if match is None or _speaks_of(record, match["subject"])]
+    about = _find_subjects(Intent("", match["subject"] if match else text), situation)
+    is_one = match is None or not _SEVERAL_PATTERN.match(match["subject"])  # one record decides nothing of "all kites"
+    records = [record for record in about if is_one and (match is None or _speaks_of(record, match["subject"]))]
     word_stems = {stem(word) for word in text_words(match["state"] if match else text) if word not in STOP}
     negated = bool(re.search(_NOT, text, re.I))
     for record in records:
@@ -200,7 +203,7 @@ def _speaks_of(record: FactRecord, subject: str) -> bool:
     """Whether the subject of a condition is the record: a pronoun, its noun, its identifier, or one of its fields."""
     id_pair = own_id(record)
     if id_pair and str(id_pair[1]) in subject.split():
-        return True
+        subject = subject.rpartition(" of ")[0]  # of "the invoices of V-1" it is no more than the owner
     own = record.noun.union(*(field_stems(name) for name in record.fields))
     identifiers = " ".join(str(value) for value in record.fields.values() if isinstance(value, str)).lower()
     words = [word for word in re.findall(r"[\w-]+", subject) if word.lower() not in STOP]

@@ -40,12 +40,14 @@ def calls_for_each(plan: CallPlan, intent: Intent, situation: Situation) -> list
 
 
 def _choose_things(plan: CallPlan, intent: Intent, situation: Situation) -> ChosenRecords:
-    """What the clause means, without where the call leads to: the state after it says nothing of that."""
+    """What the clause means, without where the call leads to: the state after it, and to whom, say nothing of that."""
     text = _IN_ORDER.sub(" ", drop_evidence(_clause_with_subject(intent, situation)))
     for name, candidate in plan.chosen:
         if not is_reference(plan.tool, name) and candidate.source == "task":
             target = find_target(text, [str(candidate.value)], nouns(plan.tool.name), intent.means_every)
             text = drop_spans(text, [target.span] if target else [])
+        elif candidate.source == "task" and not wanted_noun(plan.tool, name) & nouns(plan.tool.name):
+            text = text.replace(str(candidate.value), " ")
     goals = nouns(plan.tool.name)
     return select_records(
         _GOAL_PATTERN.sub(lambda match: " " if stem(match["goal"]) in goals else match[0], text), situation

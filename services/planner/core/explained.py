@@ -18,6 +18,7 @@ _ASKING_WORDS = stems(
 )
 
 
+_DAY_WORDS, _DAY_PATTERN = stems(("date", "day")), re.compile(r"\d{4}-\d\d-\d\d")
 _READING_WORDS = stems(FAMILIES["read"])
 
 
@@ -40,6 +41,7 @@ def unexplained_words(question: str, records: Iterable[FactRecord]) -> frozenset
         for name, value in record.fields.items():
             known_stems |= field_stems(name)
             known_stems |= text_stems(value) if isinstance(value, str) else frozenset()
+            known_stems |= _DAY_WORDS if _DAY_PATTERN.match(str(value)) else frozenset()
         for name, argument in record.fact.arguments.items():
             known_stems |= field_stems(name) | text_stems(str(argument))
     return frozenset(

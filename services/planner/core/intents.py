@@ -1,9 +1,10 @@
 """What a task asks for: its clauses, each with a verb, a condition, a reason, and whether it is forbidden."""
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
-from services.planner.core.mentions import identifiers_in
+from services.planner.core.mentions import MentionKind, find, identifiers_in
 from services.planner.core.phrases import drop_spans, find_exclusions
 from services.planner.core.words import (
     FAMILIES,
@@ -121,7 +122,7 @@ _PHRASAL = {
     "reject": r"turn (?:[^,;]{1,60} )?down",
     "cancel": r"call (?:[^,;]{1,60} )?off",
     "approve": r"sign (?:[^,;]{1,60} )?off",
-    "assign": r"(?:hand (?:[^,;]{1,60} )?(?:out|to (?=(?-i:[A-Z])))|give)",
+    "assign": r"(?:hand (?:[^,;]{1,60} )?(?:out|to (?=(?-i:[A-Z])))|give(?! (?:me|us)\b))",
     "block": r"put (?:[^,;]{1,60} )?on hold",
 }
 _PHRASALS = tuple(
@@ -186,6 +187,14 @@ _OF_ONE_THING = frozenset("approve reject cancel close delete archive restore".s
 _TWO_QUESTIONS = re.compile(
     r",?\s+and\s+(?=(?:which|what|how|who|whom|whose|when|where)\b)|,\s*and\s+(?=(?:is|are|give)\b)", re.I
 )
+_AND_PATTERN = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.I)
+_TOGETHER_PATTERN = re.compile(
+    r"\b(?:together|total|sum|altogether|combined|in all|average|mean|between|differ\w*|compar\w*|reconcil\w*"
+    r"|match\w*|same|equal\w*|duplicates?|identical|which (?:one )?of|than|each other|common|jointly|more|less|most"
+    r"|least|first|last"
+    r"|(?:larg|small|high|low|cheap|old|new|earli|lat|bigg|great|few)(?:er|est))\b",
+    re.I,
+)
 _PERHAPS_ANOTHER = re.compile(
     r"^(?P<first>\S[^\"“]*?)(?:,\s*|\s+)(?:and then|and also|and|then|but)\s+"
     r"(?P<rest>(?P<between>[a-zäöüéèà]{3,}\s+(?:[a-zäöüéèà]+\s+){0,2})(?:[A-Za-z]{1,20}-?\d|[A-Z][a-z]+).*)$",
@@ -222,6 +231,7 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
             divided_intents = [part for intent in read for part in _divide_by_tools(intent, verbs)]
             intents += [part for intent in divided_intents for part in _divide_unknown(intent, nouns)]
     questions += [intent.clause for intent in intents if intent.family == "read" and not intent.negated]
+    questions = [one for question in questions for one in _divide_by_things(question)]
     actions = [_with_place(intent, text) for intent in intents if not intent.negated and intent.family != "read"]
     forbidden = tuple(intent for intent in intents if intent.negated)
     if questions or len(actions) > 1:
@@ -229,6 +239,16 @@ def understand(text: str, nouns: frozenset[str] = frozenset(), verbs: frozenset[
     specific = _drop_generic(actions)
     unnamed = tuple(intent for intent in actions if intent not in specific and not intent.is_generic)
     return TaskReading(text, specific, forbidden, tuple(questions), unnamed)
+
+
+def _divide_by_things(question: str) -> list[str]:
+    """The question for each thing of ``A-1, A-2 and A-3``, unless it asks what these come to or how they compare."""
+    ids = [mention for mention in find(question) if mention.kind is MentionKind.ID]
+    between = [question[mention.end : after.start] for mention, after in pairwise(ids)]
+    if not between or _TOGETHER_PATTERN.search(question) or not all(map(_AND_PATTERN.fullmatch, between)):
+        return [question]
+    lead = re.sub(r"\bboth\s+$", "", question[: ids[0].start], flags=re.I)
+    return [f"{lead}{question[mention.start : mention.end]}{question[ids[-1].end :]}" for mention in ids]
 
 
 def _divide_by_tools(intent: Intent, verbs: frozenset[str]) -> list[Intent]:

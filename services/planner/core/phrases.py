@@ -187,3 +187,29 @@ def longest_spans(spans: list[TextSpan]) -> list[TextSpan]:
             for other in spans
         )
     )
+
+
+_FIELD = r"(?:the\s+)?[a-z]+(?:[ -](?!(?:and|of|for|its)\b)[a-z]+){0,2}"
+_ASKS_FIELD = (
+    r"\W*(?:(?:and|also|please|then)\s+)*(?:(?:what|which|who)(?:\s+(?:is|are|was|were)|['’]s)"
+    r"|(?:give|tell|show)\s+(?:me|us)|name|state|report)"
+)
+_SEVERAL_FIELDS_PATTERN = re.compile(
+    rf"^(?P<lead>{_ASKS_FIELD}\s+(?:(?P<own>\S+(?:\s[A-Z]\S*)*['’]s)\s+)?)"
+    rf"(?P<fields>{_FIELD}(?:\s*,\s*{_FIELD})*,?\s+(?:and|as well as)\s+{_FIELD})(?P<rest>\s+(?:of|for)\s.+)?$",
+    re.I,
+)
+_AND_ITS_PATTERN = re.compile(
+    rf"^(?P<lead>{_ASKS_FIELD}\s+)(?P<first>{_FIELD})(?P<rest>\s+of\s.+?)\s+and\s+its\s+(?P<other>{_FIELD})\W*$", re.I
+)
+
+
+def divide_fields(question: str) -> tuple[str, ...]:
+    """The question for each field that it asks for of one thing: ``what are the width and the colour of K-1``."""
+    if match := _AND_ITS_PATTERN.match(question):
+        return tuple(f"{match['lead']}{field}{match['rest']}" for field in (match["first"], match["other"]))
+    match = _SEVERAL_FIELDS_PATTERN.match(question.rstrip(" ?.!"))
+    if match is None or bool(match["own"]) == bool(match["rest"]):
+        return (question,)
+    fields = re.split(r"\s*,\s*(?:and\s+)?|\s+(?:and|as well as)\s+", match["fields"])
+    return tuple(f"{match['lead']}{field}{match['rest'] or ''}" for field in fields)

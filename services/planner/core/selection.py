@@ -1,7 +1,7 @@
 """Which records and fields a text means, and which proper names it uses."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -177,45 +177,44 @@ def _drop_repeats(records: Sequence[FactRecord]) -> list[FactRecord]:
 
 
 class _Meant(NamedTuple):
-    """Identifiers that a record has to agree with, and the columns that can hold them; ``owners``: one is enough."""
+    """Identifiers that a record has to refer to, by their shape: to one of each; and the ``owners``, of whom one is
+    enough. ``columns``: where the rows of a tool can hold a shape.
+    """
 
-    named: list[str]
+    named: dict[str, set[str]]
     owners: list[tuple[frozenset[str], str]]
-    columns: dict[str, set[str]]
+    columns: dict[tuple[str, str], set[str]]
 
 
 def _meant_ids(text: str, situation: Situation) -> _Meant:
     """The identifiers of the task that a text means, and those of the things that it calls by a proper name."""
     mentioned = [mention.value for mention in situation.of_kind(MentionKind.ID)]
     pointing = bool(re.search(r"\b(?:its|their)\b", text, re.I))
-    named = [value for value in mentioned if value in text] or (mentioned if pointing else [])
+    named: dict[str, set[str]] = {}
+    for value in [value for value in mentioned if value in text] or (mentioned if pointing else []):
+        named.setdefault(_shape(value), set()).add(value)
     owner_ids = [(owner.noun, str(field[1])) for owner in named_owners(text, situation) if (field := own_id(owner))]
-    shapes = {_shape(value) for value in (*named, *(value for _, value in owner_ids))}
-    columns: dict[str, set[str]] = {shape: set() for shape in shapes}
+    shapes = {*named, *(_shape(value) for _, value in owner_ids)}
+    columns: dict[tuple[str, str], set[str]] = {}
     for record in situation.records if shapes else ():
         for name, field_value in record.fields.items():
-            if isinstance(field_value, str) and (shape := _shape(field_value)) in columns:
-                columns[shape].add(name)
+            if isinstance(field_value, str) and (shape := _shape(field_value)) in shapes:
+                columns.setdefault((record.fact.tool, shape), set()).add(name)
     return _Meant(named, owner_ids, columns)
 
 
 def _is_meant(record: FactRecord, meant_ids: _Meant) -> bool:
-    """Whether a record refers to each identifier that the text means, and to one of the owners, if it can."""
-    texts_by_shape = {shape: _texts_of_shape(record, columns, shape) for shape, columns in meant_ids.columns.items()}
+    """Whether a record refers to what the text identifies, and to one of the owners, where rows of its kind can."""
     others = {value for noun, value in meant_ids.owners if noun != record.noun}
-    owned = not others or any(_agrees_in_shape(value, texts_by_shape) for value in others)
-    return owned and all(_agrees_in_shape(value, texts_by_shape) for value in meant_ids.named)
+    owned = not others or any(_refers_to_one({value}, record, meant_ids) for value in others)
+    return owned and all(_refers_to_one(values, record, meant_ids) for values in meant_ids.named.values())
 
 
-def _texts_of_shape(record: FactRecord, columns: set[str], shape: str) -> frozenset[str]:
-    """What a record has of a shape in the columns that can hold such an identifier."""
-    texts = (str(record.fields[name]) for name in columns if name in record.fields)
-    return frozenset(text for text in texts if _shape(text) == shape)
-
-
-def _agrees_in_shape(value: str, texts_by_shape: Mapping[str, frozenset[str]]) -> bool:
-    alike = texts_by_shape[_shape(value)]
-    return not alike or value in alike
+def _refers_to_one(values: set[str], record: FactRecord, meant_ids: _Meant) -> bool:
+    """Whether a record has one of several identifiers of a shape, or was read by it, or its kind has no such column."""
+    columns = meant_ids.columns.get((record.fact.tool, _shape(next(iter(values)))), set())
+    held = {str(record.fields.get(name)) for name in columns} | {*map(str, record.fact.arguments.values())}
+    return not columns or bool(values & held)
 
 
 @lru_cache(maxsize=20_000)

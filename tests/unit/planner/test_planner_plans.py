@@ -117,6 +117,27 @@ def test_every_means_each_listed_thing_that_fits_in_the_order_asked(task: str, c
     assert [given["kite_id"] for _, given in calls(planned(task, _LISTS, [_CLOSE]))] == closed
 
 
+_FREE: list[Json] = [*_KITES, {"id": "KIT-5", "state": "whole", "rank": 4}]
+
+
+@pytest.mark.promise("planner.several")
+@each_row(
+    ("question", "answer"),
+    ("Which kites does Bo Lind have?", "KIT-3 (rank 1)."),
+    ("Which kites of PIL-2 and PIL-9 are open?", "PIL-2: KIT-1 (rank 2), KIT-2 (rank 1). PIL-9: KIT-3 (rank 1)."),
+    ("Which kites do PIL-2 and PIL-9 have? Answer with a JSON list of ids.", '["KIT-1","KIT-2","KIT-3","KIT-4"]'),
+)
+def test_what_is_nobodys_is_not_told_to_be_somebodys(question: str, answer: str) -> None:
+    assert planned(question, [fact("f1", "list_kites", {}, _FREE), _LISTS[1]], []).text == answer
+
+
+@pytest.mark.promise("planner.each_of_many")
+def test_to_whom_each_is_given_does_not_say_which_are_meant() -> None:
+    lend = tool("lend_kite", kite_id="string", pilot_id="string")
+    plan = planned("Lend every whole kite to PIL-9.", [fact("f1", "list_kites", {}, _FREE), _LISTS[1]], [lend])
+    assert calls(plan) == [("lend_kite", {"kite_id": "KIT-5", "pilot_id": "PIL-9"})]
+
+
 @pytest.mark.promise("planner.each_of_many")
 def test_every_one_of_somebody_unknown_is_nobodys() -> None:
     """A name that no record bears narrows nothing, so nothing is written."""

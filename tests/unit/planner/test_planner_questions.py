@@ -113,6 +113,21 @@ def test_the_word_before_an_identifier_is_what_it_identifies_whatever_its_tool_c
     assert "North" in planned("Which branch does loan LOA-3 belong to?", seen, []).text
 
 
+@pytest.mark.promise("planner.yes_or_no")
+def test_a_list_decides_no_question_for_yes_or_no_and_each_of_two_things_gets_one() -> None:
+    rows: list[Json] = [{"id": "KIT-1", "state": "open"}, {"id": "KIT-2", "state": "closed"}]
+    seen = [fact("f1", "list_kites", {}, rows)]
+    assert planned("Are all kites closed?", seen, []).text == 'Could not be found out: "Are all kites closed?".'
+    each = [fact(f"g{row}", "get_kite", {"kite_id": f"KIT-{row + 1}"}, rows[row]) for row in (0, 1)]
+    assert planned("Are KIT-1 and KIT-2 closed?", each, []).text == "KIT-1: No: it is open. KIT-2: Yes: it is closed."
+
+
+@pytest.mark.promise("planner.answers_each_question")
+def test_a_day_is_a_field_that_holds_one() -> None:
+    seen = [fact("f1", "get_loan", {"id": "LOA-3"}, {"id": "LOA-3", "due_on": "2026-05-02", "amount": "8.00"})]
+    assert planned("What is the due date of LOA-3?", seen, []).text == "The due on of LOA-3 is 2026-05-02."
+
+
 @pytest.mark.promise("planner.answers_each_question")
 @each_row("question", ["Which kites on the north pier are free?", "Which kite ends first?"])
 def test_a_list_is_no_answer_to_what_its_records_say_nothing_of(question: str) -> None:

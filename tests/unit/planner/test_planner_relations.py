@@ -72,6 +72,36 @@ def test_a_record_on_the_way_is_no_answer(question: str) -> None:
     assert text.startswith(f'Could not be found out: "{question}"')
 
 
+@each_row(
+    ("question", "answer"),
+    ("What are the fee and the total of flight FLI-3?", "The fee of FLI-3 is 12.00. The total of FLI-3 is 80.50."),
+    ("What is the club and phone of Bob Ray?", "The club of PIL-4 is Hill. The phone of PIL-4 is +1 555 0101."),
+    ("Give me the trainer and the club of PIL-2.", "Trainer: PIL-4 (Bob Ray). The club of PIL-2 is Harbour."),
+    ("What are PIL-2's club and name?", "The club of PIL-2 is Harbour. The name of PIL-2 is Ann Lee."),
+    ("What is the pilot of FLI-3 and its fee?", "Pilot: PIL-2 (Ann Lee). The fee of FLI-3 is 12.00."),
+    ("What are the club of PIL-2 and PIL-4?", "The club of PIL-2 is Harbour. The club of PIL-4 is Hill."),
+    ("Who is the pilot of FLI-3 and REP-1?", "FLI-3: Pilot: PIL-2 (Ann Lee). REP-1: Pilot: PIL-2 (Ann Lee)."),
+)
+def test_each_field_and_each_thing_that_is_asked_for_is_told(question: str, answer: str) -> None:
+    assert planned(question, _SEEN, []).text == answer
+
+
+@each_row(
+    ("question", "told", "open_part"),
+    ("What are the fee and the colour of FLI-3?", "The fee of FLI-3 is 12.00.", "the colour of FLI-3"),
+    ("What are the fee and the club of FLI-3?", "The fee of FLI-3 is 12.00.", "the club of FLI-3"),
+    ("What is the club of PIL-2 and PIL-9?", "The club of PIL-2 is Harbour.", "the club of PIL-9"),
+    ("What is the fee of FLI-3 and of report REP-1?", "", "the fee of FLI-3 and of report REP-1"),
+    ("How much are FLI-3 and REP-1 together?", "", "FLI-3 and REP-1 together"),
+    ("Are all flights of PIL-2 open?", "", "all flights of PIL-2"),
+)
+def test_what_is_open_of_a_question_is_said_beside_what_is_told(question: str, told: str, open_part: str) -> None:
+    text = planned(question, _SEEN, []).text
+    assert text.startswith(told or "Could not be found out")
+    assert open_part in text.removeprefix(told)
+    assert text.count(".00") + text.count("Harbour") == bool(told)
+
+
 def test_what_is_not_known_on_the_way_is_named() -> None:
     text = planned("What is the club of the member of flight FLI-3?", _SEEN, []).text
     assert text.endswith(": nothing shows what MEM-5 is.")
