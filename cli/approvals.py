@@ -25,7 +25,7 @@ from cli.gateway.messages import list_or_empty
 from cli.send import parse_levels
 from cli.task import print_task
 from shared.domain.exact_json import JsonObject, dumps, objects_in
-from shared.domain.words import Role, who_decides
+from shared.domain.words import Role, describe_decider
 
 ApprovalId = Annotated[str, typer.Argument(help="The approval's id: `purple approvals list` shows them.")]
 Comment = Annotated[str, typer.Option(help="Why, for whoever reads it later.")]
@@ -164,7 +164,7 @@ def _print_approval(approval: JsonObject) -> None:
     if reads := objects_in(approval.get("evidence")):
         out.print(_reads_table(reads))
     for escalation in objects_in(approval.get("escalations")):
-        decider = who_decides(str(escalation.get("level") or ""))
+        decider = describe_decider(str(escalation.get("level") or ""))
         out.print(Text(f"not decided by {decider} before {format_local_time(escalation.get('deadline'))}"))
     for decision in objects_in(approval.get("decisions")):
         comment = f": {decision.get('comment')}" if decision.get("comment") else ""
@@ -215,11 +215,11 @@ def _describe_next_escalation(row: JsonObject) -> str:
     if row.get("status") != "waiting":
         return ""
     next_levels = list_or_empty(row.get("goes_on_to"))
-    return f"; then it goes on to {who_decides(str(next_levels[0]))}" if next_levels else "; no answer means no"
+    return f"; then it goes on to {describe_decider(str(next_levels[0]))}" if next_levels else "; no answer means no"
 
 
 def _describe_approver(row: JsonObject) -> str:
-    level = who_decides(str(row.get("level") or ""))
+    level = describe_decider(str(row.get("level") or ""))
     yes_count = sum(decision.get("decision") == "approve" for decision in objects_in(row.get("decisions")))
     progress = f", {yes_count} of {row.get('needed')} given" if row.get("needed") != 1 else ""
     step = row.get("confirmation")

@@ -26,7 +26,7 @@ from cli.stack.plan import (
     model_notice,
     plan_stack,
 )
-from shared.domain.address_ranges import why_not_open
+from shared.domain.address_ranges import why_open_host_refused
 from shared.domain.exact_json import loads_object
 from shared.infra.archive_open import get_or_create_key
 from shared.infra.embedded_redis import EmbeddedRedis, FolderTaken, NoRedisServer
@@ -246,7 +246,7 @@ def _check_ports_free(options: StackOptions) -> None:
 def _check_authentication(options: StackOptions) -> None:
     """Raises ``CommandError`` for a host on which the gateway refuses to listen without authentication."""
     authentication, allow_open = (options.environ.get(name, "") for name in ("AUTHENTICATION", "ALLOW_OPEN"))
-    problem = why_not_open(options.host, authentication, allow_open=allow_open.lower() in _YES_WORDS)
+    problem = why_open_host_refused(options.host, authentication, allow_open=allow_open.lower() in _YES_WORDS)
     if options.profile == "embedded" and problem:
         raise CommandError(problem)
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from multiprocessing.context import ForkServerProcess
 
 from cli.stack.forked import start_fork_server
-from shared.infra.process import make_death_signal
+from shared.infra.process import make_parent_death_signal
 
 _STOP_SECONDS = 30.0
 _CONTEXT = multiprocessing.get_context("forkserver")
@@ -70,7 +70,7 @@ def forked_process(
 
 
 def _become(module: str, arguments: tuple[str, ...], environ: Mapping[str, str], errors: str) -> None:
-    make_death_signal(signal.SIGKILL)()
+    make_parent_death_signal(signal.SIGKILL)()
     if errors:
         os.dup2(os.open(errors, os.O_WRONLY), sys.stderr.fileno())
     os.environ.clear()

@@ -20,7 +20,7 @@ from cli.stack.child import Child, wait_until_ready
 from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
 from shared.contracts.assessment.messages import JsonObject, Update
 from shared.contracts.assessment.results import AGENT_KEY_HEADER, AssessmentResults
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.infra.tls import trusted_certificates
 
 API_KEY_VARIABLE = "ASSESSOR_API_KEY"
@@ -206,7 +206,7 @@ def _parse_results(data: JsonObject) -> AssessmentResults | None:
     try:
         return AssessmentResults.model_validate(data)
     except ValidationError as error:
-        raise CommandError(f"The assessor's results cannot be read: {first_fault(error)}") from error
+        raise CommandError(f"The assessor's results cannot be read: {describe_first_error(error)}") from error
 
 
 def _report_update(data: JsonObject, follow: ReportUpdate) -> None:

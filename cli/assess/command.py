@@ -28,7 +28,7 @@ from cli.console import CommandError, err, out, print_json
 from cli.gateway.client import connect_gateway
 from cli.launcher import stop_on_signals
 from shared.contracts.assessment import messages
-from shared.contracts.assessment.results import Assessment, Run, agent_key as checked_key
+from shared.contracts.assessment.results import Assessment, Run, parse_agent_key as checked_key
 from shared.domain.exact_json import loads_object
 
 

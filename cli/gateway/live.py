@@ -12,7 +12,7 @@ from cli.console import plain_text
 from cli.gateway.client import GatewayClient
 from cli.gateway.messages import Event, OutgoingMessage, TaskView, list_or_empty
 from shared.domain.exact_json import Json
-from shared.domain.words import who_decides
+from shared.domain.words import describe_decider
 
 _EVENT_STYLES = {
     "submitted": "dim",
@@ -76,7 +76,7 @@ def _approval_line(data: Mapping[str, Json]) -> str:
     if data.get("doubts"):
         return "waits for an operator"
     if data.get("status") == "waiting":
-        return f"waits for {who_decides(str(data.get('level') or ''))}"
+        return f"waits for {describe_decider(str(data.get('level') or ''))}"
     return f"{data.get('status')} by {data['by']}" if data.get("by") else str(data.get("status", ""))
 
 

@@ -16,7 +16,7 @@ from typing import cast
 
 from setproctitle import setproctitle
 
-from shared.infra.process import make_death_signal
+from shared.infra.process import make_parent_death_signal
 
 _FORK_CONTEXT = multiprocessing.get_context("forkserver")
 _PRELOADED_MODULE = "cli.stack.imported"
@@ -73,7 +73,7 @@ def _imported_packages() -> Collection[str]:
 
 def _die_with_launcher() -> None:
     """Have the kernel end this process when the fork server ends, which it does when the launcher does."""
-    make_death_signal(signal.SIGTERM)()
+    make_parent_death_signal(signal.SIGTERM)()
     launcher = multiprocessing.parent_process()
     if launcher is None or not launcher.is_alive():  # it ended before the kernel was asked
         os._exit(1)

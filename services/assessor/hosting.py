@@ -21,7 +21,7 @@ from services.assessor.ports.participants import Emitter, Participant, Participa
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.messages import ErrorOccurred, ErrorType
 from shared.contracts.assessment.results import AssessmentResults
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.infra.model_prices import read_prices
 from shared.ports.models import Model, Tier
 from shared.ports.simulator import SimulatorFailed
@@ -203,7 +203,7 @@ def _build_config(config: GreenAgentConfig, overrides: Mapping[str, JsonValue]) 
     try:
         return AssessmentConfig.model_validate({**default, **options})
     except ValidationError as error:
-        raise BadRequest(f"config.{first_fault(error)}") from error
+        raise BadRequest(f"config.{describe_first_error(error)}") from error
 
 
 def _as_error_update(error: Exception) -> ErrorOccurred:

@@ -109,14 +109,14 @@ async def run_executor(settings: ExecutorSettings, worker: WorkerFactory, tracer
             sessions = run_sessions(
                 settings, runner, make_tenants(_SESSION_CAP_CACHE_SECONDS), archive, session_archive, tools, metrics
             )
-            await run_with_companion(sessions, _load_sdk_ahead())
+            await run_with_companion(sessions, _load_sdk_after_delay())
     finally:
         await redis.aclose()
         await policy.close()
         await model.close()
 
 
-async def _load_sdk_ahead() -> None:
+async def _load_sdk_after_delay() -> None:
     """Imports the model's SDK after a pause: the first task does not wait for it, and other processes start first."""
     await asyncio.sleep(_SDK_LOAD_DELAY_SECONDS)
     await asyncio.to_thread(import_module, "shared.infra.anthropic_model")

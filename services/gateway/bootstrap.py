@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from services.gateway.a2a.card import agent_card, card_routes
+from services.gateway.a2a.card import build_agent_card, card_routes
 from services.gateway.a2a.get_task_fast_path import GetTaskFastPath
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint, JsonRpcMiddleware
 from services.gateway.a2a.methods import A2aMethods
@@ -192,7 +192,7 @@ def _add_a2a_routes(
 ) -> JsonRpcEndpoint:
     """Add the routes of the A2A protocols, and the gateway's own routes for tasks; returns the JSON-RPC endpoint."""
     profile, identity = settings.client_profile, opened.identity.identity
-    card = agent_card(profile)
+    card = build_agent_card(profile)
     methods = A2aMethods(services, identity, profile, card)
     rest_endpoint, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)

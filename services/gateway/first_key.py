@@ -10,10 +10,10 @@ from services.gateway.features.identity.api_keys import (
     CreatedKey,
     KeyRequest,
     OperatorExists,
+    build_key_view,
     find_operator_id,
-    key_view,
+    generate_key_values,
     make_key,
-    new_key_values,
 )
 from services.gateway.features.identity.store import Keyring
 from shared.domain.words import Role
@@ -40,7 +40,7 @@ def first_key_command(arguments: Sequence[str]) -> int:
     except OperatorExists as problem:
         sys.stderr.write(f"{problem}\n")
         return _EXIT_REFUSED
-    sys.stdout.write(json.dumps({**key_view(created.key, created.key.created_at), "token": created.token}) + "\n")
+    sys.stdout.write(json.dumps({**build_key_view(created.key, created.key.created_at), "token": created.token}) + "\n")
     return 0
 
 
@@ -48,8 +48,8 @@ async def first_key(redis_url: str, tenant: str, principal_id: str, allows_anoth
     """Create an operator's key. Unless ``allows_another``, raises ``OperatorExists`` if the tenant has a valid one."""
     state = connect(redis_url)
     try:
-        keyring, new_values = Keyring(state), new_key_values()
-        operator = find_operator_id(await keyring.keys_of(tenant), new_values.now)
+        keyring, new_values = Keyring(state), generate_key_values()
+        operator = find_operator_id(await keyring.list_keys(tenant), new_values.now)
         if operator and not allows_another:
             raise OperatorExists(f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create")
         created = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, new_values)

@@ -11,7 +11,7 @@ from services.gateway.a2a.profile import SKILLS, GatewayProfile
 from services.gateway.edge.request_limits import RequestLimits
 from services.gateway.features.identity.settings import IdentitySettings
 from services.gateway.features.webhooks.settings import PushSettings
-from shared.domain.address_ranges import why_not_open
+from shared.domain.address_ranges import why_open_host_refused
 from shared.infra.archive_open import ArchiveSettings, parse_keys
 from shared.infra.parts import check_parts
 from shared.infra.redis import QueueSettings
@@ -224,7 +224,7 @@ class GatewaySettings(
 
     @model_validator(mode="after")
     def _check_open_is_allowed(self) -> Self:
-        problem = why_not_open(self.host, self.authentication, allow_open=self.allow_open)
+        problem = why_open_host_refused(self.host, self.authentication, allow_open=self.allow_open)
         if self.profile == "embedded" and problem:
             raise PydanticCustomError("open", "{why}", {"why": problem})
         return self

@@ -12,7 +12,7 @@ from uuid import uuid4
 import httpx
 from redis.asyncio import Redis
 
-from services.gateway.a2a.webhook_bodies import webhook_body
+from services.gateway.a2a.webhook_bodies import build_webhook_body
 from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
 from services.gateway.features.approvals.notices import Notifier
 from services.gateway.features.deliveries.dispatcher import DeliveryLoop, WebhookHttpClient
@@ -129,7 +129,7 @@ class WebhookWiring:
             per_tenant=max(1, settings.push_concurrency // 4),
         )
         async with aclosing(WebhookHttpClient(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
-            write_body = partial(webhook_body, notice)
+            write_body = partial(build_webhook_body, notice)
             service = DeliveryService(self.posts, post, write_body, settings.secrets, utc_now, random.random, rules)
             loop = DeliveryLoop(service, self.posts, lambda: self._live.open_news_event(DELIVERIES_CHANNEL), rules)
             async with loop.run_in_background():

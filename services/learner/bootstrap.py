@@ -72,6 +72,6 @@ async def _release_partitions(learner: Learner, outcomes: RedisOutcomes) -> None
     """Releases the partitions, so that other learners take over at once instead of waiting for the locks to expire."""
     try:
         await learner.release_partitions()
-        await outcomes.leave_roster()
+        await outcomes.sign_off()
     except StoreUnavailable as error:
         log.warning("left_without_a_word", error=str(error))

@@ -15,7 +15,7 @@ from services.learner.adapters.redis_knowledge import RedisFactRepository, Redis
 from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.files.importer import Importer
-from services.learner.core.files.report import report_importer, report_rows
+from services.learner.core.files.report import build_report_rows, make_report_importer
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import TASKS_AT_ONCE, FactWorker, ModelFacts, TenantBudgets
 from services.learner.core.memory.follower import OutcomeFollower
@@ -216,8 +216,8 @@ class FileJobs:
         """
         tenant, repository = self.settings.s3_training_tenant, RedisCaseRepository(self.redis, self.owner)
         bucket = self._open_bucket(self.settings.s3_reports_prefix)
-        teacher = report_importer(self.importer, tenant, _now)
-        return Seeder(bucket, repository, tenant, _now, report_rows, teacher)
+        teacher = make_report_importer(self.importer, tenant, _now)
+        return Seeder(bucket, repository, tenant, _now, build_report_rows, teacher)
 
     def _open_bucket(self, prefix: str) -> TrainingBucket:
         from services.learner.adapters.s3_training import S3Training  # boto3 takes long to load, and few need it

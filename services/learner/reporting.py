@@ -14,9 +14,9 @@ from services.learner.core.files.report import (
     BadReport,
     PreparedRows,
     Report,
+    convert_report_to_json,
     prepare_training_rows,
     read_report,
-    report_as_json,
 )
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from services.learner.settings import TrainingSettings
@@ -53,7 +53,7 @@ def report_command(arguments: Sequence[str]) -> int:
 
 
 def _as_json(newest_reports: Sequence[Report], reports: FoundReports, training: PreparedRows) -> dict[str, JsonValue]:
-    tables: list[JsonValue] = [report_as_json(report) for report in newest_reports]
+    tables: list[JsonValue] = [convert_report_to_json(report) for report in newest_reports]
     rows: list[JsonValue] = [*training.rows]
     return {
         "reports": tables,

@@ -57,7 +57,7 @@ class Contract(FrozenModel):
         return self.model_dump_json(exclude_defaults=True)
 
 
-def first_fault(error: ValidationError, document_name: str = "the whole") -> str:
+def describe_first_error(error: ValidationError, document_name: str = "the whole") -> str:
     """The first fault with its place, without the value. ``document_name``: the place of a fault of the whole."""
     fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
     return f"{'.'.join(map(str, fault['loc'])) or document_name}: {fault['msg']}"
@@ -71,18 +71,20 @@ class NullableModel(BaseModel):
     def _leave_out_nulls(cls, data: JsonValue) -> JsonValue:
         if not isinstance(data, dict) or not any(value is None for value in data.values()):
             return data
-        optional = _optional_names(cls)
+        optional = _list_optional_names(cls)
         return {name: value for name, value in data.items() if value is not None or name not in optional}
 
 
 @cache
-def _optional_names(model: type[BaseModel]) -> frozenset[str]:
+def _list_optional_names(model: type[BaseModel]) -> frozenset[str]:
     """The names and aliases of the model's optional fields."""
     fields = model.model_fields.items()
-    return frozenset(called for name, field in fields if not field.is_required() for called in _all_names(name, field))
+    return frozenset(
+        called for name, field in fields if not field.is_required() for called in _list_aliases(name, field)
+    )
 
 
-def _all_names(name: str, field: FieldInfo) -> Iterator[str]:
+def _list_aliases(name: str, field: FieldInfo) -> Iterator[str]:
     yield name
     if isinstance(field.validation_alias, str):
         yield field.validation_alias

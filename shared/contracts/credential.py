@@ -126,19 +126,19 @@ class Credential(Contract):
 _OAUTH_FIELDS = {"token_url", "client_id", "scope", "audience", "client_auth"}
 
 
-def folder_of(tenant: str) -> str:
+def secrets_folder_of(tenant: str) -> str:
     """The name of a tenant's folder of secrets; unique to the tenant."""
     return tenant if _PLAIN_ID_PATTERN.fullmatch(tenant) else f"_x{tenant.encode().hex()}"
 
 
-def env_prefix_of(tenant: str) -> str:
+def env_variable_prefix_of(tenant: str) -> str:
     """The prefix of the environment variables with a tenant's secrets; unique to the tenant."""
     is_plain = _PLAIN_ID_PATTERN.fullmatch(tenant)
     return f"{ENV_PREFIX}{tenant.upper().replace('-', '_') if is_plain else f'x{tenant.encode().hex()}'}__"
 
 
 def aws_prefix_of(tenant: str) -> str:
-    return f"{AWS_PREFIX}{folder_of(tenant)}/"
+    return f"{AWS_PREFIX}{secrets_folder_of(tenant)}/"
 
 
 def why_not_own_secret(reference: Reference, tenant: str) -> str | None:
@@ -146,8 +146,8 @@ def why_not_own_secret(reference: Reference, tenant: str) -> str | None:
 
     A tenant's operators write the record, while the secrets of all tenants are stored with the executor.
     """
-    if reference.scheme is Scheme.ENV and not reference.name.startswith(env_prefix_of(tenant)):
-        return f"a variable of this tenant begins with {env_prefix_of(tenant)}"
+    if reference.scheme is Scheme.ENV and not reference.name.startswith(env_variable_prefix_of(tenant)):
+        return f"a variable of this tenant begins with {env_variable_prefix_of(tenant)}"
     if reference.scheme is Scheme.FILE and reference.name.startswith("/"):
         return "must be the name of a file in the tenant's own folder of CREDENTIALS_DIR, without a leading slash"
     if reference.scheme is Scheme.AWS and not _aws_name(reference.name).startswith(aws_prefix_of(tenant)):

@@ -17,7 +17,7 @@ from shared.domain.quality import Formula
 from shared.domain.redaction import redact_text
 from shared.domain.words import Strategy, WriteStatus
 
-NO_PULL = "-"
+NO_STRATEGY_USE = "-"
 _EARLIEST, _LATEST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 _FORMULAS = frozenset(Formula)
 _PART_NAME_PATTERN = re.compile(r"[a-z_]{1,30}")
@@ -55,17 +55,17 @@ def why_not_learnable(outcome: TaskOutcome) -> str:
     return ""
 
 
-def digest_of(outcome: TaskOutcome) -> Digest:
+def make_digest(outcome: TaskOutcome) -> Digest:
     """The digest of one outcome; ``NO_DIGEST`` if the outcome has a fault, or is of practice, which is not counted."""
     if outcome.practice or why_not_learnable(outcome):
         return NO_DIGEST
-    case, ended_at = case_of(outcome), outcome.ended_at.astimezone(UTC)
+    case, ended_at = make_case_entry(outcome), outcome.ended_at.astimezone(UTC)
     figures = f"{reward_units(outcome.quality)} {case.outcome} {round(ended_at.timestamp() * 1000)} {ended_at.date()}"
-    header = f"{_quote_name(outcome.tenant)} {_write_pull(outcome)} {figures} {outcome.event_id}"
+    header = f"{_quote_name(outcome.tenant)} {_format_strategy_use(outcome)} {figures} {outcome.event_id}"
     return Digest(header, "" if outcome.dry_run else case.stored_json())
 
 
-def case_of(outcome: TaskOutcome) -> CaseEntry:
+def make_case_entry(outcome: TaskOutcome) -> CaseEntry:
     """The case of an outcome for the case log, with protected values removed."""
     summary = redact_text(outcome.summary)
     return CaseEntry(
@@ -87,8 +87,8 @@ def case_of(outcome: TaskOutcome) -> CaseEntry:
     )
 
 
-def _write_pull(outcome: TaskOutcome) -> str:
-    return f"{outcome.strategy}:{_quote_name(outcome.process_type)}" if outcome.strategy_applied else NO_PULL
+def _format_strategy_use(outcome: TaskOutcome) -> str:
+    return f"{outcome.strategy}:{_quote_name(outcome.process_type)}" if outcome.strategy_applied else NO_STRATEGY_USE
 
 
 @lru_cache(maxsize=1_024)  # the same few tenants and kinds, over and over

@@ -112,7 +112,7 @@ class QuietHours(Contract):
             raise ValueError("quiet hours begin and end at different times; leave them out where there are none")
         return self
 
-    def end_of(self, now: datetime, zone: ZoneInfo) -> datetime | None:
+    def find_end(self, now: datetime, zone: ZoneInfo) -> datetime | None:
         """When the quiet hours that ``now`` falls into are over, in UTC; None outside of them."""
         local_now = now.astimezone(zone)
         if not self._contains_time(local_now.time()):

@@ -38,7 +38,11 @@ class BadRecord(ValueError):
 
 def read_tenant_record(document: JsonObject) -> TenantRecord:
     """Parses a tenant's record, each policy's rules sorted by their kind. Raises ``BadRecord`` with all problems."""
-    problems = [*_unread_fields(document, TenantRecord, ""), *_repeated_ids(document), *_bad_urls(document)]
+    problems = [
+        *_find_unread_fields(document, TenantRecord, ""),
+        *_find_repeated_ids(document),
+        *_find_bad_urls(document),
+    ]
     try:
         record = TenantRecord.model_validate(_sort_policy_rules(document))
     except ValidationError as error:
@@ -92,7 +96,7 @@ def _field_problems(error: ValidationError) -> Iterator[FieldProblem]:
         yield FieldProblem(path, detail["msg"].removeprefix("Value error, "))
 
 
-def _unread_fields(document: Json, model: type[BaseModel], prefix: str) -> Iterator[FieldProblem]:
+def _find_unread_fields(document: Json, model: type[BaseModel], prefix: str) -> Iterator[FieldProblem]:
     """Yields the fields that no reader knows, at any depth."""
     if not isinstance(document, dict):
         return
@@ -107,16 +111,16 @@ def _unread_fields(document: Json, model: type[BaseModel], prefix: str) -> Itera
         if name not in known_fields or known_fields[name].exclude:
             if name not in ignored:
                 yield FieldProblem(f"{prefix}{name}", "nobody reads this field")
-        elif part_model := _model_in(known_fields[name].annotation):
+        elif part_model := _find_model(known_fields[name].annotation):
             for part_path, part in _inner_fields(value, part_model, f"{prefix}{name}"):
-                yield from _unread_fields(part, part_model, f"{part_path}.")
+                yield from _find_unread_fields(part, part_model, f"{part_path}.")
 
 
-def _model_in(annotation: object) -> type[BaseModel] | None:
+def _find_model(annotation: object) -> type[BaseModel] | None:
     """The Pydantic model in a field's type, by itself or inside a container; None if there is none."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next(filter(None, map(_model_in, get_args(annotation))), None)
+    return next(filter(None, map(_find_model, get_args(annotation))), None)
 
 
 def _inner_fields(value: Json, model: type[BaseModel], path: str) -> Iterator[tuple[str, Json]]:
@@ -134,7 +138,7 @@ def _objects_in(document: JsonObject, name: str) -> list[JsonObject]:
     return [item if isinstance(item, dict) else {} for item in items] if isinstance(items, list) else []
 
 
-def _repeated_ids(document: JsonObject) -> Iterator[FieldProblem]:
+def _find_repeated_ids(document: JsonObject) -> Iterator[FieldProblem]:
     """Yields the entries whose id an earlier entry of the same list has."""
     for name in ("connections", "policies", "prose_policies"):
         ids = [entry.get("id") for entry in _objects_in(document, name)]
@@ -143,7 +147,7 @@ def _repeated_ids(document: JsonObject) -> Iterator[FieldProblem]:
                 yield FieldProblem(f"{name}.{index}.id", f"{entry_id!r} is another's already")
 
 
-def _bad_urls(document: JsonObject) -> Iterator[FieldProblem]:
+def _find_bad_urls(document: JsonObject) -> Iterator[FieldProblem]:
     for index, connection in enumerate(_objects_in(document, "connections")):
         url = connection.get("url")
         if isinstance(url, str) and url and not _SERVER_URL_PATTERN.fullmatch(url):

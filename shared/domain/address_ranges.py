@@ -21,10 +21,10 @@ class AddressRange(StrEnum):
     RESERVED = "reserved"
 
 
-def range_of(address: Address) -> AddressRange:
+def find_address_range(address: Address) -> AddressRange:
     """The range of an address. One that embeds an IPv4 address has that address's range, unless that is public."""
     embedded = _embedded_ipv4(address) if isinstance(address, IPv6Address) else None
-    embedded_range = range_of(embedded) if embedded else AddressRange.PUBLIC
+    embedded_range = find_address_range(embedded) if embedded else AddressRange.PUBLIC
     if embedded_range is not AddressRange.PUBLIC:
         return embedded_range
     return next((kind for network, kind in _RANGES if address in network), _registered_range(address))
@@ -83,7 +83,7 @@ _RANGES = sorted(
 _NO_AUTHENTICATION = frozenset({"", "off"})
 
 
-def why_not_open(host: str, authentication: str, *, allow_open: bool) -> str | None:
+def why_open_host_refused(host: str, authentication: str, *, allow_open: bool) -> str | None:
     """Why a gateway must not serve on ``host`` without authentication; None if it may.
 
     ``authentication`` and ``allow_open`` are the values of the settings of these names.

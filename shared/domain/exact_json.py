@@ -24,7 +24,7 @@ def loads(text: str | bytes) -> Json:
     if isinstance(text, bytes):
         text = text.decode()
     try:
-        value = _read(text)
+        value = _parse_text(text)
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
     if text.count("[") + text.count("{") > MAX_JSON_DEPTH and _is_too_deep(value):
@@ -72,7 +72,7 @@ def digest(value: Json) -> str:
     return hashlib.sha256(dumps(value).encode()).hexdigest()
 
 
-def _read(text: str) -> Json:
+def _parse_text(text: str) -> Json:
     """Parses JSON; canonical text without surrounding white space takes a third of the time."""
     try:
         value, end = _scan(text, 0)
@@ -82,16 +82,16 @@ def _read(text: str) -> Json:
 
 
 def _is_too_deep(value: Json) -> bool:
-    level = _containers([value])
+    level = _select_containers([value])
     for _ in range(MAX_JSON_DEPTH - 1):
         if not level:
             return False
         contents = (item.values() if isinstance(item, dict) else item for item in level)
-        level = [inner for values in contents for inner in _containers(values)]
+        level = [inner for values in contents for inner in _select_containers(values)]
     return any(level)
 
 
-def _containers(values: Iterable[Json]) -> list[list[Json] | dict[str, Json]]:
+def _select_containers(values: Iterable[Json]) -> list[list[Json] | dict[str, Json]]:
     return [value for value in values if isinstance(value, dict | list)]
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 _YEARS = range(2, 9999)  # at the very ends of the calendar an instant has no other zone, and no day before or after
 
 
-def in_utc(moment: datetime) -> datetime:
+def to_utc(moment: datetime) -> datetime:
     """The time in UTC; one without a zone is taken as UTC.
 
     Raises ``ValueError`` at the ends of the calendar.

@@ -9,7 +9,7 @@ from enum import StrEnum
 from ipaddress import ip_address, ip_network
 from typing import NamedTuple
 
-from shared.domain.address_ranges import Address, AddressRange, Network, range_of
+from shared.domain.address_ranges import Address, AddressRange, Network, find_address_range
 
 MAX_URL = 2048
 WEB_PORTS = frozenset({80, 443, 8080, 8443})
@@ -140,7 +140,7 @@ def check_target(target: Target, allowed: AllowedAddresses) -> None:
 
 def check_address(address: Address, target: Target, allowed: AllowedAddresses) -> None:
     """Raises ``Refused`` for an address that must not be connected to; names its range only if the URL had it."""
-    kind = range_of(address)
+    kind = find_address_range(address)
     if _is_permitted(address, kind, target, allowed):
         return
     if _parse_literal(target.host) is None:
@@ -196,7 +196,7 @@ def _is_allowed_loopback(host: str, allowed: AllowedAddresses) -> bool:
     if not allowed.permits_loopback:
         return False
     literal = _parse_literal(host)
-    return host == "localhost" if literal is None else range_of(literal) is AddressRange.LOOPBACK
+    return host == "localhost" if literal is None else find_address_range(literal) is AddressRange.LOOPBACK
 
 
 def _match_url(url: str) -> re.Match[str]:

@@ -155,7 +155,7 @@ _DECIDER_TITLES = {
 }
 
 
-def who_decides(level: str | None) -> str:
+def describe_decider(level: str | None) -> str:
     """Who decides at a level, for a sentence: "a manager", "the CFO", or "an approver" for None."""
     return _DECIDER_TITLES.get(level.lower(), f"a {level}") if level else "an approver"
 

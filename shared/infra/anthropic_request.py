@@ -165,7 +165,7 @@ def _cache_breakpoints(messages: Sequence[models.Message], will_be_extended: boo
 def _last_cacheable_block(messages: Sequence[models.Message], message_index: int) -> _Place | None:
     blocks = messages[message_index].blocks
     for block_index in reversed(range(len(blocks))):
-        if not isinstance(blocks[block_index], models.OpaqueBlock | models.PassingText):
+        if not isinstance(blocks[block_index], models.OpaqueBlock | models.SingleRequestText):
             return message_index, block_index
     return None
 

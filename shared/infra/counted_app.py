@@ -60,7 +60,7 @@ class CountedApp:
             if stream_began:
                 self._meter.add(names.HTTP_STREAMS, -1)
             took = (stream_began or perf_counter()) - began
-            self._answer_counts.count_answer(str(scope["method"]), route_of(scope), status, took)
+            self._answer_counts.count_answer(str(scope["method"]), find_route(scope), status, took)
 
 
 def count_requests(app: ASGIApp, service: str) -> CountedApp:
@@ -85,7 +85,7 @@ class AnswerCounts:
         self._meter.observe(names.HTTP_SECONDS, seconds, route=route)
 
 
-def route_of(scope: Scope) -> str:
+def find_route(scope: Scope) -> str:
     """The route's pattern, as a label. Never the path, which contains ids and whatever a caller writes there."""
     pattern = getattr(scope.get("route"), "path", None)
     return f"{scope.get('root_path', '')}{pattern}" if isinstance(pattern, str) else _NO_ROUTE
@@ -126,7 +126,7 @@ class LoggedApp:
             if status[0] >= 500 or self._tells_all:
                 say = log.warning if status[0] >= 500 else log.debug
                 took = round((perf_counter() - began) * 1000, 1)
-                say("request", method=scope["method"], route=route_of(scope), status=status[0], ms=took)
+                say("request", method=scope["method"], route=find_route(scope), status=status[0], ms=took)
             _REQUEST_ID.reset(bound)
         return None
 

@@ -23,7 +23,7 @@ class LazyModel(Model):
         self._model: ClosableModel | None = None
 
     async def complete(self, request: ModelRequest) -> ModelReply:
-        model = self._model or await self._loaded_model()
+        model = self._model or await self._load_once()
         return await model.complete(request)
 
     async def close(self) -> None:
@@ -31,7 +31,7 @@ class LazyModel(Model):
         if self._model is not None:
             await self._model.close()
 
-    async def _loaded_model(self) -> ClosableModel:
+    async def _load_once(self) -> ClosableModel:
         async with self._loading:
             if self._model is None:
                 self._model = await asyncio.to_thread(self._load)

@@ -14,7 +14,7 @@ def pack_entry(entry: LedgerEntry) -> bytes:
     return _SHAPES.pack(entry.stored_json())
 
 
-def entry_json(row: str) -> str:
+def unpack_entry_json(row: str) -> str:
     """The entry's JSON in a row. Raises ``ValueError``."""
     try:
         return _SHAPES.unpack(row.partition("\n")[2])
@@ -24,4 +24,4 @@ def entry_json(row: str) -> str:
 
 def read_entry(row: str) -> LedgerEntry:
     """Parses the ledger entry that a row holds. Raises ``ValueError``."""
-    return LedgerEntry.model_validate_json(entry_json(row))
+    return LedgerEntry.model_validate_json(unpack_entry_json(row))

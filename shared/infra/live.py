@@ -146,7 +146,7 @@ class ChannelListener:
             on_message(str(data) if kind == "message" else None)
 
 
-async def poll_when_due(listen: Listen, look: Callable[[asyncio.Event], Awaitable[float]], name: str) -> None:
+async def look_when_due(listen: Listen, look: Callable[[asyncio.Event], Awaitable[float]], name: str) -> None:
     """Call ``look`` at once, whenever something becomes due, and after the seconds that it returns; for ever.
 
     ``listen``: opens an event that is set when something becomes due; ``look`` gets it. A failure is logged under

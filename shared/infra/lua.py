@@ -58,10 +58,10 @@ def script_source(name: str, *, is_repeated: bool = False) -> str:
     it may have run without a reply.
     """
     text = script_text(name)
-    return f"local again = {'true' if is_repeated else 'false'}\n{_used_prelude(text)}\n{text}"
+    return f"local again = {'true' if is_repeated else 'false'}\n{_select_prelude(text)}\n{text}"
 
 
-def _used_prelude(script: str) -> str:
+def _select_prelude(script: str) -> str:
     """The prelude without functions that are not used, since a call creates all of them anew.
 
     A function uses only functions defined above it.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.domain.model_price import NANOS_A_DOLLAR, Price
 from shared.infra.starting import CannotStart
 
@@ -49,7 +49,7 @@ def _read_file(path: Path) -> dict[str, Price]:
     except OSError as error:
         raise BadPriceFile(f"MODEL_PRICES cannot be read: {error}") from error
     except ValidationError as error:
-        raise BadPriceFile(f"MODEL_PRICES {path} cannot be used: {first_fault(error)}") from error
+        raise BadPriceFile(f"MODEL_PRICES {path} cannot be used: {describe_first_error(error)}") from error
     return {name: _read_price(model) for name, model in price_file.models.items()}
 
 

@@ -37,7 +37,7 @@ def make_parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], No
 
     Works on Linux only. The kernel regards the spawning *thread* as the parent, so spawn from the main thread.
     """
-    parent, ask_kernel = os.getpid(), make_death_signal(with_signal)
+    parent, ask_kernel = os.getpid(), make_parent_death_signal(with_signal)
 
     def die_with_parent() -> None:
         ask_kernel()
@@ -47,7 +47,7 @@ def make_parent_death_hook(with_signal: int = signal.SIGTERM) -> Callable[[], No
     return die_with_parent
 
 
-def make_death_signal(number: int) -> Callable[[], None]:
+def make_parent_death_signal(number: int) -> Callable[[], None]:
     """A function that asks the kernel to signal this process when its parent ends. Does nothing except on Linux."""
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 

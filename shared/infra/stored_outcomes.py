@@ -1,6 +1,6 @@
 """Packs an outcome for its partition's stream: its digest and the outcome, in three lines."""
 
-from shared.contracts.digest import NO_DIGEST, Digest, digest_of
+from shared.contracts.digest import NO_DIGEST, Digest, make_digest
 from shared.contracts.outcome import TaskOutcome
 from shared.infra.packed import CompressionShapes
 
@@ -8,7 +8,7 @@ _SHAPES = CompressionShapes("outcome_shapes.txt")
 
 
 def pack_outcome(outcome: TaskOutcome) -> bytes:
-    return pack_with_digest(digest_of(outcome), outcome.stored_json())
+    return pack_with_digest(make_digest(outcome), outcome.stored_json())
 
 
 def pack_with_digest(digest: Digest, event: str) -> bytes:

@@ -28,7 +28,7 @@ class DayCaps(NamedTuple):
     nanos: int | None = None
 
 
-def daily_caps_of(tenant: TenantRecord) -> DayCaps | None:
+def read_daily_caps(tenant: TenantRecord) -> DayCaps | None:
     """The tenant's daily caps; None if it has none."""
     if tenant.tokens_per_day is None and tenant.dollars_per_day is None:
         return None

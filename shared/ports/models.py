@@ -45,7 +45,7 @@ class StableText(TextBlock):
     __slots__ = ()
 
 
-class PassingText(TextBlock):
+class SingleRequestText(TextBlock):
     """A text of this request only. Later requests of the same history lack it, so it is not cached."""
 
     __slots__ = ()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.executor.core.session.journal import latest_progress
-from services.executor.core.turn.replay_cursor import CannotReplay, attempts_of
+from services.executor.core.turn.replay_cursor import CannotReplay, split_into_attempts
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.archive import ARCHIVE_VERSION, ArchivedTask, UnknownVersion, read_archived
@@ -37,7 +37,7 @@ def test_the_first_version_is_read_whole() -> None:
 def test_the_journal_of_the_first_version_is_read_as_its_turns() -> None:
     """Who spoke in each turn, and the checkpoint at which the run stood at last."""
     task = read_archived(V1)
-    attempts = attempts_of(task)
+    attempts = split_into_attempts(task)
     assert [attempt.start.turn.kind for attempt in attempts] == ["message", "decision"]
     assert {"tenant", "session", "experience", "tools:office"} <= attempts[0].inputs.keys()
     progress = latest_progress(_entries(task))
@@ -53,7 +53,7 @@ def test_a_journal_from_before_turns_were_noted_is_read_and_said_not_to_be_repla
     )
     assert latest_progress(_entries(older)) == latest_progress(_entries(task))
     with pytest.raises(CannotReplay, match="too old"):
-        attempts_of(older)
+        split_into_attempts(older)
 
 
 def test_what_a_later_release_added_is_ignored_and_its_next_version_refused() -> None:

@@ -17,8 +17,8 @@ from shared.ports.models import (
     ModelRequest,
     ModelUnavailable,
     OpaqueBlock,
-    PassingText,
     ReplyBlock,
+    SingleRequestText,
     StableText,
     TextBlock,
     ToolResult,
@@ -162,7 +162,7 @@ def _fresh(request: ModelRequest, earlier: Iterable[ModelRequest]) -> int:
     """What is fresh: who answers keeps the texts that many tasks have in common, and a history that it answered."""
     blocks, kept = _blocks(request), 0
     for one in earlier:
-        asked = [block for block in _blocks(one) if not isinstance(block[1], PassingText)]
+        asked = [block for block in _blocks(one) if not isinstance(block[1], SingleRequestText)]
         if one.tier is request.tier and blocks[: len(asked)] == asked:
             kept = max(kept, len(asked))
     replied = itertools.takewhile(lambda block: kept and block[0] == "assistant", blocks[kept:])

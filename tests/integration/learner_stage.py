@@ -11,7 +11,7 @@ import httpx
 from redis.asyncio import Redis
 
 from cli.stack.plan import free_ports
-from shared.contracts.digest import case_of
+from shared.contracts.digest import make_case_entry
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import reward_units
@@ -81,7 +81,7 @@ def expected_arms(outcomes: Iterable[TaskOutcome]) -> dict[str, int]:
 
 def expected_counts(outcomes: Sequence[TaskOutcome]) -> dict[str, int]:
     """The counts that counting each outcome once gives."""
-    kinds = Counter(case_of(outcome).outcome.value for outcome in outcomes)
+    kinds = Counter(make_case_entry(outcome).outcome.value for outcome in outcomes)
     units = sum(reward_units(outcome.quality) for outcome in outcomes)
     return {"events": len(outcomes), "quality_units": units, **kinds}
 

@@ -24,7 +24,7 @@ from shared.ports.models import (
     ModelRequest,
     ModelUnavailable,
     OpaqueBlock,
-    PassingText,
+    SingleRequestText,
     StopReason,
     TextBlock,
     Tier,
@@ -323,7 +323,7 @@ async def test_a_history_that_grows_is_cached_where_it_ended() -> None:
     bodies = []
     async with mock_anthropic() as mock, model_at(mock.url) as model:
         for step in range(4):
-            passing = Message("user", (*asked.messages[-1].blocks, PassingText("be brief")))
+            passing = Message("user", (*asked.messages[-1].blocks, SingleRequestText("be brief")))
             await model.complete(asked._replace(messages=(*asked.messages[:-1], passing)))
             use, result = ToolUse(f"t{step}", "look", {}), ToolResult(f"t{step}", "{}")
             turn = Message("assistant", (TextBlock(" "), use)), Message("user", (result,))

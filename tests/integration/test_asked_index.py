@@ -50,7 +50,7 @@ async def _next(
 
 
 async def _waiting(redis: Redis) -> list[str]:
-    return [one.approval.approval_id for one in await Approvals(redis).waiting("acme")]
+    return [one.approval.approval_id for one in await Approvals(redis).list_waiting("acme")]
 
 
 @pytest.mark.promise("approvals.own_index")
@@ -104,7 +104,7 @@ async def test_a_later_deadline_of_the_same_question_is_one_entry(redis: Redis, 
 async def test_what_is_asked_is_nobody_elses(redis: Redis, task_store: TaskStore) -> None:
     await _asked(redis, task_store)
     approvals = Approvals(redis)
-    assert (await approvals.waiting("other"), await approvals.find("other", "a1")) == ([], None)
+    assert (await approvals.list_waiting("other"), await approvals.find("other", "a1")) == ([], None)
 
 
 @pytest.mark.promise("approvals.notices_once")

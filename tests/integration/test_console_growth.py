@@ -118,7 +118,7 @@ async def test_an_operator_puts_a_dead_letter_back_and_repeats_writes_only_on_pu
 @pytest.mark.promise("console.operations")
 async def test_days_are_told_as_the_executor_has_paid_for_them(redis: Redis) -> None:
     await redis.hset(keys.spend_key("acme", "2026-11-22"), mapping={"tokens": 5, "nanos": 7, "calls": 1})  # type: ignore[misc]  # sync or async
-    found = await TenantStates(redis).spending_of("acme", ["2026-11-21", "2026-11-22"])
+    found = await TenantStates(redis).read_spending("acme", ["2026-11-21", "2026-11-22"])
     assert found == [DailySpending("2026-11-21"), DailySpending("2026-11-22", 5, 7, 1)]
 
 

@@ -371,7 +371,7 @@ async def test_a_bearers_limits_are_those_of_the_principal(redis: Redis) -> None
 @pytest.mark.promise("keys.used")
 async def test_a_keys_last_use_is_listed_and_seldom_written(redis: Redis, redis_url: str) -> None:
     async with limited(redis, redis_url) as (play, key):
-        name = keys.api_key(next(iter(await Keyring(redis).keys_of("acme"))).key_id)
+        name = keys.api_key(next(iter(await Keyring(redis).list_keys("acme"))).key_id)
         listed = loads_object((await play.client.post("/keys/list", json={}, headers=key)).text)
         first = await redis.hget(name, "used_at")  # type: ignore[misc]  # redis-py types it for both clients
         await play.client.get("/tasks/t1", headers=key)

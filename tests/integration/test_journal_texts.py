@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_ended import Archiver
 from services.executor.adapters.shared_texts import LostText, SharedTexts
-from services.executor.core.turn.replay_cursor import CannotReplay, attempts_of
+from services.executor.core.turn.replay_cursor import CannotReplay, split_into_attempts
 from services.executor.ports.turns import JournalEntry, TurnStore
 from shared.contracts.archive import ArchivedTask, read_archived
 from shared.contracts.task import TaskRecord
@@ -119,7 +119,7 @@ async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store
     assert [step.lost for step in kept.journal] == [(digest_name_of(LISTING),), (digest_name_of(POLICIES),), ()]
     assert kept.journal[1].data == '{"calls":["ü"],"policies":null,"verdict":{}}'
     with pytest.raises(CannotReplay, match="was lost before it was archived"):
-        attempts_of(kept)
+        split_into_attempts(kept)
 
 
 @pytest.mark.promise("journal.texts_once")

@@ -23,7 +23,7 @@ from services.learner.core.memory.forgetting import ForgetRequestWorker
 from services.learner.core.training import Seeder
 from services.learner.entrypoints.loops import SeedingStatus, keep_doing_due_work, keep_seeding
 from services.learner.ports.files import StoredFile
-from shared.contracts.digest import Digest, digest_of
+from shared.contracts.digest import Digest, make_digest
 from shared.contracts.learning_files import FileReport, FileRequest, ForgetRequest, LearningFile
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.words import Strategy
@@ -42,7 +42,7 @@ PARTITION = next(number for number in range(64) if keys.partition_keys(number).o
 
 async def _leave_with_digest(redis: Redis, outcomes: Iterable[TaskOutcome], **forged: str) -> None:
     for outcome in outcomes:
-        packed = pack_with_digest(digest_of(outcome)._replace(**forged), outcome.stored_json())
+        packed = pack_with_digest(make_digest(outcome)._replace(**forged), outcome.stored_json())
         stream = keys.partition_keys_of(outcome.tenant, outcome.session_id).outcomes
         await redis.xadd(stream, {"id": outcome.event_id, "o": packed})
 
@@ -91,7 +91,7 @@ async def test_only_the_first_time_an_outcome_is_handed_over_with_its_digest(red
     streams = RedisOutcomes(redis, "one", 5.0)
     (first,) = (await streams.claim([PARTITION])).deliveries
     (second,) = (await streams.claim([PARTITION])).deliveries
-    assert (first.event, first.digest, first.tries) == (outcome.stored_json(), digest_of(outcome), 1)
+    assert (first.event, first.digest, first.tries) == (outcome.stored_json(), make_digest(outcome), 1)
     assert (second.event, second.digest, second.tries) == (outcome.stored_json(), None, 2)
 
 

@@ -14,8 +14,8 @@ from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.memory.follower import OutcomeFollower
-from services.learner.core.memory.lesson import lesson_of
-from services.learner.entrypoints.loops import NewsWatch
+from services.learner.core.memory.lesson import make_lesson
+from services.learner.entrypoints.loops import OutcomeWatch
 from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.cases import CASES_KEPT
@@ -245,16 +245,16 @@ async def test_counts_are_kept_by_day_and_leave_when_a_day_is_too_old(redis: Red
     }
     outcomes = [an_outcome(number, ended_at=at) for number, at in enumerate(days.values())]
     memory, fields = RedisLessons(redis), keys.learned_keys("acme").days
-    await memory.store_all([lesson_of(outcomes[0]), lesson_of(outcomes[1])])
+    await memory.store_all([make_lesson(outcomes[0]), make_lesson(outcomes[1])])
     assert await hash_of(redis, fields) == expected_days(outcomes[:2])
-    await memory.store_all([lesson_of(outcomes[2])])
+    await memory.store_all([make_lesson(outcomes[2])])
     assert await hash_of(redis, fields) == expected_days(outcomes[1:])
 
 
 @pytest.mark.promise("learner.trends")
 async def test_a_trend_gets_thinner_as_it_gets_longer_one_by_one_or_many_at_once(redis: Redis) -> None:
     """Never more than 64 points, at every multiple of a spacing that doubles."""
-    lessons = [lesson_of(an_outcome(number)) for number in range(300)]
+    lessons = [make_lesson(an_outcome(number)) for number in range(300)]
     memory = RedisLessons(redis)
     for lesson in lessons[:140]:
         await memory.store_all([lesson])
@@ -294,7 +294,7 @@ async def test_a_second_learner_gets_half_and_takes_over_all_when_the_first_leav
     await two.run_once()
     assert (len(one.partitions), len(two.partitions)) == (32, 32)
     await one.release_partitions()
-    await one_streams.leave_roster()
+    await one_streams.sign_off()
     await two.update_share()
     await two.run_once()
     assert (len(one.partitions), len(two.partitions)) == (0, 64)
@@ -330,7 +330,7 @@ async def test_who_reads_beside_the_learner_hears_of_news_and_looks_only_there(r
 
     streams = RedisOutcomes(redis, "beside", LEASE, REMEMBERING)
     follower = OutcomeFollower(streams, apply, lambda: range(64))
-    watch = NewsWatch(follower, streams, 60.0)
+    watch = OutcomeWatch(follower, streams, 60.0)
     assert await follower.run_once() == 0
     await leave(redis, [an_outcome(1, session=a_session(3))])
     await watch.wait()

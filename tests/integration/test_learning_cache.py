@@ -21,8 +21,8 @@ from services.learner.adapters.redis_learned_files import RedisCaseRepository, R
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.adapters.s3_training import S3Training
 from services.learner.core.files.importer import Importer
-from services.learner.core.files.report import REPORTS_PREFIX, report_importer, report_rows
-from services.learner.core.memory.lesson import lesson_of
+from services.learner.core.files.report import REPORTS_PREFIX, build_report_rows, make_report_importer
+from services.learner.core.memory.lesson import make_lesson
 from services.learner.core.training import TRAINING_PREFIX, Seeder, SeedResult
 from services.learner.jobs import FileJobs, build_file_jobs
 from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
@@ -95,7 +95,7 @@ def _names(folder: Path) -> set[str]:
 
 
 async def _learn(redis: Redis, *numbers: int, tenant: str = "acme") -> None:
-    await RedisLessons(redis).store_all([lesson_of(an_outcome(number, tenant=tenant)) for number in numbers])
+    await RedisLessons(redis).store_all([make_lesson(an_outcome(number, tenant=tenant)) for number in numbers])
 
 
 @pytest.mark.promise("files.cache")
@@ -363,9 +363,9 @@ FAILURE = {
 
 
 def _report_seeder(redis: Redis) -> Seeder:
-    teach = report_importer(Importer(RedisImportRepository(redis), _now), "acme", _now)
+    teach = make_report_importer(Importer(RedisImportRepository(redis), _now), "acme", _now)
     return Seeder(
-        S3Training(BUCKET, REPORTS_PREFIX), RedisCaseRepository(redis, "one"), "acme", _now, report_rows, teach
+        S3Training(BUCKET, REPORTS_PREFIX), RedisCaseRepository(redis, "one"), "acme", _now, build_report_rows, teach
     )
 
 

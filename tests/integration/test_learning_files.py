@@ -20,7 +20,7 @@ from services.executor.core.process.synthesis import import_processes
 from services.learner.adapters.redis_learned_files import RedisImportRepository
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.files.importer import Importer
-from services.learner.core.memory.lesson import lesson_of
+from services.learner.core.memory.lesson import make_lesson
 from services.learner.ports.files import ArmRecord, FileChanges, StoredVersions
 from services.learner.reporting import report_command
 from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
@@ -68,7 +68,7 @@ async def _learned(redis: Redis, tenant: str = "acme", tasks: int = 230) -> None
         )
         for number in range(tasks)
     ]
-    await RedisLessons(redis).store_all([lesson_of(outcome) for outcome in outcomes])
+    await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in outcomes])
     names = keys.learned_keys(tenant)
     facts = [_fact("Acme pays at 30 days", 2), _fact("Acme pays at 20 days", 1, superseded_at=NOON)]
     await cast("Awaitable[int]", redis.rpush(names.knowledge, *(fact.model_dump_json() for fact in facts)))
@@ -119,7 +119,7 @@ async def test_importing_the_same_again_or_an_older_export_of_ones_own_changes_n
     """Nothing is ever added up."""
     await _learned(redis, tasks=20)
     older = await read_learned_files(redis, "acme")
-    await RedisLessons(redis).store_all([lesson_of(an_outcome(number, tenant="acme")) for number in range(500, 510)])
+    await RedisLessons(redis).store_all([make_lesson(an_outcome(number, tenant="acme")) for number in range(500, 510)])
     before = await _everything(redis, "acme")
     reports = await _imported(redis, "acme", older)
     assert [report.taken for report in reports] == [0] * len(OURS)
@@ -218,7 +218,7 @@ async def test_what_is_learned_while_a_file_is_imported_is_lost_on_neither_side(
 
     async def learn() -> None:
         for number in range(100, 160):
-            await memory.store_all([lesson_of(an_outcome(number, tenant="globex"))])
+            await memory.store_all([make_lesson(an_outcome(number, tenant="globex"))])
 
     reports, _ = await asyncio.gather(_imported(redis, "globex", files), learn())
     assert [report.problems for report in reports] == [()] * len(OURS)
@@ -230,7 +230,7 @@ async def test_what_is_learned_while_a_file_is_imported_is_lost_on_neither_side(
 async def test_a_change_that_somebody_overtook_is_not_stored(redis: Redis) -> None:
     repository = RedisImportRepository(redis)
     stored = await repository.read_stored("acme")
-    await RedisLessons(redis).store_all([lesson_of(an_outcome(1, tenant="acme"))])
+    await RedisLessons(redis).store_all([make_lesson(an_outcome(1, tenant="acme"))])
     arms = [ArmRecord(("payroll", "fsm"), Arm(5, 5))]
     assert not await repository.store_changes("acme", FileChanges(arms=arms), stored.versions)
     assert await repository.store_changes("acme", FileChanges(facts=["x"]), stored.versions)
@@ -345,7 +345,7 @@ async def _post(client: httpx.AsyncClient, path: str, **body: object) -> tuple[i
 
 async def _learn(redis: Redis, tenant: str = "default") -> None:
     outcomes = [an_outcome(number, tenant=tenant, quality=number / 20) for number in range(20)]
-    await RedisLessons(redis).store_all([lesson_of(outcome) for outcome in outcomes])
+    await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in outcomes])
 
 
 @pytest.mark.promise("files.round_trip", "files.processes")

@@ -17,7 +17,12 @@ from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Fault, TurnWork
 from services.executor.ports.turns import DayCharges, JournalBatch, JournalEntry, LedgerConflict, TurnStore
 from services.gateway.features.console.sessions import ConsoleSessions
-from services.gateway.features.identity.api_keys import UnverifiedIdentity, make_key, new_key_values, parse_key_request
+from services.gateway.features.identity.api_keys import (
+    UnverifiedIdentity,
+    generate_key_values,
+    make_key,
+    parse_key_request,
+)
 from services.gateway.features.identity.store import Keyring
 from services.gateway.features.solver.routes import SOLVER_PATH as SOLVER
 from services.learner.adapters.redis_knowledge import RedisFactRepository
@@ -154,7 +159,7 @@ async def test_without_memory_a_key_still_opens_what_is_read_and_a_revoked_one_n
 ) -> None:
     """Finding a key also counts the request and notes its use, which such a server refuses."""
     wish = parse_key_request({"principal": "casey", "roles": ["client"]})
-    good, revoked = (make_key(wish, "acme", "olga", new_key_values()) for _ in range(2))
+    good, revoked = (make_key(wish, "acme", "olga", generate_key_values()) for _ in range(2))
     keyring = Keyring(own_redis)
     for made in (good, revoked):
         await keyring.add(made.key)

@@ -12,9 +12,9 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
 from services.gateway.features.identity.model import DEFAULT_TENANT
-from services.gateway.features.learning import LearnedData, learning_view
+from services.gateway.features.learning import LearnedData, build_learning_view
 from services.learner.adapters.redis_lessons import RedisLessons
-from services.learner.core.memory.lesson import lesson_of
+from services.learner.core.memory.lesson import make_lesson
 from shared.contracts.knowledge import CaseEntry
 from shared.domain.estimates import TrendPoint
 from shared.domain.exact_json import loads_object
@@ -52,7 +52,7 @@ async def test_what_was_learned_is_shown_with_the_score_of_each_arm(redis: Redis
         an_outcome(3, DEFAULT_TENANT, quality=0.4, strategy=Strategy.MOA),
         an_outcome(4, "other"),
     ]
-    await RedisLessons(redis).store_all([lesson_of(outcome) for outcome in outcomes])
+    await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in outcomes])
     await RedisLearned(redis).add_tool_names(DEFAULT_TENANT, frozenset({"get_expense", "approve_expense"}))
     async with gateway(redis_url) as one, gateway(redis_url) as other:
         answer = (await _status(one)).json()
@@ -75,7 +75,7 @@ async def test_the_history_shows_how_quality_and_arms_came_to_be(redis: Redis) -
         an_outcome(86_400, DEFAULT_TENANT, dry_run=True, strategy_applied=False),
         an_outcome(4, "other"),
     ]
-    await RedisLessons(redis).store_all([lesson_of(outcome) for outcome in outcomes])
+    await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in outcomes])
     found = await LearnedData(redis).history(DEFAULT_TENANT)
     first, second = [round(1000 * outcome.ended_at.timestamp()) for outcome in outcomes[:2]]
     assert found.quality == (TrendPoint(1, first, 0.9, 0.9), TrendPoint(2, second, 0.7, 0.5))
@@ -111,7 +111,7 @@ ENDED = [
 
 
 async def _learn(redis: Redis) -> None:
-    await RedisLessons(redis).store_all([lesson_of(outcome) for outcome in ENDED])
+    await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in ENDED])
     await RedisLearned(redis).add_tool_names("acme", frozenset({"get_expense"}))
 
 
@@ -140,7 +140,7 @@ async def test_means_and_arms_worked_out_as_the_page_says_are_those_of_the_gatew
     judged = sum(int(counts.get(kind, 0)) for kind in ("success", "partial", "failure"))
     mean = int(counts["quality_units"]) / 10_000 / judged
     value = int(arms["expense_approval:fsm:units"]) / 10_000 / int(arms["expense_approval:fsm:n"])
-    shown = learning_view(await LearnedData(redis).totals("acme"))
+    shown = build_learning_view(await LearnedData(redis).totals("acme"))
     log, bandit = cast("dict[str, object]", shown["case_log"]), cast("dict[str, dict[str, object]]", shown["bandit"])
     assert log["mean_quality"] == pytest.approx(mean) == pytest.approx(0.6)
     assert log["total"] == int(counts["events"]) == 3

@@ -9,7 +9,13 @@ import pytest
 from services.executor.adapters.credentials import ResolvedCredentials, Secrets, open_credentials
 from services.executor.adapters.oauth_tokens import TokenEndpoints
 from services.executor.ports.tools import CredentialHeader, CredentialUnavailable
-from shared.contracts.credential import aws_prefix_of, env_prefix_of, folder_of, parse_reference, why_not_own_secret
+from shared.contracts.credential import (
+    aws_prefix_of,
+    env_variable_prefix_of,
+    parse_reference,
+    secrets_folder_of,
+    why_not_own_secret,
+)
 from shared.contracts.tenant import Connection
 from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers
@@ -139,12 +145,12 @@ def test_no_two_tenants_share_a_place_for_their_secrets() -> None:
         for other in TENANTS:
             if one == other:
                 continue
-            assert folder_of(one) != folder_of(other)
-            assert "/" not in folder_of(one)
-            assert folder_of(one) not in {"", ".", ".."}
+            assert secrets_folder_of(one) != secrets_folder_of(other)
+            assert "/" not in secrets_folder_of(one)
+            assert secrets_folder_of(one) not in {"", ".", ".."}
             assert not aws_prefix_of(one).startswith(aws_prefix_of(other))
-            assert not env_prefix_of(one).startswith(env_prefix_of(other))
-            assert why_not_own_secret(parse_reference(f"env:{env_prefix_of(one)}ERP"), other)
+            assert not env_variable_prefix_of(one).startswith(env_variable_prefix_of(other))
+            assert why_not_own_secret(parse_reference(f"env:{env_variable_prefix_of(one)}ERP"), other)
 
 
 @pytest.mark.promise("connections.tenants_apart")

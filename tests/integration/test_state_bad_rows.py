@@ -23,7 +23,7 @@ from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState, WriteStatus
 from shared.infra import keys
 from shared.infra.archive_folder import FolderArchive
-from shared.infra.stored_tasks import read_events, record_json
+from shared.infra.stored_tasks import read_events, unpack_record_json
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
@@ -134,7 +134,7 @@ async def test_an_unreadable_turn_is_buried_at_last(redis: Redis, task_store: Ta
     letter = DeadTurn.model_validate_json(letters[0][1]["letter"])
     assert (len(letters), letter.turn.turn_id, letter.task_id) == (1, turn_id, bad.task_id)
     assert await said(redis, "HGET", names.record, "state") == "failed"
-    stored = loads_object(record_json(str(await said(redis, "HGET", names.record, "json"))))
+    stored = loads_object(unpack_record_json(str(await said(redis, "HGET", names.record, "json"))))
     is_newer = spoilt == "newer"
     assert (stored["dialect"] == "of a newer release") is is_newer  # kept for a release that can read it
     record = TaskRecord.model_validate_json(dumps({**stored, "dialect": bad.dialect.value}))

@@ -240,7 +240,7 @@ async def test_a_process_that_hangs_keeps_no_lease_for_good() -> None:
     """Nobody notes that the sessions' event loop lives, so the heart ceases to beat."""
     keeper, counting = LeaseKeeper(0.03), CountsBeats()
     kept = KeptLease(keeper, Lease("acme", "s1", 1, "one"))
-    ways = keeper.keep_until_lost(kept), keeper.keep_extending(counting), keeper.show_liveness()
+    ways = keeper.keep_until_lost(kept), keeper.keep_extending(counting), keeper.record_liveness()
     watching, beating, living = map(asyncio.ensure_future, ways)
     with capture_logs() as told:
         await counting.first.wait()

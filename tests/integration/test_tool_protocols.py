@@ -27,7 +27,7 @@ from services.executor.core.tools.toolbox import build_record_keys
 from services.executor.entrypoints.tools import (
     CatalogueExists,
     ServerListing,
-    catalogue_document,
+    build_catalogue_document,
     describe_tools,
     write_catalogue_file,
 )
@@ -347,7 +347,7 @@ async def test_writing_it_again_keeps_what_the_operator_said(tmp_path: Path) -> 
     }
     async with company(tmp_path) as served:
         at = Connection(id="books", url=served.url, catalogue=mine)
-        again = Connection.model_validate(catalogue_document(await found_at(served, at)))
+        again = Connection.model_validate(build_catalogue_document(await found_at(served, at)))
     kept = {name: again.catalogue[name] for name in mine}
     assert (again.id, kept) == ("books", mine)
 
@@ -394,10 +394,10 @@ async def test_the_table_is_read_at_a_hundred_columns(tmp_path: Path) -> None:
 def test_a_list_of_another_kind_than_what_a_write_makes_is_marked_as_a_guess() -> None:
     """Its name is not written as the proof, and what the operator said of it stays, also that nothing proves it."""
     listed = [_tool("list_parts", ToolClass.READ), _tool("order_part", ToolClass.CHANGE, "part_id", "quantity")]
-    guessed = catalogue_document(ServerListing("mcp", False, listed, Connection(id="depot", url="http://depot")))
+    guessed = build_catalogue_document(ServerListing("mcp", False, listed, Connection(id="depot", url="http://depot")))
     mine = Connection(id="depot", url="http://depot", catalogue={"order_part": CatalogueEntry(read_back=False)})
     told = [one._replace(catalogue=mine.catalogue.get(one.name, one.catalogue)) for one in listed]
-    kept = catalogue_document(ServerListing("mcp", False, told, mine))
+    kept = build_catalogue_document(ServerListing("mcp", False, told, mine))
     entries = [Connection.model_validate(one).catalogue["order_part"] for one in (guessed, kept)]
     assert [entry.read_back for entry in entries] == [None, False]
     assert "read_back_guess" in dumps(guessed)

@@ -13,7 +13,12 @@ from starlette.responses import RedirectResponse, Response
 from services.gateway.features.deliveries.dispatcher import WebhookHttpClient
 from services.gateway.features.deliveries.model import ClaimedDelivery, DeliveryQueue, DeliveryStep, NoReceiverAnswer
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
-from services.gateway.features.webhooks.model import DeliveryProgress, RegisteredWebhook, SignedPost, delivery_state_of
+from services.gateway.features.webhooks.model import (
+    DeliveryProgress,
+    RegisteredWebhook,
+    SignedPost,
+    describe_delivery_state,
+)
 from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.outgoing import AllowedAddresses, why_refused
@@ -44,7 +49,7 @@ async def until_hook(play: Stage, state: str, delivered: int = 0) -> DeliveryPro
     async with asyncio.timeout(PATIENCE):
         while True:
             (hook,) = await _list_hooks(play)
-            if (delivery_state_of(hook), hook.progress.delivered) == (state, delivered):
+            if (describe_delivery_state(hook), hook.progress.delivered) == (state, delivered):
                 return hook.progress
             await asyncio.sleep(0.01)
 
@@ -90,7 +95,7 @@ async def test_a_receiver_that_is_not_there_holds_up_nobody_else(redis: Redis, r
             await play.rpc("tasks/pushNotification/set", params)
         await play.send("T1", "approve")
         taken = await receiver.until(lambda taken: "completed" in _states(taken))
-        states = {delivery_state_of(hook) for hook in await _list_hooks(play)}
+        states = {describe_delivery_state(hook) for hook in await _list_hooks(play)}
     assert _states(taken)[-1] == "completed"
     assert "active" in states
 

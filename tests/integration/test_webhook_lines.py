@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.gateway.a2a.webhook_bodies import webhook_body
+from services.gateway.a2a.webhook_bodies import build_webhook_body
 from services.gateway.features.deliveries.model import (
     ClaimedDelivery,
     DeliveryStep,
@@ -22,7 +22,7 @@ from services.gateway.features.deliveries.model import (
     ReceiverAnswer,
     UnreadableDelivery,
     WebhookWork,
-    pending_updates,
+    list_pending_updates,
 )
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService
 from services.gateway.features.deliveries.store import RedisDeliveryQueue
@@ -227,7 +227,7 @@ class World(HttpPoster):
         """Until nothing waits. Claims end at once, so that nobody has to wait for those of the dead."""
         lines = RedisDeliveryQueue(self._redis, SEAL)
         rules = DeliveryRules(first_pause=0, tries=1000)
-        body, secrets = partial(webhook_body, ""), read_secrets(SECRET)
+        body, secrets = partial(build_webhook_body, ""), read_secrets(SECRET)
         courier = DeliveryService(lines, self, body, secrets, lambda: datetime.now(UTC), random.random, rules)
         while due := (await lines.list_due(10, 10)).deliveries:
             for claim in await lines.claim(due, 60):
@@ -280,7 +280,7 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
     claim = await claim_of(lines)
     work = await lines.read(claim)
     assert isinstance(work, WebhookWork)
-    first = pending_updates(work)[0]
+    first = list_pending_updates(work)[0]
     assert isinstance(first.update, ArtifactUpdate)
     await lines.store_result(claim, work, first.progress, DeliveryStep.RETRY, 0)
     await task_store.accept(record, a_turn(record), dedupe=None)

@@ -18,10 +18,10 @@ from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_learned_files import change_learned
 from services.learner.adapters.redis_lessons import RedisLessons
-from services.learner.core.memory.lesson import lesson_of
+from services.learner.core.memory.lesson import make_lesson
 from services.learner.ports.files import StoredVersions
-from services.learner.ports.memory import FactChange, FactTodo, MemoryChange
-from shared.contracts.digest import case_of
+from services.learner.ports.memory import FactChange, MemoryChange, TaskToSearch
+from shared.contracts.digest import make_case_entry
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.outcome import TaskOutcome
@@ -66,7 +66,7 @@ class MemoryStage(Stage):
             arm = arms.get(outcome.strategy, Arm())
             arms[outcome.strategy] = Arm(arm.n + 1, arm.units + reward_units(outcome.quality))
             self._memory.arms[kind] = arms
-            cases = (case_of(outcome), *self._memory.cases.get(outcome.tenant, ()))
+            cases = (make_case_entry(outcome), *self._memory.cases.get(outcome.tenant, ()))
             self._memory.cases[outcome.tenant] = cases[:CASES_KEPT]
 
     @override
@@ -85,7 +85,7 @@ class RedisStage(Stage):
 
     @override
     async def learns(self, outcomes: Sequence[TaskOutcome]) -> None:
-        await RedisLessons(self._redis).store_all([lesson_of(outcome) for outcome in outcomes])
+        await RedisLessons(self._redis).store_all([make_lesson(outcome) for outcome in outcomes])
 
     @override
     async def breaks(self) -> None:
@@ -115,7 +115,7 @@ async def test_arms_are_those_of_the_process_type_and_cases_all_newest_first(sta
     await stage.learns(outcomes)
     found = await stage.learned.recall("acme", "expense_approval")
     assert found.arms == {Strategy.FSM: Arm(2, 15_000), Strategy.MOA: Arm(1, 2_500)}
-    assert found.cases == tuple(case_of(outcome) for outcome in reversed(outcomes))
+    assert found.cases == tuple(make_case_entry(outcome) for outcome in reversed(outcomes))
 
 
 @pytest.mark.promise("I10.learned_by_tenant")
@@ -229,7 +229,7 @@ _SHORT = {"INFO", "HGET", "HMGET", "HKEYS"}
 async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redis: Redis) -> None:
     """A task that is counted, entities and facts that come, an import, a request to forget."""
     learned, now = RedisLearned(redis), datetime.now(UTC)
-    todo = FactTodo.model_validate(
+    todo = TaskToSearch.model_validate(
         {"tenant": "acme", "event_id": "t1:1", "task_id": "t1", "session_id": "s", "process_type": "payroll"}
         | {"quality": 1.0, "ended_at": now, "task": "", "answer": ""}
     )
@@ -237,7 +237,7 @@ async def test_whoever_has_read_before_sees_each_change_of_what_was_learned(redi
     emptied = [("DEL", keys.learned_keys("acme").cases, ())]
     asked = ForgetRequest(request_id="r", tenant="acme", scope=ForgetScope.TENANT, asked_by="amy", asked_at=now)
     changes: Sequence[Callable[[], Awaitable[object]]] = (
-        lambda: RedisLessons(redis).store_all([lesson_of(an_outcome(1))]),
+        lambda: RedisLessons(redis).store_all([make_lesson(an_outcome(1))]),
         lambda: RedisKnowledge(redis).store_change(named, "0"),
         lambda: RedisFactRepository(redis).store_facts(todo, FactChange((), (FACT,)), {}, "1"),
         lambda: change_learned(Scripts(redis), "acme", emptied, StoredVersions()),
@@ -264,10 +264,10 @@ async def _commands(monitor: Monitor) -> list[str]:
 @pytest.mark.promise("dry_run.not_learned_from")
 async def test_a_dry_run_is_counted_and_teaches_nothing(redis: Redis) -> None:
     """Alone and beside a real run; a second time it is known."""
-    dry = lesson_of(an_outcome(1, dry_run=True, strategy_applied=False))
+    dry = make_lesson(an_outcome(1, dry_run=True, strategy_applied=False))
     memory = RedisLessons(redis)
     assert await memory.store_all([dry]) == [True]
-    assert await memory.store_all([dry, lesson_of(an_outcome(2))]) == [False, True]
+    assert await memory.store_all([dry, make_lesson(an_outcome(2))]) == [False, True]
     names = keys.learned_keys("acme")
     counts = await cast("Awaitable[dict[str, str]]", redis.hgetall(names.counts))
     assert (counts["events"], await cast("Awaitable[int]", redis.llen(names.cases))) == ("2", 1)

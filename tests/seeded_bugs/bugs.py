@@ -184,7 +184,7 @@ def _hash_part_of_the_plan() -> None:
         return digest([[call.call_id, call.tool] for call in self.calls])
 
     WritePlan.hash = property(hash_)  # type: ignore[method-assign, assignment]
-    _replace_function("services.executor.core", "binding_hash", lambda _: lambda verdict: verdict.policy_hash)
+    _replace_function("services.executor.core", "hash_for_approval", lambda _: lambda verdict: verdict.policy_hash)
 
 
 def _reserve_no_budget() -> None:

@@ -23,7 +23,7 @@ from services.assessor.adapters.published_names import published_names
 from services.assessor.core.evaluation import Evaluator, Evaluators
 from services.assessor.core.scenario import ID, ScenarioConfig
 from services.assessor.core.usual_values import fill_usual_values
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 
 _STATE = "initial_state.json"
 _PLAIN_PATTERN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\.json")
@@ -64,7 +64,7 @@ def load_scenario(folder: Path) -> LoadedScenario:
     try:
         config = ScenarioConfig.model_validate({**written, "initial_state": _load_state(folder, written)})
     except ValidationError as error:
-        raise BadScenario(f"{folder.name}/scenario.json: {first_fault(error)}") from error
+        raise BadScenario(f"{folder.name}/scenario.json: {describe_first_error(error)}") from error
     if config.scenario_id != folder.name:
         raise BadScenario(f"the scenario of the folder {folder.name} calls itself {config.scenario_id}")
     evaluators = load_evaluators(folder)

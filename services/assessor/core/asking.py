@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from typing_extensions import override
 
 from shared.contracts.assessment.results import ModelCosts
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.domain.exact_json import Json
 from shared.domain.model_price import Price
 from shared.domain.sections import render_sections
@@ -71,7 +71,7 @@ async def ask_form(model: Model, tier: Tier, system: str, sections: Mapping[str,
         try:
             return form.model_validate_json(reply.text)
         except ValidationError as error:
-            problem = f"The answer before could not be read: {first_fault(error)}"
+            problem = f"The answer before could not be read: {describe_first_error(error)}"
     raise ModelUnavailable(f"no usable answer came in {ATTEMPTS} attempts: {problem}")
 
 

@@ -30,7 +30,7 @@ from shared.contracts.assessment.messages import (
     read_reply,
 )
 from shared.contracts.assessment.results import ActionLogEntry
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.domain.instants import format_duration
 from shared.ports.simulator import SimulatorRefused
 
@@ -222,7 +222,7 @@ def _describe_fault(problem: ValueError) -> str:
     """Names the field that is wrong, never what stood in it."""
     if not isinstance(problem, ValidationError):
         return str(problem)
-    return f"the answer cannot be read: {first_fault(problem)}"
+    return f"the answer cannot be read: {describe_first_error(problem)}"
 
 
 def _as_update(number: int, entry: ActionLogEntry) -> ActionObserved:

@@ -10,8 +10,8 @@ from a2a.types.a2a_pb2 import Message, Part
 from google.protobuf.json_format import MessageToDict
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from shared.contracts.assessment.results import AGENT_KEY_HEADER, agent_key
-from shared.contracts.base import first_fault
+from shared.contracts.assessment.results import AGENT_KEY_HEADER, parse_agent_key
+from shared.contracts.base import describe_first_error
 
 _CREDENTIAL_PATTERN = re.compile(
     r"(?:(?:agent|participant|purple|api|access|bearer|x)_?)*"
@@ -62,7 +62,7 @@ def read_request(parts: Sequence[Part]) -> EvaluationRequest:
     try:
         request = EvaluationRequest.model_validate(request_data)
     except ValidationError as error:
-        raise BadEvaluationRequest(first_fault(error)) from error
+        raise BadEvaluationRequest(describe_first_error(error)) from error
     if not request.participant.startswith(("http://", "https://")):
         raise BadEvaluationRequest("participants: the agent's address is no http or https URL")
     return request
@@ -81,7 +81,7 @@ def key_for_agent(headers: Mapping[str, str]) -> str:
     """What the client wants the agent to be shown, or nothing. Raises ``BadEvaluationRequest``."""
     key = headers.get(AGENT_KEY_HEADER.lower(), "")
     try:
-        return agent_key(key) if key else ""
+        return parse_agent_key(key) if key else ""
     except ValueError as error:
         raise BadEvaluationRequest(f"{AGENT_KEY_HEADER}: {error}") from None
 

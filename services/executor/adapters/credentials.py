@@ -14,7 +14,14 @@ from typing_extensions import override
 
 from services.executor.adapters.oauth_tokens import MOST_SECRETS_CACHED, TokenEndpoints
 from services.executor.ports.tools import CredentialHeader, Credentials, CredentialUnavailable
-from shared.contracts.credential import Credential, CredentialType, Reference, Scheme, folder_of, why_not_own_secret
+from shared.contracts.credential import (
+    Credential,
+    CredentialType,
+    Reference,
+    Scheme,
+    secrets_folder_of,
+    why_not_own_secret,
+)
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
@@ -65,7 +72,7 @@ class Secrets:
 
     async def _read_file(self, reference: Reference, owner: str) -> str:
         # An absolute name is that file itself.
-        path = self._folder / (folder_of(owner) if owner else "") / reference.name
+        path = self._folder / (secrets_folder_of(owner) if owner else "") / reference.name
         try:
             async with asyncio.timeout(FILE_SECONDS):
                 return await asyncio.to_thread(_read_text, path)

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from services.executor.core.tools.classes import ToolAnnotations, classify_tool
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, loads, loads_object
 
@@ -113,7 +113,7 @@ def to_tool_answer(tool: str, result: CallToolResult) -> ToolAnswer:
 def summarize_error(error: Exception) -> str:
     """The first fault of an error in one line, without any value that the server sent."""
     if isinstance(error, ValidationError):
-        return first_fault(error)
+        return describe_first_error(error)
     return str(error) or type(error).__name__
 
 

@@ -14,11 +14,11 @@ from services.executor.core.session.context import run_in_parallel
 from shared.contracts.archive import ARCHIVE_VERSION
 from shared.infra import keys
 from shared.infra.journal_rows import TEXT_KIND, StoredStep, parse_rows
-from shared.infra.ledger_rows import entry_json
+from shared.infra.ledger_rows import unpack_entry_json
 from shared.infra.lua import Argument, Scripts, read_pairs
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import keys_for
-from shared.infra.stored_tasks import events_json, record_json
+from shared.infra.stored_tasks import unpack_events_json, unpack_record_json
 from shared.ports.archive import Archive, ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 
@@ -111,10 +111,10 @@ class Archiver:
         shared_names = {name for step in steps_stored for name in step.names} - own_texts.keys()
         texts = {**await self._shared.read(tenant, shared_names), **own_texts}
         steps = to_json([_fill_step(step, texts) for step in steps_stored if step.kind != TEXT_KIND]).decode()
-        writes = [f"{to_json(key).decode()}:{entry_json(row)}" for key, row in read_pairs(ledger).items()]
+        writes = [f"{to_json(key).decode()}:{unpack_entry_json(row)}" for key, row in read_pairs(ledger).items()]
         decisions = [row for key, row in read_pairs(approvals).items() if key != "latest"]
-        event_texts = [events_json(read_pairs(pairs)["e"])[1:-1] for _, pairs in cast("list[_Row]", events)]
-        members = [f'"v":{ARCHIVE_VERSION}', f'"record":{record_json(str(record))}', f'"journal":{steps}']
+        event_texts = [unpack_events_json(read_pairs(pairs)["e"])[1:-1] for _, pairs in cast("list[_Row]", events)]
+        members = [f'"v":{ARCHIVE_VERSION}', f'"record":{unpack_record_json(str(record))}', f'"journal":{steps}']
         members += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(decisions)}]']
         return ("{" + ",".join((*members, f'"events":[{",".join(event_texts)}]')) + "}").encode()
 

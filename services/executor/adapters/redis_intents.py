@@ -49,7 +49,7 @@ class StoredIntents:
         if problem := self._lineage.failover_risk:
             return _unsent_refusal(entry, str(problem))
         if self.may_have_been_sent(entry):
-            return WriteRefusal(mark_possibly_sent(entry), failover_conflict(entry))
+            return WriteRefusal(mark_possibly_sent(entry), build_failover_conflict(entry))
         if not is_confirmed:
             return _unsent_refusal(entry, f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
         return None
@@ -98,7 +98,7 @@ class StoredIntents:
         return entry.key in self._opened and self._lineage.failed_over_at != self._began_under
 
 
-def failover_conflict(entry: LedgerEntry) -> LedgerConflict:
+def build_failover_conflict(entry: LedgerEntry) -> LedgerConflict:
     """The error for a write that another process may have sent before Redis failed over."""
     return LedgerConflict(f"{entry.call.call_id} may have been sent before Redis failed over")
 

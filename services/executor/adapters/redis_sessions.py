@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_turns import RedisTurnStore
 from services.executor.adapters.shared_texts import SharedTexts
-from services.executor.adapters.turn_scripts import STOPPED_RETRY_MS, ClaimReply, store_time_of, stream_entry_of
+from services.executor.adapters.turn_scripts import STOPPED_RETRY_MS, ClaimReply, pack_stream_entry, read_store_time
 from services.executor.ports.sessions import (
     Fault,
     HeartbeatResult,
@@ -33,7 +33,7 @@ from shared.infra.redis import check_writable
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_outcomes import pack_outcome
-from shared.infra.stored_tasks import read_record, record_json
+from shared.infra.stored_tasks import read_record, unpack_record_json
 from shared.ports.archive import Archive
 from shared.ports.store import StoreUnavailable
 
@@ -112,7 +112,7 @@ class RedisSessions(Sessions):
                 str(turn_id),
                 task_id,
                 int(str(attempts)),
-                store_time_of(claim_reply.pulse),
+                read_store_time(claim_reply.pulse),
                 turn,
                 _unpack_record(packed_record),
             )
@@ -148,7 +148,7 @@ class RedisSessions(Sessions):
         )
 
     async def fail_unreadable_turn(self, lease: Lease, end: UnreadTurnEnd) -> None:
-        letter, outcome, (count, events) = end.letter, end.outcome, stream_entry_of(end.events)
+        letter, outcome, (count, events) = end.letter, end.outcome, pack_stream_entry(end.events)
         task = keys.task_keys(lease.tenant, lease.session_id, letter.task_id)
         waiting_approvals = keys.waiting_approvals_key(partition_of(lease.tenant, lease.session_id), lease.tenant)
         await self._run_fenced(
@@ -205,7 +205,7 @@ def _guess_task_id(turn_text: str) -> str:
 def _unpack_record(packed_record: str | None) -> str:
     """A stored record's JSON; empty if there is none or it cannot be unpacked."""
     try:
-        return record_json(packed_record or "")
+        return unpack_record_json(packed_record or "")
     except ValueError:
         return ""
 

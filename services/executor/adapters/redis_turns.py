@@ -9,7 +9,7 @@ from typing import cast
 import structlog
 
 from services.executor.adapters.redis_idle import SESSION_STATE, restore_session
-from services.executor.adapters.redis_intents import StoredIntents, failover_conflict, mark_possibly_sent
+from services.executor.adapters.redis_intents import StoredIntents, build_failover_conflict, mark_possibly_sent
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
 from services.executor.core.session.ledger import in_sending_order
@@ -115,7 +115,7 @@ class RedisTurnStore(ports.TurnStore):
             return pulse
         self._intents.add_stored_intent(entry)
         if is_doubted:
-            raise failover_conflict(entry)
+            raise build_failover_conflict(entry)
         if refusal := self._intents.find_refusal(entry, is_confirmed=is_confirmed):
             await self.settle_write(refusal.entry, entry.status)
             raise refusal.error

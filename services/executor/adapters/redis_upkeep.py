@@ -220,7 +220,7 @@ class Reaper:
         """
         tenant, session_id, task_id, _ = timer.member
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
-        turn = deadline_turn(timer)
+        turn = build_deadline_turn(timer)
         arguments = arguments_for(
             "signal",
             turn_id=turn.turn_id,
@@ -247,7 +247,7 @@ class Reaper:
             await pipe.execute()
 
 
-def deadline_turn(timer: DueTimer) -> Turn:
+def build_deadline_turn(timer: DueTimer) -> Turn:
     """The turn of a due timer. Its id is the timer's, so firing twice gives the same turn."""
     _, _, task_id, subject = timer.member
     return Turn(

@@ -95,7 +95,7 @@ class TurnScripts:
         return pulse, is_confirmed
 
     async def _pack_step(self, batch: ports.JournalBatch, write: Mapping[str, Argument]) -> ScriptCall:
-        record, (count, events) = batch.record, stream_entry_of(batch.events)
+        record, (count, events) = batch.record, pack_stream_entry(batch.events)
         fields = {
             "version": self._version if record else "",
             "json": pack_record(record) if record else "",
@@ -132,7 +132,7 @@ class TurnScripts:
         if timer is not None:
             event_data["waits_until"] = timer.due.isoformat()
         end_event: TaskEvent = TaskEvent(kind="turn_finished", at=record.updated_at, data=event_data)
-        count, entry = stream_entry_of((*end.events, end_event))
+        count, entry = pack_stream_entry((*end.events, end_event))
         return {
             "kept": keys.EVENTS_KEPT,
             "turn_id": turn.turn_id,
@@ -178,7 +178,7 @@ class TurnScripts:
     def _read_pulse(self, reply: list[str]) -> ports.Pulse:
         match reply:
             case ["ok" | "refused" as word, _, stopped, *signals]:
-                pulse = ports.Pulse(store_time_of(reply), self._find_own_cancel(signals), stopped or None)
+                pulse = ports.Pulse(read_store_time(reply), self._find_own_cancel(signals), stopped or None)
                 self.last_pulse = pulse, monotonic()
                 return pulse._replace(was_refused=word == "refused")
             case ["lost"]:
@@ -192,7 +192,7 @@ class TurnScripts:
         return next(cancels, None)
 
 
-def store_time_of(pulse: Sequence[str]) -> datetime:
+def read_store_time(pulse: Sequence[str]) -> datetime:
     """The store's time in a pulse."""
     return _EPOCH + timedelta(microseconds=int(pulse[1]))
 
@@ -204,6 +204,6 @@ def _approval_deadline_ms(approval: Approval | None) -> int | str:
     return int(approval.deadline.timestamp() * 1000)
 
 
-def stream_entry_of(events: Sequence[TaskEvent]) -> tuple[int, bytes]:
+def pack_stream_entry(events: Sequence[TaskEvent]) -> tuple[int, bytes]:
     """The number of events, and the packed entry for the task's stream."""
     return len(events), pack_events(events) if events else b""

@@ -21,7 +21,7 @@ def heartbeat_in_thread(open_leases: OpensLeases) -> RunsHeartbeat:
         beating = asyncio.create_task(asyncio.to_thread(asyncio.run, _extend_until(stop, keeper, open_leases)))
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(keeper.show_liveness())
+                group.create_task(keeper.record_liveness())
                 await asyncio.shield(beating)
                 raise RuntimeError("the heartbeat ended by itself")
         finally:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from services.executor.core.records.asked_fields import fields_asked_of
+from services.executor.core.records.asked_fields import list_rule_fields_of_tool
 from services.executor.core.records.field_values import find_values
 from services.executor.core.records.read_backs import predict_proving_read
 from services.executor.core.records.seen_records import (
@@ -124,7 +124,7 @@ def _find_fields_nothing_supplies(tool: Tool, listing: ServerListing) -> Iterato
         return
     argument_names, nouns = [(name, None) for name in tool.parameters], [record.noun for record in records]
     context_names = {name for policy in listing.policies for name in policy.context}
-    for name, is_about_tool in fields_asked_of(tool.name, listing.policies).items():
+    for name, is_about_tool in list_rule_fields_of_tool(tool.name, listing.policies).items():
         if is_about_tool and name not in context_names and not find_values(name, argument_names, nouns):
             yield name
 
@@ -158,7 +158,7 @@ def _lists_other_kind(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
     words, reader_words = words_of_tool(tool.name), words_of_tool(reader)
     reader_arguments = next((other.parameters for other in tools if other.name == reader), {})
     shares_argument = not set(reader_arguments).isdisjoint(tool.parameters)
-    if not words.may_make_record or words.makes_by_verb(reader_words.nouns) or shares_argument:
+    if not words.may_make_record or words.verb_makes(reader_words.nouns) or shares_argument:
         return False
     nouns = [nouns_of_identifier(name, words.nouns) for name in tool.parameters if is_identifying_name(name)]
     return reader_words.head != words.head or any(words.head in noun for noun in nouns)
@@ -212,11 +212,11 @@ def write_catalogue_file(file: Path, listing: ServerListing, may_overwrite: bool
     """Writes the catalogue atomically. Raises ``CatalogueExists`` or ``OSError``."""
     refuse_overwriting(file, may_overwrite)
     new_file = file.with_name(f".{file.name}.new")
-    new_file.write_text(json.dumps(catalogue_document(listing), indent=2, ensure_ascii=False) + "\n", "utf-8")
+    new_file.write_text(json.dumps(build_catalogue_document(listing), indent=2, ensure_ascii=False) + "\n", "utf-8")
     new_file.replace(file)
 
 
-def catalogue_document(listing: ServerListing) -> JsonObject:
+def build_catalogue_document(listing: ServerListing) -> JsonObject:
     """The connection with its catalogue; entries that the operator already had are unchanged.
 
     ``found`` in an entry only informs the reader. A class stays null unless the operator gave one, so that a server's

@@ -39,7 +39,7 @@ _FILE_TYPES = (
 )
 
 
-def agent_card(profile: GatewayProfile) -> new.AgentCard:
+def build_agent_card(profile: GatewayProfile) -> new.AgentCard:
     schemes = _build_schemes(profile)
     card = new.AgentCard(
         name="Purple Agent",

@@ -27,7 +27,7 @@ from services.gateway.edge.replies import (
     rpc_fault_reply,
     rpc_result_bytes,
 )
-from services.gateway.edge.request_limits import OriginGuard, RequestLimiter, receive_at_once, replay_first_message
+from services.gateway.edge.request_limits import OriginGuard, RequestLimiter, receive_if_ready, replay_first_message
 from services.gateway.features.identity.middleware import CallerMiddleware, limit_headers
 from services.gateway.features.identity.model import AdmittedCaller, Identity
 from shared.infra.counted_app import AnswerCounts
@@ -83,7 +83,7 @@ class GetTaskFastPath:
         if scope["method"] == "GET":
             task_id, media_type = scope["path"].removeprefix("/tasks/"), choose_media_type(head.get("accept", ""))
             return await self._send_reply(scope, send, _GetTask(task_id, media_type), admitted, began)
-        first_message = await receive_at_once(receive)  # who sends it is known before anything of it is read
+        first_message = await receive_if_ready(receive)  # who sends it is known before anything of it is read
         if first_message is None:
             return await self._app(scope, receive, send)
         is_whole = not first_message.get("more_body")

@@ -34,12 +34,12 @@ class RpcMethod(NamedTuple):
 
     answer_format: AnswerFormat
     read: ReadParams
-    act: streams.Act
+    act: streams.HandleMethodCall
 
 
 def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
     """The JSON-RPC methods of all three protocols, by name."""
-    acts_1_0: Mapping[str, streams.Act] = {
+    acts_1_0: Mapping[str, streams.HandleMethodCall] = {
         "SendMessage": methods.send,
         "SendStreamingMessage": methods.stream,
         "GetTask": methods.task,
@@ -50,7 +50,7 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
         "GetTaskPushNotificationConfig": methods.webhook,
         "ListTaskPushNotificationConfigs": methods.webhooks,
         "DeleteTaskPushNotificationConfig": methods.drop_webhook,
-        "GetExtendedAgentCard": methods.extended_card,
+        "GetExtendedAgentCard": methods.get_extended_card,
     }
     schemas = {name: _A2A_SERVICE.methods_by_name[name].input_type for name in acts_1_0}
     of_1_0 = {
@@ -75,7 +75,7 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
         f"{hook}/delete": RpcMethod(
             FORMAT_0_3, partial(read_id, schema=old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook
         ),
-        "agent/getAuthenticatedExtendedCard": RpcMethod(FORMAT_0_3, _keep_params, methods.extended_card),
+        "agent/getAuthenticatedExtendedCard": RpcMethod(FORMAT_0_3, _keep_params, methods.get_extended_card),
         "tasks/send": RpcMethod(LEGACY_FORMAT, _keep_params, methods.send),
         "tasks/sendSubscribe": RpcMethod(LEGACY_FORMAT, _keep_params, methods.stream),
         "tasks/pushNotification/set": RpcMethod(LEGACY_FORMAT, schema.read_legacy_webhook, methods.set_webhook),

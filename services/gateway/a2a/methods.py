@@ -35,7 +35,7 @@ class A2aMethods:
         self._services, self._identity, self._card, self._profile = services, identity, card, profile
         self._streams, self._written, self._notice = Streams(services.tasks), TaskJsonCache(), profile.notice
 
-    async def send(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def send(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
         params, caller = call.params, self.identify_caller(call, answer_format)
         waits, history_length = read_send_options(params, answer_format.dialect)
@@ -48,7 +48,7 @@ class A2aMethods:
             return cast(JsonValue, answer_format.show_answer(record, view))
         return streams.PendingAnswer(self._services.tasks, ticket, answer_format, view)
 
-    async def stream(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def stream(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendStreamingMessage: send a message; answers with its task's updates as server-sent events."""
         self._check_streaming_offered()
         params, caller = call.params, self.identify_caller(call, answer_format)
@@ -57,14 +57,14 @@ class A2aMethods:
         view = ClientView(self._notice, stream.shown_id, history_length)
         return streams.StreamAnswer(stream, answer_format, view)
 
-    async def subscribe(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def subscribe(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SubscribeToTask: the task, then its updates; with ``Last-Event-ID`` only the updates after that event."""
         self._check_streaming_offered()
         task_id, caller = self._task_and_caller(call, answer_format)
         stream = await self._streams.subscribe(task_id, caller, call.last_event_id, answer_format.dialect)
         return streams.StreamAnswer(stream, answer_format, ClientView(self._notice, task_id))
 
-    async def task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTask: the present state of a task."""
         task_id, caller = self._task_and_caller(call, answer_format)
         length = read_history_length(call.params, f"{answer_format.prefix}historyLength", answer_format.dialect)
@@ -85,7 +85,7 @@ class A2aMethods:
         task_id, caller = self._task_and_caller(call, LEGACY_FORMAT)
         return (await self._services.tasks.read(task_id, caller)).dialect is A2aVersion.LEGACY
 
-    async def tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
         caller = self.identify_caller(call, answer_format)
         options = read_list_options(call.params)
@@ -98,13 +98,13 @@ class A2aMethods:
             "totalSize": page.total,
         }
 
-    async def cancel(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def cancel(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """CancelTask: cancel a task; answers with the task, usually once it has ended."""
         task_id, caller = self._task_and_caller(call, answer_format)
         record = await self._add_file_contents(await self._services.signals.cancel(task_id, caller), answer_format)
         return answer_format.show_task(record, ClientView(self._notice, task_id))
 
-    async def set_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def set_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """CreateTaskPushNotificationConfig: register a URL that receives the task's updates from now on."""
         task_id, caller = self._webhook_task_and_caller(call, answer_format)
         path = f"{answer_format.prefix}pushNotificationConfig"
@@ -114,14 +114,14 @@ class A2aMethods:
         await self._services.webhooks.register(task_id, webhook, caller)
         return answer_format.webhook(webhook, task_id, webhook.token)  # only whoever has just set it is told it again
 
-    async def webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTaskPushNotificationConfig: one webhook of a task; before 1.0 the first one if the call names none."""
         task_id, caller = self._webhook_task_and_caller(call, answer_format)
         read_id = required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else id_at
         webhook = await self._services.webhooks.find(task_id, read_id(call.params, "id", "id"), caller)
         return answer_format.webhook(webhook, task_id, "")
 
-    async def webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """ListTaskPushNotificationConfigs: the task's webhooks, page by page."""
         task_id, caller = self._webhook_task_and_caller(call, answer_format)
         after_id = text_at(call.params, "pageToken", "pageToken") or ""
@@ -131,13 +131,13 @@ class A2aMethods:
         token = page[size - 1].config_id if len(page) > size else ""
         return answer_format.webhooks([answer_format.webhook(webhook, task_id, "") for webhook in page[:size]], token)
 
-    async def drop_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def drop_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """DeleteTaskPushNotificationConfig: remove a webhook of a task; it may be repeated."""
         task_id, caller = self._webhook_task_and_caller(call, answer_format)
         await self._services.webhooks.remove(task_id, required_id_at(call.params, "id", "id"), caller)
         return answer_format.empty_result
 
-    async def extended_card(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.Answer:
+    async def get_extended_card(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetExtendedAgentCard: the agent's card, for authenticated callers only."""
         if not self._profile.shows_extended_card:
             raise Unsupported(NO_EXTENDED_CARD_TEXT)

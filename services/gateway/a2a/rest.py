@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.schema import read_by_schema, read_query, read_rest_message_0_3, read_rest_webhook_0_3
-from services.gateway.a2a.streams import BARE_ENVELOPE, JSON_TYPE, Act, MethodCall, build_response
+from services.gateway.a2a.streams import BARE_ENVELOPE, JSON_TYPE, HandleMethodCall, MethodCall, build_response
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_0_3_REST, FORMAT_1_0, AnswerFormat
 from services.gateway.edge.body import check_content_type, read_object
 from services.gateway.edge.replies import (
@@ -47,7 +47,7 @@ class RestPath(NamedTuple):
     verb: str
     path: str
     schema: type[Message]
-    act: Act
+    act: HandleMethodCall
     read: Callable[[JsonObject], JsonObject] | None = None
 
     @property
@@ -67,7 +67,7 @@ def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
         RestPath("GET", _WEBHOOKS_PATH, new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
         RestPath("GET", _WEBHOOK_PATH, new.GetTaskPushNotificationConfigRequest, methods.webhook),
         RestPath("DELETE", _WEBHOOK_PATH, new.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
-        RestPath("GET", "/extendedAgentCard", new.GetExtendedAgentCardRequest, methods.extended_card),
+        RestPath("GET", "/extendedAgentCard", new.GetExtendedAgentCardRequest, methods.get_extended_card),
         RestPath("POST", "/v1/message:send", old.SendMessageRequest, methods.send, read_rest_message_0_3),
         RestPath("POST", "/v1/message:stream", old.SendMessageRequest, methods.stream, read_rest_message_0_3),
         RestPath("GET", "/v1/tasks", new.ListTasksRequest, methods.tasks),
@@ -78,7 +78,7 @@ def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
         RestPath("GET", _V1_WEBHOOKS, old.ListTaskPushNotificationConfigRequest, methods.webhooks),
         RestPath("GET", f"/v1{_WEBHOOK_PATH}", old.GetTaskPushNotificationConfigRequest, methods.webhook),
         RestPath("DELETE", f"/v1{_WEBHOOK_PATH}", old.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
-        RestPath("GET", "/v1/card", old.GetAgentCardRequest, methods.extended_card),
+        RestPath("GET", "/v1/card", old.GetAgentCardRequest, methods.get_extended_card),
         # last: it fits ``{task_id}:subscribe`` too
         RestPath("GET", f"/v1{_TASK_PATH}", old.GetTaskRequest, methods.task),
     )

@@ -84,8 +84,8 @@ class StreamAnswer(NamedTuple):
         return self.answer_format.show_update(numbered.update, numbered.event_id, self.stream.record, self.view)
 
 
-Answer = JsonValue | PendingAnswer | StreamAnswer | bytes  # the last: already serialized as JSON
-Act = Callable[[MethodCall, AnswerFormat], Awaitable[Answer]]
+MethodAnswer = JsonValue | PendingAnswer | StreamAnswer | bytes  # the last: already serialized as JSON
+HandleMethodCall = Callable[[MethodCall, AnswerFormat], Awaitable[MethodAnswer]]
 
 
 class Envelope(NamedTuple):
@@ -110,7 +110,7 @@ BARE_ENVELOPE = Envelope()
 
 
 def build_response(
-    answer: Answer, envelope: Envelope, media_type: str = JSON_TYPE, headers: Mapping[str, str] | None = None
+    answer: MethodAnswer, envelope: Envelope, media_type: str = JSON_TYPE, headers: Mapping[str, str] | None = None
 ) -> Response:
     """The HTTP response with an answer. ``headers``: of one that is sent at once."""
     match answer:
@@ -160,7 +160,7 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
         async with aclosing(stream.updates()) as updates:
             async for numbered in updates:
                 data = write_json(envelope.wrap_result(answer.format_update(numbered)))
-                yield sse_frame(data, event_id=numbered.event_id, comment=_describe_gap(numbered.update))
+                yield sse_frame(data, event_id=numbered.event_id, comment=_write_gap_comment(numbered.update))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
@@ -169,7 +169,7 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
         yield sse_frame(write_json(envelope.wrap_error(fault)))  # without an id: who goes on gets what is missing
 
 
-def _describe_gap(update: Update) -> str:
+def _write_gap_comment(update: Update) -> str:
     """The comment that names a gap before an update, for clients that ignore metadata; empty without a gap."""
     gap = update.lost_after if isinstance(update, Snapshot) else None
     return "" if gap is None else f"gap, the events after {gap} are kept no longer"

@@ -18,93 +18,105 @@ from typing_extensions import override
 from services.gateway.a2a.card_keys import CardKeys
 from services.gateway.features.streams import updates
 from services.gateway.features.streams.updates import Snapshot, StatusUpdate, Update
-from services.gateway.features.tasks.views import ANSWER_NAME, answer_of, artifacts_of, client_metadata, legacy_view
-from services.gateway.features.webhooks.model import TaskWebhook, legacy_webhook_view, webhook_view_1_0
+from services.gateway.features.tasks.views import (
+    ANSWER_NAME,
+    build_answer_text,
+    build_client_metadata,
+    build_legacy_view,
+    list_artifacts,
+)
+from services.gateway.features.webhooks.model import TaskWebhook, build_legacy_webhook_view, build_webhook_view_1_0
 from shared.contracts.task import FILE_ID, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
 
 JsonFields = dict[str, JsonValue]
 
 
-def task_view(record: TaskRecord, notice: str, length: int | None = None, *, has_artifacts: bool = True) -> JsonFields:
+def build_task_view(
+    record: TaskRecord, notice: str, length: int | None = None, *, has_artifacts: bool = True
+) -> JsonFields:
     """The task as JSON of protocol 1.0. ``length``: how many of the latest messages it has; all if None."""
     messages = record.history if length is None else record.history[max(0, len(record.history) - length) :]
     return _drop_empty(
         id=record.task_id,
         contextId=record.session_id,
-        status=_status_view(record, record.state, record.reason, record.updated_at, "status"),
-        artifacts=_artifact_views(record) if has_artifacts else [],
-        history=[_message_view(record, message) for message in messages],
-        metadata=_metadata_view(client_metadata(record, notice)),
+        status=_build_status_view(record, record.state, record.reason, record.updated_at, "status"),
+        artifacts=_build_artifact_views(record) if has_artifacts else [],
+        history=[_build_message_view(record, message) for message in messages],
+        metadata=_build_metadata_view(build_client_metadata(record, notice)),
     )
 
 
-def reply_view(record: TaskRecord, notice: str) -> JsonFields:
+def build_reply_view(record: TaskRecord, notice: str) -> JsonFields:
     """The answer and the results' data of an ended task, as an A2A message without a task id."""
-    answer = answer_of(record)
-    with_data = (artifact for artifact in artifacts_of(record) if artifact.data is not None)
-    data = [part for artifact in with_data for part in _artifact_parts(artifact)]
+    answer = build_answer_text(record)
+    with_data = (artifact for artifact in list_artifacts(record) if artifact.data is not None)
+    data = [part for artifact in with_data for part in _build_artifact_parts(artifact)]
     return {
         "messageId": f"{record.task_id}-reply",
         "contextId": record.session_id,
         "role": "ROLE_AGENT",
         "parts": [{"text": answer.text if answer else ""}, *data],
-        "metadata": _metadata_view(client_metadata(record, notice)),
+        "metadata": _build_metadata_view(build_client_metadata(record, notice)),
     }
 
 
-def update_view(update: Update, name: str, record: TaskRecord, notice: str, length: int | None = None) -> JsonFields:
+def build_update_view(
+    update: Update, name: str, record: TaskRecord, notice: str, length: int | None = None
+) -> JsonFields:
     """An update as JSON of protocol 1.0: one field, named after its kind. ``name``: unique among the task's updates."""
     match update:
         case Snapshot():
             gap: JsonFields = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
-            metadata = _metadata_view({**client_metadata(update.record, notice), **gap})
-            return {"task": {**task_view(update.record, notice, length), "metadata": metadata}}
+            metadata = _build_metadata_view({**build_client_metadata(update.record, notice), **gap})
+            return {"task": {**build_task_view(update.record, notice, length), "metadata": metadata}}
         case updates.TasklessReply(replied):
-            return {"message": reply_view(replied, notice)}
+            return {"message": build_reply_view(replied, notice)}
         case StatusUpdate():
-            return {"statusUpdate": _status_update_view(update, name, record, notice)}
+            return {"statusUpdate": _build_status_update_view(update, name, record, notice)}
         case updates.ArtifactUpdate():
-            artifact = _artifact_view(update.place, update.artifact)
+            artifact = _build_artifact_view(update.place, update.artifact)
             flags = _drop_empty(append=update.append, lastChunk=update.last_chunk)
             return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
 
 
-def _status_update_view(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> JsonFields:
-    metadata = client_metadata(update.record, notice) if update.record else update.metadata
-    status = _status_view(record, update.state, update.text, update.at, name)
-    return {**_ids_of_task(record), "status": status, **_drop_empty(metadata=_metadata_view(metadata))}
+def _build_status_update_view(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> JsonFields:
+    metadata = build_client_metadata(update.record, notice) if update.record else update.metadata
+    status = _build_status_view(record, update.state, update.text, update.at, name)
+    return {**_ids_of_task(record), "status": status, **_drop_empty(metadata=_build_metadata_view(metadata))}
 
 
 def _ids_of_task(record: TaskRecord) -> JsonFields:
     return {"taskId": record.task_id, "contextId": record.session_id}
 
 
-def _status_view(record: TaskRecord, state: TaskState, text: str | None, time: datetime, name: str) -> JsonFields:
+def _build_status_view(record: TaskRecord, state: TaskState, text: str | None, time: datetime, name: str) -> JsonFields:
     status: JsonFields = {"state": f"TASK_STATE_{state.name}", "timestamp": _format_time(time)}
     if text:
         message = HistoryMessage(role="agent", text=text, message_id=f"{record.task_id}-{name}", at=time)
-        status["message"] = _message_view(record, message)
+        status["message"] = _build_message_view(record, message)
     return status
 
 
-def _artifact_views(record: TaskRecord) -> list[JsonValue]:
+def _build_artifact_views(record: TaskRecord) -> list[JsonValue]:
     """The worker's answer, then its results; if there is no answer, a sentence on the status after the results."""
-    answer = answer_of(record)
-    results: list[JsonValue] = [_artifact_view(n, artifact) for n, artifact in enumerate(artifacts_of(record), 1)]
+    answer = build_answer_text(record)
+    results: list[JsonValue] = [
+        _build_artifact_view(n, artifact) for n, artifact in enumerate(list_artifacts(record), 1)
+    ]
     if answer is None:
         return results
-    answer_view = _artifact_view(0, Artifact(name=ANSWER_NAME, text=answer.text))
+    answer_view = _build_artifact_view(0, Artifact(name=ANSWER_NAME, text=answer.text))
     return [answer_view, *results] if answer.is_given else [*results, answer_view]
 
 
-def _artifact_view(place: int, artifact: Artifact) -> JsonFields:
+def _build_artifact_view(place: int, artifact: Artifact) -> JsonFields:
     """A result as an artifact. ``place``: its number among the task's results, from 1; 0 for the answer."""
     name = f"{artifact.name}-{place}" if place else artifact.name
-    return {**_drop_empty(artifactId=name, name=artifact.name), "parts": _artifact_parts(artifact)}
+    return {**_drop_empty(artifactId=name, name=artifact.name), "parts": _build_artifact_parts(artifact)}
 
 
-def _artifact_parts(artifact: Artifact) -> list[JsonValue]:
+def _build_artifact_parts(artifact: Artifact) -> list[JsonValue]:
     parts: list[JsonValue] = []
     if artifact.text is not None:
         parts.append({"text": artifact.text, **_drop_empty(mediaType=artifact.media_type)})
@@ -116,13 +128,13 @@ def _artifact_parts(artifact: Artifact) -> list[JsonValue]:
     return parts
 
 
-def _message_view(record: TaskRecord, message: HistoryMessage) -> JsonFields:
-    parts: list[JsonValue] = [_part_view(record, part) for part in message.parts] or [{"text": message.text}]
+def _build_message_view(record: TaskRecord, message: HistoryMessage) -> JsonFields:
+    parts: list[JsonValue] = [_build_part_view(record, part) for part in message.parts] or [{"text": message.text}]
     role = "ROLE_USER" if message.role == "user" else "ROLE_AGENT"
     return {"messageId": message.message_id, **_ids_of_task(record), "role": role, "parts": parts}
 
 
-def _part_view(record: TaskRecord, part: JsonFields) -> JsonFields:
+def _build_part_view(record: TaskRecord, part: JsonFields) -> JsonFields:
     """A part of a message; a file whose bytes are not loaded is shown by its URL at this gateway."""
     if FILE_ID not in part:
         return part
@@ -130,10 +142,10 @@ def _part_view(record: TaskRecord, part: JsonFields) -> JsonFields:
     return {"url": f"/tasks/{quote(record.task_id, safe='')}/files/{part[FILE_ID]}", **other_fields}
 
 
-def _metadata_view(metadata: Mapping[str, JsonValue]) -> JsonFields:
+def _build_metadata_view(metadata: Mapping[str, JsonValue]) -> JsonFields:
     """The metadata with its keys, and those of ``progress``, in camel case; other nested keys stay."""
     progress = metadata.get("progress")
-    fields = {**metadata, "progress": _metadata_view(progress)} if isinstance(progress, dict) else metadata
+    fields = {**metadata, "progress": _build_metadata_view(progress)} if isinstance(progress, dict) else metadata
     return {_in_camel_case(key): value for key, value in fields.items()}
 
 
@@ -222,23 +234,23 @@ class AnswerFormat:
         return payload
 
     def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:
-        view_1_0 = task_view(record, view.notice, view.history_length, has_artifacts=view.includes_artifacts)
+        view_1_0 = build_task_view(record, view.notice, view.history_length, has_artifacts=view.includes_artifacts)
         payload = self.convert({"task": view_1_0})
         return cast(JsonFields, payload["task"]) if self.names_payloads else payload
 
     def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> JsonFields:
         """The answer to a message: the task or, if ``is_reply``, a message without a task."""
         if is_reply:
-            return self.convert({"message": reply_view(record, view.notice)})
-        return self.convert({"task": task_view(record, view.notice, view.history_length)})
+            return self.convert({"message": build_reply_view(record, view.notice)})
+        return self.convert({"task": build_task_view(record, view.notice, view.history_length)})
 
     def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> JsonFields:
         is_final = isinstance(update, StatusUpdate) and update.is_final
-        return self.convert(update_view(update, name, record, view.notice, view.history_length), is_final)
+        return self.convert(build_update_view(update, name, record, view.notice, view.history_length), is_final)
 
     def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         """A webhook as JSON. ``token``: shown unless it is empty."""
-        return {**webhook_view_1_0(webhook, task_id), **_drop_empty(token=token)}
+        return {**build_webhook_view_1_0(webhook, task_id), **_drop_empty(token=token)}
 
     def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
         return {"configs": configs, "nextPageToken": token}
@@ -263,7 +275,7 @@ class JsonRpc03Format(AnswerFormat):
 
     @override
     def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
-        config: JsonValue = {"id": webhook.config_id, **legacy_webhook_view(webhook), **_drop_empty(token=token)}
+        config: JsonValue = {"id": webhook.config_id, **build_legacy_webhook_view(webhook), **_drop_empty(token=token)}
         return {"taskId": task_id, "pushNotificationConfig": config}
 
     @override
@@ -305,7 +317,7 @@ class LegacyFormat(AnswerFormat):
 
     @override
     def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:
-        return legacy_view(record, view.shown_id, view.history_length, view.notice)
+        return build_legacy_view(record, view.shown_id, view.history_length, view.notice)
 
     @override
     def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> JsonFields:
@@ -313,11 +325,14 @@ class LegacyFormat(AnswerFormat):
 
     @override
     def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> JsonFields:
-        return updates.legacy_update(update, view.shown_id, view.notice)
+        return updates.build_legacy_update(update, view.shown_id, view.notice)
 
     @override
     def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
-        return {"id": task_id, "pushNotificationConfig": {**legacy_webhook_view(webhook), **_drop_empty(token=token)}}
+        return {
+            "id": task_id,
+            "pushNotificationConfig": {**build_legacy_webhook_view(webhook), **_drop_empty(token=token)},
+        }
 
 
 FORMAT_1_0, FORMAT_0_3 = AnswerFormat(), JsonRpc03Format()

@@ -8,7 +8,7 @@ from services.gateway.features.streams.updates import StatusUpdate, Update
 from shared.contracts.task import TaskRecord
 
 
-def webhook_body(notice: str, work: WebhookWork, update: WebhookUpdate) -> str:
+def build_webhook_body(notice: str, work: WebhookWork, update: WebhookUpdate) -> str:
     """The body of a webhook request: a ``StreamResponse`` in 1.0; in older protocols the task at the update."""
     answer_format = ANSWER_FORMATS[work.webhook.dialect]
     view = ClientView(notice, work.webhook.shown_id or work.record.task_id)

@@ -228,7 +228,7 @@ class _LimitedBody:
             self._is_large = False
 
 
-async def receive_at_once(receive: Receive) -> Message | None:
+async def receive_if_ready(receive: Receive) -> Message | None:
     """The next ASGI message if it has already arrived, else None; ``receive`` then still returns it later."""
     try:
         async with asyncio.timeout(0):

@@ -19,7 +19,7 @@ from services.gateway.edge.fields import object_at, to_invalid_field
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
 from shared.contracts.assessment.messages import JsonObject as Wire
-from shared.contracts.assessment.results import Assessment, AssessmentCard, Run, card_of
+from shared.contracts.assessment.results import Assessment, AssessmentCard, Run, build_card
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
 from shared.infra import keys
@@ -47,7 +47,7 @@ def parse_assessment(caller: Caller, body: JsonObject) -> KeptAssessment:
     assessment = _strip_credentials(assessment)
     owner = caller.principal.id
     name = sha256(f"{owner}\n{assessment.model_dump_json()}".encode()).hexdigest()[:_ID_LENGTH]
-    return KeptAssessment(card_of(name, owner, assessment), assessment)
+    return KeptAssessment(build_card(name, owner, assessment), assessment)
 
 
 def may_see(caller: Caller, card: AssessmentCard) -> bool:

@@ -198,9 +198,9 @@ def _parse_turn_letter(address: _LetterAddress, fields: Mapping[str, str]) -> De
     try:
         dead = DeadTurn.model_validate_json(content)
     except ValidationError as error:
-        return DeadLetter(address.letter_id, address.kind, _added_time(address), error=f"unreadable: {error}")
+        return DeadLetter(address.letter_id, address.kind, _read_time_added(address), error=f"unreadable: {error}")
     details = (dead.tenant, dead.session_id, dead.task_id, dead.reason, dead.last_error, dead.attempts, content)
-    return DeadLetter(address.letter_id, address.kind, _added_time(address), *details)
+    return DeadLetter(address.letter_id, address.kind, _read_time_added(address), *details)
 
 
 def _parse_outcome_letter(address: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
@@ -208,13 +208,13 @@ def _parse_outcome_letter(address: _LetterAddress, fields: Mapping[str, str]) ->
     (_, content), error = unpack_outcome(fields.get("o", "")), fields.get("error", "")
     tries, outcome = int(fields.get("tries", "0")), TaskOutcome.read_row(content)
     if outcome is None:
-        return DeadLetter(address.letter_id, address.kind, _added_time(address), error=error, tries=tries)
+        return DeadLetter(address.letter_id, address.kind, _read_time_added(address), error=error, tries=tries)
     reason = f"the outcome of a task that ended {outcome.state.value} could not be learned from"
     details = (outcome.tenant, outcome.session_id, outcome.task_id, reason, error, tries, content)
-    return DeadLetter(address.letter_id, address.kind, _added_time(address), *details)
+    return DeadLetter(address.letter_id, address.kind, _read_time_added(address), *details)
 
 
-def _added_time(address: _LetterAddress) -> datetime:
+def _read_time_added(address: _LetterAddress) -> datetime:
     """When the letter was added, from its stream id, which begins with the server's time in milliseconds."""
     return datetime.fromtimestamp(int(address.entry_id.partition("-")[0]) / 1000, UTC)
 

@@ -47,17 +47,17 @@ class LearningHistory(NamedTuple):
     days: Mapping[str, Mapping[str, int]] = MappingProxyType({})
 
 
-def learning_view(learning: LearningTotals) -> dict[str, JsonValue]:
+def build_learning_view(learning: LearningTotals) -> dict[str, JsonValue]:
     """The statistics as JSON. For each arm: ``n``: pulls, ``q``: mean reward, ``ucb``: UCB1 score, null if untried."""
     return {
-        "case_log": {"size": learning.cases, "cap": CASES_KEPT, **_count_view(learning.counts)},
-        "bandit": {process_type: _arms_view(arms) for process_type, arms in sorted(learning.arms.items())},
+        "case_log": {"size": learning.cases, "cap": CASES_KEPT, **_build_count_view(learning.counts)},
+        "bandit": {process_type: _build_arms_view(arms) for process_type, arms in sorted(learning.arms.items())},
         "tool_registry": {"size": learning.tools},
         "fsm_synthesis_cache": {"size": learning.synthesized},
     }
 
 
-def _count_view(counts: Mapping[str, int]) -> dict[str, JsonValue]:
+def _build_count_view(counts: Mapping[str, int]) -> dict[str, JsonValue]:
     """Counts of tasks as JSON. Dry runs are included in ``total``, and have no quality."""
     judged = {outcome.value: counts.get(outcome.value, 0) for outcome in CaseOutcome}
     cases = sum(judged.values())
@@ -65,7 +65,7 @@ def _count_view(counts: Mapping[str, int]) -> dict[str, JsonValue]:
     return {"total": counts.get("events", 0), **judged, "mean_quality": quality}
 
 
-def _arms_view(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
+def _build_arms_view(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
     pulls = sum(arm.n for arm in arms.values())
     scored_arms = ((strategy, arm, ucb1(arm, pulls)) for strategy, arm in sorted(arms.items()))
     return {
@@ -175,4 +175,4 @@ class LearningEndpoints(ApiEndpoints[LearnedData]):
     @api_path("GET", "/rl/status", PathRules())
     async def rl_status(self, call: ApiCall) -> JsonValue:
         """Show the strategies of each process type: uses, mean reward and UCB1 score; and counts of all tasks."""
-        return learning_view(await self._service.totals(call.caller.tenant))
+        return build_learning_view(await self._service.totals(call.caller.tenant))

@@ -20,7 +20,7 @@ from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.message import MessageDecision, read_message
-from services.gateway.features.tasks.views import public_view
+from services.gateway.features.tasks.views import build_public_view
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, dumps, to_exact
 from shared.domain.version import VERSION
@@ -156,7 +156,7 @@ class McpEndpoint:
             case ListTasks():
                 return await self._list_tasks(call, caller)
             case ListApprovals():
-                approvals = await self._services.approvals.waiting(caller)
+                approvals = await self._services.approvals.list_waiting(caller)
                 views: list[JsonValue] = [self._services.approvals.view(request, caller) for request in approvals]
                 return {"approvals": views}
             case DecideApproval():
@@ -194,7 +194,7 @@ class McpEndpoint:
         return {**self._services.approvals.view(request, caller), "heeded": has_effect}
 
     def _task_result(self, record: TaskRecord) -> Result:
-        return {name: value for name, value in public_view(record, self._notice).items() if name != "history"}
+        return {name: value for name, value in build_public_view(record, self._notice).items() if name != "history"}
 
 
 async def _list_tools(_: object, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from typing_extensions import override
 
 from services.gateway.features.identity.api_paths import CALLERS_KEY
-from services.gateway.openapi.paths import OWN_API_SHAPE, SHAPES_BY_PATH, ParameterShape, PathShape, callers_of
-from services.gateway.openapi.schemas import Schema, all_schemas, reference
+from services.gateway.openapi.paths import OWN_API_SHAPE, SHAPES_BY_PATH, ParameterShape, PathShape, describe_callers
+from services.gateway.openapi.schemas import Schema, build_all_schemas, reference
 from shared.domain.version import VERSION
 
 _STATUS_TEXTS = {
@@ -83,7 +83,7 @@ def _build_document(app: FastAPI) -> Schema:
         }
         for path, operations in document["paths"].items()
     }
-    return {**document, "paths": paths, "components": {"schemas": all_schemas()}}
+    return {**document, "paths": paths, "components": {"schemas": build_all_schemas()}}
 
 
 def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
@@ -95,7 +95,7 @@ def _describe_operation(method: str, path: str, operation: Schema) -> Schema:
     description: Schema = {
         **operation,
         "summary": _summary_of(operation.get("description")),
-        CALLERS_KEY: operation.get(CALLERS_KEY) or callers_of(method.upper(), path),
+        CALLERS_KEY: operation.get(CALLERS_KEY) or describe_callers(method.upper(), path),
         "responses": _describe_responses(shape, takes_body=takes_body),
     }
     if parameters:

@@ -176,7 +176,7 @@ _CALLERS_BY_PATH_PREFIX: tuple[
 )
 
 
-def callers_of(method: str, path: str) -> str:
+def describe_callers(method: str, path: str) -> str:
     """Who may call a path, as a phrase; for paths whose router does not say it."""
     fits = (
         callers for verb, begin, callers in _CALLERS_BY_PATH_PREFIX if verb in ("", method) and path.startswith(begin)

@@ -17,7 +17,7 @@ _WELL_KNOWN: dict[str, Schema] = {
 }
 
 
-def message_schemas(prefix: str, *roots: Descriptor) -> Schema:
+def build_message_schemas(prefix: str, *roots: Descriptor) -> Schema:
     """JSON schemas of protobuf message types and of all types in them, by ``prefix`` and name."""
     schemas: Schema = {}
     for kind in roots:
@@ -65,8 +65,8 @@ _ANYTHING: Schema = {"type": "object"}
 _CODE: Schema = {"type": "integer"}
 
 
-def all_schemas() -> dict[str, JsonValue]:
-    of_messages = message_schemas("", *_MESSAGES_1_0) | message_schemas("V03", *_MESSAGES_0_3)
+def build_all_schemas() -> dict[str, JsonValue]:
+    of_messages = build_message_schemas("", *_MESSAGES_1_0) | build_message_schemas("V03", *_MESSAGES_0_3)
     return of_messages | _REQUEST_SCHEMAS | _OWN_SCHEMAS
 
 

@@ -10,8 +10,8 @@ from services.gateway.worlds.world import (
     Operation,
     created_ids,
     list_page,
-    record_fields,
     row_fields,
+    select_record_fields,
 )
 from shared.contracts.ues.modalities import CalendarEvent, Moment
 from shared.domain.exact_json import Json, JsonObject
@@ -89,7 +89,10 @@ class GetInvitationResponse(Operation):
         event, user = await _find_event(world, self.event_id), (await world.user_address()).casefold()
         attendees = event.attendees if event else ()
         own_entry = next((attendee for attendee in attendees if attendee.email.casefold() == user), None)
-        return {"event_id": self.event_id, **(record_fields(own_entry, "email") if own_entry else {"invited": False})}
+        return {
+            "event_id": self.event_id,
+            **(select_record_fields(own_entry, "email") if own_entry else {"invited": False}),
+        }
 
 
 class _CalendarEventFields(Operation):
@@ -181,7 +184,10 @@ class RespondToInvitation(Operation):
 
 
 def _describe_event(event: CalendarEvent) -> JsonObject:
-    return {**record_fields(event), "invited": _join_addresses(tuple(attendee.email for attendee in event.attendees))}
+    return {
+        **select_record_fields(event),
+        "invited": _join_addresses(tuple(attendee.email for attendee in event.attendees)),
+    }
 
 
 def _build_row(event: CalendarEvent) -> JsonObject:

@@ -22,7 +22,7 @@ from services.gateway.worlds.world import (
     created_ids,
     list_page,
 )
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.contracts.ues.modalities import ChatMessage
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in, to_builtins
 from shared.infra.guard import Guard
@@ -205,7 +205,7 @@ def _parse_operation(tool: str, arguments: JsonObject) -> Operation | WorldReply
     try:
         return kind.model_validate(to_builtins(arguments))
     except ValidationError as error:
-        return WorldReply(CallResult.NOTHING, f"{tool} was not called: {first_fault(error)}")
+        return WorldReply(CallResult.NOTHING, f"{tool} was not called: {describe_first_error(error)}")
 
 
 def _redact_key(content: Json, key: str) -> Json:

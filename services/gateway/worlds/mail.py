@@ -15,8 +15,8 @@ from services.gateway.worlds.world import (
     created_ids,
     list_page,
     make_message_change,
-    record_fields,
     row_fields,
+    select_record_fields,
 )
 from shared.contracts.ues.modalities import Email
 from shared.domain.exact_json import Json, JsonObject
@@ -122,7 +122,10 @@ class FindEmailReplies(Operation):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         page = await world.ues.email.query(folder="sent", limit=1000)
         replies = [mail for mail in page.emails if mail.in_reply_to == self.message_id]
-        rows = [{"reply_id": mail.message_id, **record_fields(mail, "message_id", *_HIDDEN_FIELDS)} for mail in replies]
+        rows = [
+            {"reply_id": mail.message_id, **select_record_fields(mail, "message_id", *_HIDDEN_FIELDS)}
+            for mail in replies
+        ]
         return list_page("replies", rows, len(rows))
 
 
@@ -211,7 +214,7 @@ class UnlabelEmail(_LabelChange):
 
 
 def _describe_mail(mail: Email) -> JsonObject:
-    return record_fields(mail, *_hidden_fields(mail))
+    return select_record_fields(mail, *_hidden_fields(mail))
 
 
 def _build_row(mail: Email, *, is_alone: bool) -> JsonObject:

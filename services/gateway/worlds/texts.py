@@ -11,8 +11,8 @@ from services.gateway.worlds.world import (
     created_ids,
     list_page,
     make_message_change,
-    record_fields,
     row_fields,
+    select_record_fields,
 )
 from shared.contracts.ues.modalities import SmsMessage
 from shared.domain.exact_json import Json, JsonObject
@@ -69,7 +69,7 @@ class GetText(Operation):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         text = (await world.ues.sms.get_state()).messages.get(self.message_id)
-        return record_fields(text) if text else {"message_id": self.message_id, "found": False}
+        return select_record_fields(text) if text else {"message_id": self.message_id, "found": False}
 
 
 class FindSentTexts(Operation):
@@ -81,7 +81,7 @@ class FindSentTexts(Operation):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         page = await world.ues.sms.query(direction="outgoing", body_contains=self.body.strip(), limit=100)
-        return list_page("texts", [record_fields(text) for text in page.messages], page.total_count)
+        return list_page("texts", [select_record_fields(text) for text in page.messages], page.total_count)
 
 
 class GetTextReaction(Operation):

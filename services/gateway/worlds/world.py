@@ -96,7 +96,7 @@ def make_message_change(
     return operation
 
 
-def record_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
+def select_record_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
     """The answer's fields as JSON, without empty ones and those left out."""
     fields = answer.model_dump(mode="json", exclude_none=True, exclude=set(left_out))
     return {name: value for name, value in to_exact_json(fields).items() if value not in ([], {}, "")}
@@ -108,7 +108,7 @@ def row_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
     usual = (
         name for name, field in fields if name not in _FIELDS_ALWAYS_SHOWN and getattr(answer, name) == field.default
     )
-    return record_fields(answer, *left_out, *usual)
+    return select_record_fields(answer, *left_out, *usual)
 
 
 def list_page(name: str, rows: list[JsonObject], total: int) -> JsonObject:

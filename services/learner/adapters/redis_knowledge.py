@@ -36,10 +36,10 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         members = await self._scripts.run("claim_due", [keys.OPEN_FACT_SEARCHES], [limit, int(seconds * 1000)])
         return [keys.unpack_member(keys.FactMember, member) for member in cast("list[str]", members)]
 
-    async def find_task_to_search(self, tenant: str, event_id: str) -> memory.FactTodo | None:
+    async def find_task_to_search(self, tenant: str, event_id: str) -> memory.TaskToSearch | None:
         with raise_memory_spoiled():
             row = await self._scripts.execute("HGET", keys.learned_keys(tenant).fact_todos, event_id)
-        return memory.FactTodo.read_row(row)
+        return memory.TaskToSearch.read_row(row)
 
     async def facts(self, tenant: str) -> memory.KnownFacts:
         names = keys.learned_keys(tenant)
@@ -52,7 +52,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         return memory.KnownFacts(version or "0", tuple((row, fact) for row, fact in parsed_rows if fact is not None))
 
     async def store_facts(
-        self, todo: memory.FactTodo, change: memory.FactChange, counts: Mapping[str, int], version: str = ""
+        self, todo: memory.TaskToSearch, change: memory.FactChange, counts: Mapping[str, int], version: str = ""
     ) -> bool:
         names = keys.learned_keys(todo.tenant)
         removed_rows, added_facts = change

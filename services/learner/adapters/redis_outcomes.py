@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import structlog
 from redis.asyncio import Redis
 
-from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery, Outcomes, Roster
+from services.learner.ports.outcomes import AbandonedOutcome, ClaimedOutcomes, Delivery, LivingLearners, Outcomes
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, Scripts, bounded_redis_calls, read_pairs
 from shared.infra.redis import check_writable
@@ -52,9 +52,9 @@ class RedisOutcomes(Outcomes):
     async def ping(self) -> None:
         await check_writable(self._redis)
 
-    async def roster(self) -> Roster:
+    async def list_learners(self) -> LivingLearners:
         alive = await self._scripts.run("register_learner", [keys.LIVE_LEARNERS_KEY], [self._owner, self._lease_ms])
-        return Roster(self._owner, cast("list[str]", alive))
+        return LivingLearners(self._owner, cast("list[str]", alive))
 
     async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:
         numbers = sorted(partitions)
@@ -123,7 +123,7 @@ class RedisOutcomes(Outcomes):
         if calls:
             await self._scripts.run_many("let_go", calls)
 
-    async def leave_roster(self) -> None:
+    async def sign_off(self) -> None:
         """Removes this learner from the roster, so that others take over its partitions."""
         await self._scripts.execute("ZREM", keys.LIVE_LEARNERS_KEY, self._owner)
 

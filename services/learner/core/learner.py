@@ -5,8 +5,16 @@ from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from services.learner.core.memory.lesson import lesson_in
-from services.learner.ports.outcomes import AbandonedOutcome, Delivery, Lesson, LessonRefused, Lessons, Outcomes, Roster
+from services.learner.core.memory.lesson import read_lesson
+from services.learner.ports.outcomes import (
+    AbandonedOutcome,
+    Delivery,
+    Lesson,
+    LessonRefused,
+    Lessons,
+    LivingLearners,
+    Outcomes,
+)
 from shared.domain import span_names as names
 from shared.domain.partition import PARTITIONS
 from shared.ports.store import StoreUnavailable
@@ -56,7 +64,7 @@ class Learner:
 
     async def update_share(self) -> None:
         """Takes or releases partitions, so that each living learner has its share."""
-        share = partitions_of_learner(await self._outcomes.roster())
+        share = partitions_of_learner(await self._outcomes.list_learners())
         async with self._run_lock:
             if partitions_to_release := self._share - share:
                 await self._outcomes.release(partitions_to_release)
@@ -146,7 +154,7 @@ def _read_lessons(
         if delivery.partition in blocked_partitions:
             continue
         try:
-            lesson = lesson_in(delivery)
+            lesson = read_lesson(delivery)
         except Exception as error:  # noqa: BLE001  # the edge of one message: its partition goes on after it
             if delivery.tries >= MAX_TRIES:
                 cause = f"cannot be read: {type(error).__name__}: {error}"
@@ -161,7 +169,7 @@ def _read_lessons(
     return readable, without_lesson, abandoned_outcomes
 
 
-def partitions_of_learner(roster: Roster) -> frozenset[int]:
+def partitions_of_learner(roster: LivingLearners) -> frozenset[int]:
     """The partitions that this learner reads. Learners with the same roster share all partitions without overlap."""
     learners = sorted({*roster.learners, roster.me})
     return frozenset(range(learners.index(roster.me), PARTITIONS, len(learners)))

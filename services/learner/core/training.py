@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 from pydantic import BeforeValidator, Field, JsonValue, ValidationError
 
 from services.learner.ports import outcomes
-from shared.contracts.base import FrozenModel, first_fault
+from shared.contracts.base import FrozenModel, describe_first_error
 from shared.contracts.digest import LONGEST_SUMMARY, shorten_note, shorten_notes
 from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CASES_KEPT, CaseOutcome, judge_outcome
@@ -120,7 +120,7 @@ def _parse_row(row_content: object) -> TrainingRow | str:
     try:
         row = TrainingRow.model_validate(row_content)
     except ValidationError as error:
-        return first_fault(error)
+        return describe_first_error(error)
     return row if row.request else "messages: no user says anything"
 
 
@@ -259,7 +259,7 @@ class Seeder:
         rows = self._read(source.name, content)
         await self._teach(source.name, content)
         name, now = source.name.rpartition("/")[2], self._clock()
-        return await self._store(source, [case_of(row, rows.scale, name, now) for row in rows.good], tuple(rows.bad))
+        return await self._store(source, [make_case(row, rows.scale, name, now) for row in rows.good], tuple(rows.bad))
 
     async def _store(
         self, source: outcomes.TrainingObject, cases: list[CaseEntry], bad_rows: tuple[BadRow, ...]
@@ -282,7 +282,7 @@ _ID_CHARACTERS = 16
 _UNKNOWN_DOMAIN = "general"
 
 
-def case_of(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseEntry:
+def make_case(row: TrainingRow, scale: float, source: str, now: datetime) -> CaseEntry:
     """The case of a training row. Its time is ``now``; its id depends only on the row.
 
     ``scale``: the highest possible score; ``source``: the object's name.

@@ -44,7 +44,7 @@ class OutcomeReader(Protocol):
     def expect_outcomes_in(self, partitions: Collection[int]) -> None: ...
 
 
-class NewsWatch:
+class OutcomeWatch:
     """Tells a reader where there are new outcomes. ``seconds``: how long it waits for them at most."""
 
     def __init__(self, reader: OutcomeReader, outcomes: Outcomes, seconds: float) -> None:
@@ -67,7 +67,7 @@ class NewsWatch:
 
 async def keep_learning(learner: Learner, outcomes: Outcomes, every_seconds: float, stop: asyncio.Event) -> None:
     """Learns until ``stop`` is set; outcomes in progress are finished first."""
-    watch = NewsWatch(learner, outcomes, every_seconds)
+    watch = OutcomeWatch(learner, outcomes, every_seconds)
 
     async def learn_once() -> None:
         if not await learner.run_once():
@@ -96,7 +96,7 @@ async def keep_following(
     partitions.
     """
     learned_count = -1
-    watch = NewsWatch(follower, outcomes, every_seconds)
+    watch = OutcomeWatch(follower, outcomes, every_seconds)
 
     async def follow_once() -> None:
         nonlocal learned_count

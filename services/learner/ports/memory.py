@@ -12,7 +12,7 @@ from shared.contracts.learning_files import ForgetRequest
 from shared.domain.exact_json import JsonObject
 
 
-class FactTodo(Contract):
+class TaskToSearch(Contract):
     """A task that is still to be searched for facts: its texts, shortened, with protected values removed."""
 
     tenant: str
@@ -52,7 +52,7 @@ class MemoryChange(NamedTuple):
     entities: Mapping[str, KnownEntity]
     links: Mapping[str, EntityLinks]
     accuracy: Mapping[Prediction, Accuracy]
-    todos: tuple[FactTodo, ...] = ()
+    todos: tuple[TaskToSearch, ...] = ()
 
 
 class MemorySpoiled(Exception):
@@ -114,13 +114,13 @@ class FactRepository(Protocol):
     async def claim(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:
         """Claims events to be searched for facts, for that many seconds; returns their tenants and ids."""
 
-    async def find_task_to_search(self, tenant: str, event_id: str) -> FactTodo | None:
+    async def find_task_to_search(self, tenant: str, event_id: str) -> TaskToSearch | None:
         """The task of that event; None if it was searched, or is to be forgotten."""
 
     async def facts(self, tenant: str) -> KnownFacts: ...
 
     async def store_facts(
-        self, todo: FactTodo, change: FactChange, counts: Mapping[str, int], version: str = ""
+        self, todo: TaskToSearch, change: FactChange, counts: Mapping[str, int], version: str = ""
     ) -> bool:
         """Stores the change, adds ``counts`` to the tenant's counts by name, and removes the todo, in one step.
 

@@ -30,7 +30,7 @@ class AbandonedOutcome(NamedTuple):
     error: str
 
 
-class Roster(NamedTuple):
+class LivingLearners(NamedTuple):
     """The names of all living learners, and this learner's."""
 
     me: str
@@ -51,7 +51,7 @@ class ClaimedOutcomes(NamedTuple):
 class Outcomes(Protocol):
     """The partitions' streams of outcomes. Every method may raise ``StoreUnavailable``."""
 
-    async def roster(self) -> Roster:
+    async def list_learners(self) -> LivingLearners:
         """Reports this learner as living; returns all living ones."""
 
     async def claim(self, partitions: Collection[int]) -> ClaimedOutcomes:

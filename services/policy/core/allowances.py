@@ -3,24 +3,24 @@
 from collections.abc import Iterator, Sequence
 
 from services.policy.core.evaluate import MAX_EVALUATION_STEPS
-from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge
+from services.policy.core.prepared import PreparedPolicies, PreparedPolicy, RequestTooLarge
 from services.policy.core.session_calls import (
     EarlierCall,
+    comes_from_level,
     count_used_calls,
-    earlier_calls,
     find_met_preconditions,
-    has_level,
+    list_earlier_calls,
 )
-from services.policy.core.tool_rules import ReadyToolRule, is_tool_left_out, why_tool_left_out
+from services.policy.core.tool_rules import PreparedToolRule, is_tool_left_out, why_tool_left_out
 from shared.contracts import allowance as contracts
 from shared.contracts.policy import Confirmation, ToolRuleKind
 
 
-def decide_allowances(request: contracts.AllowanceRequest, policies: ReadyPolicies) -> contracts.Allowances:
+def decide_allowances(request: contracts.AllowanceRequest, policies: PreparedPolicies) -> contracts.Allowances:
     """The allowance of each tool that a rule covers. Raises ``RequestTooLarge``."""
     _refuse_too_much(request, policies)
-    earlier = earlier_calls(request.history)
-    allowances = (_judge_allowance(tool, policies.ready, earlier, request.confirmations) for tool in request.tools)
+    earlier = list_earlier_calls(request.history)
+    allowances = (_judge_allowance(tool, policies.all, earlier, request.confirmations) for tool in request.tools)
     return contracts.Allowances(
         tools=tuple(allowance for allowance in allowances if allowance),
         problems=policies.problems,
@@ -30,13 +30,13 @@ def decide_allowances(request: contracts.AllowanceRequest, policies: ReadyPolici
 
 def _judge_allowance(
     tool: contracts.OfferedTool,
-    ready: Sequence[ReadyPolicy],
+    prepared: Sequence[PreparedPolicy],
     earlier: Sequence[EarlierCall],
     confirmations: Sequence[Confirmation],
 ) -> contracts.ToolAllowance | None:
     bars: list[contracts.Prohibition | None] = []
-    for policy in ready:
-        bars += _prohibitions_of_policy(policy, tool, earlier, confirmations)
+    for policy in prepared:
+        bars += _prohibit_by_policy(policy, tool, earlier, confirmations)
     if not bars:
         return None
     return contracts.ToolAllowance(
@@ -48,47 +48,52 @@ def _judge_allowance(
     )
 
 
-def _prohibitions_of_policy(
-    policy: ReadyPolicy, tool: contracts.OfferedTool, earlier: Sequence[EarlierCall], yeses: Sequence[Confirmation]
+def _prohibit_by_policy(
+    policy: PreparedPolicy,
+    tool: contracts.OfferedTool,
+    earlier: Sequence[EarlierCall],
+    confirmations: Sequence[Confirmation],
 ) -> Iterator[contracts.Prohibition | None]:
     """Yields why the policy forbids the tool, and None for each rule that depends on the arguments."""
     if is_tool_left_out(policy.tool_default, policy.tool_rules, tool.tool, tool.tool_class):
         yield contracts.Prohibition(
             rule_id="toolDefault", policy_id=policy.policy.id, reason=why_tool_left_out(tool.tool, policy.policy)
         )
-    for ready in policy.tool_rules:
-        if ready.matches(tool.tool) and not ready.rule.report_only:
-            yield from _prohibitions_of_rule(ready, tool.tool, earlier, yeses)
+    for prepared in policy.tool_rules:
+        if prepared.matches(tool.tool) and not prepared.rule.report_only:
+            yield from _prohibit_by_rule(prepared, tool.tool, earlier, confirmations)
 
 
-def _prohibitions_of_rule(
-    ready: ReadyToolRule, tool: str, earlier: Sequence[EarlierCall], yeses: Sequence[Confirmation]
+def _prohibit_by_rule(
+    prepared: PreparedToolRule, tool: str, earlier: Sequence[EarlierCall], confirmations: Sequence[Confirmation]
 ) -> Iterator[contracts.Prohibition | None]:
-    prohibition = contracts.Prohibition(rule_id=ready.rule.id, policy_id=ready.policy_id, reason=ready.reason(tool))
-    match ready.kind:
+    prohibition = contracts.Prohibition(
+        rule_id=prepared.rule.id, policy_id=prepared.policy_id, reason=prepared.reason(tool)
+    )
+    match prepared.kind:
         case ToolRuleKind.NEVER:
             yield prohibition
-        case ToolRuleKind.AT_MOST | ToolRuleKind.ONLY_AFTER if ready.per:
+        case ToolRuleKind.AT_MOST | ToolRuleKind.ONLY_AFTER if prepared.per:
             yield None
-        case ToolRuleKind.AT_MOST if "*" in ready.rule.tool:  # several tools share the limit
+        case ToolRuleKind.AT_MOST if "*" in prepared.rule.tool:  # several tools share the limit
             yield None
         case ToolRuleKind.AT_MOST:
-            remaining = max(0, ready.limit - count_used_calls(ready, earlier, {}))
-            yield contracts.CallLimit(**dict(prohibition), remaining=remaining, successes_only=ready.successes_only)
-        case ToolRuleKind.ONLY_AFTER if not find_met_preconditions(ready, earlier, {}):
-            yield contracts.Precondition(**dict(prohibition), any_of=ready.rule.after)
+            remaining = max(0, prepared.limit - count_used_calls(prepared, earlier, {}))
+            yield contracts.CallLimit(**dict(prohibition), remaining=remaining, successes_only=prepared.successes_only)
+        case ToolRuleKind.ONLY_AFTER if not find_met_preconditions(prepared, earlier, {}):
+            yield contracts.Precondition(**dict(prohibition), any_of=prepared.rule.after)
         case ToolRuleKind.ONLY_WHEN:
             yield None
         case ToolRuleKind.ONLY_AFTER_CONFIRMATION:  # a call without a plan waits for nobody
-            of_tool = (yes for yes in yeses if yes.tool == tool and yes.call_id is None)
-            covering = [yes for yes in of_tool if has_level(yes, ready.level)]
+            of_tool = (each for each in confirmations if each.tool == tool and each.call_id is None)
+            covering = [confirmation for confirmation in of_tool if comes_from_level(confirmation, prepared.level)]
             if not covering:
                 yield prohibition
             elif all(confirmation.fields for confirmation in covering):
                 yield None
 
 
-def _refuse_too_much(request: contracts.AllowanceRequest, policies: ReadyPolicies) -> None:
+def _refuse_too_much(request: contracts.AllowanceRequest, policies: PreparedPolicies) -> None:
     comparisons = policies.looks_back * len(request.history) + len(request.confirmations) * policies.rules_about_tools
     work = (policies.rules_about_tools + comparisons // 2) * len(request.tools)
     if work > MAX_EVALUATION_STEPS:

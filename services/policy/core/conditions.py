@@ -15,7 +15,7 @@ from services.policy.core.values import (
     TypeClash,
     UnknownTruth,
     Value,
-    truth_of,
+    to_truth,
 )
 from shared.contracts.policy import ContextValue, Scalar
 from shared.domain.lru_cache import WeightedCache
@@ -77,11 +77,13 @@ def compile_node(node: Node) -> Decide:
         case SignNode("&&" | "||" as sign, terms):
             return _join_terms(tuple(map(compile_node, terms)), settles=sign == "||")
         case SignNode("!", (FieldReference((name,)) as field,)):
-            return _compile_fast_path(name, bool, not_, _negate_term(_add_position(truth_of, (field,), field.position)))
+            return _compile_fast_path(
+                name, bool, not_, _negate_term(_add_position_to_errors(to_truth, (field,), field.position))
+            )
         case SignNode("!", (operand,)):
             return _negate_term(compile_node(operand))
         case SignNode(sign, operands):
-            general = _add_position(OPERATORS[sign], operands, node.position)
+            general = _add_position_to_errors(OPERATORS[sign], operands, node.position)
             match operands:
                 case (FieldReference((name,)), Constant(Decimal() as number)) if sign in _NUMBER_METHODS:
                     literal = int(number) if number == number.to_integral_value() else number  # whole ones are faster
@@ -90,9 +92,9 @@ def compile_node(node: Node) -> Decide:
                     return _compile_fast_path(name, str, getattr(text, _TEXT_METHODS[sign]), general)
             return general
         case FieldReference((name,)):
-            return _compile_fast_path(name, bool, bool, _add_position(truth_of, (node,), node.position))
+            return _compile_fast_path(name, bool, bool, _add_position_to_errors(to_truth, (node,), node.position))
         case _:
-            return _add_position(truth_of, (node,), node.position)
+            return _add_position_to_errors(to_truth, (node,), node.position)
 
 
 def _join_terms(terms: Sequence[Decide], *, settles: bool) -> Decide:
@@ -132,7 +134,7 @@ def _compile_fast_path(name: str, kind: type, holds: Callable[[object], bool], g
     return decide_plainly
 
 
-def _add_position(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> Decide:
+def _add_position_to_errors(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> Decide:
     """A closure that compares operands and adds ``position`` to its errors."""
     readers = tuple(map(_make_reader, operands))
 

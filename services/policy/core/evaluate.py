@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.findings import CallFacts, applies_to_call, facts_of_calls, facts_of_rows, findings_for_call
-from services.policy.core.plan_findings import findings_for_plan
-from services.policy.core.prepared import ReadyPolicies, ReadyPolicy, RequestTooLarge, prepare_policies
-from services.policy.core.rules import Finding, ReportOnlyFinding, WaitingRule
-from services.policy.core.text_rules import text_findings
+from services.policy.core.findings import CallFacts, applies_to_call, build_call_facts, build_row_facts, find_for_call
+from services.policy.core.plan_findings import find_for_plan
+from services.policy.core.prepared import PreparedPolicies, PreparedPolicy, RequestTooLarge, prepare_policies
+from services.policy.core.rules import Finding, ReportOnlyFinding, RuleWithoutEffect
+from services.policy.core.text_rules import find_text_violations
 from shared.contracts import policy as contracts
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.policy_hash import context_hash
@@ -31,37 +31,37 @@ def evaluate(request: contracts.EvaluateRequest) -> contracts.Verdict:
     return decide(request, prepare_policies(request.policies))
 
 
-def decide(request: contracts.EvaluateRequest, policies: ReadyPolicies) -> contracts.Verdict:
+def decide(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> contracts.Verdict:
     """Decides a request under prepared policies; the request's own are ignored."""
     _refuse_too_much_work(request, policies)
     _refuse_too_much_searching(request.text, policies)
-    facts_by_policy = [(ready, facts_of_calls(ready.policy, request)) for ready in policies.ready]
+    facts_by_policy = [(prepared, build_call_facts(prepared.policy, request)) for prepared in policies.all]
     findings: list[Finding] = []
-    for ready in policies.ready:
-        for facts in facts_of_rows(ready.policy, request):
-            findings += findings_for_call(ready.rules, facts)
+    for prepared in policies.all:
+        for facts in build_row_facts(prepared.policy, request):
+            findings += find_for_call(prepared.rules, facts)
     if any(call.rows for call in request.calls):
         findings = [*_drop_repeated_rules(findings)]
-    findings += findings_for_plan(facts_by_policy, request)
-    findings += text_findings([ready.texts for ready in policies.ready], policies.problems, request)
+    findings += find_for_plan(facts_by_policy, request)
+    findings += find_text_violations([prepared.texts for prepared in policies.all], policies.problems, request)
     ruled_calls = {
         call.call_id: tuple(
-            ready.policy.id for ready, rows in facts_by_policy if _governs_call(ready, call, rows[number])
+            prepared.policy.id for prepared, rows in facts_by_policy if _governs_call(prepared, call, rows[number])
         )
         for number, call in enumerate(request.calls)
     }
     return _build_verdict(request, policies, findings, ruled_calls)
 
 
-def _governs_call(ready: ReadyPolicy, call: contracts.CallContext, facts: CallFacts) -> bool:
+def _governs_call(prepared: PreparedPolicy, call: contracts.CallContext, facts: CallFacts) -> bool:
     """Whether some tool rule or condition of the policy applies to the call."""
-    matching_rules = (rule for rule in ready.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
-    return any(matching_rules) or applies_to_call(ready.rules_of_calls, facts)
+    matching_rules = (rule for rule in prepared.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
+    return any(matching_rules) or applies_to_call(prepared.rules_of_calls, facts)
 
 
 def _build_verdict(
     request: contracts.EvaluateRequest,
-    policies: ReadyPolicies,
+    policies: PreparedPolicies,
     findings: Sequence[Finding],
     ruled_calls: dict[str, tuple[str, ...]],
 ) -> contracts.Verdict:
@@ -69,7 +69,7 @@ def _build_verdict(
     all_problems = [*policies.problems, *_select_kind(contracts.PolicyProblem, findings)]
     # A rule may fail alike for every call.
     problems = {(problem.policy_id, problem.rule_id, problem.message): problem for problem in all_problems}
-    undecided_ids = [finding.rule_id for finding in _select_kind(WaitingRule, findings)]
+    undecided_ids = [finding.rule_id for finding in _select_kind(RuleWithoutEffect, findings)]
     reported_findings = [report.finding for report in _select_kind(ReportOnlyFinding, findings)]
     refusals = tuple(_select_kind(contracts.CallRefusal, findings))
     actions = {rule.action for rule in triggered_rules}
@@ -123,11 +123,13 @@ def _history_hash(request: contracts.EvaluateRequest) -> str | None:
     if not (request.history or request.confirmations):
         return None
     calls: list[Json] = [[call.tool, call.outcome.value, to_exact(call.fields)] for call in request.history]
-    yeses: list[Json] = [[yes.tool, yes.level, yes.call_id, to_exact(yes.fields)] for yes in request.confirmations]
-    return digest([calls, yeses])
+    confirmations: list[Json] = [
+        [yes.tool, yes.level, yes.call_id, to_exact(yes.fields)] for yes in request.confirmations
+    ]
+    return digest([calls, confirmations])
 
 
-def _refuse_too_much_work(request: contracts.EvaluateRequest, policies: ReadyPolicies) -> None:
+def _refuse_too_much_work(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> None:
     """Raises ``RequestTooLarge`` if rules times calls would delay other callers."""
     if (work := _count_work(request, policies)) > MAX_EVALUATION_STEPS:
         calls = max(1, len(request.calls))
@@ -137,7 +139,7 @@ def _refuse_too_much_work(request: contracts.EvaluateRequest, policies: ReadyPol
         raise RequestTooLarge(sentence, "calls")
 
 
-def _refuse_too_much_searching(text: str | None, policies: ReadyPolicies) -> None:
+def _refuse_too_much_searching(text: str | None, policies: PreparedPolicies) -> None:
     """Raises ``RequestTooLarge`` if the text is too long for the patterns and keywords that would search it."""
     if not text or not (policies.pattern_sizes or policies.keywords):
         return
@@ -148,12 +150,12 @@ def _refuse_too_much_searching(text: str | None, policies: ReadyPolicies) -> Non
         raise RequestTooLarge(f"a text of {len(text)} characters is too long for {policies.keywords} keywords", "text")
 
 
-def _count_work(request: contracts.EvaluateRequest, policies: ReadyPolicies) -> int:
+def _count_work(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> int:
     calls = max(1, sum(len(call.rows) or 1 for call in request.calls))
     id_costs = sum(len(call.call_id) for call in request.calls) * policies.rules // 16
     fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)
-    facts = len(policies.ready) * (len(request.context) * calls + fields)
-    facts += sum(len(ready.policy.context) for ready in policies.ready) * calls
+    facts = len(policies.all) * (len(request.context) * calls + fields)
+    facts += sum(len(prepared.policy.context) for prepared in policies.all) * calls
     earlier = len(request.history) + len(request.calls)
     confirming = sum(1 + len(yes.fields) for yes in request.confirmations) * policies.rules_about_tools
     comparisons = (policies.looks_back * earlier + confirming) * len(request.calls)
@@ -191,7 +193,7 @@ class BacktestedPlan(NamedTuple):
         return self.verdict_before != self.verdict_after or bool(self.differing_rules)
 
 
-def decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
+def list_decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
     """The plans of an archived task, including refused ones, without those that a model only asked about.
 
     Empty for a task that planned no writes, or was archived before plans were recorded. Of each plan, the last verdict
@@ -221,15 +223,15 @@ def backtest_plan(plan: DecidedPlan, changed_policies: Sequence[contracts.Policy
     ids = {policy.id for policy in changed_policies}
     policies = (*(policy for policy in plan.request.policies if policy.id not in ids), *changed_policies)
     verdict = evaluate(plan.request.model_copy(update={"policies": policies}))
-    old_ids, new_ids = _ids_of_finding_rules(plan.verdict), _ids_of_finding_rules(verdict)
+    old_ids, new_ids = _list_ids_of_found_rules(plan.verdict), _list_ids_of_found_rules(verdict)
     changes = (
         *(f"- {rule}" for rule in sorted(old_ids - new_ids)),
         *(f"+ {rule}" for rule in sorted(new_ids - old_ids)),
     )
-    return BacktestedPlan(plan.task_id, plan.text, verdict_in_words(plan.verdict), verdict_in_words(verdict), changes)
+    return BacktestedPlan(plan.task_id, plan.text, describe_verdict(plan.verdict), describe_verdict(verdict), changes)
 
 
-def verdict_in_words(verdict: contracts.Verdict) -> str:
+def describe_verdict(verdict: contracts.Verdict) -> str:
     """The verdict in a few words, with its strictest findings."""
     if verdict.problems:
         return "policy invalid"
@@ -244,7 +246,7 @@ def verdict_in_words(verdict: contracts.Verdict) -> str:
     return "passes"
 
 
-def _ids_of_finding_rules(verdict: contracts.Verdict) -> set[str]:
+def _list_ids_of_found_rules(verdict: contracts.Verdict) -> set[str]:
     triggered_ids: Iterable[str] = (f"{rule.policy_id}/{rule.rule_id}" for rule in verdict.triggered_rules)
     refused_ids = (f"{refusal.policy_id}/{refusal.rule_id}" for refusal in verdict.refusals)
     return {*triggered_ids, *refused_ids, *(f"{problem.policy_id}/{problem.rule_id}" for problem in verdict.problems)}

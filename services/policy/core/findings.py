@@ -14,12 +14,12 @@ from services.policy.core.rules import (
     RESTS_ON_THE_REQUEST,
     SAID_BY_THE_RECORD,
     Finding,
-    ReadyRule,
+    PreparedRule,
     ReportOnlyFinding,
-    WaitingRule,
+    RuleWithoutEffect,
     build_problem,
-    shown_values,
-    undecided_sentence,
+    select_shown_values,
+    write_undecided_sentence,
 )
 from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, UnknownTruth
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, TriggeredRule
@@ -62,15 +62,15 @@ class CallFacts(NamedTuple):
         return (self.context, *variants, *self.recorded, *self.proven_by_record)
 
 
-def facts_of_rows(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts, ...]:
-    """Like ``facts_of_calls``, but one for each row of a call whose rows differ in fields that rules use."""
+def build_row_facts(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts, ...]:
+    """Like ``build_call_facts``, but one for each row of a call whose rows differ in fields that rules use."""
     if not any(call.rows for call in request.calls):
-        return facts_of_calls(policy, request)
+        return build_call_facts(policy, request)
     rows = tuple(row for call in request.calls for row in call.split_by_row())
-    return facts_of_calls(policy, request.model_copy(update={"calls": rows}))
+    return build_call_facts(policy, request.model_copy(update={"calls": rows}))
 
 
-def facts_of_calls(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts, ...]:
+def build_call_facts(policy: Policy, request: EvaluateRequest) -> tuple[CallFacts, ...]:
     """The facts of each planned call, in order; without calls, those of the request alone.
 
     Later sources override earlier ones: the policy's context, the request's, the call's fields, the call's actual tool.
@@ -96,24 +96,24 @@ def _build_call_facts(policy: Policy, context: Context, call: CallContext, bindi
     return CallFacts(call, binding, fields, proven, recorded, policy.judges_records, tuple(proven_by_record), summed)
 
 
-def findings_for_call(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
+def find_for_call(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
     """Yields each rule's findings for the call; nothing for a rule whose condition is false."""
-    for ready in rules.find_candidates(facts.contexts):
+    for prepared in rules.find_candidates(facts.contexts):
         try:
-            yield from _findings_of_rule(ready, facts)
+            yield from _find_by_rule(prepared, facts)
         except ConditionError as error:
-            yield build_problem(ready.policy_id, ready.rule.id, error)
+            yield build_problem(prepared.policy_id, prepared.rule.id, error)
 
 
 def applies_to_call(rules: RulesOfCalls, facts: CallFacts) -> bool:
     """Whether any rule with an effect applies to the call, whatever it finds."""
     may_apply = rules.all
     if facts.call is not None and facts.unknown_fields is not None:
-        may_apply = rules.find_applicable(_read_stated(facts), {*facts.call.fields, *facts.unknown_fields})
-    return any(_is_in_force(ready, facts) and _applies_to_call(ready, facts) for ready in may_apply)
+        may_apply = rules.find_applicable(_read_stated_fields(facts), {*facts.call.fields, *facts.unknown_fields})
+    return any(_can_take_effect(prepared, facts) and _applies_to_call(prepared, facts) for prepared in may_apply)
 
 
-def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
+def has_proven_value(condition: Condition, proven: Context, *, expected: bool) -> bool:
     """Whether a condition has the expected value without fields that only the request states."""
     try:
         return condition.decide(proven) is expected
@@ -121,98 +121,98 @@ def is_proven(condition: Condition, proven: Context, *, expected: bool) -> bool:
         return False
 
 
-def _applies_to_call(ready: ReadyRule, facts: CallFacts) -> bool:
+def _applies_to_call(prepared: PreparedRule, facts: CallFacts) -> bool:
     """Whether the rule concerns the call; always, if the sender does not say which fields are unknown."""
     if facts.unknown_fields is None or facts.call is None:
         return True
-    if not ready.states_calls:
+    if not prepared.states_calls:
         fields, unknown_fields = facts.call.fields, facts.unknown_fields
-        for field in ready.looks_at:
+        for field in prepared.looks_at:
             if field.name in unknown_fields or not isinstance(value_at(fields, field.path), UnknownTruth):
                 return True
-        return not ready.looks_at
+        return not prepared.looks_at
     try:  # where tool and process leave it open that the rule acts
-        return ready.condition.decide(_read_stated(facts)) is not False
+        return prepared.condition.decide(_read_stated_fields(facts)) is not False
     except ConditionError:
         return True
 
 
-def _read_stated(facts: CallFacts) -> Context:
+def _read_stated_fields(facts: CallFacts) -> Context:
     """The fields by which a rule may say which calls it is about (tool and process)."""
     return {name: facts.context[name] for name in FIELDS_NAMING_CALLS if name in facts.context}
 
 
-def _is_in_force(ready: ReadyRule, facts: CallFacts) -> bool:
+def _can_take_effect(prepared: PreparedRule, facts: CallFacts) -> bool:
     """Whether the rule can have an effect: not if it only reports, or is ``if_known`` and a field is missing."""
-    if ready.rule.report_only:
+    if prepared.rule.report_only:
         return False
     try:
-        return not (ready.rule.if_known and ready.condition.decide(facts.context) is UNKNOWN)
+        return not (prepared.rule.if_known and prepared.condition.decide(facts.context) is UNKNOWN)
     except ConditionError:  # it is a problem of the verdict
         return False
 
 
-def _findings_of_rule(ready: ReadyRule, facts: CallFacts) -> Iterator[Finding]:
-    decision = ready.condition.decide(facts.context)
+def _find_by_rule(prepared: PreparedRule, facts: CallFacts) -> Iterator[Finding]:
+    decision = prepared.condition.decide(facts.context)
     if decision is True:
-        yield _build_triggered(ready, facts)
+        yield _build_triggered_rule(prepared, facts)
         return
-    is_missing = decision is UNKNOWN and not ready.rule.if_known
+    is_missing = decision is UNKNOWN and not prepared.rule.if_known
     if decision is UNKNOWN:
-        if is_missing and facts.binding and _waits_for_unknown(ready, facts):
-            because = undecided_sentence(ready.condition.missing_fields(facts.context))
-            action = RuleAction.BLOCK if _forbids_for_everyone(ready, facts) else RuleAction.ESCALATE
-            yield _build_triggered(ready, facts, because, action)
+        if is_missing and facts.binding and _waits_for_unknown_field(prepared, facts):
+            because = write_undecided_sentence(prepared.condition.missing_fields(facts.context))
+            action = RuleAction.BLOCK if _forbids_for_everyone(prepared, facts) else RuleAction.ESCALATE
+            yield _build_triggered_rule(prepared, facts, because, action)
         else:
-            yield WaitingRule(ready.rule.id)
-    if facts.summed is not None and ready.condition.decide(facts.summed) is True:
-        yield _build_triggered(ready, facts._replace(context=facts.summed), BY_SUMMED_FIGURES)
+            yield RuleWithoutEffect(prepared.rule.id)
+    if facts.summed is not None and prepared.condition.decide(facts.summed) is True:
+        yield _build_triggered_rule(prepared, facts._replace(context=facts.summed), BY_SUMMED_FIGURES)
         return
     if not facts.recorded and facts.proven is None:
         return
     judged_contexts = facts.recorded if facts.judges_records or is_missing else ()
-    triggering = next((context for context in judged_contexts if ready.condition.decide(context) is True), None)
+    triggering = next((context for context in judged_contexts if prepared.condition.decide(context) is True), None)
     if triggering is not None:
-        yield _build_triggered(ready, facts._replace(context=triggering), SAID_BY_THE_RECORD)
-    elif facts.proven is not None and _rests_on_request(ready, decision, facts.proven, facts):
-        yield _build_triggered(ready, facts, RESTS_ON_THE_REQUEST, RuleAction.ESCALATE)
+        yield _build_triggered_rule(prepared, facts._replace(context=triggering), SAID_BY_THE_RECORD)
+    elif facts.proven is not None and _is_decided_by_request_alone(prepared, decision, facts.proven, facts):
+        yield _build_triggered_rule(prepared, facts, RESTS_ON_THE_REQUEST, RuleAction.ESCALATE)
 
 
-def _waits_for_unknown(ready: ReadyRule, facts: CallFacts) -> bool:
+def _waits_for_unknown_field(prepared: PreparedRule, facts: CallFacts) -> bool:
     """Whether an unknown field makes the call wait; a notice waits only for a rule that names it."""
     is_change = facts.unknown_fields is None or facts.call is None or facts.call.tool_class is ToolClass.CHANGE
-    return _applies_to_call(ready, facts) and (is_change or ready.states_calls)
+    return _applies_to_call(prepared, facts) and (is_change or prepared.states_calls)
 
 
-def _forbids_for_everyone(ready: ReadyRule, facts: CallFacts) -> bool:
+def _forbids_for_everyone(prepared: PreparedRule, facts: CallFacts) -> bool:
     """Whether nobody could approve what the rule may forbid: it blocks, and names no level."""
-    return ready.action is RuleAction.BLOCK and ready.level is None and facts.unknown_fields is not None
+    return prepared.action is RuleAction.BLOCK and prepared.level is None and facts.unknown_fields is not None
 
 
-def _rests_on_request(ready: ReadyRule, decision: Truth, proven: Context, facts: CallFacts) -> bool:
+def _is_decided_by_request_alone(prepared: PreparedRule, decision: Truth, proven: Context, facts: CallFacts) -> bool:
     """Whether a rule that is not triggered would be, or could not be decided, without the fields that only the request
     states. An ``if_known`` rule counts only if it would be triggered.
     """
-    if ready.rule.if_known:
+    if prepared.rule.if_known:
         contexts = (proven, *facts.proven_by_record)
-        return any(is_proven(ready.condition, context, expected=True) for context in contexts)
-    return decision is False and not is_proven(ready.condition, proven, expected=False)
+        return any(has_proven_value(prepared.condition, context, expected=True) for context in contexts)
+    return decision is False and not has_proven_value(prepared.condition, proven, expected=False)
 
 
-def _build_triggered(
-    ready: ReadyRule, facts: CallFacts, because: str = "", in_doubt: RuleAction | None = None
+def _build_triggered_rule(
+    prepared: PreparedRule, facts: CallFacts, because: str = "", in_doubt: RuleAction | None = None
 ) -> TriggeredRule | ReportOnlyFinding:
     """The rule's finding for the call. ``in_doubt``: its action if it is unknown whether the rule is triggered."""
-    level = ready.level or (Level.MANAGER if in_doubt is RuleAction.ESCALATE else None)
+    level = prepared.level or (Level.MANAGER if in_doubt is RuleAction.ESCALATE else None)
     finding = TriggeredRule(
-        rule_id=ready.rule.id,
-        policy_id=ready.policy_id,
-        action=in_doubt or ready.action,
+        rule_id=prepared.rule.id,
+        policy_id=prepared.policy_id,
+        action=in_doubt or prepared.action,
         level=level.word if level else None,
-        approvers=ready.rule.approvers or 1,
-        reason=f"{ready.reason} ({because})" if because else ready.reason,
+        approvers=prepared.rule.approvers or 1,
+        reason=f"{prepared.reason} ({because})" if because else prepared.reason,
         call_id=facts.call_id,
-        values=shown_values(ready.condition, facts.context),
+        values=select_shown_values(prepared.condition, facts.context),
         indeterminate=in_doubt is not None,
     )
-    return ReportOnlyFinding(finding) if ready.rule.report_only else finding
+    return ReportOnlyFinding(finding) if prepared.rule.report_only else finding

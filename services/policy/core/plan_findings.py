@@ -5,27 +5,27 @@ from typing import NamedTuple
 
 from services.policy.core import rules, session_calls
 from services.policy.core.conditions import Condition
-from services.policy.core.findings import CallFacts, is_proven
-from services.policy.core.prepared import ReadyPolicy
-from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, is_tool_left_out, why_tool_left_out
+from services.policy.core.findings import CallFacts, has_proven_value
+from services.policy.core.prepared import PreparedPolicy
+from services.policy.core.tool_rules import PreparedToolRule, ToolDefault, is_tool_left_out, why_tool_left_out
 from services.policy.core.values import UNKNOWN, ConditionError, Context
 from shared.contracts import policy as contracts
 from shared.domain.words import Level, RuleAction
 
 
-def findings_for_plan(
-    facts_by_policy: Sequence[tuple[ReadyPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
+def find_for_plan(
+    facts_by_policy: Sequence[tuple[PreparedPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
 ) -> list[rules.Finding]:
     """The findings of tool rules for each call, in order. ``facts_by_policy``: each with the facts of the calls."""
     plan_findings: list[rules.Finding] = []
     if not any(policy.tool_rules or policy.tool_default is not ToolDefault.ALLOW for policy, _ in facts_by_policy):
         return plan_findings
-    earlier = session_calls.earlier_calls(request.history)
+    earlier = session_calls.list_earlier_calls(request.history)
     for number, call in enumerate(request.calls):
         call_findings: list[rules.Finding] = []
         for policy, facts in facts_by_policy:
             planned = _PlannedCall(call, facts[number], earlier, request.confirmations)
-            call_findings += _findings_of_policy(policy, planned)
+            call_findings += _find_by_policy(policy, planned)
         plan_findings += call_findings
         if not any(isinstance(finding, contracts.CallRefusal) for finding in call_findings):
             earlier.append(session_calls.EarlierCall(call.tool, call.fields, None, call.call_id))
@@ -41,7 +41,7 @@ class _PlannedCall(NamedTuple):
     confirmations: Sequence[contracts.Confirmation]
 
 
-def _findings_of_policy(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[rules.Finding]:
+def _find_by_policy(policy: PreparedPolicy, planned: _PlannedCall) -> Iterator[rules.Finding]:
     call = planned.call
     if is_tool_left_out(policy.tool_default, policy.tool_rules, call.tool, call.tool_class):
         yield contracts.CallRefusal(
@@ -52,89 +52,93 @@ def _findings_of_policy(policy: ReadyPolicy, planned: _PlannedCall) -> Iterator[
             kind=policy.tool_default.value,
             reason=why_tool_left_out(call.tool, policy.policy),
         )
-    for ready in policy.tool_rules:
-        finding = _findings_for_call(ready, planned) if ready.matches(call.tool) else None
-        if finding and ready.rule.report_only and isinstance(finding, contracts.CallRefusal | contracts.TriggeredRule):
+    for prepared in policy.tool_rules:
+        finding = _find_by_tool_rule(prepared, planned) if prepared.matches(call.tool) else None
+        if (
+            finding
+            and prepared.rule.report_only
+            and isinstance(finding, contracts.CallRefusal | contracts.TriggeredRule)
+        ):
             yield rules.ReportOnlyFinding(finding)
-        elif finding and not (ready.rule.report_only and isinstance(finding, contracts.CallPrerequisite)):
+        elif finding and not (prepared.rule.report_only and isinstance(finding, contracts.CallPrerequisite)):
             yield finding
 
 
-def _findings_for_call(ready: ReadyToolRule, planned: _PlannedCall) -> rules.Finding | None:
+def _find_by_tool_rule(prepared: PreparedToolRule, planned: _PlannedCall) -> rules.Finding | None:
     call, facts, earlier, confirmations = planned
-    values, missing_names = session_calls.distinguishing_values(ready.per, facts.context)
+    values, missing_names = session_calls.select_single_values(prepared.per, facts.context)
     if missing_names:
-        return _finding_in_doubt(ready, planned, missing_names)
+        return _build_undecided_rule(prepared, planned, missing_names)
     shown_values = {name: rules.shorten_value(value) for name, value in values.items()}
-    match ready.kind:
+    match prepared.kind:
         case contracts.ToolRuleKind.NEVER:
-            return _build_refusal(ready, call)
+            return _build_refusal(prepared, call)
         case contracts.ToolRuleKind.AT_MOST:
-            count = session_calls.count_used_calls(ready, earlier, facts.context)
-            return _build_refusal(ready, call, {**shown_values, "calls": count}) if count >= ready.limit else None
+            count = session_calls.count_used_calls(prepared, earlier, facts.context)
+            return _build_refusal(prepared, call, {**shown_values, "calls": count}) if count >= prepared.limit else None
         case contracts.ToolRuleKind.ONLY_AFTER:
-            preconditions = session_calls.find_met_preconditions(ready, earlier, facts.context)
+            preconditions = session_calls.find_met_preconditions(prepared, earlier, facts.context)
             if any(earlier_call.outcome is contracts.CallOutcome.SUCCEEDED for earlier_call in preconditions):
                 return None
             ids = tuple(earlier_call.call_id for earlier_call in preconditions if earlier_call.call_id is not None)
             if not ids:
-                return _build_refusal(ready, call, shown_values)
-            return contracts.CallPrerequisite(**_common_fields(ready, call), any_of=ids)
-        case contracts.ToolRuleKind.ONLY_WHEN if ready.condition:
-            return _check_condition(ready, ready.condition, planned)
+                return _build_refusal(prepared, call, shown_values)
+            return contracts.CallPrerequisite(**_common_fields(prepared, call), any_of=ids)
+        case contracts.ToolRuleKind.ONLY_WHEN if prepared.condition:
+            return _check_condition(prepared, prepared.condition, planned)
         case contracts.ToolRuleKind.ONLY_AFTER_CONFIRMATION if not session_calls.is_confirmed(
-            call, facts.context, ready.level, confirmations
+            call, facts.context, prepared.level, confirmations
         ):
             # A missing confirmation is asked for, as an approval: nobody but a person can give it.
-            level, action = (ready.level or Level.MANAGER).word, RuleAction.REQUIRE_APPROVAL
-            return contracts.TriggeredRule(**_common_fields(ready, call), action=action, level=level)
+            level, action = (prepared.level or Level.MANAGER).word, RuleAction.REQUIRE_APPROVAL
+            return contracts.TriggeredRule(**_common_fields(prepared, call), action=action, level=level)
         case _:
             return None
 
 
-def _check_condition(ready: ReadyToolRule, condition: Condition, planned: _PlannedCall) -> rules.Finding | None:
+def _check_condition(prepared: PreparedToolRule, condition: Condition, planned: _PlannedCall) -> rules.Finding | None:
     facts = planned.facts
     try:
         decision = condition.decide(facts.context)
     except ConditionError as error:
-        return rules.build_problem(ready.policy_id, ready.rule.id, error)
+        return rules.build_problem(prepared.policy_id, prepared.rule.id, error)
     if decision is UNKNOWN:
-        return _finding_in_doubt(ready, planned, condition.missing_fields(facts.context))
-    values = rules.shown_values(condition, facts.context)
+        return _build_undecided_rule(prepared, planned, condition.missing_fields(facts.context))
+    values = rules.select_shown_values(condition, facts.context)
     if not decision:
-        return _build_refusal(ready, planned.call, values)
-    if facts.proven is not None and not is_proven(condition, facts.proven, expected=True):
-        return _build_refusal(ready, planned.call, values, rules.RESTS_ON_THE_REQUEST)
+        return _build_refusal(prepared, planned.call, values)
+    if facts.proven is not None and not has_proven_value(condition, facts.proven, expected=True):
+        return _build_refusal(prepared, planned.call, values, rules.RESTS_ON_THE_REQUEST)
     return None
 
 
-def _finding_in_doubt(
-    ready: ReadyToolRule, planned: _PlannedCall, missing_names: Sequence[str]
-) -> contracts.CallRefusal | rules.WaitingRule:
+def _build_undecided_rule(
+    prepared: PreparedToolRule, planned: _PlannedCall, missing_names: Sequence[str]
+) -> contracts.CallRefusal | rules.RuleWithoutEffect:
     if not planned.facts.binding:
-        return rules.WaitingRule(ready.rule.id)
-    return _build_refusal(ready, planned.call, {}, rules.undecided_sentence(missing_names))
+        return rules.RuleWithoutEffect(prepared.rule.id)
+    return _build_refusal(prepared, planned.call, {}, rules.write_undecided_sentence(missing_names))
 
 
 def _build_refusal(
-    ready: ReadyToolRule, call: contracts.CallContext, values: Context | None = None, in_doubt: str = ""
+    prepared: PreparedToolRule, call: contracts.CallContext, values: Context | None = None, in_doubt: str = ""
 ) -> contracts.CallRefusal:
-    fields = _common_fields(ready, call)
+    fields = _common_fields(prepared, call)
     reason = f"{fields['reason']} ({in_doubt})" if in_doubt else fields["reason"]
     return contracts.CallRefusal(
         **{**fields, "reason": reason},
         tool=call.tool,
-        kind=ready.kind.value,
+        kind=prepared.kind.value,
         values=dict(values or {}),
         indeterminate=bool(in_doubt),
     )
 
 
-def _common_fields(ready: ReadyToolRule, call: contracts.CallContext) -> dict[str, str]:
+def _common_fields(prepared: PreparedToolRule, call: contracts.CallContext) -> dict[str, str]:
     """The fields that every finding has: call, rule, policy and reason."""
     return {
         "call_id": call.call_id,
-        "rule_id": ready.rule.id,
-        "policy_id": ready.policy_id,
-        "reason": ready.reason(call.tool),
+        "rule_id": prepared.rule.id,
+        "policy_id": prepared.policy_id,
+        "reason": prepared.reason(call.tool),
     }

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
-from services.policy.core.rules import ReadyRule, build_problem, enum_member_of, prepare_rule
-from services.policy.core.text_rules import ReadyTextRule, ReadyTexts, TextDefault, prepare_text_rule
-from services.policy.core.tool_rules import ReadyToolRule, ToolDefault, prepare_tool_rule
+from services.policy.core.rules import PreparedRule, build_problem, parse_enum_word, prepare_rule
+from services.policy.core.text_rules import PreparedTextRule, PreparedTextRules, TextDefault, prepare_text_rule
+from services.policy.core.tool_rules import PreparedToolRule, ToolDefault, prepare_tool_rule
 from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, PolicyProblem
 from shared.contracts.policy_hash import policy_hash
@@ -26,19 +26,19 @@ class RequestTooLarge(Exception):
         self.field = field
 
 
-class ReadyPolicy(NamedTuple):
+class PreparedPolicy(NamedTuple):
     policy: Policy
     rules: RuleIndex
     rules_of_calls: RulesOfCalls
-    tool_rules: tuple[ReadyToolRule, ...]
+    tool_rules: tuple[PreparedToolRule, ...]
     tool_default: ToolDefault
-    texts: ReadyTexts
+    texts: PreparedTextRules
 
 
-class ReadyPolicies(NamedTuple):
+class PreparedPolicies(NamedTuple):
     """Policies prepared for any number of requests, with their measured cost."""
 
-    ready: tuple[ReadyPolicy, ...]
+    all: tuple[PreparedPolicy, ...]
     problems: tuple[PolicyProblem, ...]
     hash: str
     rules: int
@@ -49,13 +49,13 @@ class ReadyPolicies(NamedTuple):
     keywords: int
 
 
-class PreparedPolicies(WeightedCache[str, ReadyPolicies]):
+class PreparedPolicyCache(WeightedCache[str, PreparedPolicies]):
     """A cache of prepared policies by hash, shared by all requests that send or name them."""
 
     def __init__(self, limit: int = MAX_CACHED_CHARACTERS) -> None:
         super().__init__(limit)
 
-    def get_or_prepare(self, policies: Sequence[Policy]) -> ReadyPolicies:
+    def get_or_prepare(self, policies: Sequence[Policy]) -> PreparedPolicies:
         """The prepared policies, from the cache or made now. Raises ``RequestTooLarge`` for too much text."""
         ready_policies = self.look_up(policy_hash(policies))
         if ready_policies is None:
@@ -65,16 +65,16 @@ class PreparedPolicies(WeightedCache[str, ReadyPolicies]):
         return ready_policies
 
 
-def prepare_policies(policies: Sequence[Policy]) -> ReadyPolicies:
+def prepare_policies(policies: Sequence[Policy]) -> PreparedPolicies:
     """Parses and measures policies. Raises ``RequestTooLarge`` for too much text."""
     refuse_too_much_text(policies)
     problems: list[PolicyProblem] = []
-    ready = tuple(_prepare_policy(policy, problems) for policy in policies)
-    condition_rules = [rule for policy in ready for rule in policy.rules.all]
-    tool_rules = [rule for policy in ready for rule in policy.tool_rules]
-    text_rules = [rule for policy in ready for rule in policy.texts.rules]
-    return ReadyPolicies(
-        ready=ready,
+    prepared = tuple(_prepare_policy(policy, problems) for policy in policies)
+    condition_rules = [rule for policy in prepared for rule in policy.rules.all]
+    tool_rules = [rule for policy in prepared for rule in policy.tool_rules]
+    text_rules = [rule for policy in prepared for rule in policy.texts.rules]
+    return PreparedPolicies(
+        all=prepared,
         problems=tuple(problems),
         hash=policy_hash(policies),
         rules=len(condition_rules) + len(tool_rules),
@@ -95,7 +95,7 @@ def refuse_too_much_text(policies: Sequence[Policy]) -> None:
         raise RequestTooLarge(f"the patterns have {patterns} characters; the limit is {MAX_ALL_PATTERNS}", "policies")
 
 
-def _prepare_policy(policy: Policy, problems: list[PolicyProblem]) -> ReadyPolicy:
+def _prepare_policy(policy: Policy, problems: list[PolicyProblem]) -> PreparedPolicy:
     def make_or_report(rule_id: str, make: Callable[..., _T], *arguments: object) -> list[_T]:
         """The result of ``make`` in a list; empty, with a problem added, if the rule is invalid."""
         try:
@@ -105,22 +105,22 @@ def _prepare_policy(policy: Policy, problems: list[PolicyProblem]) -> ReadyPolic
             problems.append(build_problem(policy.id, rule_id, cause))
         return []
 
-    rules, tool_rules, texts = list[ReadyRule](), list[ReadyToolRule](), list[ReadyTextRule]()
+    rules, tool_rules, texts = list[PreparedRule](), list[PreparedToolRule](), list[PreparedTextRule]()
     for rule in policy.rules:
         rules += make_or_report(rule.id, prepare_rule, policy.id, rule)
     for tool_rule in policy.tool_rules:
         tool_rules += make_or_report(tool_rule.id, prepare_tool_rule, policy.id, tool_rule)
-    tool_defaults = make_or_report("toolDefault", enum_member_of, ToolDefault, "default", policy.tool_default)
+    tool_defaults = make_or_report("toolDefault", parse_enum_word, ToolDefault, "default", policy.tool_default)
     tool_default = tool_defaults[0] if tool_defaults else ToolDefault.DENY
     for text_rule in policy.text_rules:
         texts += make_or_report(text_rule.id, prepare_text_rule, text_rule)
-    text_defaults = make_or_report("textDefault", enum_member_of, TextDefault, "default", policy.text_default)
+    text_defaults = make_or_report("textDefault", parse_enum_word, TextDefault, "default", policy.text_default)
     text_default = text_defaults[0] if text_defaults else TextDefault.DENY
     first_id = "textDefault" if text_default is TextDefault.DENY else None
     if policy.text_rules:
         first_id = policy.text_rules[0].id
-    ready_texts = ReadyTexts(policy.id, tuple(texts), text_default, first_id)
-    return ReadyPolicy(policy, RuleIndex(rules), RulesOfCalls(rules), tuple(tool_rules), tool_default, ready_texts)
+    text_rules = PreparedTextRules(policy.id, tuple(texts), text_default, first_id)
+    return PreparedPolicy(policy, RuleIndex(rules), RulesOfCalls(rules), tuple(tool_rules), tool_default, text_rules)
 
 
 def _list_sizes(policy: Policy) -> Iterator[int]:

@@ -9,8 +9,8 @@ from services.policy.core.grammar import Constant, FieldReference, Node, SignNod
 from services.policy.core.prepared import RequestTooLarge, refuse_too_much_text
 from services.policy.core.quotes import Quotes
 from services.policy.core.rules import prepare_rule
-from services.policy.core.tool_rules import name_matcher, prepare_tool_rule
-from services.policy.core.values import OPERATORS, ConditionError, amount_of, read_number
+from services.policy.core.tool_rules import make_name_matcher, prepare_tool_rule
+from services.policy.core.values import OPERATORS, ConditionError, parse_amount, read_number
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest, RefusedCandidate
 from shared.domain.exact_json import digest
@@ -74,7 +74,7 @@ class _Vocabulary:
     def _fields_of_matching_tools(self, name: str) -> list[frozenset[str]]:
         if "*" not in name:
             return [self._tools[name]] if name in self._tools else []
-        fits = name_matcher(name)
+        fits = make_name_matcher(name)
         return [fields for tool, fields in self._tools.items() if fits(tool)]
 
 
@@ -124,15 +124,15 @@ def _refuse_unsupported(rule: Rule | ToolRule, quote_words: Sequence[str], vocab
     _refuse_loosening(rule, quote_words)
     if isinstance(rule, Rule):
         condition = prepare_rule(_POLICY_ID, rule).condition
-        _refuse_condition(condition, _tools_named(condition), quote_words, vocabulary)
+        _refuse_condition(condition, _list_tool_names(condition), quote_words, vocabulary)
         return
-    ready = prepare_tool_rule(_POLICY_ID, rule)
+    prepared = prepare_tool_rule(_POLICY_ID, rule)
     vocabulary.refuse_unmatched_tool_pattern(rule.tool)
     vocabulary.refuse_unknown_tools(rule.after)
     vocabulary.refuse_unknown_fields(rule.per, [rule.tool])
-    _refuse_figures([Decimal(ready.limit)], quote_words)
-    if ready.condition:
-        _refuse_condition(ready.condition, [rule.tool], quote_words, vocabulary)
+    _refuse_figures([Decimal(prepared.limit)], quote_words)
+    if prepared.condition:
+        _refuse_condition(prepared.condition, [rule.tool], quote_words, vocabulary)
 
 
 def _refuse_loosening(rule: Rule | ToolRule, quote_words: Sequence[str]) -> None:
@@ -152,21 +152,21 @@ def _refuse_condition(
     """Raises ``ValueError`` for unknown tools, fields that ``tools`` lack, or figures that the quote does not state."""
     if not condition.fields:
         raise ValueError("the condition reads no field: it says the same of every call")
-    vocabulary.refuse_unknown_tools(_tools_named(condition))
+    vocabulary.refuse_unknown_tools(_list_tool_names(condition))
     vocabulary.refuse_unknown_fields([field.name for field in condition.fields], tools)
-    _refuse_figures(figures_of(condition), quote_words)
+    _refuse_figures(list_figures(condition), quote_words)
 
 
 def _refuse_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> None:
-    if missing := missing_figures(figures, quote_words):
+    if missing := find_missing_figures(figures, quote_words):
         raise ValueError(f"the quote does not say {', '.join(missing)}")
 
 
-def _tools_named(condition: Condition) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(_tool_names_in(condition.tree)))
+def _list_tool_names(condition: Condition) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_find_tool_names(condition.tree)))
 
 
-def _tool_names_in(tree: Node) -> Iterator[str]:
+def _find_tool_names(tree: Node) -> Iterator[str]:
     """Yields the texts that the condition compares the field ``tool`` with."""
     for node in walk_nodes(tree):
         if isinstance(node, SignNode) and FieldReference(("tool",)) in node.operands and node.sign in OPERATORS:
@@ -191,26 +191,26 @@ _SCALES_BY_ENDING = {"k": 1_000, "m": 1_000_000}
 _FIGURES_NEEDING_NO_SOURCE = frozenset({Decimal(0), Decimal(1)})  # "more than nothing", "an order"
 
 
-def figures_of(condition: Condition) -> tuple[Decimal, ...]:
+def list_figures(condition: Condition) -> tuple[Decimal, ...]:
     """The numbers that a condition compares with, even those written as texts."""
     constants = [node.value for node in walk_nodes(condition.tree) if isinstance(node, Constant)]
     return tuple(Decimal(number) for constant in constants if (number := read_number(constant)) is not None)
 
 
-def missing_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> list[str]:
+def find_missing_figures(figures: Sequence[Decimal], quote_words: Sequence[str]) -> list[str]:
     """The figures that the words do not state; a percentage also states the fraction."""
     if all(abs(figure) in _FIGURES_NEEDING_NO_SOURCE for figure in figures):
         return []
     stated_figures = set(_FIGURES_NEEDING_NO_SOURCE)
-    for figure in _numbers_in(quote_words):
+    for figure in _read_numbers(quote_words):
         stated_figures |= {figure, figure / 100}
     return [format(abs(figure), "f") for figure in figures if abs(figure) not in stated_figures]
 
 
-def _numbers_in(words: Sequence[str]) -> Iterator[Decimal]:
+def _read_numbers(words: Sequence[str]) -> Iterator[Decimal]:
     number_before: Decimal | None = None
     for word in words:
-        number = _number_of(word)
+        number = _read_number(word)
         if number is not None:
             yield number
         if number_before is not None and word in _SCALES_BY_WORD:
@@ -218,9 +218,9 @@ def _numbers_in(words: Sequence[str]) -> Iterator[Decimal]:
         number_before = number
 
 
-def _number_of(word: str) -> Decimal | None:
+def _read_number(word: str) -> Decimal | None:
     if word in _NUMBERS_BY_WORD:
         return _NUMBERS_BY_WORD[word]
     scale = _SCALES_BY_ENDING.get(word[-1:], 1) if word[:1].isdigit() else 1
-    amount = amount_of(word[:-1] if scale > 1 else word)
+    amount = parse_amount(word[:-1] if scale > 1 else word)
     return amount.number * scale if amount else None

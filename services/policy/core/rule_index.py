@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from services.policy.core.conditions import Decide, compile_node
 from services.policy.core.grammar import Constant, FieldReference, Node, SignNode
-from services.policy.core.rules import ReadyRule
+from services.policy.core.rules import PreparedRule
 from services.policy.core.values import ConditionError, Context
 from shared.contracts.policy import ContextValue
 
@@ -50,7 +50,7 @@ class RuleIndex:
     A condition is true, unknown or an error only if one of its terms is. A term shared by rules is decided once.
     """
 
-    def __init__(self, rules: Sequence[ReadyRule]) -> None:
+    def __init__(self, rules: Sequence[PreparedRule]) -> None:
         self.all = tuple(rules)
         self._terms = _terms_of(rules)
         self._without_comparisons = [number for number, term in enumerate(self._terms) if not term.comparisons]
@@ -59,7 +59,7 @@ class RuleIndex:
             for comparison in term.comparisons:
                 self._comparisons[comparison.field, type(comparison.literals[0])].add(comparison, number)
 
-    def find_candidates(self, contexts: Sequence[Context]) -> Sequence[ReadyRule]:
+    def find_candidates(self, contexts: Sequence[Context]) -> Sequence[PreparedRule]:
         """The rules that are not false in all of the contexts."""
         term_numbers = set(self._without_comparisons)
         for (field, kind), comparisons in self._comparisons.items():
@@ -78,17 +78,17 @@ class RuleIndex:
 class RulesOfCalls:
     """The rules, indexed by the calls they say they are about: a tool or process, or else a field."""
 
-    def __init__(self, rules: Sequence[ReadyRule]) -> None:
-        self.all: Iterable[ReadyRule] = rules
+    def __init__(self, rules: Sequence[PreparedRule]) -> None:
+        self.all: Iterable[PreparedRule] = rules
         self._rules_naming_calls = RuleIndex([rule for rule in rules if rule.states_calls])
-        self._of_field = defaultdict[str | None, list[ReadyRule]](list)
+        self._of_field = defaultdict[str | None, list[PreparedRule]](list)
         for rule in rules:
             if not rule.states_calls:
                 names = {name for field in rule.looks_at for name in (field.name, field.path[0])}
                 for name in names or (None,):
                     self._of_field[name].append(rule)
 
-    def find_applicable(self, call_names: Context, fields: Iterable[str]) -> Iterable[ReadyRule]:
+    def find_applicable(self, call_names: Context, fields: Iterable[str]) -> Iterable[PreparedRule]:
         """Yields the rules that may concern a call, by its tool and process (``call_names``) and its fields."""
         yield from self._rules_naming_calls.find_candidates((call_names,))
         for field in (None, *fields):
@@ -127,7 +127,7 @@ def _literal_of(row: tuple[Decimal, int]) -> Decimal:
     return row[0]
 
 
-def _terms_of(rules: Sequence[ReadyRule]) -> Sequence[Term]:
+def _terms_of(rules: Sequence[PreparedRule]) -> Sequence[Term]:
     terms_by_node: dict[Node, Term] = {}
     for index, rule in enumerate(rules):
         tree = rule.condition.tree

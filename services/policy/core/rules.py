@@ -17,7 +17,7 @@ _MOST_CHARACTERS_SHOWN = 200
 _MOST_ITEMS_SHOWN = 8
 
 
-class WaitingRule(NamedTuple):
+class RuleWithoutEffect(NamedTuple):
     """A rule without effect because a field is missing.
 
     The request is provisional, the rule is ``if_known``, or it does not concern the call.
@@ -37,7 +37,7 @@ Finding: TypeAlias = (
     | contracts.CallRefusal
     | contracts.CallPrerequisite
     | ReportOnlyFinding
-    | WaitingRule
+    | RuleWithoutEffect
     | contracts.PolicyProblem
     | contracts.TextFinding
 )
@@ -51,12 +51,12 @@ def build_problem(policy_id: str, rule_id: str, error: ConditionError | str) -> 
     return contracts.PolicyProblem(rule_id=rule_id, policy_id=policy_id, position=position, message=message)
 
 
-def undecided_sentence(missing_names: Sequence[str]) -> str:
+def write_undecided_sentence(missing_names: Sequence[str]) -> str:
     """A sentence for people on which missing fields leave a rule undecided."""
     return f"cannot be decided: {', '.join(missing_names)} missing or null"
 
 
-def shown_values(condition: Condition, context: Context) -> dict[str, contracts.ContextValue]:
+def select_shown_values(condition: Condition, context: Context) -> dict[str, contracts.ContextValue]:
     """The values of the fields that a condition used, shortened for the verdict."""
     return {name: shorten_value(value) for name, value in condition.values(context).items()}
 
@@ -84,7 +84,7 @@ _Word = TypeVar("_Word", bound=StrEnum)
 _FIELDS_OF_EVERY_CALL = frozenset((*FIELDS_NAMING_CALLS, "tool_class", "call_id"))
 
 
-class ReadyRule(NamedTuple):
+class PreparedRule(NamedTuple):
     policy_id: str
     rule: contracts.Rule
     action: RuleAction
@@ -103,18 +103,18 @@ class ReadyRule(NamedTuple):
         return 1 + self.condition.cost + (len(self.policy_id) + len(self.rule.id) + len(self.rule.reason or "")) // 16
 
 
-def prepare_rule(policy_id: str, rule: contracts.Rule) -> ReadyRule:
+def prepare_rule(policy_id: str, rule: contracts.Rule) -> PreparedRule:
     """Parses the rule. Raises ``ConditionError`` for its condition, ``ValueError`` for an unknown action or level."""
-    action = enum_member_of(RuleAction, "action", rule.action, "known actions")
+    action = parse_enum_word(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
     condition = parse_condition(rule.condition)
     looks_at = tuple(field for field in condition.fields if field.path[0] not in _FIELDS_OF_EVERY_CALL)
-    return ReadyRule(
-        policy_id, rule, action, _find_level(rule, action), condition, _names_its_calls(condition), looks_at
+    return PreparedRule(
+        policy_id, rule, action, _find_level(rule, action), condition, _concerns_named_calls_only(condition), looks_at
     )
 
 
-def _names_its_calls(condition: Condition) -> bool:
+def _concerns_named_calls_only(condition: Condition) -> bool:
     """Whether the condition is false for every call of another tool or process, whatever its fields are."""
     if not any(field.name in FIELDS_NAMING_CALLS for field in condition.fields):
         return False
@@ -124,7 +124,7 @@ def _names_its_calls(condition: Condition) -> bool:
         return False
 
 
-def enum_member_of(words: type[_Word], name: str, text: str, label: str = "known") -> _Word:
+def parse_enum_word(words: type[_Word], name: str, text: str, label: str = "known") -> _Word:
     """The enum member for a word in any case; the ``ValueError`` for an unknown one lists the ``known`` words."""
     try:
         return words(text.strip().lower())

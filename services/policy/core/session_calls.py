@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from services.policy.core.conditions import value_at
-from services.policy.core.tool_rules import ReadyToolRule
-from services.policy.core.values import Context, TypeClash, UnknownTruth, Value, equal
+from services.policy.core.tool_rules import PreparedToolRule
+from services.policy.core.values import Context, TypeClash, UnknownTruth, Value, are_equal
 from shared.contracts.allowance import counts_against_limit
 from shared.contracts.policy import CallContext, CallOutcome, Confirmation, ContextValue, PastCall
 from shared.domain.words import Level
@@ -22,38 +22,38 @@ class EarlierCall(NamedTuple):
     call_id: str | None = None
 
 
-def earlier_calls(history: Iterable[PastCall]) -> list[EarlierCall]:
+def list_earlier_calls(history: Iterable[PastCall]) -> list[EarlierCall]:
     return [EarlierCall(call.tool, call.fields, call.outcome) for call in history]
 
 
-def distinguishing_values(per: Paths, context: Context) -> tuple[dict[str, ContextValue], tuple[str, ...]]:
+def select_single_values(per: Paths, context: Context) -> tuple[dict[str, ContextValue], tuple[str, ...]]:
     """The call's single values of the fields ``per``, and the names of the fields without one."""
     values = {".".join(path): value_at(context, path) for path in per}
     known_values = {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
-    single_values = {name: value for name, value in known_values.items() if _is_single(value)}
+    single_values = {name: value for name, value in known_values.items() if _is_single_value(value)}
     return single_values, tuple(name for name in values if name not in single_values)
 
 
-def count_used_calls(ready: ReadyToolRule, earlier: Iterable[EarlierCall], context: Context) -> int:
+def count_used_calls(prepared: PreparedToolRule, earlier: Iterable[EarlierCall], context: Context) -> int:
     """How many earlier calls count against the rule's limit. A call that lacks a distinguishing field counts."""
     count = 0
     for call in earlier:
-        is_counted = call.outcome is None or counts_against_limit(call.outcome, ready.successes_only)
-        if is_counted and ready.matches(call.tool):
-            count += _do_calls_agree(ready.per, call.fields, context, for_limit=True)
+        is_counted = call.outcome is None or counts_against_limit(call.outcome, prepared.successes_only)
+        if is_counted and prepared.matches(call.tool):
+            count += _do_calls_agree(prepared.per, call.fields, context, for_limit=True)
     return count
 
 
 def find_met_preconditions(
-    ready: ReadyToolRule, earlier: Iterable[EarlierCall], context: Context
+    prepared: PreparedToolRule, earlier: Iterable[EarlierCall], context: Context
 ) -> Sequence[EarlierCall]:
     """The earlier calls that meet the rule's precondition, or will once they have succeeded."""
     return [
         call
         for call in earlier
-        if call.tool in ready.rule.after
+        if call.tool in prepared.rule.after
         and call.outcome in (None, CallOutcome.SUCCEEDED)
-        and _do_calls_agree(ready.per, call.fields, context, for_limit=False)
+        and _do_calls_agree(prepared.per, call.fields, context, for_limit=False)
     ]
 
 
@@ -63,7 +63,7 @@ def _do_calls_agree(per: Paths, fields: Context, context: Context, *, for_limit:
     """
     for path in per:
         value, call_value = value_at(fields, path), value_at(context, path)
-        if not _is_single(value):
+        if not _is_single_value(value):
             agrees = for_limit
         else:
             agrees = _are_equal(value, call_value) or (for_limit and _fold_text(value) == _fold_text(call_value))
@@ -76,29 +76,31 @@ def _fold_text(value: Value) -> Value:
     return value.strip().casefold() if isinstance(value, str) else value
 
 
-def _is_single(value: Value) -> bool:
+def _is_single_value(value: Value) -> bool:
     return not (value is None or isinstance(value, UnknownTruth | list | dict))
 
 
 def _are_equal(value: Value, other: Value) -> bool:
     """Whether two values are equal as ``==`` in conditions; lists and objects never are."""
     try:
-        return equal(value, other) is True
+        return are_equal(value, other) is True
     except TypeClash:
         return False
 
 
-def is_confirmed(call: CallContext, context: Context, level: Level | None, yeses: Iterable[Confirmation]) -> bool:
-    """Whether some confirmation (``yeses``) covers this call and comes from that level or above."""
-    for yes in yeses:
+def is_confirmed(
+    call: CallContext, context: Context, level: Level | None, confirmations: Iterable[Confirmation]
+) -> bool:
+    """Whether some confirmation (``confirmations``) covers this call and comes from that level or above."""
+    for yes in confirmations:
         is_of_call = yes.tool == call.tool and yes.call_id in (None, call.call_id)
         agree = all(name in context and _are_equal(context[name], value) for name, value in yes.fields.items())
-        if is_of_call and agree and has_level(yes, level):
+        if is_of_call and agree and comes_from_level(yes, level):
             return True
     return False
 
 
-def has_level(confirmation: Confirmation, level: Level | None) -> bool:
+def comes_from_level(confirmation: Confirmation, level: Level | None) -> bool:
     """Whether a confirmation comes from that level or above; False for an unknown level."""
     if level is None:
         return True

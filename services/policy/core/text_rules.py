@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol, cast
 
 import re2
 
-from services.policy.core.rules import Finding, WaitingRule, build_problem, enum_member_of
+from services.policy.core.rules import Finding, RuleWithoutEffect, build_problem, parse_enum_word
 from shared.contracts.policy import EvaluateRequest, PolicyProblem, TextFinding, TextRule, TriggeredRule
 from shared.domain.words import RuleAction
 
@@ -141,7 +141,7 @@ class TextRuleType(StrEnum):
     REQUIRE = "require"
 
 
-class ReadyTextRule(NamedTuple):
+class PreparedTextRule(NamedTuple):
     rule: TextRule
     type: TextRuleType
     words: tuple[str, ...]  # folded
@@ -161,16 +161,16 @@ class ReadyTextRule(NamedTuple):
         return f"{' or '.join(sought)} is not in the text"
 
 
-class ReadyTexts(NamedTuple):
+class PreparedTextRules(NamedTuple):
     """The text rules of one policy. ``first_id``: of the first rule or the default; None if there is none to apply."""
 
     policy_id: str
-    rules: tuple[ReadyTextRule, ...]
+    rules: tuple[PreparedTextRule, ...]
     default: TextDefault
     first_id: str | None
 
 
-def prepare_text_rule(rule: TextRule) -> ReadyTextRule:
+def prepare_text_rule(rule: TextRule) -> PreparedTextRule:
     """Compiles the rule. Raises ``ValueError`` for unusable or missing keywords and patterns, or an unknown type."""
     words = tuple(map(folded_words, rule.keywords))
     if not words and rule.pattern is None:
@@ -179,12 +179,12 @@ def prepare_text_rule(rule: TextRule) -> ReadyTextRule:
         raise ValueError("a keyword is empty")
     if rule.pattern == "":
         raise ValueError("the pattern is empty")
-    kind = enum_member_of(TextRuleType, "type", rule.type, "known types")
-    return ReadyTextRule(rule, kind, words, None if rule.pattern is None else compile_text_pattern(rule.pattern))
+    kind = parse_enum_word(TextRuleType, "type", rule.type, "known types")
+    return PreparedTextRule(rule, kind, words, None if rule.pattern is None else compile_text_pattern(rule.pattern))
 
 
-def text_findings(
-    policies: Iterable[ReadyTexts], invalid: Iterable[PolicyProblem], request: EvaluateRequest
+def find_text_violations(
+    policies: Iterable[PreparedTextRules], invalid: Iterable[PolicyProblem], request: EvaluateRequest
 ) -> Iterator[Finding]:
     """Yields a finding for each policy with text rules; a violation blocks.
 
@@ -193,22 +193,26 @@ def text_findings(
     """
     ready_texts = [(texts, texts.first_id) for texts in policies if texts.first_id is not None]
     if ready_texts and request.text is not None:
-        yield from _findings_in_text([texts for texts, _ in ready_texts], invalid, fold_text(request.text))
+        yield from _find_by_policies([texts for texts, _ in ready_texts], invalid, fold_text(request.text))
         return
     cause = "it is about the task's text, and the request has none"
     for texts, first_id in ready_texts:
-        yield build_problem(texts.policy_id, first_id, cause) if request.binding else WaitingRule(first_id)
+        yield build_problem(texts.policy_id, first_id, cause) if request.binding else RuleWithoutEffect(first_id)
 
 
-def _findings_in_text(
-    policies: Sequence[ReadyTexts], invalid: Iterable[PolicyProblem], text: FoldedText
+def _find_by_policies(
+    policies: Sequence[PreparedTextRules], invalid: Iterable[PolicyProblem], text: FoldedText
 ) -> Iterator[Finding]:
     violations, applied_rules = list[str](), list[str]()
     for texts in policies:
-        matches = [(ready, ready.match(text)) for ready in texts.rules]
-        applied_rules += [ready.rule.id for ready, match in matches if match or ready.type is TextRuleType.REQUIRE]
-        faults = [(ready.rule.id, reason) for ready, match in matches if (reason := _find_violation(ready, match))]
-        is_allowed = any(match for ready, match in matches if ready.type is TextRuleType.ALLOW)
+        matches = [(prepared, prepared.match(text)) for prepared in texts.rules]
+        applied_rules += [
+            prepared.rule.id for prepared, match in matches if match or prepared.type is TextRuleType.REQUIRE
+        ]
+        faults = [
+            (prepared.rule.id, reason) for prepared, match in matches if (reason := _find_violation(prepared, match))
+        ]
+        is_allowed = any(match for prepared, match in matches if prepared.type is TextRuleType.ALLOW)
         if texts.default is not TextDefault.ALLOW and not is_allowed:
             faults.append(("textDefault", "no rule allows this text"))
         for rule_id, reason in faults:
@@ -220,12 +224,12 @@ def _findings_in_text(
     )
 
 
-def _find_violation(ready: ReadyTextRule, match_sentence: str | None) -> str | None:
-    match ready.type:
+def _find_violation(prepared: PreparedTextRule, match_sentence: str | None) -> str | None:
+    match prepared.type:
         case TextRuleType.DENY if match_sentence is not None:
             reason = match_sentence
         case TextRuleType.REQUIRE if match_sentence is None:
-            reason = ready.why_not_found
+            reason = prepared.why_not_found
         case _:
             return None
-    return f"{ready.rule.description} ({reason})" if ready.rule.description else reason
+    return f"{prepared.rule.description} ({reason})" if prepared.rule.description else reason

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition, parse_condition
-from services.policy.core.rules import enum_member_of
+from services.policy.core.rules import parse_enum_word
 from shared.contracts.policy import Policy, ToolRule, ToolRuleKind
 from shared.domain.words import Level, ToolClass
 
@@ -34,7 +34,7 @@ class CountedCalls(StrEnum):
     SUCCESSES = "successes"
 
 
-class ReadyToolRule(NamedTuple):
+class PreparedToolRule(NamedTuple):
     policy_id: str
     rule: ToolRule
     kind: ToolRuleKind
@@ -75,19 +75,19 @@ class ReadyToolRule(NamedTuple):
                 return "must not be called"
 
 
-def prepare_tool_rule(policy_id: str, rule: ToolRule) -> ReadyToolRule:
+def prepare_tool_rule(policy_id: str, rule: ToolRule) -> PreparedToolRule:
     """Checks the rule, and parses its condition. Raises ``ConditionError`` for that, else ``ValueError``."""
-    kind = enum_member_of(ToolRuleKind, "kind", rule.kind, "known kinds")
+    kind = parse_enum_word(ToolRuleKind, "kind", rule.kind, "known kinds")
     _refuse_stray_fields(rule, kind)
     if kind is ToolRuleKind.ONLY_AFTER and not 0 < len(rule.after) <= MAX_AFTER_TOOLS:
         raise ValueError(f"only_after needs one to {MAX_AFTER_TOOLS} names of tools in 'after'")
     if any("*" in name or not name.strip() for name in rule.after):
         raise ValueError("'after' holds whole names of tools")
-    return ReadyToolRule(
+    return PreparedToolRule(
         policy_id=policy_id,
         rule=rule,
         kind=kind,
-        matches=name_matcher(rule.tool),
+        matches=make_name_matcher(rule.tool),
         limit=_read_limit(rule),
         successes_only=_counted_calls(rule) is CountedCalls.SUCCESSES,
         per=_read_paths(rule),
@@ -96,19 +96,21 @@ def prepare_tool_rule(policy_id: str, rule: ToolRule) -> ReadyToolRule:
     )
 
 
-def is_tool_left_out(default: ToolDefault, rules: tuple[ReadyToolRule, ...], tool: str, tool_class: ToolClass) -> bool:
+def is_tool_left_out(
+    default: ToolDefault, rules: tuple[PreparedToolRule, ...], tool: str, tool_class: ToolClass
+) -> bool:
     """Whether the policy denies by default and no rule of it admits the tool."""
     is_read = tool_class in (ToolClass.READ, ToolClass.COMPUTE)
     if default is ToolDefault.ALLOW or (default is ToolDefault.DENY_WRITES and is_read):
         return False
-    return not any(ready.kind is not ToolRuleKind.NEVER and ready.matches(tool) for ready in rules)
+    return not any(prepared.kind is not ToolRuleKind.NEVER and prepared.matches(tool) for prepared in rules)
 
 
 def why_tool_left_out(tool: str, policy: Policy) -> str:
     return f"{tool} is not among the tools that policy {policy.id} admits"
 
 
-def name_matcher(name: str) -> Callable[[str], bool]:
+def make_name_matcher(name: str) -> Callable[[str], bool]:
     """A function that tells whether a tool's name matches ``name``, in which ``*`` stands for any characters.
 
     Raises ``ValueError`` for an unusable name.
@@ -121,10 +123,10 @@ def name_matcher(name: str) -> Callable[[str], bool]:
     if name.count("*") > MAX_STARS_OF_NAME:
         raise ValueError(f"the tool name {name!r} has more than {MAX_STARS_OF_NAME} stars")
     prefix, *pieces, suffix = name.split("*")
-    return lambda tool: _matches_pieces(tool, prefix, pieces, suffix)
+    return lambda tool: _has_pieces_in_order(tool, prefix, pieces, suffix)
 
 
-def _matches_pieces(tool: str, prefix: str, pieces: list[str], suffix: str) -> bool:
+def _has_pieces_in_order(tool: str, prefix: str, pieces: list[str], suffix: str) -> bool:
     if len(tool) < len(prefix) + len(suffix) or not (tool.startswith(prefix) and tool.endswith(suffix)):
         return False
     position, end = len(prefix), len(tool) - len(suffix)
@@ -144,7 +146,7 @@ def _refuse_stray_fields(rule: ToolRule, kind: ToolRuleKind) -> None:
 
 def _counted_calls(rule: ToolRule) -> CountedCalls:
     """Which calls the rule counts; all, unless it says otherwise."""
-    return CountedCalls.CALLS if rule.counting is None else enum_member_of(CountedCalls, "counting", rule.counting)
+    return CountedCalls.CALLS if rule.counting is None else parse_enum_word(CountedCalls, "counting", rule.counting)
 
 
 def _read_limit(rule: ToolRule) -> int:

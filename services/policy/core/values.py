@@ -56,7 +56,7 @@ _KIND_WORDS = {
 }
 
 
-def amount_of(text: str) -> Amount | None:
+def parse_amount(text: str) -> Amount | None:
     """The number that a text spells, with optional sign, currency and commas; None if it spells none."""
     text = text.strip() if len(text) <= _LONGEST_AMOUNT else ""
     match = _AMOUNT_PATTERN.fullmatch(text)
@@ -66,7 +66,7 @@ def amount_of(text: str) -> Amount | None:
     return Amount(Decimal(sign + match[4].replace(",", "") + (match[5] or "")), match[2])
 
 
-def truth_of(value: Value) -> Truth:
+def to_truth(value: Value) -> Truth:
     """A value as a truth value: booleans as they are, null and missing as unknown; raises ``TypeClash`` for others."""
     if value is True or value is False:
         return value
@@ -75,16 +75,16 @@ def truth_of(value: Value) -> Truth:
     raise TypeClash(f"expected true or false, found {_kind_in_words(value)}")
 
 
-def equal(left: Value, right: Value) -> Truth:
+def are_equal(left: Value, right: Value) -> Truth:
     """The operator ``==``: numbers by value; a text equals a number that it spells; other types are never equal."""
-    are_identical = identical(left, right)
-    if are_identical is False and isinstance(left, str) is not isinstance(right, str):
+    is_identical = are_identical(left, right)
+    if is_identical is False and isinstance(left, str) is not isinstance(right, str):
         left_number, right_number = read_number(left), read_number(right)
         return left_number is not None and left_number == right_number
-    return are_identical
+    return is_identical
 
 
-def identical(left: Value, right: Value) -> Truth:
+def are_identical(left: Value, right: Value) -> Truth:
     """The operator ``===``: the same type and value; ``3 === 3.0`` holds, since both are numbers. ``UNKNOWN`` if a side
     is; raises ``TypeClash`` for a list or an object, unless the other side is null.
     """
@@ -104,7 +104,7 @@ def is_member(value: Value, choices: Value) -> Truth:
         return UNKNOWN
     if not isinstance(choices, list):
         raise TypeClash("the right side of 'in' is no list")
-    return any(equal(value, choice) is True for choice in choices)
+    return any(are_equal(value, choice) is True for choice in choices)
 
 
 def _compare_order(holds: Callable[..., bool], left: Value, right: Value) -> Truth:
@@ -115,7 +115,7 @@ def _compare_order(holds: Callable[..., bool], left: Value, right: Value) -> Tru
     if isinstance(left, str) and isinstance(right, str):
         if left_number is None and right_number is None:
             return holds(left, right)
-        amounts = filter(None, (amount_of(left), amount_of(right)))
+        amounts = filter(None, (parse_amount(left), parse_amount(right)))
         if left_number is None or right_number is None:
             cause = ": one is a number, the other is not"
         elif len({amount.currency for amount in amounts if amount.currency}) > 1:
@@ -136,10 +136,10 @@ OPERATORS: Mapping[str, Callable[[Value, Value], Truth]] = {
     "<": partial(_compare_order, operator.lt),
     ">=": partial(_compare_order, operator.ge),
     "<=": partial(_compare_order, operator.le),
-    "==": equal,
-    "===": identical,
-    "!=": partial(_negate_equality, equal),
-    "!==": partial(_negate_equality, identical),
+    "==": are_equal,
+    "===": are_identical,
+    "!=": partial(_negate_equality, are_equal),
+    "!==": partial(_negate_equality, are_identical),
 }
 
 
@@ -149,7 +149,7 @@ def read_number(value: Value) -> int | Decimal | None:
         return None
     if isinstance(value, int | Decimal):
         return value
-    amount = amount_of(value) if isinstance(value, str) else None
+    amount = parse_amount(value) if isinstance(value, str) else None
     return amount.number if amount else None
 
 

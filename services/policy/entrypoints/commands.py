@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from services.policy.core.evaluate import BacktestedPlan, backtest_plan, decided_plans, evaluate, verdict_in_words
+from services.policy.core.evaluate import BacktestedPlan, backtest_plan, describe_verdict, evaluate, list_decided_plans
 from services.policy.core.prepared import RequestTooLarge
 from shared.contracts.archive import read_archived
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
 from shared.contracts.policy_document import sort_rules_by_kind, unknown_fields_of
 from shared.contracts.tenant import TenantRecord
@@ -49,7 +49,7 @@ def check(arguments: Sequence[str]) -> int:
         return _print_refusal(str(error))
     text_rules = [rule for policy in policies for rule in policy.text_rules]
     unasked_rules: list[Json] = [rule.id for rule in text_rules] if request.text is None else []
-    is_valid, words = not (verdict.problems or unread or field_problems), verdict_in_words(verdict)
+    is_valid, words = not (verdict.problems or unread or field_problems), describe_verdict(verdict)
     result: JsonObject = {
         "not_asked": unasked_rules,
         "verdict": words if is_valid or not verdict.passed else "none: not all of the policy is understood",
@@ -99,7 +99,7 @@ async def _backtest_archive(
     plans, tasks_without_plan = list[BacktestedPlan](), 0
     for task_id in await archive.list(tenant):
         content = await archive.get(tenant, task_id)
-        decided_here = decided_plans(read_archived(content)) if content is not None else ()
+        decided_here = list_decided_plans(read_archived(content)) if content is not None else ()
         plans += [backtest_plan(plan, changed_policies) for plan in decided_here]
         tasks_without_plan += not decided_here
     return plans, tasks_without_plan
@@ -113,7 +113,7 @@ def _build_request(policies: Sequence[Policy], context: Path | None, task: str |
     try:
         request = EvaluateRequest.model_validate({**fields, "text": task or fields.get("text")})
     except ValidationError as error:
-        raise UnreadableDocument(f"{context}: {first_fault(error)}") from None
+        raise UnreadableDocument(f"{context}: {describe_first_error(error)}") from None
     asked_policies = policies if request.text is not None else [_without_text_rules(policy) for policy in policies]
     return request.model_copy(update={"policies": tuple(asked_policies)})
 
@@ -128,17 +128,17 @@ def _list_rules(policy: Policy) -> list[Json]:
     rules: list[Json] = []
     for rule in policy.rules:
         effect = _format_effect(rule.action, rule, ("level", "approvers"))
-        rules.append(_rule_row(policy, rule.id, "condition", rule.condition, effect))
+        rules.append(_build_rule_row(policy, rule.id, "condition", rule.condition, effect))
     for tool_rule in policy.tool_rules:
         effect = _format_effect(tool_rule.kind, tool_rule, ("limit", "counting", "after", "condition", "level", "per"))
-        rules.append(_rule_row(policy, tool_rule.id, "tool", tool_rule.tool, effect))
+        rules.append(_build_rule_row(policy, tool_rule.id, "tool", tool_rule.tool, effect))
     for text_rule in policy.text_rules:
         words = text_rule.pattern or ", ".join(text_rule.keywords)
-        rules.append(_rule_row(policy, text_rule.id, "text", words, text_rule.type))
+        rules.append(_build_rule_row(policy, text_rule.id, "text", words, text_rule.type))
     if policy.tool_default != "allow":
-        rules.append(_rule_row(policy, "toolDefault", "tool", "any other", policy.tool_default))
+        rules.append(_build_rule_row(policy, "toolDefault", "tool", "any other", policy.tool_default))
     if policy.text_default != "allow":
-        rules.append(_rule_row(policy, "textDefault", "text", "any other", policy.text_default))
+        rules.append(_build_rule_row(policy, "textDefault", "text", "any other", policy.text_default))
     return rules
 
 
@@ -154,7 +154,7 @@ def _format_value(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
-def _rule_row(policy: Policy, rule_id: str, subject_kind: str, subject: str, effect: str) -> Json:
+def _build_rule_row(policy: Policy, rule_id: str, subject_kind: str, subject: str, effect: str) -> Json:
     return {"policy": policy.id, "rule": rule_id, "about": subject_kind, "what": subject, "effect": effect}
 
 
@@ -246,4 +246,4 @@ def _read_policy(file: Path, document: Json, number: int) -> Policy:
     try:
         return Policy.model_validate({"id": file.stem, **sort_rules_by_kind(document)})
     except ValidationError as error:
-        raise UnreadableDocument(f"{file}: policy {number}: {first_fault(error)}") from None
+        raise UnreadableDocument(f"{file}: policy {number}: {describe_first_error(error)}") from None

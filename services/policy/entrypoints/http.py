@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from services.policy.core.allowances import decide_allowances
 from services.policy.core.evaluate import decide
-from services.policy.core.prepared import PreparedPolicies, ReadyPolicies, RequestTooLarge
+from services.policy.core.prepared import PreparedPolicies, PreparedPolicyCache, RequestTooLarge
 from services.policy.core.prose import check_candidates
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, strictest_result
@@ -79,10 +79,10 @@ def _parse_body(body: bytes) -> JsonObject:
     return document
 
 
-def validate_document(model: type[_Model], document: JsonObject, **ready: object) -> _Model:
+def validate_document(model: type[_Model], document: JsonObject, **parsed_fields: object) -> _Model:
     """The document as a ``model``, with the fields in ``ready`` already parsed; raises ``RequestRejected``."""
     try:
-        return model.model_validate({**document, **ready})
+        return model.model_validate({**document, **parsed_fields})
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
     path = _find_path(document, fault["loc"])
@@ -92,7 +92,9 @@ def validate_document(model: type[_Model], document: JsonObject, **ready: object
     raise RequestRejected(422, f"{'.'.join(path)}: {sentence}", ".".join(path))
 
 
-def prepared_policies(document: JsonObject, policy_hash: str | None, cache: PreparedPolicies) -> ReadyPolicies:
+def get_prepared_policies(
+    document: JsonObject, policy_hash: str | None, cache: PreparedPolicyCache
+) -> PreparedPolicies:
     """The prepared policies of the given hash, or those in the document if there is no hash.
 
     Raises ``RequestRejected`` if they are unknown or invalid, ``RequestTooLarge`` if there are too many.
@@ -179,8 +181,8 @@ def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
     app = PolicyApp(title="Purple Agent policy service", version="1", docs_url=None, redoc_url=None)
     refusals: dict[int | str, dict[str, object]] = {status: {"model": RefusalBody} for status in (400, 413, 422)}
     refusals_and_unknown: dict[int | str, dict[str, object]] = {**refusals, 404: {"model": RefusalBody}}
-    plan_body, tool_body = request_body(EvaluateRequest), request_body(AllowanceRequest)
-    cache = PreparedPolicies()
+    plan_body, tool_body = describe_request_body(EvaluateRequest), describe_request_body(AllowanceRequest)
+    cache = PreparedPolicyCache()
 
     @app.post("/v1/evaluate", response_model=Verdict, responses=refusals, openapi_extra=plan_body)
     async def evaluate_rules(request: Request) -> Response:
@@ -207,7 +209,10 @@ def build_application(max_body_bytes: int, meter: Meter = NO_METER) -> FastAPI:
         return _json_response(_judge_allowances(await read_document(request, max_body_bytes), policy_hash, cache))
 
     @app.post(
-        "/v1/prose/check", response_model=ProseAnswer, responses=refusals, openapi_extra=request_body(ProseRequest)
+        "/v1/prose/check",
+        response_model=ProseAnswer,
+        responses=refusals,
+        openapi_extra=describe_request_body(ProseRequest),
     )
     async def check_prose(request: Request) -> Response:
         """Check rules that were translated from prose against that prose, and against the tools that exist."""
@@ -231,14 +236,14 @@ def _json_response(message: PolicyContract) -> Response:
     return Response(message.to_json(), media_type="application/json")
 
 
-def _judge_allowances(document: JsonObject, policy_hash: str | None, cache: PreparedPolicies) -> Allowances:
-    policies = prepared_policies(document, policy_hash, cache)
+def _judge_allowances(document: JsonObject, policy_hash: str | None, cache: PreparedPolicyCache) -> Allowances:
+    policies = get_prepared_policies(document, policy_hash, cache)
     return decide_allowances(validate_document(AllowanceRequest, document, policies=()), policies)
 
 
-def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: PreparedPolicies, meter: Meter) -> Verdict:
+def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: PreparedPolicyCache, meter: Meter) -> Verdict:
     began = perf_counter()
-    policies = prepared_policies(document, policy_hash, cache)
+    policies = get_prepared_policies(document, policy_hash, cache)
     evaluation = validate_document(EvaluateRequest, document, policies=())
     verdict = decide(evaluation, policies)
     meter.observe(names.VERDICT_SECONDS, perf_counter() - began)
@@ -260,7 +265,7 @@ def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: Prepare
 _SCHEMAS = "#/components/schemas/{model}"
 
 
-def request_body(model: type[BaseModel]) -> dict[str, object]:
+def describe_request_body(model: type[BaseModel]) -> dict[str, object]:
     """The OpenAPI fragment for an operation whose body is ``model``."""
     content = {"application/json": {"schema": {"$ref": _SCHEMAS.format(model=model.__name__)}}}
     return {"requestBody": {"required": True, "content": content}}

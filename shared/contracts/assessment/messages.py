@@ -6,11 +6,11 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import AfterValidator, Field, JsonValue, field_validator
 
 from shared.contracts.base import FrozenModel
-from shared.domain.instants import in_utc, parse_duration
+from shared.domain.instants import parse_duration, to_utc
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 MOST_TURNS = 10_000  # of one assessment
-Moment = Annotated[datetime, AfterValidator(in_utc)]
+Moment = Annotated[datetime, AfterValidator(to_utc)]
 
 
 class AssessmentMessage(FrozenModel):

@@ -202,7 +202,7 @@ AGENT_KEY_HEADER = "X-Agent-Key"
 _CREDENTIAL_PATTERN = re.compile(r"[A-Za-z0-9._~+/-]{8,8192}={0,4}")  # as bearer tokens are written: RFC 6750, 2.1
 
 
-def agent_key(text: str) -> str:
+def parse_agent_key(text: str) -> str:
     """The agent's bearer token, stripped of white space. Raises ``ValueError``, without the text, if it is none."""
     key = text.strip()
     if not _CREDENTIAL_PATTERN.fullmatch(key):
@@ -232,7 +232,7 @@ class AssessmentCard(Contract):
     dimensions: dict[str, OverallScore] = {}
 
 
-def card_of(assessment_id: str, owner: str, assessment: Assessment) -> AssessmentCard:
+def build_card(assessment_id: str, owner: str, assessment: Assessment) -> AssessmentCard:
     """The card of an assessment that ``owner`` stores under this id, without the time at which it is stored."""
     results = [run.results for run in assessment.runs]
     dimensions: dict[str, list[DimensionScore]] = {}

@@ -7,10 +7,10 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator, AliasChoices, Field, JsonValue
 
 from shared.contracts.base import FrozenModel
-from shared.domain.instants import in_utc
+from shared.domain.instants import to_utc
 
 JsonObject: TypeAlias = dict[str, JsonValue]
-Moment = Annotated[datetime, AfterValidator(in_utc)]
+Moment = Annotated[datetime, AfterValidator(to_utc)]
 
 
 class UesAnswer(FrozenModel):

@@ -8,7 +8,7 @@ from typing import ClassVar, TypedDict, TypeVar
 import httpx
 from pydantic import BaseModel, JsonValue, ValidationError as Unreadable
 
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.contracts.ues.modalities import ActionDone
 from shared.ports.simulator import SimulatorFailed, SimulatorRefused
 
@@ -222,4 +222,4 @@ def _parse_answer(kind: type[Answer], answer: httpx.Response) -> Answer:
     try:
         return kind.model_validate_json(answer.content)
     except Unreadable as error:
-        raise ProtocolError(f"no {kind.__name__} came from {answer.url.path}: {first_fault(error)}") from error
+        raise ProtocolError(f"no {kind.__name__} came from {answer.url.path}: {describe_first_error(error)}") from error

@@ -5,7 +5,7 @@ import pytest
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.turn.given_up import give_up
 from services.executor.ports.turns import SessionState
-from services.gateway.features.tasks.views import artifacts_of
+from services.gateway.features.tasks.views import list_artifacts
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
 from shared.contracts.policy import Policy, Rule
 from shared.domain.bandit import Arm
@@ -414,7 +414,7 @@ async def test_a_turn_that_is_given_up_is_answered_too(stage: TurnStage) -> None
 
     end = await give_up(work, stage.turns, 5)
 
-    (reply,) = [one.data for one in artifacts_of(end.record) if one.data]
+    (reply,) = [one.data for one in list_artifacts(end.record) if one.data]
     assert isinstance(read_reply(reply), TurnComplete)
     assert "stopped 5 times" in str(reply["notes"])
 

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from services.executor.core.session.context import Ports
 from services.gateway.features.participation.participation import build_practice
-from services.gateway.features.tasks.views import artifacts_of
+from services.gateway.features.tasks.views import list_artifacts
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject
 from tests.unit.assessed.world_stage import WorldStage
@@ -47,7 +47,7 @@ class TurnStage(Stage):
     @property
     def reply(self) -> dict[str, JsonValue]:
         """What the assessor is answered with: the one artifact that has data."""
-        (found,) = [one.data for one in artifacts_of(self.turns.record) if one.data and "message_type" in one.data]
+        (found,) = [one.data for one in list_artifacts(self.turns.record) if one.data and "message_type" in one.data]
         return found
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.records.binding import BoundFields, bind_fields, build_call_view
-from services.executor.core.records.wanted_reads import missing_reads
+from services.executor.core.records.wanted_reads import find_missing_reads
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Figure, ProcessTemplate
 from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
@@ -202,7 +202,7 @@ def test_what_a_declared_key_names_and_nobody_read_is_read_with_all_that_is_decl
 ) -> None:
     rule = Rule(id="fit", condition=f'tool == "{called}" && fit == false', action="block")
     box = tools(tool(called, ToolClass.CHANGE), *_READERS)._replace(keys=KEYS)
-    found = missing_reads(plan(change(called, given)), box, facts, (Policy(id="house", rules=(rule,)),))
+    found = find_missing_reads(plan(change(called, given)), box, facts, (Policy(id="house", rules=(rule,)),))
     assert [(one.tool.name, one.arguments) for one in found] == expected
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.records.binding import bind_fields, build_call_view
-from services.executor.core.records.wanted_reads import missing_reads, records_not_found
+from services.executor.core.records.wanted_reads import find_missing_reads, find_records_not_found
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.states.machine import TEMPLATES
 from services.executor.core.tools.record_tree import NO_KEYS
@@ -38,7 +38,7 @@ def _wanted(
     rule: Rule | None = None,
 ) -> object:
     write, policies = tool(named, ToolClass.CHANGE), (Policy(id="house", rules=(rule,)),) if rule else ()
-    found = missing_reads(plan(change(named, call)), tools(write, *readers), facts, policies)
+    found = find_missing_reads(plan(change(named, call)), tools(write, *readers), facts, policies)
     return [(one.tool.name, one.arguments) for one in found]
 
 
@@ -80,10 +80,10 @@ def test_each_kind_that_a_call_names_is_read_of_its_own_server_and_a_proof_serve
     write = write._replace(catalogue=CatalogueEntry(read_back="show_status"))
     proof, planned = _tool("show_status", claim_id="string"), plan(change("approve_claim", {"claim_id": "C-1"}))
     for some, read_by in (((proof, _GET), "get_claim"), ((proof,), "show_status")):
-        found = missing_reads(planned, tools(write, *some), ())
+        found = find_missing_reads(planned, tools(write, *some), ())
         assert [(one.tool.name, one.arguments) for one in found] == [(read_by, {"claim_id": "C-1"})]
     unfound = read("show_status", {"found": False}, claim_id="C-1")
-    assert not records_not_found(planned, tools(write, proof), [unfound])
+    assert not find_records_not_found(planned, tools(write, proof), [unfound])
 
 
 @pytest.mark.promise("policy.unfound_records_stop")
@@ -100,7 +100,7 @@ def test_each_kind_that_a_call_names_is_read_of_its_own_server_and_a_proof_serve
 def test_a_record_that_its_own_read_does_not_find_stops_the_call(result: Json, is_ok: bool, is_stopped: bool) -> None:
     fact = read("get_claim", result, claim_id="C-1").model_copy(update={"ok": is_ok})
     write = tool("approve_claim", ToolClass.CHANGE)
-    found = records_not_found(plan(change("approve_claim", {"claim_id": "C-1"})), tools(write, _GET), (fact,))
+    found = find_records_not_found(plan(change("approve_claim", {"claim_id": "C-1"})), tools(write, _GET), (fact,))
     assert [*found] == (["c1"] if is_stopped else [])
 
 
@@ -110,9 +110,9 @@ def test_what_no_read_was_asked_for_and_what_a_call_makes_stop_nothing() -> None
     empty = read("get_claim", [], claim_id="C-1")
     approves = plan(change("approve_claim", {"claim_id": "C-1"}))
     makes = plan(change("create_claim", {"claim_id": "C-1"}))
-    assert not records_not_found(approves, tools(*writes), (empty,))
-    assert not records_not_found(approves, tools(*writes, _GET), ())
-    assert not records_not_found(makes, tools(*writes, _GET), (empty,))
+    assert not find_records_not_found(approves, tools(*writes), (empty,))
+    assert not find_records_not_found(approves, tools(*writes, _GET), ())
+    assert not find_records_not_found(makes, tools(*writes, _GET), (empty,))
 
 
 _EXPENSES = TEMPLATES["expense_approval"]
@@ -298,4 +298,4 @@ def test_the_record_that_a_notice_names_is_read_where_a_rule_asks_a_field_of_it(
     rule = Rule(id="no-contact", condition='tool == "send_message" && do_not_contact', action="block")
     call = change("send_message", {"claim_id": "C-1"}).model_copy(update={"tool_class": ToolClass.NOTIFY})
     for policies, expected in (((Policy(id="house", rules=(rule,)),), [{"claim_id": "C-1"}]), ((), [])):
-        assert [one.arguments for one in missing_reads(plan(call), tools(notice, _GET), (), policies)] == expected
+        assert [one.arguments for one in find_missing_reads(plan(call), tools(notice, _GET), (), policies)] == expected

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.records.wanted_reads import missing_reads
+from services.executor.core.records.wanted_reads import find_missing_reads
 from services.executor.core.session.values import Fact
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import JsonObject
@@ -41,7 +41,9 @@ def test_the_called_records_own_link_is_read_although_the_call_names_another(rul
     call = change("cancel_booking", {"booking_id": "B-7", "reason": "G-1"})
     readers = (tool(f"get_{kind}", ToolClass.READ, schema(f"{kind}_id")) for kind in ("guest", "booking"))
     box = tools(tool(call.tool, ToolClass.CHANGE), *readers)
-    [wanted] = missing_reads(plan(call), box, (_BOOKING, _guest(1, vip=False)), (Policy(id="house", rules=(rule,)),))
+    [wanted] = find_missing_reads(
+        plan(call), box, (_BOOKING, _guest(1, vip=False)), (Policy(id="house", rules=(rule,)),)
+    )
     assert (wanted.tool.name, wanted.arguments) == ("get_guest", {"guest_id": "G-2"})
 
 

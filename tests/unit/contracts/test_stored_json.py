@@ -4,7 +4,7 @@ import pytest
 
 from shared.contracts.approval import Approval
 from shared.contracts.base import Contract
-from shared.contracts.digest import case_of
+from shared.contracts.digest import make_case_entry
 from shared.contracts.knowledge import EntityLinks, KnownEntity, KnownFact
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import TaskOutcome
@@ -37,7 +37,7 @@ _SOLVED = _FULL.model_copy(
 
 
 @pytest.mark.promise("state.stored_json")
-@each_row("one", [a_record(), _FULL, _SOLVED, a_turn(_FULL), an_outcome(1), case_of(an_outcome(1)), an_entry()])
+@each_row("one", [a_record(), _FULL, _SOLVED, a_turn(_FULL), an_outcome(1), make_case_entry(an_outcome(1)), an_entry()])
 def test_what_is_stored_is_read_as_it_was(one: Contract) -> None:
     text = one.stored_json()
     assert type(one).model_validate_json(text) == one

@@ -6,7 +6,7 @@ import pytest
 
 from shared.contracts.assessment.messages import read_reply
 from shared.contracts.ues.modalities import Moment, UesAnswer
-from shared.domain.instants import in_utc, parse_duration
+from shared.domain.instants import parse_duration, to_utc
 from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("assessor.errors")
@@ -24,7 +24,7 @@ def test_an_instant_at_the_end_of_the_calendar_is_an_error_of_its_field(moment: 
 
 
 def test_an_instant_without_a_zone_is_utc_and_a_hundred_years_are_a_duration() -> None:
-    assert in_utc(datetime(2026, 3, 1)) == datetime(2026, 3, 1, tzinfo=UTC)
+    assert to_utc(datetime(2026, 3, 1)) == datetime(2026, 3, 1, tzinfo=UTC)
     assert parse_duration("P36499DT24H") == timedelta(days=36_500)
 
 

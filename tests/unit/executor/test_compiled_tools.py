@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.model.masking import mask_request
-from services.executor.core.model.model_calls import request_digest
+from services.executor.core.model.model_calls import hash_request
 from shared.infra.anthropic_request import encode_model_request
 from shared.ports.models import Message, ModelRequest, TextBlock, Tier, ToolDefinition
 
@@ -40,7 +40,7 @@ def test_a_requests_digest_is_that_of_the_whole_written_at_once(tools: list[Tool
     written = json.dumps(whole, sort_keys=True, ensure_ascii=False)
 
     expected = hashlib.sha256(written.encode()).hexdigest()[:32]
-    assert [request_digest(asked), request_digest(asked)] == [expected, expected]
+    assert [hash_request(asked), hash_request(asked)] == [expected, expected]
 
 
 @given(tools=st.lists(definitions(), min_size=1, max_size=30))

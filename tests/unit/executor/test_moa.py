@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, strategies as st
 from typing_extensions import override
 
-from services.executor.core.conversation.strategies import find_difference
-from services.executor.core.session.budget import Ceilings, request_size
+from services.executor.core.conversation.strategies import describe_draft_difference
+from services.executor.core.session.budget import Ceilings, measure_request
 from shared.domain.words import TaskState
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, Usage
 from tests.doubles.scripted_model import text_reply
@@ -155,7 +155,7 @@ class _Verbose(Model):
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        reply, size = await self._model.complete(request), request_size(request)
+        reply, size = await self._model.complete(request), measure_request(request)
         return reply._replace(usage=Usage(size.total, request.max_tokens))
 
 
@@ -220,7 +220,7 @@ FIRST = "Claim EXP-7 of 1,200.00 is approved because the receipt fits its amount
     ("EXP-7, 1,200.00: rejected, budget exhausted, manager informed.", "too few words"),
 )
 def test_most_words_and_every_figure_and_identifier_and_denial_must_agree(second: str, why: str) -> None:
-    found = find_difference(FIRST, second)
+    found = describe_draft_difference(FIRST, second)
     assert bool(found) is bool(why)
     assert found.startswith(why)
 
@@ -228,17 +228,17 @@ def test_most_words_and_every_figure_and_identifier_and_denial_must_agree(second
 @pytest.mark.promise("strategy.moa.consensus")
 def test_seven_of_ten_words_are_enough_and_stop_words_count_for_nothing() -> None:
     same = "alpha beta gamma delta epsilon zeta eta"
-    assert not find_difference(f"the {same} theta", f"of {same} iota kappa")
-    assert find_difference(f"the {same} theta mu", f"of {same} iota kappa")
+    assert not describe_draft_difference(f"the {same} theta", f"of {same} iota kappa")
+    assert describe_draft_difference(f"the {same} theta mu", f"of {same} iota kappa")
 
 
 @pytest.mark.promise("I9.moa")
 @each_row(("first", "second"), [('["a"]', '["a" ]'), ('["a","b"]', '["b","a"]'), ('["a"]', "a")])
 def test_lists_agree_only_to_the_byte(first: str, second: str) -> None:
-    assert find_difference(first, second)
-    assert not find_difference(first, first)
+    assert describe_draft_difference(first, second)
+    assert not describe_draft_difference(first, first)
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_consensus_does_not_depend_on_the_order(first: str, second: str) -> None:
-    assert bool(find_difference(first, second)) is bool(find_difference(second, first))
+    assert bool(describe_draft_difference(first, second)) is bool(describe_draft_difference(second, first))

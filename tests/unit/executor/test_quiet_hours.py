@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
-from services.executor.adapters.redis_upkeep import DueTimer, deadline_turn
+from services.executor.adapters.redis_upkeep import DueTimer, build_deadline_turn
 from services.executor.core.states.machine import TEMPLATES
 from shared.contracts.task import Turn
 from shared.contracts.tenant import QuietHours, TenantRecord
@@ -51,7 +51,9 @@ def _fired(stage: Stage) -> Turn:
 def _timer(stage: Stage, subject: str) -> Turn:
     """A timer that fires now."""
     record, now = stage.turns.record, stage.turns.now()
-    return deadline_turn(DueTimer(TimerMember(record.tenant, record.session_id, record.task_id, subject), now, now))
+    return build_deadline_turn(
+        DueTimer(TimerMember(record.tenant, record.session_id, record.task_id, subject), now, now)
+    )
 
 
 async def test_in_quiet_hours_the_change_is_made_and_its_notice_waits_with_a_durable_timer() -> None:
@@ -176,7 +178,7 @@ NOON = QuietHours(start=time(12), end=time(13, 30))
 )
 def test_when_quiet_hours_end(hours: QuietHours, local: str, until: str | None) -> None:
     now = datetime.fromisoformat(local).replace(tzinfo=ZONE)
-    end = hours.end_of(now.astimezone(UTC), ZONE)
+    end = hours.find_end(now.astimezone(UTC), ZONE)
     assert end == (datetime.fromisoformat(until).replace(tzinfo=ZONE).astimezone(UTC) if until else None)
 
 
@@ -190,10 +192,10 @@ def test_whoever_waits_for_the_end_finds_it_quiet_no_more(at: datetime, start: t
     if start == end:
         return
     hours, now, there = QuietHours(start=start, end=end), at.replace(tzinfo=UTC), ZoneInfo(zone)
-    until = hours.end_of(now, there)
+    until = hours.find_end(now, there)
     if until is not None:
         assert now < until <= now + timedelta(hours=26)
-        assert hours.end_of(until, there) is None
+        assert hours.find_end(until, there) is None
 
 
 @each_row(("start", "end"), [("22:00", "22:00"), ("22:00Z", "07:00"), ("25:00", "07:00")])

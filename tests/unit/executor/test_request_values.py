@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.authorize.policy import unproven_arguments
+from services.executor.core.authorize.policy import find_unproven_arguments
 from services.executor.core.records.binding import bind_fields, build_call_view
 from services.executor.core.session.dossier import Dossier
 from services.policy.core.evaluate import evaluate
@@ -55,7 +55,7 @@ def test_it_opens_no_tool_either_and_a_rule_about_another_tool_is_not_held_up(
 
 def _unproven(arguments: JsonObject, dossier: Dossier) -> tuple[str, ...]:
     view = build_call_view("pay_claim", arguments, dossier.facts)
-    return unproven_arguments(arguments, view, bind_fields(view), dossier.values)
+    return find_unproven_arguments(arguments, view, bind_fields(view), dossier.values)
 
 
 def test_what_the_calls_record_shows_under_the_same_name_or_a_computation_gives_is_proven() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from services.executor.core.session.ledger import calls_to_remember
+from services.executor.core.session.ledger import select_calls_to_remember
 from services.executor.core.turn.given_up import give_up
 from services.executor.core.turn.session_run import settle_open_writes_unread
 from services.executor.ports.tools import ToolAnswer, ToolSilent
@@ -252,7 +252,7 @@ def test_many_reads_do_not_make_a_session_forget_a_write() -> None:
     """What a session remembers is bounded, and shared out between the tools."""
     write = SessionCall("approve_claim", "succeeded", '{"claim_id":"C-1"}')
     read = policy.PastCall(tool="get_claim", outcome=policy.CallOutcome.SUCCEEDED)
-    kept = calls_to_remember((write,), [read] * 2_000, ("*",), "task-1", has_ended=True)
+    kept = select_calls_to_remember((write,), [read] * 2_000, ("*",), "task-1", has_ended=True)
     assert (len(kept), kept[0]) == (500, write)
 
 

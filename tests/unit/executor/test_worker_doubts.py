@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from services.executor.core.session.ledger import describe_doubt, write_operator_brief
 from services.executor.ports.tools import ToolAnswer, ToolSilent
-from services.gateway.features.console.views.tasks import writes_in_doubt
+from services.gateway.features.console.views.tasks import list_writes_in_doubt
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
 from shared.domain.exact_json import Json, JsonObject, to_i_json
 from shared.domain.words import Resolution, Role, TaskState, ToolClass, WriteStatus
@@ -288,6 +288,6 @@ def test_the_console_shows_until_when_an_operator_may_decide() -> None:
     told = to_i_json(describe_doubt(_SILENT.model_copy(update={"decide_by": until})))
     record = a_record().model_copy(update={"state": TaskState.INPUT_REQUIRED, "metadata": {"doubts": [told]}})
 
-    (doubt,) = writes_in_doubt(record)
+    (doubt,) = list_writes_in_doubt(record)
 
     assert (doubt.call_id, doubt.deadline) == ("c1", until)

@@ -15,7 +15,7 @@ from services.executor.core.authorize.approval import (
     is_expired,
 )
 from services.executor.core.authorize.policy import refuse_if_blocked
-from services.executor.core.session.dossier import binding_hash
+from services.executor.core.session.dossier import hash_for_approval
 from services.executor.core.states.machine import Rejected
 from shared.contracts.approval import Approval, ApprovalStatus, LadderRung
 from shared.contracts.plan import WritePlan
@@ -216,4 +216,4 @@ def test_of_several_calls_those_are_named_that_a_rule_blocks_and_a_broken_policy
 @pytest.mark.promise("I7.decisions")
 @each_row("part", ["policy_hash", "context_hash", "plan_hash"])
 def test_the_binding_changes_with_policy_context_and_plan(part: str) -> None:
-    assert binding_hash(verdict(**{part: "other"})) != binding_hash(verdict())
+    assert hash_for_approval(verdict(**{part: "other"})) != hash_for_approval(verdict())

@@ -16,7 +16,7 @@ from services.executor.core.session.budget import (
     TaskSpending,
     bill_reply,
     estimate_cost,
-    request_size,
+    measure_request,
     settlement_in,
 )
 from services.executor.core.session.dossier import Dossier, Progress
@@ -25,7 +25,16 @@ from services.executor.core.turn.ends import end_of_budget
 from services.executor.ports.turns import JournalEntry
 from shared.domain.model_price import Price
 from shared.domain.words import FsmState, TaskState, WriteStatus
-from shared.ports.models import Message, ModelReply, ModelRequest, OpaqueBlock, PassingText, TextBlock, Tier, Usage
+from shared.ports.models import (
+    Message,
+    ModelReply,
+    ModelRequest,
+    OpaqueBlock,
+    SingleRequestText,
+    TextBlock,
+    Tier,
+    Usage,
+)
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import call, entry, plan
 
@@ -106,7 +115,7 @@ def test_a_history_is_counted_once_however_its_endpoint_caches(
             "forgotten": Usage(0, output, 0, read),
             "never cached": Usage(read, output),
         }[caching]
-        size, known = request_size(request, before), read
+        size, known = measure_request(request, before), read
         counted += bill_reply(ModelReply(reply, "tool_use", usage, "m"), size, PRICE, 4_096)[0].tokens
         before = request
         request = request._replace(messages=(*request.messages, Message("assistant", reply)))
@@ -123,12 +132,14 @@ def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
     """Nor the reply between; a text of one request alone is no part of the history; another model's counts anew."""
     asked, more = Message("user", (TextBlock("a" * 400),)), Message("user", (TextBlock("b" * 80),))
     replied = Message("assistant", (OpaqueBlock("t" * 40, "m"), TextBlock("r" * 40)))
-    passing = asked._replace(blocks=(*asked.blocks, PassingText("be brief")))
+    passing = asked._replace(blocks=(*asked.blocks, SingleRequestText("be brief")))
     before = ModelRequest(Tier.LARGE, ("p" * 40,), (passing,))
     request = before._replace(messages=(asked, replied, more))
-    assert request_size(request, before) == RequestSize(prefix=10, fresh=20, repeated=120)
-    assert request_size(request, before._replace(tier=Tier.SMALL)) == RequestSize(prefix=10, fresh=140)
-    assert request_size(request._replace(messages=(more, replied, asked)), before) == RequestSize(prefix=10, fresh=140)
+    assert measure_request(request, before) == RequestSize(prefix=10, fresh=20, repeated=120)
+    assert measure_request(request, before._replace(tier=Tier.SMALL)) == RequestSize(prefix=10, fresh=140)
+    assert measure_request(request._replace(messages=(more, replied, asked)), before) == RequestSize(
+        prefix=10, fresh=140
+    )
 
 
 @pytest.mark.promise("budget.doubtful_usage")

@@ -4,13 +4,13 @@ import pytest
 
 from services.executor.core.reflect.quality import (
     ReflectedRun,
-    answerable_outputs,
     collect_evidence,
     collect_sources,
-    missing_outputs,
+    find_missing_outputs,
+    find_untraced_tokens,
     says_found_value,
     says_new_value,
-    untraced_tokens,
+    select_answerable_outputs,
 )
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.states.machine import GENERAL, ProcessTemplate
@@ -102,20 +102,20 @@ def test_an_audit_counts_only_where_there_were_figures_and_rules_are_kept_where_
 def test_every_figure_of_a_text_is_traced(text: str, strange: tuple[str, ...]) -> None:
     """Minor units may be written in major ones; a numbered line's number says nothing."""
     known = collect_sources(TASK, Dossier(facts=(CLAIM,)))
-    assert untraced_tokens(text, known) == strange
+    assert find_untraced_tokens(text, known) == strange
 
 
 @each_row(("text", "strange"), [("1,925.13 euro", ()), ("1,925.14 euro", ("1,925.14",))])
 def test_a_calculated_figure_may_be_told_rounded_and_a_half_either_way(text: str, strange: tuple[str, ...]) -> None:
     average = value("average", "average", "1925.125", from_task("1925.125"))
     known = collect_sources(TASK, Dossier(facts=(CLAIM,), values=(average,)))
-    assert untraced_tokens(text, known) == strange
+    assert find_untraced_tokens(text, known) == strange
     assert says_found_value(text, known) is (not strange)
 
 
 def test_what_a_refusing_server_said_is_no_source_and_to_repeat_the_task_says_nothing() -> None:
     known = collect_sources(TASK, Dossier(facts=(fact({"error": "limit 777"}, ok=False),)))
-    assert untraced_tokens("The limit is 777.", known) == ("777",)
+    assert find_untraced_tokens("The limit is 777.", known) == ("777",)
     known = collect_sources("Who owns claim C-1?", Dossier(facts=(CLAIM,)))
     assert not says_new_value("You asked about claim C-1.", known)
     assert says_new_value("Ada Lind.", known)
@@ -131,13 +131,13 @@ def test_what_a_refusing_server_said_is_no_source_and_to_repeat_the_task_says_no
 )
 def test_a_required_output_is_there_by_its_word_or_by_its_value(answer: str, missing: tuple[str, ...]) -> None:
     known = collect_sources(TASK, Dossier(facts=(CLAIM,)))
-    assert missing_outputs(PAID.outputs, answer, known) == missing
+    assert find_missing_outputs(PAID.outputs, answer, known) == missing
 
 
 @pytest.mark.promise("reflect.outputs")
 def test_only_what_the_run_knows_can_be_asked_for_and_a_question_or_a_document_needs_no_output() -> None:
     known = collect_sources(TASK, Dossier(facts=(CLAIM,)))
-    assert answerable_outputs(("amount", "owner", "receipt"), known) == ("amount", "owner")
+    assert select_answerable_outputs(("amount", "owner", "receipt"), known) == ("amount", "owner")
     assert run("x", Dossier(), template=PAID, read_only=True).unmentioned_outputs == ()
     assert run('["C-1"]', Dossier(), template=PAID).unmentioned_outputs == ()
     written = run("x", Dossier(facts=(CLAIM,)), template=PAID, task="Write a post-mortem of C-1")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.figures.calculator import CannotCalculate
-from services.executor.core.figures.evaluate import recheck_figures, recompute_values
+from services.executor.core.figures.evaluate import find_wrong_values, recompute_values
 from services.executor.core.figures.finance import CALCULATORS, run_calculator
 from services.executor.core.figures.operands import OperandSources
 from services.executor.core.figures.operations import compute_exactly, to_result_decimal
@@ -174,19 +174,19 @@ THIRD = (from_task("1"), from_task("3"))
     ("333", (from_fact("price"), *THIRD, from_task("JPY"))),
 )
 def test_a_split_is_in_the_minor_unit_of_its_currency(stated: str, operands: tuple[Operand, ...]) -> None:
-    assert recheck_figures([value("first", "split_part", stated, *operands)], KNOWN) == {}
+    assert find_wrong_values([value("first", "split_part", stated, *operands)], KNOWN) == {}
 
 
 @pytest.mark.promise("money.currency")
 @each_row("operation", ["sum", "net_price_delta", "maximum"])
 def test_amounts_in_two_currencies_are_never_put_together(operation: str) -> None:
-    (problem,) = recheck_figures([value("both", operation, "17", from_fact("fee"), from_fact("tip"))], KNOWN).values()
+    (problem,) = find_wrong_values([value("both", operation, "17", from_fact("fee"), from_fact("tip"))], KNOWN).values()
     assert problem.startswith(f"both: {operation} of amounts in different currencies (12 USD, €5): convert them first")
 
 
 @pytest.mark.promise("money.currency")
 def test_a_currency_that_nobody_named_is_no_operand() -> None:
-    (problem,) = recheck_figures(
+    (problem,) = find_wrong_values(
         [value("x", "split_part", "333", from_fact("price"), *THIRD, from_task("KRW"))], KNOWN
     ).values()
     assert "states no figure 'KRW'" in problem
@@ -220,7 +220,7 @@ def test_the_currency_of_amounts_is_the_one_that_fits_how_all_are_written(
 )
 def test_a_calculator_is_recomputed_from_dates_and_lists_with_their_provenance(good: NamedValue) -> None:
     """The credit is of the invoice that is named, not of the largest amount in the text; so is the cap of its rule."""
-    assert recheck_figures([good], KNOWN) == {}
+    assert find_wrong_values([good], KNOWN) == {}
 
 
 @pytest.mark.promise("I2.audit")
@@ -230,8 +230,8 @@ def test_a_wrong_schedule_figure_is_found_and_values_chain() -> None:
     interest = value("interest", "loan_interest", "17.17", *operands)
 
     known = OperandSources((loan,))
-    assert recheck_figures([interest, value("owed", "round_money", "17.17", from_value("interest"))], known) == {}
-    assert recheck_figures([value("interest", "loan_interest", "17.18", *operands)], known)
+    assert find_wrong_values([interest, value("owed", "round_money", "17.17", from_value("interest"))], known) == {}
+    assert find_wrong_values([value("interest", "loan_interest", "17.18", *operands)], known)
 
 
 REFUND = "Refund 20% of order O-7, at most $1,500.00, minus the fee of -5"
@@ -253,7 +253,7 @@ ORDERED = OperandSources((ORDER,), (), (REFUND,))
     (value("x", "sum", "a lot", from_fact("total")), "x:"),
 )
 def test_a_value_that_does_not_come_out_is_a_problem_with_its_name(bad: NamedValue, why: str) -> None:
-    (problem,) = recheck_figures([bad], ORDERED).values()
+    (problem,) = find_wrong_values([bad], ORDERED).values()
     assert problem.startswith("x: ")
     assert why in problem
 
@@ -264,7 +264,7 @@ def test_one_cent_off_is_found(cents: int, off: int) -> None:
     amount = fact({"amount": Decimal(cents).scaleb(-2)})
     stated = f"{Decimal(cents + off).scaleb(-2):f}"
 
-    assert recheck_figures([value("x", "sum", stated, from_fact("amount"))], OperandSources((amount,)))
+    assert find_wrong_values([value("x", "sum", stated, from_fact("amount"))], OperandSources((amount,)))
 
 
 def test_values_build_on_earlier_values_are_named_once_and_recomputing_follows_the_facts() -> None:
@@ -272,8 +272,8 @@ def test_values_build_on_earlier_values_are_named_once_and_recomputing_follows_t
     half = value("half", "quotient", "60.25", from_value("net"), from_value("two"))
     two = value("two", "count", "2", from_fact("lines[*]"))
 
-    assert recheck_figures([net, two, half], ORDERED) == {}
-    assert recheck_figures([net, net], ORDERED) == {"net": "net: named twice"}
+    assert find_wrong_values([net, two, half], ORDERED) == {}
+    assert find_wrong_values([net, net], ORDERED) == {"net": "net: named twice"}
     stale = value("refund", "percentage", "24.10", from_fact("total"), from_task("20%"))
 
     (fresh,) = recompute_values([stale], ORDERED._replace(facts=[fact({"total": 200})]))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.turn.waits import next_model_try
+from services.executor.core.turn.waits import compute_next_model_try
 
 pytestmark = pytest.mark.promise("model.away")
 BEGAN = datetime(2026, 1, 2, 3, tzinfo=UTC)
@@ -15,7 +15,7 @@ seconds = st.floats(0, 10_000)
 def pause(tries: int, retry_after: float | None = None, after: float = 0.0, deadline: float = 3600.0) -> float | None:
     """Seconds from now until the next try."""
     now = BEGAN + timedelta(seconds=after)
-    at = next_model_try(retry_after, tries, BEGAN, now, deadline)
+    at = compute_next_model_try(retry_after, tries, BEGAN, now, deadline)
     return None if at is None else (at - now).total_seconds()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from services.executor.core.figures.evaluate import recheck_figures
+from services.executor.core.figures.evaluate import find_wrong_values
 from services.executor.core.figures.operands import OperandSources
 from services.executor.core.process import figures
 from services.executor.core.process.rules import build_process_policy, describe_unknown_inputs
@@ -49,7 +49,7 @@ def _computed(process: str, task: str, *facts: Fact) -> dict[str, str]:
 
 def _found(process: str, task: str, *facts: Fact) -> FigureResults:
     found = figures.compute_figures(TEMPLATES[process], facts, task, NO_KEYS)
-    assert recheck_figures(found.values, OperandSources(facts, (), (task,))) == {}
+    assert find_wrong_values(found.values, OperandSources(facts, (), (task,))) == {}
     return found
 
 
@@ -262,7 +262,7 @@ def test_a_row_goes_no_way_of_another_age_unless_the_user_says_so(
 ) -> None:
     """A tool that has no words of any way, and a row that is none of the list, are no matter of the ways."""
     planned = plan(call({"receivable_id": row}).model_copy(update={"tool": tool}))
-    assert bool(figures.calls_on_wrong_route(_run(), (said,), planned, NO_KEYS)) is is_astray
+    assert bool(figures.find_calls_on_wrong_route(_run(), (said,), planned, NO_KEYS)) is is_astray
 
 
 _PARTLY = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT all rows: 1 row; a reason."})

@@ -8,7 +8,7 @@ import pytest
 
 from services.executor.core.figures.calculate import CALCULATE, calculate, define_calculate_tool, describe_value
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolNotRun, MadeToolOutcome, MadeToolResults
-from services.executor.core.figures.evaluate import recheck_figures, recompute_values
+from services.executor.core.figures.evaluate import find_wrong_values, recompute_values
 from services.executor.core.figures.finance import CALCULATORS
 from services.executor.core.figures.operands import OperandSources
 from services.executor.core.session.values import NamedValue
@@ -50,7 +50,7 @@ KNOWN = OperandSources((fact(INVOICES, "r1"), fact(BUDGET, "r2"), fact(MIXED, "r
 def asked(operation: str, *operands: str, known: OperandSources = KNOWN, **more: Json) -> NamedValue:
     given: JsonObject = {"operation": operation, "operands": list(operands), **more}
     value = calculate(given, known)
-    assert recheck_figures([value], known) == {}
+    assert find_wrong_values([value], known) == {}
     assert recompute_values([value], known) == (value,)
     return value
 
@@ -205,7 +205,7 @@ def test_made_tools_are_further_operations() -> None:
     made.add_outcome(missing.value.run, MadeToolOutcome("1680.005"))
     value = calculate(given, KNOWN, made)
     assert (value.value, value.made_by) == ("1680.01", own.ref)
-    assert recheck_figures([value], KNOWN, made) == {}
+    assert find_wrong_values([value], KNOWN, made) == {}
 
 
 @each_row(
@@ -288,7 +288,7 @@ def test_recomputing_follows_rows_that_moved_and_limits_that_changed() -> None:
 def test_a_value_that_does_not_come_out_again_is_found(forged: JsonObject) -> None:
     good = asked("sum", "r1.amount", name="total")
     bad = NamedValue.model_validate({**good.model_dump(), **forged})
-    assert len(recheck_figures([bad], KNOWN)) == 1
+    assert len(find_wrong_values([bad], KNOWN)) == 1
 
 
 def test_a_value_of_an_older_journal_is_read_as_a_decimal() -> None:
@@ -296,7 +296,7 @@ def test_a_value_of_an_older_journal_is_read_as_a_decimal() -> None:
         '{"name":"t","operation":"sum","operands":[{"source":"result","ref":"r2","path":"rate"}],"value":"7.5"}'
     )
     assert (old.kind, old.number) == ("decimal", Decimal("7.5"))
-    assert recheck_figures([old], KNOWN) == {}
+    assert find_wrong_values([old], KNOWN) == {}
 
 
 def test_the_tool_is_described_briefly_and_its_schema_is_closed() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, strategies as st
 from services.executor.core.figures.calculate import calculate, describe_value
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.dates import read_possible_dates
-from services.executor.core.figures.evaluate import recheck_figures, recompute_values
+from services.executor.core.figures.evaluate import find_wrong_values, recompute_values
 from services.executor.core.figures.numbers import read_amount
 from services.executor.core.figures.operands import OperandSources, select_cells
 from services.executor.core.session.values import Fact, NamedValue
@@ -38,7 +38,7 @@ def over(rows: list[Json], task: str = "") -> OperandSources:
 def asked(known: OperandSources, operation: str, *operands: str, **more: Json) -> NamedValue:
     given_: JsonObject = {"operation": operation, "operands": list(operands), **more}
     value = calculate(given_, known)
-    assert recheck_figures([value], known) == {}
+    assert find_wrong_values([value], known) == {}
     assert recompute_values([value], known) == (value,)
     return value
 
@@ -236,7 +236,7 @@ def test_whatever_a_model_gives_is_a_value_without_floats_or_a_sentence(
         value = calculate({"operation": operation, "operands": operands, "where": where, "by": by}, known)
     except CannotCalculate:
         return
-    assert recheck_figures([value], known) == {}
+    assert find_wrong_values([value], known) == {}
     dumps(value.as_json())
 
 
@@ -267,11 +267,11 @@ def test_a_sum_is_exact_passes_the_audit_and_takes_only_the_rows_that_meet_all_c
     found = aggregated(of)
     assert found.value == "1000.305"
     assert "1" in found.note
-    assert recheck_figures([found.model_copy(update={"value": "1000.31"})], known(of))
+    assert find_wrong_values([found.model_copy(update={"value": "1000.31"})], known(of))
     where: Json = [{"field": "days", "is": ">", "value": "90"}, {"field": "customer", "is": "=", "value": "Ann's"}]
     some = aggregated(of, where=where)
     assert some.value == "1000.105"
-    assert recheck_figures([found], known(of)) == recheck_figures([some], known(of)) == {}
+    assert find_wrong_values([found], known(of)) == find_wrong_values([some], known(of)) == {}
 
 
 @pytest.mark.promise("lists.aggregates")
@@ -283,7 +283,7 @@ def test_the_groups_of_a_list_are_all_its_rows_once(pairs: list[tuple[str | None
     if all(by is None for by, _ in pairs):
         return  # there is nothing to group by
     sums, counts = aggregated(of, by="by"), aggregated(of, by="by", operation="count")
-    assert recheck_figures([sums], known(of)) == recheck_figures([counts], known(of)) == {}
+    assert find_wrong_values([sums], known(of)) == find_wrong_values([counts], known(of)) == {}
     assert _total(counts) == len(rows)
     assert _total(sums) == sum((Decimal(cents).scaleb(-2) for _, cents in pairs), Decimal(0))
 

@@ -9,7 +9,7 @@ import pytest
 
 from services.executor.core.figures.mentions import find_amounts, find_mentions
 from services.executor.core.prime.prime import find_named_tools
-from services.executor.core.records.asked_fields import asked_fields
+from services.executor.core.records.asked_fields import list_rule_fields
 from services.gateway.features.solver.service import extract_answers
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import Connection
@@ -52,7 +52,7 @@ def test_an_answer_with_a_long_gap_is_split() -> None:
 
 def test_fields_of_a_condition_whose_quotes_nobody_closes_are_found() -> None:
     rule = Rule(id="r", condition="amount > 5 && x == " + repeated('\\"') + "\\", action="block")
-    assert asked_fields([Policy(id="p", rules=(rule,))]) == ("amount", "x")
+    assert list_rule_fields([Policy(id="p", rules=(rule,))]) == ("amount", "x")
 
 
 @LENGTHS

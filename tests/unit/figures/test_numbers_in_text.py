@@ -8,7 +8,7 @@ from babel.dates import format_date
 from hypothesis import example, given, strategies as st
 
 from services.executor.core.figures.mentions import Mention, find_mentions
-from services.executor.core.figures.numbers import Number, normalize_token, number_bearing_tokens, read_figure
+from services.executor.core.figures.numbers import Number, find_tokens_with_digits, normalize_token, read_figure
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
 from tests.unit.figures.reading_stage import days_in, is_said, read, sources, trace
@@ -217,13 +217,13 @@ def test_two_figures_have_one_spelling_only_if_they_are_equal(one: int, other: i
     ("nothing here", []),
 )
 def test_the_tokens_of_a_text_are_its_words_with_digits(text: str, tokens: list[str]) -> None:
-    assert number_bearing_tokens(text) == tokens
+    assert find_tokens_with_digits(text) == tokens
 
 
 @given(text=st.text(max_size=60))
 def test_no_decimal_digit_of_any_script_escapes_the_tokens(text: str) -> None:
     """An amount that provenance does not see would need no source."""
-    shown = "".join(number_bearing_tokens(text))
+    shown = "".join(find_tokens_with_digits(text))
     assert sum(mark.isdecimal() for mark in text) == sum(mark.isdecimal() for mark in shown)
 
 

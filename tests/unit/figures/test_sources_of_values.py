@@ -9,10 +9,10 @@ from services.executor.core.figures.trace import (
     FactsIndex,
     OriginKind,
     TraceSources,
-    days_of_answer,
-    numbers_of_answer,
+    find_days_in_answer,
+    find_figures_in_answer,
+    find_untraced_figures,
     trace_argument,
-    untraced_figures,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
 from tests.each_row import each_row
@@ -328,7 +328,7 @@ def test_ten_thousand_rows_are_indexed_and_each_is_found() -> None:
     ("Moved to the 2nd floor for five hundred euros.", ["five hundred euros"]),
 )
 def test_an_answers_figures_are_those_that_can_be_checked(answer: str, figures: list[str]) -> None:
-    assert [figure.text for figure in numbers_of_answer(answer, NOW)] == figures
+    assert [figure.text for figure in find_figures_in_answer(answer, NOW)] == figures
 
 
 @each_row(
@@ -343,9 +343,9 @@ def test_an_answers_figures_are_those_that_can_be_checked(answer: str, figures: 
     ("INV-2026-03-12 is open since March 2026.", []),
 )
 def test_an_answers_days_are_those_that_it_writes_out(answer: str, days: list[str]) -> None:
-    assert [day.text for day in days_of_answer(answer, NOW)] == days
+    assert [day.text for day in find_days_in_answer(answer, NOW)] == days
 
 
 def test_an_answers_figure_without_a_source_is_named() -> None:
     known = sources("Sum them up", {"c1": _CLAIMS}, calculated={"sum": Decimal("200.50")})
-    assert untraced_figures("EXP-1 and EXP-2 cost 200.50, of which 7.5 was tax.", known) == ("7.5",)
+    assert find_untraced_figures("EXP-1 and EXP-2 cost 200.50, of which 7.5 was tax.", known) == ("7.5",)

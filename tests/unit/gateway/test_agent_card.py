@@ -16,7 +16,7 @@ from jwt import PyJWKSet, api_jws
 from jwt.utils import base64url_decode, base64url_encode
 from pydantic import ValidationError
 
-from services.gateway.a2a.card import agent_card
+from services.gateway.a2a.card import build_agent_card
 from services.gateway.a2a.card_keys import CardKeys, read_card_keys
 from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
@@ -47,11 +47,11 @@ _FACE = _face()
 @pytest.mark.promise("gateway.card_facts")
 def test_provider_and_documentation_are_those_of_the_installation_and_what_nobody_said_is_not_there() -> None:
     settings = {"a2a_provider": "Acme Ltd", "a2a_provider_url": "https://acme.example.com"}
-    card = agent_card(_face(**settings, a2a_documentation_url="https://acme.example.com/agent"))
+    card = build_agent_card(_face(**settings, a2a_documentation_url="https://acme.example.com/agent"))
     for shown in (FORMAT_1_0.show_card(card, None), FORMAT_0_3.show_card(card, None)):
         assert shown["provider"] == {"organization": "Acme Ltd", "url": "https://acme.example.com"}
         assert shown["documentationUrl"] == "https://acme.example.com/agent"
-    card = agent_card(_face())
+    card = build_agent_card(_face())
     for shown in (FORMAT_1_0.show_card(card, None), FORMAT_0_3.show_card(card, None)):
         assert not {"provider", "documentationUrl", "iconUrl", "signatures"} & shown.keys()
 
@@ -59,9 +59,9 @@ def test_provider_and_documentation_are_those_of_the_installation_and_what_nobod
 @pytest.mark.promise("gateway.card_facts")
 def test_the_version_is_the_releases_and_skills_are_the_processes_that_are_switched_on() -> None:
     release = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert agent_card(_face()).version == release
-    assert len(agent_card(_face()).skills) == 15
-    card = agent_card(_face(a2a_processes="payroll, procurement"))
+    assert build_agent_card(_face()).version == release
+    assert len(build_agent_card(_face()).skills) == 15
+    card = build_agent_card(_face(a2a_processes="payroll, procurement"))
     assert [skill.id for skill in card.skills] == ["procurement", "payroll"]
 
 
@@ -78,7 +78,7 @@ def test_a_wrong_value_stops_the_start_by_name(settings: dict[str, object], says
 
 @pytest.mark.promise("gateway.card_facts")
 def test_security_schemes_of_1_0_are_wrapped_each_in_its_kind() -> None:
-    shown = FORMAT_1_0.show_card(agent_card(_FACE), None)
+    shown = FORMAT_1_0.show_card(build_agent_card(_FACE), None)
     ParseDict(shown, AgentCard())
     assert shown["securitySchemes"] == {
         "apiKey": {
@@ -99,7 +99,7 @@ def test_security_schemes_of_1_0_are_wrapped_each_in_its_kind() -> None:
 
 @pytest.mark.promise("gateway.card_facts")
 def test_security_schemes_of_0_3_are_those_of_openapi() -> None:
-    shown = FORMAT_0_3.show_card(agent_card(_FACE), None)
+    shown = FORMAT_0_3.show_card(build_agent_card(_FACE), None)
     OldCard.model_validate(shown)
     assert shown["securitySchemes"] == {
         "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "A key of this gateway."},
@@ -114,7 +114,7 @@ def test_security_schemes_of_0_3_are_those_of_openapi() -> None:
 
 
 def test_where_tokens_alone_let_in_the_bearer_s_format_is_said() -> None:
-    card = agent_card(_face(authentication="jwt", jwt_jwks_url="https://id.example.com/keys"))
+    card = build_agent_card(_face(authentication="jwt", jwt_jwks_url="https://id.example.com/keys"))
     assert card.security_schemes["bearer"].http_auth_security_scheme.bearer_format == "JWT"
     assert list(card.security_schemes) == ["bearer"]
 
@@ -141,7 +141,7 @@ def _verify(card: AgentCard, keys: CardKeys) -> None:
 @each_row("shape", ["1.0", "merged"])
 def test_the_card_is_signed_and_the_official_library_verifies_it_after_its_way_over_the_wire(shape: str) -> None:
     keys = read_card_keys(_pem(_key()), _FACE.url)
-    card = agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
+    card = build_agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
     shown = FORMAT_1_0.show_card(card, None) if shape == "1.0" else agent_card_to_dict(card)
     received = ParseDict(json.loads(json.dumps(shown)), AgentCard(), ignore_unknown_fields=True)
     _verify(received, keys)
@@ -160,16 +160,16 @@ def test_after_a_rotation_the_new_key_signs_and_older_cards_are_still_verified()
     public = old.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
     after = read_card_keys(_pem(new) + public, _FACE.url)
     for keys in (before, after):
-        _verify(agent_card(_FACE._replace(keys=keys)), after)
+        _verify(build_agent_card(_FACE._replace(keys=keys)), after)
     with pytest.raises(KeyError):
-        _verify(agent_card(_FACE._replace(keys=after)), before)
+        _verify(build_agent_card(_FACE._replace(keys=after)), before)
 
 
 @pytest.mark.promise("gateway.card_signed")
 def test_the_pure_card_of_0_3_is_signed_as_it_stands() -> None:
     """By its canonical JSON (RFC 8785), for verifiers that read no more than that; not with the signature of 1.0."""
     keys = read_card_keys(_pem(_key()), _FACE.url)
-    card = agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
+    card = build_agent_card(_face(a2a_provider="Ünï", a2a_provider_url="https://a.example")._replace(keys=keys))
     shown = FORMAT_0_3.show_card(card, keys)
     first, _ = OldCard.model_validate(shown).signatures or []
     unsigned = {name: value for name, value in shown.items() if name != "signatures"}

@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import override
 
 from services.gateway.features.audit.export import ArchivedTaskReader
-from services.gateway.features.audit.rows import audit_rows, rows_from_record
+from services.gateway.features.audit.rows import build_audit_rows, build_rows_from_record
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.grounds import FigureGround, Grounds
 from shared.contracts.ledger import LedgerEntry
@@ -40,7 +40,7 @@ def _entry(number: int = 1, sent: datetime | None = _NOW) -> LedgerEntry:
 @pytest.mark.promise("audit.masked")
 def test_what_the_guard_marks_is_masked_and_its_digest_is_exact() -> None:
     task = ArchivedTask(record=_record(), ledger={"k1": _entry()})
-    (row,) = audit_rows(task, "store")
+    (row,) = build_audit_rows(task, "store")
     told = json.dumps(row, default=str)
     assert _CARD not in told
     assert "hunter2" not in told
@@ -52,22 +52,24 @@ def test_what_the_guard_marks_is_masked_and_its_digest_is_exact() -> None:
 @pytest.mark.promise("audit.masked", "audit.kept")
 def test_of_a_record_alone_no_more_is_told_and_a_task_without_writes_has_no_row() -> None:
     write = {"call_id": "c1", "tool": "pay", "arguments": {"card": _CARD}, "status": "verified", "note": _CARD}
-    (row,) = rows_from_record(_record(writes=[write], approval="approved by dana"))
+    (row,) = build_rows_from_record(_record(writes=[write], approval="approved by dana"))
     assert _CARD not in json.dumps(row, default=str)
     assert (row["tool"], row["allowed_by"], row["kept_in"]) == ("pay", "approved by dana", "record")
-    assert audit_rows(ArchivedTask(record=_record()), "store") == []
-    assert rows_from_record(_record()) == []
+    assert build_audit_rows(ArchivedTask(record=_record()), "store") == []
+    assert build_rows_from_record(_record()) == []
 
 
 @pytest.mark.promise("audit.export")
 def test_writes_stand_in_the_order_of_their_sending_and_the_workers_own_words_are_told_as_that() -> None:
     later = _NOW.replace(hour=13)
     ledger = {"k3": _entry(3, None), "k2": _entry(2, later), "k1": _entry(1)}
-    rows = audit_rows(ArchivedTask(record=_record(), ledger=ledger), "store")
+    rows = build_audit_rows(ArchivedTask(record=_record(), ledger=ledger), "store")
     assert [row["call_id"] for row in rows] == ["c1", "c2", "c3"]
     write = _entry()
     own = write.call.model_copy(update={"origins": (Origin(argument="note", source="none"),)})
-    (row,) = audit_rows(ArchivedTask(record=_record(), ledger={"k1": write.model_copy(update={"call": own})}), "store")
+    (row,) = build_audit_rows(
+        ArchivedTask(record=_record(), ledger={"k1": write.model_copy(update={"call": own})}), "store"
+    )
     assert row["provenance"] == [{"argument": "note", "source": "words", "ref": ""}]
 
 
@@ -77,8 +79,8 @@ def test_figures_are_told_with_their_origin_where_a_person_was_shown_them() -> N
     figure = FigureGround(name="net", value="12.50", operation="subtract", operands=("f1.gross", "task 7"))
     asked = approval(WritePlan(task_id="t1"), plan_hash="w", grounds=Grounds(figures=(figure,)))
     record = _record(values={"net": "12.50"})
-    (shown,) = audit_rows(ArchivedTask(record=record, ledger={"k1": _entry()}, approvals=(asked,)), "store")
-    (plain,) = audit_rows(ArchivedTask(record=record, ledger={"k1": _entry()}), "store")
+    (shown,) = build_audit_rows(ArchivedTask(record=record, ledger={"k1": _entry()}, approvals=(asked,)), "store")
+    (plain,) = build_audit_rows(ArchivedTask(record=record, ledger={"k1": _entry()}), "store")
     assert shown["figures"] == [
         {"name": "net", "value": "12.50", "operation": "subtract", "operands": ["f1.gross", "task 7"]}
     ]

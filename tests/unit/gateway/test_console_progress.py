@@ -9,11 +9,21 @@ from typing_extensions import override
 
 from services.gateway.features.approvals.approvals import Approvals, ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.charts import ChartFrame, ChartLine, days_chart, line_chart, round_ticks
+from services.gateway.features.console.charts import (
+    ChartFrame,
+    ChartLine,
+    choose_round_ticks,
+    draw_days_chart,
+    draw_line_chart,
+)
 from services.gateway.features.console.context import InboxCache
 from services.gateway.features.console.views import health, memory
-from services.gateway.features.console.views.evidence import policy_evidence, usage_by_tier, write_lines
-from services.gateway.features.console.views.progress import build_process_cards, quality_over_time, quality_trend
+from services.gateway.features.console.views.evidence import build_policy_evidence, build_write_rows, sum_usage_by_tier
+from services.gateway.features.console.views.progress import (
+    build_process_cards,
+    build_quality_history,
+    compute_quality_trend,
+)
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning import LearnedData, LearningHistory, LearningTotals
 from services.gateway.features.memory.service import LinkedEntity
@@ -49,16 +59,20 @@ def course(*qualities: float) -> tuple[TrendPoint, ...]:
     ([0.2, 0.9], "", 0.55),
 )
 def test_the_direction_is_of_the_last_tasks_against_others(qualities: list[float], arrow: str, lately: float) -> None:
-    found = quality_trend(course(*qualities))
+    found = compute_quality_trend(course(*qualities))
     assert found is not None
     assert (found.arrow, round(found.lately, 4)) == (arrow, lately)
 
 
 def test_before_the_first_task_no_direction_is_told_and_points_that_stand_wide_apart_give_an_exact_one() -> None:
     """Of a long trend every sixteenth point is kept."""
-    assert (quality_trend([]), quality_over_time([]), quality_over_time(course(0.5))) == (None, None, None)
+    assert (compute_quality_trend([]), build_quality_history([]), build_quality_history(course(0.5))) == (
+        None,
+        None,
+        None,
+    )
     whole = course(*([0.5] * 64 + [0.9] * 64))
-    found = quality_trend([point for point in whole if point.n % 16 == 0])
+    found = compute_quality_trend([point for point in whole if point.n % 16 == 0])
     assert found is not None
     assert (found.arrow, round(found.lately, 4)) == ("level", 0.9)
 
@@ -92,16 +106,16 @@ def test_each_arm_has_its_mean_its_uses_and_its_score_and_of_arms_that_are_alike
 def test_it_works_where_tasks_are_done_and_nothing_stands_still(
     totals: dict[TaskState, int], state: TenantState | None, value: str, tone: str
 ) -> None:
-    tile = health.working_tile(totals, 0, state)
+    tile = health.build_working_tile(totals, 0, state)
     assert (tile.value, tile.tone) == (value, tone)
 
 
 @pytest.mark.promise("console.first_screen")
 def test_what_needs_somebody_is_counted_and_leads_there() -> None:
-    tile = health.waiting_tile(health.WaitingCounts(approvals=2, doubts=1, letters=1), 5, NOON, NOON)
+    tile = health.build_waiting_tile(health.WaitingCounts(approvals=2, doubts=1, letters=1), 5, NOON, NOON)
     assert (tile.value, tile.remark) == ("4", "2 approvals, 1 write in doubt and 1 dead letter; first due now")
     places = [
-        health.waiting_tile(health.WaitingCounts(**{kind: 1}), 0, None, NOON).href
+        health.build_waiting_tile(health.WaitingCounts(**{kind: 1}), 0, None, NOON).href
         for kind in ("approvals", "doubts", "letters", "hooks")
     ]
     assert places == [
@@ -110,25 +124,26 @@ def test_what_needs_somebody_is_counted_and_leads_there() -> None:
         "/console/operations/dead-letters",
         "/console/webhooks",
     ]
-    assert health.waiting_tile(health.WaitingCounts(), 1, None, NOON).remark == "1 approval waits for others"
-    assert health.quality_tile(None).value == "–"
+    assert health.build_waiting_tile(health.WaitingCounts(), 1, None, NOON).remark == "1 approval waits for others"
+    assert health.build_quality_tile(None).value == "–"
 
 
 @pytest.mark.promise("console.first_screen")
 def test_what_today_and_the_week_have_cost() -> None:
     spent = [DailySpending("2026-11-20", 10, 2_000_000_000, 5), DailySpending("2026-11-22", 10, 500_000_000, 4)]
-    tile = health.cost_tile(spent, [health.DayCounts("2026-11-22", tasks=10)], NOON.date())
+    tile = health.build_cost_tile(spent, [health.DayCounts("2026-11-22", tasks=10)], NOON.date())
     assert (tile.value, tile.remark) == ("$0.50", "today: 4 model calls, $0.05 a task; $2.50 in 7 days")
     assert (
-        health.cost_tile([DailySpending("2026-11-22")], [], NOON.date()).remark == "no model was asked in the last days"
+        health.build_cost_tile([DailySpending("2026-11-22")], [], NOON.date()).remark
+        == "no model was asked in the last days"
     )
 
 
 @pytest.mark.promise("console.operations")
 def test_a_queue_that_nobody_works_off_is_bad() -> None:
     state = TenantState(waiting=2)
-    assert [health.load_tiles(state, is_stuck=still)[0].tone for still in (True, False)] == ["bad", ""]
-    assert health.working_tile({TaskState.COMPLETED: 9}, 2, state, is_stuck=True).value == "Stands still"
+    assert [health.build_load_tiles(state, is_stuck=still)[0].tone for still in (True, False)] == ["bad", ""]
+    assert health.build_working_tile({TaskState.COMPLETED: 9}, 2, state, is_stuck=True).value == "Stands still"
 
 
 def ended(task_id: str, seconds: float, **data: object) -> TaskRecord:
@@ -142,42 +157,45 @@ def ended(task_id: str, seconds: float, **data: object) -> TaskRecord:
 def test_how_long_tasks_took_apart_from_waiting_for_people(left: dict[str, object]) -> None:
     alone = [ended(f"t{n}", n) for n in range(1, 21)]
     waited = ended("w", 7200, metadata=left)
-    assert [(one.label, one.value) for one in health.duration_tiles([*alone, waited])] == [
+    assert [(one.label, one.value) for one in health.build_duration_tiles([*alone, waited])] == [
         ("Half of the tasks took", "10.0 s"),
         ("19 in 20 took at most", "19.0 s"),
         ("With an approval", "2 h"),
     ]
-    assert health.duration_tiles([]) == ()
+    assert health.build_duration_tiles([]) == ()
 
 
 @pytest.mark.promise("console.operations")
 def test_why_tasks_failed_is_counted_a_refusal_is_no_error_and_a_cancel_counts_nowhere() -> None:
     broke = {"state": TaskState.FAILED, "metadata": {"failed_part": "model"}}
     records = [ended("t1", 1, **broke), ended("t2", 1, **broke), ended("t3", 1), ended("t4", 1, state=TaskState.FAILED)]
-    assert health.failure_causes(records) == (("It broke at the model", 2, "t1"), ("No reason was given", 1, "t4"))
+    assert health.count_failure_causes(records) == (
+        ("It broke at the model", 2, "t1"),
+        ("No reason was given", 1, "t4"),
+    )
     totals = {TaskState.COMPLETED: 17, TaskState.REJECTED: 2, TaskState.FAILED: 1, TaskState.CANCELED: 9}
-    failed = health.error_rate_tile(totals)
+    failed = health.build_error_rate_tile(totals)
     assert (failed.value, failed.remark, failed.tone) == ("5.0 %", "1 of 20 tasks that were not canceled", "warn")
-    assert [(row.state.text, row.share) for row in health.end_state_rows(totals)][:2] == [
+    assert [(row.state.text, row.share) for row in health.build_end_state_rows(totals)][:2] == [
         ("Completed", "59 %"),
         ("Rejected", "6.9 %"),
     ]
-    assert health.end_state_rows({}) == ()
+    assert health.build_end_state_rows({}) == ()
 
 
 def test_days_are_told_in_order_with_the_mean_quality_of_judged_tasks_and_one_without_tasks_is_a_gap() -> None:
     """A dry run is counted, and not judged."""
     counted = {"2026-11-22": {"events": 3, "success": 1, "partial": 1, "quality_units": 12_000}, "2026-11-21": {}}
-    days = health.day_counts(counted)
+    days = health.parse_day_counts(counted)
     assert [(day.date, day.tasks, day.quality) for day in days] == [("2026-11-21", 0, ""), ("2026-11-22", 3, "0.60")]
-    assert health.mean_cost_of_tasks([DailySpending("2026-11-22", nanos=9)], days) == 3
-    drawn = days_chart([health.DayCounts("2026-02-27", 2), health.DayCounts("2026-03-02", 4)])
+    assert health.compute_mean_cost_of_tasks([DailySpending("2026-11-22", nanos=9)], days) == 3
+    drawn = draw_days_chart([health.DayCounts("2026-02-27", 2), health.DayCounts("2026-03-02", 4)])
     heights = [float(one) for one in re.findall(r'<rect x="[^"]+" y="[^"]+" width="[^"]+" height="([^"]+)"', drawn)]
     assert [height > 0 for height in heights[-4:]] == [True, False, False, True]
 
 
 def test_a_chart_says_what_it_shows_and_escapes_it() -> None:
-    drawn = line_chart(
+    drawn = draw_line_chart(
         [ChartLine("s2", [(5, 0.5)]), ChartLine("s1", [(1, 0.1), (9, 0.9)])],
         'Means of "<b>"',
         ChartFrame(300, 100, (0, 1)),
@@ -189,21 +207,21 @@ def test_a_chart_says_what_it_shows_and_escapes_it() -> None:
 
 @each_row(("most", "top"), [(0, 1), (0.003, 0.004), (7, 8)])
 def test_an_axis_ends_at_a_round_number(most: float, top: float) -> None:
-    assert round_ticks(most)[-1] == pytest.approx(top)
+    assert choose_round_ticks(most)[-1] == pytest.approx(top)
 
 
 @pytest.mark.promise("console.memory")
 def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
     outcomes = [CaseOutcome.FAILURE if n % 10 == 0 else CaseOutcome.SUCCESS for n in range(60)]
     entries = [a_case(n, f"Approve claim {n}", outcome=outcome) for n, outcome in enumerate(outcomes)]
-    first = memory.cases_page(entries, memory.MemoryQuery())
-    failures = memory.cases_page(entries, memory.MemoryQuery("approve CLAIM", "failure"))
-    last = memory.cases_page(entries, memory.MemoryQuery(page=3))
+    first = memory.build_cases_page(entries, memory.MemoryQuery())
+    failures = memory.build_cases_page(entries, memory.MemoryQuery("approve CLAIM", "failure"))
+    last = memory.build_cases_page(entries, memory.MemoryQuery(page=3))
     assert (len(first.rows), first.has_more, first.stored_count) == (memory.PAGE_SIZE, True, 60)
     assert [(one.text, one.number) for one in failures.kinds] == [("Success", 54), ("Failure", 6)]
     assert [row.task_id for row in failures.rows] == ["t0", "t10", "t20", "t30", "t40", "t50"]
     assert (len(last.rows), last.has_more) == (10, False)
-    assert memory.cases_page(entries, memory.MemoryQuery("t59")).total == 1
+    assert memory.build_cases_page(entries, memory.MemoryQuery("t59")).total == 1
 
 
 @each_row("text", ["", "0", "-1", "x"])
@@ -215,7 +233,7 @@ def test_a_page_that_is_none_is_the_first(text: str) -> None:
 def test_a_fact_that_was_contradicted_and_a_prediction_that_drifts_say_so() -> None:
     old = KnownFact(text="Terms are 30 days", domain="procurement", quality=0.7, at=NOON, superseded_at=NOON)
     new = KnownFact(text="Terms are 45 days", domain="procurement", quality=0.7, at=NOON, replaces="30 days")
-    rows = memory.facts_page([new, old], memory.MemoryQuery(kind="procurement")).rows
+    rows = memory.build_facts_page([new, old], memory.MemoryQuery(kind="procurement")).rows
     assert [memory.fact_note(row) for row in rows] == ["before: 30 days", "a newer one says otherwise"]
     row = Accuracy(attempts=5, matches=1, window=(True, False, False, False, False), drift_alerts=1)
     assert memory.trust_badge(row).text == "Drifts"
@@ -228,7 +246,7 @@ def test_entities_are_shown_with_what_they_stood_with_as_it_was_written() -> Non
         EntityLinks(together=("reference:po-1", "amount:5 usd")),
     )
     order = LinkedEntity(KnownEntity(kind="reference", value="PO-1", seen=1, last_seen=NOON))
-    found = memory.entities_page([acme, order], memory.MemoryQuery("po-1"))
+    found = memory.build_entities_page([acme, order], memory.MemoryQuery("po-1"))
     assert [(row.entity.value, row.links.together) for row in found.rows] == [
         ("Acme Ltd", ("PO-1", "5 usd")),
         ("PO-1", ()),
@@ -248,7 +266,7 @@ def test_a_write_is_shown_with_the_origin_of_its_arguments_and_its_proof() -> No
         "operators": [{"resolution": "done", "by": "olga", "comment": "seen"}],
         "sent_at": "2026-11-22T12:00:00+00:00",
     }
-    (write,) = write_lines([row], None)
+    (write,) = build_write_rows([row], None)
     assert write.arguments[0] == ("amount", "420.00", "worked out: share of fee")
     assert (write.status.text, write.note, write.read_back) == ("Verified", "read back", "list_credits")
     assert (write.shows, write.words, write.sent_at) == ((("id", "CRD-1"),), ("Done by olga seen",), NOON)
@@ -259,7 +277,7 @@ def test_the_verdict_says_which_rules_why_and_by_which_values() -> None:
     rule = {"ruleId": "LIMIT", "policyId": "p", "action": "escalate", "level": "legal", "reason": "too much",
             "values": {"amount": 900}}  # fmt: skip
     verdict = {"passed": False, "escalate": True, "triggeredRules": [rule], "indeterminate": ["OTHER"]}
-    found = policy_evidence(a_record("s").model_copy(update={"metadata": {"verdict": verdict}}))
+    found = build_policy_evidence(a_record("s").model_copy(update={"metadata": {"verdict": verdict}}))
     assert found is not None
     assert (found.word.text, found.undecided_rules) == ("Escalates", ("OTHER",))
     assert found.rules[0] == ("LIMIT", "p", "too much", "Escalate by legal", (("amount", "900"),))
@@ -276,7 +294,7 @@ def test_model_calls_are_summed_by_tier_with_their_price() -> None:
         (f"{n}-0", TaskEvent(kind="model", at=NOON + timedelta(seconds=n), data={"tier": tier, **used}))
         for n, (tier, used) in enumerate(calls)
     ]
-    assert usage_by_tier(told) == (("Haiku", 2, "1,500", "25", "$0.0020"), ("Sonnet", 1, "", "7", ""))
+    assert sum_usage_by_tier(told) == (("Haiku", 2, "1,500", "25", "$0.0020"), ("Sonnet", 1, "", "7", ""))
 
 
 class Store(TaskLists, Approvals, LearnedData):
@@ -293,7 +311,7 @@ class Store(TaskLists, Approvals, LearnedData):
         return TaskListPage((), None, 0)
 
     @override
-    async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
+    async def list_waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
         return ()
 
     @override

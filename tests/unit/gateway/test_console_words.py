@@ -10,24 +10,24 @@ from zoneinfo import ZoneInfo
 import pytest
 from pydantic import JsonValue
 
-from services.gateway.features.audit.rows import rows_from_record
+from services.gateway.features.audit.rows import build_rows_from_record
 from services.gateway.features.console.pages import ASSETS_FOLDER
 from services.gateway.features.console.sessions import form_token, is_form_token_of, safe_destination
 from services.gateway.features.console.views.evidence import (
-    policy_evidence,
-    quality_parts,
-    unenforced_policy,
-    write_lines,
+    build_policy_evidence,
+    build_write_rows,
+    find_unenforced_policy,
+    list_quality_parts,
 )
-from services.gateway.features.console.views.replay import action_rows, replayed_turn, timeline_turns
+from services.gateway.features.console.views.replay import build_action_rows, build_replayed_turn, list_timeline_turns
 from services.gateway.features.console.views.tasks import (
     DRY_RUN_REMARK,
     as_dollars,
+    build_task_page,
+    list_writes_in_doubt,
     remark_on_task,
-    task_page,
-    writes_in_doubt,
 )
-from services.gateway.features.console.views.timeline import build_stages, timeline_states
+from services.gateway.features.console.views.timeline import build_stages, build_timeline_states
 from services.gateway.features.console.views.words import PageClock, find_zone, format_json, format_time, relative_time
 from shared.contracts.assessment.results import ActionLogEntry, Run, WorldAfterTurn
 from shared.contracts.task import TaskEvent, TaskRecord
@@ -197,19 +197,19 @@ STORY = told(
 
 @pytest.mark.promise("console.timeline")
 def test_the_rail_tells_where_the_task_is_and_stands_when_its_events_have_left() -> None:
-    progress = {stop.word: stop.progress for stop in timeline_states(STORY, record())}
+    progress = {stop.word: stop.progress for stop in build_timeline_states(STORY, record())}
     assert progress == {
         "DECOMPOSE": "done", "ASSESS": "done", "COMPUTE": "passed", "POLICY_CHECK": "done", "APPROVAL_GATE": "passed",
         "MUTATE": "now", "SCHEDULE_NOTIFY": "ahead", "COMPLETE": "ahead",
     }  # fmt: skip
     states: list[JsonValue] = ["DECOMPOSE", "ASSESS", "COMPLETE", "NOT_A_STATE"]
-    stops = timeline_states([], record(TaskState.COMPLETED, states=states))
+    stops = build_timeline_states([], record(TaskState.COMPLETED, states=states))
     assert [stop.word for stop in stops if stop.progress == "done"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
 
 
 @each_row("state", [TaskState.FAILED, TaskState.CANCELED])
 def test_where_a_task_stopped_is_marked(state: TaskState) -> None:
-    stops = timeline_states(STORY, record(state))
+    stops = build_timeline_states(STORY, record(state))
     assert [stop.word for stop in stops if stop.progress == "bad"] == ["MUTATE"]
     assert not [stop for stop in stops if stop.progress in ("now", "ahead")]
 
@@ -234,9 +234,14 @@ def test_figures_that_are_spoiled_are_left_out() -> None:
         "spend": {"dollars": "much", "tokens": "many"}, "writes": [1, {"arguments": 3}], "verdict": [], "doubts": "x",
     }  # fmt: skip
     found = record(TaskState.INPUT_REQUIRED, **spoiled)
-    page = task_page(found, NOON)
-    assert (page.asks, writes_in_doubt(found), policy_evidence(found), quality_parts(found)) == ("", (), None, ())
-    assert len(write_lines(rows_from_record(found), None)) == 1
+    page = build_task_page(found, NOON)
+    assert (page.asks, list_writes_in_doubt(found), build_policy_evidence(found), list_quality_parts(found)) == (
+        "",
+        (),
+        None,
+        (),
+    )
+    assert len(build_write_rows(build_rows_from_record(found), None)) == 1
 
 
 @each_row(("asked", "dry"), [({"dry_run": True}, True), ({"dry_run": 0}, True), ({"dry_run": False}, False)])
@@ -244,7 +249,10 @@ def test_a_dry_run_is_not_taken_for_a_real_one(asked: dict[str, JsonValue], dry:
     found = a_record("s")
     request = found.request.model_copy(update={"metadata": asked})
     ended = found.model_copy(update={"state": TaskState.COMPLETED, "request": request})
-    assert (remark_on_task(ended) == DRY_RUN_REMARK, task_page(ended, NOON).brief.startswith("dry run")) == (dry, dry)
+    assert (remark_on_task(ended) == DRY_RUN_REMARK, build_task_page(ended, NOON).brief.startswith("dry run")) == (
+        dry,
+        dry,
+    )
 
 
 def test_what_many_calls_have_in_common_is_said_once() -> None:
@@ -262,7 +270,7 @@ def test_what_many_calls_have_in_common_is_said_once() -> None:
 @pytest.mark.promise("prose.said")
 @each_row(("metadata", "said"), [({"policy_unenforced": "It only advised."}, "It only advised."), ({}, "")])
 def test_the_page_says_what_of_a_requests_policy_was_not_enforced(metadata: dict[str, JsonValue], said: str) -> None:
-    assert unenforced_policy(record().model_copy(update={"metadata": metadata})) == said
+    assert find_unenforced_policy(record().model_copy(update={"metadata": metadata})) == said
 
 
 def _entry(action: str, said: dict[str, JsonValue] | None = None, **more: JsonValue) -> ActionLogEntry:
@@ -276,7 +284,7 @@ def test_reads_that_follow_each_other_are_one_row_a_refused_one_its_own_and_an_a
     moved = _entry("email.move", {"message_ids": ["m-1", "m-2"], "folder": "spam"})
     refused = _entry("events.list", kind="refused", success=False, error_message="was answered 403")
 
-    rows = action_rows([*reads, moved, reads[0], refused], {"m-1": "You have won"})
+    rows = build_action_rows([*reads, moved, reads[0], refused], {"m-1": "You have won"})
 
     assert [row.title for row in rows[:3]] == ["3 reads", "Email: move", "Chat: query"]
     assert [row.gist for row in rows[:2]] == ["Chat: query, Email: state × 2", "You have won · m-2 · spam"]
@@ -292,6 +300,6 @@ def test_what_the_simulator_counts_is_named_in_words_and_says_how_it_moved() -> 
     results = SimpleNamespace(world=looks, action_log=(), failed_turns=(), turns_taken=1)
     run = cast("Run", SimpleNamespace(results=results, updates=()))
 
-    ((title, (count,)),) = replayed_turn(run, timeline_turns(run), 1).counts
+    ((title, (count,)),) = build_replayed_turn(run, list_timeline_turns(run), 1).counts
 
     assert (title, *count) == ("Email", "Unread", 3, "-1")

@@ -21,10 +21,10 @@ from services.gateway.features.webhooks.model import (
     DeliveryProgress,
     SignedPost,
     TaskWebhook,
+    build_legacy_webhook_view,
+    build_webhook_view_1_0,
     check_headers,
-    legacy_webhook_view,
     read_webhook,
-    webhook_view_1_0,
 )
 from services.gateway.features.webhooks.secrets import read_secrets, sign_body
 from services.gateway.features.webhooks.settings import PushSettings
@@ -179,7 +179,7 @@ def _read(change: JsonObject, dialect: A2aVersion = A2aVersion.LEGACY) -> TaskWe
 @pytest.mark.promise("push.secrets")
 def test_what_is_shown_has_no_secret_and_what_was_kept_is_opened_after_a_change_of_secret() -> None:
     webhook = _read({"token": "t0k", "authentication": {"schemes": ["Bearer"], "credentials": "s3cret"}})
-    shown = f"{legacy_webhook_view(webhook)}{webhook_view_1_0(webhook, 'T1')}"
+    shown = f"{build_legacy_webhook_view(webhook)}{build_webhook_view_1_0(webhook, 'T1')}"
     assert "Bearer" in shown
     assert "t0k" not in shown
     assert "s3cret" not in shown

@@ -14,8 +14,8 @@ from services.gateway.features.tasks.intake import (
     MessageKey,
     SignalTurn,
     TimeAndFreshId,
+    compute_fingerprint,
     decide_intake,
-    fingerprint_of,
 )
 from services.gateway.features.tasks.message import ClientMessage, read_message
 from services.gateway.features.tasks.signals import TaskSignals
@@ -38,7 +38,7 @@ def _legacy(text: str = "hello", **metadata: str) -> ClientMessage:
 
 
 def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> AcceptTurn:
-    key = KEY._replace(fingerprint=fingerprint_of(message, ANNA))
+    key = KEY._replace(fingerprint=compute_fingerprint(message, ANNA))
     intake = decide_intake(message, ANNA, FoundTask(key, answered=answered), TimeAndFreshId(NOW, fresh_id))
     assert isinstance(intake, AcceptTurn)
     return intake

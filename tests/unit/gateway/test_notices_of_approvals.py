@@ -54,7 +54,7 @@ class OneApproval(Approvals):
         self.request = ApprovalRequest(approval, _record())
 
     @override
-    async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
+    async def list_waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
         return [self.request]
 
     @override

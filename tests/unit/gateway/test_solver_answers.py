@@ -7,10 +7,10 @@ from pydantic import JsonValue
 from services.gateway.features.solver.service import (
     Format,
     asks_for_given_order,
+    build_solver_view,
+    choose_http_status,
     extract_answers,
-    http_status_of,
     parse_solver_message,
-    solver_view,
 )
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import dumps
@@ -125,7 +125,7 @@ def test_any_text_has_an_answer_in_any_format(text: str) -> None:
 )
 def test_what_is_no_answer_has_no_200(state: TaskState, metadata: dict[str, JsonValue], status: int) -> None:
     """Not either what is left when a budget is spent: its sentences are no list of answers."""
-    assert http_status_of(_record(state, metadata)) == status
+    assert choose_http_status(_record(state, metadata)) == status
 
 
 @pytest.mark.promise("prose.said")
@@ -133,7 +133,7 @@ def test_what_is_no_answer_has_no_200(state: TaskState, metadata: dict[str, Json
 def test_the_metadata_says_what_of_a_policy_was_not_enforced(metadata: dict[str, JsonValue], said: str | None) -> None:
     """Beside the answers, which stay as they are."""
     ask = parse_solver_message({"task_id": "t", "task": "Which cities?"})
-    view = solver_view(ask, _record(TaskState.COMPLETED, metadata).model_copy(update={"answer": "Paris, Berlin"}))
+    view = build_solver_view(ask, _record(TaskState.COMPLETED, metadata).model_copy(update={"answer": "Paris, Berlin"}))
     told = view["metadata"]
     assert isinstance(told, dict)
     assert (view["answers"], told.get("policy_unenforced")) == (["Berlin", "Paris"], said)

@@ -20,11 +20,11 @@ from services.gateway.a2a.views import (
     FORMAT_1_0,
     ClientView,
     JsonFields,
-    task_view,
-    update_view,
+    build_task_view,
+    build_update_view,
 )
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate, TasklessReply, Update
-from services.gateway.features.tasks.views import legacy_view
+from services.gateway.features.tasks.views import build_legacy_view
 from shared.contracts.task import Artifact, File, HistoryMessage, Principal, TaskRecord, TaskRequest
 from shared.domain.exact_json import to_exact
 from shared.domain.words import A2aVersion, TaskState
@@ -94,7 +94,7 @@ _RECORDS = st.builds(
 @settings(max_examples=40)
 @given(_RECORDS, _maybe(st.integers(0, 3)), st.booleans())
 def test_a_task_is_written_as_the_official_type_is(record: TaskRecord, length: int | None, artifacts: bool) -> None:
-    _check(task_view(record, "a notice", length, has_artifacts=artifacts), Task())
+    _check(build_task_view(record, "a notice", length, has_artifacts=artifacts), Task())
 
 
 @pytest.mark.promise("gateway.task_json")
@@ -103,7 +103,7 @@ def test_a_task_is_written_as_the_official_type_is(record: TaskRecord, length: i
 def test_an_update_is_written_as_the_official_type_writes_it(
     record: TaskRecord, artifact: Artifact, text: str | None, flag: bool, kind: str
 ) -> None:
-    _check(update_view(_updates(record, artifact, text, flag)[kind], "2-0", record, ""), StreamResponse())
+    _check(build_update_view(_updates(record, artifact, text, flag)[kind], "2-0", record, ""), StreamResponse())
 
 
 def _updates(record: TaskRecord, artifact: Artifact, text: str | None, flag: bool) -> dict[str, Update]:
@@ -125,7 +125,7 @@ def _check(shown: JsonFields, kind: Message) -> None:
 def test_an_update_is_in_the_words_of_0_3_as_the_sdk_converts_it(
     record: TaskRecord, artifact: Artifact, flag: bool, kind: str
 ) -> None:
-    payload = update_view(_updates(record, artifact, "", flag)[kind], "2-0", record, "")
+    payload = build_update_view(_updates(record, artifact, "", flag)[kind], "2-0", record, "")
     event = to_compat_stream_response(ParseDict(payload, StreamResponse())).result
     if isinstance(event, TaskStatusUpdateEvent):
         event.final = flag
@@ -141,10 +141,10 @@ def test_a_task_that_was_written_before_is_answered_with_the_same_bytes(record: 
     written, view = TaskJsonCache(), ClientView("a notice", record.task_id, length)
     first = written.serialize(record, FORMAT_1_0, view)
     changed = record.model_copy(update={"reason": "another"})
-    assert json.loads(first) == task_view(record, "a notice", length)
+    assert json.loads(first) == build_task_view(record, "a notice", length)
     assert written.find(record, FORMAT_1_0, view) is first
     assert written.find(changed, FORMAT_1_0, view) is None
-    assert json.loads(written.serialize(changed, FORMAT_1_0, view)) == task_view(changed, "a notice", length)
+    assert json.loads(written.serialize(changed, FORMAT_1_0, view)) == build_task_view(changed, "a notice", length)
 
 
 @pytest.mark.promise("gateway.task_json")
@@ -168,7 +168,7 @@ _KNOWN = {"submitted", "working", "input-required", "completed", "canceled", "fa
 def test_a_state_is_one_that_the_early_protocol_knows(state: TaskState) -> None:
     """It has no word for a refusal, which is a failure there; the reason is told with it."""
     ended = a_record().model_copy(update={"state": state, "reason": "why"})
-    shown = to_exact(legacy_view(ended, "t1", None, ""))
+    shown = to_exact(build_legacy_view(ended, "t1", None, ""))
     told = at(shown, "status.state")
     assert told in _KNOWN
     assert told == ("failed" if state is TaskState.REJECTED else state.value)
@@ -190,7 +190,7 @@ def record() -> TaskRecord:
 
 def _task() -> Task:
     task = Task()
-    ParseDict(task_view(record(), ""), task)
+    ParseDict(build_task_view(record(), ""), task)
     return task
 
 
@@ -207,7 +207,7 @@ def test_in_today_s_protocol() -> None:
 @pytest.mark.promise("documents.artifacts")
 def test_in_the_early_protocol() -> None:
     """The answer is first and alone; a document's parts say their kind."""
-    artifacts = legacy_view(record(), "t", None, "")["artifacts"]
+    artifacts = build_legacy_view(record(), "t", None, "")["artifacts"]
     assert artifacts == [
         {"name": "answer", "index": 0, "parts": [{"type": "text", "text": '["A"]'}]},
         {

@@ -6,7 +6,7 @@ import pytest
 
 from shared.contracts.task import TaskEvent
 from shared.infra.packed import DECODING_ERRORS
-from shared.infra.stored_tasks import events_json, pack_events, pack_record, read_events, read_record
+from shared.infra.stored_tasks import pack_events, pack_record, read_events, read_record, unpack_events_json
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
 
@@ -31,7 +31,7 @@ def test_the_events_of_an_entry_have_the_ids_up_to_its_own_and_one_of_an_older_r
     ]
     (event, *_) = _EVENTS
     assert [*read_events("7-0", event.stored_json())] == [("7-0", event)]
-    assert events_json(event.stored_json()) == f"[{event.stored_json()}]"
+    assert unpack_events_json(event.stored_json()) == f"[{event.stored_json()}]"
 
 
 @pytest.mark.promise("upgrade.opened")
@@ -48,4 +48,4 @@ def test_what_was_packed_before_is_read() -> None:
 @each_row("entry", ["", "spoilt"])
 def test_an_entry_that_is_none_is_said(entry: str) -> None:
     with pytest.raises(ValueError, match=r"cannot be decompressed|its end is missing"):
-        events_json(entry)
+        unpack_events_json(entry)

@@ -7,13 +7,13 @@ from hypothesis import given, strategies as st
 
 from services.learner.core.memory.lesson import (
     UnreadableOutcome,
-    lesson_from_digest,
-    lesson_in,
-    lesson_of,
+    make_lesson,
+    make_lesson_from_digest,
     parse_outcome,
+    read_lesson,
 )
 from services.learner.ports.outcomes import Delivery, StrategyUse
-from shared.contracts.digest import NO_DIGEST, Digest, case_of, digest_of
+from shared.contracts.digest import NO_DIGEST, Digest, make_case_entry, make_digest
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.bandit import reward_units
 from shared.domain.words import Strategy, TaskState
@@ -53,27 +53,27 @@ _outcomes = st.fixed_dictionaries(
 @given(_outcomes)
 def test_a_digest_teaches_exactly_what_its_outcome_teaches(outcome: TaskOutcome) -> None:
     """Made by the executor of what it has at hand, or by the learner of what it reads: the same lesson."""
-    digest, text = digest_of(outcome), outcome.model_dump_json()
-    by_digest = lesson_in(Delivery(3, "1-1", 1, "", digest))
-    assert by_digest == lesson_in(Delivery(3, "1-1", 1, text)) == lesson_of(parse_outcome(text))
+    digest, text = make_digest(outcome), outcome.model_dump_json()
+    by_digest = read_lesson(Delivery(3, "1-1", 1, "", digest))
+    assert by_digest == read_lesson(Delivery(3, "1-1", 1, text)) == make_lesson(parse_outcome(text))
     assert (by_digest.tenant, by_digest.event_id) == (outcome.tenant, outcome.event_id)
     assert int(by_digest.counted_line.split()[0]) == reward_units(outcome.quality)
     pull = StrategyUse(outcome.process_type, outcome.strategy)
     assert by_digest.pull == (pull if outcome.strategy_applied else None)
     assert by_digest.day == outcome.ended_at.astimezone(UTC).date()
-    assert by_digest.case_json == ("" if outcome.dry_run else case_of(parse_outcome(text)).stored_json())
+    assert by_digest.case_json == ("" if outcome.dry_run else make_case_entry(parse_outcome(text)).stored_json())
 
 
 @pytest.mark.promise("learner.digest")
 @given(_outcomes)
 def test_a_digest_has_no_line_break(outcome: TaskOutcome) -> None:
-    assert not any("\n" in part for part in digest_of(outcome))
+    assert not any("\n" in part for part in make_digest(outcome))
 
 
 @each_row("wrong", [{"tenant": ""}, {"event_id": "a\nb"}, {"quality": 1.5}, {"ended_at": datetime(2026, 1, 1)}])
 def test_an_outcome_with_a_fault_has_no_digest(wrong: dict[str, object]) -> None:
     """The learner reads it, and says what is wrong with it."""
-    assert digest_of(an_outcome().model_copy(update=wrong)) == NO_DIGEST
+    assert make_digest(an_outcome().model_copy(update=wrong)) == NO_DIGEST
 
 
 GOOD = '"acme" fsm:"payroll" 9000 success 1767225600000 2026-01-01 e:1'
@@ -101,10 +101,10 @@ GOOD = '"acme" fsm:"payroll" 9000 success 1767225600000 2026-01-01 e:1'
 )
 def test_nothing_is_learned_by_a_forged_header(header: str) -> None:
     with pytest.raises(UnreadableOutcome):
-        lesson_from_digest(Digest(header, "{}"))
+        make_lesson_from_digest(Digest(header, "{}"))
 
 
 @each_row("case", ["{}\n{}", "poison"])
 def test_what_is_no_object_on_one_line_is_no_case(case: str) -> None:
     with pytest.raises(UnreadableOutcome):
-        lesson_from_digest(Digest(GOOD, case))
+        make_lesson_from_digest(Digest(GOOD, case))

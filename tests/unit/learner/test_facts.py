@@ -12,7 +12,7 @@ from babel.numbers import format_currency
 from hypothesis import given, strategies as some, strategies as st
 from pydantic import JsonValue
 
-from services.learner.core.memory.entities import MOST_ENTITIES, EntityKind, find_entities, names_of, number_as_text
+from services.learner.core.memory.entities import MOST_ENTITIES, EntityKind, find_entities, list_names, number_as_text
 from services.learner.core.memory.facts import (
     MOST_FACTS_OF_TASK,
     choose_facts_to_keep,
@@ -20,10 +20,10 @@ from services.learner.core.memory.facts import (
     merge_facts,
     says_the_same,
 )
-from services.learner.core.memory.lesson import UnreadableOutcome, lesson_of, parse_outcome
-from services.learner.ports.memory import FactTodo, KnownFacts, RawFact
+from services.learner.core.memory.lesson import UnreadableOutcome, make_lesson, parse_outcome
+from services.learner.ports.memory import KnownFacts, RawFact, TaskToSearch
 from services.learner.ports.outcomes import StrategyUse
-from shared.contracts.digest import case_of
+from shared.contracts.digest import make_case_entry
 from shared.contracts.knowledge import KnownFact
 from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, ucb1
 from shared.domain.cases import CaseOutcome
@@ -36,9 +36,9 @@ from tests.integration.learner_stage import an_outcome
 from tools.bench.learner.regret import ARMS, SCENES, RegretCourse, RegretScene, measure_regret, regret_bound
 
 
-def a_todo(number: int = 1) -> FactTodo:
+def a_todo(number: int = 1) -> TaskToSearch:
     at = NOON + timedelta(hours=number)
-    return FactTodo(
+    return TaskToSearch(
         tenant="acme",
         event_id=f"t{number}:1",
         task_id=f"t{number}",
@@ -254,7 +254,7 @@ def test_a_company_is_the_same_with_and_without_its_legal_form() -> None:
     (long,) = find_entities("the contract of Initech Ltd.")
     (short,) = find_entities("the invoice from Initech")
     assert long.field == short.field
-    assert names_of(long) == ("Initech Ltd", "Initech")
+    assert list_names(long) == ("Initech Ltd", "Initech")
 
 
 ALL = tuple(Strategy)
@@ -323,7 +323,7 @@ def test_a_case_has_what_the_seed_lists() -> None:
         worked=("get_expense",),
         failed=("approve_expense",),
     )
-    case = case_of(outcome)
+    case = make_case_entry(outcome)
     assert (case.summary, case.domain, case.tool_count) == (outcome.summary, "expense_approval", 3)
     assert case.keywords == ("approv", "expens", "claim", "sale", "depart")
     assert (case.outcome, case.quality, case.at) == (CaseOutcome.FAILURE, 0.4, outcome.ended_at)
@@ -332,7 +332,7 @@ def test_a_case_has_what_the_seed_lists() -> None:
 
 
 def test_a_lesson_stays_small_whatever_the_outcome_says() -> None:
-    case = case_of(
+    case = make_case_entry(
         an_outcome(summary="long " * 1000, reason="why " * 1000, failed=tuple(f"tool{n}" for n in range(500)))
     )
     assert len(case.summary) == 200
@@ -344,10 +344,10 @@ def test_a_lesson_stays_small_whatever_the_outcome_says() -> None:
 def test_a_case_names_the_strategy_that_did_the_work_and_one_that_did_not_apply_is_not_charged() -> None:
     fell_back = {"strategy_fell_back": "the task's budget has no room for it"}
     told = an_outcome(strategy=Strategy.MOA, strategy_applied=False, details=fell_back)
-    assert case_of(told).strategy is Strategy.FSM
-    assert case_of(an_outcome(strategy=Strategy.MOA)).strategy is Strategy.MOA
-    assert lesson_of(an_outcome()).pull == StrategyUse("expense_approval", Strategy.FSM)
-    assert lesson_of(an_outcome(strategy_applied=False)).pull is None
+    assert make_case_entry(told).strategy is Strategy.FSM
+    assert make_case_entry(an_outcome(strategy=Strategy.MOA)).strategy is Strategy.MOA
+    assert make_lesson(an_outcome()).pull == StrategyUse("expense_approval", Strategy.FSM)
+    assert make_lesson(an_outcome(strategy_applied=False)).pull is None
 
 
 @pytest.mark.promise("quality.parts_kept")
@@ -355,14 +355,14 @@ def test_a_case_names_the_strategy_that_did_the_work_and_one_that_did_not_apply_
 def test_a_case_keeps_what_its_quality_is_the_sum_of(formula: Formula) -> None:
     """By either formula; what is no part of a score is left out, whatever an event says."""
     said = {"formula": formula.value, "baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
-    case = case_of(an_outcome(details={"quality_parts": {**said, "note": "long", "Odd name": 0.1, "much": 7}}))
+    case = make_case_entry(an_outcome(details={"quality_parts": {**said, "note": "long", "Odd name": 0.1, "much": 7}}))
     assert case.formula == formula
     assert case.parts == {"baseline": 0.5, "needs_met": 0.1, "failed": -0.4}
 
 
 @each_row("said", [None, "signals", {"formula": ["signals"]}, {"formula": "another"}])
 def test_a_quality_without_its_parts_is_kept_all_the_same(said: JsonValue) -> None:
-    case = case_of(an_outcome(details={"quality_parts": said}))
+    case = make_case_entry(an_outcome(details={"quality_parts": said}))
     assert (case.formula, case.parts, case.quality) == ("", {}, 0.9)
 
 
@@ -398,7 +398,9 @@ def test_an_outcome_that_cannot_be_read_is_refused_without_its_words_and_a_later
 def test_no_case_has_what_the_privacy_guard_marks_whoever_sent_the_event() -> None:
     """In the summary, its keywords, the reason and the names of tools."""
     card, secret = "4111 1111 1111 1111", "sk-live-abcdefghijklmnopqrstuvwx"
-    case = case_of(an_outcome(summary=f"Charge card {card}", reason=f"refused {secret}", worked=(f"tool {secret}",)))
+    case = make_case_entry(
+        an_outcome(summary=f"Charge card {card}", reason=f"refused {secret}", worked=(f"tool {secret}",))
+    )
     told = case.model_dump_json()
     assert (card in told, secret in told) == (False, False)
     assert "[card]" in case.summary

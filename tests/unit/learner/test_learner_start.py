@@ -5,7 +5,7 @@ from hypothesis import given, strategies as some
 
 from services.learner.__main__ import main
 from services.learner.core.learner import partitions_of_learner
-from services.learner.ports.outcomes import Roster
+from services.learner.ports.outcomes import LivingLearners
 from shared.domain.partition import PARTITIONS
 from tests.refusals import Refusal, refusal_of
 
@@ -48,13 +48,16 @@ def test_facts_without_a_model_are_refused_in_a_sentence() -> None:
 
 
 def test_one_that_nobody_has_seen_yet_counts_itself() -> None:
-    assert len(partitions_of_learner(Roster("b", ["a"]))) == PARTITIONS // 2
+    assert len(partitions_of_learner(LivingLearners("b", ["a"]))) == PARTITIONS // 2
 
 
 @pytest.mark.promise("learner.shared_work")
 @given(learners=some.integers(1, 70))
 def test_every_partition_is_one_learners_and_nobody_has_too_many(learners: int) -> None:
     names = [f"l{number}" for number in range(learners)]
-    shares = [partitions_of_learner(Roster(name, names[number:] + names[:number])) for number, name in enumerate(names)]
+    shares = [
+        partitions_of_learner(LivingLearners(name, names[number:] + names[:number]))
+        for number, name in enumerate(names)
+    ]
     assert sum(map(len, shares)) == len(frozenset().union(*shares)) == PARTITIONS
     assert max(map(len, shares)) <= -(-PARTITIONS // learners)

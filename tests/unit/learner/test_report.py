@@ -10,11 +10,11 @@ from pydantic import JsonValue
 from services.learner.core.files.report import (
     BadReport,
     Report,
+    build_report_facts,
+    build_report_rows,
+    convert_report_to_json,
     prepare_training_rows,
     read_report,
-    report_as_json,
-    report_facts,
-    report_rows,
 )
 from services.learner.core.training import read_rows
 from tests.each_row import each_row
@@ -46,12 +46,12 @@ def _names(part: JsonValue) -> list[str]:
 @pytest.mark.parametrize("part", ["dimension_analysis", "top_failures", "scenario_difficulty_ranking"])
 def test_a_part_is_read_in_every_shape(shape: JsonValue, part: str) -> None:
     """Lists and mappings, of names, numbers and objects."""
-    assert _names(report_as_json(_report(**{part: shape}))[part]) == ["policy", "functional"]
+    assert _names(convert_report_to_json(_report(**{part: shape}))[part]) == ["policy", "functional"]
 
 
 @pytest.mark.promise("report.shapes")
 def test_what_is_said_of_a_line_stands_in_columns() -> None:
-    told = report_as_json(_report(dimension_analysis=SHAPES[0]))["dimension_analysis"]
+    told = convert_report_to_json(_report(dimension_analysis=SHAPES[0]))["dimension_analysis"]
     assert told == {
         "columns": ["name", "avg_score", "pass_rate"],
         "rows": [["policy", 40.0, 0.3], ["functional", 71.5, None]],
@@ -76,7 +76,7 @@ def test_any_parts_are_shown_and_make_only_rows_that_the_learner_reads(
     failures: JsonValue, ranking: JsonValue, signals: JsonValue
 ) -> None:
     report = _report(top_failures=failures, scenario_difficulty_ranking=ranking, brainos_training_signals=signals)
-    json.dumps(report_as_json(report))
+    json.dumps(convert_report_to_json(report))
     rows = prepare_training_rows([report]).rows
     assert read_rows("x.jsonl", lines_of(rows)).bad == []
 
@@ -132,7 +132,7 @@ def test_what_tasks_of_a_kind_failed_of_becomes_a_fact_each_kind_once() -> None:
         {"scenario": "access_review"},
         {"scenario": "hr_change", "failure_cause": "password: hunter22 was told"},
     ]
-    (fact,) = report_facts("r.json", _content(top_failures=failures), NOW)
+    (fact,) = build_report_facts("r.json", _content(top_failures=failures), NOW)
     assert fact["text"] == (
         "Tasks of the kind 'invoice reconciliation' failed in a benchmark: it paid before it had read the order"
     )
@@ -142,14 +142,14 @@ def test_what_tasks_of_a_kind_failed_of_becomes_a_fact_each_kind_once() -> None:
 @pytest.mark.promise("report.teaches")
 @each_row("content", [b"", b"[]", _content(top_failures=[]), _content(top_failures={"policy": 3})])
 def test_a_report_that_says_no_cause_and_what_is_no_report_teach_no_fact(content: bytes) -> None:
-    assert report_facts("r.json", content, NOW) == []
+    assert build_report_facts("r.json", content, NOW) == []
 
 
 @pytest.mark.promise("report.teaches")
 def test_failures_and_ready_made_rows_of_a_report_become_rows_and_what_is_no_report_a_bad_one() -> None:
     failures: JsonValue = [{"scenario": "b", "task": "Pay it", "failure_cause": "late", "score": 0.4}]
     signals: JsonValue = [a_row(1, score=85.0)]
-    rows = report_rows("r.json", _content(top_failures=failures, brainos_training_signals=signals))
+    rows = build_report_rows("r.json", _content(top_failures=failures, brainos_training_signals=signals))
     assert sorted(row.metadata.overall_score / rows.scale for row in rows.good) == [0.4, 0.85]
-    rows = report_rows("r.json", b"[]")
+    rows = build_report_rows("r.json", b"[]")
     assert (list(rows.good), [row.place for row in rows.bad]) == ([], ["the object"])

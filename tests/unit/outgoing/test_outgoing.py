@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from services.executor.settings import ExecutorSettings as ExecutorSettings
 from services.gateway.settings import GatewaySettings as GatewaySettings
 from shared.domain import outgoing
-from shared.domain.address_ranges import AddressRange, range_of
+from shared.domain.address_ranges import AddressRange, find_address_range
 from tests.each_row import each_row
 
 OPEN = outgoing.AllowedAddresses(permits_public=True, setting="WEBHOOK_ALLOWED_HOSTS")
@@ -156,7 +156,7 @@ def test_a_bad_entry_of_a_list_is_named(entry: str) -> None:
 @given(st.ip_addresses())
 def test_only_what_the_registry_calls_global_is_public(address: object) -> None:
     parsed = ip_address(str(address))
-    assert range_of(parsed) is not AddressRange.PUBLIC or parsed.is_global
+    assert find_address_range(parsed) is not AddressRange.PUBLIC or parsed.is_global
 
 
 @pytest.mark.promise("ssrf.rules")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.policy.core.evaluate import MAX_EVALUATION_STEPS, backtest_plan, decided_plans, evaluate
+from services.policy.core.evaluate import MAX_EVALUATION_STEPS, backtest_plan, evaluate, list_decided_plans
 from services.policy.core.grammar import MAX_DEPTH, MAX_LENGTH, MAX_TERMS, parse
 from services.policy.core.prepared import MAX_ALL_PATTERNS, MAX_RULE_CHARACTERS
 from services.policy.core.text_rules import MAX_PATTERN_CHARACTERS, MAX_UNICODE_CLASSES
@@ -65,7 +65,7 @@ def _archived(*policies: Policy) -> ArchivedTask:
 )
 def test_what_would_have_been_different_is_named(changed: Policy, after: str, why: tuple[str, ...]) -> None:
     """The changed policy stands in for the one of its id; the rules that make the difference are listed."""
-    (known,) = decided_plans(_archived(Policy(id="pay", rules=(LIMIT,))))
+    (known,) = list_decided_plans(_archived(Policy(id="pay", rules=(LIMIT,))))
     tried = backtest_plan(known, (changed,))
     assert (tried.verdict_before, tried.verdict_after, tried.differing_rules) == ("passes", after, why)
     assert tried.differs is bool(why)
@@ -74,15 +74,15 @@ def test_what_would_have_been_different_is_named(changed: Policy, after: str, wh
 def test_what_decided_no_plan_is_left_out() -> None:
     """It was judged by the rules about tools alone; conditions and texts have nothing to say of it."""
     archived = _archived(Policy(id="pay"))
-    assert decided_plans(archived.model_copy(update={"journal": archived.journal[:1]})) == ()
+    assert list_decided_plans(archived.model_copy(update={"journal": archived.journal[:1]})) == ()
     archived = _archived(Policy(id="pay"))
     read = archived.journal[1].data.replace('"planHash":"h"', '"planHash":null')
     journal = (archived.journal[1].model_copy(update={"data": read}),)
-    assert decided_plans(archived.model_copy(update={"journal": journal})) == ()
+    assert list_decided_plans(archived.model_copy(update={"journal": journal})) == ()
     archived = _archived(Policy(id="pay"))
     asked = re.sub(r'"callId":"[^"]*"', '"callId":"hypothetical"', archived.journal[1].data)
     journal = (archived.journal[1].model_copy(update={"data": asked}),)
-    assert decided_plans(archived.model_copy(update={"journal": journal})) == ()
+    assert list_decided_plans(archived.model_copy(update={"journal": journal})) == ()
 
 
 def test_a_plan_that_was_refused_and_made_again_is_tried_too() -> None:
@@ -92,7 +92,7 @@ def test_a_plan_that_was_refused_and_made_again_is_tried_too() -> None:
     other = first.model_copy(
         update={"key": "policy:b#1", "data": first.data.replace('"planHash":"h"', '"planHash":"i"')}
     )
-    plans = decided_plans(archived.model_copy(update={"journal": (*archived.journal, other, first)}))
+    plans = list_decided_plans(archived.model_copy(update={"journal": (*archived.journal, other, first)}))
     assert [plan.request.plan_hash for plan in plans] == ["h", "i"]
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from services.policy.core.evaluate import evaluate
-from services.policy.core.prepared import PreparedPolicies, prepare_policies
+from services.policy.core.prepared import PreparedPolicyCache, prepare_policies
 from services.policy.core.values import Context
 from shared.contracts.policy import (
     CallContext,
@@ -124,8 +124,8 @@ def _rules(conditions: Iterable[str]) -> tuple[Rule, ...]:
 
 
 def _open(rules: tuple[Rule, ...], *contexts: Context) -> list[str]:
-    [ready] = prepare_policies((Policy(id="P", rules=rules),)).ready
-    return [rule.rule.id for rule in ready.rules.find_candidates(contexts)]
+    [prepared] = prepare_policies((Policy(id="P", rules=rules),)).all
+    return [rule.rule.id for rule in prepared.rules.find_candidates(contexts)]
 
 
 @pytest.mark.promise("policy.index")
@@ -174,7 +174,7 @@ def _other(rule: PolicyContract, name: str) -> object:
 @pytest.mark.promise("policy.by_hash")
 def test_the_memory_of_policies_is_bounded() -> None:
     """What was not used for longest is forgotten; whoever names it is asked for it."""
-    held = PreparedPolicies(limit=4_000)
+    held = PreparedPolicyCache(limit=4_000)
     hashes = [held.get_or_prepare((_FULL.model_copy(update={"version": str(version)}),)).hash for version in range(50)]
 
     assert held.look_up(hashes[0]) is None

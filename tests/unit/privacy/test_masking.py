@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from services.executor.core.model.masking import mask_request, restore_values
 from services.executor.core.reads.server_call import format_arguments
 from services.executor.core.states.prompts import load_prompts
-from shared.contracts.digest import case_of
+from shared.contracts.digest import make_case_entry
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import JsonObject
 from shared.domain.marks import ProtectedKind, find_protected_spans, protected_values
@@ -334,7 +334,7 @@ def _leaves(stage: Stage) -> Iterator[str]:
         yield from (event.model_dump_json() for event in end.events)
         if end.outcome is not None:
             yield end.outcome.model_dump_json()
-            yield case_of(end.outcome).model_dump_json()
+            yield make_case_entry(end.outcome).model_dump_json()
 
 
 @pytest.mark.promise("privacy.nothing_leaves")

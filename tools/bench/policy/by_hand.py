@@ -5,7 +5,7 @@ Three answers, a boolean is no number, a missing field or a null leaves undecide
 
 from decimal import Decimal
 
-from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, amount_of
+from services.policy.core.values import UNKNOWN, ConditionError, Context, Truth, parse_amount
 
 
 def with_checks(facts: Context) -> Truth:
@@ -29,7 +29,7 @@ def with_checks(facts: Context) -> Truth:
 
 
 def _is_over(amount: object) -> Truth:
-    if isinstance(amount, str) and (spelled := amount_of(amount)):
+    if isinstance(amount, str) and (spelled := parse_amount(amount)):
         return spelled.number > 5000
     return _refuse_undecided(amount)
 

@@ -1,7 +1,7 @@
 """A verdict over few rules and over many, each rule naming its tool, as many of them for each tool."""
 
 from services.policy.core.evaluate import decide
-from services.policy.core.prepared import ReadyPolicies, prepare_policies
+from services.policy.core.prepared import PreparedPolicies, prepare_policies
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
 from tools.bench.scale.growth import Growth, median_times
 
@@ -11,7 +11,7 @@ _RULES_OF_A_TOOL = 10
 async def grow_rules(small: int, large: int, repeats: int) -> Growth:
     few, many = _prepare(small), _prepare(large)
 
-    async def decide_over(prepared: ReadyPolicies) -> None:
+    async def decide_over(prepared: PreparedPolicies) -> None:
         decide(_REQUEST, prepared)
 
     times = await median_times(lambda: decide_over(few), lambda: decide_over(many), repeats)
@@ -22,7 +22,7 @@ _CALL = CallContext(call_id="c1", tool="tool_0", fields={"amount": 7_000, "is_ma
 _REQUEST = EvaluateRequest(policies=(), calls=(_CALL,), plan_hash="plan", binding=True)
 
 
-def _prepare(rules: int) -> ReadyPolicies:
+def _prepare(rules: int) -> PreparedPolicies:
     policy = Policy(id="scale", version="1", rules=tuple(map(_rule, range(rules))))
     return prepare_policies((policy,))
 

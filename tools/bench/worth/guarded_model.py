@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.ports.models import Model, ModelReply, ModelRequest, PassingText, TextBlock, ToolUse, Usage
+from shared.ports.models import Model, ModelReply, ModelRequest, SingleRequestText, TextBlock, ToolUse, Usage
 from tools.bench.worth.figuring import Figuring
 from tools.bench.worth.fresh_tokens import FreshTokens
 from tools.bench.worth.hearing import HeardConversation
@@ -52,7 +52,10 @@ class GuardedModel(Model):
         if helping is not None:
             return _reply(TextBlock(helping))
         heard: list[object] = [
-            block for message in request.messages for block in message.blocks if not isinstance(block, PassingText)
+            block
+            for message in request.messages
+            for block in message.blocks
+            if not isinstance(block, SingleRequestText)
         ]
         if heard != self._heard:  # else it is asked for another draft of the same reply
             self._heard = heard

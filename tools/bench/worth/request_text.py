@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from shared.domain.exact_json import Json, dumps
-from shared.ports.models import ModelRequest, PassingText, TextBlock, ToolDefinition, ToolResult, ToolUse
+from shared.ports.models import ModelRequest, SingleRequestText, TextBlock, ToolDefinition, ToolResult, ToolUse
 from tools.bench.worth.fresh_tokens import SentText
 
 HELPERS: Mapping[str, str] = {
@@ -45,9 +45,11 @@ class RequestWriter:
         lasting: list[str] = []
         passing: list[str] = []
         for message in request.messages:
-            kept: list[Json] = [_write_block(block) for block in message.blocks if not isinstance(block, PassingText)]
+            kept: list[Json] = [
+                _write_block(block) for block in message.blocks if not isinstance(block, SingleRequestText)
+            ]
             lasting.append(dumps({"role": message.role, "content": kept}))
-            passing += [block.text for block in message.blocks if isinstance(block, PassingText)]
+            passing += [block.text for block in message.blocks if isinstance(block, SingleRequestText)]
         shared = self._write_tools(request.tools) + "".join(request.system)
         return SentText(shared, "".join(lasting), "".join(passing))
 

@@ -7,7 +7,7 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.process.rules import describe_unanswered_concern, describe_unknown_inputs
 from services.executor.core.reads.server_call import content_as_received
 from services.executor.core.records.references import referenced_calls
-from services.executor.core.session.dossier import Progress, binding_hash
+from services.executor.core.session.dossier import Progress, hash_for_approval
 from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.record_tree import RecordKeys
 from services.executor.core.tools.shorten import shorten_to_first_rows
@@ -29,7 +29,7 @@ from shared.contracts.plan import Origin, PlannedCall, WritePlan
 from shared.contracts.policy import TriggeredRule, Verdict
 from shared.contracts.task import Turn
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, to_exact
-from shared.domain.words import who_decides
+from shared.domain.words import describe_decider
 
 _SHOWN, _MENTIONED = 2_000, 300  # characters of a read that something rests on, and of any other
 _MOST_READS = 40
@@ -169,7 +169,7 @@ def ask_for_approval(
     ``hours`` and ``needed`` are the deadline and the number of approvers where the verdict's level is not on the
     tenant's ``ladder``; a level on it may ask for more people, never for fewer than ``needed``.
     """
-    binding = binding_hash(verdict)
+    binding = hash_for_approval(verdict)
     step_numbers: list[Json] = [confirmation.number] if confirmation else []
     first_rung = find_rung(ladder, verdict.escalation_level)
     later_rungs = tuple(  # with nothing left to look up when its time comes
@@ -241,18 +241,20 @@ def is_expired(approval: Approval, now: datetime) -> bool:
 
 def write_approver_brief(approval: Approval) -> str:
     """The text for the approver: the exact calls, why a person is asked, who may answer, until when, and how."""
-    calls = [line for call in approval.plan.calls for line in _call_lines(call)]
+    calls = [line for call in approval.plan.calls for line in _write_call_lines(call)]
     reasons = [f"- {reason}" for reason in approval.reasons]
     unknown = [f"- {fact}" for fact in approval.grounds.not_known if fact not in approval.reasons]
     confirmations = approval.confirmation.given if approval.confirmation else ()  # each was given on the same calls
     confirmed = [f"Confirmed before: {step.about} by {', '.join(step.by)}" for step in confirmations]
-    missed = ((who_decides(escalation.level), _format_time(escalation.deadline)) for escalation in approval.escalations)
+    missed = (
+        (describe_decider(escalation.level), _format_time(escalation.deadline)) for escalation in approval.escalations
+    )
     escalated = [f"Not decided by {deciders} before {deadline}." for deciders, deadline in missed]
     ladder = approval.ladder
-    silence = f"then it goes on to {who_decides(ladder[0].level)}." if ladder else "no answer means no."
+    silence = f"then it goes on to {describe_decider(ladder[0].level)}." if ladder else "no answer means no."
     return "\n".join(
         [
-            f"{_question_title(approval)} needed from {_describe_approvers(approval)} before these calls are made.",
+            f"{_write_title(approval)} needed from {_describe_approvers(approval)} before these calls are made.",
             *confirmed,
             *escalated,
             "Proposed calls:",
@@ -299,7 +301,7 @@ def describe_approval(approval: Approval) -> JsonObject:
 
 def describe_refused_approval(approval: Approval) -> str:
     """A sentence on why an approval was refused: its deadline passed, or somebody rejected it."""
-    title = f"{_question_title(approval)}: " if approval.confirmation else ""
+    title = f"{_write_title(approval)}: " if approval.confirmation else ""
     if approval.status is ApprovalStatus.EXPIRED:
         return f"{title}not approved: no decision before {_format_time(approval.deadline)}; nothing was written"
     rejection = next(decision for decision in approval.decisions if not decision.approve)
@@ -307,13 +309,13 @@ def describe_refused_approval(approval: Approval) -> str:
     return f"{title}rejected by {rejection.by.id}{comment}; nothing was written"
 
 
-def _question_title(approval: Approval) -> str:
+def _write_title(approval: Approval) -> str:
     step = approval.confirmation
     return f"Confirmation {step.number} of {step.of} ({step.about})" if step else "Approval"
 
 
 def _describe_approvers(approval: Approval) -> str:
-    deciders = who_decides(approval.level)
+    deciders = describe_decider(approval.level)
     if approval.needed == 1:
         return deciders
     approvers = [decision.by.id for decision in approval.decisions if decision.approve]
@@ -325,7 +327,7 @@ def _format_time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def _call_lines(call: PlannedCall) -> list[str]:
+def _write_call_lines(call: PlannedCall) -> list[str]:
     """A call as the approver reads it: its arguments, what happens if it fails, and its compensation."""
     on_failure = "; if it fails, the calls before it are taken back" if call.on_failure == "compensate" else ""
     lines = [f"- {_format_call(call)}{on_failure}"]

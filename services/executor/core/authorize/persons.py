@@ -2,7 +2,7 @@
 
 from services.executor.core.process.rules import describe_unanswered_concern, find_two_person_concern
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.dossier import Progress, binding_hash
+from services.executor.core.session.dossier import Progress, hash_for_approval
 from services.executor.core.session.values import is_trusted_place
 from services.executor.core.states import machine
 from services.executor.core.states.machine import POLICY_MARK, Failed, ProcessTemplate
@@ -10,7 +10,7 @@ from shared.contracts.approval import Approval, ConfirmationStep, GivenConfirmat
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
 from shared.domain.answer import is_json_list
-from shared.domain.words import FsmState, RuleAction, ToolClass, who_decides
+from shared.domain.words import FsmState, RuleAction, ToolClass, describe_decider
 
 
 def is_plan_released(progress: Progress) -> bool:
@@ -104,7 +104,7 @@ def release_still_holds(ctx: TurnContext, progress: Progress, fresh: Progress, v
     """
     verdict_before, was_asked = progress.dossier.verdict, needs_person(ctx, progress)
     asks_now = needs_person(ctx, progress.update_dossier(verdict=verdict)) and not was_asked
-    if verdict_before is not None and binding_hash(verdict) == binding_hash(verdict_before) and not asks_now:
+    if verdict_before is not None and hash_for_approval(verdict) == hash_for_approval(verdict_before) and not asks_now:
         return True  # it is the same verdict, and asks nobody whom it did not ask before
     if progress.dossier.approved_hash is None:
         return False
@@ -124,7 +124,7 @@ def is_approval_awaited(approval: Approval, progress: Progress) -> bool:
         return False
     if plan is None or verdict is None or approval.confirmation != next_confirmation(progress):
         return False
-    return (approval.plan_hash, approval.verdict_hash) == (plan.hash, binding_hash(verdict))
+    return (approval.plan_hash, approval.verdict_hash) == (plan.hash, hash_for_approval(verdict))
 
 
 def apply_approval(progress: Progress, approval: Approval) -> Progress:
@@ -165,7 +165,7 @@ def _confirmations_given(progress: Progress) -> tuple[GivenConfirmation, ...]:
     if plan is None or verdict is None:
         return ()
     on_plan = (confirmation for confirmation in progress.confirmed if confirmation.plan_hash == plan.hash)
-    return tuple(confirmation for confirmation in on_plan if confirmation.verdict_hash == binding_hash(verdict))
+    return tuple(confirmation for confirmation in on_plan if confirmation.verdict_hash == hash_for_approval(verdict))
 
 
 def reopen_approval_gate(progress: Progress) -> Progress:
@@ -175,7 +175,7 @@ def reopen_approval_gate(progress: Progress) -> Progress:
     return gated_progress.move_to(FsmState.APPROVAL_GATE).update_dossier(**cleared, by_person=False)
 
 
-def plan_state_path(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
+def list_states_of_plan(ctx: TurnContext, progress: Progress) -> tuple[FsmState, ...]:
     """The states that the plan has yet to pass, up to the end state that its verdict leads to."""
     verdict = progress.dossier.verdict
     path = machine.with_approval_gate(progress.path) if needs_person(ctx, progress) else progress.path
@@ -190,13 +190,13 @@ def describe_needed_approval(ctx: TurnContext, progress: Progress) -> str | None
     if not needs_person(ctx, progress):
         return None
     level, count, steps = verdict.escalation_level, count_persons_needed(ctx, progress), progress.template.confirmations
-    deciders = who_decides(level)
+    deciders = describe_decider(level)
     sequence = (f"{len(steps)} confirmations in sequence ({', '.join(steps)})",) if steps else ()
     reasons = (*verdict.reasons, *reasons_to_ask_a_person(ctx, progress), *sequence)
     return f"{deciders}{f' ({count} different people)' if count > 1 else ''}: {'; '.join(reasons)}"
 
 
-def answer_with_escalation(progress: Progress) -> str:
+def add_escalation_to_answer(progress: Progress) -> str:
     """The task's answer; if it ended in ESCALATE, followed by whom it was escalated to and why. An answer that has to
     match exactly, such as a list, stays unchanged (I9).
     """

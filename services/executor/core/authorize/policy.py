@@ -18,7 +18,11 @@ from services.executor.core.process.rules import (
     joint_remainders,
 )
 from services.executor.core.records import binding, calculated
-from services.executor.core.records.asked_fields import asked_fields, fields_asked_of, tools_named_together
+from services.executor.core.records.asked_fields import (
+    list_rule_fields,
+    list_rule_fields_of_tool,
+    list_tools_named_together,
+)
 from services.executor.core.records.call_rows import rows_of_call
 from services.executor.core.records.field_values import UNKNOWN, FieldValue, UnknownValue, fields_of_arguments
 from services.executor.core.records.references import set_at_path
@@ -137,10 +141,10 @@ def build_verdict_request(
         process_type=template.process_type,
         policies=policies,
         most_rows=min(_MOST_ROWS, _MOST_ROWS_OF_PLAN // max(1, len(plan.calls))),
-        asked_names=asked_fields(policies),
+        asked_names=list_rule_fields(policies),
         constants=frozenset(name for policy in policies for name in policy.context),
         remainders=joint_remainders(template, plan.every_call, figures, dossier.facts, keys),
-        sums=CallSums(calls, dossier.facts, ctx.toolbox, tools_named_together(policies)),
+        sums=CallSums(calls, dossier.facts, ctx.toolbox, list_tools_named_together(policies)),
     )
     values = {} if plan.calls else {value.name: calculated.rule_field_value(value) for value in dossier.values}
     return contracts.EvaluateRequest(
@@ -226,7 +230,7 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
         **bound.fields,
         **own_fields,
     }
-    asked_names = fields_asked_of(call.tool, inputs.policies)
+    asked_names = list_rule_fields_of_tool(call.tool, inputs.policies)
     rows_fields = _list_row_fields(call, inputs) if asked_names else []
     recorded = {name: value for name, value in bound.recorded.items() if name in asked_names}
     differing = _find_differing_fields(call, rows_fields, recorded)
@@ -235,8 +239,8 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
     records = (bound.recorded, *bound.named, *bound.beyond)
     rows = _build_row_contexts(call, inputs, view, unknown, rows_fields, fields)
-    sums = inputs.sums.sum_figures(call, view, bound.fields, inputs.asked_names, _figures_in_rows(rows))
-    unproven = () if inputs.ctx.limits.trusts_requests else unproven_arguments(call.arguments, view, bound, values)
+    sums = inputs.sums.sum_figures(call, view, bound.fields, inputs.asked_names, _collect_figures_of_rows(rows))
+    unproven = () if inputs.ctx.limits.trusts_requests else find_unproven_arguments(call.arguments, view, bound, values)
     return contracts.CallContext(
         call_id=call.call_id,
         tool=call.tool,
@@ -262,7 +266,7 @@ def _find_fields_in_other_shapes(
     return {name: value for name, value in new_values if value is not None}
 
 
-def _figures_in_rows(rows: Sequence[Mapping[str, contracts.ContextValue]]) -> dict[str, list[Decimal]]:
+def _collect_figures_of_rows(rows: Sequence[Mapping[str, contracts.ContextValue]]) -> dict[str, list[Decimal]]:
     """``{field: its figure in each row}``, for the fields that every row has as a figure."""
     names = frozenset.intersection(*map(frozenset, rows)) if rows else frozenset[str]()
     figures_by_name = {name: [read_figure(cast(Json, row[name])) for row in rows] for name in names}
@@ -312,7 +316,7 @@ def _build_row_contexts(
     each record of ``fields_by_linked_record``. Only the last is used unless requests are trusted. Empty if no source
     gives any, or if they are more than ``most_rows``.
     """
-    asked_names = fields_asked_of(call.tool, inputs.policies)
+    asked_names = list_rule_fields_of_tool(call.tool, inputs.policies)
     unknown = [name for name in unknown if name in asked_names]
     rows: list[JsonObject] = []
     if inputs.ctx.limits.trusts_requests:  # else what a row says, or an edit, is the request's word alone
@@ -320,7 +324,7 @@ def _build_row_contexts(
             [(name, value) for name, value in row.items() if value is not UNKNOWN] for row in row_fields
         )
         rows += [{name: value for name, value in fields if name in unknown} for fields in known_row_fields if unknown]
-        if values_from_words := calculated.values_not_of_call(inputs.dossier.values, view, inputs.constants):
+        if values_from_words := calculated.list_values_unrelated_to_call(inputs.dossier.values, view, inputs.constants):
             rows = [variant for row in rows or [{}] for variant in (row, {**row, **values_from_words})]
         for name in unknown:
             values = view.present_and_edited_values(name)
@@ -330,12 +334,14 @@ def _build_row_contexts(
             if len(rows) > inputs.most_rows:
                 return ()
     if fields_by_record := view.fields_by_linked_record(unknown):
-        rows = [_add_to_row(row, fields, known_fields) for row in rows or [{}] for fields in fields_by_record]
+        rows = [_set_fields_in_row(row, fields, known_fields) for row in rows or [{}] for fields in fields_by_record]
     rows = [*{dumps(row): row for row in rows}.values()]
     return tuple(map(_to_context_fields, rows)) if any(rows) and len(rows) <= inputs.most_rows else ()
 
 
-def _add_to_row(row: JsonObject, fields: Mapping[str, FieldValue], known_fields: Mapping[str, Json]) -> JsonObject:
+def _set_fields_in_row(
+    row: JsonObject, fields: Mapping[str, FieldValue], known_fields: Mapping[str, Json]
+) -> JsonObject:
     """The row with these fields; a ``kind.field`` is added to what is known of that kind."""
     heads = {name.partition(".")[0] for name in fields if "." in name}
     known_kinds = {head: known_fields[head] for head in heads - row.keys() if head in known_fields}
@@ -358,7 +364,7 @@ def _executor_fields(call: PlannedCall, inputs: _VerdictInputs, view: binding.Ca
     }
 
 
-def unproven_arguments(
+def find_unproven_arguments(
     arguments: JsonObject, view: binding.CallView, bound: binding.BoundFields, values: Sequence[NamedValue] = ()
 ) -> tuple[str, ...]:
     """The arguments that only the request states: no record around the call and no calculation gives them."""
@@ -372,7 +378,7 @@ def unproven_arguments(
         name
         for name, value in {**arguments, **inner_values}.items()
         if _normalize_figure(value) not in (recorded_values.get(name), *computed_values)
-        and not view.names_read_record(name, value)
+        and not view.refers_to_read_record(name, value)
     )
 
 

@@ -18,7 +18,7 @@ from services.executor.core.figures.arguments import (
     is_free_text_name,
     kind_of_argument,
 )
-from services.executor.core.figures.identifiers import identifier_key, kind_of_identifier
+from services.executor.core.figures.identifiers import kind_of_identifier, normalize_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records import seen_records
 from services.executor.core.records.binding import CallView
@@ -62,10 +62,10 @@ class _NamingArgument(NamedTuple):
     @property
     def names(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Yields every name of the record: a word for its kind, and an identifier in comparable form."""
-        yield seen_records.name_of_kind(self.reference.noun), identifier_key(self.reference.text)
+        yield seen_records.name_of_kind(self.reference.noun), normalize_identifier(self.reference.text)
         for node in self.nodes:
             kind = seen_records.name_of_kind(node.kind)
-            yield from ((kind, identifier_key(name)) for name in (*node.ids, *node.names[1]))
+            yield from ((kind, normalize_identifier(name)) for name in (*node.ids, *node.names[1]))
 
     def has_record(self, is_kind: "_KindTest", kind: seen_records.Noun) -> bool:
         return any(is_kind(node.kind, kind) for node in self.nodes)
@@ -190,7 +190,7 @@ class CallSums:
                 ]
                 for own_summand in own_summands
             ]
-            total = max(map(_sum_without_offset, figures_by_record), key=abs)
+            total = max(map(_sum_dominant_sign, figures_by_record), key=abs)
             is_judged_by_row = sorted(own_summand.figure for own_summand in own_summands) == sorted(
                 row_figures.get(name, ())
             )
@@ -219,7 +219,7 @@ class CallSums:
             summands.append(self._build_summand(figure * self._count_repeated_id(row, call, name), row, call))
         for group in row.groups:
             group_summands = self._summands_of_group(group, figure, row, call, name, view)
-            summands = max((summands, group_summands), key=_size_of_sum)
+            summands = max((summands, group_summands), key=_absolute_sum_of_summands)
         return summands
 
     def _summands_of_group(
@@ -247,7 +247,7 @@ class CallSums:
         if has_records and len(summands) > _MOST_ROWS:
             summands = _merge_same_records(summands)
         if summands and (not has_records or len(summands) > _MOST_RECORDS):
-            total = _sum_without_offset([summand.figure for summand in summands])
+            total = _sum_dominant_sign([summand.figure for summand in summands])
             return [_Summand(total, self._find_call_records(call, outer_row.arguments), call)]
         return summands
 
@@ -260,7 +260,7 @@ class CallSums:
             items = leaf.value if isinstance(leaf.value, list) else []
             references = (seen_records.reference_of(leaf.name, item, (), self._graph.keys) for item in items)
             ids = (reference.text for reference in references if reference and reference.is_id)
-            highest_count = max([highest_count, *Counter(map(identifier_key, ids)).values()])
+            highest_count = max([highest_count, *Counter(map(normalize_identifier, ids)).values()])
         return highest_count
 
     def _is_additive(self, call: PlannedCall, name: str) -> bool:
@@ -319,7 +319,7 @@ class CallSums:
             names = _collect_names(naming_arguments).names
             certain_arguments = _collect_names(other_arguments).certain_arguments
             if row_key:
-                names |= {("", identifier_key(row_key))}
+                names |= {("", normalize_identifier(row_key))}
                 certain_arguments |= {("", (), row_key.isdigit())}
             self._records[key] = _CallRecords(
                 own_names=_collect_names(own_arguments),
@@ -366,7 +366,7 @@ class CallSums:
                 name = "_".join(noun)
                 is_named = isinstance(value, str) and seen_records.name_of_kind(noun) in seen_records.COMMON_KINDS
                 if is_id_name(leaf.name):
-                    ids[name] = ids.get(name, frozenset()) | {identifier_key(text)}
+                    ids[name] = ids.get(name, frozenset()) | {normalize_identifier(text)}
                 elif is_named or (is_party and not is_count):  # "Ann" may be Ann Lee
                     parties[name] = parties.get(name, frozenset()) | {(word,) for word in words_of(text)}
         return parties, ids
@@ -392,15 +392,15 @@ def _merge_same_records(rows: Iterable[_Summand]) -> list[_Summand]:
     rows_by_names: dict[_Names, list[_Summand]] = {}
     for row in rows:
         rows_by_names.setdefault((row.own_records or row.records).all_names.names, []).append(row)
-    merged = ((group[0], _sum_without_offset([row.figure for row in group])) for group in rows_by_names.values())
+    merged = ((group[0], _sum_dominant_sign([row.figure for row in group])) for group in rows_by_names.values())
     return [first._replace(figure=figure) for first, figure in merged]
 
 
-def _size_of_sum(summands: Iterable[_Summand]) -> Decimal:
-    return abs(_sum_without_offset([summand.figure for summand in summands]))
+def _absolute_sum_of_summands(summands: Iterable[_Summand]) -> Decimal:
+    return abs(_sum_dominant_sign([summand.figure for summand in summands]))
 
 
-def _sum_without_offset(figures: Sequence[Decimal]) -> Decimal:
+def _sum_dominant_sign(figures: Sequence[Decimal]) -> Decimal:
     """The sum of the positive or of the negative figures, whichever is greater: credits do not offset charges."""
     positive = sum((figure for figure in figures if figure > 0), Decimal())
     negative = sum((figure for figure in figures if figure <= 0), Decimal())

@@ -4,12 +4,17 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from services.executor.core.figures.identifiers import strip_strange_addresses
-from services.executor.core.figures.trace import days_of_answer
+from services.executor.core.figures.trace import find_days_in_answer
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.plan.outcomes import write_as_fact
 from services.executor.core.plan.sources import SourceFinder, known_sources
 from services.executor.core.prime.prose import read_unenforced_sentence
-from services.executor.core.reflect.quality import collect_sources, mentions_failure, says_found_value, untraced_tokens
+from services.executor.core.reflect.quality import (
+    collect_sources,
+    find_untraced_tokens,
+    mentions_failure,
+    says_found_value,
+)
 from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import list_writes
@@ -97,8 +102,8 @@ class AnswerChecks:
 
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
         """The figures and identifiers of the text for which two searches find no source, and its days without one."""
-        tokens = untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
-        days = days_of_answer(text, local_now(self._ctx))
+        tokens = find_untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
+        days = find_days_in_answer(text, local_now(self._ctx))
         if not (tokens or days):
             return ()
         finder = self._make_source_finder(progress, writes)

@@ -22,7 +22,7 @@ from services.executor.core.conversation.understanding import (
 )
 from services.executor.core.figures.calculate import CALCULATE
 from services.executor.core.model.made_tools import add_made_tools
-from services.executor.core.model.talk import MessageHistory, opening_sections
+from services.executor.core.model.talk import MessageHistory, get_opening_sections
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
@@ -36,14 +36,14 @@ from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, open_state_span
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.ledger import list_entries, past_calls_of_writes, plan_entries
+from services.executor.core.session.ledger import list_entries, list_plan_entries, past_calls_of_writes
 from services.executor.core.session.values import (
     Fact,
     PartOfTask,
     list_open_questions,
+    list_parts_to_do,
     mark_unanswered,
     note_unmet_conditions,
-    parts_to_do,
     without_values,
 )
 from services.executor.core.states.machine import GENERAL, Failed, has_complex_word
@@ -112,7 +112,7 @@ class Conversation:
     def unnamed_ids_by_part(self) -> Mapping[int, tuple[str, ...]]:
         """By part number, the ids that it lists and no call names, although calls name others of the same list."""
         calls = [call for plan in self.draft.plans for call in plan.calls]
-        parts = [part for part in parts_to_do(self._parts) if not part.unmet]
+        parts = [part for part in list_parts_to_do(self._parts) if not part.unmet]
         ids_by_part = {
             part.number: listed_ids_without_call(part, calls, self.reader.facts, self.ctx.toolbox.keys)
             for part in parts
@@ -139,7 +139,7 @@ class Conversation:
         if closed_plan is None:
             raise Failed("no plan was closed")
         self.reader.mark_outdated_by_writes(
-            past_calls_of_writes((await plan_entries(self.ctx.store, closed_plan.plan)).values())
+            past_calls_of_writes((await list_plan_entries(self.ctx.store, closed_plan.plan)).values())
         )
         self._has_outcomes = True
         self._write_answers += await answers_as_facts(self.ctx, (closed_plan.plan,))
@@ -171,9 +171,9 @@ class Conversation:
         return self.progress.dossier.parts
 
     @property
-    def _is_to_act(self) -> bool:
+    def _has_parts_to_do(self) -> bool:
         """Whether the task has a part to be done; otherwise it only asks."""
-        return bool(parts_to_do(self._parts))
+        return bool(list_parts_to_do(self._parts))
 
     @property
     def _tier(self) -> Tier:
@@ -182,13 +182,13 @@ class Conversation:
         """
         if self._message_history.replies == 0 or not self._uses_local_model:
             return Tier.SMALL
-        return Tier.LARGE if self._is_to_act or has_complex_word(self.ctx.task) else Tier.SMALL
+        return Tier.LARGE if self._has_parts_to_do or has_complex_word(self.ctx.task) else Tier.SMALL
 
     @property
     def _budget_share(self) -> BudgetShare:
         if self._message_history.replies == 0:
             return BudgetShare.READING
-        if not self._is_to_act:
+        if not self._has_parts_to_do:
             return BudgetShare.WHOLE
         # The answer after writes may use the whole budget, too.
         return BudgetShare.PLAN if self.progress.dossier.plans else BudgetShare.PROPOSING
@@ -200,7 +200,7 @@ class Conversation:
 
     async def _dispatch_calls(self, reply: ModelReply) -> bool:
         """Carries out the calls of one reply; returns whether they close a plan."""
-        uses = self._uncut_calls(reply)
+        uses = self._list_complete_calls(reply)
         is_first = self._should_fix_parts(uses)
         understood = await self._understand_task(uses) if is_first else {}
         dispatch = await self._read_and_calculate([use for use in uses if use.id not in understood])
@@ -217,7 +217,7 @@ class Conversation:
             return False
         return await self._add_and_close_if_complete(dispatch.proposed, is_cut=reply.is_cut)
 
-    def _uncut_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
+    def _list_complete_calls(self, reply: ModelReply) -> tuple[ToolUse, ...]:
         """The reply's calls; of one that was cut off all but the last, or none if ``understand`` was not called yet."""
         if not reply.is_cut:
             return reply.tool_uses
@@ -254,7 +254,7 @@ class Conversation:
                 await self._read_named_records(key, ())  # takes the reads of that attempt from the journal
         elif dispatch.writes:
             context = self.draft.build_proposal_context(
-                self._marked_parts, self.reader.corrections, self._message_history.replies
+                self._parts_marked_if_left, self.reader.corrections, self._message_history.replies
             )
             sourceless = dispatch.check_writes(self.draft.held, context, self._known_sources)
             if sourceless and await self._read_named_records(key, sourceless):
@@ -299,7 +299,7 @@ class Conversation:
         figures = "" if self.progress.read_only else render_figures(self.ctx, self.progress)
         new_figures = figures if figures != self._message_history.figures else ""
         self._message_history.figures = figures
-        texts = (new_figures, self._drafting.text_after_results(self._message_history.replies))
+        texts = (new_figures, self._drafting.instruction_after_results(self._message_history.replies))
         self._message_history.send_results("\n\n".join(filter(None, texts)))
 
     async def _close_plan(self) -> bool:
@@ -329,7 +329,7 @@ class Conversation:
         return True
 
     @property
-    def _marked_parts(self) -> tuple[PartOfTask, ...]:
+    def _parts_marked_if_left(self) -> tuple[PartOfTask, ...]:
         """The task's parts, marked where the model has left them because a condition does not hold."""
         return note_unmet_conditions(self._parts, self._local.unmet, self._local.unexcused)
 
@@ -345,7 +345,7 @@ class Conversation:
         progress = progress.update_dossier(
             facts=self.reader.facts,
             values=tuple(self._local.values),
-            parts=mark_unanswered(self._marked_parts, self._local.unanswered),
+            parts=mark_unanswered(self._parts_marked_if_left, self._local.unanswered),
             made=self._local.used_made_tools,
         )
         self._tracker.progress = with_process_figures(self.ctx, progress)
@@ -385,7 +385,7 @@ class Conversation:
 
     def _offered_tools(self) -> tuple[ToolDefinition, ...]:
         """The tools offered to the model. Writes are offered once the parts are known and include something to do."""
-        may_write = self._is_understood and self._is_to_act
+        may_write = self._is_understood and self._has_parts_to_do
         local, is_remote = self._local.list_definitions(), not self._uses_local_model
         return offered_tools(self.ctx.toolbox, local, is_asked_only=not (may_write or is_remote), is_remote=is_remote)
 
@@ -429,7 +429,7 @@ class Conversation:
         with open_state_span(self.ctx, self.progress):
             writes = [tool.name for tool in self.ctx.toolbox.tools.values() if tool.tool_class in WRITE_CLASSES]
             sentences = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier, writes)
-            was_refused = self._has_proposed_writes and not self._is_to_act
+            was_refused = self._has_proposed_writes and not self._has_parts_to_do
             self._tracker.progress = self._answers.with_answer(self.progress, text, sentences, was_refused=was_refused)
 
 
@@ -448,4 +448,4 @@ async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversati
     general = replace(ctx, template=GENERAL)  # for the first reads: in every attempt, also where the process is known
     allowances, earlier_reads = await fetch_allowances(ctx), _list_reads_of_lost_orchestrators(ctx, progress)
     reader = TaskReader(general, known_corrections(ctx, progress), allowances, progress.dossier.facts, earlier_reads)
-    return Conversation(ctx, progress, await opening_sections(ctx), reader)
+    return Conversation(ctx, progress, await get_opening_sections(ctx), reader)

@@ -10,8 +10,8 @@ from services.executor.core.conversation.understanding import (
     UNDERSTAND,
     Understanding,
     define_understand_tool,
+    find_unaddressed_sentences,
     read_understanding,
-    unaddressed_sentences,
 )
 from services.executor.core.figures.calculate import (
     CALCULATE,
@@ -122,7 +122,9 @@ class LocalTools:
             raise ValueError("the task's parts are settled by the first reply")
         self.understanding = read_understanding(call.arguments, user_texts(self.ctx))
         if self.understanding.parts:
-            self.not_taken_up = unaddressed_sentences(self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools)
+            self.not_taken_up = find_unaddressed_sentences(
+                self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools
+            )
         unquoted_notes = (f"no part takes up: {sentence!r}" for sentence in self.not_taken_up)
         problems: list[Json] = [*self.understanding.problems, *unquoted_notes]
         parts: list[Json] = [part.as_json() for part in self.understanding.parts]
@@ -180,7 +182,7 @@ class LocalTools:
         async def ask() -> str:
             verdict = await request_verdict(self.ctx, progress.template, progress.dossier)
             self.ctx.journal.add_event("note", hypothetical=tool.name, passed=verdict.passed)
-            return dumps(_verdict_in_words(verdict))
+            return dumps(_describe_verdict(verdict))
 
         return loads(await self.ctx.journal.run_step(call.key, "verdict", ask))
 
@@ -220,7 +222,7 @@ class LocalTools:
         if part and value.value == "false":
             if tool_names := await self._list_tools_called_for(part):
                 return {"note": f"{tool_names} was called for this part already: say so in the answer"}
-            return self._mark_part_left(part, _condition_in_words(value, call.facts, self.all_values))
+            return self._mark_part_left(part, _describe_condition(value, call.facts, self.all_values))
         if part and value.value == "true":
             self.unmet.pop(part.number, None)
         return {}
@@ -236,7 +238,7 @@ _METHOD_BY_TOOL: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]
 }
 
 
-def _verdict_in_words(verdict: Verdict) -> Json:
+def _describe_verdict(verdict: Verdict) -> Json:
     refusals = [format_refusal(refusal) for refusal in verdict.refusals]
     if verdict.blocked or verdict.problems or refusals:
         outcome = "blocked"
@@ -248,26 +250,26 @@ def _verdict_in_words(verdict: Verdict) -> Json:
 _calculate_tool = IdentityCache(define_calculate_tool, 256)
 
 
-def _condition_in_words(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
+def _describe_condition(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
     """A comparison that does not hold, as a sentence: ``stock 5 is less than 2: no``."""
     relation = _RELATION_IN_WORDS.get(condition.operation)
-    operands = [_operand_in_words(operand, facts, values) for operand in condition.operands]
+    operands = [_describe_operand(operand, facts, values) for operand in condition.operands]
     if relation is None or len(operands) != 2:
         return f"{condition.operation.replace('_', ' ')} ({', '.join(operands)}): no"
     return f"{operands[0]} {relation} {operands[1]}: no"
 
 
-def _operand_in_words(operand: Operand, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
+def _describe_operand(operand: Operand, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:
     if operand.source == "value":
         figure = next((value for value in reversed(values) if value.name == operand.ref), None)
-        return _figure_in_words(figure) if figure else operand.ref.replace("_", " ")
+        return _describe_figure(figure) if figure else operand.ref.replace("_", " ")
     if operand.source != "result":
         return operand.literal
     name = " ".join(words_of(operand.path.rpartition(".")[2].partition("[")[0]))
     return f"{name} {_single_value_text(operand, facts)}".strip() or operand.ref
 
 
-def _figure_in_words(value: NamedValue) -> str:
+def _describe_figure(value: NamedValue) -> str:
     """A calculated value with its unit and currency; cents are converted to whole units."""
     if value.number is not None and value.unit == "cents":
         return f"{value.number.scaleb(-2):f} {value.currency}".strip()

@@ -1,6 +1,6 @@
 """The progress of one task through its states, part of which an earlier attempt at the turn may have stored."""
 
-from services.executor.core.authorize.persons import plan_state_path
+from services.executor.core.authorize.persons import list_states_of_plan
 from services.executor.core.conversation.understanding import Understanding, choose_process, with_parts
 from services.executor.core.model.talk import MessageHistory
 from services.executor.core.plan.draft import ClosedPlan
@@ -62,7 +62,7 @@ class ProgressTracker:
         }  # fmt: skip
         ctx.journal.add_event("plan", calls=[call.tool for call in plan.calls], number=plan.round)
         progress = self._with_reply_count().update_dossier(**plan_fields).model_copy(update={"confirmed": ()})
-        progress = progress.model_copy(update={"path": plan_state_path(ctx, progress)})
+        progress = progress.model_copy(update={"path": list_states_of_plan(ctx, progress)})
         self.progress = await enter_state(ctx, progress, first_plan_state(progress.path), closed_plan.events)
 
     def _with_reply_count(self) -> Progress:

@@ -6,10 +6,15 @@ from dataclasses import replace
 
 from typing_extensions import override
 
-from services.executor.core.figures.numbers import normalize_token, number_bearing_tokens
-from services.executor.core.model.model_calls import HelperUnavailable, ask_if_possible, can_afford_all, user_message
+from services.executor.core.figures.numbers import find_tokens_with_digits, normalize_token
+from services.executor.core.model.model_calls import (
+    HelperUnavailable,
+    ask_if_possible,
+    build_user_message,
+    can_afford_all,
+)
 from services.executor.core.model.talk import MessageHistory
-from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, request_size, to_tokens
+from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, measure_request, to_tokens
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import list_writes, writes_as_json
@@ -43,7 +48,7 @@ _STOP_WORDS = frozenset(
 )
 
 
-def find_difference(text: str, other_text: str) -> str:
+def describe_draft_difference(text: str, other_text: str) -> str:
     """How two drafts differ, in words; empty if they agree. A JSON list agrees only with an identical text (I9)."""
     if is_json_list(text) or is_json_list(other_text):
         return "" if text == other_text else "the lists are not the same"
@@ -63,7 +68,7 @@ def _split_words(text: str) -> frozenset[str]:
 
 def _normalized_figures(text: str) -> frozenset[str]:
     """The amounts, dates and identifiers of a text in a normal form. Two drafts that agree have the same ones."""
-    return frozenset(normalize_token(token) for token in number_bearing_tokens(text))
+    return frozenset(normalize_token(token) for token in find_tokens_with_digits(text))
 
 
 def _has_negation(text: str) -> bool:
@@ -99,7 +104,7 @@ class SingleDraft:
         calls, self.extra_calls = self.extra_calls, 0
         return calls
 
-    def text_after_results(self, replies: int) -> str:  # noqa: ARG002
+    def instruction_after_results(self, replies: int) -> str:  # noqa: ARG002
         """The text that is added to the results of the reply of this number; may be empty."""
         return ""
 
@@ -132,7 +137,7 @@ class SingleDraft:
 class FivePhases(SingleDraft):
     """The strategy ``five_phase``: PLAN, GATHER, SYNTHESIZE by the first three replies; ARTIFACT replaces the last."""
 
-    def text_after_results(self, replies: int) -> str:
+    def instruction_after_results(self, replies: int) -> str:
         return _TEXTS_AFTER_RESULTS.get(replies, "")
 
     async def draft_final_answer(self, key: str, progress: Progress) -> str:
@@ -156,7 +161,7 @@ class TwoDrafts(SingleDraft):
 
     async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: models.Tier) -> models.ModelReply:
         reply = await talk.ask(share, tier)
-        if self._is_spent or not self._is_decisive(reply, talk):
+        if self._is_spent or not self._answers_or_completes_parts(reply, talk):
             names_called = (unwrap_use_tool(use).name for use in reply.tool_uses)
             self._is_spent |= self._ctx.toolbox.tools.keys().isdisjoint(names_called)
             return reply
@@ -174,7 +179,7 @@ class TwoDrafts(SingleDraft):
         )
         return merged_draft or reply
 
-    def _is_decisive(self, reply: models.ModelReply, talk: MessageHistory) -> bool:
+    def _answers_or_completes_parts(self, reply: models.ModelReply, talk: MessageHistory) -> bool:
         """Whether the reply is the answer, or proposes writes for all open parts (any, if at most one part is open)."""
         proposals = _list_write_uses(reply, self._ctx)
         if not proposals:
@@ -223,7 +228,7 @@ async def _build_artifact_request(ctx: TurnContext, progress: Progress) -> model
         "values": [value.as_json() for value in dossier.values],
         "writes": [*writes_as_json(await list_writes(ctx.store))],
     }
-    message = user_message(render_in_order(sections))
+    message = build_user_message(render_in_order(sections))
     return models.ModelRequest(models.Tier.SMALL, (ctx.prompts.artifact,), (message,), max_tokens=2_048)
 
 
@@ -239,7 +244,7 @@ def _do_drafts_agree(draft: models.ModelReply, other_draft: models.ModelReply, c
     writes = [sorted(_write_calls_as_json(reply, ctx)) for reply in (draft, other_draft)]
     if writes[0] or writes[1]:
         return writes[0] == writes[1]
-    return not find_difference(draft.text, other_draft.text)
+    return not describe_draft_difference(draft.text, other_draft.text)
 
 
 def _list_write_uses(reply: models.ModelReply, ctx: TurnContext) -> list[models.ToolUse]:
@@ -367,6 +372,6 @@ def _build_reply(
     characters_sent = len(message.message) + sum(len(dumps(result.result)) for result in message.results)
     characters_sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
     characters_received = len(reply.text) + sum(len(call.name) + len(dumps(call.params)) for call in reply.calls)
-    cached_tokens = max(0, request_size(request).total - to_tokens(characters_sent))
+    cached_tokens = max(0, measure_request(request).total - to_tokens(characters_sent))
     usage = models.Usage(to_tokens(characters_sent), to_tokens(characters_received), cache_read=cached_tokens)
     return models.ModelReply(blocks, "tool_use" if uses else "end_turn", usage, ORCHESTRATOR_KEY_PREFIX)

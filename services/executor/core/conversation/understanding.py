@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple, cast
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
 
-from services.executor.core.figures.identifiers import find_codes, identifier_key
+from services.executor.core.figures.identifiers import find_codes, normalize_identifier
 from services.executor.core.model.model_calls import (
     HelperUnavailable,
     UnusableAnswer,
     ask_if_possible,
-    helper_request,
+    build_helper_request,
     parse_reply,
 )
 from services.executor.core.prime import known
@@ -26,14 +26,14 @@ from services.executor.core.process.synthesis import (
 )
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, normalize_quote, parts_to_do
+from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, list_parts_to_do, normalize_quote
 from services.executor.core.states.machine import GENERAL, READ_ONLY_STATES, BadTemplate, ProcessTemplate, process_name
 from services.executor.core.states.prompts import PROCESS_SCHEMA
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
 from services.executor.core.tools.toolbox import define_local_tool
 from services.executor.ports.orchestrators import OrchestratorName
-from shared.contracts.base import Contract, first_fault
+from shared.contracts.base import Contract, describe_first_error
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import Strategy
 from shared.ports.models import ToolDefinition
@@ -105,7 +105,7 @@ def read_understanding(arguments: JsonObject, texts: Sequence[str]) -> Understan
     try:
         call = _UnderstandArguments.model_validate_json(dumps(arguments))
     except ValidationError as error:
-        raise ValueError(first_fault(error)) from error
+        raise ValueError(describe_first_error(error)) from error
     normal_texts, parts, problems = [normalize_quote(text) for text in texts], list[PartOfTask](), list[str]()
     for part in call.parts:
         quote = normalize_quote(part.quote)
@@ -131,7 +131,7 @@ _FEWEST_WORDS_OF_PART = 3
 _MOST_UNADDRESSED_SENTENCES = 3
 
 
-def unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
+def find_unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: Iterable[str]) -> tuple[str, ...]:
     """Up to three requests of the task that no part takes up: sentences that no part quotes whole, and that have an
     identifier (such as ``PO-7``) which no part has.
 
@@ -176,14 +176,14 @@ def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_too
     verbs = {words_of_tool(name).verb for name in write_tools} - classes.AMBIGUOUS_VERBS
     unaddressed = []
     for sentence in sentences:
-        clauses = _list_orders_beside(sentence, dossier.parts, verbs)
+        clauses = _find_unquoted_orders(sentence, dossier.parts, verbs)
         ids_of_clauses = {key for clause in clauses for key in _find_identifiers(clause)}
         if set(_find_identifiers(sentence)) - known_ids or ids_of_clauses - planned_ids:
             unaddressed.append(sentence)
     return tuple(unaddressed)
 
 
-def _list_orders_beside(sentence: str, parts: Sequence[PartOfTask], verbs: Collection[str]) -> Iterator[str]:
+def _find_unquoted_orders(sentence: str, parts: Sequence[PartOfTask], verbs: Collection[str]) -> Iterator[str]:
     """Yields what a sentence orders beside what parts quote of it: its unquoted clauses that begin with one of the
     ``verbs``. Nothing if no part quotes any of it.
     """
@@ -197,7 +197,7 @@ def _list_orders_beside(sentence: str, parts: Sequence[PartOfTask], verbs: Colle
 
 
 def _find_identifiers(text: str) -> Iterator[tuple[str, ...]]:
-    return (identifier_key(code.text) for code in find_codes(text))
+    return (normalize_identifier(code.text) for code in find_codes(text))
 
 
 _PROCESS_STEP_KEY = "talk:process"
@@ -264,7 +264,7 @@ def _fall_back_to_general(kind: str, error: Exception, calls: int, *, asks_a_per
 async def _design_process(ctx: TurnContext, kind: str) -> ProcessTemplate:
     """Asks a model to design a process, once and within a time limit; raises one of ``_DESIGN_FAILURES``."""
     sections: dict[str, Json] = {"task": ctx.task[:_LONGEST_EXAMPLE], "process_type": kind}
-    request = helper_request(ctx, ctx.prompts.new_process, sections, 1_500, schema=PROCESS_SCHEMA)
+    request = build_helper_request(ctx, ctx.prompts.new_process, sections, 1_500, schema=PROCESS_SCHEMA)
     reply = await ask_if_possible(ctx, f"{_PROCESS_STEP_KEY}:new", request, seconds=_DESIGN_SECONDS)
     return build_template(kind, parse_reply(reply, ProposedProcess), ctx.task)
 
@@ -273,7 +273,7 @@ async def choose_process(
     ctx: TurnContext, progress: Progress, understanding: Understanding
 ) -> tuple[TurnContext, Progress]:
     """The progress with its process and strategy, and the context with what was learned of tasks of that process."""
-    has_part_to_do = bool(parts_to_do(understanding.parts))
+    has_part_to_do = bool(list_parts_to_do(understanding.parts))
 
     async def find_process() -> str:
         name = process_name(understanding.process)
@@ -295,10 +295,10 @@ async def choose_process(
         limits = known.find_limits_of_task(with_process(ctx, progress))
     path = progress.template.states if has_part_to_do else READ_ONLY_STATES
     progress = progress.model_copy(update={"path": path, "read_only": not has_part_to_do, "thresholds": limits})
-    return ctx, _without_strategy_credit(await known.with_strategy(ctx, progress))
+    return ctx, _mark_unused_strategy(await known.with_strategy(ctx, progress))
 
 
-def _without_strategy_credit(progress: Progress) -> Progress:
+def _mark_unused_strategy(progress: Progress) -> Progress:
     """The progress, marked as fallen back if its strategy is not used, so that the outcome does not count for it."""
     if progress.strategy is Strategy.FSM:
         return progress

@@ -131,7 +131,7 @@ def kind_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentKind
         return kind
     steps = [part for part in re.split(r"[.\[\]]", name) if part and not part.isdecimal()] or [""]
     words = words_of(steps[-1])
-    if read_compact_day(value) is not None and _names_day(words):
+    if read_compact_day(value) is not None and _has_word_for_day(words):
         return ArgumentKind.DATE
     is_number = isinstance(value, int | Decimal)
     kind = _kind_of_number(words, schema) if is_number else _kind_of_text(words, str(value or ""), schema)
@@ -144,11 +144,11 @@ def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHin
     """The argument's kind, and the unit and form of its number, from its name and description."""
     words = words_of(name.rsplit(".", 1)[-1])
     description = str(schema.get("description", ""))
-    in_minor_units = names_minor_unit(name) or _MINOR_UNIT_PHRASE_PATTERN.search(description) is not None
+    in_minor_units = is_minor_unit_name(name) or _MINOR_UNIT_PHRASE_PATTERN.search(description) is not None
     return ArgumentHints(
         kind=kind_of_argument(name, schema, value),
         is_in_minor_units=in_minor_units,
-        is_in_major_units=not in_minor_units and names_currency(name),
+        is_in_major_units=not in_minor_units and is_currency_name(name),
         is_integer=schema.get("type") == "integer",
         is_plain_money=bool(_PLAIN_MONEY.intersection(words)) and not _QUANTITY_NAMES.intersection(words),
         is_signed=not _DIFFERENCE_WORDS.isdisjoint(words),
@@ -157,14 +157,14 @@ def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHin
 
 
 @lru_cache(maxsize=4096)
-def names_minor_unit(name: str) -> bool:
+def is_minor_unit_name(name: str) -> bool:
     """Whether a field of this name is in cents or the like: ``amount_cents``, or ``net_ct`` with a word for money."""
     words = frozenset(words_of(name.rsplit(".", 1)[-1]))
     return not _MINOR_UNIT_WORDS.isdisjoint(words) or ("ct" in words and not _AMOUNT_WORDS.isdisjoint(words))
 
 
 @lru_cache(maxsize=4096)
-def names_currency(name: str) -> bool:
+def is_currency_name(name: str) -> bool:
     """Whether a name contains a currency code: ``amount_eur``."""
     return not _CODES_IN_NAMES.isdisjoint(words_of(name.rsplit(".", 1)[-1]))
 
@@ -202,18 +202,18 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
     return ArgumentKind.AMOUNT if says_money else ArgumentKind.QUANTITY
 
 
-def _names_day(words: Sequence[str]) -> bool:
+def _has_word_for_day(words: Sequence[str]) -> bool:
     """Whether eight digits under this name may be a day: ``due``, ``payable_on``, ``from_date``; not ``amount_due``,
     ``to_account``, ``rent_due`` or a mere ``to``.
     """
     word_set = frozenset(words)
-    if not _may_name_time(word_set):
+    if not _has_word_for_time(word_set):
         return False
     has_date_word = "on" in words[-1:] or not word_set.isdisjoint(_NAMES_OF_DATES)
     return has_date_word or word_set <= _DATE_NAMES | {"first", "last", "payable"}
 
 
-def _may_name_time(words: frozenset[str]) -> bool:
+def _has_word_for_time(words: frozenset[str]) -> bool:
     """Whether no word is of an account, an identifier, a count or an amount, and there is more than a mere ``to``."""
     if words & (
         _ACCOUNT_NAMES | _IDENTIFIER_NAMES | _QUANTITY_NAMES - _DATE_NAMES | _AMOUNT_WORDS - {"due", "payable"}
@@ -228,7 +228,7 @@ def read_epoch(name: str, value: Json, zone: tzinfo | None) -> datetime | None:
         return None
     seconds = value if value in _EPOCH_SECONDS else value // 1000
     words = frozenset(words_of(name))
-    if seconds not in _EPOCH_SECONDS or words.isdisjoint(_DATE_NAMES) or not _may_name_time(words):
+    if seconds not in _EPOCH_SECONDS or words.isdisjoint(_DATE_NAMES) or not _has_word_for_time(words):
         return None
     return datetime.fromtimestamp(seconds, zone or UTC)
 
@@ -426,7 +426,7 @@ def _identify_record(item: JsonObject, path: str, name: str, tool_words: ToolWor
     A field ``id`` counts first, then the key of a table, then the id of what the tool reads, then an id that may be
     another record's, such as a booking's ``guest_id``.
     """
-    ids = [key for key, value in item.items() if _names_own_record(key) and type(value) in (str, int)]
+    ids = [key for key, value in item.items() if _identifies_own_record(key) and type(value) in (str, int)]
     own_key = next((key for key in ids if key.lower() in _OWN_ID_NAMES), "")
     if not own_key and _is_record_id(name) and not _INDEX_OR_DATE_PATTERN.fullmatch(name):
         return EnclosingRecord(path, name)
@@ -441,7 +441,7 @@ def _rate_identifier(key: str, tool_words: ToolWords) -> int:
     return 2 * (subject == tool_words.nouns) + (tool_words.head in subject)
 
 
-def _names_own_record(name: str) -> bool:
+def _identifies_own_record(name: str) -> bool:
     """Whether a field of this name identifies its own record, and not a person it is for, as ``assignee_id`` does."""
     return is_identifying_name(name) and _RECIPIENT_NAMES.isdisjoint(words_of(name))
 

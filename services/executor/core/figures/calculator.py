@@ -42,7 +42,7 @@ def accepts_figure_count(arguments: str, number: int) -> bool:
     return needed <= number and (number <= len(names) or names[-1].rstrip("]").endswith("..."))
 
 
-def money_calculator(arguments: str, formula: _Formula) -> Calculator:
+def make_money_calculator(arguments: str, formula: _Formula) -> Calculator:
     """A calculator whose result is an amount of money."""
     return Calculator(arguments, formula, is_money=True, rounds_parts="places" in signature(formula).parameters)
 
@@ -123,7 +123,7 @@ def check_operands(operation: str, arguments: str, operands: Figures) -> None:
         raise CannotCalculate(f"{operation} takes figures of up to {_MOST_DIGITS} digits, and {too_long} has more")
 
 
-def decimal_text(value: Decimal) -> str:
+def format_decimal(value: Decimal) -> str:
     """A decimal as plain digits without an exponent: the form in which values are stored and sent."""
     return format(value, "f")
 
@@ -169,7 +169,7 @@ class MadeToolResults:
         """
         tool = self.tools[operation]
         check_operands(operation, ", ".join(tool.arguments), operands)
-        run = MadeToolRun(tool, tuple(map(decimal_text, operands)))
+        run = MadeToolRun(tool, tuple(map(format_decimal, operands)))
         outcome = self._outcomes.get((operation, run.figures))
         if outcome is None:
             raise MadeToolNotRun(run)
@@ -187,7 +187,7 @@ def parse_made_tool_outcome(text: str) -> MadeToolOutcome:
         return MadeToolOutcome(error="it came to no decimal")
     if len(text) > _LONGEST_RESULT or not has_few_digits(number, _LONGEST_RESULT) or number.adjusted() > _MOST_DIGITS:
         return MadeToolOutcome(error="it came to no figure of a sensible size")
-    return MadeToolOutcome(value=decimal_text(number))
+    return MadeToolOutcome(value=format_decimal(number))
 
 
 NO_MADE_TOOLS = MadeToolResults()

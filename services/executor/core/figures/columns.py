@@ -12,11 +12,11 @@ from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.figures.dates import (
     DateOrder,
     has_time,
-    name_the_same_day,
     parse_moment,
     read_date,
     read_moment,
     read_possible_dates,
+    state_the_same_day,
 )
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_figure, read_number_word
 from services.executor.core.figures.vocabulary import TRUTH_VALUES_BY_WORD, common_currency, is_currency
@@ -246,11 +246,11 @@ def _unit_in_field_name(field: str) -> str:
 
 def _currency_hints(cell: Cell) -> list[str]:
     texts = [cell.value] if isinstance(cell.value, str) else []
-    currency = cell.currency or ("" if _names_a_count(cell.field) else _find_currency_name(cell))
+    currency = cell.currency or ("" if _is_count_name(cell.field) else _find_currency_name(cell))
     return [hint for hint in (*texts, currency) if hint]
 
 
-def _names_a_count(field: str) -> bool:
+def _is_count_name(field: str) -> bool:
     words = set(name_as_words(field).split())
     return bool(words & _COUNT_WORDS) and not words & {"amount", "price", "cost", "total", "fee"}
 
@@ -309,7 +309,7 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
     if shown == claimed:
         return True
     moment = parse_moment(shown)
-    if (moment is not None and moment == parse_moment(claimed)) or name_the_same_day(shown, claimed):
+    if (moment is not None and moment == parse_moment(claimed)) or state_the_same_day(shown, claimed):
         return True
     number, claimed_number = read_figure(shown), read_figure(claimed)
     if number is not None and claimed_number is not None:

@@ -539,7 +539,9 @@ def _shift_by_offsets(
         if offset_before and "," in text[words[offset_before.start()].start : mention.start]:
             offset_before = None  # "1 of 3 months, from 5 January"
         offset = offset_before or _find_offset_after(text, words, signs, bisect_left(starts, mention.end))
-        is_length = offset_before is not None and _tells_length(text, words[offset_before.start()].start, mention.start)
+        is_length = offset_before is not None and _is_duration_offset(
+            text, words[offset_before.start()].start, mention.start
+        )
         shifted.append(_shift_mention(words, mention, offset, is_length=is_length) if offset else mention)
     return shifted
 
@@ -552,7 +554,7 @@ def _find_offset_after(text: str, words: Sequence[_GrammarWord], signs: str, pla
     return _OFFSET_AFTER_PATTERN.match(signs, place) if is_joined else None
 
 
-def _tells_length(text: str, start: int, end: int) -> bool:
+def _is_duration_offset(text: str, start: int, end: int) -> bool:
     """Whether the offset between ``start`` and ``end`` is how long something lasts: "for three days from tomorrow"."""
     is_after_for = _FOR_LENGTH_PATTERN.search(text, max(0, start - 20), start) is not None
     return is_after_for and _FROM_DAY_PATTERN.search(text, start, end) is not None
@@ -663,7 +665,7 @@ def read_whole_days(value: Json) -> frozenset[date]:
     return frozenset(read_possible_dates(text))
 
 
-def name_the_same_day(value: Json, other_value: Json) -> bool:
+def state_the_same_day(value: Json, other_value: Json) -> bool:
     """Whether both values are the same day, and at least one of them can be read in only one way."""
     days, other_days = read_whole_days(value), read_whole_days(other_value)
     return bool(days & other_days) and 1 in (len(days), len(other_days))

@@ -5,7 +5,7 @@ from datetime import date, tzinfo
 from decimal import Decimal
 
 from services.executor.core.figures.arguments import read_epoch
-from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults, decimal_text
+from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults, format_decimal
 from services.executor.core.figures.columns import (
     IS_EMPTY,
     IS_NOT_EMPTY,
@@ -70,14 +70,14 @@ def evaluate_value(finder: OperandFinder, value: NamedValue, made_tools: MadeToo
         result = _compute_groups(call, value.by, made_tools) if value.by else perform_operation(call, made_tools)
     except ArithmeticError as error:
         raise CannotCalculate(f"{value.operation}: {type(error).__name__}") from None
-    note = "; ".join(filter(None, (result.note, *_notes_on_value(columns, value, sources))))
+    note = "; ".join(filter(None, (result.note, *_write_notes_on_value(columns, value, sources))))
     text, kind = _format_result(result, columns)
     kind = "groups" if result.is_groups else kind
     update = {"value": text, "kind": kind, "currency": result.currency, "unit": result.unit, "note": note}
     return value.model_copy(update=update)
 
 
-def recheck_figures(
+def find_wrong_values(
     values: Sequence[NamedValue], sources: OperandSources, made_tools: MadeToolResults = NO_MADE_TOOLS
 ) -> dict[str, str]:
     """As ``{value name: sentence}``, the values that differ from what their operands give, or rest on such a value."""
@@ -85,7 +85,7 @@ def recheck_figures(
     finder = OperandFinder(sources)
     for value in values:
         try:
-            problem = _recheck_value(value, finder, made_tools)
+            problem = _explain_wrong_value(value, finder, made_tools)
             finder.add_value(value)
         except (CannotCalculate, NoSuchPath, ArithmeticError, ValueError) as error:
             problem = f"{value.name}: {error}"
@@ -108,7 +108,7 @@ def recompute_values(
     return tuple(finder.sources.values[len(sources.values) :])
 
 
-def _recheck_value(value: NamedValue, finder: OperandFinder, made_tools: MadeToolResults) -> str:
+def _explain_wrong_value(value: NamedValue, finder: OperandFinder, made_tools: MadeToolResults) -> str:
     sources = finder.sources
     if any(known.name == value.name for known in sources.values):
         return f"{value.name}: named twice"
@@ -295,10 +295,10 @@ def _group_cells(column: ListColumn, by: str) -> Mapping[str, list[Cell]]:
 def _format_group_result(result: OperationResult) -> Json:
     if isinstance(result.value, date):
         raise CannotCalculate("dates are not grouped: filter the rows by a condition")
-    return decimal_text(result.value) if isinstance(result.value, Decimal) else str(result.value)
+    return format_decimal(result.value) if isinstance(result.value, Decimal) else str(result.value)
 
 
-def _notes_on_value(columns: Sequence[ListColumn], value: NamedValue, sources: OperandSources) -> list[str]:
+def _write_notes_on_value(columns: Sequence[ListColumn], value: NamedValue, sources: OperandSources) -> list[str]:
     notes = []
     for column in columns:
         if column.missing:
@@ -322,9 +322,9 @@ def _format_result(result: OperationResult, columns: Sequence[ListColumn]) -> tu
     if isinstance(value, str):
         return value, "text"
     if result.keeps_places:
-        return decimal_text(value), "decimal"
+        return format_decimal(value), "decimal"
     amounts = [read_amount(cell.value) for column in columns for cell in column.cells[:100]]
     operand_places = max((count_decimal_places(amount.number) for amount in amounts if amount is not None), default=0)
     result_places = count_decimal_places(value)
     places = max(count_decimal_places(value.normalize(WIDE_CONTEXT)), min(operand_places, 2, result_places))
-    return decimal_text(value.quantize(Decimal(1).scaleb(-places), context=WIDE_CONTEXT)), "decimal"
+    return format_decimal(value.quantize(Decimal(1).scaleb(-places), context=WIDE_CONTEXT)), "decimal"

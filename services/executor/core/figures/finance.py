@@ -25,8 +25,8 @@ from services.executor.core.figures.calculator import (
     Figures,
     add_figures,
     check_operands,
-    decimal_text,
-    money_calculator,
+    format_decimal,
+    make_money_calculator,
     percent_of,
     require_not_negative,
     require_positive,
@@ -57,7 +57,7 @@ def _recognize_revenue(value: Decimal, months: Decimal, elapsed: Decimal, *, pla
     return value if elapsed_months == month_count else round_half_up(value * elapsed_months / month_count, places)
 
 
-def _recognize_contracts(*figures: Decimal, places: int) -> Decimal:
+def _recognize_revenue_of_contracts(*figures: Decimal, places: int) -> Decimal:
     """The revenue recognized of several contracts, each rounded by itself."""
     contracts = zip(*split_into_lists(figures, 3), strict=True)
     return add_figures([_recognize_revenue(*contract, places=places) for contract in contracts])
@@ -351,39 +351,41 @@ def _count_business_days(*figures: Decimal) -> Decimal:
 
 
 CALCULATORS: Mapping[str, Calculator] = {
-    "round_money": money_calculator("amount", lambda amount: amount),
-    "split_part": money_calculator(
+    "round_money": make_money_calculator("amount", lambda amount: amount),
+    "split_part": make_money_calculator(
         "total, part number, parts",
         lambda amount, part, parts, *, places: _split_part(
             amount, [Decimal(1)] * require_whole(parts, "parts"), part, "part", places
         ),
     ),
-    "allocation": money_calculator(
+    "allocation": make_money_calculator(
         "total, part number, weight...",
         lambda amount, part, *weights, places: _split_part(amount, weights, part, "part", places),
     ),
-    "prorated_used": money_calculator("total, days used, total days", _prorate),
-    "prorated_remaining": money_calculator(
+    "prorated_used": make_money_calculator("total, days used, total days", _prorate),
+    "prorated_remaining": make_money_calculator(
         "total, days used, total days",
         lambda amount, used, days, *, places: amount - _prorate(amount, used, days, places=places),
     ),
-    "recognized_revenue": money_calculator("value, months, elapsed", _recognize_revenue),
-    "deferred_revenue": money_calculator(  # IFRS 15, paragraph 106
+    "recognized_revenue": make_money_calculator("value, months, elapsed", _recognize_revenue),
+    "deferred_revenue": make_money_calculator(  # IFRS 15, paragraph 106
         "value, months, elapsed", lambda value, *time, places: value - _recognize_revenue(value, *time, places=places)
     ),
-    "recognized_revenue_total": money_calculator("values..., months..., elapsed...", _recognize_contracts),
-    "deferred_revenue_total": money_calculator(
+    "recognized_revenue_total": make_money_calculator(
+        "values..., months..., elapsed...", _recognize_revenue_of_contracts
+    ),
+    "deferred_revenue_total": make_money_calculator(
         "values..., months..., elapsed...",
         lambda *figures, places: (
-            add_figures(split_into_lists(figures, 3)[0]) - _recognize_contracts(*figures, places=places)
+            add_figures(split_into_lists(figures, 3)[0]) - _recognize_revenue_of_contracts(*figures, places=places)
         ),
     ),
-    "termination_fee": money_calculator("remaining value, fee %", _termination_fee),
-    "early_termination_refund": money_calculator(
+    "termination_fee": make_money_calculator("remaining value, fee %", _termination_fee),
+    "early_termination_refund": make_money_calculator(
         "remaining value, fee %",
         lambda remaining, fee, *, places: max(remaining - _termination_fee(remaining, fee, places=places), _ZERO),
     ),
-    "contract_escalation": money_calculator(  # a yearly rise on the risen amount
+    "contract_escalation": make_money_calculator(  # a yearly rise on the risen amount
         "base, yearly %, years",
         lambda base, rate, years: (
             base * require_positive(1 + rate / HUNDRED, "1 + the yearly rate") ** require_whole(years, "years", 0)
@@ -397,35 +399,35 @@ CALCULATORS: Mapping[str, Calculator] = {
         "invoiced, ordered, threshold %",
         lambda invoiced, ordered, threshold: Decimal(abs(invoiced - ordered) * HUNDRED > threshold * abs(ordered)),
     ),
-    "sla_credit": money_calculator(
+    "sla_credit": make_money_calculator(
         "invoice, credit % a breach, cap %, allowed downtime, downtime of a period...", _service_level_credit
     ),
-    "sub_limit_payable": money_calculator(  # a rider raises the sub-limit
+    "sub_limit_payable": make_money_calculator(  # a rider raises the sub-limit
         "claimed, sub-limit, rider", lambda claimed, limit, rider: min(claimed, limit + rider)
     ),
-    "gift_card_capacity": money_calculator("balance, incoming, limit", _gift_card_capacity),
-    "gift_card_overflow": money_calculator(
+    "gift_card_capacity": make_money_calculator("balance, incoming, limit", _gift_card_capacity),
+    "gift_card_overflow": make_money_calculator(
         "balance, incoming, limit",
         lambda balance, incoming, limit: incoming - _gift_card_capacity(balance, incoming, limit),
     ),
-    "net_price_delta": money_calculator("old prices..., new prices...", _net_price_change),
-    "loan_payment": money_calculator("principal, yearly %, months, month", _instalment_formula(0)),  # PMT
-    "loan_interest": money_calculator("principal, yearly %, months, month", _instalment_formula(1)),  # IPMT
-    "loan_balance": money_calculator("principal, yearly %, months, month", _instalment_formula(2)),
-    "loan_total_interest": money_calculator(  # CUMIPMT, on rounded instalments
+    "net_price_delta": make_money_calculator("old prices..., new prices...", _net_price_change),
+    "loan_payment": make_money_calculator("principal, yearly %, months, month", _instalment_formula(0)),  # PMT
+    "loan_interest": make_money_calculator("principal, yearly %, months, month", _instalment_formula(1)),  # IPMT
+    "loan_balance": make_money_calculator("principal, yearly %, months, month", _instalment_formula(2)),
+    "loan_total_interest": make_money_calculator(  # CUMIPMT, on rounded instalments
         "principal, yearly %, months",
         lambda principal, rate, months, *, places: add_figures(
             [row.interest for row in amortize_loan(principal, rate, months, places)]
         ),
     ),
-    "straight_line": money_calculator(  # IAS 16, paragraph 62
+    "straight_line": make_money_calculator(  # IAS 16, paragraph 62
         "cost, salvage, life, period",
         lambda cost, salvage, life, period, *, places: _split_part(
             _subtract_salvage(cost, salvage), [Decimal(1)] * require_whole(life, "life"), period, "period", places
         ),
     ),
-    "declining_balance": money_calculator("cost, salvage, life, period", _depreciate_declining),  # VDB, factor 2
-    "sum_of_years": money_calculator(  # SYD
+    "declining_balance": make_money_calculator("cost, salvage, life, period", _depreciate_declining),  # VDB, factor 2
+    "sum_of_years": make_money_calculator(  # SYD
         "cost, salvage, life, period",
         lambda cost, salvage, life, period, *, places: _split_part(
             _subtract_salvage(cost, salvage),
@@ -435,13 +437,15 @@ CALCULATORS: Mapping[str, Calculator] = {
             places,
         ),
     ),
-    "units_of_production": money_calculator("cost, salvage, total units, units before, units", _depreciate_by_units),
-    "tax_depreciation": money_calculator("cost, class in years, year", _depreciate_for_tax),
-    "npv": money_calculator(  # Brealey and Myers, chapter 2; Excel's NPV has the first flow at t = 1
+    "units_of_production": make_money_calculator(
+        "cost, salvage, total units, units before, units", _depreciate_by_units
+    ),
+    "tax_depreciation": make_money_calculator("cost, class in years, year", _depreciate_for_tax),
+    "npv": make_money_calculator(  # Brealey and Myers, chapter 2; Excel's NPV has the first flow at t = 1
         "rate %, flow from now on...", lambda rate, *flows: _present_value(1 + rate / HUNDRED, flows)
     ),
     "irr": Calculator("flow, flow...", _internal_rate_of_return),
-    "bond_price": money_calculator(  # Fabozzi, Bond Markets, chapter 2
+    "bond_price": make_money_calculator(  # Fabozzi, Bond Markets, chapter 2
         "face, coupon %, yield %, years, payments a year", _price_bond
     ),
     "wacc": Calculator(  # E/V Re + D/V Rd (1 - T): Brealey and Myers, chapter 19
@@ -451,29 +455,29 @@ CALCULATORS: Mapping[str, Calculator] = {
             / require_positive(equity + debt, "equity + debt")
         ),
     ),
-    "compound_interest": money_calculator(  # P (1 + r/n)^(n t) - P: the interest alone; years need not be whole
+    "compound_interest": make_money_calculator(  # P (1 + r/n)^(n t) - P: the interest alone; years need not be whole
         "principal, yearly %, times a year, years",
         lambda principal, rate, a_year, years: (
             principal * ((1 + rate / HUNDRED / require_positive(a_year, "times a year")) ** (a_year * years) - 1)
         ),
     ),
-    "monte_carlo": money_calculator("start, yearly %, volatility %, years, trials", _simulate_growth),
-    "black_scholes_call": money_calculator(  # European, without dividends: Hull, Options, chapter 15
+    "monte_carlo": make_money_calculator("start, yearly %, volatility %, years, trials", _simulate_growth),
+    "black_scholes_call": make_money_calculator(  # European, without dividends: Hull, Options, chapter 15
         "spot, strike, rate %, volatility %, years", _price_call_option
     ),
-    "black_scholes_put": money_calculator(  # by put-call parity
+    "black_scholes_put": make_money_calculator(  # by put-call parity
         "spot, strike, rate %, volatility %, years",
         lambda spot, strike, rate, volatility, years: (
             _price_call_option(spot, strike, rate, volatility, years) - spot + _discount_strike(strike, rate, years)
         ),
     ),
-    "value_at_risk": money_calculator(  # V (z s sqrt(d) - m d), m and s a day: RiskMetrics, 1996
+    "value_at_risk": make_money_calculator(  # V (z s sqrt(d) - m d), m and s a day: RiskMetrics, 1996
         "value, daily %, daily volatility %, confidence %, days", _value_at_risk
     ),
     "newton_raphson": Calculator("start, constant, coefficient...", _find_polynomial_root),
     # the whole pay: 29 CFR 778.110
-    "overtime_pay": money_calculator("hours, limit, hourly rate, multiplier", _pay_overtime),
-    "benefits_cost": money_calculator(
+    "overtime_pay": make_money_calculator("hours, limit, hourly rate, multiplier", _pay_overtime),
+    "benefits_cost": make_money_calculator(
         "salary, benefits %, fixed cost, heads",
         lambda salary, percent, fixed, heads: (
             (percent_of(salary, percent) + fixed) * require_whole(heads, "heads", 0, 10**7)
@@ -486,7 +490,7 @@ CALCULATORS: Mapping[str, Calculator] = {
         ).to_integral_value(ROUND_CEILING),
     ),
     "uptime_percent": Calculator("period, downtime...", _measure_uptime),  # availability as ITIL has it
-    "late_penalty": money_calculator(
+    "late_penalty": make_money_calculator(
         "amount, % a day, days late, cap %",
         lambda amount, rate, days, cap: percent_of(amount, min(rate * max(days, _ZERO), cap)),
     ),
@@ -496,17 +500,17 @@ CALCULATORS: Mapping[str, Calculator] = {
             2 * require_not_negative(demand, "demand") * ordering / require_positive(holding, "holding cost")
         ).sqrt(),
     ),
-    "inventory_value": money_calculator(
+    "inventory_value": make_money_calculator(
         "quantities..., unit costs...", lambda *figures: _sum_of_products(*split_into_lists(figures, 2))
     ),
     "stockout_risk": Calculator("stock, daily demand, daily deviation, days", _stockout_risk),
     # Directive 2006/112/EC: the taxable amount is without the tax
-    "vat_on_net": money_calculator("net, rate %", percent_of),
-    "vat_in_gross": money_calculator(  # solves gross = net + net x rate / 100
+    "vat_on_net": make_money_calculator("net, rate %", percent_of),
+    "vat_in_gross": make_money_calculator(  # solves gross = net + net x rate / 100
         "gross, rate %", lambda gross, rate: gross * rate / (HUNDRED + require_not_negative(rate, "rate %"))
     ),
-    "tax_withheld": money_calculator("gross, rate %", _withhold_tax),
-    "withholding_net": money_calculator(
+    "tax_withheld": make_money_calculator("gross, rate %", _withhold_tax),
+    "withholding_net": make_money_calculator(
         "gross, rate %", lambda gross, rate, *, places: gross - _withhold_tax(gross, rate, places=places)
     ),
     "weighted_average": Calculator("values..., weights...", _weighted_average),  # a risk score is the same
@@ -515,7 +519,7 @@ CALCULATORS: Mapping[str, Calculator] = {
     "regression_slope": Calculator("xs..., ys...", _regression_slope),
     "regression_forecast": Calculator("x, xs..., ys...", _forecast_linear),
     "concentration": Calculator("part...", _concentration_index),  # Herfindahl-Hirschman index, up to 10,000
-    "bad_debt_allowance": money_calculator(  # IFRS 9, provision matrix, B5.5.35
+    "bad_debt_allowance": make_money_calculator(  # IFRS 9, provision matrix, B5.5.35
         "receivables..., loss rates %...", lambda *figures: _sum_of_products(*split_into_lists(figures, 2)) / HUNDRED
     ),
     "collection_rate": Calculator(
@@ -545,5 +549,5 @@ def run_calculator(name: str, operands: Sequence[Decimal], places: int = 2) -> D
             result = calculator.formula(*operands, **({"places": places} if calculator.rounds_parts else {}))
             return round_half_up(result, places if calculator.is_money else RATIO_PLACES)
     except ArithmeticError as error:
-        figures = ", ".join(map(decimal_text, operands))
+        figures = ", ".join(map(format_decimal, operands))
         raise CannotCalculate(f"{name} of {figures[:120]}: {type(error).__name__}") from None

@@ -83,7 +83,7 @@ def _split_joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
             start += len(part) + 1
 
 
-def find_case_details(text: str) -> frozenset[str]:
+def find_case_specific_words(text: str) -> frozenset[str]:
     """The identifiers, amounts, dates and addresses of a text: what belongs to one case and not to its kind."""
     return frozenset(word.strip(".-+").lower() for word in _CASE_DETAIL_PATTERN.findall(text))
 
@@ -97,7 +97,7 @@ def has_digit(text: str) -> bool:
     return _DIGIT_PATTERN.search(text) is not None
 
 
-def identifier_key(text: str) -> tuple[str, ...]:
+def normalize_identifier(text: str) -> tuple[str, ...]:
     """The key by which identifiers are compared: ``EXP-1006`` and ``exp 1006`` have the same, ``1-12`` and ``11-2`` do
     not.
 

@@ -15,7 +15,7 @@ from services.executor.core.figures.identifiers import (
     WrittenIdentifier,
     find_codes,
     find_special_identifiers,
-    identifier_key,
+    normalize_identifier,
 )
 from services.executor.core.figures.numbers import (
     Number,
@@ -110,7 +110,7 @@ def _find_times(text: str, tokens: Sequence[WrittenToken], spelled: Sequence[Spe
         elif (minutes_and_end := _read_time_in_words(tokens, numbers, place)) is not None:
             minutes, end_index = minutes_and_end
             hour, minute = divmod(minutes % (24 * 60), 60)
-            times = tuple(time((hour + hours) % 24, minute) for hours in _possible_half_days(hour))
+            times = tuple(time((hour + hours) % 24, minute) for hours in _possible_hour_offsets(hour))
             yield TimeMention(token.start, tokens[end_index - 1].end, times)
 
 
@@ -124,7 +124,7 @@ def _read_time_in_digits(match: re.Match[str]) -> TimeMention | None:
         return None  # 9.30 is an amount unless something says that it is a time
     hour, minute, second = (int(parts.get(key, 0)) for key in "hms")
     half = parts.get("p", "")[:1].lower()
-    half_days = _possible_half_days(hour)
+    half_days = _possible_hour_offsets(hour)
     if half in ("a", "p") and hour <= _HOURS_OF_HALF_DAY:
         hour, half_days = hour % _HOURS_OF_HALF_DAY, (_HOURS_OF_HALF_DAY if half == "p" else 0,)
     elif half or "m" in parts or match.lastgroup in ("h4", "h6"):
@@ -173,7 +173,7 @@ def _is_phrase_end(tokens: Sequence[WrittenToken], index: int) -> bool:
     return index >= len(tokens) or tokens[index].folded in frozenset("on and tomorrow today in am morgen und".split())
 
 
-def _possible_half_days(hour: int) -> Sequence[int]:
+def _possible_hour_offsets(hour: int) -> Sequence[int]:
     """The hours that may be added to an hour told without morning or afternoon."""
     return (0,) if hour > _HOURS_OF_HALF_DAY else (0, _HOURS_OF_HALF_DAY)
 
@@ -216,7 +216,7 @@ class Mentions:
 
     @cached_property
     def identifier_keys(self) -> frozenset[tuple[str, ...]]:
-        return frozenset(identifier_key(identifier.text) for identifier in self.identifiers)
+        return frozenset(normalize_identifier(identifier.text) for identifier in self.identifiers)
 
     @cached_property
     def days(self) -> frozenset[date]:

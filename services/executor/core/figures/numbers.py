@@ -190,7 +190,7 @@ def _parse_figure(text: str) -> Decimal | None:
     return Decimal(f"{sign}{digits.replace(',', '')}{fraction or ''}E{ {'': 0, 'k': 3, 'm': 6}[scale.lower()] }")
 
 
-def number_bearing_tokens(text: str) -> list[str]:
+def find_tokens_with_digits(text: str) -> list[str]:
     """The words of a text that contain a digit (identifiers, amounts, dates), without punctuation at their ends."""
     tokens = _TOKEN_PATTERN.findall(text.translate(_CHARACTERS_AS_ASCII))
     # Most tokens are words, which ``isalpha`` finds fast.
@@ -304,7 +304,7 @@ def _find_range_ends(text: str) -> Iterator[NumberMention]:
     for match in _NUMBER_RANGE_PATTERN.finditer(text):
         suffix = _read_suffix(text, match.end())
         low, high = (Decimal(int(group) * 10**suffix.shift) for group in match.groups())
-        if low < high and not _continues_token(text, suffix.end):
+        if low < high and not _is_part_of_longer_token(text, suffix.end):
             for start, end, value in ((*match.span(1), low), (match.start(2), suffix.end, high)):
                 yield NumberMention(start, end, text[start:end], (value,), suffix.money, suffix.unit)
 
@@ -318,7 +318,7 @@ def _read_number_match(text: str, match: re.Match[str], language: str, m_is_mill
     if match["part"]:
         values = tuple(Fraction(value) + _value_of_fraction_sign(match["part"]) for value in values)
     suffix = _read_suffix(text, match.end(), m_is_million or match["before"] is not None)
-    if _continues_token(text, suffix.end):
+    if _is_part_of_longer_token(text, suffix.end):
         return None
     sign = -1 if match["minus"] or match["later"] else 1
     money = MONEY_BY_WORD[match["before"]] if match["before"] else suffix.money
@@ -348,7 +348,7 @@ def _value_of_fraction_sign(mark: str) -> Fraction:
     return Fraction(unicodedata.numeric(mark)).limit_denominator(10)
 
 
-def _continues_token(text: str, end: int) -> bool:
+def _is_part_of_longer_token(text: str, end: int) -> bool:
     """Whether the number goes on into a longer token: ``12`` of ``12-EXP``, ``12a``, ``1.2.3`` or ``12:30``."""
     following = text[end : end + 2]
     if not following:

@@ -418,13 +418,13 @@ def _find_notation_in_text(figure: str, text: str, today: date) -> str | None:
     if not notations and amount.style == "":
         of_hundredfold = notations_by_number.get(Fraction(amount.number) * 100, ())
         notations = tuple(notation for notation in of_hundredfold if notation.rstrip().endswith("%"))
-    notations = tuple(notation for notation in notations if _style_of(notation) == amount.style) or notations
+    notations = tuple(notation for notation in notations if _find_number_style(notation) == amount.style) or notations
     if common_currency(notations) is None:
         return figure  # it stands there in several currencies, and nothing tells which is meant
     return max(notations, key=len, default=None)
 
 
-def _style_of(notation: str) -> str:
+def _find_number_style(notation: str) -> str:
     amount = read_amount(notation)
     return amount.style if amount else ""
 

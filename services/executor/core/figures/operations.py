@@ -15,7 +15,7 @@ from services.executor.core.figures.calculator import (
     CannotCalculate,
     MadeToolResults,
     accepts_figure_count,
-    decimal_text,
+    format_decimal,
 )
 from services.executor.core.figures.columns import (
     ORDERINGS,
@@ -163,7 +163,7 @@ def _describe_arguments(arguments: str, figures: Sequence[Decimal]) -> str:
         return arguments
     names += [names[-1]] * (len(figures) - len(names))
     pairs = zip(names, figures, strict=False)
-    return ", ".join(f"{name.removesuffix('...')} {decimal_text(figure)}" for name, figure in pairs)
+    return ", ".join(f"{name.removesuffix('...')} {format_decimal(figure)}" for name, figure in pairs)
 
 
 _SOURCELESS_BY_OPERATION: Mapping[str, frozenset[int]] = {
@@ -348,7 +348,7 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
         ranks = [Fraction(amount.number) for amount in call.amounts()]
     extreme = (min if call.operation == "which_has_least" else max)(ranks)
     rows = [cell for cell, rank in zip(cells, ranks, strict=True) if rank == extreme]
-    names = [_name_row(cell, call) for cell in rows]
+    names = [_find_row_name(cell, call) for cell in rows]
     note = f"{rows[0].field or 'value'} {as_text(rows[0].value)}"
     if len(names) > 1:
         note += f"; as much: {', '.join(map(as_text, names[1:6]))}"
@@ -357,7 +357,7 @@ def _find_extreme_row(call: CalculationCall) -> OperationResult:
     return _build_field_result(names[0], note, call.order)
 
 
-def _name_row(cell: Cell, call: CalculationCall) -> Json:
+def _find_row_name(cell: Cell, call: CalculationCall) -> Json:
     """The value of the row's field ``give``, or of the field that names it best. Raises ``CannotCalculate``."""
     if call.give:
         field = find_field_around(cell, call.give)

@@ -21,9 +21,9 @@ from services.executor.core.figures.arguments import (
     ReadField,
     fields_of_facts,
     hints_of_argument,
+    is_currency_name,
+    is_minor_unit_name,
     kind_of_argument,
-    names_currency,
-    names_minor_unit,
     read_epoch,
 )
 from services.executor.core.figures.dates import (
@@ -39,8 +39,8 @@ from services.executor.core.figures.identifiers import (
     WrittenIdentifier,
     find_special_identifiers,
     has_digit,
-    identifier_key,
     kind_of_identifier,
+    normalize_identifier,
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import (
@@ -59,7 +59,7 @@ from services.executor.core.figures.vocabulary import (
     minor_unit_places,
     spaced_words,
 )
-from services.executor.core.session.values import Fact, place_of_field
+from services.executor.core.session.values import Fact, describe_field_place
 from services.executor.core.tools.name_similarity import may_hold_id
 from shared.domain.exact_json import Json, JsonObject, as_text, dumps
 
@@ -83,29 +83,29 @@ def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> b
     if isinstance(value, bool):
         return mentions.has_words(dumps(value))
     if isinstance(value, str):
-        return _has_text(value.strip(), hints, mentions)
-    return _has_number(Decimal(value), hints, mentions) or _has_part_of_date(value, hints, mentions)
+        return _is_text_mentioned(value.strip(), hints, mentions)
+    return _is_number_mentioned(Decimal(value), hints, mentions) or _is_part_of_date_mentioned(value, hints, mentions)
 
 
-def _has_text(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
+def _is_text_mentioned(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
     if not text:
         return False
     kind = kind_of_identifier(text)
     return (
         mentions.has_phrase(text)
-        or _has_date(text, mentions)
-        or _has_written_number(text, hints, mentions)
-        or (kind is not None and identifier_key(text) in mentions.identifier_keys)
+        or _is_date_mentioned(text, mentions)
+        or _is_written_number_mentioned(text, hints, mentions)
+        or (kind is not None and normalize_identifier(text) in mentions.identifier_keys)
         or (kind not in ADDRESS_KINDS and mentions.has_words(text))
         or any(number.money is not None and text in number.money.codes for number in mentions.numbers)  # EUR for €50
     )
 
 
-def _has_written_number(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
+def _is_written_number_mentioned(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
     if (seconds := _read_duration(text)) is not None:
-        return _has_quantity(Fraction(seconds), "time", mentions)
+        return _is_quantity_mentioned(Fraction(seconds), "time", mentions)
     number = read_number_text(text)
-    return number is not None and any(_has_number(value, hints, mentions, number) for value in number.values)
+    return number is not None and any(_is_number_mentioned(value, hints, mentions, number) for value in number.values)
 
 
 def _read_duration(text: str) -> Decimal | None:
@@ -118,7 +118,9 @@ def _read_duration(text: str) -> Decimal | None:
     )
 
 
-def _has_number(value: Number, hints: ArgumentHints, mentions: Mentions, argument: NumberMention | None = None) -> bool:
+def _is_number_mentioned(
+    value: Number, hints: ArgumentHints, mentions: Mentions, argument: NumberMention | None = None
+) -> bool:
     """Whether the text has the number: as it is, in minor units, or in another unit of measure. ``argument``: the
     number with its money and unit, if the argument is a text.
     """
@@ -175,13 +177,13 @@ def _is_stated_in_other_measure(value: Number, hints: ArgumentHints, unit: Unit 
     """Whether the text has the number in another measure: percent for a share, 90 minutes for 1.5 hours."""
     if unit is None and hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT):
         is_share = hints.kind is ArgumentKind.AMOUNT and not hints.is_plain_money
-        return is_share and _has_share(value, mentions)
+        return is_share and _is_share_mentioned(value, mentions)
     units = [unit] if unit else _UNITS_OF_TIME if hints.kind is ArgumentKind.QUANTITY else []
-    is_quantity = any(_has_quantity(Fraction(value) * unit.size, unit.measure, mentions) for unit in units)
-    return is_quantity or _has_share(value, mentions)
+    is_quantity = any(_is_quantity_mentioned(Fraction(value) * unit.size, unit.measure, mentions) for unit in units)
+    return is_quantity or _is_share_mentioned(value, mentions)
 
 
-def _has_share(value: Number, mentions: Mentions) -> bool:
+def _is_share_mentioned(value: Number, mentions: Mentions) -> bool:
     for mention in mentions.numbers:
         percent = mention.unit if mention.unit is not None and mention.unit.measure == "percent" else None
         for number in mention.values:
@@ -198,7 +200,7 @@ def _rounds_to_share(value: Number, share: Fraction) -> bool:
     return is_rounding_of(value, share) or is_rounding_of(value, share * 100)
 
 
-def _has_quantity(amount: Fraction, measure: str, mentions: Mentions) -> bool:
+def _is_quantity_mentioned(amount: Fraction, measure: str, mentions: Mentions) -> bool:
     """Whether the text has a quantity of this measure equal to ``amount``, which is in the measure's base unit."""
     for mention in mentions.numbers:
         if mention.unit is not None and mention.unit.measure == measure:
@@ -208,17 +210,17 @@ def _has_quantity(amount: Fraction, measure: str, mentions: Mentions) -> bool:
     return False
 
 
-def _has_date(text: str, mentions: Mentions) -> bool:
+def _is_date_mentioned(text: str, mentions: Mentions) -> bool:
     moment = read_machine_moment(text, mentions.zone)
     if moment is None:
-        return _has_written_date(text, mentions)
-    has_day = moment.day is None or _has_day(moment.day, mentions)
+        return _is_written_date_mentioned(text, mentions)
+    has_day = moment.day is None or _is_day_mentioned(moment.day, mentions)
     is_day_alone = moment.day is not None and moment.hour in (None, time(0), time(23, 59), time(23, 59, 59))
     has_moment = has_day and (is_day_alone or moment.hour in mentions.times_of_day)
-    return has_moment or _has_start_and_length(moment, mentions)
+    return has_moment or _are_start_and_length_mentioned(moment, mentions)
 
 
-def _has_written_date(text: str, mentions: Mentions) -> bool:
+def _is_written_date_mentioned(text: str, mentions: Mentions) -> bool:
     """Whether the text has a date in words, ``4 March 2026``, or a month, ``2026-03``."""
     if len(text) > _LONGEST_DATE or not any(mark.isdecimal() for mark in text):
         return False
@@ -229,10 +231,10 @@ def _has_written_date(text: str, mentions: Mentions) -> bool:
     if any(not set(mention.periods).isdisjoint(periods) for mention in mentions.dates):
         return True
     is_day = bool(periods) and periods[0].first == periods[0].last
-    return is_day and _has_day(periods[0].first, mentions)
+    return is_day and _is_day_mentioned(periods[0].first, mentions)
 
 
-def _has_day(day: date, mentions: Mentions) -> bool:
+def _is_day_mentioned(day: date, mentions: Mentions) -> bool:
     """Whether the text has the day: by itself, within a period, or as a day of a repetition."""
     periods = [period for mention in mentions.dates for period in mention.periods]
     if day in mentions.days or any(period.first <= day <= period.last for period in periods):
@@ -255,25 +257,25 @@ def _repetition_falls_on(day: date, base: date, step: str) -> bool:
     return 0 <= days <= _MOST_DAYS_AHEAD and falls_on_day[step]
 
 
-def _has_part_of_date(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
+def _is_part_of_date_mentioned(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
     """Whether a date of the text has that part: ``year: 2026`` and ``month: 3`` where it says March 2026."""
     days = (period.first for mention in mentions.dates for period in mention.periods)
     return hints.kind is ArgumentKind.DATE and any(value in (day.year, day.month, day.day) for day in days)
 
 
-def _has_start_and_length(moment: ParsedMoment, mentions: Mentions) -> bool:
+def _are_start_and_length_mentioned(moment: ParsedMoment, mentions: Mentions) -> bool:
     """Whether the text has the start that belongs to this end, and the length between them: "at 9 for 90 minutes"."""
     if moment.hour is None:
         return False
     end = datetime.combine(moment.day or mentions.now.date(), moment.hour)
-    starts = [end - length for mention in mentions.numbers if (length := duration_of(mention)) is not None]
+    starts = [end - length for mention in mentions.numbers if (length := read_duration_of_mention(mention)) is not None]
     return any(
-        start.time() in mentions.times_of_day and (moment.day is None or _has_day(start.date(), mentions))
+        start.time() in mentions.times_of_day and (moment.day is None or _is_day_mentioned(start.date(), mentions))
         for start in starts
     )
 
 
-def duration_of(mention: NumberMention) -> timedelta | None:
+def read_duration_of_mention(mention: NumberMention) -> timedelta | None:
     """The length of time that a number with its unit is, up to a year; else None."""
     if mention.unit is None or mention.unit.measure != "time":
         return None
@@ -345,7 +347,7 @@ class FactsIndex:
         numbers = [number for number in mention.values if isinstance(number, Decimal)] if mention else []
         figures = (*numbers, *([moment.day] if moment and moment.day else read_possible_dates(text)))
         is_identifier = not figures and kind_of_identifier(text) is not None
-        return [identifier_key(text)] if is_identifier else figures
+        return [normalize_identifier(text)] if is_identifier else figures
 
     def _fields_equal_to(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         if isinstance(value, str):
@@ -353,7 +355,7 @@ class FactsIndex:
             yield from fields
             yield from self._fields_with_day(value)
             if not fields and kind_of_identifier(value) is not None:
-                yield from self._fields_by_meaning.get(identifier_key(value), ())
+                yield from self._fields_by_meaning.get(normalize_identifier(value), ())
         mention = read_number(value)
         for number in mention.values if mention else ():
             if mention is not None and isinstance(number, Decimal):
@@ -407,7 +409,7 @@ class FactsIndex:
         text = as_text(value)
         moment = read_machine_moment(text, self._now.tzinfo) if isinstance(value, str) else None
         if kind_of_identifier(text) in _ACCOUNT_KINDS:
-            terms: Sequence[_ComparableValue] = [identifier_key(text)]
+            terms: Sequence[_ComparableValue] = [normalize_identifier(text)]
         elif moment is not None and moment.day is not None:
             terms = [_fold_term(str(moment.day.day))]
         else:
@@ -424,7 +426,7 @@ class FactsIndex:
                 terms: set[_ComparableValue] = {
                     *map(_fold_term, [*_WORD_OR_NUMBER_PATTERN.findall(text), *_DOTTED_DAY_PATTERN.findall(text)])
                 }
-                terms |= {identifier_key(identifier.text) for identifier in find_special_identifiers(text)}
+                terms |= {normalize_identifier(identifier.text) for identifier in find_special_identifiers(text)}
                 for term in terms:
                     fields_by_term.setdefault(term, []).append(field)
         return fields_by_term
@@ -433,7 +435,7 @@ class FactsIndex:
 def _is_same_text(value: str, field_text: str) -> bool:
     """Whether two texts with the same words are one value. In numbers the marks count: ``1.5`` is not ``1-5``."""
     if kind_of_identifier(value) in ADDRESS_KINDS:
-        return identifier_key(value) == identifier_key(field_text)
+        return normalize_identifier(value) == normalize_identifier(field_text)
     if value.casefold() == field_text.casefold() or not has_digit(value):
         return True
     return read_number_text(value) is None and read_number_text(field_text) is None
@@ -445,11 +447,11 @@ def _is_in_other_units(field: ReadField, hints: ArgumentHints) -> bool:
         return False
     if _is_in_minor_units(field):
         return hints.is_in_major_units
-    return hints.is_in_minor_units and names_currency(field.name)
+    return hints.is_in_minor_units and is_currency_name(field.name)
 
 
 def _is_in_minor_units(field: ReadField) -> bool:
-    return names_minor_unit(field.name)
+    return is_minor_unit_name(field.name)
 
 
 def _fold_term(term: str) -> str:
@@ -467,13 +469,13 @@ _VERSION_NUMBER_PATTERN = re.compile(r"v?\d+(?:\.\d+){2,}[\w.-]*|v\d+(?:\.\d+)*"
 _VERSION_BEFORE_PATTERN = re.compile(r"(?:\bversion|\brelease|\bpython|\bv\.)\s*$", re.IGNORECASE)
 
 
-def numbers_of_answer(text: str, now: datetime) -> list[NumberMention | WrittenIdentifier]:
+def find_figures_in_answer(text: str, now: datetime) -> list[NumberMention | WrittenIdentifier]:
     """The figures and identifiers of an answer in order, without list numbers, dates, times, ordinals and versions."""
     mentions = find_mentions(text, now)
     list_starts = {match.start(1) for match in _LIST_NUMBER_PATTERN.finditer(text)}
     starts = list_starts | {number.start for number in mentions.numbers}
     numbers = [number for number in mentions.numbers if number.start not in list_starts]
-    figures = [number for number in numbers if _counts_as_figure(number, text)]
+    figures = [number for number in numbers if _is_figure_mention(number, text)]
     codes = [
         code
         for code in mentions.identifiers
@@ -482,7 +484,7 @@ def numbers_of_answer(text: str, now: datetime) -> list[NumberMention | WrittenI
     return sorted((*figures, *codes), key=lambda mention: mention.start)
 
 
-def _counts_as_figure(mention: NumberMention, text: str) -> bool:
+def _is_figure_mention(mention: NumberMention, text: str) -> bool:
     if mention.is_small_number_word:
         return mention.money is not None or mention.unit is not None
     text_before = text[max(0, mention.start - 12) : mention.start]
@@ -505,7 +507,7 @@ _WRITTEN_OUT_DATE_PATTERN = re.compile(
 _YEARS_TRIED_EACH_WAY = 5  # before and after this one in which a day without a year may be
 
 
-def days_of_answer(text: str, now: datetime) -> list[StatedDay]:
+def find_days_in_answer(text: str, now: datetime) -> list[StatedDay]:
     """The single days that an answer writes out, without those told by another day and the ends of periods."""
     if not _POSSIBLE_DAY_PATTERN.search(text):
         return []
@@ -598,9 +600,11 @@ def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSou
         yield trace_scalar(name, schema, value, sources)
 
 
-def untraced_figures(text: str, sources: TraceSources) -> tuple[str, ...]:
+def find_untraced_figures(text: str, sources: TraceSources) -> tuple[str, ...]:
     """The numbers and identifiers of a text, such as an answer, that have no source."""
-    return tuple(figure.text for figure in numbers_of_answer(text, sources.now) if not _is_sourced(figure, sources))
+    return tuple(
+        figure.text for figure in find_figures_in_answer(text, sources.now) if not _is_sourced(figure, sources)
+    )
 
 
 def _schema_or_empty(value: Json) -> JsonObject:
@@ -640,7 +644,7 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
 def _trace_to_fields(
     name: str, kind: ArgumentKind, fields: tuple[ReadField, ...], *, is_met: bool = True, is_free: bool = False
 ) -> ArgumentTrace:
-    first_field = place_of_field(fields[0].fact_id, fields[0].path)
+    first_field = describe_field_place(fields[0].fact_id, fields[0].path)
     return ArgumentTrace(name, kind, OriginKind.FACT, first_field, is_met, is_free, fields)
 
 
@@ -724,7 +728,7 @@ def _find_record_with_words(value: str, facts: FactsIndex) -> ReadField | None:
 
 def _is_sourced(figure: NumberMention | WrittenIdentifier, sources: TraceSources) -> bool:
     if isinstance(figure, WrittenIdentifier):
-        is_stated = any(identifier_key(figure.text) in text.identifier_keys for text in sources.texts)
+        is_stated = any(normalize_identifier(figure.text) in text.identifier_keys for text in sources.texts)
         return is_stated or _is_calculated_or_read(figure.text, sources)
     hints = ArgumentHints(ArgumentKind.QUANTITY, unit=figure.unit)
     values: list[Json] = [value if isinstance(value, Decimal) else figure.text for value in figure.values]

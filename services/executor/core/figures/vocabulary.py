@@ -420,7 +420,7 @@ CLAUSE_END_PATTERN = re.compile(r"[.,;:!?](?=\s|$)")
 _MOST_WORDS_FROM_CHOICE_TO_NOUN = 2  # from a word of choice to the noun that it belongs to: "all the open orders"
 
 
-def leaves_others_open(text: str, names: Iterable[str], kind_words: Iterable[str]) -> bool:
+def may_mean_unnamed_things(text: str, names: Iterable[str], kind_words: Iterable[str]) -> bool:
     """Whether a text that has the ``names`` leaves open which other things are meant: "close every job like A-1" does,
     "all is checked: close A-1" does not.
 

@@ -14,7 +14,7 @@ from services.executor.core.figures.calculator import (
     has_few_digits,
     parse_made_tool_outcome,
 )
-from services.executor.core.figures.identifiers import find_case_details
+from services.executor.core.figures.identifiers import find_case_specific_words
 from services.executor.core.figures.operations import CALCULATORS_DESCRIPTION, OPERATIONS
 from services.executor.core.model.made_code import (
     CalculatorSpec,
@@ -30,7 +30,7 @@ from services.executor.core.model.model_calls import (
     Shape,
     UnusableAnswer,
     ask_if_possible,
-    helper_request,
+    build_helper_request,
     parse_reply,
 )
 from services.executor.core.session.context import TurnContext, run_together
@@ -315,7 +315,7 @@ async def ask_missing_calculators(ctx: TurnContext, key: str, stored_tools: list
     definition}``.
     """
     sections: dict[str, Json] = {"task": ctx.task, "calculators": CALCULATORS_DESCRIPTION, "made_tools": stored_tools}
-    request = helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
+    request = build_helper_request(ctx, ctx.prompts.tool_gap, sections, 600, schema=TOOL_GAP_SCHEMA)
     answer = await _ask_model(ctx, key, request, _SECONDS_FOR_GAPS, _GapList)
     return tuple(_build_general_spec(gap, ctx.task) for gap in answer.gaps[:_MOST_TOOLS_FOR_A_TASK])
 
@@ -323,7 +323,9 @@ async def ask_missing_calculators(ctx: TurnContext, key: str, stored_tools: list
 async def ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
     """Asks a model for the function's code, and checks it; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
-    request = helper_request(ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.LARGE, schema=MADE_FUNCTION_SCHEMA)
+    request = build_helper_request(
+        ctx, ctx.prompts.make_tool, sections, 1_200, tier=Tier.LARGE, schema=MADE_FUNCTION_SCHEMA
+    )
     answer = await _ask_model(ctx, key, request, _SECONDS_FOR_ANSWER, _FunctionAnswer)
     if answer.cannot or not answer.code.strip():
         raise NoToolMade(f"no function was written: {answer.cannot[:200] or 'the answer is empty'}")
@@ -333,7 +335,7 @@ async def ask_for_code(ctx: TurnContext, key: str, spec: CalculatorSpec) -> str:
 async def ask_for_test_cases(ctx: TurnContext, key: str, spec: CalculatorSpec) -> tuple[MadeCase, ...]:
     """Asks a model that has not seen the code for test cases; raises ``NoToolMade``."""
     sections: dict[str, Json] = {"tool_spec": spec.as_json()}
-    request = helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
+    request = build_helper_request(ctx, ctx.prompts.tool_cases, sections, 1_200, schema=MADE_CASES_SCHEMA)
     answer = await _ask_model(ctx, key, request, _SECONDS_FOR_ANSWER, _CasesAnswer)
     if answer.cannot:
         raise NoToolMade(f"no cases were given to judge it by: {answer.cannot[:200]}")
@@ -346,7 +348,7 @@ def _build_general_spec(gap: _GapDescription, task: str) -> CalculatorSpec:
     """
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
-    details_of_task = find_case_details(task) & find_case_details(f"{purpose} {names}")
+    details_of_task = find_case_specific_words(task) & find_case_specific_words(f"{purpose} {names}")
     if protected_values(purpose) or any(len(detail) > _LONGEST_HARMLESS_DETAIL for detail in details_of_task):
         raise NoToolMade(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(CalculatorSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))

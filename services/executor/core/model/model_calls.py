@@ -23,18 +23,18 @@ from services.executor.core.session.budget import (
     bill_reply,
     choose_call_mode,
     estimate_cost,
-    request_size,
+    measure_request,
 )
 from services.executor.core.session.context import TurnContext, run_with_companion
 from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, TenantStopped
 from services.executor.core.states.prompts import STABLE_SECTIONS, render_in_order
 from services.executor.ports.turns import HandedOver
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.identity_cache import IdentityCache
 from shared.ports import models
-from shared.ports.daily_spend import Charge, DayCaps, daily_caps_of
+from shared.ports.daily_spend import Charge, DayCaps, read_daily_caps
 from shared.ports.store import StoreUnavailable
 from shared.ports.tracing import Span, SpanKind
 
@@ -63,11 +63,11 @@ class Payment:
         """``is_cheaper``: on a lower tier than usual. ``last_request``: the last answered one of the same history."""
         self._journal, self._daily, self._task = ctx.journal, ctx.ports.daily, ctx.record.task_id
         self._key, self._request, self._share, self._is_cheaper = key, request, share, is_cheaper
-        self._size = request_size(request, last_request)
+        self._size = measure_request(request, last_request)
         self._ceilings = ctx.limits.ceilings
         today = ctx.journal.now.astimezone(ZoneInfo(ctx.tenant.time_zone)).date().isoformat()
         self._day = (ctx.record.tenant, today)  # the first two arguments of the port's methods
-        self._caps = daily_caps_of(ctx.tenant)
+        self._caps = read_daily_caps(ctx.tenant)
         self.reserved: Reservation  # for the call, once ``reserve_cost`` was awaited
 
     async def reserve_cost(self) -> None:
@@ -113,7 +113,7 @@ def _describe_spent_day(caps: DayCaps, day: str) -> str:
     return f"the tenant's budget of {' and '.join([*tokens, *money])} for {day} does not allow a further model call"
 
 
-def request_digest(request: models.ModelRequest) -> str:
+def hash_request(request: models.ModelRequest) -> str:
     """A short hash of everything in the request that may affect its answer."""
     tools = _encode_tools(request.tools)
     messages = tuple(
@@ -146,7 +146,7 @@ async def ask_model(
     """
     masked = mask_request(request, ctx.task)
     ctx.journal.redact_from_now_on(masked.kinds)
-    mode = call_mode_of(ctx, key, request.tier, share)
+    mode = choose_mode_of_call(ctx, key, request.tier, share)
     is_cheaper = mode.tier is not request.tier
     prior = last_request and mask_request(last_request, ctx.task).request
     hinted_request = _with_budget_hint(ctx, masked.request, mode)
@@ -174,12 +174,12 @@ async def ask_model(
         )
         return _pack_reply(reply, question_digest, settlement, mode.tier)
 
-    question_digest = request_digest(request)
+    question_digest = hash_request(request)
     stored = await ctx.journal.run_step(key, "model", call, question_digest, payment.reserve_cost)
     return _unpack_reply(stored)
 
 
-def helper_request(
+def build_helper_request(
     ctx: TurnContext,
     prompt: str,
     sections: Mapping[str, Json],
@@ -189,7 +189,7 @@ def helper_request(
     schema: Mapping[str, JsonValue] | None = None,
 ) -> models.ModelRequest:
     """A request outside the conversation: the role and ``prompt`` as its system text, ``sections`` as its message."""
-    system, messages = (ctx.prompts.role, prompt), (user_message(render_in_order(sections)),)
+    system, messages = (ctx.prompts.role, prompt), (build_user_message(render_in_order(sections)),)
     return models.ModelRequest(tier=tier, system=system, messages=messages, schema=schema, max_tokens=max_tokens)
 
 
@@ -216,7 +216,7 @@ async def ask_if_possible(
         raise HelperUnavailable(error.reason) from error
 
 
-def call_mode_of(ctx: TurnContext, key: str, tier: models.Tier, share: BudgetShare) -> CallMode:
+def choose_mode_of_call(ctx: TurnContext, key: str, tier: models.Tier, share: BudgetShare) -> CallMode:
     """The tier and pressure of the call ``key``: those in the journal if it was made, else those of a call made now."""
     used_share = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
     mode = choose_call_mode(tier, used_share, keeps_tier=share.keeps_tier)
@@ -226,17 +226,17 @@ def call_mode_of(ctx: TurnContext, key: str, tier: models.Tier, share: BudgetSha
     return mode._replace(tier=models.Tier(str(loads_object(stored).get("tier", tier))))
 
 
-def user_message(text: str) -> models.Message:
+def build_user_message(text: str) -> models.Message:
     return models.Message("user", (models.TextBlock(text),))
 
 
 def append_passing_text(messages: Sequence[models.Message], text: str) -> tuple[models.Message, ...]:
     """The messages with a text at the end of the last one, which no later request repeats."""
     *earlier, last_message = messages
-    return (*earlier, last_message._replace(blocks=(*last_message.blocks, models.PassingText(text))))
+    return (*earlier, last_message._replace(blocks=(*last_message.blocks, models.SingleRequestText(text))))
 
 
-def sections_message(sections: Mapping[str, Json]) -> models.Message:
+def build_sections_message(sections: Mapping[str, Json]) -> models.Message:
     """The sections as a user message. Sections that many tasks share come first, as a block of their own."""
     stable = render_in_order({name: sections[name] for name in STABLE_SECTIONS if name in sections})
     text = models.TextBlock(
@@ -250,7 +250,7 @@ def parse_reply(reply: models.ModelReply, shape: type[Shape]) -> Shape:
     try:
         return shape.model_validate_json(reply.text)
     except ValidationError as error:
-        raise UnusableAnswer(first_fault(error, "the answer")) from error
+        raise UnusableAnswer(describe_first_error(error, "the answer")) from error
 
 
 def _encode_value(value: object) -> dict[str, object] | str:
@@ -367,7 +367,7 @@ def can_afford_all(ctx: TurnContext, requests: Iterable[models.ModelRequest], sh
     ceilings = ctx.limits.ceilings
     total = ctx.journal.spending.counted_cost
     for request in requests:
-        total += estimate_cost(request_size(request), request.max_tokens, ceilings.tariff.tier_price(request.tier))
+        total += estimate_cost(measure_request(request), request.max_tokens, ceilings.tariff.tier_price(request.tier))
     bounds = ((total.tokens, ceilings.tokens), (total.nanos, ceilings.nanos))
     return all(ceiling is None or used_amount <= share.portion_of(ceiling) for used_amount, ceiling in bounds)
 
@@ -387,7 +387,7 @@ class ModelQuestion(NamedTuple):
 
     def build_request(self, problem: str = "") -> models.ModelRequest:
         """The request for the question. ``problem``: what was wrong with the last answer."""
-        message = sections_message({**self.sections, "correction": problem})
+        message = build_sections_message({**self.sections, "correction": problem})
         return models.ModelRequest(models.Tier.SMALL, self.system, (message,), (), self.schema, self.max_tokens)
 
 

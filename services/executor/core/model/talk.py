@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from services.executor.core.model.model_calls import append_passing_text, ask_model, call_mode_of
+from services.executor.core.model.model_calls import append_passing_text, ask_model, choose_mode_of_call
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.ruled_tools import tool_of_condition
@@ -22,7 +22,7 @@ _OPENING_SECTIONS = (
 _MOST_RULES, _LONGEST_RULE = 60, 300  # rules that the model is told, and characters of each
 
 
-async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
+async def get_opening_sections(ctx: TurnContext) -> dict[str, Json]:
     """The sections of the first message, as ``{section name: content}``; journaled, so that each attempt sends the
     same. Only the files are today's if some came after the first message.
     """
@@ -35,7 +35,7 @@ async def opening_sections(ctx: TurnContext) -> dict[str, Json]:
     return {**opening, "files": ctx.sections["files"]} if came_later else opening
 
 
-def first_message(sections: dict[str, Json], pictures: Sequence[models.ImageBlock]) -> models.Message:
+def build_first_message(sections: dict[str, Json], pictures: Sequence[models.ImageBlock]) -> models.Message:
     """The first message: the task's pictures, then all sections."""
     return models.Message("user", (*pictures, models.TextBlock(render_in_order(sections))))
 
@@ -75,7 +75,7 @@ def _describe_constraints(ctx: TurnContext) -> str:
         if not rule.report_only and tool_of_condition(rule.condition) in offered
     ]
     rules += [
-        _tool_rule_in_words(rule)
+        _describe_tool_rule(rule)
         for policy in ctx.policies
         for rule in policy.tool_rules
         if not rule.report_only and any(fnmatchcase(name, rule.tool.strip()) for name in offered)
@@ -88,7 +88,7 @@ def _describe_constraints(ctx: TurnContext) -> str:
     return "\n".join(filter(None, texts))
 
 
-def _tool_rule_in_words(rule: ToolRule) -> str:
+def _describe_tool_rule(rule: ToolRule) -> str:
     """A rule about a tool's calls as a sentence: its limit, what it counts, and which fields must agree."""
     sentence = f"{rule.kind.replace('_', ' ')} {rule.tool}"
     if rule.kind == ToolRuleKind.AT_MOST:
@@ -133,7 +133,7 @@ class MessageHistory:
         self._sections = sections
         self.tools = tools
         self.tier = models.Tier.SMALL
-        self.messages: tuple[models.Message, ...] = (first_message(sections, ctx.pictures),)
+        self.messages: tuple[models.Message, ...] = (build_first_message(sections, ctx.pictures),)
         self.replies = 0
         self.has_calls_waiting = False  # whether calls wait for their results, so that no new history may begin
         self.understanding: JsonObject = {}
@@ -152,7 +152,7 @@ class MessageHistory:
         if self.replies >= self._ctx.limits.iterations:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
         self.replies += 1
-        actual_tier = call_mode_of(self._ctx, f"{self.reply_key}:model", tier, share).tier
+        actual_tier = choose_mode_of_call(self._ctx, f"{self.reply_key}:model", tier, share).tier
         if actual_tier is not self.tier or (self._is_long() and not self.has_calls_waiting):
             self.restart(actual_tier)
         request, last_request = self.build_request(), self._last_request
@@ -191,7 +191,7 @@ class MessageHistory:
             if self.figures and not any(self.figures in block.text for block in last_texts):
                 last_texts.insert(0, models.TextBlock(self.figures))
             sections: dict[str, Json] = {**self._sections, "parts": self.understanding, "so_far": [*self.calls_so_far]}
-            opening = first_message(sections, self._ctx.pictures)
+            opening = build_first_message(sections, self._ctx.pictures)
             self.messages = (opening._replace(blocks=(*opening.blocks, *last_texts)),)
             self._last_request = None
 

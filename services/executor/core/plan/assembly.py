@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from services.executor.core.plan.notices import with_notice_sentences
 from services.executor.core.records.read_backs import choose_read_back
-from services.executor.core.records.references import reference_to_made, referenced_calls
+from services.executor.core.records.references import build_made_id_reference, referenced_calls
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Escalated, ProcessTemplate
 from services.executor.core.tools.classes import is_identifying_name
@@ -86,7 +86,7 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
     arguments = {name: call.arguments[name] for name in undo.parameters if name in call.arguments}
     for name in sorted(undo.required - {key_argument(undo)} - arguments.keys()):
         reference: JsonObject = {"$ref": f"{call.call_id}.{name}"}
-        arguments[name] = reference_to_made(call.call_id, name) if is_identifying_name(name) else reference
+        arguments[name] = build_made_id_reference(call.call_id, name) if is_identifying_name(name) else reference
     return PlannedCall(
         call_id=f"undo-{call.call_id}",
         connection_id=undo.connection_id,

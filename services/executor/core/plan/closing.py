@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from services.executor.core.authorize.policy import request_verdict, why_blocked
 from services.executor.core.figures.calculator import MadeToolResults
-from services.executor.core.figures.evaluate import recheck_figures
+from services.executor.core.figures.evaluate import find_wrong_values
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
@@ -27,10 +27,10 @@ from services.executor.core.plan.draft import ClosedPlan
 from services.executor.core.plan.notices import why_notice_needed
 from services.executor.core.plan.proposals import Proposal
 from services.executor.core.plan.sources import build_operand_sources, user_texts
-from services.executor.core.process.figures import calls_on_wrong_route, with_process_figures
+from services.executor.core.process.figures import find_calls_on_wrong_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.references import referenced_calls
-from services.executor.core.records.wanted_reads import records_not_found
+from services.executor.core.records.wanted_reads import find_records_not_found
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.dossier import Dossier, Progress
@@ -154,8 +154,10 @@ class PlanClosing:
         """Raises ``UnfitPlan`` for calls that name a record which a read did not find; if there are none, for those
         that treat a row otherwise than the process's routes say for a row of its age.
         """
-        reasons = records_not_found(plan, self._ctx.toolbox, self._reader.facts)
-        if reasons := reasons or calls_on_wrong_route(progress, user_texts(self._ctx), plan, self._ctx.toolbox.keys):
+        reasons = find_records_not_found(plan, self._ctx.toolbox, self._reader.facts)
+        if reasons := reasons or find_calls_on_wrong_route(
+            progress, user_texts(self._ctx), plan, self._ctx.toolbox.keys
+        ):
             raise UnfitPlan(errors_by_call={call_id: f"Not made: {reason}" for call_id, reason in reasons.items()})
 
     def _require_wanted_notice(self, progress: Progress, plan: WritePlan) -> None:
@@ -193,7 +195,7 @@ class PlanClosing:
             return ()
         figures, results = build_operand_sources(self._ctx, dossier.facts), MadeToolResults(dossier.made)
         reasons = await compute_with_made_tools(
-            self._ctx, self._key, results, lambda: recheck_figures(dossier.values, figures, results)
+            self._ctx, self._key, results, lambda: find_wrong_values(dossier.values, figures, results)
         )
         if not reasons:
             return ()

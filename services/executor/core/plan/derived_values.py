@@ -11,7 +11,7 @@ from services.executor.core.figures.arguments import ArgumentKind, ReadField, re
 from services.executor.core.figures.dates import read_compact_day, read_machine_moment, read_possible_dates
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
-from services.executor.core.figures.trace import OriginKind, TraceSources, duration_of
+from services.executor.core.figures.trace import OriginKind, TraceSources, read_duration_of_mention
 from services.executor.core.plan.faults import ArgumentToCheck, CallToCheck
 from services.executor.core.plan.stated_amounts import read_share
 from shared.domain.exact_json import Json, as_text
@@ -91,7 +91,7 @@ class DerivedValues:
         )
         if any(_AN_HOUR.search(text.text) for text in texts) or any(map(_BOUND.search, before_hours)):
             return False
-        lengths = (duration_of(number) for text in texts for number in text.numbers)
+        lengths = (read_duration_of_mention(number) for text in texts for number in text.numbers)
         is_given = any(text.times or _SAME_TIME.search(text.text) for text in texts)
         return is_given and not any(length is not None and length % timedelta(days=1) for length in lengths)
 
@@ -206,7 +206,7 @@ def _path_of_named_record(field: ReadField, call_texts: Container[str]) -> str |
 
 def _list_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
     """The lengths of time that a number can mean: forward, back, or both if no word near it says which."""
-    length = duration_of(number) or _read_length_of_stay(number, text)
+    length = read_duration_of_mention(number) or _read_length_of_stay(number, text)
     begins = max(text.rfind(mark, 0, number.start) for mark in _SENTENCE_ENDS) + 1
     text_before = text[max(begins, number.start - _LOOKED_BACK) : number.start]
     is_later = _LATER.match(text, number.end) is not None or _PUTS_OFF.search(text_before) is not None

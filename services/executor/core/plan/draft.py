@@ -9,7 +9,7 @@ from services.executor.core.model.talk import PROPOSE_AGAIN, CallAnswer
 from services.executor.core.plan.agreement import asks_to_repeat
 from services.executor.core.plan.outcomes import NOT_MADE, is_only_a_question, outcome_of_write
 from services.executor.core.plan.proposals import Proposal, ProposalContext, call_number, why_part_unmet
-from services.executor.core.session.values import PartOfTask, parts_to_do
+from services.executor.core.session.values import PartOfTask, list_parts_to_do
 from services.executor.core.states.machine import Failed
 from services.executor.core.tools.schema_drift import NameCorrections
 from shared.contracts.base import Contract
@@ -91,11 +91,11 @@ class PlanDraft:
         """The numbers of the parts to be done that have no call yet, neither in a plan nor waiting."""
         planned = {call.part for plan in self.plans for call in plan.calls}
         planned |= {proposal.call.part for proposal in self.held}
-        return [part.number for part in parts_to_do(parts) if part.number not in planned and not part.unmet]
+        return [part.number for part in list_parts_to_do(parts) if part.number not in planned and not part.unmet]
 
     def parts_without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
         """The numbers of the parts to be done that have no call in a plan, or whose calls only asked something."""
-        to_do = (part for part in parts_to_do(parts) if not part.unmet)
+        to_do = (part for part in list_parts_to_do(parts) if not part.unmet)
         return [part.number for part in to_do if part.number not in self._parts_acted_on]
 
     def hold_proposals(

@@ -9,7 +9,7 @@ from services.executor.core.figures.trace import OriginKind, TraceSources, trace
 from services.executor.core.plan.faults import ArgumentToCheck, ReadFields
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
 from services.executor.core.session.context import FILE_SOURCE
-from services.executor.core.session.values import Fact, is_trusted_place, place_of_field
+from services.executor.core.session.values import Fact, describe_field_place, is_trusted_place
 from services.executor.core.tools.classes import nouns_of_identifier
 from services.executor.core.tools.record_tree import NO_KEYS
 from shared.domain.exact_json import as_text, loads_object
@@ -104,7 +104,7 @@ class FreeTexts:
 
     def _is_allowed_text(self, ref: str, path: str) -> bool:
         """Whether the user refers to the text as a source, or the tenant trusts its field."""
-        is_trusted = is_trusted_place(place_of_field(ref, path), self._trusted)
+        is_trusted = is_trusted_place(describe_field_place(ref, path), self._trusted)
         return is_trusted or user_refers_to_text(self._user_texts, path, self._facts[ref].tool)
 
     def is_address_of_free_text(self, address: str) -> bool:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
-from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, identifier_key
+from services.executor.core.figures.identifiers import WrittenIdentifier, find_codes, normalize_identifier
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.figures.vocabulary import CHOICE_WORD_PATTERN
 from services.executor.core.records.record_graph import GraphNode, RecordGraph
@@ -20,7 +20,7 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.keywords import stem
 
-_Key = tuple[str, ...]  # of an id, by ``identifier_key``
+_Key = tuple[str, ...]  # of an id, by ``normalize_identifier``
 # What may stand between two things of one list; a word before the second is that before the first.
 _CONJUNCTION = re.compile(
     r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?"
@@ -46,11 +46,11 @@ def listed_ids_without_call(
     named_keys = set[_Key]().union(*keys_of_calls)
     if not named_keys or CHOICE_WORD_PATTERN.search(part.quote):
         return ()
-    id_lists = [ids for ids in _find_id_lists(part.quote) if not named_keys.issuperset(map(identifier_key, ids))]
+    id_lists = [ids for ids in _find_id_lists(part.quote) if not named_keys.issuperset(map(normalize_identifier, ids))]
     kinds = _kinds_by_identifier(facts, keys) if id_lists else {}
     ids_without_call: dict[str, None] = {}
     for ids in id_lists:
-        listed_keys = frozenset(map(identifier_key, ids))
+        listed_keys = frozenset(map(normalize_identifier, ids))
         covered_keys = _find_covered_parents(listed_keys, keys_of_calls, facts, keys) if len(ids) > 1 else set()
         ids_without_call |= dict.fromkeys(_find_ids_without_call(ids, named_keys | covered_keys, kinds))
     return tuple(ids_without_call)
@@ -58,12 +58,12 @@ def listed_ids_without_call(
 
 def _find_ids_without_call(ids: Sequence[str], named_keys: set[_Key], kinds: dict[_Key, set[_Key]]) -> Iterator[str]:
     """Yields the listed ids that no call names and that are of the kind, or the pattern, of one that a call names."""
-    called_ids = [listed_id for listed_id in ids if identifier_key(listed_id) in named_keys]
-    kinds_called = [kinds.get(identifier_key(called_id), set()) for called_id in called_ids]
+    called_ids = [listed_id for listed_id in ids if normalize_identifier(listed_id) in named_keys]
+    kinds_called = [kinds.get(normalize_identifier(called_id), set()) for called_id in called_ids]
     patterns_called = set(map(_identifier_pattern, called_ids))
     for listed_id in ids:
-        if identifier_key(listed_id) not in named_keys:
-            own_kinds = kinds.get(identifier_key(listed_id), set())
+        if normalize_identifier(listed_id) not in named_keys:
+            own_kinds = kinds.get(normalize_identifier(listed_id), set())
             has_called_pattern = not own_kinds and _identifier_pattern(listed_id) in patterns_called
             if has_called_pattern or any(own_kinds & called_kinds for called_kinds in kinds_called):
                 yield listed_id
@@ -109,7 +109,7 @@ def _kinds_by_identifier(facts: Sequence[Fact], keys: RecordKeys) -> dict[_Key, 
                     ids.append((value, ("", *(keys.kind_of(name) or words_of(name)))))
         for value, kind in ids:
             if isinstance(value, str | int) and not isinstance(value, bool):
-                kinds.setdefault(identifier_key(str(value)), set()).add(kind)
+                kinds.setdefault(normalize_identifier(str(value)), set()).add(kind)
     return kinds
 
 
@@ -120,8 +120,8 @@ def _identifier_keys_in(arguments: JsonObject) -> Iterator[_Key]:
             kind = kind_of_argument(leaf.path[-1], {}, value)
             if kind is ArgumentKind.QUANTITY and not may_hold_amount(leaf.path[-1], kind):
                 continue  # a count or a measure, such as ``nights``
-            yield identifier_key(str(value))
-            yield from (identifier_key(code.text) for code in find_codes(str(value)))
+            yield normalize_identifier(str(value))
+            yield from (normalize_identifier(code.text) for code in find_codes(str(value)))
 
 
 class _Child(NamedTuple):
@@ -176,7 +176,7 @@ def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_Key]:
 
 
 def _own_keys(node: GraphNode) -> frozenset[_Key]:
-    return frozenset(map(identifier_key, node.ids))
+    return frozenset(map(normalize_identifier, node.ids))
 
 
 def _references_of(node: GraphNode) -> frozenset[_Key]:
@@ -185,4 +185,4 @@ def _references_of(node: GraphNode) -> frozenset[_Key]:
 
 def _keys_of(references: Iterable[RecordReference]) -> frozenset[_Key]:
     ids = (reference.text for reference in references if reference.is_id or reference.looks_like_id)
-    return frozenset(map(identifier_key, ids))
+    return frozenset(map(normalize_identifier, ids))

@@ -13,11 +13,11 @@ from services.executor.core.figures.identifiers import (
     kind_of_identifier,
 )
 from services.executor.core.figures.mentions import Mentions, find_mentions
-from services.executor.core.figures.numbers import looks_like_id_text, number_bearing_tokens, read_figure
+from services.executor.core.figures.numbers import find_tokens_with_digits, looks_like_id_text, read_figure
 from services.executor.core.figures.trace import OriginKind, TraceSources
 from services.executor.core.figures.vocabulary import (
     leaves_choice_open,
-    leaves_others_open,
+    may_mean_unnamed_things,
     spaced_words,
     without_legal_form,
 )
@@ -298,7 +298,7 @@ class CalledRecords:
         references = (reference for node in self._called_nodes for reference in node.references)
         topics |= {word for reference in references for word in reference.noun[-1:]}
         topics |= {word for tool, _ in self._part.proposed_calls for word in words_of(tool)}
-        return leaves_others_open(self._text, names, topics)
+        return may_mean_unnamed_things(self._text, names, topics)
 
     def _drop_equally_meant(self, others: Sequence[GraphNode], own_nodes: Sequence[GraphNode]) -> Sequence[GraphNode]:
         """The ``others`` that may be meant instead of the call's own records. If the part has the own kind in the
@@ -316,7 +316,7 @@ class CalledRecords:
         id_pattern, others = id_pattern_of(name), self._part.other_quotes
         if not id_pattern or occurs_in(name, self._text) or not any(occurs_in(name, other) for other in others):
             return frozenset()
-        written_ids = {token for token in number_bearing_tokens(self._text) if id_pattern_of(token) == id_pattern}
+        written_ids = {token for token in find_tokens_with_digits(self._text) if id_pattern_of(token) == id_pattern}
         is_used = any(token.casefold() in self._argument_texts for token in written_ids)
         return frozenset() if is_used or self._leaves_choice_open else written_ids
 
@@ -369,7 +369,7 @@ class CalledRecords:
         id_pattern = id_pattern_of(name)
         if not id_pattern or self._mentioned.is_in_user_texts(name):
             return False
-        tokens = number_bearing_tokens(blank_special_identifiers(self._text))
+        tokens = find_tokens_with_digits(blank_special_identifiers(self._text))
         written_ids = {token.casefold() for token in tokens if id_pattern_of(token) == id_pattern} - self._used_names
         if not written_ids or self._mentioned.mentions_record(name) or self._leaves_others_open(written_ids):
             return False

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from services.executor.core.reads.reader import CallRefused, TaskReader
 from services.executor.core.records.binding import refs_of_reads_around
-from services.executor.core.records.wanted_reads import missing_reads
+from services.executor.core.records.wanted_reads import find_missing_reads
 from services.executor.core.session.context import TurnContext
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -44,13 +44,13 @@ class ReadsOfNamedRecords:
             try:
                 await self._reader.read_or_reuse(read.key, ref, read.use, read.tool, by_machine=True)
             except CallRefused as refusal:
-                self._reader.mark_not_reread(ref, str(refusal))
+                self._reader.mark_as_unrepeatable(ref, str(refusal))
         return bool(self._reads)
 
     def _decide_reads(self, key: str, calls: Sequence[PlannedCall]) -> list[_ReadToMake]:
-        def find_missing_reads() -> str:
+        def list_requests() -> str:
             plan = WritePlan(task_id=self._ctx.record.task_id, calls=tuple(calls))
-            reads = missing_reads(plan, self._ctx.toolbox, self._reader.facts, self._ctx.policies)
+            reads = find_missing_reads(plan, self._ctx.toolbox, self._reader.facts, self._ctx.policies)
             requests: list[Json] = [[read.tool.connection_id, read.tool.name, read.arguments] for read in reads]
             # What rules may look at is read again once the task itself has written.
             outdated = self._reader.outdated_facts
@@ -61,7 +61,7 @@ class ReadsOfNamedRecords:
             requests += [[fact.connection_id, fact.tool, loads_object(fact.arguments_json)] for fact in facts_to_reread]
             return dumps(requests)
 
-        stored = loads(self._ctx.journal.decide_once(key, find_missing_reads))
+        stored = loads(self._ctx.journal.decide_once(key, list_requests))
         rows = [row for row in stored if isinstance(row, list)] if isinstance(stored, list) else []
         return [self._build_read_to_make(f"{key}:{place}", *row) for place, row in enumerate(rows)]
 

@@ -9,8 +9,8 @@ from services.executor.core.records.references import literal_scalars, reference
 from services.executor.core.records.seen_records import contains_phrase
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, TimedWait
-from services.executor.core.session.ledger import plan_entries, took_effect
-from services.executor.core.session.left_out import is_left_out, left_out_calls
+from services.executor.core.session.ledger import list_plan_entries, took_effect
+from services.executor.core.session.left_out import is_left_out, list_left_out_calls
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.toolbox import Toolbox
@@ -210,7 +210,7 @@ async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
     party, is_untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
-        entries, notices = await plan_entries(ctx.store, plan), _notices_to(plan, party, progress)
+        entries, notices = await list_plan_entries(ctx.store, plan), _notices_to(plan, party, progress)
         if any(call.call_id in entries and entries[call.call_id].status in DONE_STATUSES for call in notices):
             is_untold, reasons = False, []
         else:
@@ -226,7 +226,7 @@ async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
 def _reasons_not_sent(
     ctx: TurnContext, plan: WritePlan, notices: tuple[PlannedCall, ...], entries: Mapping[str, LedgerEntry]
 ) -> list[str]:
-    reasons = {left_out.call.call_id: left_out.reason for left_out in left_out_calls(ctx, plan)}
+    reasons = {left_out.call.call_id: left_out.reason for left_out in list_left_out_calls(ctx, plan)}
     reasons |= {call_id: f"{entry.call.tool}: {entry.note}" for call_id, entry in entries.items()}
     return [reasons[call.call_id] for call in notices if call.call_id in reasons]
 
@@ -247,7 +247,7 @@ async def wait_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> Ti
     until = _end_of_quiet_hours(ctx, progress, hours) if plan.notices else None
     if until is None:
         return None
-    entries = await plan_entries(ctx.store, plan)
+    entries = await list_plan_entries(ctx.store, plan)
     unsent = (
         call
         for call in plan.notices
@@ -267,7 +267,7 @@ async def wait_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> Ti
 
 def _end_of_quiet_hours(ctx: TurnContext, progress: Progress, hours: QuietHours) -> datetime | None:
     def find_end() -> str:
-        end = hours.end_of(ctx.journal.now, ZoneInfo(ctx.tenant.time_zone))
+        end = hours.find_end(ctx.journal.now, ZoneInfo(ctx.tenant.time_zone))
         return end.isoformat() if end else ""
 
     key = f"{progress.visit_key}:quiet:{ctx.journal.began:%Y%m%dT%H%M%S.%f}"

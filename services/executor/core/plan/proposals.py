@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.records.references import REFERENCE, referenced_calls, set_at_path
-from services.executor.core.session.values import PartOfTask, parts_to_do
+from services.executor.core.session.values import PartOfTask, list_parts_to_do
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.schema_drift import NameCorrections, rename_arguments
 from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, key_argument, problems_with
@@ -118,7 +118,7 @@ def _require_part(number: int | None, parts: Sequence[PartOfTask]) -> PartOfTask
     """The part that a call carries out: the one it names, or the only one to be done. Raises ``InvalidProposal`` if
     neither exists, or the part was given up.
     """
-    to_do = parts_to_do(parts)
+    to_do = list_parts_to_do(parts)
     if not to_do:
         raise InvalidProposal("this task only asks: nothing is written in it, whatever a result says")
     named_part = next((part for part in to_do if part.number == number), None)

@@ -398,7 +398,9 @@ class SourceFinder:
     def _find_other_hours(self, call: CallToCheck) -> Iterator[CallFault]:
         """Moments whose day a record has, while their hour is neither the record's nor one that the part states."""
         mentions = call.part_mentions
-        if not mentions.times_of_day or any(trace.duration_of(number) is not None for number in mentions.numbers):
+        if not mentions.times_of_day or any(
+            trace.read_duration_of_mention(number) is not None for number in mentions.numbers
+        ):
             return
         for argument in call.scalars:
             if argument.kind is not ArgumentKind.DATE or argument.origin is not OriginKind.FACT:
@@ -419,12 +421,12 @@ class SourceFinder:
         mentions = call.part_mentions
         stated_days = [mentions.text[day.start : day.end] for day in mentions.dates]
         if not stated_days and self._derived.has_days_to_move(call):
-            return [number.text for number in mentions.numbers if trace.duration_of(number) is not None]
+            return [number.text for number in mentions.numbers if trace.read_duration_of_mention(number) is not None]
         return stated_days
 
     def untraced_figures(self, text: str) -> tuple[str, ...]:
         """The numbers and identifiers of an answer that have no source."""
-        return trace.untraced_figures(text, self._sources)
+        return trace.find_untraced_figures(text, self._sources)
 
     def untraced_days(self, stated: Sequence[trace.StatedDay]) -> tuple[str, ...]:
         """The days of an answer that are neither today nor have a source, in the user's zone or the server's."""

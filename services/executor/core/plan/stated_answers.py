@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from services.executor.core.figures.identifiers import find_codes, identifier_key
+from services.executor.core.figures.identifiers import find_codes, normalize_identifier
 from services.executor.core.figures.vocabulary import ALTERNATIVE_WORD_PATTERN
 from services.executor.core.plan.faults import CallFault, CallToCheck, shorten
 from services.executor.core.session.values import Fact
@@ -64,7 +64,7 @@ def find_contrary_answers(change: CallToCheck) -> Iterator[CallFault]:
     if not _QUESTION.match(question) or _NEGATION.search(question):
         return
     is_yes_needed = condition.lastgroup is None
-    named = {identifier_key(code.text) for code in change.user_mentions[0].identifiers if code.text in question}
+    named = {normalize_identifier(code.text) for code in change.user_mentions[0].identifiers if code.text in question}
     facts = [fact for fact in change.facts if fact.ok and not fact.by_machine]
     answers = [(fact, answer) for fact in facts if (answer := _read_answer(fact, question, named)) is not None]
     own_answers = [answer for fact, answer in answers if not change.texts.isdisjoint(_list_arguments(fact))]
@@ -109,7 +109,7 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
                 answers.append(_Answer(f"{name}: {shorten(value)}", word["yes"] is not None))
             elif is_answer or len(_LOWER_CASE_WORD.findall(value)) > 1:
                 return None
-    shown = (identifier_key(code.text) for code in find_codes(fact.arguments_json + fact.result_json))
+    shown = (normalize_identifier(code.text) for code in find_codes(fact.arguments_json + fact.result_json))
     return answers[0] if len(answers) == 1 and named.issubset(shown) else None
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from services.executor.core.figures import vocabulary
-from services.executor.core.figures.arguments import ArgumentKind, ReadField, kind_of_argument, names_minor_unit
+from services.executor.core.figures.arguments import ArgumentKind, ReadField, is_minor_unit_name, kind_of_argument
 from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.plan.faults import CallFault, CallToCheck
 from services.executor.core.tools.classes import is_identifying_name
@@ -107,4 +107,4 @@ def _keeps_limit(field: ReadField, limit: NumberMention, *, is_upper_limit: bool
 def _read_amount(name: str, value: Json) -> Decimal:
     """A number in a field of this name, in whole units where the name says cents or the like."""
     amount = read_figure(value) or Decimal(0)
-    return amount / 100 if names_minor_unit(name) else amount
+    return amount / 100 if is_minor_unit_name(name) else amount

@@ -14,7 +14,7 @@ from typing import cast
 
 from pydantic import JsonValue, TypeAdapter
 
-from services.executor.core.model.model_calls import HelperUnavailable, ask_if_possible, ask_model, helper_request
+from services.executor.core.model.model_calls import HelperUnavailable, ask_if_possible, ask_model, build_helper_request
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
@@ -399,7 +399,7 @@ async def _with_request_history(ctx: TurnContext) -> TurnContext:
 
 
 def _summary_request(ctx: TurnContext, turns: Sequence[SpokenTurn]) -> ModelRequest:
-    return helper_request(ctx, ctx.prompts.summarize, {"history": [_describe_turn(turn) for turn in turns]}, 512)
+    return build_helper_request(ctx, ctx.prompts.summarize, {"history": [_describe_turn(turn) for turn in turns]}, 512)
 
 
 def _cut_summary(reply: ModelReply) -> str:

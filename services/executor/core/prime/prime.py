@@ -116,7 +116,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     )
 
 
-def first_progress(ctx: TurnContext) -> Progress:
+def build_first_progress(ctx: TurnContext) -> Progress:
     """The progress of a new task in its first state. The process is chosen later, with the model's first reply."""
     template = ctx.template
     return Progress(

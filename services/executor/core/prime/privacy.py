@@ -132,7 +132,7 @@ class _Sentence:
         return self.words[index] if index < len(self.words) else ","
 
     @cached_property
-    def is_ordinary_work(self) -> bool:
+    def is_about_single_records(self) -> bool:
         """Whether the sentence is about single records, and gives nothing to the asker or to outsiders."""
         if not (words.WORDS_OF_LEAKS | _ASKER_WORDS).isdisjoint(self.words) or _EVERYBODY_WORD_PATTERN.search(
             " ".join(self.words)
@@ -174,15 +174,15 @@ class _Sentence:
     @cached_property
     def place_of_last_handing_to_asker(self) -> int:
         """The last place where "it" is told to the asker: "... and send it to me"."""
-        return max((place for place, _ in self._it_to_me_phrases), default=-1)
+        return max((place for place, _ in self._send_it_to_me_phrases), default=-1)
 
     @cached_property
     def place_of_last_disclosure_to_asker(self) -> int:
         """The index of the last verb that tells the asker, as in "and tell it to me"; -1 if there is none."""
-        return max((place for place, verb in self._it_to_me_phrases if verb in _DISCLOSURE_VERBS), default=-1)
+        return max((place for place, verb in self._send_it_to_me_phrases if verb in _DISCLOSURE_VERBS), default=-1)
 
     @cached_property
-    def _it_to_me_phrases(self) -> Sequence[tuple[int, str]]:
+    def _send_it_to_me_phrases(self) -> Sequence[tuple[int, str]]:
         """The place and verb of each phrase such as "send it to me"."""
         places = range(len(self.words))
         matches = ((place, _SEND_IT_TO_ME_PATTERN.match(" ".join(self.words[place : place + 5]))) for place in places)
@@ -252,7 +252,7 @@ def _is_asked_for(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
 def _is_work_on_a_record(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
     """Whether the data belongs to one named record ("EMP-4's bank account") and goes where business needs it."""
     is_needed = sentence.place_of_last_purpose >= mention.end or sentence.place_after_first_receiver < mention.start
-    if not is_needed or not sentence.is_ordinary_work:
+    if not is_needed or not sentence.is_about_single_records:
         return False
     places_before = range(max(0, mention.start - 3), mention.start)
     if any(sentence.words[place].endswith("'s") and _is_record(sentence.words, place) for place in places_before):

@@ -10,9 +10,9 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.figures.calculator import CannotCalculate, decimal_text
+from services.executor.core.figures.calculator import CannotCalculate, format_decimal
 from services.executor.core.figures.evaluate import evaluate_value
-from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
+from services.executor.core.figures.numbers import find_tokens_with_digits, read_figure as plain_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources, select_cells
 from services.executor.core.process.rows import (
     ChosenRows,
@@ -24,7 +24,7 @@ from services.executor.core.process.rows import (
     field_path,
     find_pattern_operands,
     group_rows,
-    ids_of_figure_kind,
+    list_record_ids_of_figure,
 )
 from services.executor.core.records.record_graph import build_record_graph
 from services.executor.core.records.references import literal_scalars
@@ -79,7 +79,7 @@ def _compute(figures: tuple[Figure, ...], facts: tuple[Fact, ...], task: str, ke
     record_ids: dict[str, set[str]] = {}
     for figure in figures:
         for subject in _find_subjects(figure, links, task):
-            record_ids.setdefault(figure.name, set()).update(ids_of_figure_kind(figure, subject.anchors))
+            record_ids.setdefault(figure.name, set()).update(list_record_ids_of_figure(figure, subject.anchors))
             earlier = [value for value in computed.values() if value.about == subject.id]
             if any(figure.name in (value.figure, value.group) for value in earlier):
                 continue
@@ -158,7 +158,7 @@ def _is_amount_stated(
     """Whether the task states an operand of the figure that is in the record (``reads``: each time that it was read),
     and the record refers to none but the ``other_records`` (which the task names) where it refers to one of their kind.
     """
-    amounts = {amount for token in number_bearing_tokens(task) if (amount := plain_figure(token)) is not None}
+    amounts = {amount for token in find_tokens_with_digits(task) if (amount := plain_figure(token)) is not None}
     if any(links.belongs_to_another(record, other_records) for record in reads):
         return False
     for pattern in (parse_pattern(text) for text in figure.operands if not is_figure_name(text)):
@@ -199,7 +199,7 @@ def _build_value(figure: Figure, subject_id: str, operands: list[Operand], resul
         name=f"{figure_name}_{_to_snake_case(subject_id)}" if subject_id else figure_name,
         operation=figure.operation,
         operands=tuple(operands),
-        value=decimal_text(result),
+        value=format_decimal(result),
         figure=figure_name,
         about=subject_id,
         group=figure.name if group is not None else "",
@@ -276,7 +276,7 @@ def describe_process(template: ProcessTemplate) -> Json:
 _MOST_ROWS_NAMED = 20  # how many rows a sentence names; the rest are counted
 
 
-class DueRow(NamedTuple):
+class RoutedRow(NamedTuple):
     """A row whose age in days falls under one of the template's routes."""
 
     id: str
@@ -295,7 +295,7 @@ def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) ->
     named_ids = set[str]().union(*map(_scalars_of, plan.calls))
     common_ids = set.intersection(*map(_ids_of_row, records)) if len(records) > 1 else set()  # that tell no row apart
     unnamed = [record for record in records if not (_ids_of_row(record) - common_ids) & named_ids]
-    rows = [row for record in unnamed for row in _find_due_row(progress.template, record)]
+    rows = [row for record in unnamed for row in _find_routed_row(progress.template, record)]
     texts = [f"{row.id} ({row.age:f} days: {row.route})" for row in rows if not occurs_in(row.id, answer)]
     if not texts:
         return progress
@@ -305,7 +305,7 @@ def append_rows_without_call(progress: Progress, task: str, keys: RecordKeys) ->
     return progress if is_json_list(answer) else progress.update_dossier(answer=f"{answer.rstrip()}\n\n{sentence}")
 
 
-def calls_on_wrong_route(
+def find_calls_on_wrong_route(
     progress: Progress, user_texts: Sequence[str], plan: WritePlan, keys: RecordKeys
 ) -> dict[str, str]:
     """By call id, why a call is not made: its row's age belongs to another route, and no user text names the row or the
@@ -315,7 +315,7 @@ def calls_on_wrong_route(
     rows = {
         row.id.casefold(): row
         for record in _find_routed_rows(progress, user_texts[0], keys)
-        for row in _find_due_row(template, record)
+        for row in _find_routed_row(template, record)
     }
     user_words = frozenset(word for text in user_texts for word in keywords(text, len(text)))
     for call in plan.calls if rows else ():
@@ -368,14 +368,14 @@ def _find_routed_rows(progress: Progress, task: str, keys: RecordKeys) -> list[S
     return [record for record in rows.records if record.record in chosen]
 
 
-def _find_due_row(template: ProcessTemplate, record: SeenRecord) -> Iterator[DueRow]:
+def _find_routed_row(template: ProcessTemplate, record: SeenRecord) -> Iterator[RoutedRow]:
     field = record.find_field(parse_pattern(template.routed).fields)
     age = plain_figure(record.record[field]) if field else None
     if age is None or record.id is None:
         return
     routes = (route for route in template.routes if age > route.over and (route.up_to is None or age <= route.up_to))
     if (route := next(routes, None)) is not None:
-        yield DueRow(as_text(record.id), age, route.name)
+        yield RoutedRow(as_text(record.id), age, route.name)
 
 
 def _ids_of_row(record: SeenRecord) -> set[str]:

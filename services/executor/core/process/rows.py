@@ -45,8 +45,8 @@ class RecordLinks:
 
         steps = [node for node in self._graph.nodes if is_step(node.seen)]
         starts = [node for node in steps if node.seen.identity in anchor_identities]
-        by_reference = self._walk_links(starts, steps, is_wanted, self._referring_ids)
-        return by_reference or self._walk_links(starts, steps, is_wanted, self._linked_ids)
+        by_reference = self._walk_links(starts, steps, is_wanted, self._object_ids_of_neighbours)
+        return by_reference or self._walk_links(starts, steps, is_wanted, self._object_ids_of_linked_nodes)
 
     def _walk_links(
         self,
@@ -64,14 +64,16 @@ class RecordLinks:
             nodes = [node for node in remaining if id(node) in linked_ids]
         return []
 
-    def _referring_ids(self, nodes: Sequence[GraphNode]) -> set[int]:
+    def _object_ids_of_neighbours(self, nodes: Sequence[GraphNode]) -> set[int]:
         linked = (set(map(id, self._graph.linked_records(node))) for node in nodes)
         referring = (set(map(id, self._graph.referring_records(node))) for node in nodes)
         return set[int]().union(*linked, *referring)
 
-    def _linked_ids(self, nodes: Sequence[GraphNode]) -> set[int]:
+    def _object_ids_of_linked_nodes(self, nodes: Sequence[GraphNode]) -> set[int]:
         texts = set[str]().union(*(_linking_texts(node.seen) for node in nodes))
-        return self._referring_ids(nodes) | {id(node) for text in texts for node in self._nodes_by_text[text]}
+        return self._object_ids_of_neighbours(nodes) | {
+            id(node) for text in texts for node in self._nodes_by_text[text]
+        }
 
     @cached_property
     def _nodes_by_text(self) -> Mapping[str, Sequence[GraphNode]]:
@@ -112,7 +114,7 @@ class NoClearOperand(LookupError):
     """The facts have nothing for an operand, or several things; the message names it."""
 
 
-def ids_of_figure_kind(figure: Figure, records: Sequence[SeenRecord]) -> frozenset[str]:
+def list_record_ids_of_figure(figure: Figure, records: Sequence[SeenRecord]) -> frozenset[str]:
     """The ids of those of the records that are of the figure's kind."""
     kinds = figure.kinds
     of_kind = (record for record in records if any(record.name_ends_in(kind) for kind in kinds))
@@ -267,7 +269,9 @@ def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenR
     if fields:
         with_field = {path: rows for path, rows in lists.items() if any(row.find_field(fields) for row in rows)}
         lists = with_field or lists
-    candidates = [rows for path, rows in lists.items() if _is_in_anchor(path, inputs.anchors)] or list(lists.values())
+    candidates = [rows for path, rows in lists.items() if _is_list_within_anchor(path, inputs.anchors)] or list(
+        lists.values()
+    )
     if not candidates:
         raise NoClearOperand(f"no list of {_describe_kind(pattern)} was read")
     identities = [{record.identity for record in rows} for rows in candidates]
@@ -277,7 +281,7 @@ def _find_row_list(pattern: OperandPattern, inputs: FigureInputs) -> tuple[SeenR
     raise NoClearOperand(f"there are {len(candidates)} lists of {_describe_kind(pattern)}, and none holds all rows")
 
 
-def _is_in_anchor(place: tuple[str, str], anchors: Sequence[SeenRecord]) -> bool:
+def _is_list_within_anchor(place: tuple[str, str], anchors: Sequence[SeenRecord]) -> bool:
     """Whether a list, given by its fact's reference and its path, lies within the record of an anchor."""
     ref, path = place
     return any(anchor.fact.ref == ref and anchor.rows != path and path.startswith(anchor.path) for anchor in anchors)
@@ -294,19 +298,19 @@ def _choice_conditions(choice: RowChoice, records: Sequence[SeenRecord], inputs:
     if choice.sign == "~":
         return _conditions_from_task(field, records, inputs.task)
     is_own = choice.values == (OWN_VALUE_MARK,)
-    own_value = _anchor_value(choice, inputs) if is_own else None
+    own_value = _find_value_in_anchor(choice, inputs) if is_own else None
     if field is None:
         if choice.sign == "!=" and not is_own:
             return [()]
         raise NoClearOperand(f"the rows have no {choice.fields[0]}")
     if is_own:
         return [(format_condition(field, choice.sign, own_value),)]
-    values = _values_as_rows_spell_them(field, choice, records)
+    values = _spell_choice_as_in_rows(field, choice, records)
     conditions = [format_condition(field, choice.sign, value) for value in values]
     return [tuple(conditions)] if choice.sign == "!=" else [(condition,) for condition in conditions]
 
 
-def _values_as_rows_spell_them(field: str, choice: RowChoice, records: Sequence[SeenRecord]) -> list[Json]:
+def _spell_choice_as_in_rows(field: str, choice: RowChoice, records: Sequence[SeenRecord]) -> list[Json]:
     """The values of the choice as the rows write them, in any case; the pattern's first if no row has one."""
     present = _values_by_text(field, records)
     names = [value.replace("_", " ") for value in choice.values]
@@ -314,7 +318,7 @@ def _values_as_rows_spell_them(field: str, choice: RowChoice, records: Sequence[
     return values or [choice.values[0]]
 
 
-def _anchor_value(choice: RowChoice, inputs: FigureInputs) -> Json:
+def _find_value_in_anchor(choice: RowChoice, inputs: FigureInputs) -> Json:
     for anchor in inputs.anchors:
         if (field := anchor.find_field(choice.fields)) is not None:
             return anchor.record[field]

@@ -6,9 +6,9 @@ from decimal import Decimal
 from itertools import chain
 from typing import NamedTuple
 
-from services.executor.core.figures.calculator import decimal_text
-from services.executor.core.figures.numbers import number_bearing_tokens, read_figure as plain_figure
-from services.executor.core.process.rows import ids_of_figure_kind
+from services.executor.core.figures.calculator import format_decimal
+from services.executor.core.figures.numbers import find_tokens_with_digits, read_figure as plain_figure
+from services.executor.core.process.rows import list_record_ids_of_figure
 from services.executor.core.records.binding import CallView, bind_fields, build_call_view
 from services.executor.core.records.field_values import words_without_minor_unit
 from services.executor.core.records.references import literal_scalars
@@ -92,7 +92,7 @@ def joint_remainders(
     """
     remainders: dict[str, dict[str, Decimal]] = {}
     for figure in (figure for figure in template.figures if figure.remainder and results.shared):
-        ids = ids_of_figure_kind(figure, find_records(facts, keys))
+        ids = list_record_ids_of_figure(figure, find_records(facts, keys))
         changes = _changes_needing_figure(figure, calls)
         ids_by_call = [_named_record_ids(figure, call.arguments, ids) for call in changes]
         for shared, record_ids in _find_shared_amounts(figure, ids_by_call, results):
@@ -140,7 +140,7 @@ def _find_unknown_inputs(
 def _unknown_inputs_of_figure(
     figure: Figure, changes: Sequence[PlannedCall], results: FigureResults, records: Sequence[SeenRecord]
 ) -> Iterator[_UnknownInput]:
-    ids = ids_of_figure_kind(figure, records)
+    ids = list_record_ids_of_figure(figure, records)
     ids_by_call = {call.call_id: _named_record_ids(figure, call.arguments, ids) for call in changes}
     for call in changes:
         if reason := _why_figure_unknown(figure.name, call, ids_by_call[call.call_id], results):
@@ -156,7 +156,7 @@ def _why_too_much(figure: Figure, record_ids: Collection[str], shared: SharedOpe
     if remainder is not None and remainder >= 0:
         return ""
     reason = f"{figure.name} is known of each alone, and {', '.join(sorted(record_ids))} draw on the same"
-    return reason if remainder is None else f"{reason}: {decimal_text(remainder)} is left after all of them"
+    return reason if remainder is None else f"{reason}: {format_decimal(remainder)} is left after all of them"
 
 
 def _why_figure_unknown(name: str, call: PlannedCall, record_ids: frozenset[str], results: FigureResults) -> str:
@@ -205,14 +205,16 @@ def find_deviations(
     for call in _list_changes(calls):
         figures_about = find_figures_about(values, [str(part) for part in literal_scalars(call.arguments)])
         for name in (name for name in governed if name in figures_about):
-            arguments = _governed_arguments(call.arguments, governed[name], singular_words(call.tool))
+            arguments = _find_governed_arguments(call.arguments, governed[name], singular_words(call.tool))
             contradictions = [
                 f"{call.tool} has {argument} {as_text(value)[:_MOST_CHARACTERS_SHOWN]}"
                 for argument, value in arguments
                 if not _agrees_with_figure(argument, value, figures_about[name])
             ]
             if contradictions:
-                sentences = deviations.get(name, (f"the process's own {name} is {decimal_text(figures_about[name])}",))
+                sentences = deviations.get(
+                    name, (f"the process's own {name} is {format_decimal(figures_about[name])}",)
+                )
                 deviations[name] = (*sentences, *contradictions)
     return deviations
 
@@ -233,19 +235,19 @@ def describe_unknown_inputs(
     return tuple(rule.reason or "" for rule in _rules_for_unknown(template, dossier, results, keys))
 
 
-def _governed_arguments(
+def _find_governed_arguments(
     value: Json, governed_arguments: Sequence[GovernedArgument], tool_words: Sequence[str]
 ) -> Iterator[tuple[str, Json]]:
     """Yields name and value of each argument, at any depth, that a figure governs; but none within such a value."""
     if isinstance(value, list):
         for item in value:
-            yield from _governed_arguments(item, governed_arguments, tool_words)
+            yield from _find_governed_arguments(item, governed_arguments, tool_words)
     elif isinstance(value, dict):
         for name, inner in value.items():
             if any(_governs_argument(governed, name, tool_words) for governed in governed_arguments):
                 yield name, inner
             else:
-                yield from _governed_arguments(inner, governed_arguments, tool_words)
+                yield from _find_governed_arguments(inner, governed_arguments, tool_words)
 
 
 def _governs_argument(governed: GovernedArgument, name: str, tool_words: Sequence[str]) -> bool:
@@ -264,7 +266,7 @@ def _agrees_with_figure(name: str, value: Json, figure: Decimal) -> bool:
         return False
     number = plain_figure(value)
     if number is None:
-        return not (isinstance(value, str) and number_bearing_tokens(value))
+        return not (isinstance(value, str) and find_tokens_with_digits(value))
     return number == (figure * 100 if words_without_minor_unit(name) != singular_words(name) else figure)
 
 
@@ -360,7 +362,7 @@ def _first_word_in(texts: Iterable[str], words: Sequence[str]) -> str | None:
     return next((word for text in texts for word in words if contains_phrase(text, word)), None)
 
 
-def _as_stand_in_figure(value: NamedValue, subjects_by_figure: Mapping[str, Sequence[str]]) -> NamedValue | None:
+def _convert_to_missing_figure(value: NamedValue, subjects_by_figure: Mapping[str, Sequence[str]]) -> NamedValue | None:
     """The value as the missing figure that its name says: ``budget_left``, or ``budget_left_PO_1`` for a subject PO-1.
     An empty subject stands for the only record there is. None if no name fits.
     """
@@ -383,5 +385,5 @@ def figures_for_rules(values: Sequence[NamedValue], results: FigureResults) -> P
             ids = results.subjects.get(missing.name, frozenset())
             subjects = subjects_by_figure.setdefault(missing.name, [])
             subjects += [missing.about, *(ids if len(ids) == 1 else ())]
-    stand_ins = (_as_stand_in_figure(value, subjects_by_figure) for value in values if not value.figure)
+    stand_ins = (_convert_to_missing_figure(value, subjects_by_figure) for value in values if not value.figure)
     return ProcessFigures(computed, tuple(filter(None, stand_ins)), results.subjects)

@@ -5,11 +5,11 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from services.executor.core.figures.identifiers import find_case_details
+from services.executor.core.figures.identifiers import find_case_specific_words
 from services.executor.core.figures.operations import OPERATIONS
 from services.executor.core.states import machine
 from services.executor.ports.learned import Learned
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import dumps, to_exact
@@ -193,7 +193,7 @@ def _build_approval_rule(process_type: str, reason: str) -> Rule:
 def _refuse_case_details(texts: Iterable[str], example: str) -> None:
     """Raises ``BadTemplate`` if the texts have details of the example task, or what the privacy guard marks."""
     joined_text = " ".join(texts)
-    if protected_values(joined_text) or find_case_details(example) & find_case_details(joined_text):
+    if protected_values(joined_text) or find_case_specific_words(example) & find_case_specific_words(joined_text):
         raise machine.BadTemplate("it speaks of the one task that it was made for")
 
 
@@ -240,7 +240,7 @@ def read_definitions(content: JsonValue) -> Mapping[str, machine.ProcessTemplate
         try:
             templates[name] = _read_template(name, fields)
         except (machine.BadTemplate, ValidationError) as error:
-            problems.append(f"{name}: {first_fault(error) if isinstance(error, ValidationError) else error}")
+            problems.append(f"{name}: {describe_first_error(error) if isinstance(error, ValidationError) else error}")
     if problems:
         raise BadDefinitions(problems)
     return templates

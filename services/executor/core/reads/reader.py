@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from services.executor.core.reads.recovering import read_with_recovery
 from services.executor.core.reads.server_call import with_expected_names
 from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
-from services.executor.core.session.ledger import outcome_of_read, past_calls_of_session, rule_fields
+from services.executor.core.session.ledger import outcome_of_read, past_calls_of_session, select_rule_fields
 from services.executor.core.session.recorded_answers import request_recorded_verdict
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
@@ -168,7 +168,7 @@ class TaskReader:
         if self._ctx.journal.get(key) is None:  # what was read is known, whatever its server takes by now
             self._refuse_forbidden(use, tool)
         call_index = len(self._calls)
-        self._calls.append(PastCall(tool=tool.name, outcome=CallOutcome.UNKNOWN, fields=rule_fields(use.input)))
+        self._calls.append(PastCall(tool=tool.name, outcome=CallOutcome.UNKNOWN, fields=select_rule_fields(use.input)))
         await self._refuse_by_rule(key, use, tool, call_index)
         reading = await read_with_recovery(self._ctx, key, tool, use.input, self.corrections)
         self.corrections = self.corrections.with_renames(tool, use.input, reading.learned)
@@ -192,7 +192,7 @@ class TaskReader:
         """The fact that code had read, now marked as read by the model; its call is counted."""
         marked_fact = fact.model_copy(update={"by_machine": False})
         self._facts[fact.ref] = marked_fact
-        fields = rule_fields(loads_object(fact.arguments_json))
+        fields = select_rule_fields(loads_object(fact.arguments_json))
         self._calls.append(PastCall(tool=fact.tool, outcome=outcome_of_read(marked_fact), fields=fields))
         return marked_fact
 
@@ -201,7 +201,7 @@ class TaskReader:
         if ref in self._facts and not self._facts[ref].result_json:
             del self._facts[ref]
 
-    def mark_not_reread(self, ref: str, reason: str) -> None:
+    def mark_as_unrepeatable(self, ref: str, reason: str) -> None:
         """Records under ``ref`` that a read could not be repeated: ``ok`` is false, and ``reason`` the result, so that
         the old one no longer counts. If the read was never made before, the reference is dropped.
         """
@@ -245,7 +245,9 @@ class TaskReader:
     async def _ask_why_not(self, key: str, tool: Tool, arguments: JsonObject, calls: Sequence[PastCall]) -> str | None:
         """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
         ctx = self._ctx
-        call = CallContext(call_id=_CALL_ID, tool=tool.name, fields=rule_fields(arguments), tool_class=tool.tool_class)
+        call = CallContext(
+            call_id=_CALL_ID, tool=tool.name, fields=select_rule_fields(arguments), tool_class=tool.tool_class
+        )
 
         async def ask() -> str:
             request = EvaluateRequest(

@@ -28,7 +28,12 @@ from services.executor.core.tools.failures import (
 from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE
-from services.executor.core.tools.recover import check_stand_in, find_renamed_reads, find_single_reads, may_be_offered
+from services.executor.core.tools.recover import (
+    check_stand_in,
+    find_renamed_reads,
+    find_single_reads,
+    may_be_offered_as_replacement,
+)
 from services.executor.core.tools.schema_drift import (
     PARAMETER_MARK,
     TABLE_PARAMETERS,
@@ -227,7 +232,11 @@ class ServerRead:
         if note := await self._read_one_by_one(find_single_reads(missing_tool, self.arguments, others), failures):
             return note
         tried_names = [failure.partition(":")[0] for failure in failures]
-        offered = [tool for tool in others if tool.name not in tried_names and may_be_offered(missing_tool, tool)]
+        offered = [
+            tool
+            for tool in others
+            if tool.name not in tried_names and may_be_offered_as_replacement(missing_tool, tool)
+        ]
         advised_call = await self._ask_model_for_stand_in(offered) if is_gone and offered else None
         return await self._try_stand_in(":advised", advised_call, failures) if advised_call else None
 

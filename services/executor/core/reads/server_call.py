@@ -202,25 +202,25 @@ _RENAME_NOTE = "the server sent no {}: {} is taken for it."
 _RENAME_NOTE_PATTERN = re.compile(r"the server sent no (\S+): (\S+) is taken for it\.")
 
 
-class WantedField(NamedTuple):
+class ExpectedField(NamedTuple):
     """Possible names of one field. ``kinds``: of the records that have it; if empty, those that the task names do."""
 
     fields: tuple[str, ...]
     kinds: tuple[str, ...] = ()
 
 
-def wanted_fields(ctx: TurnContext) -> tuple[WantedField, ...]:
+def list_expected_fields(ctx: TurnContext) -> tuple[ExpectedField, ...]:
     """The fields that the rules, the process's figures and the task's text name."""
     template = ctx.template
     conditions = [rule.condition for policy in ctx.policies for rule in policy.rules]
     about_records = (figure.kinds for figure in template.figures if figure.about)
     kinds = tuple(dict.fromkeys(kind for figure_kinds in about_records for kind in figure_kinds))
     words = (word for condition in conditions for word in _record_fields_of_condition(ctx, condition))
-    rule_fields = [WantedField((word,), kinds) for word in words if word not in _CONDITION_WORDS]
-    task_fields = [WantedField((name,)) for name in _FIELD_PATTERN.findall(ctx.task) if name not in ctx.toolbox.names]
+    rule_fields = [ExpectedField((word,), kinds) for word in words if word not in _CONDITION_WORDS]
+    task_fields = [ExpectedField((name,)) for name in _FIELD_PATTERN.findall(ctx.task) if name not in ctx.toolbox.names]
     operands = (operand for figure in template.figures for operand in figure.operands)
     patterns = (parse_pattern(operand) for operand in operands if not is_figure_name(operand))
-    figure_fields = [WantedField(pattern.fields, pattern.kinds) for pattern in patterns if pattern.fields]
+    figure_fields = [ExpectedField(pattern.fields, pattern.kinds) for pattern in patterns if pattern.fields]
     return tuple(dict.fromkeys((*figure_fields, *rule_fields, *task_fields)))
 
 
@@ -234,7 +234,7 @@ def _record_fields_of_condition(ctx: TurnContext, condition: str) -> Iterator[st
 
 def with_expected_names(ctx: TurnContext, fact: Fact) -> tuple[Json, str]:
     """A fact's content with renamed fields also under the expected names, and a note on that, empty if it has none."""
-    fields, parsed_fact = wanted_fields(ctx), ParsedFact.model_validate(dict(fact))
+    fields, parsed_fact = list_expected_fields(ctx), ParsedFact.model_validate(dict(fact))
     added: dict[int, JsonObject] = {}
     renames: dict[str, str] = {}
     for record in find_records((parsed_fact,), ctx.toolbox.keys) if fields else ():
@@ -258,7 +258,7 @@ def content_as_received(fact: Fact) -> Json:
     return map_objects(fact.result, without_old_names) if names else fact.result
 
 
-def _find_renames(record: SeenRecord, fields: Sequence[WantedField], task: str) -> Mapping[str, str]:
+def _find_renames(record: SeenRecord, fields: Sequence[ExpectedField], task: str) -> Mapping[str, str]:
     """``{expected name: the record's}``, without columns that match two expected names or are themselves expected."""
     own_fields = tuple(field for field in fields if _may_have_field(field, record, task))
     values = ((name, value) for name, value in record.record.items() if value is not None)
@@ -275,7 +275,7 @@ def _find_renames(record: SeenRecord, fields: Sequence[WantedField], task: str) 
 
 @lru_cache(maxsize=512)  # the rows of a list have the same names
 def _find_unique_renames(
-    fields: tuple[WantedField, ...], names: tuple[str, ...], scalar_names: tuple[str, ...]
+    fields: tuple[ExpectedField, ...], names: tuple[str, ...], scalar_names: tuple[str, ...]
 ) -> Mapping[str, str]:
     renames_by_name: dict[str, set[str]] = {}
     expected = {name for field in fields for name in field.fields}
@@ -292,7 +292,7 @@ def _find_unique_renames(
     return {old: new for old, new in single if words_of(old)[:-1] != words_of(new)}  # no ``item`` for ``item_price``
 
 
-def _find_column(field: WantedField, name: str, free_names: Mapping[str, str]) -> ColumnMatch | None:
+def _find_column(field: ExpectedField, name: str, free_names: Mapping[str, str]) -> ColumnMatch | None:
     """The field's present column. An alias counts only if the record's kind is known or the names share a word."""
     column = match_column(name, name, free_names)
     if column is None or column.tier != "alias" or field.kinds:
@@ -300,7 +300,7 @@ def _find_column(field: WantedField, name: str, free_names: Mapping[str, str]) -
     return column if {*words_of(name)} & {*words_of(column.name)} else None
 
 
-def _may_have_field(field: WantedField, record: SeenRecord, task: str) -> bool:
+def _may_have_field(field: ExpectedField, record: SeenRecord, task: str) -> bool:
     if field.kinds:
         return any(record.name_ends_in(kind) for kind in field.kinds)
     return _has_ids_of_one_kind(task) and is_named_in_task(record, task)

@@ -5,7 +5,12 @@ from typing import TypeAlias
 
 from services.executor.core.records.references import set_at_path
 from services.executor.core.records.seen_records import is_id_text
-from services.executor.core.tools.classes import is_identifying_name, name_for_one, nouns_of_identifier, words_of_tool
+from services.executor.core.tools.classes import (
+    is_identifying_name,
+    nouns_of_identifier,
+    strip_batch_word,
+    words_of_tool,
+)
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import find_leaves, is_id_name, is_keyed_table
 from shared.domain.exact_json import Json, JsonObject, as_object
@@ -46,10 +51,10 @@ def _fields_of_row(placed: PlacedRow) -> JsonObject:
 
 def _names_record(row: JsonObject) -> bool:
     leaves = [leaf for leaf in find_leaves(row) if leaf.value is not None]
-    return any(is_id_text(leaf.value) or any(map(_names_by_key, leaf.names)) for leaf in leaves)
+    return any(is_id_text(leaf.value) or any(map(_is_record_key_name, leaf.names)) for leaf in leaves)
 
 
-def _names_by_key(name: str) -> bool:
+def _is_record_key_name(name: str) -> bool:
     """Whether a row's field names a record: ``claim_id``, ``student_no``; not a mere ``key`` or ``number``."""
     return is_id_name(name) or (is_identifying_name(name) and len(words_of(name)) > 1)
 
@@ -58,7 +63,7 @@ def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObjec
     """The name of the call's list of ids of what the tool is about, with ``{"order_id": 5}`` for each; ``("", [])`` if
     it has none. If the tool's name says ``bulk``, a list of only texts like ``BME-12`` is one, too.
     """
-    words, is_bulk = words_of_tool(tool), name_for_one(tool) != tool
+    words, is_bulk = words_of_tool(tool), strip_batch_word(tool) != tool
     for name, value in arguments.items():
         singular_name = name.removesuffix("s")
         is_about = is_id_name(singular_name) and words.head in nouns_of_identifier(singular_name, words.nouns)

@@ -17,7 +17,7 @@ _CONDITION_BEYOND_NAMES_PATTERN = re.compile(rf"{NEGATION_PATTERN.pattern}|\w\(|
 _NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
 
 
-class AskedFields(NamedTuple):
+class ConditionFields(NamedTuple):
     """What a rule's condition asks for. ``names``: of fields, such as ``order.total``; a few may be no fields.
     ``is_about_calls``: the condition has ``tool`` or ``verb``. ``lists_tools``: it says only by names of tools which
     calls it is about, without ``verb``, "not" and "or". ``quoted_texts``: its quoted texts, among them names of tools;
@@ -31,7 +31,7 @@ class AskedFields(NamedTuple):
 
 
 @lru_cache(maxsize=16_384)
-def _read_condition(condition: str) -> AskedFields:
+def _read_condition(condition: str) -> ConditionFields:
     unquoted = without_texts(condition)
     names = (
         name for name in _NAME_PATTERN.findall(unquoted) if name not in _NO_FIELDS and not name.startswith("figures.")
@@ -41,10 +41,10 @@ def _read_condition(condition: str) -> AskedFields:
     )
     quoted = QUOTED_TEXT_PATTERN.findall(condition) if _WORD_TOOL_PATTERN.search(unquoted) else ()
     texts = frozenset(text.strip(_QUOTES) for text in quoted)
-    return AskedFields(tuple(names), _CALL_VARIABLE_PATTERN.search(unquoted) is not None, lists_tools, texts)
+    return ConditionFields(tuple(names), _CALL_VARIABLE_PATTERN.search(unquoted) is not None, lists_tools, texts)
 
 
-def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
+def list_rule_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
     """The names that the policies' rules ask for, each once, in the order of the rules; a few may be no fields."""
     names: list[str] = []
     for policy in policies:
@@ -54,7 +54,7 @@ def asked_fields(policies: Iterable[Policy]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ...]:
+def list_tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ...]:
     """For each rule that names several texts, these texts, names of tools among them: the texts that its condition
     compares with ``tool``, and the items of lists in the policy's ``context`` that the condition names.
     """
@@ -68,7 +68,7 @@ def tools_named_together(policies: Iterable[Policy]) -> tuple[frozenset[str], ..
     return tuple(texts for texts in texts_of_rules if len(texts) > 1)
 
 
-def fields_asked_of(tool: str, policies: Iterable[Policy]) -> dict[str, bool]:
+def list_rule_fields_of_tool(tool: str, policies: Iterable[Policy]) -> dict[str, bool]:
     """The fields that rules ask of a call of the tool, as ``{name: whether such a rule says which calls it is about}``.
     Rules about tools do, and conditions with ``tool`` or ``verb``. Rules that only name other tools do not count.
     """

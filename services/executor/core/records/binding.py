@@ -140,7 +140,7 @@ def _concerns_nearby_record(
 def _nodes_around_by_object_id(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) -> dict[int, GraphNode]:
     """The records around a call, those that it mentions and those beyond, keyed by ``id(node)``."""
     view = build_call_view(call.tool, call.arguments, facts, keys)
-    return {id(node): node for node in (*view.records_around, *view.mentioned, *view.records_beyond)}
+    return {id(node): node for node in (*view.records_around, *view.mentioned, *view.more_distant_records)}
 
 
 def bind_fields(view: "CallView", names: Iterable[str] = ()) -> BoundFields:
@@ -155,7 +155,7 @@ def bind_fields(view: "CallView", names: Iterable[str] = ()) -> BoundFields:
         if not isinstance(value, UnknownValue):
             fields = set_at_path(fields, dotted.split("."), value)
     unknown = tuple(name for name in asked_names if isinstance(values[name], UnknownValue) and view.has_field(name))
-    records_beyond = (fields_of_record(node.record) for node in view.records_beyond)
+    records_beyond = (fields_of_record(node.record) for node in view.more_distant_records)
     further_records = [{key: value for key, value in record if not view.has_field(key)} for record in records_beyond]
     beyond = tuple({dumps(record): record for record in cast(list[JsonObject], further_records) if record}.values())
     named_values = ((name, value) for name in values for value in view.aliases_of_recorded_field(name))
@@ -184,7 +184,7 @@ def find_named_records(tool: str, arguments: JsonObject, graph: RecordGraph) -> 
         unread = [reference for reference in unread if not are_same_kind(reference.noun, about)]
     unread = [reference for reference in unread if _may_be_unread_record(reference, about, read, graph)]
     if not is_of_any_kind(about, (reference.noun for reference in references)):
-        named_nodes += _find_by_key_of_other(references, about, graph)
+        named_nodes += _find_by_id_of_other_record(references, about, graph)
     subjects = [node for node in named_nodes if are_same_kind(about, node.kind)]
     unread_subjects = [reference for reference in unread if are_same_kind(about, reference.noun)]
     if not subjects and not unread_subjects:
@@ -221,7 +221,9 @@ def _may_be_unread_record(
     return id_pattern != "" and any(id_pattern_of(other.text) == id_pattern for other in read)
 
 
-def _find_by_key_of_other(references: Iterable[RecordReference], about: Noun, graph: RecordGraph) -> list[GraphNode]:
+def _find_by_id_of_other_record(
+    references: Iterable[RecordReference], about: Noun, graph: RecordGraph
+) -> list[GraphNode]:
     """The records of the kind that the tool is about that were each the only one of a read with one id, which the call
     has: the deposit that ``get_deposit`` showed by ``lease_id``, for a call with the lease's id.
     """
@@ -261,12 +263,14 @@ class CallView:
         self._belongs_elsewhere: dict[int, bool] = {}  # by ``id`` of a record
         # Of a list of records, by its ``id`` and whether with nested fields; then by the records' kind.
         self._fields: dict[tuple[int, bool], dict[Noun, dict[str, FieldValue]]] = {}
-        self.own = graph.with_parts(self.named.records)
+        self.own = graph.add_parts(self.named.records)
         self._own = {id(node) for node in self.own}
-        self.mentioned = graph.with_parts(self.named.mentioned)
+        self.mentioned = graph.add_parts(self.named.mentioned)
         self._levels = self._group_by_distance()
         self.records_around = [node for level in self._levels for node in level]
-        self._siblings = _one_per_kind_and_fields(node for node in graph.nodes if self.is_other_of_called_kind(node))
+        self._siblings = _drop_records_with_equal_fields(
+            node for node in graph.nodes if self.is_other_of_called_kind(node)
+        )
 
     @cached_property
     def field_names(self) -> list[str]:
@@ -380,7 +384,7 @@ class CallView:
         kinds = self._kinds_with_owners(showing)
         if not any(is_of_any_kind(node.kind, kinds) for node in nodes):
             return False
-        if _field_values_in_nodes(self._graph.with_parts(nodes), name, kind):
+        if _field_values_in_nodes(self._graph.add_parts(nodes), name, kind):
             return False
         full_read_tools = {node.seen.fact.tool for node in showing if not node.seen.is_row}
         return not any(node.seen.fact.tool in full_read_tools and not node.seen.is_row for node in nodes)
@@ -443,7 +447,7 @@ class CallView:
                 linked_nodes = [node for node in nodes if is_of_any_kind(node.kind, kinds)]
                 is_unread = not nodes and reference.must_exist and not self._graph.was_not_found(reference)
                 if linked_nodes or (is_unread and is_of_any_kind(reference.noun, kinds)):
-                    links.append((reference, self._graph.with_parts(linked_nodes)))
+                    links.append((reference, self._graph.add_parts(linked_nodes)))
                 others = (node for node in nodes if node not in linked_nodes)
                 nodes_to_follow += [node for node in others if not self._is_of_called_kind(node)]
         return links
@@ -497,25 +501,27 @@ class CallView:
     def _records_of_unread_kinds(self) -> list[GraphNode]:
         """One record for each set of fields, of the kinds of which the call names a record that nobody read."""
         kinds = [reference.noun for reference in self.named.unread]
-        return _one_per_kind_and_fields(node for node in self._graph.nodes if is_of_any_kind(node.kind, kinds))
+        return _drop_records_with_equal_fields(node for node in self._graph.nodes if is_of_any_kind(node.kind, kinds))
 
     def _group_by_distance(self) -> list[list[GraphNode]]:
         """The ``_levels``, each with its records' parts. A step leads to what a record refers to, contains or stands
         in; the first step also to what refers to a subject.
         """
-        subjects, others = (self._graph.with_parts(nodes) for nodes in (self.named.subjects, self.named.others))
+        subjects, others = (self._graph.add_parts(nodes) for nodes in (self.named.subjects, self.named.others))
         levels, nearest_nodes = [subjects, others], [*subjects, *others]
         nodes_about_subjects = [node for subject in subjects for node in self._graph.referring_records(subject)]
         for step in range(_MOST_STEPS_FROM_CALLED_RECORD):
             grouped_ids = {id(node) for level in levels for node in level}
-            named_by_fields = [node for near in nearest_nodes for node in self._graph.find_named_by_fields(near)]
+            named_by_fields = [
+                node for near in nearest_nodes for node in self._graph.find_records_named_by_fields(near)
+            ]
             linked_nodes = (node for near in nearest_nodes for node in self._graph.linked_records(near))
             next_nodes = [*named_by_fields, *linked_nodes, *(nodes_about_subjects if step == 0 else ())]
             new_nodes = {id(node): node for node in next_nodes if id(node) not in grouped_ids}
             named_ids = {id(node) for node in named_by_fields}
             may_give_field = partial(self._may_give_field, named_ids, is_first_step=step == 0)
             nearest_nodes = [*filter(may_give_field, new_nodes.values())]
-            levels.append(self._graph.with_parts(nearest_nodes))
+            levels.append(self._graph.add_parts(nearest_nodes))
         return levels
 
     def _may_give_field(self, named_ids: Set[int], node: GraphNode, *, is_first_step: bool) -> bool:
@@ -533,7 +539,7 @@ class CallView:
         return id(node) in self._own
 
     @cached_property
-    def records_beyond(self) -> list[GraphNode]:
+    def more_distant_records(self) -> list[GraphNode]:
         """At most forty records outside ``records_around``, none of the called kind, that refer to a record one step
         away or to a named one that is no subject. Their fields may trigger a rule, and never keep one from triggering.
         """
@@ -567,7 +573,7 @@ class CallView:
             if self._have_field(self.own, kind, field):
                 yield from self._references_to_read_beside_own(kind, field)
             else:
-                yield from self._references_to_read_beyond(kind, field, is_about_tool=is_about_tool)
+                yield from self._references_to_read_farther_away(kind, field, is_about_tool=is_about_tool)
 
     def _references_to_read_beside_own(self, kind: Noun, field: str) -> Iterator[RecordReference]:
         """Yields what should be read for a field that a named record has. ``kind``: empty for a field of any kind."""
@@ -577,7 +583,9 @@ class CallView:
         if not self._have_field(self._levels[0], kind, field):
             yield from _references_of_kind(self._references_seen_only_in_lists, kind)
 
-    def _references_to_read_beyond(self, kind: Noun, field: str, *, is_about_tool: bool) -> Iterator[RecordReference]:
+    def _references_to_read_farther_away(
+        self, kind: Noun, field: str, *, is_about_tool: bool
+    ) -> Iterator[RecordReference]:
         """Yields what to read for a field that no named record has. ``is_about_tool``: a rule on the tool asks it."""
         listed = _references_of_kind(self._references_seen_only_in_lists, kind)
         distances = [distance for distance in (2, 3) if self._have_field(self._levels[distance], kind, field)]
@@ -627,7 +635,7 @@ class CallView:
     @cached_property
     def _references_seen_only_in_lists(self) -> list[RecordReference]:
         """The call's references to records that only a list, or not every tool declared to read them, has shown."""
-        matches, lacks_read = self._named_nodes, self._lacks_declared_read
+        matches, lacks_read = self._named_nodes, self._was_declared_read_unused
         return [reference for reference, nodes in matches if _are_only_rows(nodes) or lacks_read(reference, nodes)]
 
     @cached_property
@@ -648,7 +656,7 @@ class CallView:
 
     def _unread_references_in(self, nodes: Iterable[GraphNode]) -> list[RecordReference]:
         matches = self._find_references_to_others(nodes)
-        return [reference for reference, read in matches if not read or self._lacks_declared_read(reference, read)]
+        return [reference for reference, read in matches if not read or self._was_declared_read_unused(reference, read)]
 
     def _find_references_to_others(self, nodes: Iterable[GraphNode]) -> _Matches:
         """Yields the references to records of other kinds than the called one, with the records that were read."""
@@ -656,12 +664,12 @@ class CallView:
             if reference.must_exist and not is_of_any_kind(reference.noun, self.named.kinds):
                 yield reference, self._graph.find_referenced_records(reference)
 
-    def _lacks_declared_read(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
+    def _was_declared_read_unused(self, reference: RecordReference, nodes: Sequence[GraphNode]) -> bool:
         """Whether a tool that is declared to show such records is not among the tools that showed these."""
         used_tools, declared_reads = {node.seen.fact.tool for node in nodes}, self._graph.keys.kinds_by_read
         return any(are_same_kind(kind, reference.noun) and tool not in used_tools for tool, kind in declared_reads)
 
-    def names_read_record(self, argument: str, value: Json) -> bool:
+    def refers_to_read_record(self, argument: str, value: Json) -> bool:
         """Whether the argument names a record that was read."""
         reference = reference_of(argument, value, self._about, self._graph.keys)
         return reference is not None and any(map(self.is_named_record, self._graph.find_referenced_records(reference)))
@@ -763,7 +771,7 @@ def _words_of_path(path: str) -> list[Noun]:
     return [*map(singular_words, path.split("."))]
 
 
-def _one_per_kind_and_fields(nodes: Iterable[GraphNode]) -> list[GraphNode]:
+def _drop_records_with_equal_fields(nodes: Iterable[GraphNode]) -> list[GraphNode]:
     """One record for each kind and set of fields, which is enough to know the fields of such records."""
     return [*{(node.kind, *node.record): node for node in nodes}.values()]
 

@@ -19,23 +19,25 @@ def values_as_fields(
     """The calculated values that rules see as fields of the call, ``{name: number or text}``; empty if its record is
     unread. Each must be about the call, and have no name of its fields, of records' fields or of ``constants``.
     """
-    free_values = () if view.named.unread_subjects else _unrecorded_values(values, view, constants)
+    free_values = () if view.named.unread_subjects else _list_values_named_like_no_field(values, view, constants)
     return {value.name: rule_field_value(value) for value in free_values if is_value_about_call(value, values, view)}
 
 
-def values_not_of_call(
+def list_values_unrelated_to_call(
     values: Sequence[NamedValue], view: CallView, constants: Container[str]
 ) -> dict[str, Decimal | str]:
     """The calculated values, as ``{name: number or text}``, that rest on the task's words alone; of a call about a
     record that nobody read, all that are free for it. They are no fields of the call, and may trigger a rule.
     """
-    free_values = _unrecorded_values(values, view, constants)
+    free_values = _list_values_named_like_no_field(values, view, constants)
     if not view.named.unread_subjects:
         free_values = (value for value in free_values if not _operands_from_reads(value, values))
     return {value.name: rule_field_value(value) for value in free_values}
 
 
-def _unrecorded_values(values: Sequence[NamedValue], view: CallView, constants: Container[str]) -> Iterator[NamedValue]:
+def _list_values_named_like_no_field(
+    values: Sequence[NamedValue], view: CallView, constants: Container[str]
+) -> Iterator[NamedValue]:
     """Yields the values that may be about the call and are named like no constant and no field of it or of a record."""
     others = (value for value in values if value.name not in constants and _may_be_about_call(value, view))
     yield from (value for value in others if not view.is_field_of_records(value.name))

@@ -91,7 +91,7 @@ def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
     "/rent", "value": 9}``, ``{"rent": {"to": 9}}``. The value is ``UNKNOWN`` if it is unclear which one it is.
     """
     for edit in (inner for _, inner in walk_json(value) if isinstance(inner, dict)):
-        new_values = _only_new_value(edit)
+        new_values = _find_single_new_value(edit)
         is_removed = any(isinstance(named, str) and named.casefold() in _VERBS_OF_REMOVAL for named in edit.values())
         scalars = (inner for inner in edit.values() if isinstance(inner, str | int | Decimal))
         has_figure = any(read_figure(scalar) is not None for scalar in scalars)
@@ -103,7 +103,7 @@ def edited_fields(value: Json) -> Iterator[tuple[str, FieldValue]]:
                 if step and (new_values or is_removed or (is_field and has_figure)):
                     yield step, new_values[0] if new_values else UNKNOWN
             elif isinstance(inner, dict):
-                yield from ((key, new_value) for new_value in _only_new_value(inner))
+                yield from ((key, new_value) for new_value in _find_single_new_value(inner))
 
 
 def fields_in_other_shapes(value: Json, outer: str = "") -> Iterator[tuple[str, Json]]:
@@ -122,7 +122,7 @@ def fields_in_other_shapes(value: Json, outer: str = "") -> Iterator[tuple[str, 
         first, *others = singular_words(key) or ("",)
         path_steps = _steps_of_path(inner) if first in _NAMES_OF_FIELD else []
         for name in {*path_steps[-1:], "_".join(path_steps[-2:])} - {""}:
-            yield from ((name, new_value) for new_value in _only_new_value(value))
+            yield from ((name, new_value) for new_value in _find_single_new_value(value))
         if isinstance(inner, dict):
             yield from ((key, nested) for nested in inner.values() if is_rule_value(nested))
         elif is_rule_value(inner) and inner is not None:
@@ -147,7 +147,7 @@ def _steps_of_path(value: Json) -> list[str]:
     return [step.strip() for steps in steps_of_texts for step in steps if step.strip()] if all(steps_of_texts) else []
 
 
-def _only_new_value(value: JsonObject) -> list[Json]:
+def _find_single_new_value(value: JsonObject) -> list[Json]:
     """The only value that an object gives for a field; empty if it gives none, or several."""
     named_values = (inner for key, inner in value.items() if singular_words(key) in _NAMES_OF_NEW_VALUE)
     new_values = [inner for inner in named_values if is_rule_value(inner)]

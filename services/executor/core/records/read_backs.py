@@ -6,7 +6,12 @@ from itertools import product
 from typing import NamedTuple
 
 from services.executor.core.records.argument_rows import arguments_by_row
-from services.executor.core.records.references import REFERENCE, is_unqualified_id, reference_to_made, referenced_calls
+from services.executor.core.records.references import (
+    REFERENCE,
+    build_made_id_reference,
+    is_unqualified_id,
+    referenced_calls,
+)
 from services.executor.core.records.seen_records import RecordReference, is_id_text
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import (
@@ -124,7 +129,7 @@ def choose_read_back(
     readers = [reader for reader in readers if not find_barring_rule(reader.tool.name)]
     reads: list[ReadBack] = []
     for row in arguments_by_row(tool.name, arguments):
-        write = _put_holding_record_first(_build_named_write(tool, row, call_id), facts)
+        write = _put_containing_record_first(_build_named_write(tool, row, call_id), facts)
         read_call = _first_fitting_read(_candidate_reads(write, readers, facts))
         if read_call is None:
             return None
@@ -202,7 +207,7 @@ def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> 
             arguments = _arguments_for(write, reader)
             missing = sorted(reader.required.difference(arguments))
             if len(missing) <= 1:
-                references_to_made = {name: _reference_to_made(write, reader, name) for name in missing}
+                references_to_made = {name: _build_made_id_reference(write, reader, name) for name in missing}
                 yield ReadCall(reader.tool, {**arguments, **references_to_made})
 
 
@@ -241,7 +246,7 @@ def _reads_showing(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequen
             order = (is_other, rank, len(_parse_record_nodes(fact.result_json)), -index)
             # A list of rooms does not show which booking has one.
             is_own = is_own and (rank == 0 or not write.holder_kind)
-            selects = _asks_beyond_ids(read_call.arguments, write)
+            selects = _selects_by_more_than_ids(read_call.arguments, write)
             earlier_reads.append(_ReadShowingRecord(order, read_call, is_own, selects))
     return sorted(earlier_reads, key=lambda earlier: earlier.order)
 
@@ -265,7 +270,7 @@ def _find_shown_id(write: NamedWrite, keys_by_value: Mapping[str, Set[str]]) -> 
     return None, False
 
 
-def _put_holding_record_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:
+def _put_containing_record_first(write: NamedWrite, facts: Sequence[Fact]) -> NamedWrite:
     """The write with that id first whose record holds the others as fields: a booking has the ``room_id`` that is set.
 
     That record must have been read in this task; if there is none, or more than one, the write is unchanged.
@@ -315,7 +320,7 @@ def _index_ids(result_json: str) -> Mapping[str, Set[str]]:
     return keys_by_value
 
 
-def _asks_beyond_ids(arguments: JsonObject, write: NamedWrite) -> bool:
+def _selects_by_more_than_ids(arguments: JsonObject, write: NamedWrite) -> bool:
     """Whether a read was asked with more than the record's id, such as a state, which the write itself may change."""
     ids = [str(named_id.value) for named_id in write.ids if named_id.is_known]
     selecting = (str(value) for name, value in arguments.items() if _PAGING_WORDS.isdisjoint(words_of(name)))
@@ -338,7 +343,7 @@ def _rate_fit(write: NamedWrite, reader: ReadTool, arguments: JsonObject) -> int
     if write.holder_kind:
         kin_nouns = read_nouns & write.holder_kind
     else:
-        made_nouns = frozenset(word for word in read_nouns if write.words.makes_by_verb(frozenset({word})))
+        made_nouns = frozenset(word for word in read_nouns if write.words.verb_makes(frozenset({word})))
         kin_nouns = read_nouns & (write.words.nouns | made_nouns)
     identified_nouns = {word for name in arguments for word in reader.identifiers.get(name, ())}
     if not (kin_nouns or read_nouns & identified_nouns):
@@ -370,25 +375,25 @@ def _find_id_of_kind(noun: frozenset[str], write: NamedWrite) -> Json:
 def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads that need one id which only the call's answer gives: that of what it makes."""
     for reader in readers:
-        if not (write.is_about(reader.words) or _shows_what_is_made(reader, write)):
+        if not (write.is_about(reader.words) or _shows_made_record(reader, write)):
             continue
         arguments = _arguments_for(write, reader)
         missing = sorted(reader.required.difference(arguments))
         if len(missing) == 1 and reader.identifiers.get(missing[0]) == reader.words.nouns:
-            yield ReadCall(reader.tool, {**arguments, missing[0]: _reference_to_made(write, reader, missing[0])})
+            yield ReadCall(reader.tool, {**arguments, missing[0]: _build_made_id_reference(write, reader, missing[0])})
 
 
-def _shows_what_is_made(reader: ReadTool, write: NamedWrite) -> bool:
+def _shows_made_record(reader: ReadTool, write: NamedWrite) -> bool:
     """Whether a read shows what the write's verb makes: ``book_room`` makes a booking."""
-    return write.words.may_make_record and write.words.makes_by_verb(reader.words.nouns)
+    return write.words.may_make_record and write.words.verb_makes(reader.words.nouns)
 
 
-def _reference_to_made(write: NamedWrite, reader: ReadTool, name: str) -> JsonObject:
+def _build_made_id_reference(write: NamedWrite, reader: ReadTool, name: str) -> JsonObject:
     """A reference to the id of what the write makes; a plain ``id`` is sought as ``booking_id``, by the read's noun."""
     if not is_unqualified_id(name):
-        return reference_to_made(write.call_id, name)
+        return build_made_id_reference(write.call_id, name)
     noun = [word for word in words_of(reader.tool.name) if normalize_noun(word) in reader.words.nouns]
-    return reference_to_made(write.call_id, "_".join([*noun, name]))
+    return build_made_id_reference(write.call_id, "_".join([*noun, name]))
 
 
 def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
@@ -397,7 +402,7 @@ def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[
     rated_reads: list[tuple[bool, int, str, ReadCall]] = []
     for reader in readers:
         is_about = write.is_about(reader.words)
-        if not (is_about or _shows_what_is_made(reader, write) or reader.words.nouns in named_kinds):
+        if not (is_about or _shows_made_record(reader, write) or reader.words.nouns in named_kinds):
             continue
         arguments = _arguments_for(write, reader)
         if reader.required.issubset(arguments):
@@ -441,7 +446,7 @@ _build_read_tool_once = IdentityCache(
 )  # a toolbox is made for each task, of tools that last
 
 
-def proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
+def find_proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordReference) -> ReadCall | None:
     """The read that the catalogue names as the write's proof; None unless it asks for this very record."""
     write = toolbox.find_tool(call.connection_id, call.tool)
     if write is None or not write.catalogue.read_back:

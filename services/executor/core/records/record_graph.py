@@ -19,7 +19,7 @@ from services.executor.core.records.seen_records import (
     id_pattern_of,
     is_of_any_kind,
     is_of_kind,
-    latest_reads,
+    keep_latest_reads,
     name_of_kind,
     noun_of_tool,
     rank_as_own_name,
@@ -104,8 +104,8 @@ class RecordGraph:
 
     def __init__(self, facts: Sequence[Fact], keys: RecordKeys) -> None:
         self.keys, self._facts = keys, facts
-        records = find_records((fact for fact in latest_reads(facts) if not answers_found_false(fact)), keys)
-        self.nodes = _without_old_rows([*_name_by_numbers([_build_node(record, keys) for record in records])])
+        records = find_records((fact for fact in keep_latest_reads(facts) if not says_found_false(fact)), keys)
+        self.nodes = _drop_reread_rows([*_identify_by_only_number([_build_node(record, keys) for record in records])])
         self._by_seen = {id(node.seen): node for node in self.nodes}
         self._nodes_within: dict[int, list[GraphNode]] = {}
         for node in self.nodes:
@@ -151,7 +151,7 @@ class RecordGraph:
         """What the read that showed the record is about; empty for a record within another one."""
         return noun_of_tool(node.seen.fact.tool, self.keys) if node.seen.outer is None else ()
 
-    def find_named_by_fields(self, node: GraphNode) -> Iterator[GraphNode]:
+    def find_records_named_by_fields(self, node: GraphNode) -> Iterator[GraphNode]:
         """Yields the records that the node's fields name, of the kind that the fields say."""
         for reference in node.references:
             nodes = self.find_referenced_records(reference)
@@ -205,7 +205,7 @@ class RecordGraph:
     def keys_not_found(self) -> frozenset[tuple[str, str, str]]:
         """``(kind, declared key or "", value)`` with which alone a read of that kind was asked, and found no record."""
         keys_not_found: set[tuple[str, str, str]] = set()
-        for fact in latest_reads(self._facts) if self.keys.kinds else ():
+        for fact in keep_latest_reads(self._facts) if self.keys.kinds else ():
             arguments = [*references_in(loads_object(fact.arguments_json), (), self.keys)]
             shown_kind = self.keys.kind_shown_by(fact.tool) or noun_of_tool(fact.tool, self.keys)
             if len(arguments) == 1 and is_of_kind(shown_kind, arguments[0].noun) and found_no_record(fact):
@@ -218,7 +218,9 @@ class RecordGraph:
 
     @cached_property
     def _kinds_and_ids_not_found(self) -> frozenset[tuple[str, str]]:
-        vain_reads = (loads_object(fact.arguments_json) for fact in latest_reads(self._facts) if found_no_record(fact))
+        vain_reads = (
+            loads_object(fact.arguments_json) for fact in keep_latest_reads(self._facts) if found_no_record(fact)
+        )
         references = (reference for read in vain_reads for reference in references_in(read, (), self.keys))
         return frozenset((name_of_kind(reference.noun), reference.text) for reference in references)
 
@@ -240,7 +242,7 @@ class RecordGraph:
     def parts_and_children(self, node: GraphNode) -> list[GraphNode]:
         return self._nodes_within.get(id(node.seen), [])
 
-    def with_parts(self, nodes: Iterable[GraphNode]) -> list[GraphNode]:
+    def add_parts(self, nodes: Iterable[GraphNode]) -> list[GraphNode]:
         """The records with their parts (``details``, ``totals``), which hold further fields of the same records."""
         with_parts = list(nodes)
         for node in with_parts:
@@ -249,7 +251,7 @@ class RecordGraph:
         return with_parts
 
 
-def answers_found_false(fact: Fact) -> bool:
+def says_found_false(fact: Fact) -> bool:
     """Whether a read's answer says ``found: false``."""
     return isinstance(fact.result, dict) and fact.result.get("found") is False
 
@@ -257,7 +259,7 @@ def answers_found_false(fact: Fact) -> bool:
 def found_no_record(fact: Fact) -> bool:
     """Whether a read says that there is no such record. A read that was refused or failed does not say so."""
     result = fact.result
-    if answers_found_false(fact):
+    if says_found_false(fact):
         return True
     if not fact.ok:
         return classify_failure(ToolAnswer(result, is_error=True)) is ReadFailure.NOT_FOUND
@@ -282,7 +284,9 @@ def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:
         # An asset's ``id`` is its ``asset_id``.
         own_key = "_".join((*kind, key)) if singular_words(key) == ("id",) else key
         if is_of_kind(kind, keys.kind_of(own_key)):
-            values_by_key[keys.key_named(own_key)] = text or values_by_key.get(keys.key_named(own_key), "")
+            values_by_key[keys.first_name_of_key(own_key)] = text or values_by_key.get(
+                keys.first_name_of_key(own_key), ""
+            )
         elif rank is not None and text is not None:
             names[rank].add(text)
     if record.key is not None and (row_id := comparable_id(record.key)):
@@ -316,14 +320,14 @@ def _requested_id(
     return None if is_another and only_id.text not in shown_ids else only_id
 
 
-def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
+def _identify_by_only_number(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
     """Yields the records; one that has no name of its kind is named by its only number, as an application by its
     ``file_no``.
 
     Only where no kind that was read has that name, and no other row of the list the same number.
     """
     kinds = {node.kind for node in nodes}
-    numbers = {id(node): _only_number(node, kinds) for node in nodes if not (node.ids or node.names[1])}
+    numbers = {id(node): _find_only_number(node, kinds) for node in nodes if not (node.ids or node.names[1])}
     counts = Counter((node.seen.fact.ref, node.kind, numbers.get(id(node))) for node in nodes)
     for node in nodes:
         number = numbers.get(id(node))
@@ -335,7 +339,7 @@ def _name_by_numbers(nodes: Sequence[GraphNode]) -> Iterator[GraphNode]:
             yield replace(node, names=names, plain_names=own_names, is_named_by_number=True)
 
 
-def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
+def _find_only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
     """The value of the only field that is called a number and names no kind; of several, the one asked with."""
     if node.seen.is_part:
         return None
@@ -349,7 +353,7 @@ def _only_number(node: GraphNode, kinds: Collection[Noun]) -> str | None:
     return numbers[0].text if len(numbers) == 1 else None
 
 
-def _without_old_rows(nodes: Sequence[GraphNode]) -> list[GraphNode]:
+def _drop_reread_rows(nodes: Sequence[GraphNode]) -> list[GraphNode]:
     """The records without those rows of lists whose record was read by itself since."""
     reread = {node.identity for node in nodes if node.seen.fact.again and node.seen.is_of_single_answer}
     return [node for node in nodes if not node.seen.is_row or node.seen.fact.again or node.identity not in reread]

@@ -44,7 +44,7 @@ def find_subjects(read_result: Json, arguments: JsonObject, result: Json, read_a
         is_asked_with_all_ids = all(_is_any_of(name, asked_values) for name in ids)
         is_alone = len(nodes) == 1
         if len(outermost) == 1 and is_asked_with_all_ids and not direct_places:
-            is_alone |= not any(_has_unasked_id(node, read_arguments) for node in nodes)
+            is_alone |= not any(_has_id_not_asked_for(node, read_arguments) for node in nodes)
         for index, node in enumerate(nodes):
             is_only = is_alone and not node.outer_records and not _has_unrelated_id(node, arguments, result)
             if is_only or _shows_id(node.record, names):
@@ -81,7 +81,7 @@ def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
     return any(_is_any_of(value, ids) for value in record.values())
 
 
-def _has_unasked_id(node: RecordNode, read_arguments: JsonObject) -> bool:
+def _has_id_not_asked_for(node: RecordNode, read_arguments: JsonObject) -> bool:
     """Whether an object has an id or an id-like text that the read was not asked with, so that it may be another's."""
     ids = (value for key, value in node.record.items() if is_id_name(key) or is_id_text(value))
     return node.record_id is not None or any(value not in read_arguments.values() for value in ids)

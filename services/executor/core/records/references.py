@@ -17,7 +17,7 @@ _WRAPPERS = frozenset("result results data record item object response payload c
 _LONGEST_ID = 64  # characters of a text that is an id
 
 
-def reference_to_made(call_id: str, name: str) -> JsonObject:
+def build_made_id_reference(call_id: str, name: str) -> JsonObject:
     """A reference to the id that a call's answer will give to what the call makes: ``{"$ref": "c1.<booking_id>"}``.
 
     ``name``: of the id with its record's kind, such as ``booking_id``, under whichever name the answer has it.

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from itertools import takewhile
 from typing import NamedTuple
 
-from services.executor.core.figures.numbers import looks_like_id_text, number_bearing_tokens, read_figure
+from services.executor.core.figures.numbers import find_tokens_with_digits, looks_like_id_text, read_figure
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import split_tool_name
 from services.executor.core.tools.name_similarity import singular, words_of
@@ -17,9 +17,9 @@ from services.executor.core.tools.record_tree import (
     NO_KEYS,
     RecordKeys,
     format_condition,
+    get_own_id,
     is_id_name,
     is_keyed_table,
-    own_id,
 )
 from services.executor.core.tools.schema_drift import COLUMN_ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
@@ -144,7 +144,7 @@ def field_aliases(name: str) -> tuple[str, ...]:
     return (*variants, *(canonical for canonical, aliases in COLUMN_ALIASES.items() if name in aliases))
 
 
-def latest_reads(facts: Iterable[Fact]) -> list[Fact]:
+def keep_latest_reads(facts: Iterable[Fact]) -> list[Fact]:
     """The reads; of reads with the same arguments only the last."""
     return list({fact.call: fact for fact in facts}.values())
 
@@ -152,7 +152,7 @@ def latest_reads(facts: Iterable[Fact]) -> list[Fact]:
 def find_records(facts: Iterable[Fact], keys: RecordKeys) -> tuple[SeenRecord, ...]:
     """Every record of every successful answer, outermost first. ``keys``: the key fields that the tenant declares."""
     records: list[SeenRecord] = []
-    for fact in latest_reads(facts):
+    for fact in keep_latest_reads(facts):
         if fact.ok:
             records += _walk_records(keys, fact, fact.result, "", (noun_of_tool(fact.tool, keys),))
     return tuple(records)
@@ -170,7 +170,7 @@ def _walk_records(
     is_part: bool = False,
 ) -> Iterator[SeenRecord]:
     if isinstance(value, list):
-        ids = Counter(row_id for row in value if isinstance(row, dict) and isinstance(row_id := own_id(row), str))
+        ids = Counter(row_id for row in value if isinstance(row, dict) and isinstance(row_id := get_own_id(row), str))
         for index, row in enumerate(value):
             if isinstance(row, dict):
                 yield from _walk_records(keys, fact, row, _row_path(row, ids, index, path), names, path, outer)
@@ -190,7 +190,7 @@ def _walk_records(
         kinds = {kind for field in value for kind in (keys.kind_of(field), singular_words(field)[:-1])}
         if shown_kind and (not path or shown_kind in kinds):
             record_names = (shown_kind, *record_names)
-        record = SeenRecord(fact, path, value, record_names, rows, outer, key, is_part and own_id(value) is None)
+        record = SeenRecord(fact, path, value, record_names, rows, outer, key, is_part and get_own_id(value) is None)
         yield record
     for field, inner in value.items():
         if isinstance(inner, dict | list):
@@ -210,7 +210,7 @@ def _expand_noun(noun: "Noun", names: Iterable["Noun"], keys: RecordKeys) -> "No
 
 def _row_path(row: JsonObject, id_counts: Mapping[str, int], index: int, path: str) -> str:
     """The path to a row, by its own id if that is unique: such a path stays valid when rows come or go."""
-    row_id = own_id(row)
+    row_id = get_own_id(row)
     if not isinstance(row_id, str) or id_counts[row_id] > 1:
         return f"{path}[{index}]"
     key = next(key for key in row if key.lower() == "id")
@@ -241,7 +241,7 @@ def _add_name_from_id(record: JsonObject, names: tuple["Noun", ...], keys: Recor
     """The record's names; without an ``id``, also a name from its first identifier: with an ``order_id``, an order. A
     record with a ``sku`` or a declared key before its ``supplier_id`` is no supplier.
     """
-    if own_id(record) is not None:
+    if get_own_id(record) is not None:
         return names
     key = next((key for key in record if keys.is_id_or_key(key) or singular_words(key)[-1:] in _NUMBERS_OF_THINGS), "")
     return (*names, singular_words(key)[:-1]) if is_id_name(key) and len(singular_words(key)) > 1 else names
@@ -304,7 +304,7 @@ def occurs_in(value: str, text: str) -> bool:
 @lru_cache(maxsize=16)
 def _folded_text_and_tokens(text: str) -> tuple[str, frozenset[str]]:
     """The text in lower case, and its words that have digits."""
-    return text.casefold(), frozenset(token.casefold() for token in number_bearing_tokens(text))
+    return text.casefold(), frozenset(token.casefold() for token in find_tokens_with_digits(text))
 
 
 def names_own_record(key: str) -> bool:
@@ -395,7 +395,9 @@ def reference_of(
         return None
     is_number, may_be_id = text.isdigit(), text.isdigit() or looks_like_id_text(text)
     if declared_kind := keys.kind_of(key):
-        return RecordReference(declared_kind, text, value, is_number, True, must_exist=True, key=keys.key_named(key))
+        return RecordReference(
+            declared_kind, text, value, is_number, True, must_exist=True, key=keys.first_name_of_key(key)
+        )
     noun, last = singular_words(key), singular_words(key)[-1:]
     if not noun or (may_describe_request(noun) and not has_read_tool(noun[:1], keys)):
         return None
@@ -513,10 +515,10 @@ def _field_references(
                 yield reference
     elif reference := reference_of(key, inner, kind, keys, tool_kind):
         # ``rooms: 5`` is a count of rooms, unless a room with that number was read
-        yield reference._replace(must_exist=False) if _is_count(key, inner, reference) else reference
+        yield reference._replace(must_exist=False) if _is_count_under_plural(key, inner, reference) else reference
 
 
-def _is_count(key: str, value: Json, reference: RecordReference) -> bool:
+def _is_count_under_plural(key: str, value: Json, reference: RecordReference) -> bool:
     """Whether a whole number stands under a plural that no tenant declares a key."""
     last = words_of(key)[-1] if words_of(key) else ""
     return isinstance(value, int) and not (reference.is_id or reference.key) and singular(last) != last

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 
 from services.executor.core.records import seen_records
-from services.executor.core.records.asked_fields import fields_asked_of
+from services.executor.core.records.asked_fields import list_rule_fields_of_tool
 from services.executor.core.records.binding import build_call_view
-from services.executor.core.records.read_backs import proving_read
+from services.executor.core.records.read_backs import find_proving_read
 from services.executor.core.records.record_graph import found_no_record
 from services.executor.core.records.seen_records import Noun, RecordReference
 from services.executor.core.session.values import Fact
@@ -21,7 +21,7 @@ from shared.domain.words import ToolClass
 _MOST_READS_FOR_RULES = 4  # about one call, beside one for each record that it names
 
 
-def missing_reads(
+def find_missing_reads(
     plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact], policies: Sequence[Policy] = ()
 ) -> tuple[ReadCall, ...]:
     """The reads that rules still need, each once, in the order of the calls that count: changes, and notices of which
@@ -30,7 +30,9 @@ def missing_reads(
     it. A record that a read did not find is left out: its fields stay unknown, and the rules decide what that means.
     """
     calls = [
-        call for call in plan.every_call if call.tool_class is ToolClass.CHANGE or fields_asked_of(call.tool, policies)
+        call
+        for call in plan.every_call
+        if call.tool_class is ToolClass.CHANGE or list_rule_fields_of_tool(call.tool, policies)
     ]
     views = [(call, build_call_view(call.tool, call.arguments, facts, toolbox.keys)) for call in calls]
     reads: list[ReadCall] = []
@@ -39,7 +41,7 @@ def missing_reads(
             reads += _reads_of_reference(call, reference, toolbox)
     made_keys = {fact.call for fact in facts}
     for call, view in views:  # reads of single records, without which a field would be taken from another record
-        references = dict.fromkeys(view.references_to_read(fields_asked_of(call.tool, policies)))
+        references = dict.fromkeys(view.references_to_read(list_rule_fields_of_tool(call.tool, policies)))
         of_records = (read for reference in references for read in _reads_by_noun(call, reference, toolbox))
         new_reads = (read for read in of_records if read.arguments and _key_of_read(read) not in made_keys)
         reads += islice(new_reads, _MOST_READS_FOR_RULES + len(view.named.matches))
@@ -51,7 +53,7 @@ def _key_of_read(read: ReadCall) -> tuple[str, str, str]:
     return (read.tool.connection_id, read.tool.name, dumps(read.arguments))
 
 
-def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> Mapping[str, str]:
+def find_records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) -> Mapping[str, str]:
     """The changes that name a record which its own read did not find, as ``{call id: "get_order {...} finds no such
     record"}``. A record that no tool reads does not count, nor one that is only missing from a list.
     """
@@ -69,7 +71,7 @@ def records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fact]) 
 
 def _reads_of_reference(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
     """The proving read, if it shows such a record or nothing else does; else the reads of the kind, or none."""
-    proving_read_call = proving_read(call, toolbox, reference)
+    proving_read_call = find_proving_read(call, toolbox, reference)
     if proving_read_call and _shows_referenced_kind(proving_read_call.tool, call, reference, toolbox):
         return [proving_read_call]
     return _reads_by_noun(call, reference, toolbox) or ([proving_read_call] if proving_read_call else [])

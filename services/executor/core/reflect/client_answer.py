@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import RunEnd, describe_verdict
 from services.executor.core.session.ledger import describe_doubt, describe_write, list_open_doubts, operator_decisions
-from services.executor.core.session.values import parts_to_do
+from services.executor.core.session.values import list_parts_to_do
 from services.executor.core.states.machine import NOTHING_WRITTEN
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import Verdict
@@ -45,7 +45,7 @@ def compose_answer(record: TaskRecord, run_end: RunEnd, now: datetime, rules: An
     is_completed = is_read_by_people and run_end.state is TaskState.COMPLETED
     dossier = run_end.final_progress.dossier
     has_ended = run_end.state in (TaskState.COMPLETED, TaskState.FAILED)
-    had_to_act = is_read_by_people and has_ended and bool(parts_to_do(dossier.parts))
+    had_to_act = is_read_by_people and has_ended and bool(list_parts_to_do(dossier.parts))
     footer = _write_footer(record, run_end, now, score) if rules.footer and is_completed else ""
     verdict = dossier.verdict if is_completed and not run_end.is_escalated else None
     return answer_with_writes(run_end.answer, run_end.writes, verdict, footer, had_to_act=had_to_act)

@@ -26,7 +26,7 @@ from shared.contracts.policy import Verdict
 from shared.contracts.task import Artifact
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, as_text, map_leaves
-from shared.domain.words import ToolClass, who_decides
+from shared.domain.words import ToolClass, describe_decider
 
 
 class Section(Contract):
@@ -185,7 +185,7 @@ def _describe_status(verdict: Verdict) -> str:
     if verdict.blocked:
         return "Blocked by policy."
     if verdict.escalate or verdict.requires_approval:
-        return f"Needs the decision of {who_decides(verdict.escalation_level)}."
+        return f"Needs the decision of {describe_decider(verdict.escalation_level)}."
     return "Passed." if verdict.passed else "Not passed."
 
 
@@ -308,7 +308,7 @@ def render_markdown(template: DocumentTemplate, sections: Mapping[str, Json], cr
     return "\n\n".join(parts) + "\n"
 
 
-def unfilled_sections(kind: str, material: DocumentMaterial) -> tuple[Section, ...]:
+def list_unfilled_sections(kind: str, material: DocumentMaterial) -> tuple[Section, ...]:
     """The sections that no data fills and that a model is to write."""
     return tuple(
         section

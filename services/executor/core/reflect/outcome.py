@@ -158,15 +158,15 @@ def _find_refused_value(limit: Threshold, dossier: Dossier, refusals: Sequence[L
 
 def _values_in_records(dossier: Dossier, writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
     """The field's values in the records that these writes name in an argument."""
-    ids = {text for entry in writes for text in _texts_in(loads_object(entry.arguments_json))}
+    ids = {text for entry in writes for text in _collect_texts(loads_object(entry.arguments_json))}
     results = (fact.result for fact in dossier.facts if fact.ok) if ids else ()
     records = [value for result in results for _, value in walk_json(result) if isinstance(value, dict)]
-    named_records = [record for record in records if not ids.isdisjoint(_texts_in(record))]
+    named_records = [record for record in records if not ids.isdisjoint(_collect_texts(record))]
     figures = (read_figure(record.get(name)) for record in named_records)
     return [number for number in figures if number is not None]
 
 
-def _texts_in(record: JsonObject) -> set[str]:
+def _collect_texts(record: JsonObject) -> set[str]:
     return {value for value in record.values() if isinstance(value, str)}
 
 
@@ -224,7 +224,7 @@ def _outcome_of_figure(value: NamedValue, verified: Sequence[LedgerEntry]) -> Pr
     actual = _common_value(
         traced
         or _numbers_of_argument(verified, value.figure)
-        or _only_numbers_of_tools_named_after(verified, value.figure)
+        or _find_single_numbers_of_named_tools(verified, value.figure)
     )
     source = f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}"
     limit = Threshold(kind=threshold_kind_of(value.figure), name=value.name, sign="", value=value.value, source=source)
@@ -242,7 +242,7 @@ def _numbers_of_argument(writes: Sequence[LedgerEntry], name: str) -> list[Decim
     return [number for entry in writes for number in _numbers_in_arguments(entry, {name})]
 
 
-def _only_numbers_of_tools_named_after(writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
+def _find_single_numbers_of_named_tools(writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
     """The number of each write whose tool's name has all words of ``name``, if its arguments have just one."""
     named_writes = [entry for entry in writes if set(name.split("_")) <= set(entry.call.tool.split("_"))]
     numbers_by_write = [_numbers_in_arguments(entry, set(loads_object(entry.arguments_json))) for entry in named_writes]

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeGuard
 
-from services.executor.core.figures.arguments import names_minor_unit
+from services.executor.core.figures.arguments import is_minor_unit_name
 from services.executor.core.figures.identifiers import is_duration
 from services.executor.core.figures.numbers import (
+    find_tokens_with_digits,
     list_roundings,
     looks_like_id_text,
     normalize_token,
-    number_bearing_tokens,
     read_figure,
 )
 from services.executor.core.figures.vocabulary import spaced_words
@@ -62,7 +62,7 @@ class FoundSources(NamedTuple):
     tokens: frozenset[str]
 
 
-def missing_outputs(outputs: Sequence[str], answer: str, sources: FoundSources) -> tuple[str, ...]:
+def find_missing_outputs(outputs: Sequence[str], answer: str, sources: FoundSources) -> tuple[str, ...]:
     """The required outputs that the answer does not mention: neither their words, nor words that say the same, nor a
     found value whose name has their words. In the order of ``outputs``.
     """
@@ -75,7 +75,7 @@ def missing_outputs(outputs: Sequence[str], answer: str, sources: FoundSources) 
     return tuple(output for output in outputs if not _mentions_output(output, answer, stems, name_stems))
 
 
-def answerable_outputs(outputs: Sequence[str], sources: FoundSources) -> tuple[str, ...]:
+def select_answerable_outputs(outputs: Sequence[str], sources: FoundSources) -> tuple[str, ...]:
     """The outputs that the run found something about, so that an answer could state them."""
     name_stems = [stems_of(name) for name in {item.name for item in sources.named_scalars}]
     return tuple(output for output in outputs if any(stems_of(output) <= stems for stems in name_stems))
@@ -114,11 +114,13 @@ def _collect_from_fact(fact: Fact) -> FoundSources:
     return FoundSources("", scalars, counts, frozenset(_tokens_of(scalars)))
 
 
-def untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
+def find_untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
     """The figures and identifiers of a text that occur neither in the task nor in what was found. An amount that was
     found in cents counts in whole units, too, and so does the length of a list. Numbering and durations are left out.
     """
-    tokens = (token for token in number_bearing_tokens(text) if not (_is_numbering(token, text) or is_duration(token)))
+    tokens = (
+        token for token in find_tokens_with_digits(text) if not (_is_numbering(token, text) or is_duration(token))
+    )
     return tuple(dict.fromkeys(token for token in tokens if sources.tokens.isdisjoint(_list_spellings(token))))
 
 
@@ -166,7 +168,7 @@ def _mentions_value(item: NamedScalar, text_words: str, tokens: set[str]) -> boo
 
 
 def _tokens_in(text: str) -> set[str]:
-    return {spelling for token in number_bearing_tokens(text) for spelling in _list_spellings(token)}
+    return {spelling for token in find_tokens_with_digits(text) for spelling in _list_spellings(token)}
 
 
 def _tokens_of(scalars: Sequence[NamedScalar]) -> set[str]:
@@ -180,7 +182,7 @@ def _spell_number(item: NamedScalar) -> set[str]:
     if number is None:
         return set()
     spellings = [number, abs(number)]
-    if names_minor_unit(item.name):
+    if is_minor_unit_name(item.name):
         spellings += [number / 100, abs(number) / 100]
     return {normalize_token(format(number, "f")) for number in spellings}
 
@@ -240,7 +242,7 @@ class ReflectedRun(NamedTuple):
         """The required outputs that the answer does not mention. A list, or a run that was not to act, needs none."""
         if self.progress is None or is_json_list(self.answer) or not self.has_to_act:
             return ()
-        return missing_outputs(self.progress.template.outputs, self.answer, self.sources)
+        return find_missing_outputs(self.progress.template.outputs, self.answer, self.sources)
 
     @property
     def has_to_act(self) -> bool:
@@ -284,7 +286,7 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
     nothing_found = bool(dossier.facts) and all(is_empty_result(fact.result) for fact in dossier.facts if fact.ok)
     has_results = not run.planned_nothing and not nothing_found
-    is_grounded = says_new_value(run.answer, run.sources) and not untraced_tokens(run.answer, run.sources)
+    is_grounded = says_new_value(run.answer, run.sources) and not find_untraced_tokens(run.answer, run.sources)
     return Evidence(
         state=run.state,
         is_exact_match=is_json_list(run.answer),

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from pydantic import BaseModel, JsonValue
 
 from services.executor.core.figures.identifiers import find_special_identifiers
-from services.executor.core.figures.numbers import number_bearing_tokens
+from services.executor.core.figures.numbers import find_tokens_with_digits
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.model.model_calls import (
     HelperUnavailable,
     UnusableAnswer,
     ask_if_possible,
-    helper_request,
+    build_helper_request,
     parse_reply,
 )
 from services.executor.core.reflect.documents import (
@@ -25,15 +25,15 @@ from services.executor.core.reflect.documents import (
     build_document,
     documents_of_process,
     find_document_requests,
+    list_unfilled_sections,
     mark_unverified,
-    unfilled_sections,
 )
 from services.executor.core.reflect.quality import (
     ReflectedRun,
-    answerable_outputs,
     collect_evidence,
+    find_untraced_tokens,
     mentions_failure,
-    untraced_tokens,
+    select_answerable_outputs,
 )
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
@@ -67,9 +67,9 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
     is_done = run.state is TaskState.COMPLETED and run.progress is not None
     if not (may_change and is_done) or score_quality(evidence, formula).value >= WEAK_SCORE:
         return WantedImprovement()
-    outputs = () if run.planned_nothing else answerable_outputs(run.unmentioned_outputs, run.sources)
+    outputs = () if run.planned_nothing else select_answerable_outputs(run.unmentioned_outputs, run.sources)
     faults = [f"say the {output.replace('_', ' ')}" for output in outputs]
-    untraced = untraced_tokens(run.answer, run.sources)
+    untraced = find_untraced_tokens(run.answer, run.sources)
     if evidence.is_answer_empty:
         faults.append("give an answer: there is none")
     if untraced:
@@ -84,9 +84,9 @@ def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
     better = run._replace(answer=text)
     if not text.strip() or is_json_list(text):
         return "it is no prose"
-    untraced, untraced_before = untraced_tokens(text, run.sources), untraced_tokens(run.answer, run.sources)
+    untraced, untraced_before = find_untraced_tokens(text, run.sources), find_untraced_tokens(run.answer, run.sources)
     invented_identifiers = [token for token in untraced if token not in run.answer]
-    tokens_before = dict.fromkeys(number_bearing_tokens(run.answer))
+    tokens_before = dict.fromkeys(find_tokens_with_digits(run.answer))
     dropped = [token for token in tokens_before if token not in text and token not in untraced_before]
     objections = {
         "it says what nobody found: " + ", ".join(invented_identifiers): bool(invented_identifiers),
@@ -171,8 +171,8 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
     outputs, faults = find_improvement(run, ctx.limits.answers.formula)
     if not faults or run.progress is None or (not outputs and run.progress.helper_calls):
         return None, {}
-    sections: dict[str, Json] = {**_known_material(ctx, run), "missing": [*faults]}
-    request = helper_request(ctx, ctx.prompts.improve, sections, 2048)
+    sections: dict[str, Json] = {**_build_material(ctx, run), "missing": [*faults]}
+    request = build_helper_request(ctx, ctx.prompts.improve, sections, 2048)
     key = f"{run.progress.visit_key}:improve"
     text, problem = await _try_request(ctx, key, request, lambda reply: "" if reply.is_cut else reply.text.strip())
     reason = problem or why_not_replace_answer(run, text)
@@ -189,7 +189,9 @@ async def _write_documents(
     always = () if progress.read_only or is_json_list(answer) else documents_of_process(progress.process_type)
     kinds = tuple(dict.fromkeys((*find_document_requests(ctx.task), *always)))
     material = DocumentMaterial(ctx.task, progress, run.writes, answer)
-    instructions = {f"{kind}.{part.name}": part.write for kind in kinds for part in unfilled_sections(kind, material)}
+    instructions = {
+        f"{kind}.{part.name}": part.write for kind in kinds for part in list_unfilled_sections(kind, material)
+    }
     texts, note = await _draft_sections(ctx, progress, run._replace(answer=answer), instructions)
     task_id, now = ctx.record.task_id, ctx.journal.now
     return tuple(build_document(kind, material, task_id, now, texts) for kind in kinds), note
@@ -206,8 +208,8 @@ async def _draft_sections(
     if not instructions:
         return {}, {}
     requested: list[Json] = [{"name": name, "write": instruction} for name, instruction in instructions.items()]
-    sections: dict[str, Json] = {**_known_material(ctx, run), "document": requested}
-    request = helper_request(ctx, ctx.prompts.document, sections, 4096, schema=DOCUMENT_SCHEMA)
+    sections: dict[str, Json] = {**_build_material(ctx, run), "document": requested}
+    request = build_helper_request(ctx, ctx.prompts.document, sections, 4096, schema=DOCUMENT_SCHEMA)
     key = f"{progress.visit_key}:document"
 
     def read_drafts(reply: ModelReply) -> str:
@@ -215,11 +217,13 @@ async def _draft_sections(
 
     stored, problem = await _try_request(ctx, key, request, read_drafts)
     drafts = {name: str(text).strip() for name, text in loads_object(stored or "{}").items() if name in instructions}
-    texts = {name: mark_unverified(text, untraced_tokens(text, run.sources)) for name, text in drafts.items() if text}
+    texts = {
+        name: mark_unverified(text, find_untraced_tokens(text, run.sources)) for name, text in drafts.items() if text
+    }
     return texts, {"drafting": {"sections": len(requested), "problem": problem}}
 
 
-def _known_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
+def _build_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
     return {
         "task": ctx.task,
         "facts": [_describe_fact(fact) for fact in run.dossier.facts],

@@ -13,7 +13,7 @@ from services.executor.core.reflect.quality import ReflectedRun, collect_evidenc
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import DRY_RUN_KEY, RunEnd, artifacts_of_dry_run
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import calls_to_remember, past_calls_of_facts, past_calls_of_writes
+from services.executor.core.session.ledger import past_calls_of_facts, past_calls_of_writes, select_calls_to_remember
 from services.executor.core.states.machine import ends_timed_wait
 from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import QUESTION_ROLE, SessionState, Timer, TurnEnd
@@ -206,7 +206,7 @@ def _session_with_calls(session: SessionState, run_end: RunEnd, work: TurnWork) 
         return session
     calls = (*past_calls_of_facts(run_end.final_progress.dossier.facts), *past_calls_of_writes(run_end.writes))
     has_ended, task_id = run_end.state.is_terminal, work.record.task_id
-    return session._replace(calls=calls_to_remember(session.calls, calls, names, task_id, has_ended=has_ended))
+    return session._replace(calls=select_calls_to_remember(session.calls, calls, names, task_id, has_ended=has_ended))
 
 
 def _user_text_of(turn: Turn) -> str:

@@ -57,7 +57,7 @@ def choose_call_mode(tier: models.Tier, used_share: Fraction, *, keeps_tier: boo
     return CallMode(tier, BudgetPressure.MILD if used_share < _MILD_PRESSURE_BELOW_SHARE else BudgetPressure.STRICT)
 
 
-def longest_answer(tokens_left: int, *, is_undivided: bool) -> int:
+def limit_answer_tokens(tokens_left: int, *, is_undivided: bool) -> int:
     """How many tokens an answer may have: half of those left, or 512 if fewer than 2,000 are left, 256 if fewer than
     500; all of them if a shorter answer would be worthless (``is_undivided``). Never more than 4,096 or than are left.
     """
@@ -240,8 +240,8 @@ class TaskSpending:
         """Reserves the call's highest cost, with a shorter answer if need be. The caller stores the reservation. Raises
         ``BudgetSpent`` if fewer than 256 tokens of answer are left (or than ``output``, if that is less).
         """
-        tokens_left = self._output_left(size, ceilings, price, share)
-        affordable = min(output, longest_answer(tokens_left, is_undivided=share is BudgetShare.PLAN))
+        tokens_left = self._answer_tokens_left(size, ceilings, price, share)
+        affordable = min(output, limit_answer_tokens(tokens_left, is_undivided=share is BudgetShare.PLAN))
         if affordable < min(output, FEWEST_ANSWER_TOKENS):
             raise BudgetSpent(self._describe_refusal(estimate_cost(size, 0, price), ceilings, share))
         self._reservation_count += 1
@@ -274,7 +274,7 @@ class TaskSpending:
         )
         return max(shares, default=Fraction(0))
 
-    def _output_left(self, size: RequestSize, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
+    def _answer_tokens_left(self, size: RequestSize, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
         """How many tokens of answer fit under both ceilings after the request itself."""
         spent, request = self.counted_cost, estimate_cost(size, 0, price)
         tokens_left = []
@@ -342,7 +342,7 @@ _MOST_TIMES_THE_ESTIMATE = 10  # a usage of that many times the estimate is not 
 _LEAST_ESTIMATE = 500  # in tokens; smaller estimates say little, since an endpoint has a preamble of its own
 
 
-def request_size(request: models.ModelRequest, earlier: models.ModelRequest | None = None) -> RequestSize:
+def measure_request(request: models.ModelRequest, earlier: models.ModelRequest | None = None) -> RequestSize:
     """The size of a request in tokens. What it shares with the beginning of the ``earlier`` request, and the reply to
     that, count as repeated; the rest counts as fresh.
     """
@@ -388,7 +388,7 @@ def _count_repeated_blocks(request: models.ModelRequest, earlier: models.ModelRe
     """How many of the request's first blocks the ``earlier`` one or its reply had; 0 if there is none on this tier."""
     if earlier is None or earlier.tier is not request.tier:
         return 0
-    earlier_blocks = [pair for pair in _list_blocks(earlier) if not isinstance(pair[1], models.PassingText)]
+    earlier_blocks = [pair for pair in _list_blocks(earlier) if not isinstance(pair[1], models.SingleRequestText)]
     blocks = _list_blocks(request)
     count = 0
     while count < min(len(earlier_blocks), len(blocks)) and earlier_blocks[count] == blocks[count]:

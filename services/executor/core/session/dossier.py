@@ -236,7 +236,7 @@ DRY_RUN_KEY = "dry_run"  # in a task's metadata
 _PLAN_TABLE_HEAD = "| # | call | arguments | kind | proved by | if it fails |\n|---|---|---|---|---|---|"
 
 
-def binding_hash(verdict: Verdict) -> str:
+def hash_for_approval(verdict: Verdict) -> str:
     """The hash that an approval is bound to, over the verdict's policy, context and plan hashes."""
     return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
 

@@ -30,19 +30,19 @@ def in_sending_order(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     return sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
 
 
-async def plan_entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEntry]:
+async def list_plan_entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEntry]:
     """The ledger entries of a plan, by call id."""
     return {entry.call.call_id: entry for entry in await list_writes(store) if entry.plan_hash == plan.hash}
 
 
 async def list_entries(store: TurnStore, plans: Iterable[WritePlan]) -> list[LedgerEntry]:
     """The ledger entries of several plans."""
-    return [entry for plan in plans for entry in (await plan_entries(store, plan)).values()]
+    return [entry for plan in plans for entry in (await list_plan_entries(store, plan)).values()]
 
 
-async def plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
+async def get_plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
     """The tool servers' answers to the plan's calls, by call id."""
-    entries = await plan_entries(store, plan)
+    entries = await list_plan_entries(store, plan)
     return {call_id: loads(entry.result_json) for call_id, entry in entries.items() if entry.result_json is not None}
 
 
@@ -87,13 +87,13 @@ def list_open_doubts(entries: Iterable[LedgerEntry]) -> tuple[LedgerEntry, ...]:
     return tuple(sorted(doubts, key=lambda entry: (entry.doubted_at is not None, entry.doubted_at, entry.key)))
 
 
-def doubts_timer(doubts: Iterable[LedgerEntry]) -> Timer | None:
+def build_doubts_timer(doubts: Iterable[LedgerEntry]) -> Timer | None:
     """The timer for the deadline of the first of these doubts that has one; None if none has."""
     timers = (Timer(doubt.decide_by, f"{DOUBT_TIMER_PREFIX}{doubt.doubt_id}") for doubt in doubts if doubt.decide_by)
     return next(timers, None)
 
 
-def find_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
+def find_write_taken_over(entries: Iterable[LedgerEntry]) -> LedgerEntry | None:
     """The write for which an operator took the task over; None if there is none."""
     doubts = (entry for entry in entries if entry.status in DOUBTFUL_STATUSES)
     return next((entry for entry in doubts if _is_resolved_as(entry, Resolution.TAKE_OVER)), None)
@@ -245,7 +245,7 @@ def call_outcome(entry: LedgerEntry) -> CallOutcome:
     return _OUTCOME_BY_STATUS.get(entry.status, CallOutcome.UNKNOWN)
 
 
-def calls_to_remember(
+def select_calls_to_remember(
     calls: Sequence[SessionCall], task_calls: Iterable[PastCall], rules: Iterable[str], task_id: str, *, has_ended: bool
 ) -> tuple[SessionCall, ...]:
     """The calls that the session keeps after a turn of the task: its ``calls`` of before, and those of the
@@ -279,13 +279,13 @@ def _newest_calls(calls: Sequence[SessionCall]) -> tuple[SessionCall, ...]:
     return tuple(reversed(newest))[-_MOST_CALLS:]
 
 
-def rule_fields(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
+def select_rule_fields(fields: Mapping[str, Json]) -> dict[str, ContextValue]:
     """The fields that rules can refer to: scalars and lists of scalars."""
     return {key: cast(ContextValue, value) for key, value in fields.items() if is_rule_value(value)}
 
 
 def _build_past_call(tool: str, outcome: CallOutcome, arguments_json: str) -> PastCall:
-    return PastCall(tool=tool, outcome=outcome, fields=rule_fields(loads_object(arguments_json)))
+    return PastCall(tool=tool, outcome=outcome, fields=select_rule_fields(loads_object(arguments_json)))
 
 
 def is_rule_value(value: Json) -> bool:

@@ -34,7 +34,7 @@ def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
 
 def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
     """The remarks below an answer on calls not made, a named server without tools, and files not read; may be empty."""
-    omitted, endpoint = calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
+    omitted, endpoint = list_calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
     remarks = []
     if omitted:
         remarks.append("\n".join(["Not made:", *(f"- {call.call.tool}: {call.reason}" for call in omitted)]))
@@ -45,12 +45,12 @@ def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
     return "".join(f"\n\n{part}" for part in remarks)
 
 
-def calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOutCall]:
+def list_calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOutCall]:
     """The calls that the task's plans left out, without those that a later plan made."""
     omitted: list[LeftOutCall] = []
     identities_made: set[tuple[str, str, str]] = set()
     for plan in reversed(dossier.every_plan):
-        left_out = [(call, _call_identity(call.call)) for call in left_out_calls(ctx, plan)]
+        left_out = [(call, _call_identity(call.call)) for call in list_left_out_calls(ctx, plan)]
         omitted = [*(call for call, identity in left_out if identity not in identities_made), *omitted]
         identities_made |= {_call_identity(call) for call in plan.calls} - {identity for _, identity in left_out}
     return omitted
@@ -71,7 +71,7 @@ def was_not_made(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
     return is_left_out(ctx, plan, call) or ctx.journal.get(OUTDATED_PLAN_KEY.format(plan.round)) is not None
 
 
-def left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOutCall]:
+def list_left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOutCall]:
     """The calls that this plan left out, in their order."""
     notes = [(call, ctx.journal.get(left_out_key(plan, call))) for call in plan.calls] if plan else []
     return [LeftOutCall(call, reason) for call, reason in notes if reason is not None]

@@ -53,7 +53,7 @@ class Fact(Contract):
 _INDEX_BRACKET_PATTERN = re.compile(r"\[(?=(?:\*|\d+)\])")
 
 
-def place_of_field(ref: str, path: str) -> str:
+def describe_field_place(ref: str, path: str) -> str:
     """The path of a field for people: reference and path, such as ``r3 messages[0].body``."""
     return f"{ref} {path}".strip()
 
@@ -247,7 +247,7 @@ def find_figures_about(values: Sequence[NamedValue], names: Sequence[str]) -> di
 _WHITE_SPACE_PATTERN = re.compile(r"[\s\u00a0]+")
 
 
-def parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
+def list_parts_to_do(parts: Iterable[PartOfTask]) -> tuple[PartOfTask, ...]:
     return tuple(part for part in parts if part.is_to_do)
 
 

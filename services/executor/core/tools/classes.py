@@ -127,7 +127,7 @@ def verb_of_tool(name: str) -> str:
     """The verb that decides a tool's class, the strictest in its name; equally strict ones joined by ``_and_``."""
     clauses = _split_clauses(_split_name(name)[-1])
     ranked_verbs = [
-        (TOOL_CLASSES_BY_STRICTNESS.index(_classify_clause(clause).tool_class), _effect_verb(clause))
+        (TOOL_CLASSES_BY_STRICTNESS.index(_classify_clause(clause).tool_class), _find_effect_verb(clause))
         for clause in clauses
         if clause
     ]
@@ -140,7 +140,7 @@ def _split_name(name: str) -> list[list[str]]:
     return [words for text in _NAMESPACE_SIGN_PATTERN.split(name) if (words := _split_words(text))] or [[]]
 
 
-def _effect_verb(clause: Sequence[str]) -> str:
+def _find_effect_verb(clause: Sequence[str]) -> str:
     """The verb for what a clause does: ``refund`` for ``create_refund``."""
     return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE_VERBS | AMBIGUOUS_VERBS else clause[0]
 
@@ -231,14 +231,14 @@ class ToolWords(NamedTuple):
     head: str = ""
 
     @property
-    def removes(self) -> bool:
+    def is_removal(self) -> bool:
         return self.verb in REMOVAL_VERBS
 
     @property
     def may_make_record(self) -> bool:
         return self.verb not in _VERBS_THAT_ALTER
 
-    def makes_by_verb(self, nouns: frozenset[str]) -> bool:
+    def verb_makes(self, nouns: frozenset[str]) -> bool:
         """Whether the verb makes things of these nouns: ``book`` makes a booking, ``register`` a registration."""
         verb, roots = stem(self.verb), [stem(noun) for noun in nouns]
         return bool(roots) and all(
@@ -275,7 +275,7 @@ def words_of_tool(name: str) -> ToolWords:
     return ToolWords(verb, frozenset(nouns), nouns[-1] if nouns else "")
 
 
-def name_for_one(tool: str) -> str:
+def strip_batch_word(tool: str) -> str:
     """The tool's name without a first word that says how it does its work: ``add_note`` for ``bulk_add_note``."""
     first_word, *other_words = split_tool_name(tool)
     return "_".join(other_words) if other_words and first_word in MODIFIERS else tool

@@ -212,7 +212,7 @@ class PagedListing:
     def _next_arguments(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page: those that the server names, else by counting; None at the end."""
         page, hint = self._page, self._page.next_hint
-        if hint is not None and page.has_more is not False and self._is_unvisited(hint):
+        if hint is not None and page.has_more is not False and self._mark_if_unvisited(hint):
             hinted = arguments_from_hint(self._paging, hint)
             if hinted and self._barren_pages >= _MOST_BARREN_PAGES:
                 self._stop(
@@ -225,9 +225,9 @@ class PagedListing:
             can_count = any(map(self._paging.integer_argument, (PagingRole.OFFSET, PagingRole.PAGE)))
             if not (can_count and (page.has_more is True or (page.total or 0) > self.total)):
                 return None
-        return None if self._has_ended else self._counted_arguments(new_rows)
+        return None if self._is_last_page else self._next_arguments_by_counting(new_rows)
 
-    def _is_unvisited(self, hint: PageHint) -> bool:
+    def _mark_if_unvisited(self, hint: PageHint) -> bool:
         """Whether a hint leads to a page that was not read yet; from now on it counts as read."""
         key = dumps(hint.value)
         asked_values = {dumps(value) for name, value in self._arguments.items() if name in self._paging.names.values()}
@@ -237,7 +237,7 @@ class PagedListing:
         return True
 
     @property
-    def _has_ended(self) -> bool:
+    def _is_last_page(self) -> bool:
         page = self._page
         if page.has_more is not None:
             return not page.has_more
@@ -246,9 +246,9 @@ class PagedListing:
         pages, number = page.find_number(PagingRole.PAGES), page.find_number(PagingRole.PAGE)
         if pages is not None and number is not None and number >= 1:
             return number >= pages
-        return page.says_no_more
+        return page.says_no_next_page
 
-    def _counted_arguments(self, new_rows: int) -> JsonObject | None:
+    def _next_arguments_by_counting(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page by counting; None if the tool cannot count, or nothing new came."""
         number, offset = map(self._paging.integer_argument, (PagingRole.PAGE, PagingRole.OFFSET))
         if number is not None and (offset is None or number in self._arguments):

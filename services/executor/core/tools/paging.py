@@ -72,15 +72,15 @@ class ListPage(NamedTuple):
     @property
     def next_hint(self) -> PageHint | None:
         """The first hint that leads to the next page, a ``cursor`` last, as it may be the call's; None without one."""
-        cursor_roles = () if self.says_no_more and not self.has_more else (PagingRole.CURSOR,)
+        cursor_roles = () if self.says_no_next_page and not self.has_more else (PagingRole.CURSOR,)
         hints = self.hints_of(PagingRole.NEXT, *cursor_roles)
-        return next((hint for hint in hints if _leads_to_page(hint.value)), None)
+        return next((hint for hint in hints if _is_page_pointer(hint.value)), None)
 
     @property
-    def says_no_more(self) -> bool:
+    def says_no_next_page(self) -> bool:
         """Whether the answer has a field for the next page, and it is empty."""
         next_values = [hint.value for hint in self.hints_of(PagingRole.NEXT)]
-        return bool(next_values) and not any(_leads_to_page(value) for value in next_values)
+        return bool(next_values) and not any(_is_page_pointer(value) for value in next_values)
 
     @property
     def total(self) -> int | None:
@@ -178,7 +178,7 @@ def _find_hints(content: JsonObject, place: tuple[str, ...], path: tuple[str, ..
             yield PageHint(role, field_path, value)
 
 
-def _leads_to_page(value: Json) -> bool:
+def _is_page_pointer(value: Json) -> bool:
     return not isinstance(value, bool) and value not in (None, "", 0) and isinstance(value, str | int)
 
 

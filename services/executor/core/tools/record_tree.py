@@ -37,7 +37,7 @@ class RecordKeys(NamedTuple):
     read_tools: frozenset[str] = frozenset()
     first_names: tuple[tuple[str, str], ...] = ()
 
-    def key_named(self, name: str) -> str:
+    def first_name_of_key(self, name: str) -> str:
         """The first name of the declared key that has this name, in normal form; else the name in normal form."""
         key = normalized_key_name(name)
         return dict(self.first_names).get(key, key)
@@ -101,7 +101,7 @@ def find_leaves(record: JsonObject) -> list[Leaf]:
     return list(_walk_leaves(record, (), (), frozenset()))
 
 
-def own_id(record: JsonObject) -> Json:
+def get_own_id(record: JsonObject) -> Json:
     return next((value for key, value in record.items() if key.lower() == "id"), None)
 
 
@@ -111,7 +111,7 @@ def _walk_nodes(value: Json, place: tuple[str, ...], key: Json, outer: tuple[Rec
             yield from _walk_nodes(item, place, None, outer)
     elif isinstance(value, dict):
         if any(map(_is_field_value, value.values())):
-            record_id = own_id(value)
+            record_id = get_own_id(value)
             node = RecordNode(value, place, key if record_id is None else record_id, outer)
             outer = (*outer, node)
             yield node
@@ -163,7 +163,7 @@ def is_keyed_table(value: JsonObject) -> bool:
     rows = [(key, row) for key, row in value.items() if isinstance(row, dict)]
     if not rows or len(rows) != len(value):
         return False
-    return all(any(mark.isdigit() for mark in key) or str(own_id(row)) == key for key, row in rows)
+    return all(any(mark.isdigit() for mark in key) or str(get_own_id(row)) == key for key, row in rows)
 
 
 def map_objects(content: Json, change: Callable[[JsonObject], JsonObject]) -> Json:

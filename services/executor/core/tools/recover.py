@@ -57,7 +57,7 @@ def has_opposites(words: Iterable[str], other_words: Iterable[str]) -> bool:
     return any(_are_opposites(word, other_word) for word in some - others for other_word in others - some)
 
 
-def may_stand_in(missing: Tool, other: Tool) -> bool:
+def may_replace(missing: Tool, other: Tool) -> bool:
     """Whether a tool may replace another: both are reads of one server, and their names have no opposite words."""
     tools = (missing, other)
     if not all(tool.tool_class is classify_by_name(tool.name).tool_class is ToolClass.READ for tool in tools):
@@ -71,8 +71,8 @@ def find_renamed_reads(missing: Tool, arguments: JsonObject, tools: Iterable[Too
     ranked = [
         (_find_noun(tool) != _find_noun(missing), tool.name, ReadCall(tool, renamed))
         for tool in tools
-        if may_stand_in(missing, tool)
-        and _ask_the_same(missing, tool)
+        if may_replace(missing, tool)
+        and _are_equivalent_reads(missing, tool)
         and (renamed := _fit_arguments(tool, arguments)) is not None
     ]
     return [call for *_, call in sorted(ranked, key=lambda candidate: candidate[:2])][:MOST_STAND_INS]
@@ -90,7 +90,7 @@ def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) 
     other_arguments = {key: value for key, value in arguments.items() if key not in lists}
     noun = with_last_singular(_find_noun(bulk))
     for tool in sorted(tools, key=lambda candidate: candidate.name):
-        if may_stand_in(bulk, tool) and _find_verb(tool) in _SINGLE_READ_VERBS and _find_noun(tool) == noun:
+        if may_replace(bulk, tool) and _find_verb(tool) in _SINGLE_READ_VERBS and _find_noun(tool) == noun:
             calls = [_build_single(tool, next(iter(lists)), value, other_arguments) for value in ids]
             fitting = [call for call in calls if call is not None]
             if len(fitting) == len(calls):
@@ -102,7 +102,7 @@ def check_stand_in(missing: Tool, arguments: JsonObject, tool: Tool | None, prop
     """The call of ``tool`` with the ``proposed`` arguments, if it may replace that of ``missing`` with ``arguments``:
     the tool takes them, and each value in them is also in ``arguments``. Else None.
     """
-    if tool is None or not may_be_offered(missing, tool) or problems_with(proposed, tool):
+    if tool is None or not may_be_offered_as_replacement(missing, tool) or problems_with(proposed, tool):
         return None
     values = _list_values(arguments)
     declares = _declared_parameters(tool)
@@ -110,10 +110,10 @@ def check_stand_in(missing: Tool, arguments: JsonObject, tool: Tool | None, prop
     return ReadCall(tool, proposed) if fits and values >= _list_values(proposed) else None
 
 
-def may_be_offered(missing: Tool, other: Tool) -> bool:
+def may_be_offered_as_replacement(missing: Tool, other: Tool) -> bool:
     """Whether a tool may be offered to a model as a replacement: it is a read about the same kind of record."""
     kinds = [with_last_singular(_find_noun(tool))[-1:] for tool in (missing, other)]
-    return may_stand_in(missing, other) and bool(kinds[0]) and kinds[0] == kinds[1]
+    return may_replace(missing, other) and bool(kinds[0]) and kinds[0] == kinds[1]
 
 
 def _are_opposites(word: str, other_word: str) -> bool:
@@ -122,7 +122,7 @@ def _are_opposites(word: str, other_word: str) -> bool:
     return negated or frozenset((word, other_word)) in _OPPOSITES
 
 
-def _ask_the_same(missing: Tool, other: Tool) -> bool:
+def _are_equivalent_reads(missing: Tool, other: Tool) -> bool:
     verbs, noun, other_noun = {_find_verb(missing), _find_verb(other)}, _find_noun(missing), _find_noun(other)
     if not any(verbs <= line for line in _EQUIVALENT_READ_VERBS) or not len(noun) == len(other_noun) > 0:
         return False

@@ -201,7 +201,7 @@ def _is_composed(schema: JsonObject) -> bool:
     """Whether further fields of the same object are declared elsewhere in the schema."""
     all_of = schema.get("allOf")
     is_declared_elsewhere = (
-        any(name in schema for name in _COMPOSING_KEYWORDS) or _count_with_fields(schema.get("oneOf")) > 0
+        any(name in schema for name in _COMPOSING_KEYWORDS) or _count_choices_with_fields(schema.get("oneOf")) > 0
     )
     return ("properties" in schema and is_declared_elsewhere) or (isinstance(all_of, list) and len(all_of) > 1)
 
@@ -209,7 +209,7 @@ def _is_composed(schema: JsonObject) -> bool:
 def _close_objects(schema: JsonObject) -> JsonObject:
     closed: JsonObject = {}
     closing: tuple[str, ...] = ("items", "prefixItems", "additionalProperties")
-    choices_with_fields = sum(_count_with_fields(schema.get(name)) for name in _CHOICE_KEYWORDS)
+    choices_with_fields = sum(_count_choices_with_fields(schema.get(name)) for name in _CHOICE_KEYWORDS)
     has_fields = bool(schema.get("properties"))
     if choices_with_fields == 1 and not has_fields:
         closing = (*closing, *_CHOICE_KEYWORDS)
@@ -222,7 +222,7 @@ def _close_objects(schema: JsonObject) -> JsonObject:
     return closed if is_open or not has_fields else {**closed, "additionalProperties": False}
 
 
-def _count_with_fields(choices: Json) -> int:
+def _count_choices_with_fields(choices: Json) -> int:
     """How many of an object's alternatives declare fields, or may."""
     items = choices if isinstance(choices, list) else []
     return sum(isinstance(choice, dict) and ("properties" in choice or "$ref" in choice) for choice in items)

@@ -11,7 +11,7 @@ from services.executor.core.authorize.approval import (
     write_approver_brief,
 )
 from services.executor.core.authorize.persons import (
-    answer_with_escalation,
+    add_escalation_to_answer,
     count_persons_needed,
     next_confirmation,
     reasons_to_ask_a_person,
@@ -25,15 +25,15 @@ from services.executor.core.session.dossier import NO_PROGRESS, Progress, RunEnd
 from services.executor.core.session.ledger import (
     GivenUp,
     WaitsForPerson,
-    doubts_timer,
+    build_doubts_timer,
     list_open_doubts,
     list_writes,
     write_operator_brief,
 )
-from services.executor.core.session.values import parts_to_do
+from services.executor.core.session.values import list_parts_to_do
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, Rejected
 from services.executor.core.turn.waits import StillInDoubt, StillWaiting
-from services.executor.core.write.agent_calls import AgentNeedsAnswer, question_timer
+from services.executor.core.write.agent_calls import AgentNeedsAnswer, build_question_timer
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval
 from shared.contracts.ledger import LedgerEntry
@@ -44,7 +44,7 @@ from shared.domain.words import DONE_STATUSES, UNDECIDED_STATUSES, FsmState, Tas
 
 async def end_answered(ctx: TurnContext, reviewed: ReviewedRun, not_done: str) -> RunEnd:
     """The end of an answered task: completed, or failed if ``not_done`` says that a part was not done."""
-    progress, answer = reviewed.progress, answer_with_escalation(reviewed.progress)
+    progress, answer = reviewed.progress, add_escalation_to_answer(reviewed.progress)
     if not_done and not is_json_list(answer):
         answer = "\n\n".join(filter(None, (answer, f"Not done: {not_done.rstrip('.')}.")))
     return RunEnd(
@@ -93,7 +93,7 @@ def end_of_budget(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, L
     done_calls = {(entry.plan_hash, entry.call.call_id) for entry in ledger.values() if entry.status in DONE_STATUSES}
     if undone_tools := [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done_calls]:
         return Failed(f"{spent.reason}; planned and not done: {', '.join(undone_tools)}")
-    if undone_parts := parts_not_done(parts_to_do(dossier.parts), dossier.every_plan, ledger):
+    if undone_parts := parts_not_done(list_parts_to_do(dossier.parts), dossier.every_plan, ledger):
         return Failed(f"{spent.reason}; not done: {'; '.join(part.quote[:120] for part, _ in undone_parts)}")
     if any(entry.status in UNDECIDED_STATUSES for entry in ledger.values()):
         return Failed(spent.reason)
@@ -198,7 +198,7 @@ async def _end_in_doubt(opened: OpenedTurn, note: str) -> RunEnd:
         _store_latest_progress(opened, "doubt"),
         writes,
         is_escalated=True,
-        timer=doubts_timer(doubts),
+        timer=build_doubts_timer(doubts),
     )
 
 
@@ -210,7 +210,7 @@ async def _end_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> Ru
     text = f"{question}\n\nAnswer in this task{until}; after that the agent is told to stop."
     progress, writes = _store_latest_progress(opened, "question"), await list_writes(opened.store)
     opened.journal.add_event("approval", status="waiting", question=entry.call.call_id)
-    return RunEnd(TaskState.INPUT_REQUIRED, None, reason, text, progress, writes, timer=question_timer(entry))
+    return RunEnd(TaskState.INPUT_REQUIRED, None, reason, text, progress, writes, timer=build_question_timer(entry))
 
 
 def _store_latest_progress(opened: OpenedTurn, label: str) -> Progress | None:

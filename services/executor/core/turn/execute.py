@@ -19,7 +19,7 @@ from services.executor.core.session.dossier import (
     WaitsForTime,
     answer_with_plan,
 )
-from services.executor.core.session.left_out import OUTDATED_PLAN_KEY, left_out_calls
+from services.executor.core.session.left_out import OUTDATED_PLAN_KEY, list_left_out_calls
 from services.executor.core.states.machine import Failed, ModelRests
 from services.executor.core.turn.waits import wait_for_model
 from services.executor.core.write.carry_plan import carry_out_plan
@@ -106,7 +106,7 @@ async def _run_closed_plan(
 
 async def _store_outcomes(ctx: TurnContext, plan: WritePlan, progress: Progress, outdated: str = "") -> _CarriedPlan:
     """Stores what became of the plan's calls. ``outdated``: why none was made, empty if the plan was carried out."""
-    reasons = {left_out.call.call_id: left_out.reason for left_out in left_out_calls(ctx, plan)}
+    reasons = {left_out.call.call_id: left_out.reason for left_out in list_left_out_calls(ctx, plan)}
     outcomes = await describe_outcomes(ctx, plan, reasons, outdated)
     outcomes_entry = JournalEntry(_OUTCOMES_KEY.format(plan.round), "note", dumps(outcomes))
     ctx.journal.save_progress(progress, f"carried{plan.round}", (outcomes_entry,))

@@ -55,7 +55,7 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
         record=record,
         session=await _session_with_calls(record, store, entries, is_ended=not waits),
         events=(_build_status_event(record),),
-        timer=ledger.doubts_timer(doubts) if waits else None,
+        timer=ledger.build_doubts_timer(doubts) if waits else None,
         outcome=None if waits else await outcome_from_store(record, store),
         letter=None if waits else build_dead_letter(work, record, attempts),
     )
@@ -79,7 +79,7 @@ async def _session_with_calls(
         log.warning("memory_not_read", task=record.task_id, error=repr(error))
         return None
     return session._replace(
-        calls=ledger.calls_to_remember(session.calls, calls, ruled_tools, record.task_id, has_ended=is_ended)
+        calls=ledger.select_calls_to_remember(session.calls, calls, ruled_tools, record.task_id, has_ended=is_ended)
     )
 
 
@@ -102,7 +102,7 @@ async def _read_calls_and_ruled_tools(
 
 def _may_operator_decide(turn: Turn, entries: Sequence[LedgerEntry], now: datetime) -> bool:
     """Whether an operator may still decide: the turn is no cancel or deadline, nobody took over, time is left."""
-    if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or ledger.find_taken_over(entries) is not None:
+    if turn.kind in (TurnKind.CANCEL, TurnKind.DEADLINE) or ledger.find_write_taken_over(entries) is not None:
         return False
     return all(entry.decide_by is not None and now < entry.decide_by for entry in ledger.list_open_doubts(entries))
 

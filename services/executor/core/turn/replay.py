@@ -31,8 +31,8 @@ from services.executor.core.turn.replay_cursor import (
     ReplayDifference,
     ReplayResult,
     StepTaken,
-    attempts_of,
     enters_write_state,
+    split_into_attempts,
 )
 from services.executor.ports import turns
 from services.executor.ports.learned import Experience, Learned
@@ -279,7 +279,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: R
     """
     steps: list[StepTaken] = []
     replayed = _ReplayedTask(_record_before_first_turn(task.record))
-    attempts = attempts_of(task)
+    attempts = split_into_attempts(task)
     try:
         for number, attempt in enumerate(attempts, 1):
             cursor = ReplayCursor(attempt, is_given_up=number == len(attempts) and _is_given_up(task.record))

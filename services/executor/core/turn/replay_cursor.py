@@ -46,7 +46,7 @@ class ArchivedAttempt(NamedTuple):
         return recorded if recorded and recorded.began == self.start.began.isoformat() else None
 
 
-def attempts_of(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
+def split_into_attempts(task: ArchivedTask) -> tuple[ArchivedAttempt, ...]:
     """The task's attempts in order. Raises ``CannotReplay``."""
     if lost_keys := [step.key for step in task.journal if step.lost]:
         raise CannotReplay(f"what its journal held of {lost_keys[0]!r} was lost before it was archived")

@@ -20,7 +20,7 @@ from services.executor.core.session.ledger import (
     DOUBT_TIMER_PREFIX,
     GivenUp,
     WaitsForPerson,
-    find_taken_over,
+    find_write_taken_over,
     list_open_doubts,
     list_writes,
     with_attempt_archived,
@@ -162,7 +162,7 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
     an operator takes the task over or the time is up.
     """
     ledger = await list_writes(store)
-    if taken_over := find_taken_over(ledger):
+    if taken_over := find_write_taken_over(ledger):
         raise _error_of_operator_decision(taken_over)
     doubts = list_open_doubts(ledger)
     if not doubts:
@@ -242,7 +242,7 @@ def _find_doubted_write(turn: Turn, doubts: Sequence[LedgerEntry]) -> LedgerEntr
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 5.0, 60.0
 
 
-def next_model_try(
+def compute_next_model_try(
     retry_after: float | None, tries: int, first_away_at: datetime, now: datetime, deadline_seconds: float
 ) -> datetime | None:
     """When to ask the model again after ``tries`` failures in a row; None if that would be past the deadline.
@@ -265,7 +265,7 @@ async def wait_for_model(ctx: TurnContext, key: str, away: ModelRests) -> TimedW
     while (away_at := ctx.journal.get_from_earlier_attempt(f"{key}:away:{tries}")) is not None:
         first_away_at = datetime.fromisoformat(away_at) if tries == 1 else first_away_at
         tries += 1
-    until = next_model_try(away.retry_after, tries, first_away_at, ctx.journal.now, ctx.limits.rest_seconds)
+    until = compute_next_model_try(away.retry_after, tries, first_away_at, ctx.journal.now, ctx.limits.rest_seconds)
     if until is None:
         return None
     ctx.journal.clear_early_end()

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.executor.core.authorize.approval import finalize_approval, find_approval_notices
 from services.executor.core.prime.known import compress_session, with_history, with_thresholds
-from services.executor.core.prime.prime import OpenedTurn, WorkerEquipment, first_progress, prime
+from services.executor.core.prime.prime import OpenedTurn, WorkerEquipment, build_first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected_request
 from services.executor.core.prime.prose import with_translated_rules
 from services.executor.core.reflect.review import review_answer, with_documents
@@ -159,7 +159,7 @@ class Worker(TurnRunner):
         ctx.journal.enter_phase(Phase.EXECUTE)
         with ctx.journal.counts.time_span(Phase.EXECUTE, self._ports.tracer.open_span(names.EXECUTE)):
             if (earlier := ctx.journal.progress) is None:
-                progress = first_progress(ctx)
+                progress = build_first_progress(ctx)
                 ctx.journal.save_progress(progress)
             else:  # with notes on all files of the task, also those of later messages
                 progress = earlier.add_notes(**file_notes(ctx.files))

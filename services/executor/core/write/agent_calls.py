@@ -42,7 +42,7 @@ class AgentAtWork(Exception):
         self.wait = wait
 
 
-def question_timer(entry: LedgerEntry) -> Timer | None:
+def build_question_timer(entry: LedgerEntry) -> Timer | None:
     """The timer that ends the wait for an answer to the entry's question; None if the wait has no end."""
     return Timer(entry.decide_by, f"{_QUESTION_SUBJECT}{entry.question_id}") if entry.decide_by else None
 
@@ -129,7 +129,7 @@ async def _settle_by_answer(
 ) -> LedgerEntry:
     """Stores what the agent says; a call that it was told to stop and did not is in doubt. Raises ``AgentAtWork``."""
     if answer == AGENT_NEVER_GOT_MESSAGE:
-        return await _settle_untaken_call(ctx, entry, may_resend=not stop_agent)
+        return await _settle_undelivered_call(ctx, entry, may_resend=not stop_agent)
     if answer.unfinished is None:
         return await store_answer(ctx, entry, answer)
     if stop_agent:
@@ -140,7 +140,7 @@ async def _settle_by_answer(
     return stored
 
 
-async def _settle_untaken_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
+async def _settle_undelivered_call(ctx: TurnContext, entry: LedgerEntry, *, may_resend: bool) -> LedgerEntry:
     note = "no answer came, and the agent never took the message"
     if may_resend and entry.attempt < MOST_SENDS_OF_A_WRITE:
         archived = with_attempt_archived(entry, WriteStatus.ABSENT, note)

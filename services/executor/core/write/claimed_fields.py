@@ -6,14 +6,14 @@ from itertools import takewhile
 
 from services.executor.core.figures.arguments import (
     ArgumentKind,
+    is_minor_unit_name,
     kind_of_argument,
     may_hold_amount,
-    names_minor_unit,
     read_epoch,
 )
 from services.executor.core.figures.columns import shows_same_value
-from services.executor.core.figures.dates import has_time, name_the_same_day, parse_moment, read_whole_days
-from services.executor.core.figures.identifiers import IdentifierKind, identifier_key, kind_of_identifier
+from services.executor.core.figures.dates import has_time, parse_moment, read_whole_days, state_the_same_day
+from services.executor.core.figures.identifiers import IdentifierKind, kind_of_identifier, normalize_identifier
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.tools.classes import is_identifying_name
@@ -53,14 +53,14 @@ def fields_set_by_name(arguments: JsonObject) -> list[Leaf]:
     return leaves
 
 
-def can_tell_effect(leaf: Leaf) -> bool:
+def is_informative_field(leaf: Leaf) -> bool:
     """Whether a field of an answer can tell what was written: a text outside lists, no ``status: ok``, day or id."""
     acknowledges = leaf.name.lower() in ("status", "result") and str(leaf.value).lower() in ("ok", "success")
     is_text = isinstance(leaf.value, str) and not read_whole_days(leaf.value[:10])
     return not leaf.items and is_text and not acknowledges and not is_id_name(leaf.name)
 
 
-def says_something(value: Json) -> bool:
+def is_informative_value(value: Json) -> bool:
     """Whether a value can tell something: it is not empty, and not true or false."""
     return value not in (None, "", [], {}) and not isinstance(value, bool)
 
@@ -110,12 +110,12 @@ def has_claimed_value(claim: Leaf, leaf: Leaf) -> bool:
     return shows_same_value(leaf.value, claim.value) or _is_equal_in_other_unit(claim, leaf)
 
 
-def with_claimed_moments(value: Json, claims: Sequence[Json], zone: tzinfo, name: str = "") -> Json:
+def replace_epochs_by_claims(value: Json, claims: Sequence[Json], zone: tzinfo, name: str = "") -> Json:
     """A copy of the value in which epoch seconds that mean a claimed day or moment in the zone are replaced by it."""
     if isinstance(value, dict):
-        return {key: with_claimed_moments(inner, claims, zone, key) for key, inner in value.items()}
+        return {key: replace_epochs_by_claims(inner, claims, zone, key) for key, inner in value.items()}
     if isinstance(value, list):
-        return [with_claimed_moments(inner, claims, zone, name) for inner in value]
+        return [replace_epochs_by_claims(inner, claims, zone, name) for inner in value]
     moment = read_epoch(name, value, zone)
     return next((claim for claim in claims if moment and _is_moment(claim, moment)), value)
 
@@ -142,7 +142,7 @@ def is_id_of(claim: Leaf, node: RecordNode) -> bool:
     return is_id and any(shows_same_value(record.record_id, claim.value) for record in (node, *node.outer_records))
 
 
-def got_another_value(claim: Leaf, changed: Sequence[Leaf], old: ValuesByPath, participles: frozenset[str]) -> bool:
+def shows_another_value(claim: Leaf, changed: Sequence[Leaf], old: ValuesByPath, participles: frozenset[str]) -> bool:
     """Whether changed fields show another value than the claimed one: ``settled_amount=90`` for ``amount=100``.
 
     A changed field with the claim's own path and another value does. So do changed figures, days and accounts, if one
@@ -160,13 +160,13 @@ def got_another_value(claim: Leaf, changed: Sequence[Leaf], old: ValuesByPath, p
     return False in matches and True not in matches
 
 
-def adds_to_name(claim: Leaf, leaf: Leaf, participles: frozenset[str]) -> bool:
+def has_extended_name(claim: Leaf, leaf: Leaf, participles: frozenset[str]) -> bool:
     """Whether the field's name has all words of the claim's, or a participle of the verb: ``rescheduled_to``."""
     words = frozenset(words_of(leaf.name))
     return words.issuperset(words_of(claim.name)) or not words.isdisjoint(participles)
 
 
-def has_changed_by(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool:
+def changed_by_claim(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool:
     """Whether the field changed by the claimed figure: from 100 to 70 or 130 for 30, but only to 70 for -30."""
     old_figure, new_figure = read_figure(old_values.get(leaf.path)), read_figure(leaf.value)
     if old_figure is None or new_figure is None:
@@ -186,7 +186,7 @@ def is_amount_or_count(claim: Leaf) -> bool:
     return read_figure(claim.value) is not None and (kind is ArgumentKind.AMOUNT or is_count)
 
 
-def is_label(leaf: Leaf) -> bool:
+def is_status_or_identifier(leaf: Leaf) -> bool:
     """Whether a field is by its name a status or an identifier, to which no amount is added."""
     return is_identifying_name(leaf.name) or not STATUS_WORDS.isdisjoint(normalized_words(leaf.name))
 
@@ -218,17 +218,17 @@ def _are_plain_amounts_or_days(claim: Leaf, leaf: Leaf) -> bool:
 def _shows_figure_or_day(claim: Leaf, leaf: Leaf, old_values: ValuesByPath) -> bool | None:
     """Whether the field has the claimed figure or day, or changed by the figure; None if the two do not compare."""
     if read_figure(claim.value) is not None and read_figure(leaf.value) is not None:
-        return has_claimed_value(claim, leaf) or has_changed_by(claim, leaf, old_values)
+        return has_claimed_value(claim, leaf) or changed_by_claim(claim, leaf, old_values)
     day = leaf.value[:10] if isinstance(leaf.value, str) else None
     if read_whole_days(claim.value) and read_whole_days(day):
-        return name_the_same_day(claim.value, day)
+        return state_the_same_day(claim.value, day)
     return None
 
 
 def _account_key(value: Json) -> tuple[str, ...]:
     """An IBAN in the form in which IBANs are compared; empty for any other value."""
     is_account = isinstance(value, str) and kind_of_identifier(value) is IdentifierKind.IBAN
-    return identifier_key(str(value)) if is_account else ()
+    return normalize_identifier(str(value)) if is_account else ()
 
 
 def _is_equal_in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
@@ -244,7 +244,7 @@ def _is_equal_in_other_unit(claim: Leaf, leaf: Leaf) -> bool:
 
 
 def _is_in_minor_units(leaf: Leaf) -> bool:
-    return any(map(names_minor_unit, leaf.names[-2:]))
+    return any(map(is_minor_unit_name, leaf.names[-2:]))
 
 
 def _is_percent(leaf: Leaf) -> bool:

@@ -23,7 +23,7 @@ class EarlierRecords:
         unpaired = self._pair_by_key(*unpaired, _identify_node)
         self._pair_by_shared_ids(*unpaired)
 
-    def find_earlier(self, node: RecordNode) -> RecordNode | None:
+    def find_earlier_state(self, node: RecordNode) -> RecordNode | None:
         """The record as it was before; None if it did not exist."""
         return self._pairs.get(id(node.record))
 

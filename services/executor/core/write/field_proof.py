@@ -13,19 +13,19 @@ from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import arguments_by_row
 from services.executor.core.records.record_match import CallSubjects, find_subjects, identifiers_in
 from services.executor.core.records.seen_records import may_be_request_status
-from services.executor.core.tools.classes import EDIT_VERBS, name_for_one, participles_of_verb, words_of_tool
+from services.executor.core.tools.classes import EDIT_VERBS, participles_of_verb, strip_batch_word, words_of_tool
 from services.executor.core.tools.failures import echoes_call
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
 from services.executor.core.write import claimed_fields, verb_states
 from services.executor.core.write.claimed_fields import (
     find_leaf_for_claim,
-    got_another_value,
     has_claimed_value,
     has_value_of,
     is_amount_or_count,
-    is_label,
     is_list_of_claim,
+    is_status_or_identifier,
+    shows_another_value,
 )
 from services.executor.core.write.earlier_records import EarlierRecords, ValuesByPath, find_changes
 from shared.contracts.plan import ReadBack
@@ -142,7 +142,7 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
         reads.set_other_rows(())  # a state that any row's verb leads to counts, whichever row it belongs to
     leaves = ((reads, leaf) for reads in rows for node in reads.after.direct for leaf in reads.relevant_leaves(node))
     return any(
-        verb_states.has_participle(leaf, reads.participles) or verb_states.is_switched(leaf, reads.words)
+        verb_states.has_participle(leaf, reads.participles) or verb_states.has_value_after_verb(leaf, reads.words)
         for reads, leaf in leaves
     )
 
@@ -161,9 +161,9 @@ class _ComparedReads:
         self.evidence = evidence
         self.other_rows: Sequence[_ComparedReads] = ()
         self._values_of_other_rows = set[str]()
-        self.words = words_of_tool(name_for_one(evidence.tool))
+        self.words = words_of_tool(strip_batch_word(evidence.tool))
         self.words_of_edit = frozenset(words_of(evidence.tool) if self.words.verb in EDIT_VERBS else ())
-        self.participles = participles_of_verb(name_for_one(evidence.tool))
+        self.participles = participles_of_verb(strip_batch_word(evidence.tool))
         self.ids = identifiers_in(evidence.arguments)
         leaves_by_name = claimed_fields.fields_set_by_name(evidence.arguments)
         leaves = [*find_leaves(evidence.arguments), *find_leaves(evidence.expect)]
@@ -173,11 +173,11 @@ class _ComparedReads:
         is_echo = echoes_call(evidence.tool, evidence.result)
         first_record = [] if is_echo else find_record_nodes(evidence.result)[:1]
         answer_leaves = (leaf for node in first_record for leaf in find_leaves(node.record))
-        self.answer_claims = [*filter(claimed_fields.can_tell_effect, answer_leaves)]
+        self.answer_claims = [*filter(claimed_fields.is_informative_field, answer_leaves)]
         self.before = self._find_subjects(evidence.before)
         self.after = self.before if evidence.after is evidence.before else self._find_subjects(evidence.after)
         self.earlier = EarlierRecords(find_record_nodes(evidence.before), find_record_nodes(evidence.after))
-        self.telling_records = [node for node in self.after.direct if not self.repeats_question(node)]
+        self.telling_records = [node for node in self.after.direct if not self.only_repeats_arguments(node)]
         self.row_own_values = {str(claim.value) for claim in self.claims if claim.name in evidence.row_field_names}
         self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.claims))}
 
@@ -205,7 +205,7 @@ class _ComparedReads:
 
     def is_beside_named_item(self, node: RecordNode) -> bool:
         """Whether the call means another item of the record's list: by ``line=2``, which just one of the others has."""
-        earlier = self.earlier.find_earlier(node)
+        earlier = self.earlier.find_earlier_state(node)
         others = (other for other in self.before.direct if earlier is None or other.record is not earlier.record)
         neighbours = [other for other in others if other.place == node.place]
         claims = (claim for claim in self.claims if claim.name in node.record and not has_value_of(node, claim))
@@ -224,13 +224,13 @@ class _ComparedReads:
             count += is_about and all((name, values[name]) in row_values for name in names)
         return count
 
-    def repeats_question(self, node: RecordNode) -> bool:
+    def only_repeats_arguments(self, node: RecordNode) -> bool:
         """Whether a record has only the arguments of the read, which a server may repeat without knowing the record."""
         claim_names = {claim.name for claim in self.claims}
         unasked_fields = {key: value for key, value in node.record.items() if key not in self.evidence.read_arguments}
         if any(is_id_name(key) or key in claim_names for key in unasked_fields):
             return False
-        return not any(map(claimed_fields.says_something, unasked_fields.values()))
+        return not any(map(claimed_fields.is_informative_value, unasked_fields.values()))
 
     def _find_subjects(self, content: Json) -> CallSubjects:
         if isinstance(content, dict) and echoes_call(str(content.get("tool")), content):
@@ -241,7 +241,7 @@ class _ComparedReads:
 def _contradicts_write(reads: _ComparedReads) -> bool:
     """Whether what was to be made is not there, or what was to be deleted still is."""
     evidence, words = reads.evidence, reads.words
-    if words.removes:
+    if words.is_removal:
         ids = _ids_of_targets(reads).items() if words.verb in _DELETION_VERBS else ()
         nodes = (*reads.after.direct, *reads.after.within)
         return any(_has_id(node, name, value) for node in nodes for name, value in ids)
@@ -253,7 +253,7 @@ def _contradicts_write(reads: _ComparedReads) -> bool:
 def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
     """Proves a call that removes or withdraws: the read before has a record of one of its ids, the read after none."""
     evidence, words = reads.evidence, reads.words
-    may_remove = words.removes or words.verb in verb_states.WITHDRAWAL_VERBS
+    may_remove = words.is_removal or words.verb in verb_states.WITHDRAWAL_VERBS
     if evidence.before is None or evidence.after is None or not may_remove:
         return ProofFinding()
     targets = _ids_of_targets(reads) or (reads.ids if len(reads.ids) == 1 else {})
@@ -263,7 +263,7 @@ def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
     nodes_after = [
         node
         for node in find_record_nodes(evidence.after)
-        if not reads.repeats_question(node) or dumps(node.record) in records_before
+        if not reads.only_repeats_arguments(node) or dumps(node.record) in records_before
     ]
     proofs = list[str]()
     for name, value in targets.items():
@@ -292,11 +292,11 @@ def _has_id(node: RecordNode, name: str, value: Json) -> bool:
 def _find_removed_values(reads: _ComparedReads) -> ProofFinding:
     """Proves a call that removes: a field or list of its record had a value of the call, and has it no more."""
     evidence, proofs = reads.evidence, list[str]()
-    if evidence.before is None or evidence.after is None or not reads.words.removes:
+    if evidence.before is None or evidence.after is None or not reads.words.is_removal:
         return ProofFinding()
     claims, earlier_records = find_leaves(evidence.arguments), EarlierRecords(reads.before.direct, reads.after.direct)
     for node in reads.after.direct:
-        earlier = earlier_records.find_earlier(node)
+        earlier = earlier_records.find_earlier_state(node)
         leaves_after = {leaf.path: leaf for leaf in find_leaves(node.record)}
         for leaf, claim in product(find_leaves(earlier.record) if earlier else (), claims):
             is_of_claim = leaf.name == claim.name or is_list_of_claim(claim, leaf)
@@ -316,12 +316,12 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
     whether a record showed all of it before, and whether one shows other values.
     """
     is_read, row_names = reads.evidence.before is not None, reads.evidence.row_field_names
-    made_line = [] if is_read or not row_names else _find_made_line(reads)
+    made_line = [] if is_read or not row_names else _find_made_row(reads)
     nodes = made_line or reads.telling_records
     shown_before: Sequence[str] = ()
     shows_other_values = False
     for node in nodes:
-        earlier, is_meant = reads.earlier.find_earlier(node), len(nodes) == 1 or reads.is_named_by_call(node)
+        earlier, is_meant = reads.earlier.find_earlier_state(node), len(nodes) == 1 or reads.is_named_by_call(node)
         is_another = earlier is not None and earlier.record == node.record and not is_meant
         if (earlier is None and is_read) or is_another or reads.is_beside_named_item(node):
             continue
@@ -335,7 +335,7 @@ def _find_changed_records(reads: _ComparedReads) -> ProofFinding:
     return ProofFinding(shown_before=shown_before, shows_other_values=shows_other_values)
 
 
-def _find_made_line(reads: _ComparedReads) -> Sequence[RecordNode]:
+def _find_made_row(reads: _ComparedReads) -> Sequence[RecordNode]:
     """The one record inside others that has all values which only this row sets, merged with those around it; an empty
     list if none or several have them, or if another row of the call is equal.
     """
@@ -387,7 +387,7 @@ def _compare_record(
         is_id = is_id_name(claim.name)
         if leaf is None:
             lacks_field = True
-            has_other_amount |= not is_id and got_another_value(claim, filled, old_values, reads.participles)
+            has_other_amount |= not is_id and shows_another_value(claim, filled, old_values, reads.participles)
             # A mere ``id`` under which the record has another refers elsewhere, and denies nothing; nor do another
             # record's unchanged fields where the call may make one.
             may_stay = reads.words.may_make_record and own_leaf not in changed
@@ -440,13 +440,21 @@ def _find_claim_by_value(
         return None
     is_telling = claimed_fields.is_distinctive(claim.value) or reads.is_named_item(node)
     telling = [leaf for leaf in changed if leaf.items or is_telling]
-    equal = [leaf for leaf in telling if has_claimed_value(claim, leaf) and not (is_measure and is_label(leaf))]
+    equal = [
+        leaf
+        for leaf in telling
+        if has_claimed_value(claim, leaf) and not (is_measure and is_status_or_identifier(leaf))
+    ]
     if is_kept and is_figure:
         equal = [leaf for leaf in equal if old_values.get(leaf.path) is None]
     elif is_kept:
-        equal = [leaf for leaf in equal if claimed_fields.adds_to_name(claim, leaf, reads.participles)]
-    may_move = [leaf for leaf in (changed if claimed_fields.is_negative(claim) else telling) if not is_label(leaf)]
-    leaves = equal or [leaf for leaf in may_move if claimed_fields.has_changed_by(claim, leaf, old_values)]
+        equal = [leaf for leaf in equal if claimed_fields.has_extended_name(claim, leaf, reads.participles)]
+    may_move = [
+        leaf
+        for leaf in (changed if claimed_fields.is_negative(claim) else telling)
+        if not is_status_or_identifier(leaf)
+    ]
+    leaves = equal or [leaf for leaf in may_move if claimed_fields.changed_by_claim(claim, leaf, old_values)]
     return leaves[0] if len({leaf.path[-1] for leaf in leaves}) == 1 else None
 
 
@@ -455,7 +463,7 @@ def _find_new_record(reads: _ComparedReads) -> ProofFinding:
     if reads.evidence.before is None:
         return ProofFinding()
     nested = reads.after.within if reads.words.may_make_record else ()
-    new = [node for node in (*reads.telling_records, *nested) if reads.earlier.find_earlier(node) is None]
+    new = [node for node in (*reads.telling_records, *nested) if reads.earlier.find_earlier_state(node) is None]
     findings = [_compare_new_record(reads, node) for node in new]
     shown_leaves = next((finding.shown for finding in findings if finding.shown), ())
     counted = max(findings, key=lambda finding: finding.miscount, default=ProofFinding())
@@ -499,14 +507,14 @@ def _count_with_fields(subjects: CallSubjects, field_values: ValuesByPath, own_i
 
 def _find_changed_state(reads: _ComparedReads) -> ProofFinding:
     """Proves a call by fields that it does not set, and that its verb leads to."""
-    for find_fields in (_find_participles, _find_new_states, _find_switches):
+    for find_fields in (_find_participle_fields, _find_new_states, _find_switched_fields):
         for changed, old_values in _fields_changed_by_call(reads):
             if leaves := {leaf.name: leaf for leaf in find_fields(reads, changed, old_values)}:
                 return ProofFinding(shown=_describe_fields(leaves))
     return ProofFinding()
 
 
-def _find_participles(reads: _ComparedReads, changed: Sequence[Leaf], _: ValuesByPath) -> Sequence[Leaf]:
+def _find_participle_fields(reads: _ComparedReads, changed: Sequence[Leaf], _: ValuesByPath) -> Sequence[Leaf]:
     """The fields that changed to a participle of the tool's verb: "approved"."""
     return [leaf for leaf in changed if verb_states.has_participle(leaf, reads.participles)]
 
@@ -524,7 +532,7 @@ def _find_new_states(reads: _ComparedReads, changed: Sequence[Leaf], _: ValuesBy
     return [leaf for leaf in confirmed if verb_states.is_new_state(leaf, verb)]
 
 
-def _find_switches(reads: _ComparedReads, changed: Sequence[Leaf], old_values: ValuesByPath) -> Sequence[Leaf]:
+def _find_switched_fields(reads: _ComparedReads, changed: Sequence[Leaf], old_values: ValuesByPath) -> Sequence[Leaf]:
     """For a call of ids and texts alone, such as ``release_hold(H-1)``: the one field that the verb switches, such as
     ``active``, if no status tells of failure.
     """
@@ -532,10 +540,10 @@ def _find_switches(reads: _ComparedReads, changed: Sequence[Leaf], old_values: V
         kind_of_argument(claim.name, {}, claim.value) not in _KINDS_THAT_SET_NO_FIELD for claim in reads.claims
     )
     switches = [leaf for leaf in changed if isinstance(leaf.value, bool)]
-    if sets_fields or len(switches) != 1 or any(map(verb_states.says_undone, changed)):
+    if sets_fields or len(switches) != 1 or any(map(verb_states.says_failed_or_waiting, changed)):
         return ()
     was_switch = isinstance(old_values.get(switches[0].path), bool)
-    return switches if was_switch and verb_states.is_switched(switches[0], reads.words) else ()
+    return switches if was_switch and verb_states.has_value_after_verb(switches[0], reads.words) else ()
 
 
 def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf], ValuesByPath]]:
@@ -543,11 +551,11 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf],
     another row is about, too, or in which a field of the call got another value.
     """
     for node in reads.after.direct:
-        earlier = reads.earlier.find_earlier(node)
+        earlier = reads.earlier.find_earlier_state(node)
         if earlier is None or reads.is_about_other_row(node) or reads.is_beside_named_item(node):
             continue
         old_values, changed = find_changes(reads.relevant_leaves(node), earlier)
-        if not any(got_another_value(claim, changed, old_values, reads.participles) for claim in reads.claims):
+        if not any(shows_another_value(claim, changed, old_values, reads.participles) for claim in reads.claims):
             yield changed, old_values
 
 

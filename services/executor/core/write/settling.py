@@ -14,7 +14,7 @@ from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import list_writes, plan_results, with_attempt_archived
+from services.executor.core.session.ledger import get_plan_results, list_writes, with_attempt_archived
 from services.executor.core.tools.classes import (
     STATE_WORDS,
     ToolWords,
@@ -28,7 +28,7 @@ from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath, find_leaves, is_id_name
 from services.executor.core.tools.toolbox import MOST_SENDS_OF_A_WRITE
-from services.executor.core.write.claimed_fields import find_leaf_for_claim, has_similar_name, with_claimed_moments
+from services.executor.core.write.claimed_fields import find_leaf_for_claim, has_similar_name, replace_epochs_by_claims
 from services.executor.core.write.field_proof import ProofFinding, RowProof, WriteEvidence, is_shown_before, prove_rows
 from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable, Unfinished
 from services.executor.ports.turns import TurnStore
@@ -197,7 +197,7 @@ def _can_read_show_row(evidence: WriteEvidence) -> bool:
     content = evidence.after if evidence.before is None else evidence.before
     words, reader_words = words_of_tool(evidence.tool), words_of_tool(evidence.reader)
     records = [node.record for node in find_subjects(content, evidence.arguments, None, evidence.read_arguments).direct]
-    if words.removes:
+    if words.is_removal:
         return bool(records)
     if words.may_make_record and _shows_made_kind(words, reader_words, evidence, records):
         return True
@@ -217,7 +217,7 @@ def _shows_made_kind(
     words: ToolWords, reader_words: ToolWords, evidence: WriteEvidence, records: Sequence[JsonObject]
 ) -> bool:
     """Whether the read is about what the call makes, or its records have a field of it: ``notes`` for ``add_note``."""
-    if words.makes_by_verb(reader_words.nouns):
+    if words.verb_makes(reader_words.nouns):
         return True
     ids = [name for name in identifiers_in(evidence.arguments) if words.head in nouns_of_identifier(name, words.nouns)]
     if ids and records:  # the call names the thing itself, which is there: it makes none
@@ -235,9 +235,9 @@ def evidence_of_write(entry: LedgerEntry, after: Json, zone: tzinfo) -> WriteEvi
         tool=call.tool,
         arguments=arguments,
         expect=expect,
-        before=with_claimed_moments(loads(entry.before_json or "null"), claims, zone),
+        before=replace_epochs_by_claims(loads(entry.before_json or "null"), claims, zone),
         result=loads(entry.result_json or "null"),
-        after=with_claimed_moments(after, claims, zone),
+        after=replace_epochs_by_claims(after, claims, zone),
         read_arguments=loads_object(read_back.arguments_json) if read_back else {},
         reader=read_back.tool if read_back and _can_be_read_back(entry) else "",
         row_reads=read_back.of_rows if read_back else (),
@@ -251,7 +251,7 @@ def was_shown_before(entry: LedgerEntry, zone: tzinfo = UTC) -> bool:
 
 async def read_state_before(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> Json:
     """What the read-back shows before the call, as ``read_state_after``; None also if it needs the call's result."""
-    return await _make_read_back(ctx, call, await plan_results(ctx.store, plan))
+    return await _make_read_back(ctx, call, await get_plan_results(ctx.store, plan))
 
 
 async def read_state_after(ctx: TurnContext, entry: LedgerEntry) -> Json:

@@ -51,7 +51,7 @@ def has_participle(leaf: Leaf, participles: frozenset[str]) -> bool:
     return is_true or str(leaf.value).lower() in participles
 
 
-def is_switched(leaf: Leaf, tool_words: ToolWords) -> bool:
+def has_value_after_verb(leaf: Leaf, tool_words: ToolWords) -> bool:
     """Whether a field that is true or false has the value that the tool's verb leads to: ``active`` is false after
     ``suspend``, and after ``release_hold``; ``locked`` is false after ``unlock``.
     """
@@ -75,7 +75,7 @@ def is_new_state(leaf: Leaf, verb: str) -> bool:
     return bool(words) and words.isdisjoint(_WORDS_FOR_UNDONE) and (ends or words.isdisjoint(_WORDS_FOR_ENDED))
 
 
-def says_undone(leaf: Leaf) -> bool:
+def says_failed_or_waiting(leaf: Leaf) -> bool:
     """Whether a status says that something failed or waits."""
     is_status = not STATUS_WORDS.isdisjoint(words_of(leaf.name))
     return is_status and not _WORDS_FOR_UNDONE.isdisjoint(words_of(str(leaf.value)))

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import DecisionNotCounted, InvalidField, MissingRole, UnknownApproval
 from services.gateway.edge.fields import required_id_at, short_text_at
 from services.gateway.edge.ids import derive_id
-from services.gateway.features.approvals.views import ApprovalRequest, approval_view
+from services.gateway.features.approvals.views import ApprovalRequest, build_approval_view
 from services.gateway.features.identity.model import Caller, may_read
 from services.gateway.features.tasks.message import DECISION_WORDS, MessageDecision
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -30,7 +30,7 @@ class Approvals(ScriptedStore):
     Both methods may raise ``StoreUnavailable``.
     """
 
-    async def waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
+    async def list_waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
         """Every undecided approval of the tenant."""
         commands = (("ZRANGE", keys.waiting_approvals_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
         rows = cast("list[list[str]]", await self._scripts.execute_many(*commands))
@@ -86,18 +86,18 @@ class ApprovalService:
     def __init__(self, approvals: Approvals, send_signal: SendSignal, clock: Callable[[], datetime]) -> None:
         self._approvals, self._send_signal, self._clock = approvals, send_signal, clock
 
-    async def waiting(self, caller: Caller) -> list[ApprovalRequest]:
+    async def list_waiting(self, caller: Caller) -> list[ApprovalRequest]:
         """The waiting approvals that the caller may see, the nearest deadline first."""
         requests = [
             request
-            for request in await self._approvals.waiting(caller.tenant)
+            for request in await self._approvals.list_waiting(caller.tenant)
             if may_read(caller.principal, request.record)
         ]
         return sorted(requests, key=lambda request: (request.approval.deadline, request.approval.approval_id))
 
     def view(self, request: ApprovalRequest, caller: Caller) -> dict[str, JsonValue]:
         """The approval as JSON; it also says whether the caller's answer would count."""
-        return approval_view(request, caller.principal, self._clock())
+        return build_approval_view(request, caller.principal, self._clock())
 
     async def get_approval(self, approval_id: str, caller: Caller) -> ApprovalRequest:
         """One approval; decided ones too, as long as their tasks are stored. Raises ``UnknownApproval``."""

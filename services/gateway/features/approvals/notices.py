@@ -15,7 +15,7 @@ from services.gateway.features.approvals.approvals import (
     ResolveEnvReference,
     UnreadableReference,
 )
-from services.gateway.features.approvals.views import ApprovalRequest, approval_view
+from services.gateway.features.approvals.views import ApprovalRequest, build_approval_view
 from services.gateway.features.deliveries.model import DeliverySink
 from services.gateway.features.webhooks.model import SignedPost
 from services.gateway.features.webhooks.secrets import derive_delivery_id, is_secret
@@ -24,9 +24,9 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import JsonObject, dumps, loads_object, to_i_json
 from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.domain.redaction import redact_json, redact_text
-from shared.domain.words import who_decides
+from shared.domain.words import describe_decider
 from shared.infra.keys import NoticeMember
-from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, Listen, poll_when_due
+from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, Listen, look_when_due
 from shared.ports.store import StoreUnavailable
 
 _LONGEST_TEXT = 600  # characters of a task's text or a call's arguments
@@ -57,7 +57,7 @@ def build_signed_post(
     parts = (record.tenant, approval.approval_id, news.event.value, news.step, url)
     link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
     if target.format == "slack":  # ``text`` is shown in notifications, ``blocks`` is the message itself
-        title = _escape_text(redact_text(notice_headline(news)))
+        title = _escape_text(redact_text(write_notice_headline(news)))
         body: JsonObject = {"text": title, "blocks": [*_slack_blocks(news, title, link)]}
     else:
         body = {"type": news.event.value, "timestamp": now.isoformat(), "data": _notice_data(news, link)}
@@ -71,10 +71,10 @@ def build_signed_post(
     )
 
 
-def notice_headline(news: ApprovalNews) -> str:
+def write_notice_headline(news: ApprovalNews) -> str:
     """One sentence on what happened to the approval, without any of the task's content."""
     approval, record = news.request
-    people, subject = who_decides(approval.level), f"Approval {approval.approval_id}"
+    people, subject = describe_decider(approval.level), f"Approval {approval.approval_id}"
     decider = people if approval.needed == 1 else f"{people} ({approval.needed} different people)"
     deadline = f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
     match news.event:
@@ -92,9 +92,9 @@ def notice_headline(news: ApprovalNews) -> str:
 def _notice_data(news: ApprovalNews, link: str) -> JsonObject:
     """The notice's data, without what the privacy guard marks as personal."""
     approval, record = news.request
-    data = {name: value for name, value in approval_view(news.request).items() if name in _COPIED_FIELDS}
+    data = {name: value for name, value in build_approval_view(news.request).items() if name in _COPIED_FIELDS}
     data |= {
-        "summary": notice_headline(news),
+        "summary": write_notice_headline(news),
         "task": _redact_and_cut_text(record.request.text),
         "decisions": [
             {"decision": "approve" if decision.approve else "reject", "by": decision.by.id, "comment": decision.comment}
@@ -179,7 +179,7 @@ class Notifier:
     async def run_in_background(self, listen: Listen) -> AsyncIterator[None]:
         """Queue due notices while the context lasts. ``listen``: opens an event that is set when one becomes due."""
         async with asyncio.TaskGroup() as group:
-            loop = group.create_task(poll_when_due(listen, self._enqueue_due, "notices"))
+            loop = group.create_task(look_when_due(listen, self._enqueue_due, "notices"))
             yield
             loop.cancel()
 

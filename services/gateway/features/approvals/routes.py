@@ -11,7 +11,7 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
     @api_path("GET", "/approvals")
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the approvals that wait for a decision, the nearest deadline first."""
-        requests = await self._service.waiting(call.caller)
+        requests = await self._service.list_waiting(call.caller)
         return {"approvals": [self._service.view(request, call.caller) for request in requests]}
 
     @api_path("GET", "/approvals/{approval_id}")

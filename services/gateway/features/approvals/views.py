@@ -19,7 +19,7 @@ class ApprovalRequest(NamedTuple):
     record: TaskRecord
 
 
-def approval_view(
+def build_approval_view(
     request: ApprovalRequest, reader: Principal | None = None, now: datetime | None = None
 ) -> dict[str, JsonValue]:
     """An approval as JSON. With ``reader`` and ``now`` it also says whether that principal's answer would count."""
@@ -39,14 +39,14 @@ def approval_view(
         "requester": record.requester.id,
         "level": approval.level,
         "needed": approval.needed,
-        "decisions": decisions_view(approval),
+        "decisions": build_decisions_view(approval),
         "reasons": list(approval.reasons),
-        "calls": [_call_view(call, approval) for call in approval.plan.calls],
+        "calls": [_build_call_view(call, approval) for call in approval.plan.calls],
         "plan_hash": approval.plan_hash,
         "confirmation": _describe_confirmation(approval),
         "values": record.metadata.get("values") or {},
         "policy": _describe_policy(approval),
-        "evidence": [_read_view(ground) for ground in approval.grounds.reads],
+        "evidence": [_build_read_view(ground) for ground in approval.grounds.reads],
         "figures": [_to_i_json(figure.model_dump(exclude={"v"}, mode="json")) for figure in approval.grounds.figures],
         "asked_at": approval.asked_at.isoformat(),
         "deadline": approval.deadline.isoformat(),
@@ -59,7 +59,7 @@ def approval_view(
     }
 
 
-def decisions_view(approval: Approval) -> list[JsonValue]:
+def build_decisions_view(approval: Approval) -> list[JsonValue]:
     """The decisions on an approval, as JSON."""
     return [
         {
@@ -73,9 +73,9 @@ def decisions_view(approval: Approval) -> list[JsonValue]:
     ]
 
 
-def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
+def _build_call_view(call: PlannedCall, approval: Approval) -> JsonValue:
     """A call as JSON. ``origins``: the source of each argument as text; ``provenance``: the same as objects."""
-    sources = sources_of(call, approval)
+    sources = list_argument_sources(call, approval)
     return {
         "call_id": call.call_id,
         "connection": call.connection_id,
@@ -88,11 +88,11 @@ def _call_view(call: PlannedCall, approval: Approval) -> JsonValue:
         if call.read_back
         else None,
         "on_failure": call.on_failure,
-        "compensation": _call_view(call.compensation, approval) if call.compensation else None,
+        "compensation": _build_call_view(call.compensation, approval) if call.compensation else None,
     }
 
 
-def sources_of(call: PlannedCall, *approvals: Approval) -> list[ArgumentSource]:
+def list_argument_sources(call: PlannedCall, *approvals: Approval) -> list[ArgumentSource]:
     """The source of each of a call's arguments: as the latest approval recorded it, else as the plan says."""
     recorded = (source for approval in approvals for source in approval.grounds.arguments)
     sources = [source for source in recorded if source.call_id == call.call_id]
@@ -136,7 +136,7 @@ def _describe_policy(approval: Approval) -> JsonValue:
     return {"rules": rules, "policy_hash": grounds.policy_hash, "versions": list(grounds.policy_versions)}
 
 
-def _read_view(ground: ReadGround) -> JsonValue:
+def _build_read_view(ground: ReadGround) -> JsonValue:
     return {
         "ref": ground.ref,
         "connection": ground.connection_id,

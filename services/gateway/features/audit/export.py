@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask
 from services.gateway.edge.fields import decode_page_token, encode_page_token, parse_time
-from services.gateway.features.audit.rows import audit_rows, rows_from_record, time_of_row
+from services.gateway.features.audit.rows import build_audit_rows, build_rows_from_record, read_time_of_row
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.tasks.listing import TaskLists, TaskQuery, parse_position
@@ -52,7 +52,7 @@ class AuditPage(NamedTuple):
 
 
 def is_in_period(row: JsonObject, query: AuditQuery) -> bool:
-    moment = time_of_row(row)
+    moment = read_time_of_row(row)
     if moment is None:
         return query.since is None and query.until is None
     return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)
@@ -126,7 +126,7 @@ class AuditExport(ScriptedStore):
         rows, token = await self._rows_of_page(query, caller)
         return AuditPage([row for row in rows if is_in_period(row, query)], token, self._archive is not None)
 
-    async def all_pages(self, query: AuditQuery, caller: Caller) -> AsyncIterator[AuditPage]:
+    async def read_all_pages(self, query: AuditQuery, caller: Caller) -> AsyncIterator[AuditPage]:
         """Yields the page of the query's token, and all later ones."""
         page = await self.page(query, caller)
         yield page
@@ -145,7 +145,7 @@ class AuditExport(ScriptedStore):
             return details
         return await self._find_archived(record.tenant, record.task_id) or details
 
-    async def events_of(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
+    async def read_events(self, record: TaskRecord) -> Sequence[tuple[str, TaskEvent]]:
         """The task's events so far, with their ids; empty once they have left the store."""
         stream = keys.task_keys(record.tenant, record.session_id, record.task_id).events
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.execute("XRANGE", stream, "-", "+"))
@@ -167,7 +167,7 @@ class AuditExport(ScriptedStore):
         archived = await self._find_archived(caller.tenant, task_id)
         if archived is None:
             raise NoVisibleTask(task_id)
-        return audit_rows(archived, "archive")
+        return build_audit_rows(archived, "archive")
 
     async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
         position = parse_position("token", *place.partition(" ")[::2]) if place else None
@@ -182,9 +182,9 @@ class AuditExport(ScriptedStore):
     async def _rows_of_stored(self, record: TaskRecord, details: ArchivedTask | None) -> list[JsonObject]:
         """The rows of a task's writes, from the store or the archive, else from its record."""
         if details is not None:
-            return audit_rows(details, "store")
+            return build_audit_rows(details, "store")
         archived = await self._find_archived(record.tenant, record.task_id)
-        return audit_rows(archived, "archive") if archived else rows_from_record(record)
+        return build_audit_rows(archived, "archive") if archived else build_rows_from_record(record)
 
     async def _archived_rows(
         self, archive: ArchivedTaskReader, query: AuditQuery, tenant: str, place: str
@@ -197,7 +197,7 @@ class AuditExport(ScriptedStore):
             if task is None or query.session not in (None, task.record.session_id):
                 continue
             if await self._tasks.get_record(tenant, task.record.task_id) is None:
-                rows += audit_rows(task, "archive")
+                rows += build_audit_rows(task, "archive")
         return rows, encode_page_token(_FROM_ARCHIVE, later_ids[query.size - 1]) if len(later_ids) > query.size else ""
 
     async def _find_archived(self, tenant: str, task_id: str) -> ArchivedTask | None:
@@ -244,7 +244,7 @@ class AuditEndpoints(ApiEndpoints[AuditExport]):
         query = parse_audit_query(request.query_params)
         if not (request.query_params.get("format") == "ndjson" or _NDJSON_TYPE in request.headers.get("accept", "")):
             return _answer_page(await self._service.page(query, call.caller))
-        pages = self._service.all_pages(query, call.caller)
+        pages = self._service.read_all_pages(query, call.caller)
         first = await anext(pages)
         return StreamingResponse(_json_lines(first, pages), media_type=_NDJSON_TYPE)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
-from services.gateway.features.approvals.views import decisions_view, sources_of
+from services.gateway.features.approvals.views import build_decisions_view, list_argument_sources
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry
@@ -15,24 +15,24 @@ from shared.domain.marks import ProtectedKind, protected_values
 from shared.domain.redaction import redact_json
 
 
-def audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
+def build_audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
     """A row for each write in the task's ledger, in the order of sending. ``kept_in``: ``store`` or ``archive``.
 
     What the privacy guard marks is masked; digests are of the unmasked values.
     """
     known_values = protected_values(task.record.request.text)
-    rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_order)]
+    rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sort_by_sending)]
     return [_mask_row(row, known_values) for row in rows]
 
 
-def rows_from_record(record: TaskRecord) -> list[JsonObject]:
+def build_rows_from_record(record: TaskRecord) -> list[JsonObject]:
     """A row with fewer fields for each write, from the task's record alone, if ledger and archive are gone."""
     known_values = protected_values(record.request.text)
     rows = (_short_row(record, write) for write in objects_in(record.metadata.get("writes")))
     return [_mask_row(row, known_values) for row in rows]
 
 
-def time_of_row(row: JsonObject) -> datetime | None:
+def read_time_of_row(row: JsonObject) -> datetime | None:
     """When the write was sent, else when its task last changed; None if the row has neither time."""
     for name in ("sent_at", "task_updated_at"):
         if isinstance(moment := row.get(name), str):
@@ -50,7 +50,9 @@ def _audit_row(task: ArchivedTask, entry: LedgerEntry, kept_in: str) -> JsonObje
         "class": entry.call.tool_class.value,
         "arguments": loads(entry.arguments_json),
         "arguments_sha256": _hash_text(entry.arguments_json),
-        "provenance": [source.model_dump(exclude={"v", "call_id"}) for source in sources_of(entry.call, *approvals)],
+        "provenance": [
+            source.model_dump(exclude={"v", "call_id"}) for source in list_argument_sources(entry.call, *approvals)
+        ],
         "figures": _describe_figures(task.record, approvals),
         "approvals": [_describe_approval(approval) for approval in approvals],
         "allowed_by": _metadata_text(task.record, "approval"),
@@ -127,7 +129,7 @@ def _describe_approval(approval: Approval) -> Json:
         "deadline": approval.deadline.isoformat(),
         "escalated_from": [escalation.level for escalation in approval.escalations],
         "confirmation": approval.confirmation.about if approval.confirmation else None,
-        "decisions": cast(Json, decisions_view(approval)),
+        "decisions": cast(Json, build_decisions_view(approval)),
     }
 
 
@@ -198,5 +200,5 @@ def _mask_value(name: str, value: Json, known_values: Mapping[str, ProtectedKind
     return [_mask_value("", item, known_values) for item in value]
 
 
-def _sending_order(entry: LedgerEntry) -> tuple[bool, str]:
+def _sort_by_sending(entry: LedgerEntry) -> tuple[bool, str]:
     return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")

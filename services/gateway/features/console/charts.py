@@ -47,7 +47,7 @@ class ChartFrame(NamedTuple):
     format_tick: Callable[[float], str] = "{:g}".format
 
 
-def line_chart(lines: Sequence[ChartLine], words: str, frame: ChartFrame) -> Markup:
+def draw_line_chart(lines: Sequence[ChartLine], words: str, frame: ChartFrame) -> Markup:
     """A chart of lines over one period, each with a dot at its end. The page labels the period's ends.
 
     ``words``: what the chart shows, for screen readers.
@@ -66,7 +66,7 @@ def line_chart(lines: Sequence[ChartLine], words: str, frame: ChartFrame) -> Mar
     return _to_svg(chart, words, frame.width, frame.height, tones)
 
 
-def column_chart(rows: Sequence[tuple[str, float]], words: str, frame: ChartFrame) -> Markup:
+def draw_column_chart(rows: Sequence[tuple[str, float]], words: str, frame: ChartFrame) -> Markup:
     """A chart with a column for each (label, value). Its vertical axis is labelled; the page labels the columns."""
     chart = leather.Chart()
     chart.add_columns(rows)
@@ -75,7 +75,7 @@ def column_chart(rows: Sequence[tuple[str, float]], words: str, frame: ChartFram
     return _to_svg(chart, words, frame.width, frame.height, ["s1"])
 
 
-def round_ticks(largest: float) -> tuple[float, ...]:
+def choose_round_ticks(largest: float) -> tuple[float, ...]:
     """Three ticks, from 0 to a round number that is at least ``largest``."""
     if largest <= 0:
         return (0.0, 1.0)
@@ -113,7 +113,7 @@ _HALF_TICKS = (0.0, 0.5, 1.0)
 _NANOS_PER_DOLLAR = 1_000_000_000
 
 
-def quality_chart(quality: QualityHistory, *, is_small: bool = False) -> Markup:
+def draw_quality_chart(quality: QualityHistory, *, is_small: bool = False) -> Markup:
     """The chart of quality over time: the mean of all tasks, and the mean of the latest tasks."""
     lines = [ChartLine("s2 faint", quality.mean), ChartLine("s1", quality.recent)]
     last = quality.samples[-1]
@@ -122,38 +122,38 @@ def quality_chart(quality: QualityHistory, *, is_small: bool = False) -> Markup:
         f"{last.mean:.2f} over all"
     )
     frame = ChartFrame(*_SMALL_SIZE, _HALF_TICKS) if is_small else ChartFrame(*_WIDE_SIZE, _QUARTER_TICKS)
-    return line_chart(lines, words, frame)
+    return draw_line_chart(lines, words, frame)
 
 
-def arms_chart(card: ProcessCard) -> Markup:
+def draw_arms_chart(card: ProcessCard) -> Markup:
     """The chart of each arm's mean reward over time; empty if no trend is stored."""
     if not card.lines:
         return Markup()
     lines = [ChartLine(tone, points) for tone, points in card.lines]
-    return line_chart(lines, f"{card.title}. {card.words}", ChartFrame(*_HALF_SIZE, _HALF_TICKS))
+    return draw_line_chart(lines, f"{card.title}. {card.words}", ChartFrame(*_HALF_SIZE, _HALF_TICKS))
 
 
-def spend_chart(days: Sequence[DailySpending], *, is_small: bool = False) -> Markup:
+def draw_spending_chart(days: Sequence[DailySpending], *, is_small: bool = False) -> Markup:
     """The chart of each day's cost, or of its tokens if the model costs nothing."""
     paid = any(day.nanos for day in days)
     rows = [(day.date, day.nanos / _NANOS_PER_DOLLAR if paid else float(day.tokens)) for day in days]
     largest = max(value for _, value in rows)
     format_value = _format_dollars if paid else _format_tokens
     bar_texts = ", ".join(f"{label} {format_value(value)}" for label, value in rows if value)
-    frame = ChartFrame(*(_SMALL_SIZE if is_small else _HALF_SIZE), round_ticks(largest), format_value)
-    return column_chart(rows, f"{'Spent' if paid else 'Tokens'} by day: {bar_texts}", frame)
+    frame = ChartFrame(*(_SMALL_SIZE if is_small else _HALF_SIZE), choose_round_ticks(largest), format_value)
+    return draw_column_chart(rows, f"{'Spent' if paid else 'Tokens'} by day: {bar_texts}", frame)
 
 
-def days_chart(days: Sequence[DayCounts], *, is_small: bool = False) -> Markup:
+def draw_days_chart(days: Sequence[DayCounts], *, is_small: bool = False) -> Markup:
     """The chart of how many tasks ended on each day, from the first to the last."""
     counts_by_date = {date.fromisoformat(day.date): day.tasks for day in days}
     first, last = min(counts_by_date), max(counts_by_date)
     all_days = [first + timedelta(days=shift) for shift in range((last - first).days + 1)]
     rows = [(day.isoformat(), float(counts_by_date.get(day, 0))) for day in all_days]
     bar_texts = ", ".join(f"{day.date} {day.tasks}" for day in days)
-    ticks = round_ticks(max(counts_by_date.values()))
+    ticks = choose_round_ticks(max(counts_by_date.values()))
     frame = ChartFrame(*(_SMALL_SIZE if is_small else _WIDE_SIZE), ticks, _format_tokens)
-    return column_chart(rows, f"Tasks that ended by day: {bar_texts}", frame)
+    return draw_column_chart(rows, f"Tasks that ended by day: {bar_texts}", frame)
 
 
 def _format_dollars(value: float) -> str:

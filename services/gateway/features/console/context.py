@@ -14,13 +14,17 @@ from services.gateway.features.approvals.approvals import ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.pages import Link, PageRenderer, redirect_to, visible_links
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
-from services.gateway.features.console.views.approvals import answerable_requests
-from services.gateway.features.console.views.health import END_STATES, dates_until_tomorrow, drop_tomorrow_without_calls
+from services.gateway.features.console.views.approvals import select_answerable_requests
+from services.gateway.features.console.views.health import (
+    END_STATES,
+    drop_tomorrow_without_calls,
+    list_dates_until_tomorrow,
+)
 from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.identity.throttle import Network, client_address
 from services.gateway.features.learning import LearnedData
 from services.gateway.features.services import FeatureServices
-from services.gateway.features.tasks.listing import TaskLists, TaskQuery, visible_owner
+from services.gateway.features.tasks.listing import TaskLists, TaskQuery, limit_to_owner
 from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.domain.lru_cache import LruCache
 from shared.domain.words import TaskState
@@ -46,7 +50,7 @@ class InboxCache:
         self._approvals, self._lists, self._learned, self.clock = approvals, lists, learned, clock
         self._snapshots = LruCache[_CacheKey, _InboxSnapshot](_MOST_SNAPSHOTS)
 
-    async def waiting_approvals(self, caller: Caller) -> Sequence[ApprovalRequest]:
+    async def list_waiting_approvals(self, caller: Caller) -> Sequence[ApprovalRequest]:
         """The waiting approvals that the caller may see, at most a second old; raises ``StoreUnavailable``."""
         return (await self._read_snapshot(caller)).requests
 
@@ -60,7 +64,10 @@ class InboxCache:
         async with snapshot.lock:
             now = self.clock()
             if snapshot.at is None or now - snapshot.at > _SNAPSHOT_LIFETIME:
-                snapshot.requests, newest = (await self._approvals.waiting(caller), await self._newest_change(caller))
+                snapshot.requests, newest = (
+                    await self._approvals.list_waiting(caller),
+                    await self._newest_change(caller),
+                )
                 parts = [newest, *(request.approval.model_dump_json() for request in snapshot.requests)]
                 snapshot.version, snapshot.at = sha256("\n".join(parts).encode()).hexdigest()[:16], now
         return snapshot
@@ -83,7 +90,7 @@ class InboxCache:
 
 
 def _cache_key(caller: Caller) -> _CacheKey:
-    return caller.tenant, visible_owner(caller)
+    return caller.tenant, limit_to_owner(caller)
 
 
 ShowPage = Callable[[Request, Visitor], Awaitable[Response]]
@@ -135,8 +142,8 @@ class ConsoleContext:
 
     async def read_spending(self, tenant: str, days: int) -> Sequence[DailySpending]:
         """The tenant's spending on each of the last days, the oldest first; tomorrow (UTC) only if it has calls."""
-        dates = dates_until_tomorrow(self.inbox_cache.clock().date(), days)
-        return drop_tomorrow_without_calls(await self.services.tenants.spending_of(tenant, dates))
+        dates = list_dates_until_tomorrow(self.inbox_cache.clock().date(), days)
+        return drop_tomorrow_without_calls(await self.services.tenants.read_spending(tenant, dates))
 
     async def is_stuck(self, caller: Caller, state: TenantState) -> bool:
         """Whether tasks have waited for over 15 seconds and no session is worked on, as if no executor ran."""
@@ -166,9 +173,9 @@ class ConsoleContext:
         ``tabs``: of those that the visitor may open, all are shown if there are several.
         """
         inbox, caller = self.inbox_cache, visitor.caller
-        waiting, version = await inbox.waiting_approvals(caller), await inbox.page_version(caller)
+        waiting, version = await inbox.list_waiting_approvals(caller), await inbox.page_version(caller)
         frame = {
-            "badge": len(answerable_requests(waiting, caller.principal, inbox.clock())),
+            "badge": len(select_answerable_requests(waiting, caller.principal, inbox.clock())),
             "version": version,
             "tabs": visible_links(tabs, visitor),
         }

@@ -8,7 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from services.gateway.edge.errors import NotFound, WouldRepeatWrites
-from services.gateway.features.console.charts import arms_chart, days_chart, quality_chart, spend_chart
+from services.gateway.features.console.charts import (
+    draw_arms_chart,
+    draw_days_chart,
+    draw_quality_chart,
+    draw_spending_chart,
+)
 from services.gateway.features.console.context import PageGroup
 from services.gateway.features.console.pages import (
     LEARNING_TABS,
@@ -20,9 +25,17 @@ from services.gateway.features.console.pages import (
 )
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import health, memory
-from services.gateway.features.console.views.approvals import answerable_requests, approval_page, summarize_calls
-from services.gateway.features.console.views.progress import build_process_cards, quality_over_time, quality_trend
-from services.gateway.features.console.views.tasks import RUNNING_STATES, writes_in_doubt
+from services.gateway.features.console.views.approvals import (
+    build_approval_page,
+    select_answerable_requests,
+    summarize_calls,
+)
+from services.gateway.features.console.views.progress import (
+    build_process_cards,
+    build_quality_history,
+    compute_quality_trend,
+)
+from services.gateway.features.console.views.tasks import RUNNING_STATES, list_writes_in_doubt
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.task import TaskRecord
@@ -49,27 +62,29 @@ class _OperatorData(NamedTuple):
 class OverviewPages(PageGroup):
     async def show_overview(self, request: Request, visitor: Visitor) -> Response:
         context, caller, now = self._context, visitor.caller, self._context.inbox_cache.clock()
-        waiting = await context.inbox_cache.waiting_approvals(caller)
-        answerable = answerable_requests(waiting, caller.principal, now)
+        waiting = await context.inbox_cache.list_waiting_approvals(caller)
+        answerable = select_answerable_requests(waiting, caller.principal, now)
         history = await context.services.learned.history(caller.tenant)
         operated = await self._read_operator_data(visitor)
         needs = health.WaitingCounts(len(answerable), len(operated.doubted), operated.letters, operated.hooks)
         running = await context.services.lists.list_tasks(TaskQuery(states=RUNNING_STATES, size=1), caller)
         deadline = min((approval.approval.deadline for approval in answerable), default=None)
         tiles = [
-            health.working_tile(
+            health.build_working_tile(
                 await context.count_ended(caller, now - _ONE_DAY),
                 running.total,
                 operated.state,
                 is_stuck=operated.state is not None and await context.is_stuck(caller, operated.state),
             ),
-            health.quality_tile(quality_trend(history.quality)),
-            health.waiting_tile(needs, len(waiting) - len(answerable), deadline, now),
+            health.build_quality_tile(compute_quality_trend(history.quality)),
+            health.build_waiting_tile(needs, len(waiting) - len(answerable), deadline, now),
         ]
         if operated.state:
-            tiles.append(health.cost_tile(operated.spent, health.day_counts(history.days), now.date()))
-        pages = [approval_page(approval, caller.principal, now) for approval in answerable[:_MOST_QUESTIONS_SHOWN]]
-        quality, spent = quality_over_time(history.quality), [day for day in operated.spent if day.calls]
+            tiles.append(health.build_cost_tile(operated.spent, health.parse_day_counts(history.days), now.date()))
+        pages = [
+            build_approval_page(approval, caller.principal, now) for approval in answerable[:_MOST_QUESTIONS_SHOWN]
+        ]
+        quality, spent = build_quality_history(history.quality), [day for day in operated.spent if day.calls]
         return await context.render_page(
             request,
             "overview.html",
@@ -80,8 +95,8 @@ class OverviewPages(PageGroup):
             doubted=operated.doubted[:_MOST_QUESTIONS_SHOWN],
             latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS)),
             quality=quality,
-            quality_drawn=quality_chart(quality, is_small=True) if quality else "",
-            spent_drawn=spend_chart(operated.spent, is_small=True) if spent else "",
+            quality_drawn=draw_quality_chart(quality, is_small=True) if quality else "",
+            spent_drawn=draw_spending_chart(operated.spent, is_small=True) if spent else "",
             spent=spent,
         )
 
@@ -101,7 +116,7 @@ class OverviewPages(PageGroup):
     async def _tasks_in_doubt(self, visitor: Visitor) -> Sequence[TaskRecord]:
         """The waiting tasks with writes in doubt, which operators have to resolve."""
         waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_COUNT_LIMIT))
-        return [record for record in waiting if writes_in_doubt(record)]
+        return [record for record in waiting if list_writes_in_doubt(record)]
 
     async def _list_tasks(self, visitor: Visitor, query: TaskQuery) -> Sequence[TaskRecord]:
         return (await self._context.services.lists.list_tasks(query, visitor.caller)).records
@@ -124,36 +139,36 @@ class LearningPages(PageGroup):
         services, tenant = self._context.services, visitor.caller.tenant
         learning, history = await services.learned.totals(tenant), await services.learned.history(tenant)
         cards = build_process_cards(learning.arms, history.arms)
-        quality = quality_over_time(history.quality)
+        quality = build_quality_history(history.quality)
         return await self._context.render_page(
             request,
             "learning.html",
             visitor,
             tabs=LEARNING_TABS,
             learning=learning,
-            direction=quality_trend(history.quality),
+            direction=compute_quality_trend(history.quality),
             quality=quality,
-            quality_drawn=quality_chart(quality) if quality else "",
-            quality_small=quality_chart(quality, is_small=True) if quality else "",
-            cards=[(card, arms_chart(card)) for card in cards[:_MOST_CARDS]],
+            quality_drawn=draw_quality_chart(quality) if quality else "",
+            quality_small=draw_quality_chart(quality, is_small=True) if quality else "",
+            cards=[(card, draw_arms_chart(card)) for card in cards[:_MOST_CARDS]],
             left_out=len(cards[_MOST_CARDS:]),
             accuracy=await self._read_accuracy(visitor),
         )
 
     async def show_cases(self, request: Request, visitor: Visitor) -> Response:
         cases = await self._context.services.memory.cases(visitor.caller.tenant)
-        page = memory.cases_page(cases, _read_memory_query(request))
+        page = memory.build_cases_page(cases, _read_memory_query(request))
         return await self._context.render_page(request, "cases.html", visitor, tabs=LEARNING_TABS, page=page)
 
     async def show_facts(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
-        page = memory.facts_page(remembered.facts, _read_memory_query(request))
+        page = memory.build_facts_page(remembered.facts, _read_memory_query(request))
         cost = memory.describe_finding_cost(remembered.fact_costs)
         return await self._context.render_page(request, "facts.html", visitor, tabs=LEARNING_TABS, page=page, cost=cost)
 
     async def show_entities(self, request: Request, visitor: Visitor) -> Response:
         remembered = await self._context.services.memory.read_memory(visitor.caller.tenant)
-        page = memory.entities_page(remembered.linked_entities, _read_memory_query(request))
+        page = memory.build_entities_page(remembered.linked_entities, _read_memory_query(request))
         return await self._context.render_page(request, "entities.html", visitor, tabs=LEARNING_TABS, page=page)
 
     async def _read_accuracy(self, visitor: Visitor) -> object:
@@ -188,7 +203,7 @@ class OperationsPages(PageGroup):
         spent = await self._context.read_spending(caller.tenant, _DAYS_SHOWN)
         totals = await self._context.count_ended(caller, now - _ONE_DAY)
         first_date = (now.date() - _ONE_DAY * _DAYS_SHOWN).isoformat()
-        days = [day for day in health.day_counts(history.days) if day.date >= first_date]
+        days = [day for day in health.parse_day_counts(history.days) if day.date >= first_date]
         return await self._context.render_page(
             request,
             "operations.html",
@@ -196,18 +211,18 @@ class OperationsPages(PageGroup):
             tabs=self._tabs,
             stopped=state.stopped,
             figures=[
-                *health.load_tiles(state, is_stuck=await self._context.is_stuck(caller, state)),
-                health.error_rate_tile(totals),
-                *health.duration_tiles(ended_tasks.records),
+                *health.build_load_tiles(state, is_stuck=await self._context.is_stuck(caller, state)),
+                health.build_error_rate_tile(totals),
+                *health.build_duration_tiles(ended_tasks.records),
             ],
-            endings=health.end_state_rows(totals),
-            causes=health.failure_causes(ended_tasks.records),
+            endings=health.build_end_state_rows(totals),
+            causes=health.count_failure_causes(ended_tasks.records),
             spent=[day for day in reversed(spent) if day.calls],
-            mean_cost=health.mean_cost_of_tasks(spent, days),
-            spent_drawn=spend_chart(spent) if any(day.calls for day in spent) else "",
+            mean_cost=health.compute_mean_cost_of_tasks(spent, days),
+            spent_drawn=draw_spending_chart(spent) if any(day.calls for day in spent) else "",
             days=days[::-1],
-            days_drawn=days_chart(days) if len(days) > 1 else "",
-            days_small=days_chart(days, is_small=True) if len(days) > 1 else "",
+            days_drawn=draw_days_chart(days) if len(days) > 1 else "",
+            days_small=draw_days_chart(days, is_small=True) if len(days) > 1 else "",
         )
 
     async def requeue_dead_letter(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:

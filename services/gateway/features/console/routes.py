@@ -22,12 +22,12 @@ from services.gateway.features.console.sessions import BadForm, Visitor
 from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
 from services.gateway.features.console.views import assessments
-from services.gateway.features.console.views.approvals import approval_page, summarize_calls
+from services.gateway.features.console.views.approvals import build_approval_page, summarize_calls
 from services.gateway.features.console.views.replay import (
     TURNS_SHOWN_EACH_WAY,
-    replayed_turn,
+    build_replayed_turn,
+    list_timeline_turns,
     sorted_criteria,
-    timeline_turns,
 )
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
@@ -37,8 +37,8 @@ class InboxPages(PageGroup):
     async def show_list(self, request: Request, visitor: Visitor) -> Response:
         """The waiting approvals: those that the visitor may answer, then the others."""
         now, reader = self._context.inbox_cache.clock(), visitor.caller.principal
-        approval_requests = await self._context.inbox_cache.waiting_approvals(visitor.caller)
-        pages = [approval_page(approval, reader, now) for approval in approval_requests]
+        approval_requests = await self._context.inbox_cache.list_waiting_approvals(visitor.caller)
+        pages = [build_approval_page(approval, reader, now) for approval in approval_requests]
         cards = [(page, summarize_calls(page.calls)) for page in pages]
         for_visitor = [(page, summary) for page, summary in cards if not page.why_not_counted]
         for_others = [(page, summary) for page, summary in cards if page.why_not_counted]
@@ -68,7 +68,7 @@ class InboxPages(PageGroup):
     ) -> Response:
         approval_id, now = request.path_params["approval_id"], self._context.inbox_cache.clock()
         approval_request = await self._context.services.approvals.get_approval(approval_id, visitor.caller)
-        page = approval_page(approval_request, visitor.caller.principal, now)
+        page = build_approval_page(approval_request, visitor.caller.principal, now)
         values = {"page": page, "problem": problem, "comment": comment, "outcome": request.query_params.get("said", "")}
         return await self._context.render_page(request, "approval.html", visitor, status, **values)
 
@@ -95,8 +95,8 @@ class AssessmentPages(PageGroup):
         if not 1 <= number <= len(kept_assessment.assessment.runs):
             raise errors.UnknownAssessment(f"run {number}")
         run = kept_assessment.assessment.runs[number - 1]
-        turns = timeline_turns(run)
-        turn = replayed_turn(run, turns, _parse_count(request.query_params.get("turn", "")))
+        turns = list_timeline_turns(run)
+        turn = build_replayed_turn(run, turns, _parse_count(request.query_params.get("turn", "")))
         first_shown, last_shown = (
             max(0, turn.timeline_turn.turn - TURNS_SHOWN_EACH_WAY),
             turn.timeline_turn.turn + TURNS_SHOWN_EACH_WAY,

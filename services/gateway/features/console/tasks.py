@@ -13,12 +13,12 @@ from starlette.responses import Response
 from services.gateway.edge.errors import InvalidField, NotCancelable, NothingToResolve, NoVisibleTask
 from services.gateway.edge.keep_alive import sse_frame, sse_response
 from services.gateway.edge.replies import file_reply
-from services.gateway.features.audit.rows import audit_rows, rows_from_record
+from services.gateway.features.audit.rows import build_audit_rows, build_rows_from_record
 from services.gateway.features.console.context import PageGroup
 from services.gateway.features.console.pages import quote_id, redirect_to
 from services.gateway.features.console.sessions import Visitor
 from services.gateway.features.console.views import evidence, tasks as views
-from services.gateway.features.console.views.timeline import EventsWithIds, build_stages, timeline_states
+from services.gateway.features.console.views.timeline import EventsWithIds, build_stages, build_timeline_states
 from services.gateway.features.identity.model import may_stop
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tasks.service import ends_task
@@ -153,27 +153,29 @@ class TaskPages(PageGroup):
             visitor,
             status,
             record=record,
-            page=views.task_page(record, self._context.inbox_cache.clock()),
-            stops=timeline_states(events, record),
+            page=views.build_task_page(record, self._context.inbox_cache.clock()),
+            stops=build_timeline_states(events, record),
             stages=build_stages(events),
-            writes=evidence.write_lines(audit_rows(details, "") if details else rows_from_record(record), grounds),
-            policy=evidence.policy_evidence(record),
-            unenforced=evidence.unenforced_policy(record),
+            writes=evidence.build_write_rows(
+                build_audit_rows(details, "") if details else build_rows_from_record(record), grounds
+            ),
+            policy=evidence.build_policy_evidence(record),
+            unenforced=evidence.find_unenforced_policy(record),
             approvals=approvals,
-            figures=evidence.figure_rows(record, grounds),
-            quality_parts=evidence.quality_parts(record),
-            usage=evidence.usage_by_tier(events),
+            figures=evidence.build_figure_rows(record, grounds),
+            quality_parts=evidence.list_quality_parts(record),
+            usage=evidence.sum_usage_by_tier(events),
             deliveries=await webhooks.list_webhooks(record.task_id, visitor.caller) if webhooks.are_offered else (),
             newest=events[-1][0] if events else "0-0",
             may_stop=may_stop(visitor.caller.principal, record) and not record.state.is_terminal,
-            doubts=views.writes_in_doubt(record),
+            doubts=views.list_writes_in_doubt(record),
             choices=views.RESOLUTION_CHOICES if visitor.has_any_role(Role.OPERATOR) else (),
             problem=problem,
         )
 
     async def _read_events_and_details(self, record: TaskRecord) -> tuple[EventsWithIds, ArchivedTask | None]:
         """The task's events, and its ledger and approvals: from the store, else from the archive if it answers."""
-        events = await self._context.services.audit.events_of(record)
+        events = await self._context.services.audit.read_events(record)
         try:
             details = await self._context.services.audit.read_details(record, includes_events=not events)
         except ArchiveUnavailable as fault:

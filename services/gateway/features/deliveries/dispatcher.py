@@ -22,7 +22,7 @@ from services.gateway.features.deliveries.service import DeliveryRules, Delivery
 from shared.domain import metric_names as names
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
-from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, Listen, poll_when_due
+from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, Listen, look_when_due
 from shared.ports.meter import NO_METER, Meter
 from shared.ports.store import StoreUnavailable
 
@@ -91,7 +91,7 @@ class DeliveryLoop:
         async with asyncio.TaskGroup() as group:
             running: set[asyncio.Task[None]] = set()
             start = partial(self._start_due_deliveries, group, running)
-            loop = group.create_task(poll_when_due(self._listen, start, "deliveries"))
+            loop = group.create_task(look_when_due(self._listen, start, "deliveries"))
             yield
             loop.cancel()
             if running:

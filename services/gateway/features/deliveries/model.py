@@ -139,19 +139,19 @@ class _EventPart(NamedTuple):
     update: updates.Update
 
 
-def pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
+def list_pending_updates(work: WebhookWork) -> list[WebhookUpdate]:
     """The updates that the webhook has yet to receive, in order; their names are the same each time."""
     progress = work.progress
     pending: list[WebhookUpdate] = []
     for event_id, event in work.events:
         is_last = ends_task(event)
-        event_parts = updates.updates_of_event(event, work.record, is_final=is_last)
+        event_parts = updates.list_updates_of_event(event, work.record, is_final=is_last)
         parts = list(_webhook_parts(event_parts, work, progress.state, is_last=is_last))
         pending += _undelivered_parts(event_id, parts, progress)
         progress = _advance_cursor(event_id, parts, progress)
     state = work.record.state
     if not work.events and state.is_terminal and progress.state != state.value:
-        end_parts = updates.end_updates(work.record, state, work.record.updated_at, is_final=True)
+        end_parts = updates.list_end_updates(work.record, state, work.record.updated_at, is_final=True)
         parts = list(_webhook_parts(end_parts, work, progress.state, is_last=True))
         pending += _undelivered_parts(_END_EVENT, parts, progress)
     return pending

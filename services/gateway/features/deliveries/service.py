@@ -145,7 +145,7 @@ class DeliveryService:
             yield _PreparedPost(post.delivery_id, post.url, {}, post.body, secrets, work.progress)
             return
         secrets, headers = self._secrets.secrets_of(claim.tenant), _build_headers(work.webhook)
-        for update in deliveries.pending_updates(work):
+        for update in deliveries.list_pending_updates(work):
             name = derive_delivery_id(claim.member, work.webhook.url, update.name)
             yield _PreparedPost(
                 name, work.webhook.url, headers, self._write_body(work, update), secrets, update.progress

@@ -51,7 +51,7 @@ class NewKeyValues(NamedTuple):
     secret: str
 
 
-def new_key_values() -> NewKeyValues:
+def generate_key_values() -> NewKeyValues:
     """Generate the time, an unused id and a random secret for a new key."""
     return NewKeyValues(datetime.now(UTC), token_hex(6), token_urlsafe(32))
 
@@ -115,7 +115,7 @@ def _limit_at(body: JsonObject, name: str) -> int | None:
     return limit
 
 
-def key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
+def build_key_view(key: ApiKey, now: datetime) -> dict[str, JsonValue]:
     """The key as JSON for operators, without the hash of its secret."""
     fields = key.model_dump(mode="json", exclude={"v", "secret_sha256"})
     return {**fields, "good": key.is_valid(now), "warning": _expiry_warning(key, now)}

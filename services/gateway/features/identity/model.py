@@ -123,13 +123,13 @@ def check_client(caller: Caller) -> None:
         raise NotAClient("you do not have the role client, and may not send tasks")
 
 
-def sees_all(principal: Principal) -> bool:
+def may_see_all_tasks(principal: Principal) -> bool:
     """Whether the principal may see all tasks of the tenant: approvers, operators, and unverified callers."""
     return not principal.verified or bool({Role.APPROVER, Role.OPERATOR} & {*principal.roles})
 
 
 def may_read(principal: Principal, record: TaskRecord) -> bool:
-    return sees_all(principal) or principal.id == record.requester.id
+    return may_see_all_tasks(principal) or principal.id == record.requester.id
 
 
 def may_stop(principal: Principal, record: TaskRecord) -> bool:

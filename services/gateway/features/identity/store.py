@@ -79,7 +79,7 @@ class Keyring(ScriptedStore):
         row = await self._scripts.execute("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
         return read_stored_key(*cast("tuple[str | None, str | None, str | None]", row))
 
-    async def keys_of(self, tenant: str) -> Sequence[ApiKey]:
+    async def list_keys(self, tenant: str) -> Sequence[ApiKey]:
         ids = cast("list[str]", await self._scripts.execute("SMEMBERS", keys.api_keys_of(tenant)))
         keys_by_id = {key_id: await self.find(key_id) for key_id in ids}
         if missing_ids := [key_id for key_id, key in keys_by_id.items() if key is None]:

@@ -36,11 +36,11 @@ class TenantMemory(NamedTuple):
     fact_costs: Mapping[str, int] = MappingProxyType({})
 
 
-def cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
+def build_cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
     return {"cases": [case.model_dump(mode="json", exclude={"v"}) for case in cases]}
 
 
-def facts_view(memory: TenantMemory) -> dict[str, JsonValue]:
+def build_facts_view(memory: TenantMemory) -> dict[str, JsonValue]:
     """The facts as JSON. ``holds``: whether no newer fact supersedes it; ``finding``: what extracting facts cost."""
     finding: dict[str, JsonValue] = {name: count for name, count in memory.fact_costs.items() if name != "version"}
     facts: list[JsonValue] = [
@@ -49,17 +49,17 @@ def facts_view(memory: TenantMemory) -> dict[str, JsonValue]:
     return {"facts": facts, "finding": finding}
 
 
-def entities_view(memory: TenantMemory) -> dict[str, JsonValue]:
+def build_entities_view(memory: TenantMemory) -> dict[str, JsonValue]:
     return {"entities": [_describe_entity(linked) for linked in memory.linked_entities]}
 
 
-def accuracy_view(memory: TenantMemory) -> dict[str, JsonValue]:
+def build_accuracy_view(memory: TenantMemory) -> dict[str, JsonValue]:
     """The accuracy of predictions as JSON. ``trust``: how tasks are to take them: none, trust, verify or drift."""
     rows = sorted(memory.accuracy.items())
     return {"accuracy": [_describe_accuracy(process, kind, row) for (process, kind), row in rows]}
 
 
-def forget_request_view(request: ForgetRequest) -> dict[str, JsonValue]:
+def build_forget_request_view(request: ForgetRequest) -> dict[str, JsonValue]:
     view: dict[str, JsonValue] = request.model_dump(mode="json", exclude={"v", "tenant"})
     return view
 

@@ -22,7 +22,7 @@ from services.gateway.features.participation.messages import (
 from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.listing import TaskLists, TaskQuery
 from services.gateway.features.tasks.message import ClientMessage
-from services.gateway.features.tasks.signals import cancel_turn
+from services.gateway.features.tasks.signals import build_cancel_turn
 from services.gateway.features.tasks.views import is_assessment_turn
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
 from shared.contracts.base import Contract
@@ -252,7 +252,7 @@ class ParticipationService:
         open_turns = TaskQuery(participation.session_id, _OPEN_STATES, size=_MOST_OPEN_TURNS)
         for record in (await self._lists.page(caller.tenant, open_turns, None)).records:
             if _is_turn_of(record, participation):
-                turn = cancel_turn(record, caller, TimeAndFreshId(self._clock(), self._new_id()))
+                turn = build_cancel_turn(record, caller, TimeAndFreshId(self._clock(), self._new_id()))
                 await self._tasks.signal(record.tenant, record.session_id, turn)
 
     async def _find_running_assessment(self, message: ClientMessage, caller: Caller) -> Participation | None:

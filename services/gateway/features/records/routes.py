@@ -42,7 +42,7 @@ class TenantRecordEndpoints(ApiEndpoints[records.RecordService]):
     async def history(self, call: ApiCall) -> Response:
         """List the versions of the tenant's record, the newest first: who stored each, when, and what changed."""
         tenant = call.path_value("tenant")
-        return _answer_json(records.history_view(tenant, await self._service.history(tenant)))
+        return _answer_json(records.build_history_view(tenant, await self._service.history(tenant)))
 
     @api_path("POST", "/tenants/{tenant}/record/restore")
     async def restore_version(self, call: ApiCall) -> Response:
@@ -76,7 +76,7 @@ async def _answer_change(tenant: str, change: Awaitable[TenantVersion]) -> Respo
 
 
 def _version_reply(tenant: str, version: TenantVersion) -> Response:
-    view = {**records.version_view(version), "tenant": tenant, "record": version.document}
+    view = {**records.build_version_view(version), "tenant": tenant, "record": version.document}
     return _answer_json(view, _build_etag(version.version))
 
 

@@ -175,16 +175,19 @@ def _parse_number(value: Json) -> int | None:
     return int(text) if text.isdecimal() and text.isascii() and len(text) <= 9 else None
 
 
-def history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
+def build_history_view(tenant: str, versions: Sequence[TenantVersion]) -> dict[str, Json]:
     """The versions as JSON, newest first. ``changed``: the fields that differ from the version before."""
     rows: list[Json] = [
-        {**version_view(version), "changed": _changed_fields(earlier.document, version.document) if earlier else None}
+        {
+            **build_version_view(version),
+            "changed": _changed_fields(earlier.document, version.document) if earlier else None,
+        }
         for version, earlier in zip_longest(versions, versions[1:])
     ]
     return {"tenant": tenant, "versions": rows}
 
 
-def version_view(version: TenantVersion) -> dict[str, Json]:
+def build_version_view(version: TenantVersion) -> dict[str, Json]:
     """A version as JSON, without its document."""
     return {
         "version": version.version,

@@ -13,15 +13,15 @@ from services.gateway.edge.replies import INTERNAL_ERROR_TEXT, error_reply
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.solver.service import (
-    http_status_of,
+    build_solver_metadata,
+    build_solver_view,
+    choose_http_status,
     parse_solver_message,
-    solver_metadata,
-    solver_view,
 )
 from services.gateway.features.tasks.intake import caller_scoped_id
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.service import TaskService
-from services.gateway.features.tasks.views import answer_of
+from services.gateway.features.tasks.views import build_answer_text
 from shared.contracts.task import TaskRecord
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import loads
@@ -71,16 +71,18 @@ class SolverEndpoint:
 
 
 def _build_response(message: ClientMessage, record: TaskRecord) -> JSONResponse:
-    status = http_status_of(record)
+    status = choose_http_status(record)
     if status == 200:
-        return JSONResponse(solver_view(message, record))
+        return JSONResponse(build_solver_view(message, record))
     answer = {"task_id": message.task_id, "state": record.state.value, "error": _describe_missing_answers(record)}
-    return JSONResponse({**answer, "metadata": solver_metadata(record)} if record.state.is_terminal else answer, status)
+    return JSONResponse(
+        {**answer, "metadata": build_solver_metadata(record)} if record.state.is_terminal else answer, status
+    )
 
 
 def _describe_missing_answers(record: TaskRecord) -> str:
     """Why there are no answers: the task's answer text or its reason; for an answer that is a list, both."""
-    answer = answer_of(record)
+    answer = build_answer_text(record)
     if answer is None:
         return "the task is being worked on; send the same request again to wait on"
     if not is_json_list(answer.text):

@@ -183,15 +183,15 @@ def parse_solver_message(body: JsonObject) -> ClientMessage:
     )
 
 
-def solver_view(message: ClientMessage, record: TaskRecord) -> dict[str, JsonValue]:
+def build_solver_view(message: ClientMessage, record: TaskRecord) -> dict[str, JsonValue]:
     """The response for an ended task, as JSON; without answers unless the task was completed."""
     answer = record.answer if record.state is TaskState.COMPLETED else None
     answer_format = message.solver.expected_format if message.solver else "list"
     answers = extract_answers(answer or "", answer_format, keeps_order=asks_for_given_order(message.text))
-    return {"task_id": message.task_id, "answers": list(answers), "metadata": solver_metadata(record)}
+    return {"task_id": message.task_id, "answers": list(answers), "metadata": build_solver_metadata(record)}
 
 
-def http_status_of(record: TaskRecord) -> int:
+def choose_http_status(record: TaskRecord) -> int:
     """The HTTP status for a task: 200 if completed or rejected, 202 while it waits for a person, 504 while it runs.
 
     502 if a model or tool server failed; 500 for other failures, and for a partial answer when a budget was spent.
@@ -205,7 +205,7 @@ def http_status_of(record: TaskRecord) -> int:
     return 502 if record.metadata.get("failed_part") else 500
 
 
-def solver_metadata(record: TaskRecord) -> dict[str, JsonValue]:
+def build_solver_metadata(record: TaskRecord) -> dict[str, JsonValue]:
     """The response's metadata: whether the answer complies with the policy, and the summary of the history."""
     objects = (as_object(record.metadata.get(name)) for name in ("text_policy", "memory"))
     text_policy, memory = (cast("dict[str, JsonValue]", value) for value in objects)

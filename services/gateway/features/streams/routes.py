@@ -15,7 +15,7 @@ from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
 from services.gateway.features.tasks.service import TaskService, ends_task
-from services.gateway.features.tasks.views import public_view
+from services.gateway.features.tasks.views import build_public_view
 from shared.domain.version import VERSION
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import EventsLost, TaskSnapshot
@@ -70,7 +70,11 @@ async def _later_frames(
 
 
 def _gap_frame(task_snapshot: TaskSnapshot, lost_after: str, notice: str) -> bytes:
-    data = {"kind": "snapshot", "gap": {"lost_after": lost_after}, "task": public_view(task_snapshot.record, notice)}
+    data = {
+        "kind": "snapshot",
+        "gap": {"lost_after": lost_after},
+        "task": build_public_view(task_snapshot.record, notice),
+    }
     return sse_frame(json.dumps(data), event_id=task_snapshot.newest or "0-0", event="snapshot")
 
 
@@ -105,7 +109,9 @@ class RestEndpoints:
         """Show the task in the gateway's own form or, for requests of protocol 1.0, as an A2A task."""
         if asks_for_1_0(request):
             return await self._task_of_1_0(request)
-        return JSONResponse(public_view(await self._tasks.read(task_id, self._identify_caller(request)), self._notice))
+        return JSONResponse(
+            build_public_view(await self._tasks.read(task_id, self._identify_caller(request)), self._notice)
+        )
 
     async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
         """Stream the task's events as server-sent events; with ``Last-Event-ID`` those after that event."""

@@ -102,9 +102,9 @@ class TaskStream:
             async for stream_id, event in events:
                 record = None
                 if event.kind == "turn_finished":
-                    record = self.newest = await self.tasks.refresh(self.record)
+                    record = self.newest = await self.tasks.reread_record(self.record)
                 is_final = self.end.is_reached_by(event, record)
-                for number, update in updates.updates_of_event(event, record, is_final=is_final):
+                for number, update in updates.list_updates_of_event(event, record, is_final=is_final):
                     if not start.seen.includes_update(stream_id, number):
                         yield NumberedUpdate(updates.event_id(stream_id, number), update)
                 if is_final or (start.last and EventPosition.parse(stream_id) >= start.last):
@@ -113,7 +113,9 @@ class TaskStream:
     async def record_delivery(self) -> None:
         """Record that the client has received the whole stream, so that an equal message is a new one from now on."""
         if self.ticket is not None and self.ticket.key:
-            await self.tasks.record_answer_received(self.ticket, self.newest or await self.tasks.refresh(self.record))
+            await self.tasks.record_answer_received(
+                self.ticket, self.newest or await self.tasks.reread_record(self.record)
+            )
 
 
 class Streams:

@@ -16,11 +16,11 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import InvalidField
 from services.gateway.features.tasks.views import (
     ANSWER_NAME,
-    answer_of,
-    artifacts_of,
-    client_metadata,
-    legacy_artifact,
-    legacy_status,
+    build_answer_text,
+    build_client_metadata,
+    build_legacy_artifact,
+    build_legacy_status,
+    list_artifacts,
 )
 from shared.contracts.task import Artifact, ArtifactChunk, TaskEvent, TaskRecord
 from shared.domain.words import Phase, TaskState
@@ -175,14 +175,14 @@ class UpdatePart(NamedTuple):
     update: Update
 
 
-def updates_of_event(event: TaskEvent, record: TaskRecord | None, *, is_final: bool) -> Iterator[UpdatePart]:
+def list_updates_of_event(event: TaskEvent, record: TaskRecord | None, *, is_final: bool) -> Iterator[UpdatePart]:
     """Yields the updates that an event leads to, often none. ``record``: the task, if the event ends a turn."""
     match event.kind:
         case "artifact":
             chunk = ArtifactChunk.model_validate(event.data)
             yield UpdatePart(None, ArtifactUpdate(chunk.index, chunk.artifact, chunk.append, chunk.last_chunk))
         case "turn_finished":
-            yield from _turn_end_updates(event, record, is_final=is_final)
+            yield from _list_turn_end_updates(event, record, is_final=is_final)
         case _:
             if (status := _progress_status(event)) is not None:
                 yield UpdatePart(None, status)
@@ -207,31 +207,31 @@ def leaves_task_waiting(event: TaskEvent) -> bool:
     return event.kind == "turn_finished" and _is_waiting(event.data.get("state"), event.data.get("waits_until"))
 
 
-def results_of(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
+def list_results(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
     """Yields the results to send at the end of a turn that left the task in ``state``, each with its place."""
     record = record.model_copy(update={"state": state})
-    answer = answer_of(record)
+    answer = build_answer_text(record)
     answers = [(ANSWER_ARTIFACT_INDEX, Artifact(name=ANSWER_NAME, text=answer.text))] if answer else []
-    artifacts = enumerate(artifacts_of(record), start=1)
+    artifacts = enumerate(list_artifacts(record), start=1)
     results = [(number, artifact) for number, artifact in artifacts if not artifact.streamed]
     yield from (*answers, *results) if answer and answer.is_given else (*results, *answers)
 
 
-def _turn_end_updates(event: TaskEvent, record: TaskRecord | None, *, is_final: bool) -> Iterator[UpdatePart]:
+def _list_turn_end_updates(event: TaskEvent, record: TaskRecord | None, *, is_final: bool) -> Iterator[UpdatePart]:
     """Yields the results and the status of an ended turn; the status alone if later turns have ended since."""
     state = TaskState(str(event.data["state"]))
     if record is None or not is_newest_turn(event, record):
         yield UpdatePart(None, StatusUpdate(state, event.at, is_final=is_final))
     else:
-        yield from end_updates(record, state, event.at, is_final=is_final)
+        yield from list_end_updates(record, state, event.at, is_final=is_final)
 
 
-def end_updates(record: TaskRecord, state: TaskState, at: datetime, *, is_final: bool) -> Iterator[UpdatePart]:
+def list_end_updates(record: TaskRecord, state: TaskState, at: datetime, *, is_final: bool) -> Iterator[UpdatePart]:
     """Yields the results and the status update of a turn that left the task in ``state``.
 
     ``is_final``: whether the status update ends the stream.
     """
-    for index, artifact in results_of(record, state):
+    for index, artifact in list_results(record, state):
         yield UpdatePart(index + 1, ArtifactUpdate(index, artifact))
     yield UpdatePart(None, StatusUpdate(state, at, record.reason, record=record, is_final=is_final))
 
@@ -266,22 +266,22 @@ def _status_between_turns(event: TaskEvent) -> StatusUpdate | None:
     return StatusUpdate(state, event.at, None if reason is None else str(reason))
 
 
-def legacy_update(update: Update, shown_id: str, notice: str) -> dict[str, JsonValue]:
+def build_legacy_update(update: Update, shown_id: str, notice: str) -> dict[str, JsonValue]:
     """An update in the early protocol: ``{id, status, final}`` or ``{id, artifact}``, with the client's own task id."""
     match update:
         case Snapshot(record, lost_after, is_final):
             gap: dict[str, JsonValue] = {} if lost_after is None else {"gap": {"lost_after": lost_after}}
-            status = legacy_status(record.state, record.reason, record.updated_at)
-            metadata = {**client_metadata(record, notice), **gap}
+            status = build_legacy_status(record.state, record.reason, record.updated_at)
+            metadata = {**build_client_metadata(record, notice), **gap}
             return {"id": shown_id, "status": status, "final": is_final, "metadata": metadata}
         case TasklessReply(record):
-            status = legacy_status(record.state, record.answer, record.updated_at)
-            return {"id": shown_id, "status": status, "final": True, "metadata": client_metadata(record, notice)}
+            status = build_legacy_status(record.state, record.answer, record.updated_at)
+            return {"id": shown_id, "status": status, "final": True, "metadata": build_client_metadata(record, notice)}
         case StatusUpdate():
-            status = legacy_status(update.state, update.text, update.at)
-            metadata = client_metadata(update.record, notice) if update.record else dict(update.metadata)
+            status = build_legacy_status(update.state, update.text, update.at)
+            metadata = build_client_metadata(update.record, notice) if update.record else dict(update.metadata)
             return {"id": shown_id, "status": status, "final": update.is_final, "metadata": metadata}
         case ArtifactUpdate():
-            artifact = legacy_artifact(update.place, update.artifact)
+            artifact = build_legacy_artifact(update.place, update.artifact)
             chunk: dict[str, JsonValue] = {"append": update.append, "lastChunk": update.last_chunk}
             return {"id": shown_id, "artifact": {**artifact, **chunk}}

@@ -84,7 +84,7 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
 
     Raises ``NoVisibleTask``, ``TaskHasEnded``, ``NotAClient`` and ``InvalidField``.
     """
-    id_rules, record = id_rules_of(message.dialect), found_task.record
+    id_rules, record = choose_id_rules(message.dialect), found_task.record
     dedupe = id_rules.dedupe_key(message, found_task, moment.fresh_id)
     if message.same_as:
         dedupe = digest(["same", found_task.key.fingerprint])
@@ -213,7 +213,7 @@ class LegacyIdRules(IdRules):
 _ID_RULES, _LEGACY_ID_RULES = IdRules(), LegacyIdRules()
 
 
-def id_rules_of(dialect: A2aVersion) -> IdRules:
+def choose_id_rules(dialect: A2aVersion) -> IdRules:
     return _LEGACY_ID_RULES if dialect is A2aVersion.LEGACY else _ID_RULES
 
 
@@ -225,7 +225,7 @@ def caller_scoped_id(task_id: str, caller: Caller) -> str:
     return derive_id("own", caller.tenant, caller.principal.id, task_id)
 
 
-def fingerprint_of(message: ClientMessage, caller: Caller) -> str:
+def compute_fingerprint(message: ClientMessage, caller: Caller) -> str:
     """A hash that identifies a message: of its sender and its id or, without an id, its content."""
     if name := message.same_as or message.message_id:
         return digest([caller.principal.id, "id", name])
@@ -253,5 +253,5 @@ def _check_is_requester(message: ClientMessage, caller: Caller, record: TaskReco
         return
     if may_read(caller.principal, record):
         cause = "the task belongs to another principal; an approver may only decide it"
-        raise InvalidField(id_rules_of(message.dialect).task_field, cause)
+        raise InvalidField(choose_id_rules(message.dialect).task_field, cause)
     raise NoVisibleTask(message.task_id or record.task_id)

@@ -6,7 +6,7 @@ from typing import NamedTuple, cast
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import decode_page_token, encode_page_token
-from services.gateway.features.identity.model import Caller, may_read, sees_all
+from services.gateway.features.identity.model import Caller, may_read, may_see_all_tasks
 from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.domain.words import TaskState
@@ -88,7 +88,7 @@ class TaskLists(ScriptedStore):
     async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
         position = parse_position("pageToken", *decode_page_token(query.token)) if query.token else None
-        page = await self.page(caller.tenant, query, position, visible_owner(caller))
+        page = await self.page(caller.tenant, query, position, limit_to_owner(caller))
         visible = [record for record in page.records if may_read(caller.principal, record)]
         if len(visible) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return TaskListPage((), None, 0)
@@ -100,9 +100,9 @@ class TaskLists(ScriptedStore):
         return tuple(read_record(answer) for answer in cast("Sequence[str | None]", answers) if answer)
 
 
-def visible_owner(caller: Caller) -> str | None:
+def limit_to_owner(caller: Caller) -> str | None:
     """The owner whose tasks the caller may see; None if it may see all (approvers, operators, unverified callers)."""
-    return None if sees_all(caller.principal) else caller.principal.id
+    return None if may_see_all_tasks(caller.principal) else caller.principal.id
 
 
 def parse_position(field: str, micros: str, task: str) -> TaskListPosition:

@@ -18,7 +18,7 @@ from services.gateway.edge.fields import (
     to_invalid_field,
 )
 from services.gateway.features.files.service import ClientFile, is_file, read_file
-from services.gateway.features.webhooks.model import TaskWebhook, webhook_of_message
+from services.gateway.features.webhooks.model import TaskWebhook, read_webhook_of_message
 from shared.contracts.task import PracticeRun, SolverRequest
 from shared.domain.exact_json import Json, JsonObject, dumps, to_builtins
 from shared.domain.words import A2aVersion
@@ -94,7 +94,7 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
         part_count=len(parts),
         parts=_parts_for_history(parts, files) if data or files else (),
         files=files,
-        webhook=webhook_of_message(params, dialect),
+        webhook=read_webhook_of_message(params, dialect),
     )
 
 

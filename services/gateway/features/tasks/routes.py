@@ -4,7 +4,7 @@ from starlette.responses import JSONResponse, Response
 
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.tasks.signals import TaskSignals, parse_resolution
-from services.gateway.features.tasks.views import public_view
+from services.gateway.features.tasks.views import build_public_view
 
 
 class ResolutionEndpoints(ApiEndpoints[TaskSignals]):
@@ -17,4 +17,4 @@ class ResolutionEndpoints(ApiEndpoints[TaskSignals]):
         """Resolve a write in doubt: ``{"call", "resolution", "comment"}``; 202 if it takes effect later."""
         resolution = parse_resolution(call.body)
         record, has_effect = await self._service.resolve(call.path_value("task_id"), resolution, call.caller)
-        return JSONResponse(public_view(record, self._notice), status_code=200 if has_effect else 202)
+        return JSONResponse(build_public_view(record, self._notice), status_code=200 if has_effect else 202)

@@ -19,9 +19,9 @@ from services.gateway.features.tasks.intake import (
     SignalTurn,
     TimeAndFreshId,
     caller_scoped_id,
+    choose_id_rules,
+    compute_fingerprint,
     decide_intake,
-    fingerprint_of,
-    id_rules_of,
 )
 from services.gateway.features.tasks.message import ClientMessage
 from services.gateway.features.tasks.views import is_assessment_turn
@@ -87,11 +87,11 @@ class TaskService:
             raise TaskHasEnded(str(task_message.task_id), TaskState.FAILED.value) from None
         except SessionBelongsToOther:
             cause = f"session {task_message.session_id or task_message.task_id!r} belongs to another principal"
-            raise InvalidField(id_rules_of(task_message.dialect).session_field, cause) from None
+            raise InvalidField(choose_id_rules(task_message.dialect).session_field, cause) from None
 
     async def _submit_once(self, message: ClientMessage, caller: Caller) -> AcceptedMessage:
         """Find the message's task, store what the message becomes, and record where the client's task id leads."""
-        key = MessageKey(caller.tenant, message.task_id or "", fingerprint_of(message, caller))
+        key = MessageKey(caller.tenant, message.task_id or "", compute_fingerprint(message, caller))
         found_task = await self._find_task(key, caller) if message.task_id else FoundTask(key)
         intake = decide_intake(message, caller, found_task, self._take_time_and_id())
         is_known = found_task.record is not None and intake.record.task_id == found_task.record.task_id
@@ -105,7 +105,7 @@ class TaskService:
         if isinstance(intake, SignalTurn):
             await self._client_ids.record_signal(key, turn_id)
         await self._record_newest_task(key, record, found_task.record)
-        answer_counts = id_rules_of(message.dialect).answer_counts
+        answer_counts = choose_id_rules(message.dialect).answer_counts
         return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
 
     async def _record_newest_task(self, key: MessageKey, record: TaskRecord, newest_before: TaskRecord | None) -> None:
@@ -124,7 +124,7 @@ class TaskService:
                 if keep_files is not None:
                     await keep_files()
                 if not await self._tasks.signal(record.tenant, record.session_id, turn):
-                    raise TaskHasEnded(record.task_id, (await self.refresh(record)).state.value)
+                    raise TaskHasEnded(record.task_id, (await self.reread_record(record)).state.value)
                 return record, turn.turn_id
             case AcceptTurn(record, turn, dedupe):
                 accepted = await self._tasks.accept(record, turn, dedupe, keep_files)
@@ -138,7 +138,7 @@ class TaskService:
             if ticket.turn_id not in ticket.record.turns_done:
                 limit = _ASSESSMENT_TURN_WAIT_SECONDS if is_assessment_turn(ticket.record) else self._wait_seconds
                 await self.wait_for_turn_end(ticket.record, ticket.turn_id, limit)
-            return await self.refresh(ticket.record)
+            return await self.reread_record(ticket.record)
         except StoreUnavailable as error:
             cause = f"task {ticket.shown_id!r} was accepted, but its end could not be followed"
             raise StoreUnavailable(f"{cause}: {error}") from error
@@ -179,7 +179,7 @@ class TaskService:
             raise NoVisibleTask(record.task_id)
         return newest
 
-    async def refresh(self, record: TaskRecord) -> TaskRecord:
+    async def reread_record(self, record: TaskRecord) -> TaskRecord:
         """Read a task again."""
         newest = await self._tasks.get_record(record.tenant, record.task_id, record.session_id)
         if newest is None:

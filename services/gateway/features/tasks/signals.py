@@ -60,13 +60,13 @@ class TaskSignals:
         record = await self._service.read(task_id, caller)
         if not may_stop(caller.principal, record):
             raise NoVisibleTask(task_id)
-        turn = cancel_turn(record, caller, self._take_time_and_id())
+        turn = build_cancel_turn(record, caller, self._take_time_and_id())
         signalled = None if record.state.is_terminal else await self._signal_and_wait(record, turn)
         if signalled is None:
-            raise NotCancelable(task_id, (await self._service.refresh(record)).state.value)
+            raise NotCancelable(task_id, (await self._service.reread_record(record)).state.value)
         is_over = signalled.state.is_terminal or turn.turn_id in signalled.turns_done
         if not is_over and not await self._tasks.signal(record.tenant, record.session_id, turn):
-            signalled = await self._service.refresh(record)
+            signalled = await self._service.reread_record(record)
         if signalled.state.is_terminal and signalled.state is not TaskState.CANCELED:
             raise NotCancelable(task_id, signalled.state.value)
         return signalled
@@ -84,7 +84,7 @@ class TaskSignals:
             if _has_taken_effect(record, resolution, caller):
                 return record, True
             raise NothingToResolve(record.task_id, resolution.call, _why_not_resolvable(record, resolution.call))
-        turn = _resolution_turn(record, resolution, doubt, caller, self._take_time_and_id().now)
+        turn = _build_resolution_turn(record, resolution, doubt, caller, self._take_time_and_id().now)
         signalled = await self._signal_and_wait(record, turn)
         if signalled is None:
             raise NothingToResolve(task_id, resolution.call, "the task has ended")
@@ -97,17 +97,17 @@ class TaskSignals:
         """Store a turn ahead of its session's queued messages, wait a little for its end, and return the task."""
         is_new = turn.turn_id not in record.turns_done
         signalled = await self._signal_and_wait(record, turn) if is_new else None
-        return signalled or await self._service.refresh(record)
+        return signalled or await self._service.reread_record(record)
 
     async def _signal_and_wait(self, record: TaskRecord, turn: Turn) -> TaskRecord | None:
         """Store the turn and wait for its end, up to the limit; returns the task then, None if it had already ended."""
         if not await self._tasks.signal(record.tenant, record.session_id, turn):
             return None
         await self._service.wait_for_turn_end(record, turn.turn_id, self._limit)
-        return await self._service.refresh(record)
+        return await self._service.reread_record(record)
 
 
-def cancel_turn(record: TaskRecord, caller: Caller, moment: TimeAndFreshId) -> Turn:
+def build_cancel_turn(record: TaskRecord, caller: Caller, moment: TimeAndFreshId) -> Turn:
     """The turn by which a caller cancels a task."""
     return Turn(
         turn_id=moment.fresh_id,
@@ -118,7 +118,7 @@ def cancel_turn(record: TaskRecord, caller: Caller, moment: TimeAndFreshId) -> T
     )
 
 
-def _resolution_turn(
+def _build_resolution_turn(
     record: TaskRecord, resolution: WriteResolution, doubt: str, caller: Caller, now: datetime
 ) -> Turn:
     return Turn(

@@ -25,7 +25,7 @@ def is_assessment_turn(record: TaskRecord) -> bool:
     return record.request.practice is not None and record.request.practice.turn > 0
 
 
-def artifacts_of(record: TaskRecord) -> tuple[Artifact, ...]:
+def list_artifacts(record: TaskRecord) -> tuple[Artifact, ...]:
     """The task's results; for an ended turn of an assessment also its reply, as the last one."""
     if not is_assessment_turn(record) or not record.state.is_terminal:
         return record.artifacts
@@ -71,7 +71,7 @@ class AnswerText(NamedTuple):
 ANSWER_NAME = "answer"  # of the artifact with the answer
 
 
-def answer_of(record: TaskRecord) -> AnswerText | None:
+def build_answer_text(record: TaskRecord) -> AnswerText | None:
     """The text that a client waits for: the answer, else the reason; None while the task is queued or worked on."""
     if record.state not in _STATES_WITH_ANSWER_TEXT:
         return None
@@ -83,7 +83,7 @@ def answer_of(record: TaskRecord) -> AnswerText | None:
     return AnswerText(text or f"The task is {record.state.value}.", is_given)
 
 
-def client_metadata(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
+def build_client_metadata(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
     """The record's metadata, with the reason, the session, the requester, and the notice about the model."""
     extra: dict[str, JsonValue] = {
         "session_id": record.session_id,
@@ -96,43 +96,45 @@ def client_metadata(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
     return {**record.metadata, **extra}
 
 
-def legacy_view(record: TaskRecord, shown_id: str, history_length: int | None, notice: str) -> dict[str, JsonValue]:
+def build_legacy_view(
+    record: TaskRecord, shown_id: str, history_length: int | None, notice: str
+) -> dict[str, JsonValue]:
     """The task as JSON of the early protocol, under the client's own id."""
     messages = record.history[-history_length:] if history_length else ()
     return {
         "id": shown_id,
         "sessionId": record.session_id,
-        "status": legacy_status(record.state, record.reason, record.updated_at),
+        "status": build_legacy_status(record.state, record.reason, record.updated_at),
         "artifacts": _legacy_artifacts(record),
         "history": [{"role": message.role, "parts": [_text_part(message.text)]} for message in messages],
-        "metadata": client_metadata(record, notice),
+        "metadata": build_client_metadata(record, notice),
     }
 
 
-def legacy_status(state: TaskState, text: str | None, at: datetime) -> dict[str, JsonValue]:
+def build_legacy_status(state: TaskState, text: str | None, at: datetime) -> dict[str, JsonValue]:
     status: dict[str, JsonValue] = {"state": _LEGACY_STATES.get(state, state).value, "timestamp": at.isoformat()}
     return {**status, "message": {"role": "agent", "parts": [_text_part(text)]}} if text else status
 
 
-def public_view(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
+def build_public_view(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
     """The task in the gateway's own JSON form: its record without internal fields."""
     fields = {"task_id", "session_id", "dialect", "state", "reason", "answer", "artifacts", "history"}
     times = {"accepted_at", "started_at", "updated_at"}
     view: dict[str, JsonValue] = record.model_dump(mode="json", include=fields | times)
-    return {**view, "request": {"text": record.request.text}, "metadata": client_metadata(record, notice)}
+    return {**view, "request": {"text": record.request.text}, "metadata": build_client_metadata(record, notice)}
 
 
 def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:
-    answer = answer_of(record)
+    answer = build_answer_text(record)
     artifacts: list[JsonValue] = []
     if answer:
         artifacts.append({"name": ANSWER_NAME, "index": 0, "parts": [_text_part(answer.text)]})
-    for index, artifact in enumerate(artifacts_of(record), start=len(artifacts)):
-        artifacts.append(legacy_artifact(index, artifact))
+    for index, artifact in enumerate(list_artifacts(record), start=len(artifacts)):
+        artifacts.append(build_legacy_artifact(index, artifact))
     return artifacts
 
 
-def legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue]:
+def build_legacy_artifact(index: int, artifact: Artifact) -> dict[str, JsonValue]:
     """An artifact as JSON of the early protocol; ``index``: its place among the task's artifacts."""
     parts: list[JsonValue] = []
     if artifact.text is not None:

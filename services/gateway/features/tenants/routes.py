@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
-from services.gateway.features.tenants.service import read_reason, read_switch, state_view
+from services.gateway.features.tenants.service import build_state_view, read_reason, read_switch
 from services.gateway.features.tenants.store import TenantStates
 
 
@@ -34,4 +34,4 @@ class TenantEndpoints(ApiEndpoints[TenantStates]):
     async def show(self, call: ApiCall) -> JsonValue:
         """Show whether the tenant is stopped, and what it has spent. A POST, since the body may name the caller."""
         tenant = call.caller.tenant
-        return state_view(tenant, await self._service.read_state(tenant, datetime.now(UTC)))
+        return build_state_view(tenant, await self._service.read_state(tenant, datetime.now(UTC)))

@@ -51,7 +51,7 @@ def read_switch(body: JsonObject) -> bool:
     return is_on
 
 
-def state_view(tenant: str, state: TenantState) -> dict[str, JsonValue]:
+def build_state_view(tenant: str, state: TenantState) -> dict[str, JsonValue]:
     return {
         "tenant": tenant,
         "stopped": state.stopped is not None,

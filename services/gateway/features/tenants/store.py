@@ -26,12 +26,12 @@ class TenantStates(TenantStops):
         counts = cast("list[list[int]]", await self._scripts.run_many("census", calls))
         waiting, running = (sum(column) for column in zip(*counts, strict=True))
         dates = [(now + timedelta(days=shift)).date().isoformat() for shift in (-1, 0, 1)]
-        spent = tuple(day for day in await self.spending_of(tenant, dates) if any(day[1:]))
+        spent = tuple(day for day in await self.read_spending(tenant, dates) if any(day[1:]))
         switch = await self._scripts.execute("HGET", keys.learned_keys(tenant).switches, keys.MADE_TOOLS_SWITCH)
         made_tools = None if switch is None else switch == "on"
         return TenantState(await self.get_reason(tenant), waiting, running, spent, made_tools)
 
-    async def spending_of(self, tenant: str, dates: Sequence[str]) -> Sequence[DailySpending]:
+    async def read_spending(self, tenant: str, dates: Sequence[str]) -> Sequence[DailySpending]:
         """The spending on each of these dates, in the tenant's time zone, also on those without any."""
         commands = (("HMGET", keys.spend_key(tenant, day), *_SPENDING_FIELDS) for day in dates)
         rows = cast("list[list[str | None]]", await self._scripts.execute_many(*commands))

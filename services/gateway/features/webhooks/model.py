@@ -135,7 +135,7 @@ _WEBHOOK_KEYS = {
 }
 
 
-def webhook_of_message(params: JsonObject, dialect: A2aVersion) -> TaskWebhook | None:
+def read_webhook_of_message(params: JsonObject, dialect: A2aVersion) -> TaskWebhook | None:
     """Parse the webhook in a message's parameters; None if there is none. Raises ``InvalidField``."""
     is_early = dialect is A2aVersion.LEGACY
     member = "params" if is_early else "configuration"
@@ -170,18 +170,18 @@ def read_webhook(config: JsonObject, path: str, dialect: A2aVersion, shown_id: s
     )
 
 
-def legacy_webhook_view(webhook: TaskWebhook) -> dict[str, JsonValue]:
+def build_legacy_webhook_view(webhook: TaskWebhook) -> dict[str, JsonValue]:
     """The webhook as JSON of the early protocol and of 0.3, without secrets."""
     view: dict[str, JsonValue] = {"url": webhook.url}
     return {**view, "authentication": {"schemes": [webhook.scheme]}} if webhook.scheme else view
 
 
-def webhook_view_1_0(webhook: TaskWebhook, task_id: str) -> dict[str, JsonValue]:
+def build_webhook_view_1_0(webhook: TaskWebhook, task_id: str) -> dict[str, JsonValue]:
     view: dict[str, JsonValue] = {"id": webhook.config_id, "taskId": task_id, "url": webhook.url}
     return {**view, "authentication": {"scheme": webhook.scheme}} if webhook.scheme else view
 
 
-def delivery_state_of(registered: RegisteredWebhook) -> str:
+def describe_delivery_state(registered: RegisteredWebhook) -> str:
     if registered.progress.disabled:
         return "disabled"
     return "failing" if registered.progress.tries else "active"

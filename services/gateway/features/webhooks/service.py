@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, PushUnsupported, UnknownWebhook
-from services.gateway.features.identity.model import Caller, may_set_webhooks, sees_all
+from services.gateway.features.identity.model import Caller, may_see_all_tasks, may_set_webhooks
 from services.gateway.features.webhooks import model as hooks
 from services.gateway.features.webhooks.secrets import WebhookMasterSecrets
 from shared.contracts.task import TaskRecord
@@ -86,7 +86,7 @@ class WebhookService:
     async def failing_deliveries(self, caller: Caller) -> Sequence[hooks.FailingDelivery]:
         """The tenant's failing webhooks and notices; empty if the caller may not see all tasks."""
         registrar = self._require_registrar()
-        return await registrar.webhooks.failing_deliveries(caller.tenant) if sees_all(caller.principal) else ()
+        return await registrar.webhooks.failing_deliveries(caller.tenant) if may_see_all_tasks(caller.principal) else ()
 
     def secrets_of(self, tenant: str) -> tuple[str, ...]:
         """The tenant's webhook secrets, the newest first; callers must check that an operator asks."""

@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple, TypeVar
 from pydantic import AliasChoices, AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from services.learner.ports.files import ArmRecord, FileTotals
-from shared.contracts.base import FrozenModel, first_fault
+from shared.contracts.base import FrozenModel, describe_first_error
 from shared.contracts.digest import LONGEST_SUMMARY, shorten_notes
 from shared.contracts.knowledge import Accuracy, CaseEntry
 from shared.domain.bandit import REWARD_UNITS, Arm
@@ -63,7 +63,7 @@ def parse_entries(entries: Iterable[tuple[str, JsonValue]], read: Callable[[Json
         try:
             values.append(read(entry))
         except ValidationError as error:
-            problems.append(f"{place}: {first_fault(error)}")
+            problems.append(f"{place}: {describe_first_error(error)}")
         except BadEntry as error:
             problems.append(f"{place}: {error}")
     if problems:

@@ -9,7 +9,7 @@ from pydantic import JsonValue, ValidationError
 
 from services.learner.core.files.importer import Importer
 from services.learner.core.training import BadRow, TrainingRow, TrainingRows, TrainingType, read_rows_of
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.keywords import keywords
 from shared.domain.redaction import redact_text
@@ -69,7 +69,7 @@ class ReportScores:
         named_scores = [entry.named_score for entry in entries]
         self._percent = {name for name, score in filter(None, named_scores) if score > 1}
 
-    def score_of(self, entry: Entry | None) -> float | None:
+    def get_score(self, entry: Entry | None) -> float | None:
         if entry is None or entry.named_score is None:
             return None
         name, score = entry.named_score
@@ -173,7 +173,7 @@ def read_report(source: str, content: bytes) -> Report:
     return Report(source, parsed_content)
 
 
-def report_as_json(report: Report) -> dict[str, JsonValue]:
+def convert_report_to_json(report: Report) -> dict[str, JsonValue]:
     """The report for display: its head, and each part as columns and rows."""
     head: dict[str, JsonValue] = {
         name: report.content.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
@@ -209,24 +209,24 @@ def prepare_training_rows(reports: Iterable[Report]) -> PreparedRows:
     rows: list[dict[str, JsonValue]] = []
     reasons: list[str] = []
     for report in reports:
-        for row_or_reason in (*_ready_made_rows(report), *_list_failures(report)):
+        for row_or_reason in (*_list_training_signals(report), *_list_failures(report)):
             reasons.append(row_or_reason) if isinstance(row_or_reason, str) else rows.append(row_or_reason)
     return PreparedRows(list({str(row): row for row in rows}.values()), reasons)
 
 
-def _ready_made_rows(report: Report) -> Iterator[dict[str, JsonValue] | str]:
+def _list_training_signals(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     for number, signal in enumerate(_signal_rows(report.content.get(_SIGNALS)), 1):
-        if not _is_ready_made(signal):
+        if not _is_training_signal(signal):
             continue
         try:
             TrainingRow.model_validate(signal)
         except ValidationError as error:
-            yield f"{report.source}: {_SIGNALS} {number}: {first_fault(error)}"
+            yield f"{report.source}: {_SIGNALS} {number}: {describe_first_error(error)}"
         else:
             yield signal
 
 
-def _is_ready_made(signal: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
+def _is_training_signal(signal: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
     return isinstance(signal, dict) and "messages" in signal
 
 
@@ -239,16 +239,16 @@ def _signal_rows(content: JsonValue) -> list[JsonValue]:
 def _list_failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     ranking = {entry.name: entry for entry in report.part(_RANKING)}
     all_signals = _signal_rows(report.content.get(_SIGNALS))
-    plain_signals = [signal for signal in all_signals if not _is_ready_made(signal)]
+    plain_signals = [signal for signal in all_signals if not _is_training_signal(signal)]
     failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.part(_FAILURES)]
-    signals = [(_SIGNALS, entry, _type_of(entry)) for entry in list_entries(plain_signals)]
+    signals = [(_SIGNALS, entry, _read_training_type(entry)) for entry in list_entries(plain_signals)]
     scores = ReportScores((*ranking.values(), *(entry for _, entry, _ in (*failures, *signals))))
     for part_name, entry, kind in (*failures, *signals):
         ranked_entry = ranking.get(entry.name) or ranking.get(_read_scenario(entry))
         yield _build_row(report, part_name, entry, ranked_entry, kind, scores)
 
 
-def _type_of(entry: Entry) -> TrainingType | None:
+def _read_training_type(entry: Entry) -> TrainingType | None:
     try:
         return TrainingType(str(entry.fields.get("training_type")))
     except ValueError:
@@ -261,8 +261,8 @@ def _build_row(
     """A training row, or the reason why the entry gives none."""
     name = entry.name or _read_scenario(entry)
     text = entry.text or " ".join(name.replace("_", " ").split())
-    own_score = scores.score_of(entry)
-    score = scores.score_of(ranked_entry) if own_score is None else own_score
+    own_score = scores.get_score(entry)
+    score = scores.get_score(ranked_entry) if own_score is None else own_score
     if not text or score is None or kind is None:
         missing_field = "its training_type" if score is not None else "its score"
         return f"{report.source}: {part}: {name or 'an entry'} does not say {missing_field if text else _TASK_TEXT}"
@@ -288,18 +288,18 @@ _FAILURE_ATTRIBUTE = "usual failure"
 _EARLIEST_REPORT_TIME = datetime(2, 1, 1, tzinfo=UTC)
 
 
-def report_rows(name: str, content: bytes) -> TrainingRows:
+def build_report_rows(name: str, content: bytes) -> TrainingRows:
     """The failures and ready-made rows of a report, as training rows. Never raises: anything else is a bad row."""
     try:
         prepared_rows = prepare_training_rows([read_report(name, content)])
     except BadReport as error:
         return TrainingRows([], [BadRow("the object", str(error))], 1.0)
-    ready_rows = _rescale_ready_rows(prepared_rows.rows, name)
+    ready_rows = _rescale_signal_rows(prepared_rows.rows, name)
     rows = read_rows_of((f"row {number}", row) for number, row in enumerate(ready_rows, 1))
     return rows._replace(bad=[*rows.bad, *(BadRow("the report", reason) for reason in prepared_rows.skipped)])
 
 
-def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, JsonValue]]:
+def build_report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, JsonValue]]:
     """Why tasks of each kind failed, as entries of ``knowledge_base.json``; empty for anything but a report.
 
     Facts of a newer report replace those of an older one, since they have the same subject and attribute.
@@ -316,7 +316,7 @@ def report_facts(name: str, content: bytes, now: datetime) -> list[dict[str, Jso
     return [*facts.values()][:_MOST_FACTS]
 
 
-def _rescale_ready_rows(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
+def _rescale_signal_rows(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
     """The rows, with ready-made scores out of 100 divided by 100."""
     ready = [row for row in rows if _read_metadata(row).get("source") != source]
     if not any(_overall_score_of(row) > 1 for row in ready):
@@ -368,13 +368,13 @@ def _clean_text(text: str) -> str:
     return " ".join(text.replace("_", " ").split())
 
 
-def report_importer(
+def make_report_importer(
     importer: Importer, tenant: str, clock: Callable[[], datetime]
 ) -> Callable[[str, bytes], Awaitable[None]]:
     """A function that imports the facts of one report; it may be repeated and raises ``StoreUnavailable``."""
 
     async def import_facts_of_report(name: str, content: bytes) -> None:
-        facts = report_facts(name, content, clock())
+        facts = build_report_facts(name, content, clock())
         if facts:
             await importer.carry_out(FileRequest(tenant=tenant, file=LearningFile.KNOWLEDGE_BASE, content=[*facts]))
 

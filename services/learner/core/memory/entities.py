@@ -221,7 +221,7 @@ def find_names(text: str) -> Iterator[FoundEntity]:
             yield from _find_name(kind, match.start("name"), match["name"])
 
 
-def name_without_legal_form(value: str) -> str:
+def strip_legal_form(value: str) -> str:
     """A company's name without its legal form."""
     match = re.fullmatch(rf"(?P<name>.+?),?[ ]{_LEGAL_FORM}\.?", value)
     return match["name"] if match else value
@@ -274,9 +274,9 @@ def find_entities(text: str) -> tuple[FoundEntity, ...]:
     return tuple(_merge_by_field(chosen))[:MOST_ENTITIES]
 
 
-def names_of(entity: FoundEntity) -> tuple[str, ...]:
+def list_names(entity: FoundEntity) -> tuple[str, ...]:
     """The names by which later tasks may call the entity."""
-    short_name = name_without_legal_form(entity.value)
+    short_name = strip_legal_form(entity.value)
     return (entity.value, short_name) if short_name != entity.value else (entity.value,)
 
 

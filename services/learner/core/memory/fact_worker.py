@@ -13,12 +13,12 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from services.learner.core.memory.facts import choose_facts_to_keep, merge_facts
 from services.learner.ports import memory
-from shared.contracts.base import first_fault
+from shared.contracts.base import describe_first_error
 from shared.contracts.knowledge import KnownFact
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.model_price import Price
 from shared.domain.sections import render_sections
-from shared.ports.daily_spend import Charge, DailySpend, DayCaps, daily_caps_of
+from shared.ports.daily_spend import Charge, DailySpend, DayCaps, read_daily_caps
 from shared.ports.models import Message, Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier
 from shared.ports.store import StoreUnavailable
 from shared.ports.tenant_records import TenantRecords
@@ -69,7 +69,7 @@ class ModelFacts(memory.FactFinder):
             try:
                 return _FactsAnswer.model_validate_json(reply.text).facts, cost
             except ValidationError as error:
-                problem = first_fault(error, "the answer")
+                problem = describe_first_error(error, "the answer")
         raise memory.FactsUnavailable(f"the model gave no usable facts in {_ATTEMPTS} attempts: {problem}", cost)
 
 
@@ -129,20 +129,20 @@ class TenantBudgets:
             return None
         if record is None:
             return BudgetDay(now.astimezone(UTC).date().isoformat())
-        return BudgetDay(now.astimezone(ZoneInfo(record.time_zone)).date().isoformat(), daily_caps_of(record))
+        return BudgetDay(now.astimezone(ZoneInfo(record.time_zone)).date().isoformat(), read_daily_caps(record))
 
-    async def reserve(self, todo: memory.FactTodo, max_cost: memory.FactCost, day: BudgetDay) -> bool:
+    async def reserve(self, todo: memory.TaskToSearch, max_cost: memory.FactCost, day: BudgetDay) -> bool:
         """Reserves the highest cost of finding a task's facts; False if the day's budget is too small."""
         charge = _charge_of(todo, max_cost)
         return day.caps is None or await self._spend.reserve(todo.tenant, day.date, charge, day.caps)
 
-    async def settle(self, todo: memory.FactTodo, cost: memory.FactCost, day: BudgetDay) -> None:
+    async def settle(self, todo: memory.TaskToSearch, cost: memory.FactCost, day: BudgetDay) -> None:
         """Counts the actual cost in place of the reservation."""
         charge = _charge_of(todo, cost)._replace(is_reserved=day.caps is not None)
         await self._spend.settle_charges(todo.tenant, day.date, [charge])
 
 
-def _charge_of(todo: memory.FactTodo, cost: memory.FactCost) -> Charge:
+def _charge_of(todo: memory.TaskToSearch, cost: memory.FactCost) -> Charge:
     return Charge(f"facts:{todo.event_id}", cost.input_tokens + cost.output_tokens, cost.nanos)
 
 
@@ -195,11 +195,11 @@ class FactWorker:
         await self._facts.give_up(tenant, event_id)  # what failed once would fail again, and be paid for again
         return True
 
-    async def _find_and_store(self, todo: memory.FactTodo, day: BudgetDay | None, now: datetime) -> bool:
+    async def _find_and_store(self, todo: memory.TaskToSearch, day: BudgetDay | None, now: datetime) -> bool:
         """Finds and stores a task's facts within the tenant's daily budget, in which the highest cost is reserved
         first.
         """
-        sections = sections_of(todo)
+        sections = build_sections(todo)
         if day is None or not await self._budgets.reserve(todo, self._finder.max_cost(sections), day):
             problem = memory.FactsUnavailable("the tenant's day has no room for it")
             return await self._give_up_if_late(todo, problem, now)
@@ -214,7 +214,9 @@ class FactWorker:
         self.counts.facts += len(facts) if is_stored else 0
         return is_stored
 
-    async def _give_up_if_late(self, todo: memory.FactTodo, problem: memory.FactsUnavailable, now: datetime) -> bool:
+    async def _give_up_if_late(
+        self, todo: memory.TaskToSearch, problem: memory.FactsUnavailable, now: datetime
+    ) -> bool:
         """Whether the task is given up because it ended too long ago; otherwise it is tried again later."""
         self.counts.failed += 1
         log.warning("facts_unavailable", task_id=todo.task_id, problem=str(problem))
@@ -223,7 +225,11 @@ class FactWorker:
         return await self._store_facts(todo, (), problem.cost, {"facts_given_up": 1})
 
     async def _store_facts(
-        self, todo: memory.FactTodo, raw_facts: Sequence[memory.RawFact], cost: memory.FactCost, more: Mapping[str, int]
+        self,
+        todo: memory.TaskToSearch,
+        raw_facts: Sequence[memory.RawFact],
+        cost: memory.FactCost,
+        more: Mapping[str, int],
     ) -> bool:
         """Stores a task's facts and the counts of its search; False if others kept changing the tenant's memory."""
         facts = choose_facts_to_keep(raw_facts, todo)
@@ -238,7 +244,7 @@ class FactWorker:
         return False
 
 
-def sections_of(todo: memory.FactTodo) -> JsonObject:
+def build_sections(todo: memory.TaskToSearch) -> JsonObject:
     """The sections of the prompt: the task's data."""
     values: Json = [{"name": name, "value": value} for name, value in todo.values.items()]
     return {

@@ -5,12 +5,12 @@ from functools import lru_cache
 
 from services.learner.core.memory.entities import (
     find_entities,
-    name_without_legal_form,
-    names_of,
+    list_names,
     number_as_text,
     read_number,
+    strip_legal_form,
 )
-from services.learner.ports.memory import FactChange, FactTodo, KnownFacts, RawFact
+from services.learner.ports.memory import FactChange, KnownFacts, RawFact, TaskToSearch
 from shared.contracts.knowledge import KnownFact
 from shared.domain.keywords import keywords, stem
 from shared.domain.known import FACTS_KEPT
@@ -25,7 +25,7 @@ _MOST_ENTITIES = 6
 _TEXTS_REMEMBERED = 4096  # texts whose meaning is remembered: each fact is held against every other one
 
 
-def choose_facts_to_keep(facts: Iterable[RawFact], todo: FactTodo) -> tuple[KnownFact, ...]:
+def choose_facts_to_keep(facts: Iterable[RawFact], todo: TaskToSearch) -> tuple[KnownFact, ...]:
     """The facts to keep of a task, at most four, without those that contain protected values."""
     usable_facts = [fact for fact in facts if fact.text.strip() and redact_text(fact.text) == fact.text]
     return tuple(_build_fact(fact, todo) for fact in usable_facts[:MOST_FACTS_OF_TASK])
@@ -62,7 +62,7 @@ def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
 
 def says_the_same(fact: KnownFact, other: KnownFact) -> bool:
     """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
-    meaning, other_meaning = _meaning_of(fact), _meaning_of(other)
+    meaning, other_meaning = _stems_of_meaning(fact), _stems_of_meaning(other)
     if meaning and meaning == other_meaning:
         return _value_words(fact.value) == _value_words(other.value)
     if meaning and other_meaning and meaning[0] != other_meaning[0]:
@@ -76,8 +76,8 @@ def says_the_same(fact: KnownFact, other: KnownFact) -> bool:
 
 def contradicts(fact: KnownFact, other: KnownFact) -> bool:
     """Whether they state different values of the same attribute of the same subject."""
-    meaning, words = _meaning_of(fact), _value_words(fact.value)
-    return meaning is not None and meaning == _meaning_of(other) and words != _value_words(other.value)
+    meaning, words = _stems_of_meaning(fact), _value_words(fact.value)
+    return meaning is not None and meaning == _stems_of_meaning(other) and words != _value_words(other.value)
 
 
 def _strengthen_fact(known_fact: KnownFact, new: KnownFact) -> KnownFact:
@@ -101,9 +101,9 @@ def _supersede_fact(fact: KnownFact, newer_fact: KnownFact) -> KnownFact:
     return fact.model_copy(update={"superseded_at": newer_fact.at, "superseded_by": newer_fact.text})
 
 
-def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
+def _build_fact(raw: RawFact, todo: TaskToSearch) -> KnownFact:
     text = " ".join(raw.text.split())[:_LONGEST_TEXT]
-    names = dict.fromkeys(name for entity in find_entities(f"{raw.subject}. {text}") for name in names_of(entity))
+    names = dict.fromkeys(name for entity in find_entities(f"{raw.subject}. {text}") for name in list_names(entity))
     subject = " ".join(raw.subject.split())[:_LONGEST_FIELD]
     entities = dict.fromkeys((*((subject,) if subject else ()), *names))
     return KnownFact(
@@ -123,7 +123,7 @@ def _build_fact(raw: RawFact, todo: FactTodo) -> KnownFact:
     )
 
 
-def _meaning_of(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
+def _stems_of_meaning(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
     """What the fact states a value of: its subject and its attribute's stems; None if it lacks one."""
     return _subject_and_attribute_stems(fact.subject, fact.attribute)
 
@@ -137,7 +137,7 @@ def _subject_and_attribute_stems(subject: str, attribute: str) -> tuple[str, fro
 @lru_cache(maxsize=_TEXTS_REMEMBERED)
 def _normalize_subject(name: str) -> str:
     """A subject's name for comparison; a company's legal form is removed."""
-    return name_without_legal_form(name).casefold()
+    return strip_legal_form(name).casefold()
 
 
 @lru_cache(maxsize=_TEXTS_REMEMBERED)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import structlog
 
-from services.learner.core.memory.entities import find_entities, name_without_legal_form
-from services.learner.ports.memory import FactTodo, Forgetting
+from services.learner.core.memory.entities import find_entities, strip_legal_form
+from services.learner.ports.memory import Forgetting, TaskToSearch
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 
@@ -22,7 +22,7 @@ class StoredMemory(NamedTuple):
     facts: tuple[tuple[str, KnownFact], ...] = ()
     entities: Mapping[str, KnownEntity] = {}
     links: Mapping[str, EntityLinks] = {}
-    todos: Mapping[str, FactTodo] = {}
+    todos: Mapping[str, TaskToSearch] = {}
 
 
 class Removal(NamedTuple):
@@ -73,7 +73,7 @@ def _removal_for_session(session_id: str, memory: StoredMemory) -> Removal:
 
 
 def _removal_for_entity(subject: str, memory: StoredMemory) -> Removal:
-    names_subject = _make_name_test(subject, memory)
+    names_subject = _make_subject_test(subject, memory)
 
     def find_naming(rows_with_texts: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
         return tuple(row for row, texts in rows_with_texts if any(map(names_subject, texts)))
@@ -107,10 +107,10 @@ def _changed_links(
     return links_to_change
 
 
-def _make_name_test(subject: str, memory: StoredMemory) -> Callable[[str], bool]:
+def _make_subject_test(subject: str, memory: StoredMemory) -> Callable[[str], bool]:
     """A function that tells whether a text contains the subject, in any known spelling, as whole words."""
     subject_fields = {entity.field for entity in find_entities(subject)}
-    bare_subject = name_without_legal_form(subject).casefold()
+    bare_subject = strip_legal_form(subject).casefold()
     names = {subject.casefold(), bare_subject}
     for field, entity in memory.entities.items():
         spellings = {name.casefold() for name in (entity.value, *entity.names)}

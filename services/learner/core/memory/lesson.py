@@ -8,8 +8,8 @@ from json import loads
 from pydantic import ValidationError
 
 from services.learner.ports.outcomes import Delivery, Lesson, StrategyUse
-from shared.contracts.base import first_fault
-from shared.contracts.digest import NO_PULL, Digest, digest_of, why_not_learnable
+from shared.contracts.base import describe_first_error
+from shared.contracts.digest import NO_STRATEGY_USE, Digest, make_digest, why_not_learnable
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.words import Strategy
 
@@ -28,29 +28,29 @@ def parse_outcome(event: str) -> TaskOutcome:
     try:
         outcome = TaskOutcome.model_validate_json(event)
     except ValidationError as error:
-        raise UnreadableOutcome(first_fault(error, "the event")) from None
+        raise UnreadableOutcome(describe_first_error(error, "the event")) from None
     if fault := why_not_learnable(outcome):
         raise UnreadableOutcome(fault)
     return outcome
 
 
-def lesson_in(delivery: Delivery) -> Lesson | None:
+def read_lesson(delivery: Delivery) -> Lesson | None:
     """The lesson of a delivery, from its digest if it has one, else from the outcome; raises ``UnreadableOutcome``.
 
     None for practice, which is neither learned from nor counted.
     """
     if delivery.digest is not None:
-        return lesson_from_digest(delivery.digest)
+        return make_lesson_from_digest(delivery.digest)
     outcome = parse_outcome(delivery.event)
-    return None if outcome.practice else lesson_of(outcome)
+    return None if outcome.practice else make_lesson(outcome)
 
 
-def lesson_of(outcome: TaskOutcome) -> Lesson:
+def make_lesson(outcome: TaskOutcome) -> Lesson:
     """The lesson of an outcome that ``parse_outcome`` has accepted: its case, and its strategy's reward."""
-    return lesson_from_digest(digest_of(outcome))
+    return make_lesson_from_digest(make_digest(outcome))
 
 
-def lesson_from_digest(digest: Digest) -> Lesson:
+def make_lesson_from_digest(digest: Digest) -> Lesson:
     """The lesson in a digest; its case is not parsed. Raises ``UnreadableOutcome``."""
     header, case_json = _CASE_HEADER_PATTERN.fullmatch(digest.header), digest.case
     is_object = case_json[:1] == "{" and case_json[-1:] == "}"
@@ -78,7 +78,7 @@ def _parse_day(text: str) -> date:
 
 @lru_cache(maxsize=1_024)
 def _parse_pull(text: str) -> StrategyUse | None:
-    if text == NO_PULL:
+    if text == NO_STRATEGY_USE:
         return None
     strategy, _, kind = text.partition(":")
     return StrategyUse(str(loads(kind)), Strategy(strategy))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import structlog
 
-from services.learner.core.memory.entities import EntityKind, FoundEntity, find_entities, names_of
+from services.learner.core.memory.entities import EntityKind, FoundEntity, find_entities, list_names
 from services.learner.core.memory.lesson import UnreadableOutcome, parse_outcome
 from services.learner.ports import memory
 from services.learner.ports.outcomes import Delivery
@@ -32,10 +32,10 @@ class OutcomeMemo(NamedTuple):
     source: TaskSource
     entities: tuple[FoundEntity, ...]
     predictions_held: Mapping[ThresholdKind, bool]
-    todo: memory.FactTodo | None
+    todo: memory.TaskToSearch | None
 
 
-def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
+def make_memo(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
     """The memo of an outcome, with protected values removed."""
     texts = _redact(outcome.said or OutcomeTexts(task=outcome.summary))
     entities = find_entities(f"{texts.task}\n{texts.answer}")
@@ -47,7 +47,7 @@ def memo_of(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
         source=TaskSource(task_id=outcome.task_id, session_id=outcome.session_id, at=outcome.ended_at),
         entities=entities,
         predictions_held=dict(_threshold_samples(outcome)),
-        todo=_build_todo(outcome, texts, entities) if teaches_facts else None,
+        todo=_build_task_to_search(outcome, texts, entities) if teaches_facts else None,
     )
 
 
@@ -59,8 +59,10 @@ def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bo
             yield kind, all(results)
 
 
-def _build_todo(outcome: TaskOutcome, texts: OutcomeTexts, entities: tuple[FoundEntity, ...]) -> memory.FactTodo:
-    return memory.FactTodo(
+def _build_task_to_search(
+    outcome: TaskOutcome, texts: OutcomeTexts, entities: tuple[FoundEntity, ...]
+) -> memory.TaskToSearch:
+    return memory.TaskToSearch(
         tenant=outcome.tenant,
         event_id=outcome.event_id,
         task_id=outcome.task_id,
@@ -78,7 +80,7 @@ def _build_todo(outcome: TaskOutcome, texts: OutcomeTexts, entities: tuple[Found
 def _entity_names(entities: tuple[FoundEntity, ...]) -> tuple[str, ...]:
     """The names of a task's entities, with people and vendors, which facts are usually about, before numbers."""
     subjects_first = sorted(entities, key=lambda entity: entity.kind not in _KINDS_NAMED_FIRST)
-    return tuple(name for entity in subjects_first for name in names_of(entity))[:_MOST_ENTITIES_NAMED]
+    return tuple(name for entity in subjects_first for name in list_names(entity))[:_MOST_ENTITIES_NAMED]
 
 
 def _redact(texts: OutcomeTexts) -> OutcomeTexts:
@@ -132,7 +134,7 @@ class Rememberer:
     def _read_memo(self, delivery: Delivery) -> OutcomeMemo | None:
         try:
             outcome = parse_outcome(delivery.event)
-            return None if outcome.dry_run or outcome.practice else memo_of(outcome, wants_facts=self._wants_facts)
+            return None if outcome.dry_run or outcome.practice else make_memo(outcome, wants_facts=self._wants_facts)
         except UnreadableOutcome:
             self.counts.passed += 1
         except Exception as error:  # noqa: BLE001  # the edge of one message: the others are remembered all the same
@@ -162,14 +164,16 @@ class Rememberer:
         """
         events = [memo.event_id for memo in memos]
         fields = sorted({entity.field for memo in memos for entity in memo.entities})
-        predictions = sorted({prediction for memo in memos for prediction in predictions_of(memo)})
+        predictions = sorted({prediction for memo in memos for prediction in list_predictions(memo)})
         for _ in range(_MOST_TRIES):
             knowledge = await self._knowledge.read_known(tenant, events, fields, predictions)
             new_memos = [memo for memo in memos if memo.event_id not in knowledge.remembered]
             events_to_requeue = [memo.event_id for memo in memos if memo.todo and memo.event_id in knowledge.remembered]
             if events_to_requeue:
                 await self._knowledge.queue_searches(tenant, events_to_requeue)
-            if not new_memos or await self._knowledge.store_change(change_of(knowledge, new_memos), knowledge.version):
+            if not new_memos or await self._knowledge.store_change(
+                compute_memory_change(knowledge, new_memos), knowledge.version
+            ):
                 return len(new_memos)
         raise MemoryContended(f"{len(events)} events could not be remembered in {_MOST_TRIES} attempts")
 
@@ -179,7 +183,7 @@ _MOST_LINKED_TASKS = 5
 _MOST_NAMES_OF_ENTITY = 4
 
 
-def change_of(knowledge: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> memory.MemoryChange:
+def compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -> memory.MemoryChange:
     """The changes that new memos make in a tenant's memory: entities seen and predictions checked, once for
     each memo.
     """
@@ -189,10 +193,10 @@ def change_of(knowledge: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -
         for entity in memo.entities:
             entities[entity.field] = _add_sighting(entities.get(entity.field), entity, memo.source.at)
             links[entity.field] = _add_link(links.get(entity.field, EntityLinks()), entity.field, fields, memo.source)
-        for prediction, came_true in predictions_of(memo).items():
+        for prediction, came_true in list_predictions(memo).items():
             accuracy[prediction] = _add_prediction(accuracy.get(prediction, Accuracy()), came_true, memo.source.at)
     seen_fields = {entity.field for memo in memos for entity in memo.entities}
-    predictions = {prediction for memo in memos for prediction in predictions_of(memo)}
+    predictions = {prediction for memo in memos for prediction in list_predictions(memo)}
     return memory.MemoryChange(
         tenant=memos[0].tenant,
         event_ids=tuple(memo.event_id for memo in memos),
@@ -203,12 +207,12 @@ def change_of(knowledge: memory.StoredKnowledge, memos: Sequence[OutcomeMemo]) -
     )
 
 
-def predictions_of(memo: OutcomeMemo) -> Mapping[memory.Prediction, bool]:
+def list_predictions(memo: OutcomeMemo) -> Mapping[memory.Prediction, bool]:
     return {(memo.process_type, kind.value): came_true for kind, came_true in memo.predictions_held.items()}
 
 
 def _add_sighting(known_entity: KnownEntity | None, entity: FoundEntity, at: datetime) -> KnownEntity:
-    names = names_of(entity)
+    names = list_names(entity)
     if known_entity is None:
         return KnownEntity(kind=entity.kind.value, value=names[0], seen=1, first_seen=at, last_seen=at, names=names[1:])
     all_names = dict.fromkeys((*names[1:], *known_entity.names, names[0], known_entity.value))

@@ -110,7 +110,7 @@ class ApprovalPage(NamedTuple):
         return tuple((name, str(value)) for name, value in as_object(self.record.metadata.get("values")).items())
 
 
-def approval_page(request: ApprovalRequest, reader: Principal, now: datetime) -> ApprovalPage:
+def build_approval_page(request: ApprovalRequest, reader: Principal, now: datetime) -> ApprovalPage:
     approval, record = request
     calls = tuple(_build_call_row(number, call, approval.grounds) for number, call in enumerate(approval.plan.calls, 1))
     reasons = tuple(map(_strip_rule_id, approval.reasons))
@@ -147,7 +147,9 @@ def why_answer_not_counted(approval: Approval, reader: Principal, now: datetime)
     return f"It takes the level {approval.level}, which your key does not list."
 
 
-def answerable_requests(requests: Sequence[ApprovalRequest], reader: Principal, now: datetime) -> list[ApprovalRequest]:
+def select_answerable_requests(
+    requests: Sequence[ApprovalRequest], reader: Principal, now: datetime
+) -> list[ApprovalRequest]:
     """The approvals that the reader may answer now."""
     return [request for request in requests if not why_answer_not_counted(request.approval, reader, now)]
 
@@ -228,7 +230,7 @@ def describe_reference(ref: str, grounds: Grounds) -> str:
     return f"{path or 'the answer'} of {tool}" if tool else ref
 
 
-def figure_origin(figure: FigureGround, grounds: Grounds) -> str:
+def describe_figure_origin(figure: FigureGround, grounds: Grounds) -> str:
     operands = tuple(describe_reference(operand, grounds) for operand in figure.operands)
     return f"{humanize_name(figure.operation)} of {join_in_prose(operands)}"
 
@@ -238,7 +240,7 @@ def describe_read_arguments(ground: ReadGround) -> str:
     return ", ".join(format_json(value) for value in arguments.values()) if isinstance(arguments, dict) else ""
 
 
-def result_rows(ground: ReadGround) -> tuple[tuple[str, str], ...]:
+def build_result_rows(ground: ReadGround) -> tuple[tuple[str, str], ...]:
     """The fields of a read's result as names and values, or its whole text if it is not a complete JSON object."""
     try:
         fields = loads(ground.shows)

@@ -41,7 +41,7 @@ class CriterionRow(NamedTuple):
     reason: str
 
 
-def score_row(name: str, score: OverallScore) -> ScoreRow:
+def build_score_row(name: str, score: OverallScore) -> ScoreRow:
     share = round(100 * score.score / score.max_score) if score.max_score else 0
     tone = "good" if share >= 95 else "warn" if share >= 50 else "bad"
     return ScoreRow(name, format_number(score.score), format_number(score.max_score), min(share, 100), tone)
@@ -75,7 +75,7 @@ def verdict_badge(card: AssessmentCard) -> Badge:
 
 def _build_dimension(name: str, rows: Sequence[CriterionPoints]) -> tuple[ScoreRow, tuple[CriterionRow, ...]]:
     total = OverallScore(score=sum(line.mean for line in rows), max_score=sum(line.most for line in rows))
-    return score_row(humanize_name(name), total), tuple(_build_criterion(line) for line in rows)
+    return build_score_row(humanize_name(name), total), tuple(_build_criterion(line) for line in rows)
 
 
 def _build_criterion(line: CriterionPoints) -> CriterionRow:

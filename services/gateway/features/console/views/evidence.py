@@ -13,9 +13,9 @@ from pydantic import JsonValue
 from services.gateway.features.console.views.approvals import (
     RuleRow,
     ValueRow,
+    describe_figure_origin,
     describe_reference,
     describe_source,
-    figure_origin,
 )
 from services.gateway.features.console.views.tasks import WRITE_BADGES, as_dollars, verdict_badge
 from services.gateway.features.console.views.words import (
@@ -35,7 +35,7 @@ _NO_GROUNDS = Grounds()
 _DECISION_FIELDS = ("resolution", "by", "comment")
 
 
-class WriteLine(NamedTuple):
+class WriteRow(NamedTuple):
     """One write. ``shows``: the fields that the read-back showed, if any; ``words``: operators' decisions on it."""
 
     call_id: str
@@ -71,11 +71,11 @@ class TierUsage(NamedTuple):
     cost: str
 
 
-def write_lines(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[WriteLine, ...]:
-    return tuple(_write_line(row, grounds or _NO_GROUNDS) for row in rows)
+def build_write_rows(rows: Sequence[JsonObject], grounds: Grounds | None) -> tuple[WriteRow, ...]:
+    return tuple(_build_write_row(row, grounds or _NO_GROUNDS) for row in rows)
 
 
-def policy_evidence(record: TaskRecord) -> PolicyEvidence | None:
+def build_policy_evidence(record: TaskRecord) -> PolicyEvidence | None:
     """The policy verdict in the task's record; None before there is one."""
     verdict = as_object(record.metadata.get("verdict"))
     if not verdict:
@@ -85,21 +85,21 @@ def policy_evidence(record: TaskRecord) -> PolicyEvidence | None:
     return PolicyEvidence(verdict_badge(verdict), rules, undecided_rules, problems)
 
 
-def unenforced_policy(record: TaskRecord) -> str:
+def find_unenforced_policy(record: TaskRecord) -> str:
     """Which part of the policy sent with the task was not enforced, as the record says; empty if all was."""
     return text_or_empty(record.metadata.get("policy_unenforced"))
 
 
-def figure_rows(record: TaskRecord, grounds: Grounds | None) -> tuple[ValueRow, ...]:
+def build_figure_rows(record: TaskRecord, grounds: Grounds | None) -> tuple[ValueRow, ...]:
     """The computed figures, with operation and operands if an approval recorded them."""
     frozen = grounds or _NO_GROUNDS
-    origins = {figure.name: figure_origin(figure, frozen) for figure in frozen.figures}
+    origins = {figure.name: describe_figure_origin(figure, frozen) for figure in frozen.figures}
     values_by_name = {figure.name: figure.value for figure in frozen.figures}
     values_by_name |= {name: str(value) for name, value in as_object(record.metadata.get("values")).items()}
     return tuple(ValueRow(humanize_name(name), value, origins.get(name, "")) for name, value in values_by_name.items())
 
 
-def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
+def list_quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
     """The names and values that add up to the task's quality: ``Baseline 0.50``, ``Idle -0.05``."""
     return tuple(
         (humanize_name(name), f"{part:+.2f}" if name != "baseline" else f"{part:.2f}")
@@ -108,16 +108,16 @@ def quality_parts(record: TaskRecord) -> tuple[tuple[str, str], ...]:
     )
 
 
-def usage_by_tier(events: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsage, ...]:
+def sum_usage_by_tier(events: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsage, ...]:
     """The use of models by tier, from the task's ``model`` events."""
     by_tier: dict[str, list[Mapping[str, JsonValue]]] = defaultdict(list)
     for _, event in events:
         if event.kind == "model":
             by_tier[str(event.data.get("tier") or "model")].append(event.data)
-    return tuple(_tier_usage(tier, calls) for tier, calls in sorted(by_tier.items()))
+    return tuple(_sum_tier_usage(tier, calls) for tier, calls in sorted(by_tier.items()))
 
 
-def _tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsage:
+def _sum_tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsage:
     costs = [cost for call in calls if (cost := call.get("nanos")) is not None]
     price = as_dollars(sum(_int_or_zero(cost) for cost in costs)) if costs else ""
     token_sums = (sum(_int_or_zero(call.get(key)) for call in calls) for key in ("input", "output"))
@@ -125,7 +125,7 @@ def _tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsag
     return TierUsage(humanize_name(tier), len(calls), input_tokens, output_tokens, price)
 
 
-def _write_line(row: JsonObject, grounds: Grounds) -> WriteLine:
+def _build_write_row(row: JsonObject, grounds: Grounds) -> WriteRow:
     arguments, proof = as_object(row.get("arguments")), as_object(row.get("proof"))
     sources = {str(source.get("argument")): source for source in objects_in(row.get("provenance"))}
     tool, status, attempt = text_or_empty(row.get("tool")), text_or_empty(row.get("status")), row.get("attempt")
@@ -133,7 +133,7 @@ def _write_line(row: JsonObject, grounds: Grounds) -> WriteLine:
         [text_or_empty(decision.get(name)) for name in _DECISION_FIELDS]
         for decision in objects_in(row.get("operators"))
     )
-    return WriteLine(
+    return WriteRow(
         call_id=text_or_empty(row.get("call_id")),
         title=humanize_name(tool),
         tool=tool,

@@ -72,7 +72,7 @@ class FailureCause(NamedTuple):
     task_id: str
 
 
-def load_tiles(state: TenantState, *, is_stuck: bool) -> tuple[Tile, ...]:
+def build_load_tiles(state: TenantState, *, is_stuck: bool) -> tuple[Tile, ...]:
     """How many sessions wait and are worked on. ``is_stuck``: sessions wait and none is worked on."""
     waiting = Tile(
         "Sessions that wait",
@@ -83,7 +83,7 @@ def load_tiles(state: TenantState, *, is_stuck: bool) -> tuple[Tile, ...]:
     return waiting, Tile("Sessions worked on", f"{state.running:,}", "right now")
 
 
-def end_state_rows(totals: Mapping[TaskState, int]) -> tuple[EndStateRow, ...]:
+def build_end_state_rows(totals: Mapping[TaskState, int]) -> tuple[EndStateRow, ...]:
     """How many tasks ended in each state; empty if none ended."""
     total = sum(totals.values())
     if not total:
@@ -92,7 +92,7 @@ def end_state_rows(totals: Mapping[TaskState, int]) -> tuple[EndStateRow, ...]:
     return tuple(EndStateRow(state_badge(state), count, _format_percent(count, total)) for state, count in counts)
 
 
-def error_rate_tile(totals: Mapping[TaskState, int]) -> Tile:
+def build_error_rate_tile(totals: Mapping[TaskState, int]) -> Tile:
     """The share of failed tasks among those not canceled; rejected tasks do not count as failed."""
     total = sum(totals.values()) - totals.get(TaskState.CANCELED, 0)
     failed = totals.get(TaskState.FAILED, 0)
@@ -104,7 +104,7 @@ def _failure_tone(failed: int, total: int) -> str:
     return "" if not failed else "bad" if failed * 5 > total else "warn"
 
 
-def duration_tiles(records: Sequence[TaskRecord]) -> tuple[Tile, ...]:
+def build_duration_tiles(records: Sequence[TaskRecord]) -> tuple[Tile, ...]:
     """Percentiles of durations from message to end, apart for tasks that waited for a person and those that did not."""
     without_people = sorted(_duration_of(record) for record in records if not has_waited_for_people(record))
     with_approval = sorted(_duration_of(record) for record in records if has_waited_for_people(record))
@@ -120,7 +120,7 @@ def duration_tiles(records: Sequence[TaskRecord]) -> tuple[Tile, ...]:
     )
 
 
-def failure_causes(records: Sequence[TaskRecord]) -> tuple[FailureCause, ...]:
+def count_failure_causes(records: Sequence[TaskRecord]) -> tuple[FailureCause, ...]:
     """The five most frequent reasons why tasks failed."""
     failed = [record for record in records if record.state is TaskState.FAILED]
     causes = [_failure_cause(record) for record in failed]
@@ -128,7 +128,7 @@ def failure_causes(records: Sequence[TaskRecord]) -> tuple[FailureCause, ...]:
     return tuple(FailureCause(cause, count, first_ids[cause]) for cause, count in Counter(causes).most_common(5))
 
 
-def day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, ...]:
+def parse_day_counts(days: Mapping[str, Mapping[str, int]]) -> tuple[DayCounts, ...]:
     """Ended tasks by outcome, and their summed quality, per day (UTC), in order; from the learner's counts."""
     names = ("events", "success", "partial", "failure", "quality_units")
     return tuple(DayCounts(day, *(counts.get(name, 0) for name in names)) for day, counts in sorted(days.items()))
@@ -139,7 +139,7 @@ def has_waited_for_people(record: TaskRecord) -> bool:
     return any(record.metadata.get(name) for name in ("approval_id", "approval_request", "confirmations"))
 
 
-def mean_cost_of_tasks(spent: Sequence[DailySpending], days: Sequence[DayCounts]) -> int:
+def compute_mean_cost_of_tasks(spent: Sequence[DailySpending], days: Sequence[DayCounts]) -> int:
     """The mean cost of a task in nano-dollars, over the days for which both cost and counts are known."""
     tasks_by_date = {day.date: day.tasks for day in days}
     tasks = sum(tasks_by_date.get(day.date, 0) for day in spent)
@@ -182,7 +182,7 @@ class WaitingCounts(NamedTuple):
         return self.approvals + self.doubts + self.letters + self.hooks
 
 
-def working_tile(
+def build_working_tile(
     totals: Mapping[TaskState, int], open_now: int, state: TenantState | None, *, is_stuck: bool = False
 ) -> Tile:
     """How tasks ended in the last day, and whether the queue is stuck. ``state``: the tenant's, for operators only."""
@@ -209,7 +209,7 @@ def working_tile(
     )
 
 
-def quality_tile(trend: QualityTrend | None) -> Tile:
+def build_quality_tile(trend: QualityTrend | None) -> Tile:
     question, href = "Is it getting better?", "/console/learning"
     if trend is None:
         return Tile(question, "–", "known once tasks have ended", href)
@@ -217,7 +217,7 @@ def quality_tile(trend: QualityTrend | None) -> Tile:
     return Tile(question, f"{trend.lately:.2f}", f"quality {trend.text}", href, trend.tone, mark)
 
 
-def waiting_tile(needs: WaitingCounts, for_others: int, deadline: datetime | None, now: datetime) -> Tile:
+def build_waiting_tile(needs: WaitingCounts, for_others: int, deadline: datetime | None, now: datetime) -> Tile:
     """The tile of everything that waits for the reader. ``for_others``: approvals for other people; ``deadline``: the
     reader's next one.
     """
@@ -231,7 +231,7 @@ def waiting_tile(needs: WaitingCounts, for_others: int, deadline: datetime | Non
     return Tile(question, str(needs.total), f"{join_in_prose(parts)}{due_remark}", _page_of_waiting(needs), "warn")
 
 
-def cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: date) -> Tile:
+def build_cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: date) -> Tile:
     """The cost of today and of the week. ``today``: in UTC; the tenant's day may differ by one."""
     question, href = "What does it cost?", "/console/operations"
     if not any(day.calls for day in spent):
@@ -246,7 +246,7 @@ def cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: 
     return Tile(question, as_dollars(spent_today.nanos), f"today: {calls}{cost_each}; {week}", href)
 
 
-def dates_until_tomorrow(today: date, count: int) -> list[str]:
+def list_dates_until_tomorrow(today: date, count: int) -> list[str]:
     """``count`` dates up to tomorrow (UTC), which may have begun in the tenant's time zone; the oldest first."""
     return [(today + timedelta(days=shift)).isoformat() for shift in range(2 - count, 2)]
 

@@ -59,7 +59,7 @@ def parse_page_number(text: str) -> int:
     return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 5 and int(text) else 1
 
 
-def cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> MemoryPage[CaseEntry]:
+def build_cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> MemoryPage[CaseEntry]:
     """The page of cases that match the query; the kind of a case is its outcome."""
     words = {outcome.value: OUTCOME_BADGES[outcome].text for outcome in CaseOutcome}
     return _build_page(
@@ -74,7 +74,7 @@ def cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> MemoryPage[C
     )
 
 
-def facts_page(facts: Sequence[KnownFact], query: MemoryQuery) -> MemoryPage[KnownFact]:
+def build_facts_page(facts: Sequence[KnownFact], query: MemoryQuery) -> MemoryPage[KnownFact]:
     """The page of facts that match the query; the kind of a fact is its process type."""
     return _build_page(
         facts,
@@ -84,7 +84,7 @@ def facts_page(facts: Sequence[KnownFact], query: MemoryQuery) -> MemoryPage[Kno
     )
 
 
-def entities_page(linked_entities: Sequence[LinkedEntity], query: MemoryQuery) -> MemoryPage[LinkedEntity]:
+def build_entities_page(linked_entities: Sequence[LinkedEntity], query: MemoryQuery) -> MemoryPage[LinkedEntity]:
     """The page of entities that match the query; the kind of an entity is what it is, such as a supplier.
 
     Entities named together with one are shown as they are written, not by their normalised keys.

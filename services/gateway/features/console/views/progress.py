@@ -67,7 +67,7 @@ class ProcessCard(NamedTuple):
     words: str
 
 
-def quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
+def compute_quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
     """Compare the mean quality of the latest tasks with that of as many before them; None before the first task."""
     if not points:
         return None
@@ -88,7 +88,7 @@ def quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
     return QualityTrend("up", "good", lately, text) if lately > earlier else QualityTrend("down", "warn", lately, text)
 
 
-def quality_over_time(points: Sequence[TrendPoint]) -> QualityHistory | None:
+def build_quality_history(points: Sequence[TrendPoint]) -> QualityHistory | None:
     """Quality over time; None for fewer than two points."""
     if len(points) < 2:
         return None

@@ -18,7 +18,7 @@ from services.gateway.features.console.views.words import (
 )
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldAfterTurn, WorldChange
-from shared.domain.instants import in_utc
+from shared.domain.instants import to_utc
 
 _LONGEST_SUMMARY_LINE = 120
 _READ_BADGE = Badge("Read", "mute")
@@ -36,7 +36,7 @@ class ActionRow(NamedTuple):
     error: str = ""
 
 
-def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) -> tuple[ActionRow, ...]:
+def build_action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) -> tuple[ActionRow, ...]:
     """The actions, with successive reads merged. ``titles``: titles of the world's rows, by id."""
     rows: list[ActionRow] = []
     for are_reads, group in groupby(entries, lambda entry: entry.kind == "read" and entry.success):
@@ -49,8 +49,8 @@ def action_rows(entries: Sequence[ActionLogEntry], titles: Mapping[str, str]) ->
 
 def _merge_reads(entries: Sequence[ActionLogEntry]) -> ActionRow:
     if len(entries) == 1:
-        return ActionRow(_action_title(entries[0]), "", _READ_BADGE)
-    counts_by_title = Counter(_action_title(entry) for entry in entries)
+        return ActionRow(_describe_action(entries[0]), "", _READ_BADGE)
+    counts_by_title = Counter(_describe_action(entry) for entry in entries)
     gist = ", ".join(f"{name} × {count}" if count > 1 else name for name, count in counts_by_title.items())
     return ActionRow(count_with_noun(len(entries), "read"), gist, _READ_BADGE)
 
@@ -58,16 +58,16 @@ def _merge_reads(entries: Sequence[ActionLogEntry]) -> ActionRow:
 def _build_action_row(entry: ActionLogEntry, titles: Mapping[str, str]) -> ActionRow:
     texts = ((name, format_value(value)) for name, value in entry.parameters.items())
     parameters = tuple((name, text) for name, text in texts if text != NO_VALUE)
-    gist = _build_gist(entry.parameters, titles)
-    return ActionRow(_action_title(entry), gist, _choose_badge(entry), parameters, entry.error_message or "")
+    gist = _summarize_parameters(entry.parameters, titles)
+    return ActionRow(_describe_action(entry), gist, _choose_badge(entry), parameters, entry.error_message or "")
 
 
-def _action_title(entry: ActionLogEntry) -> str:
+def _describe_action(entry: ActionLogEntry) -> str:
     modality, _, operation = entry.action.partition(".")
     return f"{humanize_name(modality)}: {humanize_name(operation).lower()}"
 
 
-def _build_gist(parameters: JsonObject, titles: Mapping[str, str]) -> str:
+def _summarize_parameters(parameters: JsonObject, titles: Mapping[str, str]) -> str:
     main_texts = [value for name in _MAIN_PARAMETERS if isinstance(value := parameters.get(name), str) and value][:1]
     subject = main_texts or list(_referenced_names(parameters, titles))
     other_texts = [text for name in _OTHER_PARAMETERS if (text := format_value(parameters.get(name))) != NO_VALUE]
@@ -133,7 +133,7 @@ class ReplayedTurn(NamedTuple):
     notes: str
 
 
-def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
+def list_timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
     """All turns of a run as the time line shows them, in order."""
     worlds, begins = {world.turn: world for world in run.results.world}, _turn_starts(run)
     log, failed_turns = run.results.action_log, map(_read_turn_number, run.results.failed_turns)
@@ -152,7 +152,7 @@ def timeline_turns(run: Run) -> tuple[TimelineTurn, ...]:
     )
 
 
-def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> ReplayedTurn:
+def build_replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> ReplayedTurn:
     """The turn of that number, or the nearest turn, as the replay page shows it."""
     worlds = {world.turn: world for world in run.results.world}
     turn = min(max(turn, 0), len(all_turns) - 1)
@@ -169,7 +169,7 @@ def replayed_turn(run: Run, all_turns: Sequence[TimelineTurn], turn: int) -> Rep
         agent_changes=tuple(change for change in changes if change.by == "participant"),
         other_changes=tuple(change for change in changes if change.by == "others"),
         changes_left_out=world.left_out if world else 0,
-        actions=action_rows([entry for entry in run.results.action_log if entry.turn == turn], titles),
+        actions=build_action_rows([entry for entry in run.results.action_log if entry.turn == turn], titles),
         updates=tuple(badge for badge in update_badges if badge is not None),
         notes=_notes_or_prompt(run, turn),
     )
@@ -186,7 +186,7 @@ def _turn_starts(run: Run) -> Mapping[int, datetime]:
     for update in run.updates:
         time = parse_time_or_none(update.get("current_time"))
         if time and update.get("message_type") == _TURN_STARTED_TYPE:
-            starts[_read_turn_number(update)] = in_utc(time)
+            starts[_read_turn_number(update)] = to_utc(time)
     return starts
 
 

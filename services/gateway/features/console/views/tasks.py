@@ -15,8 +15,8 @@ from services.gateway.features.console.views.words import (
     strategy_title,
     text_or_empty,
 )
-from services.gateway.features.tasks.views import answer_of
-from services.gateway.features.webhooks.model import RegisteredWebhook, delivery_state_of
+from services.gateway.features.tasks.views import build_answer_text
+from services.gateway.features.webhooks.model import RegisteredWebhook, describe_delivery_state
 from shared.contracts.task import Artifact, TaskRecord
 from shared.domain.exact_json import JsonObject, as_object, objects_in, to_exact
 from shared.domain.words import Resolution, TaskState
@@ -38,7 +38,7 @@ class WriteInDoubt(NamedTuple):
     deadline: datetime | None
 
 
-def writes_in_doubt(record: TaskRecord) -> tuple[WriteInDoubt, ...]:
+def list_writes_in_doubt(record: TaskRecord) -> tuple[WriteInDoubt, ...]:
     """The writes that an operator has to resolve; empty if the task does not wait for that."""
     is_waiting = record.state is TaskState.INPUT_REQUIRED
     return tuple(map(_build_write_in_doubt, objects_in(record.metadata.get("doubts")))) if is_waiting else ()
@@ -131,8 +131,8 @@ def remark_on_task(record: TaskRecord) -> str:
     return DRY_RUN_REMARK if record.request.is_dry_run else ""
 
 
-def task_page(record: TaskRecord, now: datetime) -> TaskPage:
-    answer = answer_of(record) if record.state.is_terminal else None
+def build_task_page(record: TaskRecord, now: datetime) -> TaskPage:
+    answer = build_answer_text(record) if record.state.is_terminal else None
     asks = record.metadata.get("approval_id")
     facts = tuple(_fact_rows(record, now))
     return TaskPage(
@@ -157,7 +157,7 @@ def _file_rows(record: TaskRecord) -> Iterator[FileRow]:
 
 
 def delivery_badge(registered: RegisteredWebhook) -> Badge:
-    return _DELIVERY_BADGES[delivery_state_of(registered)]
+    return _DELIVERY_BADGES[describe_delivery_state(registered)]
 
 
 def artifact_text(artifact: Artifact) -> str:

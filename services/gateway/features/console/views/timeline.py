@@ -70,7 +70,7 @@ class Stage(NamedTuple):
     summary: str
 
 
-def timeline_states(events: EventsWithIds, record: TaskRecord) -> tuple[TimelineState, ...]:
+def build_timeline_states(events: EventsWithIds, record: TaskRecord) -> tuple[TimelineState, ...]:
     """The row of states, in order: those that the task has visited, skipped, is in, or has ahead."""
     visited = _visited_states(events, record)
     last = visited[-1] if visited else None
@@ -112,7 +112,9 @@ def build_stages(events: EventsWithIds) -> tuple[Stage, ...]:
         if event.kind != "turn_finished":
             if not groups:
                 groups.append(_StageSteps(stream_id, "", [], event.at))
-            groups[-1].steps.append(TaskStep(stream_id, event.at, _STEP_MAKERS.get(event.kind, _other_step)(event)))
+            groups[-1].steps.append(
+                TaskStep(stream_id, event.at, _STEP_MAKERS.get(event.kind, _describe_other_step)(event))
+            )
     end_times = [*(group.at for group in groups[1:]), events[-1][1].at if events else None]
     return tuple(_build_stage(group, end) for group, end in zip(groups, end_times, strict=False) if end)
 
@@ -141,7 +143,7 @@ def _visited_states(events: EventsWithIds, record: TaskRecord) -> list[FsmState]
 _STATE_WORDS = frozenset(state.value for state in FsmState)
 
 
-def _model_step(event: TaskEvent) -> StepWords:
+def _describe_model_step(event: TaskEvent) -> StepWords:
     name, tier = event.data.get("model"), event.data.get("tier")
     input_tokens, cached, output_tokens, nanos = (event.data.get(k) for k in ("input", "cached", "output", "nanos"))
     parts = [f"{tier} tier"] if tier else []
@@ -156,7 +158,7 @@ def _model_step(event: TaskEvent) -> StepWords:
     return StepWords("spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, parts)))
 
 
-def _tool_step(event: TaskEvent) -> StepWords:
+def _describe_tool_step(event: TaskEvent) -> StepWords:
     tool, refused = str(event.data.get("tool") or "a tool"), event.data.get("refused")
     if refused:
         return StepWords("shield", "bad", f"Refused to call {tool}", str(refused))
@@ -178,14 +180,14 @@ def _arguments_line(arguments: JsonValue) -> str:
     return ", ".join(f"{name} {format_json(value)}" for name, value in parsed.items())
 
 
-def _plan_step(event: TaskEvent) -> StepWords:
+def _describe_plan_step(event: TaskEvent) -> StepWords:
     counts = Counter(texts_or_empty(event.data.get("calls")))
     names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
     title = f"Planned to write: {names}" if names else "Planned no write"
     return StepWords("list", "info", title, str(event.data.get("why_none") or ""))
 
 
-def _verdict_step(event: TaskEvent) -> StepWords:
+def _describe_verdict_step(event: TaskEvent) -> StepWords:
     rules, passed = event.data.get("rules"), event.data.get("passed") is True
     rule_names = ", ".join(dict.fromkeys(map(_rule_name, rules))) if isinstance(rules, list) else ""
     reasons = " ".join(dict.fromkeys(texts_or_empty(event.data.get("why"))))
@@ -202,7 +204,7 @@ def _rule_name(rule: JsonValue) -> str:
     return str(rule.get("ruleId") or rule.get("rule") or "a rule") if isinstance(rule, dict) else str(rule)
 
 
-def _write_step(event: TaskEvent) -> StepWords:
+def _describe_write_step(event: TaskEvent) -> StepWords:
     status, tool = str(event.data.get("status") or ""), str(event.data.get("tool") or "a call")
     tones = {"verified": "good", "sent": "info", "sending": "info", "unverified": "warn"}
     word = _STATUS_WORDS.get(status, humanize_name(status) or "Silent")
@@ -210,7 +212,7 @@ def _write_step(event: TaskEvent) -> StepWords:
     return StepWords("write", tones.get(status, "bad"), f"{word}: {tool}", text)
 
 
-def _approval_step(event: TaskEvent) -> StepWords:
+def _describe_approval_step(event: TaskEvent) -> StepWords:
     level, status = event.data.get("level"), str(event.data.get("status") or "")
     if status == "waiting" and "doubts" in event.data:
         return StepWords("person", "warn", "Waits for an operator: a write is in doubt")
@@ -219,7 +221,7 @@ def _approval_step(event: TaskEvent) -> StepWords:
     return StepWords("person", "info", f"Approval: {status}", rows=_data_rows(event.data, "status"))
 
 
-def _status_step(event: TaskEvent) -> StepWords:
+def _describe_status_step(event: TaskEvent) -> StepWords:
     state = str(event.data.get("state") or "")
     tones = {"completed": "good", "failed": "bad", "rejected": "bad", "input-required": "warn"}
     reason = event.data.get("reason")
@@ -227,7 +229,7 @@ def _status_step(event: TaskEvent) -> StepWords:
     return StepWords("flag", tones.get(state, "mute"), title, str(reason or "").partition("\n")[0])
 
 
-def _note_step(event: TaskEvent) -> StepWords:
+def _describe_note_step(event: TaskEvent) -> StepWords:
     data = event.data
     if problem := data.get("problem"):
         return StepWords("dot", "warn", str(problem), rows=_data_rows(data, "problem"))
@@ -241,7 +243,7 @@ def _note_step(event: TaskEvent) -> StepWords:
         if key in data:
             title = title_format.format_map(defaultdict(str, {name: _join_list(value) for name, value in data.items()}))
             return StepWords("dot", "mute", title, rows=_data_rows(data))
-    return _other_step(event)
+    return _describe_other_step(event)
 
 
 def _join_list(value: JsonValue) -> str:
@@ -263,7 +265,7 @@ _NOTE_TITLES = {
 }
 
 
-def _other_step(event: TaskEvent) -> StepWords:
+def _describe_other_step(event: TaskEvent) -> StepWords:
     """A step for an event of any other kind: its fields and their values."""
     return StepWords("dot", "mute", humanize_name(event.kind), rows=_data_rows(event.data))
 
@@ -275,12 +277,12 @@ def _data_rows(data: Mapping[str, JsonValue], *skipped_names: str) -> tuple[tupl
 
 _STEP_MAKERS: Mapping[str, Callable[[TaskEvent], StepWords]] = {
     "submitted": lambda _: StepWords("person", "mute", "Message received"),
-    "model": _model_step,
-    "tool": _tool_step,
-    "plan": _plan_step,
-    "verdict": _verdict_step,
-    "write": _write_step,
-    "approval": _approval_step,
-    "status": _status_step,
-    "note": _note_step,
+    "model": _describe_model_step,
+    "tool": _describe_tool_step,
+    "plan": _describe_plan_step,
+    "verdict": _describe_verdict_step,
+    "write": _describe_write_step,
+    "approval": _describe_approval_step,
+    "status": _describe_status_step,
+    "note": _describe_note_step,
 }
