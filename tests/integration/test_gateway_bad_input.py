@@ -102,6 +102,8 @@ async def test_what_is_no_call_is_refused(
     ({"metadata": {"policy_doc": 5}}, "metadata.policy_doc"),
     ({"metadata": {"tools_endpoint": 5}}, "metadata.tools_endpoint"),
     ({"metadata": {"tools_endpoint": "ftp://localhost/"}}, "metadata.tools_endpoint"),
+    ({"metadata": {"toolsEndpoint": "ftp://localhost/"}}, "metadata.tools_endpoint"),
+    ({"metadata": {"dryRun": True, "dry_run": False}}, "metadata.dry_run"),
     ({"metadata": {"principal": "bob"}}, "metadata.principal"),
     ({"metadata": {"principal": {"id": 5}}}, "metadata.principal.id"),
     ({"metadata": {"principal": {"id": "bob", "roles": "approver"}}}, "metadata.principal.roles"),

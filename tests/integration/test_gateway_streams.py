@@ -244,6 +244,15 @@ async def test_request_fields_reach_the_worker_as_they_came(play: Stage) -> None
     assert request.metadata == {"difficulty": "hard"}
 
 
+async def test_request_fields_may_be_spelled_as_answers_spell_them(play: Stage) -> None:
+    """A dry run that nobody saw would write, and a policy that nobody saw would not hold."""
+    await play.send("t1", "hello", policyDoc="Never.", toolsEndpoint="http://127.0.0.1:9009/mcp", dryRun=True, aWord=1)
+    request = play.worker.works[0].record.request
+    assert (request.policy_doc, request.tools_endpoint) == ("Never.", "http://127.0.0.1:9009/mcp")
+    assert request.is_dry_run
+    assert request.metadata == {"dry_run": True, "aWord": 1}
+
+
 async def test_the_status_comes_before_the_answer(redis: Redis, redis_url: str) -> None:
     """So no idle time-out between client and gateway cuts the wait."""
     async with stage(redis, redis_url) as play, play.sending("t1", "hold") as response:

@@ -53,8 +53,8 @@ def _decide(message: ClientMessage, caller: Caller = BOSS) -> Turn:
     return intake.turn
 
 
-def _answer(named: Json) -> ClientMessage:
-    answer: JsonObject = {"data": {"decision": "approve", "approval_id": named}}
+def _answer(named: Json, name: str = "approval_id") -> ClientMessage:
+    answer: JsonObject = {"data": {"decision": "approve", name: named}}
     return read_message({"id": "t1", "message": {"parts": [answer]}}, A2aVersion.LEGACY)
 
 
@@ -83,6 +83,7 @@ def test_a_bare_word_to_a_waiting_task_is_a_decision(caller: Caller) -> None:
 def test_an_answer_is_to_the_question_it_names_or_else_to_the_one_that_stands(named: str | None, kept: str) -> None:
     """The client saw q1; since then the plan changed, and q2 is asked."""
     assert _decide(_answer(named)).data["approval_id"] == kept
+    assert _decide(_answer(named, "approvalId")).data["approval_id"] == kept, "as our answers spell it"
 
 
 @each_row("named", [7, ["q1"], "q" * 257])

@@ -25,6 +25,13 @@ from shared.domain.words import A2aVersion
 
 _PART_FIELDS = frozenset({"text", "data", "metadata", "mediaType", "filename"})
 _REQUEST_FIELDS = frozenset({"policy_doc", "tools_endpoint", "principal", "session_id", "practice"})
+# Our answers spell them so, and what is not seen would be a write, a rule that does not hold, or a yes to another plan.
+_OTHER_SPELLINGS = {
+    "dryRun": "dry_run",
+    "policyDoc": "policy_doc",
+    "toolsEndpoint": "tools_endpoint",
+    "approvalId": "approval_id",
+}
 
 
 class ClientMessage(NamedTuple):
@@ -100,8 +107,17 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
 
 def merged_metadata(params: JsonObject) -> JsonObject:
     """The metadata of the message, overridden by that of the request: clients use either."""
-    inner = object_at(object_at(params, "message", "params.message"), "metadata", "message.metadata")
-    return {**inner, **object_at(params, "metadata", "metadata")}
+    message = object_at(params, "message", "params.message")
+    inner = _spell_our_names(object_at(message, "metadata", "message.metadata"), "message.metadata")
+    return {**inner, **_spell_our_names(object_at(params, "metadata", "metadata"), "metadata")}
+
+
+def _spell_our_names(fields: JsonObject, path: str) -> JsonObject:
+    """The fields with our names in snake case; raises ``InvalidField`` for a name in both spellings."""
+    for other, name in _OTHER_SPELLINGS.items():
+        if other in fields and name in fields:
+            raise InvalidField(f"{path}.{name}", f"is given twice, as {name} and as {other}; send one of them")
+    return {_OTHER_SPELLINGS.get(key, key): value for key, value in fields.items()}
 
 
 def to_json_values(value: JsonObject) -> dict[str, JsonValue]:
@@ -216,4 +232,7 @@ def parse_decision(message: ClientMessage) -> MessageDecision | None:
     if word not in DECISION_WORDS:
         raise InvalidField(path, "must be approve or reject")
     comment = text_at(claims[0], "comment", "message.parts.data.comment") or ""
-    return MessageDecision(word, comment, id_at(claims[0], "approval_id", "message.parts.data.approval_id"))
+    approval_id = id_at(
+        _spell_our_names(claims[0], "message.parts.data"), "approval_id", "message.parts.data.approval_id"
+    )
+    return MessageDecision(word, comment, approval_id)
