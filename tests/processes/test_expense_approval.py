@@ -45,6 +45,7 @@ async def test_a_claim_beyond_its_budget_is_for_finance_alone_to_decide(stage: S
     assert task.state is TaskState.INPUT_REQUIRED
     task = await stage.decide(task, FINANCE, "reject")
     assert (task.state, path(task)) == (TaskState.REJECTED, "D A P G"), task.reason
+    assert "budget_after" not in values(task)  # it was not spent
     assert (stage.writes, stage.changes) == ((), ())
 
 

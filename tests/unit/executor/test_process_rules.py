@@ -328,6 +328,7 @@ async def test_claims_that_are_within_one_budget_together_ask_nobody_and_rules_s
     assert (stage.turns.record.state, written) == (TaskState.COMPLETED, [given for _, given in _BOTH])
     (asked, *_) = [request for request in stage.policy.asked if request.binding]
     assert [call.fields["figures"] for call in asked.calls] == [{"budget_after": Decimal("0.00")}] * 2
+    assert stage.turns.record.metadata["values"] == {}  # neither is what is left now
 
 
 @pytest.mark.promise("process.drawn_together")
@@ -339,6 +340,9 @@ async def test_only_what_the_plan_draws_counts(others: list[tuple[str, JsonObjec
     stage, written = await _run("expense_approval", _TWO, ("get_expense", "get_budget"), _ONE, *others)
     expected = [given for _, given in (_ONE, *others)]
     assert (stage.turns.record.state, written) == (state, expected), stage.turns.record.reason
+    values = stage.turns.record.metadata["values"]
+    assert isinstance(values, dict)
+    assert [*values] == ["budget_after_exp_1"]
 
 
 FINANCE = Principal(id="treasurer", roles=(Role.APPROVER,), levels=("finance",))

@@ -55,6 +55,28 @@ def _read_reason(found: SourcedCall) -> str:
         ("", f"{SUITS}; if it does not, move B-7", {"reply": "Yes, it does."}, "reply: Yes"),
         ("", f"{SUITS}, and if so, move B-7", {"reply": "Yes, it does."}, ""),
         ("", "Move B-7 and ask Ann Lee; if it does not suit her, tell me", {"reply": "Yes, it does."}, ""),
+        # a yes with a reservation is no plain yes, and no plain no
+        (
+            SUITS,
+            "If so, move B-7",
+            {"reply": "Yes, but not on Tuesday."},
+            "the answer is reply: Yes, but not on Tuesday",
+        ),
+        (
+            SUITS,
+            "If so, move B-7",
+            {"answer": True, "text": "Yes. Only before noon, please."},
+            "text: Yes. Only before",
+        ),
+        (SUITS, "If so, move B-7", {"reply": "Yes, at 9.30, but not later."}, "reply: Yes, at 9.30"),
+        (SUITS, "If not, move B-7", {"reply": "Yes, if it must be."}, "reply: Yes, if it must be."),
+        (SUITS, "Falls ja, verschiebe B-7", {"reply": "Ja, aber erst um zehn."}, "reply: Ja, aber"),
+        (SUITS, "Si oui, déplace B-7", {"reply": "Oui, sauf le matin."}, "reply: Oui, sauf"),
+        (SUITS, "If so, move B-7", {"reply": "Yes, not a problem. If you need more, call me."}, ""),
+        (SUITS, "If so, move B-7", {"reply": "Yes, Tuesday suits me. I do not mind the hour."}, ""),
+        (SUITS, "If so, move B-7", {"reply": "Yes, gladly! See you then."}, ""),
+        (SUITS, "Si oui, déplace B-7", {"reply": "Oui, pas de problème."}, ""),
+        (SUITS, "If not, move B-7", {"reply": "No, but Wednesday does."}, ""),
         # what has words of its own, or two sides, is for no code to read
         (SUITS, "If she objects, move B-7", {"reply": "No, it does not."}, ""),
         (SUITS, "Unless it does, move B-7", {"reply": "No, it does not."}, ""),

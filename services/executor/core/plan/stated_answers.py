@@ -43,6 +43,12 @@ _YES_OR_NO = re.compile(  # "no, no, that is fine" is none
     r"(?:[,.;!:–—-](?!\W*(?:no|nein|non)\b|.*\b(?:fine|ok|okay|sure|problem|gut|gern|bien)\b)|$))",
     re.IGNORECASE | re.DOTALL,
 )
+_RESERVATION = re.compile(  # in the sentence of a yes, or at the beginning of a later one
+    r"(?:(?:[^.!?]|[.!?](?!\s))*|.*[.!?]\s+)\b(?:but|only|unless|except|provided|though|although|however|"
+    r"aber|nur|außer|sofern|solange|allerdings|jedoch|mais|seulement|sauf)\b|"
+    r"(?:[^.!?]|[.!?](?!\s))*\b(?:if|until|as\s+long\s+as|not(?!\s+a\s+problem)|wenn|falls|erst|nicht|si|pas(?!\s+de\s+problème))\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _LOWER_CASE_WORD = re.compile(r"(?<!\w)[^\W\d_A-ZÄÖÜ]+(?!\w)")
 _WORD_OF_ANSWER = re.compile(  # in a field's name
     r"(?:agree|accept|consent|approve|confirm)(?:s|e?d)?|answer|reply|response|text|message|yes"
@@ -52,6 +58,7 @@ _WORD_OF_ANSWER = re.compile(  # in a field's name
 def find_contrary_answers(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault if the part depends on the answer to the question before it, and what was read is the contrary.
 
+    A yes with a reservation ("Yes, but not on Tuesday") is the contrary of both a yes and a no.
     The part begins with the condition, or with the question. Of several answers those count that were asked of a record
     of the call; if they differ, none does.
     """
@@ -78,7 +85,7 @@ def find_contrary_answers(change: CallToCheck) -> Iterator[CallFault]:
 
 class _Answer(NamedTuple):
     text: str  # the field with its value
-    is_yes: bool
+    is_yes: bool | None  # None for a yes with a reservation
 
 
 def _find_part_before(change: CallToCheck) -> str:
@@ -106,10 +113,12 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
         elif is_put and isinstance(value, str) and value not in arguments:
             word = _YES_OR_NO.match(value)
             if is_answer and word:
-                answers.append(_Answer(f"{name}: {shorten(value)}", word["yes"] is not None))
+                is_reserved = word["yes"] and _RESERVATION.match(value, word.end())
+                answers.append(_Answer(f"{name}: {shorten(value)}", None if is_reserved else word["yes"] is not None))
             elif is_answer or len(_LOWER_CASE_WORD.findall(value)) > 1:
                 return None
     shown = (normalize_identifier(code.text) for code in find_codes(fact.arguments_json + fact.result_json))
+    answers = [answer for answer in answers if answer.is_yes is None] or answers
     return answers[0] if len(answers) == 1 and named.issubset(shown) else None
 
 

@@ -31,10 +31,11 @@ from services.executor.core.session.values import (
 from services.executor.core.states.machine import POLICY_MARK, Figure, GovernedArgument, ProcessTemplate, parse_governed
 from services.executor.core.tools.classes import verb_of_tool
 from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE, RecordKeys
+from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject, as_text, walk_json
-from shared.domain.words import Level, RuleAction, ToolClass
+from shared.domain.words import DONE_STATUSES, Level, RuleAction, ToolClass
 
 RemaindersByFigure = Mapping[str, Mapping[str, Decimal]]  # by figure and record
 
@@ -387,3 +388,25 @@ def figures_for_rules(values: Sequence[NamedValue], results: FigureResults) -> P
             subjects += [missing.about, *(ids if len(ids) == 1 else ())]
     stand_ins = (_convert_to_missing_figure(value, subjects_by_figure) for value in values if not value.figure)
     return ProcessFigures(computed, tuple(filter(None, stand_ins)), results.subjects)
+
+
+def list_true_values(progress: Progress, writes: Sequence[LedgerEntry]) -> list[NamedValue]:
+    """The values without each remainder that the task's writes did not leave: of a claim that was not approved, or
+    of one of several approved ones that draw on the same.
+    """
+    values, remainders = progress.dossier.values, {one.name: one for one in progress.template.figures if one.remainder}
+    of_figures = ((value, remainders[value.figure]) for value in values if value.figure in remainders)
+    left = [value for value, figure in of_figures if _is_changed(value, figure, writes)]
+    draws = Counter((value.figure, value.operands[:1]) for value in left)
+    only = [value for value in left if draws[value.figure, value.operands[:1]] == 1]
+    return [value for value in values if value.figure not in remainders or value in only]
+
+
+def _is_changed(remainder: NamedValue, figure: Figure, writes: Sequence[LedgerEntry]) -> bool:
+    """Whether a change that needs the figure was made of the remainder's record, and not taken back."""
+    done = [entry for entry in writes if entry.status in DONE_STATUSES]
+    taken_back = {entry.compensates for entry in done}
+    calls = [entry.call for entry in done if not (entry.compensates or entry.call.call_id in taken_back)]
+    changes = _changes_needing_figure(figure, calls)
+    texts = [{as_text(value).casefold() for _, value in walk_json(change.arguments)} for change in changes]
+    return any(not remainder.about or remainder.about.casefold() in texts_of_change for texts_of_change in texts)

@@ -16,7 +16,7 @@ from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import OutcomeTexts, PredictionOutcome, TaskOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
-from shared.domain.exact_json import JsonObject, loads_object, walk_json
+from shared.domain.exact_json import JsonObject, as_object, as_text, loads_object, walk_json
 from shared.domain.marks import ProtectedKind
 from shared.domain.quality import Score
 from shared.domain.redaction import NO_PROTECTED_VALUES, redact_json, redact_text
@@ -93,11 +93,11 @@ def _texts_for_learning(
     """The texts in which the learner may find facts; None for a dry run or practice, whose data are not real."""
     if record.request.is_dry_run or is_practice(record):
         return None
-    values = run_end.final_progress.dossier.values
+    values = [*as_object(record.metadata.get("values")).items()]
     return OutcomeTexts(
         task=redact_text(record.request.text, hidden)[:_LONGEST_TEXT],
         answer=redact_text(run_end.answer, hidden)[:_LONGEST_TEXT],
-        values=redact_json({value.name: value.value for value in values[:_MOST_VALUES]}, hidden),
+        values=redact_json({name: as_text(value) for name, value in values[:_MOST_VALUES]}, hidden),
     )
 
 

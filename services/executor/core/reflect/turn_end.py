@@ -6,6 +6,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from services.executor.core.process.rules import list_true_values
 from services.executor.core.reflect.client_answer import compose_answer, ledger_for_clients
 from services.executor.core.reflect.documents import DocumentMaterial, build_document
 from services.executor.core.reflect.outcome import outcome_of_run, parts_of_score
@@ -72,6 +73,7 @@ def build_metadata(run_end: RunEnd, run: ReflectedRun, score: Score) -> dict[str
     """The task's metadata for clients: its states, its verdict, each write with its proof, and more."""
     progress, has_begun = run_end.final_progress, run_end.progress is not None
     dossier, states = progress.dossier, [state.value for state in progress.visited]
+    values = list_true_values(progress, run_end.writes) if run_end.state.is_terminal else dossier.values
     if run_end.fsm_state is not None and states[-1:] != [run_end.fsm_state.value]:
         states.append(run_end.fsm_state.value)
     return {
@@ -86,7 +88,7 @@ def build_metadata(run_end: RunEnd, run: ReflectedRun, score: Score) -> dict[str
         "tool_calls": progress.calls_made,
         "model_calls": progress.model_calls,
         **ledger_for_clients(run_end.writes),
-        "values": {value.name: value.value for value in dossier.values},
+        "values": {value.name: value.value for value in values},
         "verdict": dossier.verdict.model_dump(mode="json", by_alias=True) if dossier.verdict else None,
         "plan_hash": dossier.plan.hash if dossier.plan else None,
         "approval": dossier.approval_note,

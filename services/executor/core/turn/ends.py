@@ -18,6 +18,7 @@ from services.executor.core.authorize.persons import (
 )
 from services.executor.core.plan.outcomes import parts_not_done
 from services.executor.core.prime.prime import OpenedTurn
+from services.executor.core.process.rules import list_true_values
 from services.executor.core.reflect.review import ReviewedRun
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import IN_DOUBT, NOBODY_APPROVES, TurnContext, is_practice
@@ -69,7 +70,9 @@ async def end_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
     answer = early.reason
     if isinstance(early, BudgetSpent):
         early = end_of_budget(early, progress or NO_PROGRESS, await opened.store.read_ledger())
-        answer = _write_partial_answer(early.reason, progress or NO_PROGRESS) if early.is_partial else early.reason
+        answer = (
+            _write_partial_answer(early.reason, progress or NO_PROGRESS, writes) if early.is_partial else early.reason
+        )
     elif isinstance(early, Canceled):
         answer = _write_cancel_answer(early.reason, progress or NO_PROGRESS, writes)
     return RunEnd(
@@ -102,9 +105,9 @@ def end_of_budget(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, L
     return Partial(spent.reason)
 
 
-def _write_partial_answer(reason: str, progress: Progress) -> str:
+def _write_partial_answer(reason: str, progress: Progress, writes: Sequence[LedgerEntry]) -> str:
     """The answer of a partial result: why it is partial, and the figures known so far."""
-    values = [f"- {value.name}: {value.value}" for value in progress.dossier.values]
+    values = [f"- {value.name}: {value.value}" for value in list_true_values(progress, writes)]
     return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
 
 
