@@ -36,6 +36,7 @@ class Intent(NamedTuple):
     is_heading: bool = False  # a clause before a colon, behind which stands what it comes to
     is_unknown: bool = False  # it names a thing by an identifier or a name, and no verb of it is known
     spared: tuple[str, ...] = ()  # what it names by an identifier and does not mean: exceptions, and mere evidence
+    means_all: bool = False  # it names its things together, without "all": "the kites of P-1"
 
     @property
     def family(self) -> str | None:
@@ -48,7 +49,7 @@ class Intent(NamedTuple):
     @property
     def means_every(self) -> bool:
         """Whether it speaks of all, every or each of some things."""
-        return bool(_EVERY_PATTERN.search(re.sub(r"[\"“][^\"”]*[\"”]", " ", self.clause)))
+        return self.means_all or bool(_EVERY_PATTERN.search(re.sub(r"[\"“][^\"”]*[\"”]", " ", self.clause)))
 
     @property
     def is_notice(self) -> bool:

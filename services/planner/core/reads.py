@@ -1,6 +1,7 @@
 """What to read next: the records a task names, what they refer to, and lists where only a description is known."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Sequence
 
 from services.planner.core.arguments import bind_arguments
 from services.planner.core.binding import CallPlan
@@ -14,21 +15,29 @@ from services.planner.core.selection import unknown_names
 from services.planner.core.situation import CERTAIN, LIKELY, POSSIBLE, ArgumentCandidate, Situation, best, records_about
 from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import concept, is_identifier, nouns, parts, stem, text_stems, text_words
-from shared.domain.exact_json import JsonObject, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
 
 _AT_ONCE, _IN_ALL, _WITH_PARTS = 8, 16, 18
 
 
 def next_reads(
-    request: Request, situation: Situation, tools: tuple[ToolSpec, ...], writers: Sequence[ToolSpec] = ()
+    request: Request,
+    situation: Situation,
+    tools: tuple[ToolSpec, ...],
+    writers: Sequence[ToolSpec] = (),
+    looked_refs: Container[Json] = (),
 ) -> list[CallPlan]:
-    """The calls worth making now; empty when nothing new can be read. No call is repeated."""
+    """The calls worth making now; empty when nothing new can be read. No call is repeated.
+
+    ``looked_refs``: the results whose further rows are being shown, of which nothing has to be read.
+    """
     names = {tool.name for tool in tools}
     tried = [call for call in request.calls if call.tool in names]
     made_keys = {call.key for call in tried}
     made_keys |= {f"{fact.tool} {dumps(fact.arguments)}" for fact in situation.facts}
     fresh: dict[str, CallPlan] = {}
-    following = [_next_part_call(tool, arguments) for tool, arguments in next_parts(situation.facts, tools)]
+    unlooked = [fact for fact in situation.facts if fact.ref not in looked_refs]
+    following = [_next_part_call(tool, arguments) for tool, arguments in next_parts(unlooked, tools)]
     following = [part for part in following if part.key not in made_keys]
     identified = _nouns_identified(tools, situation)
     least = _least_besides(tools, situation)
@@ -220,9 +229,14 @@ def _search_calls(tools: tuple[ToolSpec, ...], situation: Situation, made_keys: 
 
 
 def _nouns_referred(situation: Situation) -> set[frozenset[str]]:
-    """What the known records refer to."""
-    named = {(name, record.noun) for record in situation.records for name in record.fields if is_identifier(name)}
-    return {concept(name, frozenset()) for name, noun in named if concept(name, noun) != noun}
+    """What most records of each kind refer to: what only some of them do is not whose they are."""
+    counts: dict[frozenset[str], Counter[frozenset[str]]] = {}
+    for record in situation.records:
+        others = [name for name in record.fields if is_identifier(name) and concept(name, record.noun) != record.noun]
+        counts.setdefault(record.noun, Counter()).update(concept(name, frozenset()) for name in others)
+    return {
+        wanted for of_kind in counts.values() for wanted, count in of_kind.items() if count == max(of_kind.values())
+    }
 
 
 _ALL_WORDS = frozenset({"all", "every", "each"})

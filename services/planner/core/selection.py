@@ -12,7 +12,7 @@ from services.planner.core.phrases import TextSpan, drop_spans, find_exclusions
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import ChosenRecords, Situation
-from services.planner.core.words import STOP, nouns, stem, text_stems, text_words
+from services.planner.core.words import STOP, nouns, stem, stems, text_stems, text_words
 
 
 def matching_records(text: str, situation: Situation) -> list[FactRecord]:
@@ -135,6 +135,7 @@ _SAME_STATE = (
     frozenset("open pending outstanding undecided waiting unresolved".split()),
     frozenset("cancelled canceled".split()),
 )
+OF_TIME = stems("overdue upcoming outdated".split())  # not how things stand, but how a day does to today
 _PREDICATE_PATTERN = re.compile(
     r"\b(?:is|are|was|were)\s+(?:still |currently |now |already )?(?!there\b|here\b)(?P<state>[a-z]+)\s*(?:[?.,]|$)"
 )
@@ -153,7 +154,7 @@ def _use_shown_states(text: str, listed: Sequence[FactRecord]) -> str:
 def _asks_for_unknown(text: str, listed: Sequence[FactRecord]) -> bool:
     """Whether a question asks for a state that no record shows and that no list was narrowed by: nothing fits."""
     match = _PREDICATE_PATTERN.search(text)
-    if match is None or not listed:
+    if match is None or not listed or stem(match["state"]) in OF_TIME:
         return False
     value_stems = {stem(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
     value_stems |= {stem(str(value)) for record in listed for value in record.fact.arguments.values()}
@@ -165,7 +166,7 @@ def unknown_state(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
     match = _PREDICATE_PATTERN.search(text)
     values = (value for record in listed for value in record.fields.values() if isinstance(value, str))
     tells = any(value.isalpha() and value.islower() for value in values)
-    return frozenset((stem(match["state"]),)) if match and tells else frozenset()
+    return frozenset((stem(match["state"]),)) - OF_TIME if match and tells else frozenset()
 
 
 def _drop_repeats(records: Sequence[FactRecord]) -> list[FactRecord]:

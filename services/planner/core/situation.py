@@ -1,7 +1,7 @@
 """What is known at one moment: the task as read, what it mentions, and the records found so far."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -195,14 +195,17 @@ def facts_of(request: Request, writers: Iterable[str]) -> tuple[ToolFact, ...]:
     ]
     others = {*writers, *LOCAL}
     read = [call for call in request.calls if call.tool not in others and not call.failed]
-    looked = {str(call.arguments.get("ref")): call for call in request.calls if call.tool == LOOK and not call.failed}
-    return (*facts, *(ToolFact(call.ref, call.tool, call.arguments, whole_result(call, looked)) for call in read))
+    return (*facts, *(ToolFact(call.ref, call.tool, call.arguments, whole_result(call, request)) for call in read))
 
 
-def whole_result(call: Called, looked: Mapping[str, Called]) -> Json:
-    """The result of a read, with the further rows that ``look`` has shown."""
-    looked_result = looked.get(call.ref)
-    return _with_rows(call.result, rows_in(looked_result.result)) if looked_result else call.result
+def whole_result(call: Called, request: Request) -> Json:
+    """The result of a read, with the further rows that ``look`` has shown: from the first on, or those passed over."""
+    result = call.result
+    for look in request.calls:
+        if look.tool == LOOK and not look.failed and str(look.arguments.get("ref")) == call.ref:
+            known, shown = rows_in(result), rows_in(look.result)
+            result = _with_rows(result, [*known, *shown] if look.arguments.get("skip") == len(known) else shown)
+    return result
 
 
 def rows_in(result: Json) -> list[JsonObject]:

@@ -28,7 +28,7 @@ from services.planner.core.request import (
     Request,
     ToolSpec,
 )
-from services.planner.core.situation import Situation, observe_situation, rows_in
+from services.planner.core.situation import Situation, observe_situation, rows_in, whole_result
 from services.planner.core.tending_turn import (
     as_wished,
     calls_due,
@@ -109,8 +109,10 @@ def _understand_call(request: Request, toolset: Toolset, read: Callable[[], Json
 
 
 def _read_calls(request: Request, situation: Situation, toolset: Toolset) -> list[Call]:
-    bound = next_reads(request, situation, toolset.readers, toolset.writers)
-    return [*look_calls(request, toolset), *((plan.tool.name, plan.arguments) for plan in bound)]
+    looks = look_calls(request, toolset)
+    looked_refs = {arguments["ref"] for _, arguments in looks}
+    bound = next_reads(request, situation, toolset.readers, toolset.writers, looked_refs)
+    return [*looks, *((plan.tool.name, plan.arguments) for plan in bound)]
 
 
 def _plan_steps(request: Request, situation: Situation, toolset: Toolset) -> tuple[WriteStep, ...]:
@@ -191,20 +193,20 @@ _COUNTS = ("first", "limit", "count", "rows")
 
 
 def look_calls(request: Request, toolset: Toolset) -> list[tuple[str, JsonObject]]:
-    """A call of ``look`` for each read that shows fewer rows than it has; each once."""
+    """A call of ``look`` for the further rows of each read that shows fewer than it has; none is made again."""
     tool = request.tool(LOOK) if toolset.has(LOOK) else None
     if tool is None:
         return []
-    looked_refs = {str(call.arguments.get("ref")) for call in request.calls if call.tool == LOOK}
+    looked_keys = {call.key for call in request.calls if call.tool == LOOK}
     counted = next((name for name in _COUNTS if name in tool.properties), "first")
-    return [
-        (LOOK, {"ref": call.ref, counted: int(match["rows"])})
-        for call in request.calls
-        if not call.failed
-        and call.ref not in looked_refs
-        and (match := _ROWS_PATTERN.search(call.note))
-        and int(match["rows"]) > len(rows_in(call.result))
-    ]
+    looks: list[Called] = []
+    for call in request.calls:
+        match, known = _ROWS_PATTERN.search(call.note), len(rows_in(whole_result(call, request)))
+        if match and not call.failed and int(match["rows"]) > known:
+            rest: JsonObject = {"skip": known, counted: int(match["rows"]) - known}
+            arguments = rest if "skip" in tool.properties else {counted: int(match["rows"])}
+            looks.append(Called(LOOK, {"ref": call.ref, **arguments}, "", None, failed=False))
+    return [(LOOK, look.arguments) for look in looks if look.key not in looked_keys]
 
 
 _AKIN = 5  # letters that a verb and its noun begin with alike: ``approve`` and ``approval``

@@ -10,7 +10,7 @@ from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import MentionKind, find, identifiers_in
 from services.planner.core.phrases import drop_spans, find_exclusions, find_negations
 from services.planner.core.records import FactRecord, number
-from services.planner.core.selection import named_owners, proper_names, select_records, unknown_state
+from services.planner.core.selection import OF_TIME, named_owners, proper_names, select_records, unknown_state
 from services.planner.core.situation import ChosenRecords, Situation, says
 from services.planner.core.words import family, field_stems, is_identifier, parts, stem, stems, text_stems, text_words
 
@@ -31,6 +31,7 @@ def find_uninterpreted_words(question: str, situation: Situation) -> tuple[str, 
     selection = select_records(question, situation)
     uninterpreted = unexplained_words(selection.rest, listed) - _OF_QUESTIONS - unknown_state(question, listed)
     uninterpreted -= _class_words(question, listed) & situation.terms
+    uninterpreted |= text_stems(selection.rest) & OF_TIME - frozenset().union(*(record.noun for record in listed))
     words = [word for word in text_words(selection.rest) if stem(word) in uninterpreted]
     names = _names_left(question, selection, situation)
     return tuple(dict.fromkeys((*selection.unread, *_figures_left(selection, listed), *names, *words)))

@@ -14,12 +14,12 @@ from services.planner.core.made import fill_new, link_to_made, made_entities
 from services.planner.core.mentions import MentionKind, find, identifiers_in
 from services.planner.core.parts_of_task import find_asked
 from services.planner.core.records import own_id
-from services.planner.core.references import find_identifiers, is_reference, wanted_noun
+from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
 from services.planner.core.toolmatch import kind_of_others, tools_for
 from services.planner.core.unread import find_other_meant, find_uninterpreted_words_of_clause
-from services.planner.core.words import family, field_stems, parts, stem, text_stems
+from services.planner.core.words import family, field_stems, nouns, parts, stem, text_stems, text_words
 from shared.domain.exact_json import JsonObject
 
 _RESULT_PATTERN = re.compile(
@@ -110,6 +110,7 @@ def _find_calls(
     intent: Intent, situation: Situation, writers: Sequence[ToolSpec], readers: Sequence[ToolSpec]
 ) -> tuple[list[CallPlan], WhyUnplanned]:
     tools = tools_for(intent, situation, writers)
+    intent = intent._replace(means_all=any(_names_plural(tool, intent) for tier in tools for tool in tier))
     if each := _to_each_named(intent, situation, writers) if intent.is_notice else []:
         return each, WhyUnplanned()
     of_others = {
@@ -137,18 +138,22 @@ def _find_calls(
     return [], WhyUnplanned(lacking)
 
 
-def _other_kind(tool: ToolSpec, intent: Intent, situation: Situation) -> str:
-    """As ``kind_of_others``; empty where an identifier of the clause is certainly one that the tool takes."""
-    kind = kind_of_others(tool, intent, situation)
-    named = identifiers_in(intent.clause) if kind else ()
-    takes = [
-        candidate
-        for name in tool.required
-        if named and is_reference(tool, name)
-        for candidate in find_identifiers(tool, name, situation, intent.clause)
-        if candidate.source == "task" and candidate.sure == CERTAIN and str(candidate.value) in named
-    ]
-    return "" if takes else kind
+_OWNED_PATTERN = re.compile(
+    r"\bthe\s+(?P<of>(?:[\w-]+\s+){0,3}?[a-z]+)\s+(?:of|for|from)\s"
+    r"|(?:['’]s|\b(?:their|his|her|its))\s+(?P<own>(?:[\w-]+\s+){0,3}[a-z]+)",
+    re.I,
+)
+
+
+def _names_plural(tool: ToolSpec, intent: Intent) -> bool:
+    """Whether a clause names a tool's things together, by whose they are: ``the kites of P-1``, ``her kites``."""
+    own = nouns(tool.name) - {stem(intent.verb)}
+    owned = [text_words(match["of"] or match["own"]) for match in _OWNED_PATTERN.finditer(intent.clause)]
+    return not intent.is_notice and any(
+        stem(word) in own and any(re.search(r"(?<![sui])s$", noun) for noun in (word, *following[:1]))
+        for words in owned
+        for word, *following in (words[place:] for place in range(len(words)))
+    )
 
 
 def _why_no_tool(intent: Intent, situation: Situation, kinds: Sequence[str]) -> str:
@@ -214,11 +219,26 @@ def _find_plans(tool: ToolSpec, intent: Intent, situation: Situation) -> list[Ca
         link_to_made(plan, intent, situation) for plan in plans if intent.means_every or not _leaves_out(plan, intent)
     ]
     if intent.means_every:
-        return [each_plan for plan in plans[:1] for each_plan in calls_for_each(plan, intent, situation)]
-    first = plans[:1]
+        every = [each_plan for plan in plans[:1] for each_plan in calls_for_each(plan, intent, situation)]
+        return [plan for plan in every if not _why_already_done(plan, intent, situation)] or every
     named = [plan for plan in plans if _names_all(plan, intent)]
-    unique = {plan.key: plan for plan in (named or first)}
+    unique = {plan.key: plan for plan in (named or _list_alternatives(plans, intent, situation))}
     return list(unique.values())
+
+
+def _list_alternatives(plans: list[CallPlan], intent: Intent, situation: Situation) -> list[CallPlan]:
+    """The first call, and those of other things that the clause may mean: none that the task names only later, and none
+    to which it is done already.
+    """
+    later = {*identifiers_in(situation.text)} - {*identifiers_in(situation.text.partition(intent.clause)[0])}
+    alike = [plan for plan in plans if plan.sureness == plans[0].sureness and plan.missing == plans[0].missing]
+    alike = [plan for plan in alike if later.isdisjoint(str(candidate.value) for _, candidate in plan.chosen)] or alike
+    open_plans = [plan for plan in alike if not _why_settled(plan, intent, situation)] if len(alike) > 1 else []
+    return open_plans or plans[:1]
+
+
+def _why_settled(plan: CallPlan, intent: Intent, situation: Situation) -> str:
+    return _why_decided(plan, intent, situation) or _why_already_done(plan, intent, situation)
 
 
 def _leaves_out(plan: CallPlan, intent: Intent) -> bool:
@@ -297,7 +317,7 @@ def _check_plans(
     plans: list[CallPlan], intent: Intent, situation: Situation, readers: Sequence[ToolSpec]
 ) -> tuple[list[CallPlan], WhyUnplanned]:
     unknown = why_not_all_known(plans[0], intent, situation) if intent.means_every else ""
-    if unknown:
+    if unknown := unknown or _why_ambiguous(plans, intent):
         return [], WhyUnplanned(unknown)
     if other := find_other_meant(plans, intent, situation):
         return [], WhyUnplanned(f"not understood: {other}")
@@ -314,6 +334,17 @@ def _check_plans(
         words = find_uninterpreted_words_of_clause(plans, intent, situation)
         return ([], WhyUnplanned(f"not understood: {', '.join(words)}")) if words else (plans, WhyUnplanned())
     return plans, WhyUnplanned()
+
+
+def _why_ambiguous(plans: Sequence[CallPlan], intent: Intent) -> str:
+    """Which of several things a clause means, where it names none of them."""
+    if intent.means_every or len(plans) == 1 or any(_names_all(plan, intent) for plan in plans):
+        return ""
+    values = [
+        str(candidate.value) for plan in plans for name, candidate in plan.chosen if is_reference(plan.tool, name)
+    ]
+    once = [value for value in dict.fromkeys(values) if values.count(value) < len(plans)]
+    return f"it could mean {' or '.join(once)}, and the task does not say which"
 
 
 def _why_not_found(plan: CallPlan, situation: Situation, readers: Sequence[ToolSpec]) -> str:

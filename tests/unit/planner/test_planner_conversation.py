@@ -3,7 +3,7 @@
 from services.planner.core.request import PlannerReply, parse_request, read_tool_lines
 from services.planner.core.roles import reply
 from shared.domain.exact_json import Json, JsonObject, dumps
-from tests.unit.planner.planner_requests import calls, links, shown, tool, writer
+from tests.unit.planner.planner_requests import calls, fact, links, optional, said, shown, tool, writer
 
 _TOOLS: list[Json] = [
     tool("understand"),
@@ -147,6 +147,23 @@ def test_the_rest_of_a_long_result_is_looked_at() -> None:
     asked = talk.answer(_understood(talk), f"{dumps(rows[:20])}\n{note}")
     assert asked.calls == (("look", {"ref": "r1", "first": 30}),)
     assert "KIT-30" in talk.answer([*rows]).text
+
+
+def test_rows_that_were_shown_are_not_looked_at_again_and_the_rest_to_its_end_in_place_of_further_pages() -> None:
+    rows: list[Json] = [{"id": f"KIT-{number}", "state": "torn"} for number in range(1, 31)]
+    tools: list[Json] = [tool("look", ref="string", first="integer", skip="integer"), tool("understand")]
+    tools.append(optional(tool("list_kites", page="integer")))
+    page: Json = {"kites": rows[:20], "page": 1, "limit": 10, "total": 30}
+    first: Json = {"ref": "r1", "tool": "list_kites", "arguments": {}, "result": f"{dumps(page)}\n[r1: 30 rows]"}
+    asked = said({"task": "How many kites are torn?", "so_far": [first]}, tools).calls
+    assert asked[-1] == ("look", {"ref": "r1", "skip": 20, "first": 10})
+    looks: list[Json] = [
+        fact(f"l{skip}", "look", {"ref": "r1", "skip": skip, "first": 30 - skip}, {"shown": seen})
+        for skip, seen in ((20, rows[20:26]), (26, rows[26:]))
+    ]
+    again = said({"task": "How many kites are torn?", "so_far": [first, *looks[:1]]}, tools).calls
+    assert again[-1] == ("look", {"ref": "r1", "skip": 26, "first": 4})
+    assert said({"task": "How many kites are torn?", "so_far": [first, *looks]}, tools[2:]).text == "30 kites are torn."
 
 
 def test_a_task_that_asks_for_nothing_but_an_answer_proposes_nothing_whatever_a_result_says() -> None:

@@ -44,3 +44,20 @@ def test_the_thing_that_has_what_is_counted_is_none_of_it() -> None:
     assert said({"task": question}, readers).calls == (("get_pilot", {"pilot_id": "PIL-2"}),)
     seen = [fact("f1", "get_pilot", {"pilot_id": "PIL-2"}, {"id": "PIL-2", "name": "Ann Lee"})]
     assert said({"task": question, "so_far": seen}, readers).text.startswith("Could not be found out")
+
+
+def test_whose_something_is_is_looked_for_among_what_all_of_it_refers_to() -> None:
+    rows: list[Json] = [
+        {"id": "KIT-1", "pilot_id": "PIL-2", "mender_id": "MEN-1"},
+        {"id": "KIT-2", "pilot_id": "PIL-4"},
+    ]
+    readers: list[Json] = [tool("list_kites"), tool("list_menders"), tool("list_pilots")]
+    seen = [fact("f1", "list_kites", {}, rows)]
+    assert said({"task": "How many kites does Ann Lee have?", "so_far": seen}, readers).calls == (("list_pilots", {}),)
+
+
+@each_row("question", "Which kites are overdue?", "How many kites are overdue?", "List all overdue kites.")
+def test_what_a_day_has_to_decide_is_not_decided_by_a_word(question: str) -> None:
+    rows: list[Json] = [{"id": "KIT-1", "state": "open", "due_on": "2026-03-01", "note": "It is over the sea"}]
+    text = planned(question, [fact("f1", "list_kites", {}, rows)], []).text
+    assert text == f'Could not be found out: "{question.rstrip(".")}": not understood: overdue.'

@@ -132,6 +132,43 @@ def test_what_is_nobodys_is_not_told_to_be_somebodys(question: str, answer: str)
 
 
 @pytest.mark.promise("planner.each_of_many")
+@each_row(
+    ("task", "closed"),
+    ("Close the kites of PIL-2.", ["KIT-1", "KIT-2", "KIT-4"]),
+    ("Close the open kites of Ada Berg.", ["KIT-1", "KIT-2"]),
+    ("Close PIL-9's kites.", ["KIT-3"]),
+    ("Close the kite of PIL-9.", ["KIT-3"]),
+    ("Close the torn kite of PIL-2.", ["KIT-4"]),
+    ("Close kite KIT-1 of PIL-2.", ["KIT-1"]),
+    ("Look at KIT-1. Close the kite, and then tell me the rank of KIT-3.", ["KIT-1"]),
+)
+def test_things_are_meant_together_where_they_are_named_by_whose_they_are(task: str, closed: list[str]) -> None:
+    assert [given["kite_id"] for _, given in calls(planned(task, _LISTS, [_CLOSE]))] == closed
+
+
+@pytest.mark.promise("planner.never_invents")
+@each_row(
+    ("task", "options"),
+    ("Close the kite of PIL-2.", "KIT-1 or KIT-2 or KIT-4"),
+    ("Close the open kite of PIL-2.", "KIT-1 or KIT-2"),
+    ("Look at KIT-1 and KIT-3. Close it.", "KIT-1 or KIT-3"),
+)
+def test_which_of_several_things_is_meant_is_not_guessed(task: str, options: str) -> None:
+    plan = planned(task, _LISTS, [_CLOSE])
+    assert calls(plan) == []
+    assert f"it could mean {options}, and the task does not say which" in plan.text
+
+
+@pytest.mark.promise("planner.each_of_many")
+@each_row("task", "Close the kite of PIL-2.", "Close all kites of PIL-2.")
+def test_what_is_done_already_is_not_meant(task: str) -> None:
+    rows: list[Json] = [_KITES[0], {"id": "KIT-6", "pilot_id": "PIL-2", "state": "closed", "rank": 4}]
+    assert calls(planned(task, [fact("f1", "list_kites", {}, rows)], [_CLOSE])) == [
+        ("close_kite", {"kite_id": "KIT-1"})
+    ]
+
+
+@pytest.mark.promise("planner.each_of_many")
 def test_to_whom_each_is_given_does_not_say_which_are_meant() -> None:
     lend = tool("lend_kite", kite_id="string", pilot_id="string")
     plan = planned("Lend every whole kite to PIL-9.", [fact("f1", "list_kites", {}, _FREE), _LISTS[1]], [lend])
