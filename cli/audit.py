@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Callable
 from typing import Annotated
 from urllib.parse import urlencode
 
@@ -91,6 +92,7 @@ def print_writes(writes: list[JsonObject]) -> None:
     out.print("1 write" if len(writes) == 1 else f"{len(writes)} writes", style="bold")
     for write in writes:
         flat = {**write, **_flatten_write(write), "sent": format_local_time(write.get("sent_at"))}
+        flat["approved_by"] = _approval_in_words(write, format_local_time)
         flat["why"] = flat["rules"] or "no rule asked for anybody's yes"
         out.print(Text(f"\ntask {flat.get('task_id')} call {flat.get('call_id')}", "bold"), soft_wrap=True)
         for name in _PRINTED_FIELDS:
@@ -98,14 +100,14 @@ def print_writes(writes: list[JsonObject]) -> None:
             out.print(Text(words), soft_wrap=True)  # a server's words are shown as they are, never read as markup
 
 
-def _approval_in_words(write: JsonObject) -> str:
-    """Who approved the write and what they said; if nobody did, what allowed it."""
+def _approval_in_words(write: JsonObject, show_time: Callable[[Json], str] = plain_text) -> str:
+    """Who approved the write, when, and what they said; if nobody did, what allowed it."""
     sentences = []
     for approval in objects_in(write.get("approvals")):
         for decision in objects_in(approval.get("decisions")):
             if decision.get("decision") == "approve":
                 comment = f" ({decision['comment']})" if decision.get("comment") else ""
-                sentences.append(f"{decision.get('by')} at {decision.get('at')}{comment}")
+                sentences.append(f"{decision.get('by')} at {show_time(decision.get('at'))}{comment}")
     return "; ".join(sentences) or plain_text(write.get("allowed_by"))
 
 

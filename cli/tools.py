@@ -156,6 +156,8 @@ def discover_tools(
     """
     if context.invoked_subcommand:
         return
+    if not endpoint:
+        raise typer.BadParameter("say whose tools: the URL of a tool server, or `made`", param_hint="--endpoint")
     if not endpoint.startswith(("http://", "https://")):
         raise typer.BadParameter(f"{endpoint!r} is no URL: it begins with http:// or https://", param_hint="--endpoint")
     arguments = ["services.executor", "tools", "--endpoint", endpoint, "--protocol", protocol.value, "--json"]

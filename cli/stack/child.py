@@ -81,6 +81,7 @@ ReportProgress = Callable[[Sequence[str]], None]
 
 PROBE_PAUSE_SECONDS = 0.05
 PROBE_TIMEOUT = 2.0
+_MOST_ANSWER_CHARACTERS = 1_000  # of what a child that is not ready says of itself
 
 
 def ignore_progress(_: Sequence[str]) -> None:
@@ -88,38 +89,42 @@ def ignore_progress(_: Sequence[str]) -> None:
 
 
 async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: ReportProgress = ignore_progress) -> None:
-    """Wait until all children are ready; raises ``CommandError`` for one that ended or was not ready in ``seconds``.
+    """Wait until all children are ready; raises ``CommandError`` once one has ended or was not ready in ``seconds``.
 
     Whenever a child becomes ready, ``tell`` is called with the names of those that are not.
     """
     awaited = {child.spec.name: None for child in children}
+    problem: BaseException | None = None
 
-    async def wait(child: Child) -> CommandError | None:
-        problem = await _wait_for_child(client, child, seconds)
-        if problem is None:
-            awaited.pop(child.spec.name)
-            tell(tuple(awaited))
-        return problem
+    async def wait(child: Child) -> None:
+        await _wait_for_child(client, child, seconds)
+        awaited.pop(child.spec.name)
+        tell(tuple(awaited))
 
     async with httpx.AsyncClient(timeout=PROBE_TIMEOUT, trust_env=False, verify=trusted_certificates()) as client:
-        for problem in await asyncio.gather(*(wait(child) for child in children)):
-            if problem is not None:
-                raise problem
+        try:
+            async with asyncio.TaskGroup() as group:
+                for child in children:
+                    group.create_task(wait(child))
+        except* CommandError as problems:
+            problem = problems.exceptions[0]
+    if problem is not None:
+        raise problem
 
 
-async def _wait_for_child(client: httpx.AsyncClient, child: Child, seconds: float) -> CommandError | None:
+async def _wait_for_child(client: httpx.AsyncClient, child: Child, seconds: float) -> None:
     last_answer = "it never answered"
     try:
         async with asyncio.timeout(seconds):
             while child.exit_code is None:
                 ready, last_answer = await _probe_readiness(client, child)
                 if ready:
-                    return None
+                    return
                 await asyncio.sleep(PROBE_PAUSE_SECONDS)
             sentence = f"{child.spec.name} ended with exit code {child.exit_code}."
     except TimeoutError:
         sentence = f"{child.spec.name} was not ready within {seconds:.0f} seconds: {last_answer}."
-    return CommandError(sentence, f"{child.log}:\n{child.last_lines()}")
+    raise CommandError(sentence, f"{child.log}:\n{child.last_lines()}")
 
 
 async def _probe_readiness(client: httpx.AsyncClient, child: Child) -> tuple[bool, str]:
@@ -127,4 +132,4 @@ async def _probe_readiness(client: httpx.AsyncClient, child: Child) -> tuple[boo
         answer = await client.get(f"{child.spec.url}{child.spec.ready_path}")
     except httpx.TransportError as error:
         return False, f"no connection ({type(error).__name__})"
-    return answer.is_success, f"it answered {answer.status_code} {answer.text[:200]}"
+    return answer.is_success, f"it answered {answer.status_code} {answer.text[:_MOST_ANSWER_CHARACTERS]}"

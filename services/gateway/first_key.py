@@ -51,7 +51,8 @@ async def first_key(redis_url: str, tenant: str, principal_id: str, allows_anoth
         keyring, new_values = Keyring(state), generate_key_values()
         operator = find_operator_id(await keyring.list_keys(tenant), new_values.now)
         if operator and not allows_another:
-            raise OperatorExists(f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create")
+            sentence = f"{operator!r} operates tenant {tenant!r} and can make keys: purple keys create"
+            raise OperatorExists(f"{sentence} (or this with --again, if that key is lost)")
         created = make_key(KeyRequest(principal_id, tuple(Role)), tenant, principal_id, new_values)
         await keyring.add(created.key)
         return created

@@ -156,7 +156,8 @@ def _raise_httpx2_errors(request: httpx2.Request) -> Iterator[None]:
         raise httpx2.ConnectError(f"the URL {refused.message}", request=request) from refused
     except (aiohttp.ClientError, HttpProcessingError, TimeoutError) as error:
         kind = next(kind for caught, kind in _ERROR_TYPES if isinstance(error, caught))
-        raise kind(str(error) or type(error).__name__, request=request) from error
+        words = str(error).replace(" ssl:default", "")  # aiohttp says so of plain http, too
+        raise kind(words or type(error).__name__, request=request) from error
 
 
 _ERROR_TYPES: tuple[tuple[type[Exception] | tuple[type[Exception], ...], type[httpx2.TransportError]], ...] = (

@@ -111,12 +111,16 @@ class ChannelListener:
             log.warning("live_send_failed", error=str(error))
 
     async def _read_for_ever(self) -> None:
+        logged = ""
         while True:
             try:
                 await self._connect()
+                logged = ""
                 await self._pass_messages_on()
             except (RedisError, OSError) as error:
-                log.warning("live_connection_lost", error=str(error))
+                if logged != str(error):  # an outage is told once, not five times a second
+                    logged = str(error)
+                    log.warning("live_connection_lost", error=logged)
                 await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def _connect(self) -> None:

@@ -37,6 +37,8 @@ def _describe_problem(error: ValidationError) -> str:
 
 def _describe_fault(fault: ErrorDetails) -> str:
     problem = fault["msg"].removeprefix("Value error, ").rstrip(".")
+    if fault["type"] == "string_pattern_mismatch" and "https?" in fault["ctx"]["pattern"]:
+        problem = "it must be an http or https URL"
     if not fault["loc"]:
         return f"{problem}."
     name = str(fault["loc"][0]).upper()

@@ -103,6 +103,16 @@ async def test_a_service_that_never_gets_ready_is_given_up_after_the_bound(tmp_p
             await wait_until_ready((child,), 1.0)
 
 
+@pytest.mark.promise("launcher.explains")
+async def test_a_service_that_ends_is_told_at_once_and_not_after_one_that_waits_for_it(tmp_path: Path) -> None:
+    """A gateway without its Redis is never ready, and the executor that named the fault had ended long ago."""
+    sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), url_of(free_ports(1)[0]), 1, environ=dict(os.environ))
+    faulty = _company(tmp_path, free_ports(1)[0], COMPANY_FAULTS="no json")
+    async with _started(sleeper, tmp_path) as deaf, _started(faulty, tmp_path) as company:
+        with pytest.raises(CommandError, match="company ended with exit code 2"):
+            await wait_until_ready((deaf, company), READY)
+
+
 async def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     environ = {**os.environ, "DEAF_TO_SIGTERM": "1"}
     sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), url_of(1), 1, environ=environ)

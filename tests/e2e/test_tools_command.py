@@ -60,7 +60,11 @@ async def test_a_remote_agents_skills_are_its_tools_and_are_written_as_a_connect
 @pytest.mark.promise("tools.command")
 @pytest.mark.parametrize(
     ("endpoint", "code", "sentence"),
-    [("http://127.0.0.1:9", 1, "No tools could be listed at http://127.0.0.1:9"), ("localhost:9009", 2, "begins with")],
+    [
+        ("http://127.0.0.1:9", 1, "no connection: Cannot connect to host 127.0.0.1:9 ["),
+        ("localhost:9009", 2, "begins with"),
+        ("", 2, "say whose tools"),
+    ],
 )
 async def test_an_endpoint_that_cannot_be_used_is_explained(endpoint: str, code: int, sentence: str) -> None:
     done = await call_purple("tools", "--endpoint", endpoint)

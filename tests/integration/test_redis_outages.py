@@ -9,6 +9,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 from redis.asyncio import Redis
+from structlog.testing import capture_logs
 
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
@@ -208,6 +209,19 @@ async def test_a_turn_without_memory_ends_when_there_is_some(own_server: Embedde
         stored = await TaskStore(own_redis, live).get_record("acme", record.task_id)
     assert stored is not None
     assert stored.state.is_terminal
+
+
+async def test_an_outage_is_logged_once(own_server: EmbeddedRedis, own_redis: Redis) -> None:
+    """A listener connects again five times a second, for as long as Redis is away."""
+    with capture_logs() as logged:
+        async with ChannelListener(own_redis) as live:
+            await accepted(TaskStore(own_redis, live))
+            own_server.kill()
+            await asyncio.sleep(DOWN_SECONDS)  # how long the outage lasts
+            own_server.start()
+    losses = [line["error"] for line in logged if line["event"] == "live_connection_lost"]
+    assert losses
+    assert len(losses) == len(set(losses))
 
 
 @pytest.mark.promise("redis.queue_may_go")

@@ -198,3 +198,14 @@ def test_a_person_is_shown_all_of_a_write_and_that_no_rule_asked(capsys: pytest.
     print_writes([shown])
     said = capsys.readouterr().out
     assert (task in said, proof in said, "no rule asked" in said) == (True, True, True)
+
+
+@pytest.mark.promise("audit.formats")
+def test_a_person_reads_when_it_was_approved_on_the_clock_on_which_it_was_sent(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Elsewhere than in Greenwich a write seemed to be sent hours before its approval."""
+    print_writes([{**WRITE, "sent_at": "2026-01-01T00:00:00+00:00"}])
+    said = capsys.readouterr().out
+    sent = next(line.split(None, 1)[1] for line in said.splitlines() if line.strip().startswith("sent"))
+    assert f"dana at {sent} (fine)" in said
