@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load_prompts
-from services.executor.core.turn.replay import CannotReplay, ReplaysWith, replay
+from services.executor.core.turn.replay import CannotReplay, MakeReplayWorker, replay
 from services.executor.core.turn.replay_cursor import ReplayResult
 from shared.contracts.archive import read_archived
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -63,7 +63,7 @@ def _report_as_text(options: ReplayOptions, result: ReplayResult) -> str:
     return "\n".join([*lines, f"{options.task}: {len(result.steps)} steps, {end}"])
 
 
-def show_replay(arguments: Sequence[str], worker: ReplaysWith) -> int:
+def show_replay(arguments: Sequence[str], worker: MakeReplayWorker) -> int:
     """Prints the steps and the first difference; returns 0 if the task ends the same, 1 if not, 2 if it cannot be
     replayed.
 
@@ -82,7 +82,7 @@ def show_replay(arguments: Sequence[str], worker: ReplaysWith) -> int:
     return EXIT_SAME if result.is_same else EXIT_DIFFERS
 
 
-async def _replay_task(options: ReplayOptions, worker: ReplaysWith) -> ReplayResult:
+async def _replay_task(options: ReplayOptions, worker: MakeReplayWorker) -> ReplayResult:
     archive = read_settings(ArchiveSettings).open_task_archive()
     if archive is None:
         raise CannotStart("ARCHIVE_URL is not set: it names the archive to read.")

@@ -179,7 +179,7 @@ def _build_services(
         approvals=ApprovalService(Approvals(state), signals.send_signal, utc_now),
         tenants=TenantStates(state),
         learned=LearnedData(state),
-        webhooks=WebhookService(tasks.read, opened.webhooks.registrar),
+        webhooks=WebhookService(tasks.get_task, opened.webhooks.registrar),
         dead_letters=DeadLetters(state, TaskStore(state, opened.live), wakes, utc_now),
         memory=TenantMemories(state),
         audit=AuditExport(state, stored, TaskLists(state), ArchivedTaskReader(archive) if archive else None),
@@ -196,7 +196,9 @@ def _add_a2a_routes(
     methods = A2aMethods(services, identity, profile, card)
     rest_endpoint, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
-    task_paths = RestEndpoints(services.tasks, identity, readiness.find_problems, profile.notice, rest_endpoint.task)
+    task_paths = RestEndpoints(
+        services.tasks, identity, readiness.find_problems, profile.notice, rest_endpoint.get_task_in_1_0
+    )
     card_paths = card_routes(card, utc_now(), profile)
     # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")

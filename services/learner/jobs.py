@@ -13,7 +13,7 @@ from services.learner.adapters.cache_folder import CacheFolder
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_learned_files import RedisCaseRepository, RedisImportRepository
-from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
 from services.learner.core.files.importer import Importer
 from services.learner.core.files.report import build_report_rows, make_report_importer
 from services.learner.core.learner import Learner
@@ -89,7 +89,7 @@ def build_memory_jobs(
 ) -> MemoryJobs:
     wants_facts = settings.learn_knowledge == "on"
     rememberer = Rememberer(RedisKnowledge(redis), wants_facts=wants_facts)
-    outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING)
+    outcomes = RedisOutcomes(redis, owner, lease_seconds, REMEMBERING_GROUP)
     follower = OutcomeFollower(outcomes, rememberer.apply, lambda: learner.partitions)
     forgetter = ForgetRequestWorker(RedisForgetting(redis, settings.open_session_archive()))
     if not wants_facts:

@@ -86,7 +86,7 @@ def _drop_uninstructive(log: Sequence[C]) -> list[C]:
     """The cases that are neither poor failures nor repeated failures, of any age."""
     return [
         case
-        for case, is_repeated in zip(log, _repeated_failures(log), strict=True)
+        for case, is_repeated in zip(log, _flag_repeated_failures(log), strict=True)
         if not is_repeated and (case.quality >= _POOR_QUALITY or case.outcome is not CaseOutcome.FAILURE)
     ]
 
@@ -96,7 +96,7 @@ _drop_uninstructive_once = IdentityCache[tuple[Case, ...], list[Case]](
 )  # one log comes with several tasks
 
 
-def _repeated_failures(log: Sequence[Case]) -> list[bool]:
+def _flag_repeated_failures(log: Sequence[Case]) -> list[bool]:
     """For each case, whether it is one of three or more failures with similar keywords."""
     words_by_case = [frozenset(case.keywords) if case.outcome is CaseOutcome.FAILURE else frozenset() for case in log]
     times = Counter(words for words in words_by_case if words)

@@ -22,7 +22,7 @@ _MAX_STRICT_TOOLS = 20  # the API's limit of strict tools in one request
 _MAX_CACHE_MARKS = 4  # and of cache breakpoints
 _STRICT_KEYWORDS = frozenset({"type", "properties", "required", "additionalProperties", "description", "enum", "items"})
 _CACHE_MARK = {"cache_control": {"type": "ephemeral"}}
-_Place: TypeAlias = tuple[int, int]  # a block: the index of its message, and its own in the message
+_BlockPosition: TypeAlias = tuple[int, int]  # a block: the index of its message, and its own in the message
 
 
 class Feature(StrEnum):
@@ -54,7 +54,7 @@ def encode_model_request(model: str, request: models.ModelRequest, without: Set[
         fields["tool_choice"] = _encode({"type": "auto"})
     if system:
         fields["system"] = _encode([*system[:-1], {**system[-1], **(_CACHE_MARK if has_cache_marks else {})}])
-    marked_places = _cache_breakpoints(messages, request.will_be_extended) if has_cache_marks else set[_Place]()
+    marked_places = _cache_breakpoints(messages, request.will_be_extended) if has_cache_marks else set[_BlockPosition]()
     fields["messages"] = _join_array(_encode_messages(messages, marked_places))
     if output := _output_config(model, request, without):
         fields["output_config"] = _encode(output)
@@ -142,7 +142,7 @@ def _replace_hidden_images(messages: Sequence[models.Message], sends_images: boo
     return [message._replace(blocks=tuple(map(replace_if_hidden, message.blocks))) for message in messages]
 
 
-def _cache_breakpoints(messages: Sequence[models.Message], will_be_extended: bool) -> set[_Place]:
+def _cache_breakpoints(messages: Sequence[models.Message], will_be_extended: bool) -> set[_BlockPosition]:
     """The places of blocks with a cache breakpoint, besides that of the static prefix.
 
     If a later request will extend the messages: the ends of the first and last messages, and where the previous request
@@ -162,7 +162,7 @@ def _cache_breakpoints(messages: Sequence[models.Message], will_be_extended: boo
     return set(list(dict.fromkeys(places))[: _MAX_CACHE_MARKS - 1])
 
 
-def _last_cacheable_block(messages: Sequence[models.Message], message_index: int) -> _Place | None:
+def _last_cacheable_block(messages: Sequence[models.Message], message_index: int) -> _BlockPosition | None:
     blocks = messages[message_index].blocks
     for block_index in reversed(range(len(blocks))):
         if not isinstance(blocks[block_index], models.OpaqueBlock | models.SingleRequestText):
@@ -170,7 +170,7 @@ def _last_cacheable_block(messages: Sequence[models.Message], message_index: int
     return None
 
 
-def _encode_messages(messages: Sequence[models.Message], marked_places: Set[_Place]) -> list[str]:
+def _encode_messages(messages: Sequence[models.Message], marked_places: Set[_BlockPosition]) -> list[str]:
     texts = []
     for message_index, message in enumerate(messages):
         blocks = [

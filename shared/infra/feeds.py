@@ -24,7 +24,7 @@ def _parse_message(message: str) -> list[EventRow] | None:
         return None
 
 
-Read = Callable[[str, str], Awaitable[list[EventRow]]]
+ReadEvents = Callable[[str, str], Awaitable[list[EventRow]]]
 
 
 class Feed:
@@ -34,7 +34,7 @@ class Feed:
     the stream for all.
     """
 
-    def __init__(self, stream: str, live: ChannelListener, read: Read) -> None:
+    def __init__(self, stream: str, live: ChannelListener, read: ReadEvents) -> None:
         self.watchers = 0
         self._stream, self._live, self._read = stream, live, read
         self._rows: deque[EventRow] = deque(maxlen=EVENTS_A_PAGE)

@@ -20,7 +20,7 @@ from shared.domain.outgoing import (
     unreachable_error,
 )
 
-Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+ResolveHost: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 Stream = TypeVar("Stream")
 LookUp: TypeAlias = "Callable[[str, int], Sequence[str]]"
 TARGET_CONNECT_SECONDS = 5.0
@@ -50,7 +50,7 @@ system_resolver = ThreadedResolver()
 class Guard:
     """Connects only to addresses that ``reach`` permits. ``resolver`` is replaceable for tests."""
 
-    def __init__(self, reach: AllowedAddresses, resolver: Resolver = system_resolver) -> None:
+    def __init__(self, reach: AllowedAddresses, resolver: ResolveHost = system_resolver) -> None:
         self.reach, self._resolver = reach, resolver
 
     def check(self, url: str) -> None:

@@ -22,8 +22,8 @@ LOOK_WITHOUT_NEWS_SECONDS = 30.0  # a look without news: should a message of the
 _SHORTEST_PAUSE_SECONDS = 0.02  # between two looks: what comes in a burst is looked at together
 _PAUSE_AFTER_FAILURE_SECONDS = 1.0
 
-OnMessage = Callable[[str | None], None]
-Listen = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
+HandleMessage = Callable[[str | None], None]
+OpenListener = Callable[[], AbstractAsyncContextManager[asyncio.Event]]
 
 log = structlog.get_logger()
 
@@ -38,7 +38,7 @@ class ChannelListener:
         self._redis = redis
         self._quiet_seconds = quiet_seconds
         self._pubsub: PubSub = redis.pubsub()
-        self._listeners: dict[str, set[OnMessage]] = {}
+        self._listeners: dict[str, set[HandleMessage]] = {}
         self._confirmed: dict[str, asyncio.Event] = {}
         self._lock = asyncio.Lock()
         self._group = asyncio.TaskGroup()
@@ -69,7 +69,7 @@ class ChannelListener:
             yield news
 
     @asynccontextmanager
-    async def call_on_message(self, channel: str, on_message: OnMessage) -> AsyncIterator[None]:
+    async def call_on_message(self, channel: str, on_message: HandleMessage) -> AsyncIterator[None]:
         """In the context, calls ``on_message`` with each message on the channel; with None if some may be missed."""
         self._listeners.setdefault(channel, set()).add(on_message)
         try:
@@ -94,7 +94,7 @@ class ChannelListener:
                 await self._send_subscription("SUBSCRIBE", channel)
             return confirmed
 
-    async def _remove_listener(self, channel: str, on_message: OnMessage) -> None:
+    async def _remove_listener(self, channel: str, on_message: HandleMessage) -> None:
         async with self._lock:
             self._listeners[channel].discard(on_message)
             if not self._listeners[channel]:
@@ -150,7 +150,7 @@ class ChannelListener:
             on_message(str(data) if kind == "message" else None)
 
 
-async def look_when_due(listen: Listen, look: Callable[[asyncio.Event], Awaitable[float]], name: str) -> None:
+async def look_when_due(listen: OpenListener, look: Callable[[asyncio.Event], Awaitable[float]], name: str) -> None:
     """Call ``look`` at once, whenever something becomes due, and after the seconds that it returns; for ever.
 
     ``listen``: opens an event that is set when something becomes due; ``look`` gets it. A failure is logged under

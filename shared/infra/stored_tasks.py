@@ -12,7 +12,7 @@ from shared.contracts.task import TaskEvent, TaskRecord
 from shared.infra.packed import CompressionShapes
 
 _RECORDS, _EVENTS = CompressionShapes("record_shapes.txt"), CompressionShapes("event_shapes.txt")
-_EVENT_LIST = TypeAdapter(list[TaskEvent])
+_EVENT_LIST_ADAPTER = TypeAdapter(list[TaskEvent])
 
 
 def pack_record(record: TaskRecord) -> bytes:
@@ -42,7 +42,7 @@ def unpack_events_json(entry: str) -> str:
 
 def read_events(last_id: str, entry: str) -> Iterator[tuple[str, TaskEvent]]:
     """The events of an entry of a task's stream, each with its id. Raises ``ValueError`` if it cannot be read."""
-    events = _EVENT_LIST.validate_json(unpack_events_json(entry))
+    events = _EVENT_LIST_ADAPTER.validate_json(unpack_events_json(entry))
     moment, _, last_number = last_id.partition("-")
     first_number = int(last_number) - len(events) + 1
     return ((f"{moment}-{first_number + index}", event) for index, event in enumerate(events))

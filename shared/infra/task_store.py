@@ -18,7 +18,7 @@ from shared.infra.stored_tasks import read_record
 from shared.infra.story import read_event_page
 from shared.ports.tasks import (
     Accepted,
-    Prepare,
+    PrepareAcceptance,
     SessionBelongsToOther,
     TaskEnded,
     Tasks,
@@ -47,7 +47,7 @@ class TaskStore(Tasks):
         self._feeds = Feeds(live, self._scripts)
 
     async def accept(
-        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: Prepare | None = None
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None
     ) -> Accepted:
         """Stores a turn, and the record if its task is new, in one step. May be repeated after a failure.
 

@@ -59,12 +59,12 @@ class TooManyWaiting(Exception):
         self.waiting = waiting
 
 
-Prepare: TypeAlias = Callable[[], Awaitable[None]]
+PrepareAcceptance: TypeAlias = Callable[[], Awaitable[None]]
 
 
 class Tasks(Protocol):
     async def accept(
-        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: Prepare | None = None
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None
     ) -> Accepted:
         """Stores the task (if it is new) and the turn in one atomic step; on a cluster the task's id is stored before.
 

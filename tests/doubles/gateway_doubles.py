@@ -14,7 +14,7 @@ from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import (
     Accepted,
     EventsLost,
-    Prepare,
+    PrepareAcceptance,
     SessionBelongsToOther,
     TaskEnded,
     Tasks,
@@ -37,7 +37,7 @@ class MemoryTasks(Tasks):
         self._news = asyncio.Condition()
 
     async def accept(
-        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: Prepare | None = None
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None
     ) -> Accepted:
         self._check()
         message = (record.tenant, turn.principal.id, dedupe or turn.turn_id)

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
+from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttempt
 from services.executor.ports.sessions import FreeSlotsByTenant, Sessions, SessionWakes, TurnRunner
@@ -21,7 +21,7 @@ def a_runner(
     limits: RunnerLimits,
     mended: FaultCounts | None = None,
     slots: FairShareSlots | None = None,
-    heartbeat: RunsHeartbeat | None = None,
+    heartbeat: RunHeartbeat | None = None,
     meter: Meter = NoMeter(),  # noqa: B008  # it has no state
 ) -> Runner:
     async def keep_leases_here(keeper: LeaseKeeper) -> NoReturn:

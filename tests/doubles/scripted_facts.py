@@ -17,11 +17,11 @@ class ScriptedFacts(FactFinder):
         self.broken = ""
 
     @override
-    def max_cost(self, sections: JsonObject) -> FactCost:
+    def estimate_max_cost(self, sections: JsonObject) -> FactCost:
         return FactCost(1, 200, 50, 1_000)
 
     @override
-    async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], FactCost]:
+    async def find_facts(self, sections: JsonObject) -> tuple[Sequence[RawFact], FactCost]:
         self.asked.append(sections)
         if self.broken:
             raise FactsUnavailable(self.broken)

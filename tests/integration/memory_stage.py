@@ -9,7 +9,7 @@ from services.gateway.features.memory.store import TenantMemories
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.adapters.redis_lessons import RedisLessons
-from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.core.memory.fact_worker import FactWorker, TenantBudgets
 from services.learner.core.memory.follower import OutcomeFollower
@@ -59,7 +59,7 @@ class MemoryStage:
         self.forgetter = ForgetRequestWorker(RedisForgetting(redis, None))
 
     def a_follower(self, name: str, held: Collection[int] = range(PARTITIONS)) -> OutcomeFollower:
-        outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING)
+        outcomes = RedisOutcomes(self.redis, name, LEASE, REMEMBERING_GROUP)
         return OutcomeFollower(outcomes, self.rememberer.apply, lambda: held)
 
     async def remembers(self) -> None:

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.heartbeat import RunsHeartbeat
+from services.executor.core.turn.heartbeat import RunHeartbeat
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Lease, TurnRunner, TurnWork
@@ -125,7 +125,7 @@ async def running(
     *,
     owner: str = "one",
     mended: FaultCounts | None = None,
-    heartbeat: RunsHeartbeat | None = None,
+    heartbeat: RunHeartbeat | None = None,
     meter: Meter = NoMeter(),  # noqa: B008  # it has no state
 ) -> AsyncIterator[Runner]:
     """An executor's runner that serves, and at last stops without a grace."""

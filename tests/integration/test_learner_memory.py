@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
-from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
 from services.learner.core.memory.fact_worker import FactWorker, TenantBudgets
 from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.rememberer import Rememberer
@@ -78,7 +78,7 @@ async def test_each_outcome_is_remembered_once_whoever_dies_when(redis: Redis) -
     """One dies after each step that it takes; the next one gets the same outcomes again."""
     stage = MemoryStage(redis)
     outcomes = [an_outcome_of(_TEXT, number, session=f"s{number % 3}") for number in range(6)]
-    streams = RedisOutcomes(redis, "dying", LEASE, REMEMBERING)
+    streams = RedisOutcomes(redis, "dying", LEASE, REMEMBERING_GROUP)
     dying = OutcomeFollower(streams, Rememberer(Forgetful(redis), wants_facts=True).apply, _everywhere)
     for some in (outcomes[:3], outcomes[3:]):
         await leave(redis, some)

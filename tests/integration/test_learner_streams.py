@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from typing_extensions import override
 
 from services.learner.adapters.redis_lessons import RedisLessons
-from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
 from services.learner.core.learner import MAX_TRIES, Learner
 from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.lesson import make_lesson
@@ -209,7 +209,7 @@ async def test_what_one_reader_takes_and_settles_again_and_again_is_never_logged
 async def test_streams_keep_at_most_one_settled_event_each(redis: Redis) -> None:
     await leave(redis, [an_outcome(number, session=f"s{number % 40}") for number in range(400)])
     await _rounds(_learner(redis))
-    beside = RedisOutcomes(redis, "beside", LEASE, REMEMBERING)
+    beside = RedisOutcomes(redis, "beside", LEASE, REMEMBERING_GROUP)
     await beside.settle((await beside.claim(range(64))).deliveries)
     for partition in keys.all_partitions():
         assert await redis.xlen(partition.outcomes) <= 1
@@ -328,7 +328,7 @@ async def test_who_reads_beside_the_learner_hears_of_news_and_looks_only_there(r
     async def apply(deliveries: Sequence[Delivery]) -> None:
         heard.extend(delivery.partition for delivery in deliveries)
 
-    streams = RedisOutcomes(redis, "beside", LEASE, REMEMBERING)
+    streams = RedisOutcomes(redis, "beside", LEASE, REMEMBERING_GROUP)
     follower = OutcomeFollower(streams, apply, lambda: range(64))
     watch = OutcomeWatch(follower, streams, 60.0)
     assert await follower.run_once() == 0

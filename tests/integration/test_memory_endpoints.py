@@ -128,7 +128,7 @@ async def test_no_model_is_asked_again_and_again_for_facts_that_cannot_be_kept(r
 @pytest.mark.promise("knowledge.paid_once")
 async def test_whatever_breaks_over_a_tasks_facts_breaks_once(redis: Redis) -> None:
     class Breaks(RedisFactRepository):
-        async def facts(self, tenant: str) -> KnownFacts:
+        async def read_facts(self, tenant: str) -> KnownFacts:
             raise TypeError(tenant)
 
     stage = MemoryStage(redis)

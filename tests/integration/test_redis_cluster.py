@@ -113,7 +113,7 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
         client_ids = RedisClientIds(cluster, store)
         await client_ids.record_task(key, record.task_id)
         assert (await client_ids.find(key)).record == record
-    assert (await LearnedData(cluster).totals("acme")).cases == 0
+    assert (await LearnedData(cluster).read_totals("acme")).cases == 0
     assert (await RedisLearned(cluster).recall("acme", "general")).cases == ()
 
 

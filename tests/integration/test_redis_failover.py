@@ -19,7 +19,7 @@ from services.executor.ports.turns import LedgerConflict, TurnStore
 from services.gateway.features.memory.store import TenantMemories
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from services.learner.adapters.redis_lessons import RedisLessons
-from services.learner.adapters.redis_outcomes import REMEMBERING, RedisOutcomes
+from services.learner.adapters.redis_outcomes import REMEMBERING_GROUP, RedisOutcomes
 from services.learner.core.learner import Learner
 from services.learner.core.memory.follower import OutcomeFollower
 from services.learner.core.memory.forgetting import ForgetRequestWorker
@@ -224,7 +224,7 @@ async def test_whoever_reads_outcomes_beside_the_learner_gets_them_again_too(
     await leave(client, [an_outcome(number) for number in range(3)])
     await pair.catch_up()
     consumer = FailsOverOnceApplied(failover)
-    outcomes = RedisOutcomes(client, "one", 5.0, REMEMBERING)
+    outcomes = RedisOutcomes(client, "one", 5.0, REMEMBERING_GROUP)
     follower = OutcomeFollower(outcomes, consumer.apply, lambda: range(PARTITIONS))
     while await follower.run_once():
         pass
@@ -275,7 +275,7 @@ async def test_what_was_forgotten_just_before_a_failover_is_forgotten_again(
     await learner.update_share()
     learner.expect_outcomes_in(learner.partitions)
     await learner.run_once()
-    beside = RedisOutcomes(client, "one", 5.0, REMEMBERING)
+    beside = RedisOutcomes(client, "one", 5.0, REMEMBERING_GROUP)
     await beside.settle((await beside.claim(range(PARTITIONS))).deliveries)
     forgets = TenantMemories(client)
     await forgets.submit_forget_request(request)

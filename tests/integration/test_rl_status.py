@@ -76,7 +76,7 @@ async def test_the_history_shows_how_quality_and_arms_came_to_be(redis: Redis) -
         an_outcome(4, "other"),
     ]
     await RedisLessons(redis).store_all([make_lesson(outcome) for outcome in outcomes])
-    found = await LearnedData(redis).history(DEFAULT_TENANT)
+    found = await LearnedData(redis).read_history(DEFAULT_TENANT)
     first, second = [round(1000 * outcome.ended_at.timestamp()) for outcome in outcomes[:2]]
     assert found.quality == (TrendPoint(1, first, 0.9, 0.9), TrendPoint(2, second, 0.7, 0.5))
     assert found.arms == {
@@ -140,7 +140,7 @@ async def test_means_and_arms_worked_out_as_the_page_says_are_those_of_the_gatew
     judged = sum(int(counts.get(kind, 0)) for kind in ("success", "partial", "failure"))
     mean = int(counts["quality_units"]) / 10_000 / judged
     value = int(arms["expense_approval:fsm:units"]) / 10_000 / int(arms["expense_approval:fsm:n"])
-    shown = build_learning_view(await LearnedData(redis).totals("acme"))
+    shown = build_learning_view(await LearnedData(redis).read_totals("acme"))
     log, bandit = cast("dict[str, object]", shown["case_log"]), cast("dict[str, dict[str, object]]", shown["bandit"])
     assert log["mean_quality"] == pytest.approx(mean) == pytest.approx(0.6)
     assert log["total"] == int(counts["events"]) == 3
@@ -151,7 +151,7 @@ async def test_means_and_arms_worked_out_as_the_page_says_are_those_of_the_gatew
 async def test_trends_and_days_read_as_the_page_says_are_those_of_the_gateway(redis: Redis) -> None:
     await _learn(redis)
     points = [tuple(map(int, point.split(":"))) for point in (await _fields(redis, "trends"))["quality"].split()]
-    shown = await LearnedData(redis).history("acme")
+    shown = await LearnedData(redis).read_history("acme")
     assert [point.mean for point in shown.quality] == [units / 10_000 / n for n, units, _ in points] == [0.9, 0.6]
     (_, recent), spread = [point.recent for point in shown.quality], points[1][0] - points[0][0]
     assert recent == pytest.approx((points[1][1] - points[0][1]) / 10_000 / spread)

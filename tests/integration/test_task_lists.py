@@ -43,7 +43,7 @@ def _ids(page: TaskListPage) -> list[str]:
 async def test_the_last_changed_task_comes_first(redis: Redis, task_store: TaskStore) -> None:
     await _accept(task_store, "t1", "t2", "t3")
     await _end(sessions_of(redis, "one"), "s-t1", TaskState.COMPLETED)
-    page = await TaskLists(redis).page("acme", TaskQuery(size=10), None)
+    page = await TaskLists(redis).read_page("acme", TaskQuery(size=10), None)
     assert (_ids(page), page.next_position, page.total) == (["t1", "t3", "t2"], None, 3)
 
 
@@ -54,7 +54,7 @@ async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(
     await redis.zadd(name, dict.fromkeys(members, 5))
     lists, place, seen = TaskLists(redis), None, list[str]()
     for _ in members:
-        page = await lists.page("acme", TaskQuery(size=1), place)
+        page = await lists.read_page("acme", TaskQuery(size=1), place)
         seen.append(page.next_position.task if page.next_position else "end")
         place = page.next_position
     assert seen == [members[2], members[1], "end"]
@@ -68,7 +68,7 @@ async def test_a_list_that_an_older_revision_wrote_is_read(redis: Redis, task_st
         score = await redis.zscore(name, "t1") or 0.0
         await redis.zrem(name, "t1")
         await redis.zadd(name, {keys.pack_member(keys.EndedMember("acme", "s-t1", "t1")): score})
-    assert _ids(await TaskLists(redis).page("acme", TaskQuery(size=10), None)) == ["t1"]
+    assert _ids(await TaskLists(redis).read_page("acme", TaskQuery(size=10), None)) == ["t1"]
 
 
 async def test_it_asks_by_owner_session_state_and_time(redis: Redis, task_store: TaskStore) -> None:
@@ -78,11 +78,11 @@ async def test_it_asks_by_owner_session_state_and_time(redis: Redis, task_store:
     lists = TaskLists(redis)
     later = datetime.now(UTC) + timedelta(minutes=5)
     asked = {
-        "owner": lists.page("acme", TaskQuery(size=10), None, "bert"),
-        "session": lists.page("acme", TaskQuery(session="s-t1"), None),
-        "state": lists.page("acme", TaskQuery(states=(TaskState.FAILED, TaskState.CANCELED)), None),
-        "time": lists.page("acme", TaskQuery(since=later), None),
-        "tenant": lists.page("other", TaskQuery(), None),
+        "owner": lists.read_page("acme", TaskQuery(size=10), None, "bert"),
+        "session": lists.read_page("acme", TaskQuery(session="s-t1"), None),
+        "state": lists.read_page("acme", TaskQuery(states=(TaskState.FAILED, TaskState.CANCELED)), None),
+        "time": lists.read_page("acme", TaskQuery(since=later), None),
+        "tenant": lists.read_page("other", TaskQuery(), None),
     }
     found = {name: await page for name, page in asked.items()}
     assert {name: _ids(page) for name, page in found.items()} == {

@@ -41,7 +41,7 @@ async def _list_hooks(play: Stage) -> Sequence[RegisteredWebhook]:
     """Those of the task that was worked on last."""
     await play.worker.has_begun(1)
     hooks = RedisWebhooks(play.redis, SecretCipher(read_secrets(SECRET).sealing_keys()))
-    return await hooks.webhooks_of(play.worker.works[-1].record)
+    return await hooks.list_webhooks(play.worker.works[-1].record)
 
 
 async def until_hook(play: Stage, state: str, delivered: int = 0) -> DeliveryProgress:

@@ -214,5 +214,5 @@ async def test_an_operator_is_told_the_secret_of_the_own_tenant_and_nobody_else(
     async with locked_stage(redis, redis_url, **SOON) as locked:
         told = await locked.post("/webhooks/secret", {})
         refused, _ = await locked.post("/webhooks/secret", {}, await locked.key("casey"))
-    assert told == (200, {"tenant": "acme", "secrets": [*read_secrets(SECRET).secrets_of("acme")]})
+    assert told == (200, {"tenant": "acme", "secrets": [*read_secrets(SECRET).derive_secrets("acme")]})
     assert refused == 403

@@ -40,7 +40,7 @@ class Taken(NamedTuple):
 
     def verify(self, tenant: str = "default") -> None:
         """Raises unless the signature is that of the tenant's secret."""
-        Verifier(read_secrets(SECRET).secrets_of(tenant)[0]).verify(self.body, dict(self.headers))
+        Verifier(read_secrets(SECRET).derive_secrets(tenant)[0]).verify(self.body, dict(self.headers))
 
 
 class Receiver:

@@ -152,7 +152,7 @@ async def test_of_many_executors_that_keep_a_process_at_once_one_decides(redis: 
     kept = [one.store_process_if_new("acme", "badge_renewal", str(number)) for number, one in enumerate(executors)]
     assert len(set(await asyncio.gather(*kept))) == 1
     assert await redis.ttl(keys.learned_keys("acme").synthesized) == -1
-    assert (await LearnedData(redis).totals("acme")).synthesized == 1
+    assert (await LearnedData(redis).read_totals("acme")).synthesized == 1
 
 
 async def test_a_tenant_with_very_many_processes_keeps_no_more(redis: Redis) -> None:

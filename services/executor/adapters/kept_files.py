@@ -19,7 +19,7 @@ from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
 from shared.ports.archive import Archive, ArchiveUnavailable
 
-_PARSED_FILE = TypeAdapter(ParsedFile)
+_PARSED_FILE_ADAPTER = TypeAdapter(ParsedFile)
 _PARSER_COMMAND = (sys.executable, "-m", "services.executor.adapters.file_parser")
 _PARSE_SECONDS = 20.0
 _PARSERS_AT_ONCE = 2  # parsers
@@ -146,6 +146,6 @@ async def parse_in_subprocess(content: bytes, seconds: float = _PARSE_SECONDS) -
     if process.returncode:
         raise FileFailed(_CAUSES_BY_SIGNAL.get(-process.returncode, "its parser failed"))
     try:
-        return _PARSED_FILE.validate_json(output)
+        return _PARSED_FILE_ADAPTER.validate_json(output)
     except (ValidationError, binascii.Error) as error:
         raise FileFailed("its parser failed") from error

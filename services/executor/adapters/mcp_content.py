@@ -88,7 +88,7 @@ class CompiledListing:
         self.listed = listed_tools
         self._compiled: list[tuple[Connection, tuple[Tool, ...]]] = []
 
-    def tools_of(self, connection: Connection) -> tuple[Tool, ...]:
+    def list_tools(self, connection: Connection) -> tuple[Tool, ...]:
         for owner, tools in self._compiled:
             if owner is connection or owner == connection:
                 return tools

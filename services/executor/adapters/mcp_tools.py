@@ -84,7 +84,7 @@ class McpTools(ToolServers):
             raise ToolSilent(f"{connection.id}: {error}") from error
         except MCPError as error:
             raise ToolSilent(f"{connection.id}: the server did not list its tools: {error}") from error
-        return listing.tools_of(connection)
+        return listing.list_tools(connection)
 
     @override
     async def call(

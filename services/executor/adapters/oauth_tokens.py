@@ -20,7 +20,7 @@ from shared.infra.tls import trusted_certificates
 
 TOKEN_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 * 1024
-DEFAULT_LIFE_SECONDS = 300  # seconds, where the answer does not say
+DEFAULT_TOKEN_LIFETIME_SECONDS = 300  # seconds, where the answer does not say
 EXPIRY_MARGIN_SECONDS = 30.0  # so long before its end a token is no longer used, or a tenth of its life if that is less
 RENEWAL_PAUSE_SECONDS = 5.0  # a server that takes no token at all does not have us ask for one with each call
 MOST_SECRETS_CACHED = 1024
@@ -177,10 +177,10 @@ def read_lifetime(expires_in: object) -> float:
     unusable value gives the default.
     """
     try:
-        seconds = float(str(expires_in)) if expires_in is not None else DEFAULT_LIFE_SECONDS
+        seconds = float(str(expires_in)) if expires_in is not None else DEFAULT_TOKEN_LIFETIME_SECONDS
     except ValueError:
-        return DEFAULT_LIFE_SECONDS
-    return DEFAULT_LIFE_SECONDS if math.isnan(seconds) else min(max(seconds, 1.0), 86_400.0)
+        return DEFAULT_TOKEN_LIFETIME_SECONDS
+    return DEFAULT_TOKEN_LIFETIME_SECONDS if math.isnan(seconds) else min(max(seconds, 1.0), 86_400.0)
 
 
 def _object_or_empty(body: bytes) -> JsonObject:

@@ -29,7 +29,7 @@ MOST_UPLOADS = 4
 _RETRY_MS = 30_000
 _LOST_TEXT_JSON = "null"  # stands in an envelope for a text that nobody has any more
 _ClaimedRow = tuple[str, str, list[object]]  # a task, "ok" or why it cannot be read, and what was read
-_Row = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
+_StreamRow = tuple[str, list[str]]  # a stream's entry: its id, and names and values by turns
 
 
 class Archiver:
@@ -106,14 +106,16 @@ class Archiver:
     async def _build_envelope(self, tenant: str, parts: list[object]) -> bytes:
         """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
         record, journal, ledger, approvals, events = parts
-        steps_stored = parse_rows((row_id, read_pairs(pairs)) for row_id, pairs in cast("list[_Row]", journal))
+        steps_stored = parse_rows((row_id, read_pairs(pairs)) for row_id, pairs in cast("list[_StreamRow]", journal))
         own_texts = {step.key: step.join_data({}) for step in steps_stored if step.kind == TEXT_KIND}
         shared_names = {name for step in steps_stored for name in step.names} - own_texts.keys()
         texts = {**await self._shared.read(tenant, shared_names), **own_texts}
         steps = to_json([_fill_step(step, texts) for step in steps_stored if step.kind != TEXT_KIND]).decode()
         writes = [f"{to_json(key).decode()}:{unpack_entry_json(row)}" for key, row in read_pairs(ledger).items()]
         decisions = [row for key, row in read_pairs(approvals).items() if key != "latest"]
-        event_texts = [unpack_events_json(read_pairs(pairs)["e"])[1:-1] for _, pairs in cast("list[_Row]", events)]
+        event_texts = [
+            unpack_events_json(read_pairs(pairs)["e"])[1:-1] for _, pairs in cast("list[_StreamRow]", events)
+        ]
         members = [f'"v":{ARCHIVE_VERSION}', f'"record":{unpack_record_json(str(record))}', f'"journal":{steps}']
         members += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(decisions)}]']
         return ("{" + ",".join((*members, f'"events":[{",".join(event_texts)}]')) + "}").encode()

@@ -43,7 +43,9 @@ class ArchivedSession(Contract):
 
 
 _RETRY_MS = 30_000
-SESSION_STATE: TypeAdapter[SessionState] = TypeAdapter(SessionState, config=ConfigDict(hide_input_in_errors=True))
+SESSION_STATE_ADAPTER: TypeAdapter[SessionState] = TypeAdapter(
+    SessionState, config=ConfigDict(hide_input_in_errors=True)
+)
 
 
 class PackedSession(NamedTuple):
@@ -157,7 +159,7 @@ async def restore_session(archive: Archive | None, session: keys.SessionMember, 
         session_record = ArchivedSession.model_validate_json(content) if content is not None else None
         if session_record is None or session_record.owner != owner:
             return SessionState()
-        return SESSION_STATE.validate_json(json.dumps(session_record.memory))
+        return SESSION_STATE_ADAPTER.validate_json(json.dumps(session_record.memory))
     except ArchiveUnavailable as error:
         raise SessionUnavailable(f"what the session remembers cannot be had from the archive: {error}") from error
     except ValidationError as error:

@@ -8,7 +8,7 @@ from typing import cast
 
 import structlog
 
-from services.executor.adapters.redis_idle import SESSION_STATE, restore_session
+from services.executor.adapters.redis_idle import SESSION_STATE_ADAPTER, restore_session
 from services.executor.adapters.redis_intents import StoredIntents, build_failover_conflict, mark_possibly_sent
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
@@ -86,7 +86,7 @@ class RedisTurnStore(ports.TurnStore):
         fields = self._session or await self._redis.execute("HMGET", name, "state", "evicted", "owner")
         state, evicted_at, owner = (value or None for value in cast("list[str | None]", fields))
         if state is not None:
-            return SESSION_STATE.validate_json(state)
+            return SESSION_STATE_ADAPTER.validate_json(state)
         if evicted_at is None:
             return ports.SessionState()
         if self._restored is None:

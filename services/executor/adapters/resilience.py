@@ -57,7 +57,7 @@ class Breaker:
         self._until = 0.0
         self.is_probing = False  # whether the one trial call that may close the breaker is in flight
 
-    def state(self, now: float) -> CircuitState:
+    def get_state(self, now: float) -> CircuitState:
         if self._in_a_row < self._limits.failures:
             return CircuitState.CLOSED
         return CircuitState.OPEN if self.is_probing or now < self._until else CircuitState.HALF_OPEN
@@ -68,7 +68,7 @@ class Breaker:
 
     def allows_call(self, now: float) -> bool:
         """Whether a call may be made now. If so, the caller must record its outcome afterwards."""
-        state = self.state(now)
+        state = self.get_state(now)
         if state is CircuitState.HALF_OPEN:
             self.is_probing = True
         return state is not CircuitState.OPEN
@@ -79,7 +79,7 @@ class Breaker:
 
     def record_failure(self, now: float) -> bool:
         """Notes that no usable answer came; returns whether this opened the breaker."""
-        state_before = self.state(now)
+        state_before = self.get_state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
         has_opened = state_before is CircuitState.CLOSED and self._in_a_row == self._limits.failures
         if has_opened:
@@ -134,7 +134,7 @@ class Resilience:
     def circuit_counts(self) -> Mapping[str, int]:
         """The number of servers by breaker state, for ``/health``."""
         now = self._clock()
-        return Counter(breaker.state(now).value for breaker in self._breakers.values())
+        return Counter(breaker.get_state(now).value for breaker in self._breakers.values())
 
     async def ask(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
         """The server's answer. ``send`` asks the server once; it is given the number of seconds left."""

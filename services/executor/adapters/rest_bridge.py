@@ -40,7 +40,7 @@ class RestBridge(http.HttpToolServers[tuple[_BridgeReply, CompiledListing]]):
         if last_reply != reply:  # an equal list gives the same objects
             listing = CompiledListing(parse_listing(connection, reply.status, reply.body))
             self._discovered.put(connection.server_key, (reply, listing))
-        return listing.tools_of(connection)
+        return listing.list_tools(connection)
 
     @override
     def may_have_unlisted_tools(self, connection: Connection) -> bool:

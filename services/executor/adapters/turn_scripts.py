@@ -7,7 +7,7 @@ from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
-from services.executor.adapters.redis_idle import SESSION_STATE
+from services.executor.adapters.redis_idle import SESSION_STATE_ADAPTER
 from services.executor.adapters.shared_texts import JournalRowCodec, SharedTexts
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import Lease, TurnWork
@@ -141,7 +141,7 @@ class TurnScripts:
             "json": pack_record(record),
             "state": record.state.value,
             "ended": int(record.state.is_terminal),
-            "session_state": "" if end.session is None else SESSION_STATE.dump_json(end.session).decode(),
+            "session_state": "" if end.session is None else SESSION_STATE_ADAPTER.dump_json(end.session).decode(),
             "approval_id": approval.approval_id if approval else "",
             "approval": approval.stored_json() if approval else "",
             "timer": keys.pack_member(keys.TimerMember(*task_key, turn.task_id, timer.subject)) if timer else "",

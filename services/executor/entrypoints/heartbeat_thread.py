@@ -7,13 +7,13 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import NoReturn
 
 from services.executor.core.session.context import run_with_companion
-from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
+from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
 from services.executor.ports.sessions import ExtendsLeases
 
-OpensLeases = Callable[[], AbstractAsyncContextManager[ExtendsLeases]]
+OpenLeases = Callable[[], AbstractAsyncContextManager[ExtendsLeases]]
 
 
-def heartbeat_in_thread(open_leases: OpensLeases) -> RunsHeartbeat:
+def heartbeat_in_thread(open_leases: OpenLeases) -> RunHeartbeat:
     """A heartbeat that runs in its own thread, so that a long calculation of a session does not delay it."""
 
     async def run(keeper: LeaseKeeper) -> NoReturn:
@@ -32,7 +32,7 @@ def heartbeat_in_thread(open_leases: OpensLeases) -> RunsHeartbeat:
     return run
 
 
-async def _extend_until(stop: Future[None], keeper: LeaseKeeper, open_leases: OpensLeases) -> None:
+async def _extend_until(stop: Future[None], keeper: LeaseKeeper, open_leases: OpenLeases) -> None:
     """Extends the leases until ``stop`` has a result, which another thread may set."""
 
     async def wait() -> None:

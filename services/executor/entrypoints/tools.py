@@ -120,7 +120,7 @@ def _find_fields_nothing_supplies(tool: Tool, listing: ServerListing) -> Iterato
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return
     records = [*_find_named_records(tool, listing.keys).values()]
-    if any(_may_some_read_show(record, listing) for record in records):
+    if any(_is_shown_by_some_read(record, listing) for record in records):
         return
     argument_names, nouns = [(name, None) for name in tool.parameters], [record.noun for record in records]
     context_names = {name for policy in listing.policies for name in policy.context}
@@ -129,7 +129,7 @@ def _find_fields_nothing_supplies(tool: Tool, listing: ServerListing) -> Iterato
             yield name
 
 
-def _may_some_read_show(reference: RecordReference, listing: ServerListing) -> bool:
+def _is_shown_by_some_read(reference: RecordReference, listing: ServerListing) -> bool:
     """Whether some read of the server may show the record. For an id without a declared kind, any read may."""
     readers = [tool.name for tool in listing.tools if tool.tool_class is ToolClass.READ]
     kinds = [kind for name in readers for kind in (noun_of_tool(name, listing.keys), listing.keys.kind_shown_by(name))]

@@ -96,7 +96,7 @@ class GetTaskFastPath:
         """Whether the request's head passes the limits and the origin check; if not, ``app`` refuses the request."""
         pages = self._origin_guard
         is_foreign = pages is not None and pages.why_refused(scope["path"], head) is not None
-        return not is_foreign and self._limiter.refusal(scope) is None
+        return not is_foreign and self._limiter.build_refusal(scope) is None
 
     async def _send_reply(
         self, scope: Scope, send: Send, get_task: _GetTask, admitted: AdmittedCaller, began: float

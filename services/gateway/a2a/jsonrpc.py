@@ -40,15 +40,15 @@ class RpcMethod(NamedTuple):
 def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
     """The JSON-RPC methods of all three protocols, by name."""
     acts_1_0: Mapping[str, streams.HandleMethodCall] = {
-        "SendMessage": methods.send,
-        "SendStreamingMessage": methods.stream,
-        "GetTask": methods.task,
-        "ListTasks": methods.tasks,
-        "CancelTask": methods.cancel,
-        "SubscribeToTask": methods.subscribe,
+        "SendMessage": methods.send_message,
+        "SendStreamingMessage": methods.stream_message,
+        "GetTask": methods.get_task,
+        "ListTasks": methods.list_tasks,
+        "CancelTask": methods.cancel_task,
+        "SubscribeToTask": methods.subscribe_to_task,
         "CreateTaskPushNotificationConfig": methods.set_webhook,
-        "GetTaskPushNotificationConfig": methods.webhook,
-        "ListTaskPushNotificationConfigs": methods.webhooks,
+        "GetTaskPushNotificationConfig": methods.get_webhook,
+        "ListTaskPushNotificationConfigs": methods.list_webhooks,
         "DeleteTaskPushNotificationConfig": methods.drop_webhook,
         "GetExtendedAgentCard": methods.get_extended_card,
     }
@@ -60,26 +60,26 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
     hook = "tasks/pushNotificationConfig"
     read, read_id = schema.read_params, schema.read_webhook_id_0_3
     return of_1_0 | {
-        "message/send": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.send),
-        "message/stream": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.stream),
-        "tasks/get": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskQueryParams), methods.task),
-        "tasks/cancel": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskIdParams), methods.cancel),
-        "tasks/resubscribe": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskIdParams), methods.subscribe),
+        "message/send": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.send_message),
+        "message/stream": RpcMethod(FORMAT_0_3, schema.read_message_0_3, methods.stream_message),
+        "tasks/get": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskQueryParams), methods.get_task),
+        "tasks/cancel": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskIdParams), methods.cancel_task),
+        "tasks/resubscribe": RpcMethod(FORMAT_0_3, partial(read, schema=old.TaskIdParams), methods.subscribe_to_task),
         f"{hook}/set": RpcMethod(FORMAT_0_3, schema.read_webhook_0_3, methods.set_webhook),
         f"{hook}/get": RpcMethod(
-            FORMAT_0_3, partial(read_id, schema=old.GetTaskPushNotificationConfigParams), methods.webhook
+            FORMAT_0_3, partial(read_id, schema=old.GetTaskPushNotificationConfigParams), methods.get_webhook
         ),
         f"{hook}/list": RpcMethod(
-            FORMAT_0_3, partial(read_id, schema=old.ListTaskPushNotificationConfigParams), methods.webhooks
+            FORMAT_0_3, partial(read_id, schema=old.ListTaskPushNotificationConfigParams), methods.list_webhooks
         ),
         f"{hook}/delete": RpcMethod(
             FORMAT_0_3, partial(read_id, schema=old.DeleteTaskPushNotificationConfigParams), methods.drop_webhook
         ),
         "agent/getAuthenticatedExtendedCard": RpcMethod(FORMAT_0_3, _keep_params, methods.get_extended_card),
-        "tasks/send": RpcMethod(LEGACY_FORMAT, _keep_params, methods.send),
-        "tasks/sendSubscribe": RpcMethod(LEGACY_FORMAT, _keep_params, methods.stream),
+        "tasks/send": RpcMethod(LEGACY_FORMAT, _keep_params, methods.send_message),
+        "tasks/sendSubscribe": RpcMethod(LEGACY_FORMAT, _keep_params, methods.stream_message),
         "tasks/pushNotification/set": RpcMethod(LEGACY_FORMAT, schema.read_legacy_webhook, methods.set_webhook),
-        "tasks/pushNotification/get": RpcMethod(LEGACY_FORMAT, schema.read_legacy_webhook_id, methods.webhook),
+        "tasks/pushNotification/get": RpcMethod(LEGACY_FORMAT, schema.read_legacy_webhook_id, methods.get_webhook),
     }
 
 

@@ -35,7 +35,7 @@ class A2aMethods:
         self._services, self._identity, self._card, self._profile = services, identity, card, profile
         self._streams, self._written, self._notice = Streams(services.tasks), TaskJsonCache(), profile.notice
 
-    async def send(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
+    async def send_message(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
         params, caller = call.params, self.identify_caller(call, answer_format)
         waits, history_length = read_send_options(params, answer_format.dialect)
@@ -48,23 +48,25 @@ class A2aMethods:
             return cast(JsonValue, answer_format.show_answer(record, view))
         return streams.PendingAnswer(self._services.tasks, ticket, answer_format, view)
 
-    async def stream(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
+    async def stream_message(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendStreamingMessage: send a message; answers with its task's updates as server-sent events."""
         self._check_streaming_offered()
         params, caller = call.params, self.identify_caller(call, answer_format)
         _, history_length = read_send_options(params, answer_format.dialect)
-        stream = await self._streams.send(read_message(params, answer_format.dialect), caller, call.last_event_id)
+        stream = await self._streams.send_and_stream(
+            read_message(params, answer_format.dialect), caller, call.last_event_id
+        )
         view = ClientView(self._notice, stream.shown_id, history_length)
         return streams.StreamAnswer(stream, answer_format, view)
 
-    async def subscribe(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
+    async def subscribe_to_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SubscribeToTask: the task, then its updates; with ``Last-Event-ID`` only the updates after that event."""
         self._check_streaming_offered()
         task_id, caller = self._task_and_caller(call, answer_format)
-        stream = await self._streams.subscribe(task_id, caller, call.last_event_id, answer_format.dialect)
+        stream = await self._streams.subscribe_to_task(task_id, caller, call.last_event_id, answer_format.dialect)
         return streams.StreamAnswer(stream, answer_format, ClientView(self._notice, task_id))
 
-    async def task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
+    async def get_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTask: the present state of a task."""
         task_id, caller = self._task_and_caller(call, answer_format)
         length = read_history_length(call.params, f"{answer_format.prefix}historyLength", answer_format.dialect)
@@ -74,7 +76,7 @@ class A2aMethods:
         self, task_id: str, caller: Caller, answer_format: AnswerFormat, length: int | None = None
     ) -> bytes:
         """The task as JSON bytes, from the cache if its record has not changed."""
-        record, view = await self._services.tasks.read(task_id, caller), ClientView(self._notice, task_id, length)
+        record, view = await self._services.tasks.get_task(task_id, caller), ClientView(self._notice, task_id, length)
         cached = self._written.find(record, answer_format, view)
         if cached is not None:
             return cached
@@ -83,9 +85,9 @@ class A2aMethods:
     async def is_legacy_task(self, call: streams.MethodCall) -> bool:
         """Whether the task that the call names was begun over the early protocol."""
         task_id, caller = self._task_and_caller(call, LEGACY_FORMAT)
-        return (await self._services.tasks.read(task_id, caller)).dialect is A2aVersion.LEGACY
+        return (await self._services.tasks.get_task(task_id, caller)).dialect is A2aVersion.LEGACY
 
-    async def tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
+    async def list_tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """ListTasks: the tasks that the caller may see, the last changed first, page by page."""
         caller = self.identify_caller(call, answer_format)
         options = read_list_options(call.params)
@@ -98,7 +100,7 @@ class A2aMethods:
             "totalSize": page.total,
         }
 
-    async def cancel(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
+    async def cancel_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """CancelTask: cancel a task; answers with the task, usually once it has ended."""
         task_id, caller = self._task_and_caller(call, answer_format)
         record = await self._add_file_contents(await self._services.signals.cancel(task_id, caller), answer_format)
@@ -112,16 +114,18 @@ class A2aMethods:
         webhook = read_webhook(call.params, path, answer_format.dialect, shown_id)
         webhook = webhook.model_copy(update={"config_id": webhook.config_id or task_id})
         await self._services.webhooks.register(task_id, webhook, caller)
-        return answer_format.webhook(webhook, task_id, webhook.token)  # only whoever has just set it is told it again
+        return answer_format.show_webhook(
+            webhook, task_id, webhook.token
+        )  # only whoever has just set it is told it again
 
-    async def webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
+    async def get_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTaskPushNotificationConfig: one webhook of a task; before 1.0 the first one if the call names none."""
         task_id, caller = self._webhook_task_and_caller(call, answer_format)
         read_id = required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else id_at
         webhook = await self._services.webhooks.find(task_id, read_id(call.params, "id", "id"), caller)
-        return answer_format.webhook(webhook, task_id, "")
+        return answer_format.show_webhook(webhook, task_id, "")
 
-    async def webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
+    async def list_webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """ListTaskPushNotificationConfigs: the task's webhooks, page by page."""
         task_id, caller = self._webhook_task_and_caller(call, answer_format)
         after_id = text_at(call.params, "pageToken", "pageToken") or ""
@@ -129,7 +133,9 @@ class A2aMethods:
         webhooks = [webhook.webhook for webhook in await self._services.webhooks.list_webhooks(task_id, caller)]
         page = [webhook for webhook in webhooks if webhook.config_id > after_id]
         token = page[size - 1].config_id if len(page) > size else ""
-        return answer_format.webhooks([answer_format.webhook(webhook, task_id, "") for webhook in page[:size]], token)
+        return answer_format.show_webhooks(
+            [answer_format.show_webhook(webhook, task_id, "") for webhook in page[:size]], token
+        )
 
     async def drop_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """DeleteTaskPushNotificationConfig: remove a webhook of a task; it may be repeated."""

@@ -57,37 +57,37 @@ class RestPath(NamedTuple):
 
 def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
     return (
-        RestPath("POST", "/message:send", new.SendMessageRequest, methods.send),
-        RestPath("POST", "/message:stream", new.SendMessageRequest, methods.stream),
-        RestPath("GET", "/tasks", new.ListTasksRequest, methods.tasks),
-        RestPath("POST", f"{_TASK_PATH}:cancel", new.CancelTaskRequest, methods.cancel),
-        RestPath("GET", f"{_TASK_PATH}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
-        RestPath("POST", f"{_TASK_PATH}:subscribe", new.SubscribeToTaskRequest, methods.subscribe),
+        RestPath("POST", "/message:send", new.SendMessageRequest, methods.send_message),
+        RestPath("POST", "/message:stream", new.SendMessageRequest, methods.stream_message),
+        RestPath("GET", "/tasks", new.ListTasksRequest, methods.list_tasks),
+        RestPath("POST", f"{_TASK_PATH}:cancel", new.CancelTaskRequest, methods.cancel_task),
+        RestPath("GET", f"{_TASK_PATH}:subscribe", new.SubscribeToTaskRequest, methods.subscribe_to_task),
+        RestPath("POST", f"{_TASK_PATH}:subscribe", new.SubscribeToTaskRequest, methods.subscribe_to_task),
         RestPath("POST", _WEBHOOKS_PATH, new.TaskPushNotificationConfig, methods.set_webhook),
-        RestPath("GET", _WEBHOOKS_PATH, new.ListTaskPushNotificationConfigsRequest, methods.webhooks),
-        RestPath("GET", _WEBHOOK_PATH, new.GetTaskPushNotificationConfigRequest, methods.webhook),
+        RestPath("GET", _WEBHOOKS_PATH, new.ListTaskPushNotificationConfigsRequest, methods.list_webhooks),
+        RestPath("GET", _WEBHOOK_PATH, new.GetTaskPushNotificationConfigRequest, methods.get_webhook),
         RestPath("DELETE", _WEBHOOK_PATH, new.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
         RestPath("GET", "/extendedAgentCard", new.GetExtendedAgentCardRequest, methods.get_extended_card),
-        RestPath("POST", "/v1/message:send", old.SendMessageRequest, methods.send, read_rest_message_0_3),
-        RestPath("POST", "/v1/message:stream", old.SendMessageRequest, methods.stream, read_rest_message_0_3),
-        RestPath("GET", "/v1/tasks", new.ListTasksRequest, methods.tasks),
-        RestPath("POST", f"/v1{_TASK_PATH}:cancel", old.CancelTaskRequest, methods.cancel),
-        RestPath("GET", f"/v1{_TASK_PATH}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
-        RestPath("POST", f"/v1{_TASK_PATH}:subscribe", old.TaskSubscriptionRequest, methods.subscribe),
+        RestPath("POST", "/v1/message:send", old.SendMessageRequest, methods.send_message, read_rest_message_0_3),
+        RestPath("POST", "/v1/message:stream", old.SendMessageRequest, methods.stream_message, read_rest_message_0_3),
+        RestPath("GET", "/v1/tasks", new.ListTasksRequest, methods.list_tasks),
+        RestPath("POST", f"/v1{_TASK_PATH}:cancel", old.CancelTaskRequest, methods.cancel_task),
+        RestPath("GET", f"/v1{_TASK_PATH}:subscribe", old.TaskSubscriptionRequest, methods.subscribe_to_task),
+        RestPath("POST", f"/v1{_TASK_PATH}:subscribe", old.TaskSubscriptionRequest, methods.subscribe_to_task),
         RestPath("POST", _V1_WEBHOOKS, old.PushNotificationConfig, methods.set_webhook, read_rest_webhook_0_3),
-        RestPath("GET", _V1_WEBHOOKS, old.ListTaskPushNotificationConfigRequest, methods.webhooks),
-        RestPath("GET", f"/v1{_WEBHOOK_PATH}", old.GetTaskPushNotificationConfigRequest, methods.webhook),
+        RestPath("GET", _V1_WEBHOOKS, old.ListTaskPushNotificationConfigRequest, methods.list_webhooks),
+        RestPath("GET", f"/v1{_WEBHOOK_PATH}", old.GetTaskPushNotificationConfigRequest, methods.get_webhook),
         RestPath("DELETE", f"/v1{_WEBHOOK_PATH}", old.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
         RestPath("GET", "/v1/card", old.GetAgentCardRequest, methods.get_extended_card),
         # last: it fits ``{task_id}:subscribe`` too
-        RestPath("GET", f"/v1{_TASK_PATH}", old.GetTaskRequest, methods.task),
+        RestPath("GET", f"/v1{_TASK_PATH}", old.GetTaskRequest, methods.get_task),
     )
 
 
 class A2aRest:
     def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
         self._methods, self._profile = methods, profile
-        self._task = RestPath("GET", _TASK_PATH, new.GetTaskRequest, methods.task)
+        self._task = RestPath("GET", _TASK_PATH, new.GetTaskRequest, methods.get_task)
 
     def routes(self) -> APIRouter:
         router = APIRouter()
@@ -102,7 +102,7 @@ class A2aRest:
             )
         return router
 
-    async def task(self, request: Request) -> Response:
+    async def get_task_in_1_0(self, request: Request) -> Response:
         """GetTask of protocol 1.0; the path also serves the gateway's own form of the task, by ``RestEndpoints``."""
         return await self._answer_request(self._task, request)
 

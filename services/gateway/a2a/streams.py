@@ -1,7 +1,7 @@
 """The call and the answers of an A2A method, for all protocol versions and both bindings; streams as SSE responses.
 
-A method opens a stream (``Streams.send``, ``Streams.subscribe``) before the response begins, so that a refusal is an
-ordinary error response.
+A method opens a stream (``Streams.send_and_stream``, ``Streams.subscribe_to_task``) before the response begins, so that
+a refusal is an ordinary error response.
 """
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -157,7 +157,7 @@ async def record_delivery_or_log(record_delivery: Callable[[], Awaitable[None]],
 async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerator[bytes, None]:
     stream = answer.stream
     try:
-        async with aclosing(stream.updates()) as updates:
+        async with aclosing(stream.stream_updates()) as updates:
             async for numbered in updates:
                 data = write_json(envelope.wrap_result(answer.format_update(numbered)))
                 yield sse_frame(data, event_id=numbered.event_id, comment=_write_gap_comment(numbered.update))

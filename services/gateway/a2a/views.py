@@ -248,11 +248,11 @@ class AnswerFormat:
         is_final = isinstance(update, StatusUpdate) and update.is_final
         return self.convert(build_update_view(update, name, record, view.notice, view.history_length), is_final)
 
-    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
+    def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         """A webhook as JSON. ``token``: shown unless it is empty."""
         return {**build_webhook_view_1_0(webhook, task_id), **_drop_empty(token=token)}
 
-    def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
+    def show_webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
         return {"configs": configs, "nextPageToken": token}
 
     def show_card(self, card: AgentCard, _: CardKeys | None) -> JsonFields:
@@ -274,12 +274,12 @@ class JsonRpc03Format(AnswerFormat):
         return {**converted, "final": is_final} if name == "statusUpdate" else converted
 
     @override
-    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
+    def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         config: JsonValue = {"id": webhook.config_id, **build_legacy_webhook_view(webhook), **_drop_empty(token=token)}
         return {"taskId": task_id, "pushNotificationConfig": config}
 
     @override
-    def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
+    def show_webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
         return configs
 
     @override
@@ -300,13 +300,13 @@ class Rest03Format(JsonRpc03Format):
         return cast(JsonFields, MessageToDict(ToProto.stream_response(response.result)))
 
     @override
-    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
-        config = super().webhook(webhook, task_id, token)["pushNotificationConfig"]
+    def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
+        config = super().show_webhook(webhook, task_id, token)["pushNotificationConfig"]
         name = f"tasks/{task_id}/pushNotificationConfigs/{webhook.config_id}"
         return {"name": name, "pushNotificationConfig": config}
 
     @override
-    def webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
+    def show_webhooks(self, configs: list[JsonValue], token: str) -> JsonValue:
         return {"configs": configs}
 
 
@@ -328,7 +328,7 @@ class LegacyFormat(AnswerFormat):
         return updates.build_legacy_update(update, view.shown_id, view.notice)
 
     @override
-    def webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
+    def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         return {
             "id": task_id,
             "pushNotificationConfig": {**build_legacy_webhook_view(webhook), **_drop_empty(token=token)},

@@ -141,7 +141,7 @@ class RequestLimiter:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
-        refusal = self.refusal(scope)
+        refusal = self.build_refusal(scope)
         if refusal is not None:
             return await refusal(scope, receive, send)
         self.open_requests += 1
@@ -150,7 +150,7 @@ class RequestLimiter:
         finally:
             self.open_requests -= 1
 
-    def refusal(self, scope: Scope) -> JSONResponse | None:
+    def build_refusal(self, scope: Scope) -> JSONResponse | None:
         """The error response to a request whose URL or headers exceed a limit, or which is one too many; else None."""
         limits = self.limits
         if len(scope["raw_path"]) + len(scope["query_string"]) > limits.url_bytes:

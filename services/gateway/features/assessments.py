@@ -182,7 +182,7 @@ PAGE_PATH = "/console/learning/assessments/"
 
 class AssessmentEndpoints(ApiEndpoints[AssessmentRepository]):
     @api_path("POST", "/assessments")
-    async def keep(self, call: ApiCall) -> Response:
+    async def store_assessment(self, call: ApiCall) -> Response:
         """Store an assessment for the console: ``{"assessment"}``; 201 with its id and the path of its page."""
         card = await self._service.store_assessment(call.caller, call.body)
         return JSONResponse({"assessment_id": card.assessment_id, "page": PAGE_PATH + card.assessment_id}, 201)

@@ -90,7 +90,7 @@ _IMPORT_SECONDS = 20.0
 class LearnedData(ScriptedStore):
     """What was learned for tenants, in Redis. All methods may raise ``StoreUnavailable``."""
 
-    async def totals(self, tenant: str) -> LearningTotals:
+    async def read_totals(self, tenant: str) -> LearningTotals:
         """The tenant's statistics now."""
         names = keys.learned_keys(tenant)
         answers = await self._scripts.execute_many(
@@ -107,7 +107,7 @@ class LearnedData(ScriptedStore):
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
-    async def history(self, tenant: str) -> LearningHistory:
+    async def read_history(self, tenant: str) -> LearningHistory:
         """The tenant's statistics over time."""
         names = keys.learned_keys(tenant)
         answers = await self._scripts.execute_many(("HGETALL", names.trends), ("HGETALL", names.days))
@@ -118,7 +118,7 @@ class LearnedData(ScriptedStore):
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
-    async def export(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
+    async def export_files(self, tenant: str) -> Mapping[LearningFile, JsonValue]:
         """The tenant's learning files with their present contents."""
         return await read_learned_files(self._redis, tenant)
 
@@ -154,9 +154,9 @@ class LearningEndpoints(ApiEndpoints[LearnedData]):
     rules = PathRules(may_be_empty=True, requires_operator=True)
 
     @api_path("POST", "/learn/export")
-    async def export(self, call: ApiCall) -> JsonValue:
+    async def export_files(self, call: ApiCall) -> JsonValue:
         """Export what was learned for the caller's tenant, as ``{"files": {name: content}}``."""
-        files = await self._service.export(call.caller.tenant)
+        files = await self._service.export_files(call.caller.tenant)
         return {"files": {file.value: content for file, content in files.items()}}
 
     @api_path("POST", "/learn/import")
@@ -173,6 +173,6 @@ class LearningEndpoints(ApiEndpoints[LearnedData]):
         return report.model_dump(mode="json", exclude={"v"})
 
     @api_path("GET", "/rl/status", PathRules())
-    async def rl_status(self, call: ApiCall) -> JsonValue:
+    async def show_strategy_status(self, call: ApiCall) -> JsonValue:
         """Show the strategies of each process type: uses, mean reward and UCB1 score; and counts of all tasks."""
-        return build_learning_view(await self._service.totals(call.caller.tenant))
+        return build_learning_view(await self._service.read_totals(call.caller.tenant))

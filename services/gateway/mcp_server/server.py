@@ -108,7 +108,7 @@ TOOL_CALLS: tuple[type[ToolCall], ...] = (SendTask, GetTask, ListTasks, ListAppr
 MCP_PATH = "/mcp"
 log = structlog.get_logger()
 
-Result = dict[str, JsonValue]
+ToolResultFields = dict[str, JsonValue]
 
 
 class McpEndpoint:
@@ -147,24 +147,26 @@ class McpEndpoint:
             content=[types.TextContent(text=dumps(to_exact(result)))], structured_content=result
         )
 
-    async def _dispatch(self, call: ToolCall, caller: Caller) -> Result:
+    async def _dispatch(self, call: ToolCall, caller: Caller) -> ToolResultFields:
         match call:
             case SendTask():
                 return await self._send_task(call, caller)
             case GetTask():
-                return self._task_result(await self._services.tasks.read(call.task_id, caller))
+                return self._task_result(await self._services.tasks.get_task(call.task_id, caller))
             case ListTasks():
                 return await self._list_tasks(call, caller)
             case ListApprovals():
                 approvals = await self._services.approvals.list_waiting(caller)
-                views: list[JsonValue] = [self._services.approvals.view(request, caller) for request in approvals]
+                views: list[JsonValue] = [
+                    self._services.approvals.show_request(request, caller) for request in approvals
+                ]
                 return {"approvals": views}
             case DecideApproval():
                 return await self._decide_approval(call, caller)
             case _:
                 raise TypeError(f"{call.name} has no answer")
 
-    async def _send_task(self, call: SendTask, caller: Caller) -> Result:
+    async def _send_task(self, call: SendTask, caller: Caller) -> ToolResultFields:
         message: JsonObject = {"messageId": call.idempotency_key or str(uuid4()), "parts": [{"text": call.text}]}
         ids: JsonObject = {"contextId": call.session_id, "taskId": call.task_id}
         message |= {name: value for name, value in ids.items() if value is not None}
@@ -173,7 +175,7 @@ class McpEndpoint:
             return self._task_result(ticket.record)
         return self._task_result(await self._services.tasks.wait_for_answer(ticket))
 
-    async def _list_tasks(self, call: ListTasks, caller: Caller) -> Result:
+    async def _list_tasks(self, call: ListTasks, caller: Caller) -> ToolResultFields:
         query = TaskQuery(session=call.session_id, size=call.page_size, token=call.page_token)
         page = await self._services.lists.list_tasks(query, caller)
         summaries: list[JsonValue] = [
@@ -188,12 +190,12 @@ class McpEndpoint:
         ]
         return {"tasks": summaries, "next_page_token": page.next_token, "total": page.total}
 
-    async def _decide_approval(self, call: DecideApproval, caller: Caller) -> Result:
+    async def _decide_approval(self, call: DecideApproval, caller: Caller) -> ToolResultFields:
         answer = MessageDecision(call.decision, call.comment)
-        request, has_effect = await self._services.approvals.answer(call.approval_id, answer, caller)
-        return {**self._services.approvals.view(request, caller), "heeded": has_effect}
+        request, has_effect = await self._services.approvals.submit_answer(call.approval_id, answer, caller)
+        return {**self._services.approvals.show_request(request, caller), "heeded": has_effect}
 
-    def _task_result(self, record: TaskRecord) -> Result:
+    def _task_result(self, record: TaskRecord) -> ToolResultFields:
         return {name: value for name, value in build_public_view(record, self._notice).items() if name != "history"}
 
 

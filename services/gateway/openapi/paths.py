@@ -20,7 +20,9 @@ class ParameterShape(NamedTuple):
     is_required: bool = False
 
 
-Answers = Mapping[int, Mapping[str, tuple[str, ...]]]  # by status: for each media type the names of fitting schemas
+ResponseSchemas = Mapping[
+    int, Mapping[str, tuple[str, ...]]
+]  # by status: for each media type the names of fitting schemas
 _JSON_OBJECT: Mapping[str, tuple[str, ...]] = {_JSON: ("Anything",)}
 
 
@@ -32,7 +34,7 @@ class PathShape(NamedTuple):
     ``refusals``: error statuses in addition to the common ones.
     """
 
-    answers: Answers = MappingProxyType({200: _JSON_OBJECT})
+    answers: ResponseSchemas = MappingProxyType({200: _JSON_OBJECT})
     errors: str = "Refusal"
     body: str = "Anything"
     query: tuple[ParameterShape, ...] = ()

@@ -41,7 +41,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
             row = await self._scripts.execute("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return memory.TaskToSearch.read_row(row)
 
-    async def facts(self, tenant: str) -> memory.KnownFacts:
+    async def read_facts(self, tenant: str) -> memory.KnownFacts:
         names = keys.learned_keys(tenant)
         with raise_memory_spoiled():
             async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
@@ -97,7 +97,11 @@ Key = TypeVar("Key")
 
 class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
     async def read_known(
-        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[memory.Prediction]
+        self,
+        tenant: str,
+        event_ids: Sequence[str],
+        entities: Sequence[str],
+        predictions: Sequence[memory.PredictionKey],
     ) -> memory.StoredKnowledge:
         with raise_memory_spoiled():
             scores, version, known_rows, links, accuracy = await self._read(tenant, event_ids, entities, predictions)
@@ -111,7 +115,11 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         )
 
     async def _read(
-        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[memory.Prediction]
+        self,
+        tenant: str,
+        event_ids: Sequence[str],
+        entities: Sequence[str],
+        predictions: Sequence[memory.PredictionKey],
     ) -> list[object]:
         names = keys.learned_keys(tenant)
         accuracy_fields = [keys.accuracy_field(*prediction) for prediction in predictions]

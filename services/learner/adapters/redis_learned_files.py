@@ -80,7 +80,7 @@ class RedisCaseRepository(CaseRepository):
     async def unlock(self, tenant: str) -> None:
         await self._scripts.run("let_go", [keys.learned_keys(tenant).seeding], [self._owner, 0])
 
-    async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
+    async def read_loaded_versions(self, tenant: str) -> Mapping[str, str]:
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.learned_keys(tenant).seeded))
         return {name: _read_version(row) for name, row in rows.items()}
 

@@ -32,14 +32,14 @@ class OutcomeGroup(NamedTuple):
     reader_of: Callable[[keys.PartitionKeys], str]
 
 
-LEARNING = OutcomeGroup(keys.OUTCOME_GROUP, lambda partition: partition.reader)
-REMEMBERING = OutcomeGroup(keys.MEMORY_GROUP, lambda partition: partition.rememberer)
+LEARNING_GROUP = OutcomeGroup(keys.OUTCOME_GROUP, lambda partition: partition.reader)
+REMEMBERING_GROUP = OutcomeGroup(keys.MEMORY_GROUP, lambda partition: partition.rememberer)
 
 
 class RedisOutcomes(Outcomes):
     """Reads the outcome streams for one group. ``owner`` must be unique to this process."""
 
-    def __init__(self, redis: Redis, owner: str, lease_seconds: float, group: OutcomeGroup = LEARNING) -> None:
+    def __init__(self, redis: Redis, owner: str, lease_seconds: float, group: OutcomeGroup = LEARNING_GROUP) -> None:
         self._redis = redis
         self._scripts = Scripts(redis)
         self._group = group

@@ -236,7 +236,7 @@ class Seeder:
         if not await self._repository.lock(self._tenant):
             return False
         try:
-            loaded_versions = await self._repository.versions_loaded(self._tenant)
+            loaded_versions = await self._repository.read_loaded_versions(self._tenant)
             for source in await self._bucket.list_objects():
                 if loaded_versions.get(source.name) == source.version:
                     continue

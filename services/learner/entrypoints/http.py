@@ -11,14 +11,14 @@ from shared.domain import metric_names as names
 from shared.infra import side_server
 from shared.infra.metrics import GaugeReading, Metrics, MetricsPage, metrics_route
 
-MemoryStatus = Callable[[], dict[str, JsonValue]]  # what this process has remembered, found and forgotten
+DescribeMemory = Callable[[], dict[str, JsonValue]]  # what this process has remembered, found and forgotten
 
 
 def health_app(
     ping: Callable[[], Awaitable[None]],
     learner: Learner,
     seeding: SeedingStatus,
-    memory: MemoryStatus,
+    memory: DescribeMemory,
     metrics: MetricsPage | None = None,
 ) -> Starlette:
     """The application with ``/health``, ``/ready`` and, if metrics are given, ``/metrics``.
@@ -41,7 +41,7 @@ def health_app(
 class LearnerGauges(GaugeReading):
     """Sets the learner's metrics at a scrape; counters grow by what its counts grew by since the last one."""
 
-    def __init__(self, learner: Learner, memory: MemoryStatus) -> None:
+    def __init__(self, learner: Learner, memory: DescribeMemory) -> None:
         self._learner, self._memory = learner, memory
         self._last_counts: dict[str, int] = {}
 

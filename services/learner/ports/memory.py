@@ -28,7 +28,7 @@ class TaskToSearch(Contract):
     entities: tuple[str, ...] = ()
 
 
-Prediction: TypeAlias = tuple[str, str]  # process type and kind of threshold
+PredictionKey: TypeAlias = tuple[str, str]  # process type and kind of threshold
 
 
 class StoredKnowledge(NamedTuple):
@@ -41,7 +41,7 @@ class StoredKnowledge(NamedTuple):
     remembered: frozenset[str]
     entities: Mapping[str, KnownEntity]
     links: Mapping[str, EntityLinks]
-    accuracy: Mapping[Prediction, Accuracy]
+    accuracy: Mapping[PredictionKey, Accuracy]
 
 
 class MemoryChange(NamedTuple):
@@ -51,7 +51,7 @@ class MemoryChange(NamedTuple):
     event_ids: tuple[str, ...]
     entities: Mapping[str, KnownEntity]
     links: Mapping[str, EntityLinks]
-    accuracy: Mapping[Prediction, Accuracy]
+    accuracy: Mapping[PredictionKey, Accuracy]
     todos: tuple[TaskToSearch, ...] = ()
 
 
@@ -65,7 +65,7 @@ class KnowledgeRepository(Protocol):
     """
 
     async def read_known(
-        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[Prediction]
+        self, tenant: str, event_ids: Sequence[str], entities: Sequence[str], predictions: Sequence[PredictionKey]
     ) -> StoredKnowledge: ...
 
     async def store_change(self, change: MemoryChange, version: str) -> bool:
@@ -117,7 +117,7 @@ class FactRepository(Protocol):
     async def find_task_to_search(self, tenant: str, event_id: str) -> TaskToSearch | None:
         """The task of that event; None if it was searched, or is to be forgotten."""
 
-    async def facts(self, tenant: str) -> KnownFacts: ...
+    async def read_facts(self, tenant: str) -> KnownFacts: ...
 
     async def store_facts(
         self, todo: TaskToSearch, change: FactChange, counts: Mapping[str, int], version: str = ""
@@ -158,10 +158,10 @@ class RawFact(BaseModel):
 
 
 class FactFinder(Protocol):
-    def max_cost(self, sections: JsonObject) -> FactCost:
+    def estimate_max_cost(self, sections: JsonObject) -> FactCost:
         """The highest possible cost of finding facts in these sections."""
 
-    async def find(self, sections: JsonObject) -> tuple[Sequence[RawFact], FactCost]:
+    async def find_facts(self, sections: JsonObject) -> tuple[Sequence[RawFact], FactCost]:
         """The facts found in a task's sections, and their cost; raises ``FactsUnavailable``."""
 
 

@@ -140,7 +140,7 @@ class CaseRepository(Protocol):
     async def unlock(self, tenant: str) -> None:
         """Release the loader's lock."""
 
-    async def versions_loaded(self, tenant: str) -> Mapping[str, str]:
+    async def read_loaded_versions(self, tenant: str) -> Mapping[str, str]:
         """The version of each object that was loaded."""
 
     async def replace_log(

@@ -21,7 +21,7 @@ from shared.contracts.policy import ContextValue, Scalar
 from shared.domain.lru_cache import WeightedCache
 
 MOST_NODES_CACHED = 100_000  # nodes of all conditions that are held
-Decide: TypeAlias = Callable[[Context], Truth]
+DecideCondition: TypeAlias = Callable[[Context], Truth]
 # A plain field against a literal has a short way, a bound method of the literal: `amount > 5` asks `5 < amount`.
 _TEXT_METHODS = {"==": "__eq__", "===": "__eq__", "!=": "__ne__", "!==": "__ne__"}
 _NUMBER_METHODS = {**_TEXT_METHODS, ">": "__lt__", "<": "__gt__", ">=": "__le__", "<=": "__ge__"}
@@ -33,16 +33,16 @@ class Condition(NamedTuple):
     tree: Node
     fields: tuple[FieldReference, ...]  # each once, in the order of the text
     cost: int  # of holding and of deciding it
-    decide: Decide
+    decide: DecideCondition
 
-    def values(self, context: Context) -> dict[str, ContextValue]:
+    def read_values(self, context: Context) -> dict[str, ContextValue]:
         """The values of the fields that the condition reads; absent ones are left out."""
         values = {field.name: value_at(context, field.path) for field in self.fields}
         return {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
 
-    def missing_fields(self, context: Context) -> tuple[str, ...]:
+    def find_missing_fields(self, context: Context) -> tuple[str, ...]:
         """The absent or null fields without which the condition cannot be decided."""
-        values = self.values(context)
+        values = self.read_values(context)
         return tuple(field.name for field in self.fields if values.get(field.name) is None)
 
 
@@ -71,7 +71,7 @@ def value_at(context: Context, path: Sequence[str]) -> Value:
     return context.get(path[-1], UNKNOWN)
 
 
-def compile_node(node: Node) -> Decide:
+def compile_node(node: Node) -> DecideCondition:
     """A closure that decides a condition for a context: true, false or unknown. It may raise ``ConditionError``."""
     match node:
         case SignNode("&&" | "||" as sign, terms):
@@ -97,7 +97,7 @@ def compile_node(node: Node) -> Decide:
             return _add_position_to_errors(to_truth, (node,), node.position)
 
 
-def _join_terms(terms: Sequence[Decide], *, settles: bool) -> Decide:
+def _join_terms(terms: Sequence[DecideCondition], *, settles: bool) -> DecideCondition:
     """A closure for ``||`` or ``&&``. ``settles``: the value of a term that decides the whole."""
     if len(terms) == 1:
         return terms[0]
@@ -114,7 +114,7 @@ def _join_terms(terms: Sequence[Decide], *, settles: bool) -> Decide:
     return decide_terms
 
 
-def _negate_term(decide: Decide) -> Decide:
+def _negate_term(decide: DecideCondition) -> DecideCondition:
     def decide_opposite(context: Context) -> Truth:
         truth = decide(context)
         return UNKNOWN if truth is UNKNOWN else not truth
@@ -122,7 +122,9 @@ def _negate_term(decide: Decide) -> Decide:
     return decide_opposite
 
 
-def _compile_fast_path(name: str, kind: type, holds: Callable[[object], bool], general: Decide) -> Decide:
+def _compile_fast_path(
+    name: str, kind: type, holds: Callable[[object], bool], general: DecideCondition
+) -> DecideCondition:
     """A closure that decides values of one type by ``holds``, and leaves all others to ``general``."""
 
     def decide_plainly(context: Context) -> Truth:
@@ -134,7 +136,7 @@ def _compile_fast_path(name: str, kind: type, holds: Callable[[object], bool], g
     return decide_plainly
 
 
-def _add_position_to_errors(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> Decide:
+def _add_position_to_errors(compare: Callable[..., Truth], operands: Sequence[Node], position: int) -> DecideCondition:
     """A closure that compares operands and adds ``position`` to its errors."""
     readers = tuple(map(_make_reader, operands))
 

@@ -160,7 +160,7 @@ def _find_by_rule(prepared: PreparedRule, facts: CallFacts) -> Iterator[Finding]
     is_missing = decision is UNKNOWN and not prepared.rule.if_known
     if decision is UNKNOWN:
         if is_missing and facts.binding and _waits_for_unknown_field(prepared, facts):
-            because = write_undecided_sentence(prepared.condition.missing_fields(facts.context))
+            because = write_undecided_sentence(prepared.condition.find_missing_fields(facts.context))
             action = RuleAction.BLOCK if _forbids_for_everyone(prepared, facts) else RuleAction.ESCALATE
             yield _build_triggered_rule(prepared, facts, because, action)
         else:

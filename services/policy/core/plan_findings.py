@@ -103,7 +103,7 @@ def _check_condition(prepared: PreparedToolRule, condition: Condition, planned: 
     except ConditionError as error:
         return rules.build_problem(prepared.policy_id, prepared.rule.id, error)
     if decision is UNKNOWN:
-        return _build_undecided_rule(prepared, planned, condition.missing_fields(facts.context))
+        return _build_undecided_rule(prepared, planned, condition.find_missing_fields(facts.context))
     values = rules.select_shown_values(condition, facts.context)
     if not decision:
         return _build_refusal(prepared, planned.call, values)

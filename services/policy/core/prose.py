@@ -42,7 +42,7 @@ def check_candidates(request: ProseRequest) -> ProseAnswer:
             accepted_rules[rule_id] = rule.model_copy(update={"quote": candidate.quote})
     policy = _build_policy([*accepted_rules.values()], request.source)
     return ProseAnswer(
-        policy=policy, refused=tuple(refusals), untranslated=tuple(checking.quotes.uncovered_sentences())
+        policy=policy, refused=tuple(refusals), untranslated=tuple(checking.quotes.find_uncovered_sentences())
     )
 
 

@@ -115,7 +115,7 @@ class Quotes:
             self._marked.update(range(index, index + len(words)))
             offset = self._joined.find(sought, offset + len(sought) - 1)
 
-    def uncovered_sentences(self) -> Iterator[str]:
+    def find_uncovered_sentences(self) -> Iterator[str]:
         """Yields the sentences of which less than half of the words are quoted."""
         index = 0
         for sentence in split_sentences(self._source):

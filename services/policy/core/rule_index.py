@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
-from services.policy.core.conditions import Decide, compile_node
+from services.policy.core.conditions import DecideCondition, compile_node
 from services.policy.core.grammar import Constant, FieldReference, Node, SignNode
 from services.policy.core.rules import PreparedRule
 from services.policy.core.values import ConditionError, Context
@@ -32,7 +32,7 @@ class FirstComparison(NamedTuple):
 class Term(NamedTuple):
     """One of the terms that a condition's outermost ``||`` joins, with the indices of all rules that have it."""
 
-    decide: Decide
+    decide: DecideCondition
     comparisons: tuple[FirstComparison, ...]  # none where it may be true of any call
     places: list[int]
 

@@ -58,7 +58,7 @@ def write_undecided_sentence(missing_names: Sequence[str]) -> str:
 
 def select_shown_values(condition: Condition, context: Context) -> dict[str, contracts.ContextValue]:
     """The values of the fields that a condition used, shortened for the verdict."""
-    return {name: shorten_value(value) for name, value in condition.values(context).items()}
+    return {name: shorten_value(value) for name, value in condition.read_values(context).items()}
 
 
 def shorten_value(value: contracts.ContextValue) -> contracts.ContextValue:

@@ -10,7 +10,7 @@ from shared.contracts.allowance import counts_against_limit
 from shared.contracts.policy import CallContext, CallOutcome, Confirmation, ContextValue, PastCall
 from shared.domain.words import Level
 
-Paths: TypeAlias = tuple[tuple[str, ...], ...]
+FieldPaths: TypeAlias = tuple[tuple[str, ...], ...]
 
 
 class EarlierCall(NamedTuple):
@@ -26,7 +26,7 @@ def list_earlier_calls(history: Iterable[PastCall]) -> list[EarlierCall]:
     return [EarlierCall(call.tool, call.fields, call.outcome) for call in history]
 
 
-def select_single_values(per: Paths, context: Context) -> tuple[dict[str, ContextValue], tuple[str, ...]]:
+def select_single_values(per: FieldPaths, context: Context) -> tuple[dict[str, ContextValue], tuple[str, ...]]:
     """The call's single values of the fields ``per``, and the names of the fields without one."""
     values = {".".join(path): value_at(context, path) for path in per}
     known_values = {name: value for name, value in values.items() if not isinstance(value, UnknownTruth)}
@@ -57,7 +57,7 @@ def find_met_preconditions(
     ]
 
 
-def _do_calls_agree(per: Paths, fields: Context, context: Context, *, for_limit: bool) -> bool:
+def _do_calls_agree(per: FieldPaths, fields: Context, context: Context, *, for_limit: bool) -> bool:
     """Whether two calls agree in the fields. For a limit they also agree if one lacks a field, or if texts differ only
     in case and outer space, since a server may treat ``ip-1`` and ``IP-1`` alike.
     """

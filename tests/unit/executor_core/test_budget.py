@@ -21,7 +21,7 @@ from services.executor.core.session.budget import (
 )
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, NamedValue, PartOfTask
-from services.executor.core.turn.ends import end_of_budget
+from services.executor.core.turn.ends import choose_end_without_budget
 from services.executor.ports.turns import JournalEntry
 from shared.domain.model_price import Price
 from shared.domain.words import FsmState, TaskState, WriteStatus
@@ -183,7 +183,7 @@ def test_a_task_is_partial_only_if_no_planned_write_is_undone_or_open(
     frozen = plan(pay)
     progress = Progress(path=(), visited=(FsmState.COMPLETE,), dossier=Dossier(plan=frozen))
     writes = {"c1": entry(status, of=pay).model_copy(update={"plan_hash": frozen.hash})} if status else {}
-    end = end_of_budget(BudgetSpent("the budget is spent"), progress, writes)
+    end = choose_end_without_budget(BudgetSpent("the budget is spent"), progress, writes)
     assert (end.state, end.is_partial) == (state, state is TaskState.COMPLETED)
     assert ("planned and not done: pay" in end.reason) is (state is TaskState.FAILED)
 
@@ -194,7 +194,7 @@ def test_a_task_is_partial_only_if_it_has_something_to_tell_and_no_part_is_left_
     part = PartOfTask(number=1, quote="the open claims", kind=DO if left else FIND_OUT)
     values = (NamedValue(name="total", operation="sum", operands=(), value=figure),) if figure else ()
     progress = Progress(path=(), visited=(FsmState.COMPUTE,), dossier=Dossier(parts=(part,), values=values))
-    end = end_of_budget(BudgetSpent("the budget is spent"), progress, {})
+    end = choose_end_without_budget(BudgetSpent("the budget is spent"), progress, {})
     assert end.is_partial is (bool(figure) and not left)
     assert ("not done: the open claims" in end.reason) is left
 

@@ -78,7 +78,7 @@ async def read(stream: TaskStream, most: int | None = None) -> list[NumberedUpda
     told: list[NumberedUpdate] = []
     if most == 0:
         return told
-    async with aclosing(stream.updates()) as updates:
+    async with aclosing(stream.stream_updates()) as updates:
         async for item in updates:
             told.append(item)
             if len(told) == most:

@@ -304,7 +304,7 @@ class Store(TaskLists, Approvals, LearnedData):
         self.asked: list[tuple[str, str | None]] = []
 
     @override
-    async def page(
+    async def read_page(
         self, tenant: str, query: TaskQuery, position: TaskListPosition | None, owner: str | None = None
     ) -> TaskListPage:
         self.asked.append((tenant, owner))
@@ -319,11 +319,11 @@ class Store(TaskLists, Approvals, LearnedData):
         return None
 
     @override
-    async def totals(self, tenant: str) -> LearningTotals:
+    async def read_totals(self, tenant: str) -> LearningTotals:
         return LearningTotals()
 
     @override
-    async def history(self, tenant: str) -> LearningHistory:
+    async def read_history(self, tenant: str) -> LearningHistory:
         return LearningHistory()
 
 

@@ -229,15 +229,18 @@ OLD, NEW = "whsec_" + "b2xk" * 8, "bmV3" * 8
 @pytest.mark.promise("push.signed")
 def test_a_receiver_verifies_with_its_tenants_secret_alone_and_with_the_old_one_after_a_change() -> None:
     secrets = read_secrets(NEW)
-    headers = sign_body("m1", '{"a":1}', secrets.secrets_of("acme"), datetime.now(UTC))
-    assert Webhook(secrets.secrets_of("acme")[0]).verify(b'{"a":1}', headers) == {"a": 1}
-    for forged, body in ((secrets.secrets_of("other")[0], b'{"a":1}'), (secrets.secrets_of("acme")[0], b'{"a":2}')):
+    headers = sign_body("m1", '{"a":1}', secrets.derive_secrets("acme"), datetime.now(UTC))
+    assert Webhook(secrets.derive_secrets("acme")[0]).verify(b'{"a":1}', headers) == {"a": 1}
+    for forged, body in (
+        (secrets.derive_secrets("other")[0], b'{"a":1}'),
+        (secrets.derive_secrets("acme")[0], b'{"a":2}'),
+    ):
         with pytest.raises(WebhookVerificationError):
             Webhook(forged).verify(body, headers)
     both, before = read_secrets(f"{NEW}, {OLD}"), read_secrets(OLD)
-    headers = sign_body("m1", "{}", both.secrets_of("acme"), datetime.now(UTC))
+    headers = sign_body("m1", "{}", both.derive_secrets("acme"), datetime.now(UTC))
     for secrets in (both, before, read_secrets(NEW)):
-        assert Webhook(secrets.secrets_of("acme")[0]).verify(b"{}", headers) == {}
+        assert Webhook(secrets.derive_secrets("acme")[0]).verify(b"{}", headers) == {}
 
 
 @each_row("text", ["whsec_short", "not base64 at all, whatever its length may be", "ä" * 40])

@@ -20,7 +20,7 @@ from services.gateway.features.tasks.guarded_tasks import GuardedTasks
 from shared.contracts.task import TaskRecord, Turn
 from shared.domain.outgoing import addresses_for_tools, why_refused
 from shared.ports.meter import NoMeter
-from shared.ports.tasks import Accepted, Prepare, TooManyWaiting
+from shared.ports.tasks import Accepted, PrepareAcceptance, TooManyWaiting
 from tests.doubles.gateway_doubles import MemoryTasks, MemoryWakes
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.each_row import each_row
@@ -190,7 +190,7 @@ def test_what_is_within_the_limits_is_read() -> None:
 class FullTasks(MemoryTasks):
     @override
     async def accept(
-        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: Prepare | None = None
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None
     ) -> Accepted:
         raise TooManyWaiting(7)
 

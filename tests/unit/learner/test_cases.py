@@ -142,7 +142,7 @@ def _finder(*answers: str | Exception) -> tuple[ModelFacts, Says]:
 
 async def test_the_lower_tier_is_asked_once_with_the_task_as_quoted_data() -> None:
     finder, model = _finder(_GOOD)
-    (fact,), cost = await finder.find(_SECTIONS)
+    (fact,), cost = await finder.find_facts(_SECTIONS)
     (request,) = model.asked
     assert (fact.subject, fact.value, fact.confidence) == ("Initech", "net 30", 0.5)
     assert (cost.calls, cost.input_tokens, cost.output_tokens, cost.nanos) == (1, 100, 10, 230)
@@ -152,7 +152,7 @@ async def test_the_lower_tier_is_asked_once_with_the_task_as_quoted_data() -> No
 
 async def test_an_answer_that_is_no_use_is_asked_for_once_more_with_why() -> None:
     finder, model = _finder('{"facts": [{}]}', _GOOD)
-    found, cost = await finder.find(_SECTIONS)
+    found, cost = await finder.find_facts(_SECTIONS)
     assert (len(found), cost.calls) == (1, 2)
     assert "Field required" in _shown(model.asked[1])
 
@@ -162,15 +162,15 @@ async def test_an_answer_that_is_no_use_is_asked_for_once_more_with_why() -> Non
 async def test_without_an_answer_it_is_said_what_was_spent(answers: Sequence[str | Exception], calls: int) -> None:
     finder, _ = _finder(*answers)
     with pytest.raises(FactsUnavailable) as problem:
-        await finder.find(_SECTIONS)
+        await finder.find_facts(_SECTIONS)
     assert problem.value.cost.calls == calls
 
 
 @pytest.mark.promise("knowledge.paid")
 async def test_no_more_is_spent_than_was_set_aside() -> None:
     finder, _ = _finder("no", "JSON")
-    most = finder.max_cost(_SECTIONS)
+    most = finder.estimate_max_cost(_SECTIONS)
     with pytest.raises(FactsUnavailable) as problem:
-        await finder.find(_SECTIONS)
+        await finder.find_facts(_SECTIONS)
     assert problem.value.cost.nanos <= most.nanos
     assert problem.value.cost.calls <= most.calls

@@ -5,7 +5,7 @@ from a2a.types import Task, TaskState, TaskStatus
 from typing_extensions import override
 
 from services.executor.adapters.a2a_client import to_tool_answer
-from services.executor.adapters.oauth_tokens import DEFAULT_LIFE_SECONDS, read_lifetime
+from services.executor.adapters.oauth_tokens import DEFAULT_TOKEN_LIFETIME_SECONDS, read_lifetime
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
@@ -81,9 +81,9 @@ def test_only_an_agent_that_says_so_has_done_nothing(state: TaskState, not_begun
     ("60", 60.0),
     (0, 1.0),
     ("inf", 86_400.0),
-    (None, DEFAULT_LIFE_SECONDS),
-    ("NaN", DEFAULT_LIFE_SECONDS),
-    ("soon", DEFAULT_LIFE_SECONDS),
+    (None, DEFAULT_TOKEN_LIFETIME_SECONDS),
+    ("NaN", DEFAULT_TOKEN_LIFETIME_SECONDS),
+    ("soon", DEFAULT_TOKEN_LIFETIME_SECONDS),
 )
 def test_a_token_is_kept_for_a_bounded_time_whatever_is_said_of_its_life(life: object, seconds: float) -> None:
     assert read_lifetime(life) == seconds

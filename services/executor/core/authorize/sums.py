@@ -67,7 +67,7 @@ class _NamingArgument(NamedTuple):
             kind = seen_records.name_of_kind(node.kind)
             yield from ((kind, normalize_identifier(name)) for name in (*node.ids, *node.names[1]))
 
-    def has_record(self, is_kind: "_KindTest", kind: seen_records.Noun) -> bool:
+    def has_record(self, is_kind: "_CompareKinds", kind: seen_records.Noun) -> bool:
         return any(is_kind(node.kind, kind) for node in self.nodes)
 
     def is_key_of(self, kind: seen_records.Noun) -> bool:
@@ -88,9 +88,9 @@ class _NamingArgument(NamedTuple):
         return argument_kind in _NAMING_KINDS and kind_of_identifier(reference.text) is not None
 
 
-_Names: TypeAlias = frozenset[tuple[str, tuple[str, ...]]]
-_Values: TypeAlias = frozenset[tuple[str, ...]]
-_KindTest: TypeAlias = Callable[[seen_records.Noun, seen_records.Noun], bool]
+_KindsAndNames: TypeAlias = frozenset[tuple[str, tuple[str, ...]]]
+_WordsOfValues: TypeAlias = frozenset[tuple[str, ...]]
+_CompareKinds: TypeAlias = Callable[[seen_records.Noun, seen_records.Noun], bool]
 
 
 class _RecordNames(NamedTuple):
@@ -98,7 +98,7 @@ class _RecordNames(NamedTuple):
     of those that certainly name a record; two different values of one such argument are two records.
     """
 
-    names: _Names
+    names: _KindsAndNames
     certain_arguments: frozenset[tuple[str, seen_records.Noun, bool]]
 
 
@@ -116,8 +116,8 @@ class _CallRecords(NamedTuple):
     all_names: _RecordNames
     makes_record: bool
     makes_unowned_record: bool
-    parties: Mapping[str, _Values]
-    ids: Mapping[str, _Values]
+    parties: Mapping[str, _WordsOfValues]
+    ids: Mapping[str, _WordsOfValues]
 
 
 class _Summand(NamedTuple):
@@ -350,10 +350,10 @@ class CallSums:
 
     def _find_parties_and_ids(
         self, call: PlannedCall, arguments: JsonObject
-    ) -> tuple[Mapping[str, _Values], Mapping[str, _Values]]:
+    ) -> tuple[Mapping[str, _WordsOfValues], Mapping[str, _WordsOfValues]]:
         """The parties and the ids among a call's arguments, without dates and words of a closed list."""
-        parties: dict[str, _Values] = {}
-        ids: dict[str, _Values] = {}
+        parties: dict[str, _WordsOfValues] = {}
+        ids: dict[str, _WordsOfValues] = {}
         for leaf in find_leaves(arguments):
             noun, schema = seen_records.singular_words(leaf.name), self._schema_of(call, leaf.path[0])
             outer_words = (word for name in leaf.names[:-1] for word in seen_records.singular_words(name))
@@ -389,7 +389,7 @@ class CallSums:
 
 def _merge_same_records(rows: Iterable[_Summand]) -> list[_Summand]:
     """The summands, with those that name exactly the same records merged into one."""
-    rows_by_names: dict[_Names, list[_Summand]] = {}
+    rows_by_names: dict[_KindsAndNames, list[_Summand]] = {}
     for row in rows:
         rows_by_names.setdefault((row.own_records or row.records).all_names.names, []).append(row)
     merged = ((group[0], _sum_dominant_sign([row.figure for row in group])) for group in rows_by_names.values())

@@ -42,7 +42,7 @@ class _DateWords(NamedTuple):
     today: date
 
 
-_Reader = Callable[[_DateWords], Sequence[Period]]
+_ReadPeriods = Callable[[_DateWords], Sequence[Period]]
 _MOST_DISTANCE_WITHOUT_YEAR = timedelta(
     days=250
 )  # a day and month without a year is in the year that brings it nearest
@@ -252,7 +252,7 @@ def _read_last_day(words: _DateWords) -> Sequence[Period]:
 
 
 # Longest reading first: the first pattern that fits takes its words from those below it.
-_GRAMMAR: tuple[tuple[re.Pattern[str], _Reader, bool], ...] = tuple(
+_GRAMMAR: tuple[tuple[re.Pattern[str], _ReadPeriods, bool], ...] = tuple(
     (re.compile(pattern), reader, is_relative)
     for pattern, reader, is_relative in (
         (r"(?:(?P<N>N)|l)(?P<W>W)[oi]+(?P<M>M)(?:o*(?P<Y>Y))?", _read_weekday_of_month, False),

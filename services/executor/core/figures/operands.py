@@ -212,7 +212,7 @@ _REF_AND_PATH_PATTERN = re.compile(r"\$?[\[{]*(?P<ref>[A-Za-z][\w-]*)[\]}]*(?P<r
 _REF_LIKE_START_PATTERN = re.compile(r"r\d+(?=$|[.\[])", re.I)
 _LIKELY_CONSTANTS = frozenset({0, 1, 100})  # rather meant by themselves than as what some record happens to state
 _DIGIT_PATTERN = re.compile(r"\d")
-_DAYS_FROM_TODAY = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
+_DAYS_FROM_TODAY_BY_WORD = {"today": 0, "now": 0, "tomorrow": 1, "yesterday": -1}
 
 
 class OperandSources(NamedTuple):
@@ -288,8 +288,8 @@ class OperandFinder:
         return self._find_in_texts(literal) is not None
 
     def _find_day_word_or_named_value(self, text: str) -> Operand | None:
-        if text.casefold() in _DAYS_FROM_TODAY:
-            day = self.sources.today + timedelta(days=_DAYS_FROM_TODAY[text.casefold()])
+        if text.casefold() in _DAYS_FROM_TODAY_BY_WORD:
+            day = self.sources.today + timedelta(days=_DAYS_FROM_TODAY_BY_WORD[text.casefold()])
             return Operand(source="today", ref=text.casefold(), literal=day.isoformat())
         if (value := self.sources.find_value(text)) is not None:
             return Operand(source="value", ref=value.name)

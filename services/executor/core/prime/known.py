@@ -39,10 +39,10 @@ from shared.domain.words import Strategy
 from shared.ports.models import ModelReply, ModelRequest
 from shared.ports.store import StoreUnavailable
 
-_CASES = TypeAdapter(tuple[CaseEntry, ...])
-_FACTS = TypeAdapter(tuple[KnownFact, ...])
-_ENTITIES = TypeAdapter(tuple[KnownEntity, ...])
-_ACCURACY = TypeAdapter(dict[ThresholdKind, Accuracy])
+_CASES_ADAPTER = TypeAdapter(tuple[CaseEntry, ...])
+_FACTS_ADAPTER = TypeAdapter(tuple[KnownFact, ...])
+_ENTITIES_ADAPTER = TypeAdapter(tuple[KnownEntity, ...])
+_ACCURACY_ADAPTER = TypeAdapter(dict[ThresholdKind, Accuracy])
 # How a past case is to be read: one that failed is never an example.
 _USE_BY_OUTCOME = {CaseOutcome.SUCCESS: "follow", CaseOutcome.PARTIAL: "improve on", CaseOutcome.FAILURE: "avoid"}
 
@@ -56,14 +56,14 @@ async def recall(learned: Learned, tenant: str, process_type: str, journal: Jour
         return Experience()
     selected = select_experience(experience, task, process_type, journal.now)
     arms = ",".join(f'"{name.value}":[{arm.n},{arm.units}]' for name, arm in experience.arms.items())
-    recalled_parts = [f'"cases":{_CASES.dump_json(selected.cases).decode()}']
+    recalled_parts = [f'"cases":{_CASES_ADAPTER.dump_json(selected.cases).decode()}']
     experience_parts = [f'"arms":{{{arms}}}']
     if selected.entities:
-        recalled_parts.append(f'"entities":{_ENTITIES.dump_json(selected.entities).decode()}')
+        recalled_parts.append(f'"entities":{_ENTITIES_ADAPTER.dump_json(selected.entities).decode()}')
     if selected.knowledge:
-        experience_parts.append(f'"knowledge":{_FACTS.dump_json(selected.knowledge).decode()}')
+        experience_parts.append(f'"knowledge":{_FACTS_ADAPTER.dump_json(selected.knowledge).decode()}')
     if selected.accuracy:
-        experience_parts.append(f'"accuracy":{_ACCURACY.dump_json(dict(selected.accuracy)).decode()}')
+        experience_parts.append(f'"accuracy":{_ACCURACY_ADAPTER.dump_json(dict(selected.accuracy)).decode()}')
     journal.record_input("experience", "{" + ",".join(experience_parts) + "}")
     journal.record_input("recalled", "{" + ",".join(recalled_parts) + "}")  # the same whatever the process
     return selected
@@ -75,10 +75,10 @@ def parse_noted_experience(text: str, recalled: str | None) -> Experience:
     arms = {Strategy(name): Arm(*cast("list[int]", pair)) for name, pair in cast(JsonObject, fields["arms"]).items()}
     return Experience(
         arms,
-        _CASES.validate_json(dumps(fields["cases"])),
-        _FACTS.validate_json(dumps(fields.get("knowledge", []))),
-        _ENTITIES.validate_json(dumps(fields.get("entities", []))),
-        _ACCURACY.validate_json(dumps(fields.get("accuracy", {}))),
+        _CASES_ADAPTER.validate_json(dumps(fields["cases"])),
+        _FACTS_ADAPTER.validate_json(dumps(fields.get("knowledge", []))),
+        _ENTITIES_ADAPTER.validate_json(dumps(fields.get("entities", []))),
+        _ACCURACY_ADAPTER.validate_json(dumps(fields.get("accuracy", {}))),
     )
 
 

@@ -246,7 +246,7 @@ def _is_asked_for(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
     is_movable = mention.what.removesuffix("s") in words.MOVABLE_THINGS and end == mention.end < len(sentence.words)
     if not _verb_hands_over(words_before, is_movable, sentence, end):
         return False
-    return mention.group not in words.GROUPS_OF_A_RECORD or not _is_work_on_a_record(sentence, mention)
+    return mention.group not in words.GROUPS_USED_IN_ORDINARY_WORK or not _is_work_on_a_record(sentence, mention)
 
 
 def _is_work_on_a_record(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
@@ -291,7 +291,7 @@ def _verb_hands_over(words_before: Sequence[str], is_movable: bool, sentence: _S
         word, previous = words_before[place], words_before[place - 1] if place else ""
         next_words = words_before[place + 1 :]
         next_word = next_words[0] if next_words else ""
-        if word in _NEGATIONS or (word == "of" and previous in words.ATTRIBUTES):
+        if word in _NEGATIONS or (word == "of" and previous in words.HARMLESS_ATTRIBUTES):
             return False
         if word in words.CONTAINING_WORDS:
             return not is_movable and _asks_for_document(words_before[:place])
@@ -321,7 +321,7 @@ def _asks_to_hand_over(word: str, words_before: Sequence[str], next_words: Seque
     if word == "write" and next_word in ("down", "out"):
         return True
     if word in ("have", "like", "write"):
-        return " ".join((*words_before[-2:], word)).endswith(words.WISHES)
+        return " ".join((*words_before[-2:], word)).endswith(words.PHRASES_OF_REQUEST)
     if next_word in words.WORDS_NOT_AFTER_A_VERB or (word, next_word) in _FIELD_LABELS:
         return False
     return word in _DISCLOSURE_VERBS

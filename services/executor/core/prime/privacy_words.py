@@ -78,7 +78,9 @@ WORK_VERBS = frozenset("ship deliver dispatch pay book".split())
 MAKING_VERBS = frozenset("make create generate prepare build produce draft save".split())
 RENEWING_VERBS = frozenset("reset create generate issue reissue set renew change replace rotate refill order".split())
 CONTAINING_WORDS = frozenset("containing including listing holding".split())
-WISHES = tuple("can i have|could i have|may i have|can we have|let me have|i'd like|we'd like|would like".split("|"))
+PHRASES_OF_REQUEST = tuple(
+    "can i have|could i have|may i have|can we have|let me have|i'd like|we'd like|would like".split("|")
+)
 WORDS_FOR_A_COPY = frozenset("copy list file report table dump".split())
 # The thing is then not what is handed over: it is the way, the place, the topic or the condition.
 LINKING_WORDS = frozenset(
@@ -108,7 +110,7 @@ OBJECTS_BY_LINKING_WORD: dict[str, frozenset[str]] = {
 # "the customers with their card numbers"
 DETERMINERS = frozenset("their his her its all full complete every".split())
 # Asked for of a thing, these do not hand out the thing: "the status of the prescription".
-ATTRIBUTES = frozenset(
+HARMLESS_ATTRIBUTES = frozenset(
     """
     status price cost amount total balance type fee limit strength age expiry expiration validity length format
     owner issuer name date number copy instead loss theft renewal change update lack absence schema structure layout
@@ -136,7 +138,7 @@ WORDS_AFTER_A_THING = frozenset(
 # After the thing, one of these makes it the subject of a statement: "tell Bob that his card was declined".
 STATEMENT_VERBS = frozenset("is are was were has have had will would can could should must be".split())
 # Groups of which one named record's data may go where business needs it; credentials and secrets may not.
-GROUPS_OF_A_RECORD = frozenset({"government ids", "payment data", "health data", "personal data"})
+GROUPS_USED_IN_ORDINARY_WORK = frozenset({"government ids", "payment data", "health data", "personal data"})
 # One named record's data may go to these; and for these it may be read. Only WORDS_AFTER_A_THING may follow them.
 RECEIVERS = frozenset(
     """

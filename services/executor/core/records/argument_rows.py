@@ -18,7 +18,7 @@ from shared.domain.exact_json import Json, JsonObject, as_object
 _FEWEST_ROWS = 2
 # Path, row, key. Of a list: the path to the list, one item, no key (""). Of a table like {"A-1": {...}}: the path to
 # the table, one entry as {"A-1": {...}}, and its key "A-1". Of sibling objects: the path to one, the object, no key.
-PlacedRow: TypeAlias = tuple[tuple[str, ...], Json, str]
+RowAtPath: TypeAlias = tuple[tuple[str, ...], Json, str]
 
 
 def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
@@ -41,7 +41,7 @@ def arguments_by_row(tool: str, arguments: JsonObject) -> Sequence[JsonObject]:
     return [{**outer, **row} for row in rows]
 
 
-def _fields_of_row(placed: PlacedRow) -> JsonObject:
+def _fields_of_row(placed: RowAtPath) -> JsonObject:
     """A row's fields, empty if it is no object; of ``{"A-1": {...}}`` from a table by id: ``{"id": "A-1", ...}``."""
     _, row, key = placed
     fields = as_object(row)
@@ -72,7 +72,7 @@ def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObjec
     return "", []
 
 
-def find_row_groups(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[PlacedRow], bool]]:
+def find_row_groups(value: JsonObject, path: tuple[str, ...]) -> Iterator[tuple[Sequence[RowAtPath], bool]]:
     """Yields groups of rows, with True for a list or table, False for siblings such as a sender and a receiver."""
     objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
     tables = {key: rows for key, rows in objects.items() if len(rows) > 1 and (is_keyed_table(rows) or _is_table(rows))}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from services.executor.core.records.argument_rows import PlacedRow, find_row_groups
+from services.executor.core.records.argument_rows import RowAtPath, find_row_groups
 from services.executor.core.records.field_values import Fields, fields_of_arguments
 from services.executor.core.records.references import set_at_path
 from shared.domain.exact_json import JsonObject
@@ -53,7 +53,7 @@ def _split_rows(alone: JsonObject, arguments: JsonObject, key: str) -> CallRows:
     for path in {path for placed, _ in row_groups for path, *_ in placed}:
         bare, outer = set_at_path(bare, path, []), set_at_path(outer, path, [])
 
-    def split(placed: PlacedRow) -> CallRows:
+    def split(placed: RowAtPath) -> CallRows:
         path, row, row_key = placed
         return _split_rows(set_at_path({}, path, row), set_at_path(outer, path, row), row_key)
 

@@ -96,7 +96,7 @@ class NamedWrite(NamedTuple):
         """Whether the call may make a record: its verb can, and no id is of the kind that the tool is about."""
         return self.words.may_make_record and not any(self.words.head in named.kind_words for named in self.ids)
 
-    def is_about(self, read: ToolWords) -> bool:
+    def concerns_same_thing(self, read: ToolWords) -> bool:
         """Whether a read is about the same kind of thing: ``revenue bookings`` are among the ``bookings``.
 
         They may also be among the ``period bookings``, if the call names a period; but not among the ``tax bookings``.
@@ -184,7 +184,7 @@ def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequ
     """Yields every read that may prove the write, the best first."""
     yield from _reads_named_by_operator(write, readers)
     if write.may_make_record:
-        readers_of_kind = [reader for reader in readers if write.is_about(reader.words)]
+        readers_of_kind = [reader for reader in readers if write.concerns_same_thing(reader.words)]
         yield from _reads_by_ids(write, readers_of_kind)
         yield from _reads_by_answer(write, readers)
         yield from _reads_of_lists(write, readers_of_kind)
@@ -254,7 +254,11 @@ def _reads_showing(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequen
 def _is_asked_by_other_id(reader: ReadTool, write: NamedWrite) -> bool:
     """Whether a read shows the one thing that the tool is about by its owner's id: ``get_deposit(assignment_id)``."""
     is_singular = reader.words.head in words_of(reader.tool.name)
-    return is_singular and write.is_about(reader.words) and reader.words.nouns not in reader.identifiers.values()
+    return (
+        is_singular
+        and write.concerns_same_thing(reader.words)
+        and reader.words.nouns not in reader.identifiers.values()
+    )
 
 
 def _find_shown_id(write: NamedWrite, keys_by_value: Mapping[str, Set[str]]) -> tuple[int | None, bool]:
@@ -375,7 +379,7 @@ def _find_id_of_kind(noun: frozenset[str], write: NamedWrite) -> Json:
 def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads that need one id which only the call's answer gives: that of what it makes."""
     for reader in readers:
-        if not (write.is_about(reader.words) or _shows_made_record(reader, write)):
+        if not (write.concerns_same_thing(reader.words) or _shows_made_record(reader, write)):
             continue
         arguments = _arguments_for(write, reader)
         missing = sorted(reader.required.difference(arguments))
@@ -401,7 +405,7 @@ def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[
     named_kinds = [named_id.kind_words for named_id in write.ids]
     rated_reads: list[tuple[bool, int, str, ReadCall]] = []
     for reader in readers:
-        is_about = write.is_about(reader.words)
+        is_about = write.concerns_same_thing(reader.words)
         if not (is_about or _shows_made_record(reader, write) or reader.words.nouns in named_kinds):
             continue
         arguments = _arguments_for(write, reader)

@@ -26,9 +26,12 @@ from shared.ports import models
 from shared.ports.daily_spend import Charge
 
 FEWEST_ANSWER_TOKENS = 256  # an answer of fewer would be cut off
-_LONGEST_ANSWER = 4_096  # in tokens, as the next two
-_SHORT_ANSWER = 512
-_LONGEST_BY_TOKENS_LEFT = ((500, FEWEST_ANSWER_TOKENS), (2_000, _SHORT_ANSWER))  # tokens left -> the longest answer
+_MOST_ANSWER_TOKENS = 4_096  # in tokens, as the next two
+_SHORT_ANSWER_TOKENS = 512
+_ANSWER_TOKENS_BY_TOKENS_LEFT = (
+    (500, FEWEST_ANSWER_TOKENS),
+    (2_000, _SHORT_ANSWER_TOKENS),
+)  # tokens left -> the longest answer
 _MILD_PRESSURE_BELOW_SHARE = Fraction(30, 100)
 _SMALL_MODEL_ABOVE_SHARE = Fraction(80, 100)
 
@@ -62,11 +65,11 @@ def limit_answer_tokens(tokens_left: int, *, is_undivided: bool) -> int:
     500; all of them if a shorter answer would be worthless (``is_undivided``). Never more than 4,096 or than are left.
     """
     if is_undivided:
-        return min(_LONGEST_ANSWER, tokens_left)
-    for bound, longest in _LONGEST_BY_TOKENS_LEFT:
+        return min(_MOST_ANSWER_TOKENS, tokens_left)
+    for bound, longest in _ANSWER_TOKENS_BY_TOKENS_LEFT:
         if tokens_left < bound:
             return min(tokens_left, longest)
-    return min(_LONGEST_ANSWER, tokens_left // 2)
+    return min(_MOST_ANSWER_TOKENS, tokens_left // 2)
 
 
 @dataclass(frozen=True)

@@ -455,7 +455,7 @@ class Journal:
         self._record = self._record or batch.record
 
 
-MakesJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, JournalLimits], Journal]
+MakeJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, JournalLimits], Journal]
 
 
 def latest_progress(entries: Iterable[JournalEntry]) -> Progress | None:

@@ -20,7 +20,7 @@ _MOST_LEVELS = 3  # how deep in its envelopes a list may stand
 _USUAL_LIST_NAMES = frozenset(
     "items results rows records data entries values list content edges elements hits objects".split()
 )
-_OTHER_LIST_NAMES = frozenset("errors warnings messages links columns facets filters fields".split())
+_NAMES_OF_SIDE_LISTS = frozenset("errors warnings messages links columns facets filters fields".split())
 
 
 class PagingRole(StrEnum):
@@ -155,7 +155,7 @@ def _find_outermost_lists(content: JsonObject) -> dict[tuple[str, ...], list[Jso
     for _ in range(_MOST_LEVELS):
         objects = [(path, value) for path, value in level.items() if isinstance(value, dict)]
         level = {(*path, key): nested for path, value in objects for key, nested in value.items()}
-        candidates = (path for path in level if path[-1].lower().lstrip("_") not in _OTHER_LIST_NAMES)
+        candidates = (path for path in level if path[-1].lower().lstrip("_") not in _NAMES_OF_SIDE_LISTS)
         if lists := {path: rows for path in candidates if isinstance(rows := level[path], list)}:
             return lists
     return {}

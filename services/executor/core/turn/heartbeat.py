@@ -132,5 +132,5 @@ class KeptLease(LeaseHeartbeat):
             self.lost.set_exception(LeaseLost(self.lease.session_id))
 
 
-RunsHeartbeat: TypeAlias = Callable[[LeaseKeeper], Coroutine[None, None, NoReturn]]
+RunHeartbeat: TypeAlias = Callable[[LeaseKeeper], Coroutine[None, None, NoReturn]]
 """What runs a lease keeper, until it is cancelled."""

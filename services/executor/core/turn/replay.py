@@ -13,7 +13,7 @@ from typing_extensions import override
 from services.executor.core.prime.known import parse_noted_experience
 from services.executor.core.reflect.client_answer import without_footer
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.session.journal import INPUT_KIND, Journal, JournalLimits, MakesJournal
+from services.executor.core.session.journal import INPUT_KIND, Journal, JournalLimits, MakeJournal
 from services.executor.core.session.recorded_answers import (
     call_input_name,
     parse_tools,
@@ -101,7 +101,7 @@ class ReplayJournal(Journal):
         for entry in entries:
             self._cursor.compare_step(entry.key, entry.kind, entry.data_json)
             if enters_write_state(entry.key):
-                self._cursor.ledger.reveal_planned()
+                self._cursor.ledger.reveal_planned_writes()
 
     @override
     def record_input(self, name: str, data: str, common_texts: tuple[str, ...] = (), kind: str = INPUT_KIND) -> None:
@@ -133,7 +133,7 @@ class ReplayStore(turns.TurnStore):
     async def read_session(self) -> turns.SessionState:
         """The recorded session. PRIME reads it, after the turn's decisions on earlier writes were applied."""
         if any(enters_write_state(entry.key) for entry in self._cursor.attempt.entries_before):
-            self._cursor.ledger.reveal_planned()
+            self._cursor.ledger.reveal_planned_writes()
         recorded = self._cursor.attempt.inputs.get("session")
         return turns.SessionState() if recorded is None else parse_session(recorded)
 
@@ -260,7 +260,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
 
 __all__ = ["CannotReplay", "ReplayResult", "replay"]
-ReplaysWith: TypeAlias = Callable[[Ports, Limits, Prompts, MakesJournal], TurnRunner]
+MakeReplayWorker: TypeAlias = Callable[[Ports, Limits, Prompts, MakeJournal], TurnRunner]
 _STATED_DEADLINE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
 _COMPARED_METADATA = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")
 
@@ -272,7 +272,7 @@ class _ReplayedTask(NamedTuple):
     approval: Approval | None = None
 
 
-async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: ReplaysWith) -> ReplayResult:
+async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: MakeReplayWorker) -> ReplayResult:
     """Replays the task's attempts and returns where they differ. Calls nothing outside. Raises ``CannotReplay``.
 
     ``worker``: the ``Worker`` class of ``turn/worker.py`` (decision 81).
@@ -295,7 +295,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: R
 
 
 async def _run_attempt(
-    cursor: ReplayCursor, before: _ReplayedTask, limits: Limits, prompts: Prompts, worker: ReplaysWith
+    cursor: ReplayCursor, before: _ReplayedTask, limits: Limits, prompts: Prompts, worker: MakeReplayWorker
 ) -> _ReplayedTask:
     """Replays one attempt to its end, or to where the archived one stopped."""
     attempt = cursor.attempt

@@ -143,7 +143,7 @@ class ReplayedWrites:
         if entry.key.endswith(CLOSING):
             self._plans.add(ClosedPlan.model_validate_json(entry.data_json).plan.hash)
 
-    def reveal_planned(self) -> None:
+    def reveal_planned_writes(self) -> None:
         """Reveals the writes of all plans closed so far."""
         planned = {key: entry for key, entry in self._ledger_at_end.items() if entry.plan_hash in self._plans}
         self.shown = self._in_ledger_order({**self.shown, **planned})

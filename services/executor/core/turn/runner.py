@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from services.executor.core.turn.fair_share import FairShareSlots
-from services.executor.core.turn.heartbeat import LeaseKeeper, RunsHeartbeat
+from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
 from services.executor.core.turn.session_run import SessionRun, SessionRunDependencies
 from services.executor.ports.sessions import FreeSlotsByTenant, Lease, SessionName
 from shared.ports.store import StoreUnavailable
@@ -30,7 +30,7 @@ class _ClaimedSession:
 class Runner:
     """Runs sessions in this process. ``serve`` runs until ``stop``; the queue calls ``offer``."""
 
-    def __init__(self, parts: SessionRunDependencies, slots: FairShareSlots, heartbeat: RunsHeartbeat) -> None:
+    def __init__(self, parts: SessionRunDependencies, slots: FairShareSlots, heartbeat: RunHeartbeat) -> None:
         """``heartbeat`` extends the leases."""
         self._parts = parts
         self._sessions = parts.sessions

@@ -24,17 +24,17 @@ from services.executor.core.session.context import (
     session_for_task,
 )
 from services.executor.core.session.dossier import AnsweredTask, RunEnd, WaitsForDecision, WaitsForTime
-from services.executor.core.session.journal import Journal, MakesJournal, TurnCounts, latest_progress
+from services.executor.core.session.journal import Journal, MakeJournal, TurnCounts, latest_progress
 from services.executor.core.session.ledger import WaitsForPerson, list_writes
 from services.executor.core.states.machine import TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn import recording
 from services.executor.core.turn.ends import (
-    end_answered,
-    end_early,
-    end_waiting,
-    end_with_question,
-    end_with_timed_wait,
+    end_answered_task,
+    end_task_early,
+    end_turn_asking_approval,
+    end_turn_until_time,
+    end_turn_waiting_for_person,
 )
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.waits import apply_turn_decision, is_turn_too_late, recorded_approval
@@ -60,7 +60,7 @@ class Worker(TurnRunner):
         ports: Ports,
         limits: Limits,
         prompts: Prompts,
-        journal: MakesJournal = Journal,
+        journal: MakeJournal = Journal,
         processes: Processes = TEMPLATES,
     ) -> None:
         """``processes``: the process templates by name, to which ``general`` is added."""
@@ -134,7 +134,7 @@ class Worker(TurnRunner):
             executed = await self._execute_turn(ctx)
             return await self._reflect_on(ctx, executed)
         except WaitsForPerson as waiting:
-            return await end_waiting(opened, waiting)
+            return await end_turn_waiting_for_person(opened, waiting)
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open_writes(ctx, task_ends=False)
@@ -146,7 +146,7 @@ class Worker(TurnRunner):
                 await settle_open_writes(ctx)
             else:
                 await settle_without_reading(opened.store, opened.journal, early.reason)
-            return await end_early(opened, canceled or early)
+            return await end_task_early(opened, canceled or early)
 
     async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
         """The turn's context, with documents, prose policies, earlier conversation and limits added."""
@@ -171,11 +171,11 @@ class Worker(TurnRunner):
             case AnsweredTask(progress, not_done):
                 ctx.journal.enter_phase(Phase.REFLECT)
                 with ctx.journal.counts.time_span(Phase.REFLECT, self._ports.tracer.open_span(names.REFLECT)):
-                    return await end_answered(ctx, await review_answer(ctx, progress), not_done)
+                    return await end_answered_task(ctx, await review_answer(ctx, progress), not_done)
             case WaitsForDecision():
-                return await end_with_question(ctx, executed)
+                return await end_turn_asking_approval(ctx, executed)
             case WaitsForTime():
-                return await end_with_timed_wait(ctx, executed)
+                return await end_turn_until_time(ctx, executed)
 
     async def _store_end(
         self, opened: OpenedTurn, ended: RunEnd, approval_before: Approval | None, charges: tuple[DayCharges, ...]

@@ -95,7 +95,7 @@ class ApprovalService:
         ]
         return sorted(requests, key=lambda request: (request.approval.deadline, request.approval.approval_id))
 
-    def view(self, request: ApprovalRequest, caller: Caller) -> dict[str, JsonValue]:
+    def show_request(self, request: ApprovalRequest, caller: Caller) -> dict[str, JsonValue]:
         """The approval as JSON; it also says whether the caller's answer would count."""
         return build_approval_view(request, caller.principal, self._clock())
 
@@ -106,7 +106,9 @@ class ApprovalService:
             raise UnknownApproval(f"approval {approval_id!r} that you may see")
         return request
 
-    async def answer(self, approval_id: str, answer: MessageDecision, caller: Caller) -> tuple[ApprovalRequest, bool]:
+    async def submit_answer(
+        self, approval_id: str, answer: MessageDecision, caller: Caller
+    ) -> tuple[ApprovalRequest, bool]:
         """Send an answer to the waiting task, and wait a little; returns the approval, and whether it took effect.
 
         The same answer by the same person counts once, however often it is sent. Raises ``MissingRole``,

@@ -26,7 +26,7 @@ from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import describe_decider
 from shared.infra.keys import NoticeMember
-from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, Listen, look_when_due
+from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, look_when_due
 from shared.ports.store import StoreUnavailable
 
 _LONGEST_TEXT = 600  # characters of a task's text or a call's arguments
@@ -176,7 +176,7 @@ class Notifier:
         self._resolve_env_reference, self._console, self._clock = resolve_env_reference, console, clock
 
     @asynccontextmanager
-    async def run_in_background(self, listen: Listen) -> AsyncIterator[None]:
+    async def run_in_background(self, listen: OpenListener) -> AsyncIterator[None]:
         """Queue due notices while the context lasts. ``listen``: opens an event that is set when one becomes due."""
         async with asyncio.TaskGroup() as group:
             loop = group.create_task(look_when_due(listen, self._enqueue_due, "notices"))

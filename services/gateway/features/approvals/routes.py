@@ -12,12 +12,12 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the approvals that wait for a decision, the nearest deadline first."""
         requests = await self._service.list_waiting(call.caller)
-        return {"approvals": [self._service.view(request, call.caller) for request in requests]}
+        return {"approvals": [self._service.show_request(request, call.caller) for request in requests]}
 
     @api_path("GET", "/approvals/{approval_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:
         """Show one approval: its calls, reasons and deadline, and the decisions so far."""
-        return self._service.view(
+        return self._service.show_request(
             await self._service.get_approval(call.path_value("approval_id"), call.caller), call.caller
         )
 
@@ -29,5 +29,5 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
         approval and the state of its task.
         """
         approval_id, answer = call.path_value("approval_id"), read_answer(call.body)
-        request, has_effect = await self._service.answer(approval_id, answer, call.caller)
-        return JSONResponse(self._service.view(request, call.caller), status_code=200 if has_effect else 202)
+        request, has_effect = await self._service.submit_answer(approval_id, answer, call.caller)
+        return JSONResponse(self._service.show_request(request, call.caller), status_code=200 if has_effect else 202)

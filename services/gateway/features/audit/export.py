@@ -119,7 +119,7 @@ class AuditExport(ScriptedStore):
         super().__init__(redis)
         self._tasks, self._lists, self._archive = tasks, lists, archive
 
-    async def page(self, query: AuditQuery, caller: Caller) -> AuditPage:
+    async def read_page(self, query: AuditQuery, caller: Caller) -> AuditPage:
         """One page of the export. Also raises ``NoVisibleTask`` if a single task is asked for and does not exist."""
         if caller.principal.verified:
             check_operator(caller)
@@ -128,10 +128,10 @@ class AuditExport(ScriptedStore):
 
     async def read_all_pages(self, query: AuditQuery, caller: Caller) -> AsyncIterator[AuditPage]:
         """Yields the page of the query's token, and all later ones."""
-        page = await self.page(query, caller)
+        page = await self.read_page(query, caller)
         yield page
         while page.token:
-            page = await self.page(query._replace(token=page.token), caller)
+            page = await self.read_page(query._replace(token=page.token), caller)
             yield page
 
     async def read_details(self, record: TaskRecord, *, includes_events: bool) -> ArchivedTask | None:
@@ -172,7 +172,7 @@ class AuditExport(ScriptedStore):
     async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
         position = parse_position("token", *place.partition(" ")[::2]) if place else None
         listed = TaskQuery(session=query.session, since=query.since, size=query.size)
-        page = await self._lists.page(tenant, listed, position)
+        page = await self._lists.read_page(tenant, listed, position)
         tasks = zip(page.records, await self._read_stored_details(page.records), strict=True)
         rows = [row for record, details in tasks for row in await self._rows_of_stored(record, details)]
         if page.next_position:
@@ -232,7 +232,7 @@ _LONGEST_PARAMETER = 512
 
 class AuditEndpoints(ApiEndpoints[AuditExport]):
     @api_path("GET", "/audit")
-    async def export(self, call: ApiCall) -> Response:
+    async def export_audit(self, call: ApiCall) -> Response:
         """List each write with its requester, its approvers, what was sent, the rules that applied, and its proof.
 
         Parameters: ``since``, ``until`` (ISO 8601), ``task``, ``session``, ``limit`` (tasks a page), ``token``.
@@ -243,7 +243,7 @@ class AuditEndpoints(ApiEndpoints[AuditExport]):
         request = call.request
         query = parse_audit_query(request.query_params)
         if not (request.query_params.get("format") == "ndjson" or _NDJSON_TYPE in request.headers.get("accept", "")):
-            return _answer_page(await self._service.page(query, call.caller))
+            return _answer_page(await self._service.read_page(query, call.caller))
         pages = self._service.read_all_pages(query, call.caller)
         first = await anext(pages)
         return StreamingResponse(_json_lines(first, pages), media_type=_NDJSON_TYPE)

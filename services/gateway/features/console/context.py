@@ -80,7 +80,7 @@ class InboxCache:
 
     async def _count_learned(self, tenant: str) -> str:
         try:
-            return str((await self._learned.totals(tenant)).counts.get("events", 0))
+            return str((await self._learned.read_totals(tenant)).counts.get("events", 0))
         except StoreUnavailable:  # spoiled statistics are no reason to show no approvals
             return ""
 

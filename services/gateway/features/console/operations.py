@@ -64,7 +64,7 @@ class OverviewPages(PageGroup):
         context, caller, now = self._context, visitor.caller, self._context.inbox_cache.clock()
         waiting = await context.inbox_cache.list_waiting_approvals(caller)
         answerable = select_answerable_requests(waiting, caller.principal, now)
-        history = await context.services.learned.history(caller.tenant)
+        history = await context.services.learned.read_history(caller.tenant)
         operated = await self._read_operator_data(visitor)
         needs = health.WaitingCounts(len(answerable), len(operated.doubted), operated.letters, operated.hooks)
         running = await context.services.lists.list_tasks(TaskQuery(states=RUNNING_STATES, size=1), caller)
@@ -104,7 +104,7 @@ class OverviewPages(PageGroup):
         services, caller, now = self._context.services, visitor.caller, self._context.inbox_cache.clock()
         if not visitor.has_any_role(Role.OPERATOR):
             return _OperatorData()
-        failing = await services.webhooks.failing_deliveries(caller) if services.webhooks.are_offered else ()
+        failing = await services.webhooks.list_failing_deliveries(caller) if services.webhooks.are_offered else ()
         return _OperatorData(
             state=await services.tenants.read_state(caller.tenant, now),
             spent=await self._context.read_spending(caller.tenant, _DAYS_DRAWN),
@@ -124,7 +124,7 @@ class OverviewPages(PageGroup):
 
 class WebhookPage(PageGroup):
     async def show_failing_webhooks(self, request: Request, visitor: Visitor) -> Response:
-        failing = await self._context.services.webhooks.failing_deliveries(visitor.caller)
+        failing = await self._context.services.webhooks.list_failing_deliveries(visitor.caller)
         tabs = (*OPERATIONS_TABS, WEBHOOKS_TAB)
         return await self._context.render_page(request, "webhooks.html", visitor, tabs=tabs, failing=failing)
 
@@ -137,7 +137,7 @@ class LearningPages(PageGroup):
     async def show_progress(self, request: Request, visitor: Visitor) -> Response:
         """The page on learning. It shows numbers only, so it is for all visitors of the tenant."""
         services, tenant = self._context.services, visitor.caller.tenant
-        learning, history = await services.learned.totals(tenant), await services.learned.history(tenant)
+        learning, history = await services.learned.read_totals(tenant), await services.learned.read_history(tenant)
         cards = build_process_cards(learning.arms, history.arms)
         quality = build_quality_history(history.quality)
         return await self._context.render_page(
@@ -156,7 +156,7 @@ class LearningPages(PageGroup):
         )
 
     async def show_cases(self, request: Request, visitor: Visitor) -> Response:
-        cases = await self._context.services.memory.cases(visitor.caller.tenant)
+        cases = await self._context.services.memory.read_cases(visitor.caller.tenant)
         page = memory.build_cases_page(cases, _read_memory_query(request))
         return await self._context.render_page(request, "cases.html", visitor, tabs=LEARNING_TABS, page=page)
 
@@ -196,7 +196,7 @@ class OperationsPages(PageGroup):
     async def show_load(self, request: Request, visitor: Visitor) -> Response:
         now, services, caller = self._context.inbox_cache.clock(), self._context.services, visitor.caller
         state = await services.tenants.read_state(caller.tenant, now)
-        history = await services.learned.history(caller.tenant)
+        history = await services.learned.read_history(caller.tenant)
         ended_tasks = await services.lists.list_tasks(
             TaskQuery(states=health.END_STATES, since=now - _ONE_DAY, size=_TASKS_SAMPLED), caller
         )

@@ -101,7 +101,10 @@ _PAGE_LINKS = (
 )
 
 
-_LETTER_KINDS = {LetterKind.TURN: Badge("Task given up", "bad"), LetterKind.OUTCOME: Badge("Not learned from", "warn")}
+_LETTER_KIND_BADGES = {
+    LetterKind.TURN: Badge("Task given up", "bad"),
+    LetterKind.OUTCOME: Badge("Not learned from", "warn"),
+}
 
 
 def _parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:
@@ -122,7 +125,7 @@ _VOCABULARY: Mapping[str, object] = {  # the functions and tables for templates,
     "exact_time": words.format_exact_time,
     "fact_note": memory.fact_note,
     "figure_origin": approvals.describe_figure_origin,
-    "letter_kinds": _LETTER_KINDS,
+    "letter_kinds": _LETTER_KIND_BADGES,
     "level_title": approvals.level_title,
     "number": assessments.format_number,
     "outcomes": memory.OUTCOME_BADGES,
@@ -133,7 +136,7 @@ _VOCABULARY: Mapping[str, object] = {  # the functions and tables for templates,
     "read_question": approvals.describe_read_arguments,
     "recent": count_recent_matches,
     "remark_on": tasks.remark_on_task,
-    "run_ends": assessments.RUN_ENDS,
+    "run_ends": assessments.RUN_END_BADGES,
     "show_value": assessments.format_value,
     "state_badge": words.state_badge,
     "statuses": approvals.STATUS_BADGES,

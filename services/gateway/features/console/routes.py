@@ -52,7 +52,7 @@ class InboxPages(PageGroup):
         approval_id, comment = request.path_params["approval_id"], fields.get("comment", "")
         try:
             answer = read_answer({"decision": fields.get("decision", ""), "comment": comment})
-            _, has_effect = await self._context.services.approvals.answer(approval_id, answer, visitor.caller)
+            _, has_effect = await self._context.services.approvals.submit_answer(approval_id, answer, visitor.caller)
         except errors.DecisionNotCounted as fault:
             problem = f"Your answer does not count: {fault.reason}."
             return await self.show_approval(request, visitor, problem, comment, 409)

@@ -42,7 +42,7 @@ class LiveStreams(PageGroup):
         return sse_response(self._inbox_frames(request, visitor))
 
     async def stream_task(self, request: Request, visitor: Visitor) -> Response:
-        record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
+        record = await self._context.services.tasks.get_task(request.path_params["task_id"], visitor.caller)
         last_event_id = request.headers.get("last-event-id") or request.query_params.get("after", "")
         last_event_id = last_event_id if _STREAM_ID_PATTERN.fullmatch(last_event_id) else "0"
         return sse_response(self._task_frames(record, last_event_id))
@@ -90,7 +90,7 @@ class TaskPages(PageGroup):
         if not task_id:
             return await self._render_list(request, visitor)
         try:
-            record = await self._context.services.tasks.read(task_id, visitor.caller)
+            record = await self._context.services.tasks.get_task(task_id, visitor.caller)
         except NoVisibleTask:
             return await self._render_list(request, visitor, task_id)
         return redirect_to(f"/console/tasks/{quote_id(record.task_id)}")
@@ -98,7 +98,7 @@ class TaskPages(PageGroup):
     async def download_file(self, request: Request, visitor: Visitor) -> Response:
         """Download a file of the task's messages."""
         tasks = self._context.services.tasks
-        record = await tasks.read(request.path_params["task_id"], visitor.caller)
+        record = await tasks.get_task(request.path_params["task_id"], visitor.caller)
         return file_reply(*await tasks.files.find(record, request.path_params["file_id"]))
 
     async def cancel_task(self, request: Request, visitor: Visitor, _: dict[str, str]) -> Response:
@@ -142,7 +142,7 @@ class TaskPages(PageGroup):
         )
 
     async def show_task(self, request: Request, visitor: Visitor, problem: str = "", status: int = 200) -> Response:
-        record = await self._context.services.tasks.read(request.path_params["task_id"], visitor.caller)
+        record = await self._context.services.tasks.get_task(request.path_params["task_id"], visitor.caller)
         events, details = await self._read_events_and_details(record)
         webhooks = self._context.services.webhooks
         approvals = details.approvals if details else ()

@@ -22,7 +22,7 @@ from services.gateway.features.deliveries.service import DeliveryRules, Delivery
 from shared.domain import metric_names as names
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
-from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, Listen, look_when_due
+from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, look_when_due
 from shared.ports.meter import NO_METER, Meter
 from shared.ports.store import StoreUnavailable
 
@@ -81,7 +81,9 @@ class DeliveryLoop:
     Nothing is lost if the process is killed.
     """
 
-    def __init__(self, service: DeliveryService, queue: DeliveryQueue, listen: Listen, rules: DeliveryRules) -> None:
+    def __init__(
+        self, service: DeliveryService, queue: DeliveryQueue, listen: OpenListener, rules: DeliveryRules
+    ) -> None:
         self._service, self._queue, self._listen, self._rules = service, queue, listen, rules
         self._busy: Counter[str] = Counter()
 

@@ -141,10 +141,10 @@ class DeliveryService:
     ) -> Iterator[_PreparedPost]:
         if isinstance(work, deliveries.SignedPostWork):
             post = work.delivery
-            secrets = (post.secret,) if post.secret else self._secrets.secrets_of(claim.tenant)
+            secrets = (post.secret,) if post.secret else self._secrets.derive_secrets(claim.tenant)
             yield _PreparedPost(post.delivery_id, post.url, {}, post.body, secrets, work.progress)
             return
-        secrets, headers = self._secrets.secrets_of(claim.tenant), _build_headers(work.webhook)
+        secrets, headers = self._secrets.derive_secrets(claim.tenant), _build_headers(work.webhook)
         for update in deliveries.list_pending_updates(work):
             name = derive_delivery_id(claim.member, work.webhook.url, update.name)
             yield _PreparedPost(

@@ -15,40 +15,40 @@ class MemoryEndpoints(ApiEndpoints[TenantMemories]):
     rules = PathRules(may_be_empty=True, requires_operator=True)
 
     @api_path("POST", "/memory/cases")
-    async def cases(self, call: ApiCall) -> JsonValue:
+    async def list_cases(self, call: ApiCall) -> JsonValue:
         """List the case log, the newest first."""
-        return memory.build_cases_view(await self._service.cases(call.caller.tenant))
+        return memory.build_cases_view(await self._service.read_cases(call.caller.tenant))
 
     @api_path("POST", "/memory/facts")
-    async def facts(self, call: ApiCall) -> JsonValue:
+    async def list_facts(self, call: ApiCall) -> JsonValue:
         """List the facts, the newest first, superseded ones too, and what extracting them cost."""
         return memory.build_facts_view(await self._service.read_memory(call.caller.tenant))
 
     @api_path("POST", "/memory/entities")
-    async def entities(self, call: ApiCall) -> JsonValue:
+    async def list_entities(self, call: ApiCall) -> JsonValue:
         """List the entities that tasks named, the most frequent first, with those named together with them."""
         return memory.build_entities_view(await self._service.read_memory(call.caller.tenant))
 
     @api_path("POST", "/memory/accuracy")
-    async def accuracy(self, call: ApiCall) -> JsonValue:
+    async def show_accuracy(self, call: ApiCall) -> JsonValue:
         """Show how often predicted limits and figures were right, by process type and kind."""
         return memory.build_accuracy_view(await self._service.read_memory(call.caller.tenant))
 
     @api_path("POST", "/memory/forget")
-    async def forget(self, call: ApiCall) -> JsonValue:
+    async def request_forgetting(self, call: ApiCall) -> JsonValue:
         """Request that memory is deleted: ``scope`` is entity, session or tenant, ``subject`` names which one."""
         request = memory.parse_forget_request(call.body, call.caller, datetime.now(UTC), token_hex(16))
         await self._service.submit_forget_request(request)  # a learner does it soon: ``progress`` tells how far it is
         return memory.build_forget_request_view(request)
 
     @api_path("POST", "/memory/forget/list")
-    async def requests(self, call: ApiCall) -> JsonValue:
+    async def list_forget_requests(self, call: ApiCall) -> JsonValue:
         """List the requests to forget, the newest first."""
         requests = await self._service.list_forget_requests(call.caller.tenant)
         return {"requests": [memory.build_forget_request_view(request) for request in requests]}
 
     @api_path("POST", "/memory/forget/{request_id}/show")
-    async def progress(self, call: ApiCall) -> JsonValue:
+    async def show_forget_request(self, call: ApiCall) -> JsonValue:
         """Show the state of a request to forget."""
         request_id = call.path_value("request_id")
         request = await self._service.find_forget_request(call.caller.tenant, request_id)

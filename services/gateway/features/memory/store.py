@@ -20,7 +20,7 @@ class TenantMemories(ScriptedStore):
     A learner carries out the requests. All methods may raise ``StoreUnavailable``.
     """
 
-    async def cases(self, tenant: str) -> Sequence[CaseEntry]:
+    async def read_cases(self, tenant: str) -> Sequence[CaseEntry]:
         """The case log, newest first."""
         rows = await self._scripts.execute("LRANGE", keys.learned_keys(tenant).cases, 0, CASES_KEPT - 1)
         return tuple(parse_contract_rows(CaseEntry, enumerate(cast("list[str]", rows))).values())

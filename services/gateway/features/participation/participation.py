@@ -250,7 +250,7 @@ class ParticipationService:
         """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""
         await self._participations.delete(caller.tenant, participation)
         open_turns = TaskQuery(participation.session_id, _OPEN_STATES, size=_MOST_OPEN_TURNS)
-        for record in (await self._lists.page(caller.tenant, open_turns, None)).records:
+        for record in (await self._lists.read_page(caller.tenant, open_turns, None)).records:
             if _is_turn_of(record, participation):
                 turn = build_cancel_turn(record, caller, TimeAndFreshId(self._clock(), self._new_id()))
                 await self._tasks.signal(record.tenant, record.session_id, turn)

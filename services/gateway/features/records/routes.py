@@ -15,20 +15,20 @@ class TenantRecordEndpoints(ApiEndpoints[records.RecordService]):
     rules = PathRules(requires_operator=True)
 
     @api_path("GET", "/tenants/{tenant}/record")
-    async def get(self, call: ApiCall) -> Response:
+    async def get_record(self, call: ApiCall) -> Response:
         """Show the tenant's present record, with its version as ``ETag``. It contains references to secrets only."""
         tenant = call.path_value("tenant")
         return _version_reply(tenant, await self._service.get_version(tenant, None))
 
     @api_path("POST", "/tenants/{tenant}/record/show")
-    async def show(self, call: ApiCall) -> Response:
+    async def show_record(self, call: ApiCall) -> Response:
         """Show the tenant's record, or an earlier one: ``{"version"}``. A POST, since the body may name the caller."""
         tenant = call.path_value("tenant")
         number = records.parse_version_number(call.body) if call.body.get("version") is not None else None
         return _version_reply(tenant, await self._service.get_version(tenant, number))
 
     @api_path("PUT", "/tenants/{tenant}/record")
-    async def put(self, call: ApiCall) -> Response:
+    async def put_record(self, call: ApiCall) -> Response:
         """Replace the tenant's record.
 
         ``{"record", "comment", "metadata"}`` with ``If-Match``; 200 with the new version, which tasks use from their
@@ -39,10 +39,10 @@ class TenantRecordEndpoints(ApiEndpoints[records.RecordService]):
         return await _answer_change(tenant, self._service.put(tenant, change, call.caller))
 
     @api_path("POST", "/tenants/{tenant}/record/history")
-    async def history(self, call: ApiCall) -> Response:
+    async def list_versions(self, call: ApiCall) -> Response:
         """List the versions of the tenant's record, the newest first: who stored each, when, and what changed."""
         tenant = call.path_value("tenant")
-        return _answer_json(records.build_history_view(tenant, await self._service.history(tenant)))
+        return _answer_json(records.build_history_view(tenant, await self._service.list_versions(tenant)))
 
     @api_path("POST", "/tenants/{tenant}/record/restore")
     async def restore_version(self, call: ApiCall) -> Response:
@@ -52,7 +52,7 @@ class TenantRecordEndpoints(ApiEndpoints[records.RecordService]):
         return await _answer_change(tenant, self._service.restore(tenant, number, base, comment, call.caller))
 
     @api_path("POST", "/tenants/{tenant}/record/withdraw")
-    async def withdraw(self, call: ApiCall) -> Response:
+    async def withdraw_record(self, call: ApiCall) -> Response:
         """Withdraw the tenant's stored record: executors use that of their TENANT_FILE again."""
         tenant, base = call.path_value("tenant"), records.parse_if_match(call.request.headers.get("if-match"))
         return await _answer_change(

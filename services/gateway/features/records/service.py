@@ -68,7 +68,7 @@ class RecordService:
             raise NoRecord(f"tenant {tenant!r} has no stored record{detail}")
         return version
 
-    async def history(self, tenant: str) -> Sequence[TenantVersion]:
+    async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
         return await self._records.list_versions(tenant)
 
     async def put(self, tenant: str, change: RecordChange, caller: Caller) -> TenantVersion:

@@ -41,7 +41,7 @@ async def event_frames(
                         yield frame
                 return
             except EventsLost as lost:
-                task_snapshot = await tasks.snapshot(task_snapshot.record)
+                task_snapshot = await tasks.read_snapshot(task_snapshot.record)
                 resumption = updates.Resumption(None, lost.after)
     except StoreUnavailable as fault:
         log.warning("story_broken", task_id=task_snapshot.record.task_id, error=str(fault))
@@ -98,37 +98,41 @@ class RestEndpoints:
 
     def routes(self) -> APIRouter:
         router = APIRouter()
-        router.add_api_route("/tasks/{task_id}", self.task, methods=["GET"], response_class=JSONResponse)
-        router.add_api_route("/tasks/{task_id}/events", self.events, methods=["GET"], response_class=Response)
-        router.add_api_route("/tasks/{task_id}/files/{file_id}", self.file, methods=["GET"], response_class=Response)
-        router.add_api_route("/health", self.health, methods=["GET"])
-        router.add_api_route("/ready", self.ready, methods=["GET"], response_class=JSONResponse)
+        router.add_api_route("/tasks/{task_id}", self.get_task, methods=["GET"], response_class=JSONResponse)
+        router.add_api_route("/tasks/{task_id}/events", self.stream_events, methods=["GET"], response_class=Response)
+        router.add_api_route(
+            "/tasks/{task_id}/files/{file_id}", self.download_file, methods=["GET"], response_class=Response
+        )
+        router.add_api_route("/health", self.report_health, methods=["GET"])
+        router.add_api_route("/ready", self.report_readiness, methods=["GET"], response_class=JSONResponse)
         return router
 
-    async def task(self, task_id: str, request: Request) -> Response:
+    async def get_task(self, task_id: str, request: Request) -> Response:
         """Show the task in the gateway's own form or, for requests of protocol 1.0, as an A2A task."""
         if asks_for_1_0(request):
             return await self._task_of_1_0(request)
         return JSONResponse(
-            build_public_view(await self._tasks.read(task_id, self._identify_caller(request)), self._notice)
+            build_public_view(await self._tasks.get_task(task_id, self._identify_caller(request)), self._notice)
         )
 
-    async def events(self, task_id: str, request: Request, follow: bool = False) -> Response:
+    async def stream_events(self, task_id: str, request: Request, follow: bool = False) -> Response:
         """Stream the task's events as server-sent events; with ``Last-Event-ID`` those after that event."""
         last_event_id = updates.parse_last_event_id(request.headers.get(updates.LAST_EVENT_ID))
-        task_snapshot = await self._tasks.snapshot(await self._tasks.read(task_id, self._identify_caller(request)))
+        task_snapshot = await self._tasks.read_snapshot(
+            await self._tasks.get_task(task_id, self._identify_caller(request))
+        )
         return sse_response(event_frames(self._tasks, task_snapshot, last_event_id, self._notice, follow=follow))
 
-    async def file(self, task_id: str, file_id: str, request: Request) -> Response:
+    async def download_file(self, task_id: str, file_id: str, request: Request) -> Response:
         """Download a file of the task's messages."""
-        record = await self._tasks.read(task_id, self._identify_caller(request))
+        record = await self._tasks.get_task(task_id, self._identify_caller(request))
         return file_reply(*await self._tasks.files.find(record, file_id))
 
-    async def health(self) -> dict[str, JsonValue]:
+    async def report_health(self) -> dict[str, JsonValue]:
         """Whether the process is alive, without asking any other service."""
         return {"status": "ok", "service": "gateway", "version": VERSION, "model": self._notice or None}
 
-    async def ready(self) -> Response:
+    async def report_readiness(self) -> Response:
         """Whether this replica can serve requests; 503 with the reasons otherwise."""
         if problems := await self._problems():
             return JSONResponse({"status": "not ready", "problems": list(problems)}, 503, RETRY_LATER_HEADERS)

@@ -79,7 +79,7 @@ class TaskStream:
     ticket: AcceptedMessage | None = None
     newest: TaskRecord | None = None
 
-    async def updates(self) -> AsyncGenerator[NumberedUpdate, None]:
+    async def stream_updates(self) -> AsyncGenerator[NumberedUpdate, None]:
         """Yields every update once, in order; may raise ``StoreUnavailable``. Close it with ``contextlib.aclosing``."""
         start = self.beginning
         while True:
@@ -93,7 +93,7 @@ class TaskStream:
                         yield numbered
                 return
             except EventsLost as lost:  # the client reads so slowly that it is told the whole task again
-                task_snapshot = await self.tasks.snapshot(self.record)
+                task_snapshot = await self.tasks.read_snapshot(self.record)
                 resumption = Resumption(None, lost.after)
                 start = _find_start(resumption, task_snapshot, is_over=self.end.has_passed(task_snapshot.record))
 
@@ -124,21 +124,21 @@ class Streams:
     def __init__(self, tasks: TaskService) -> None:
         self._tasks = tasks
 
-    async def send(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> TaskStream:
+    async def send_and_stream(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> TaskStream:
         """Accept a message; returns the stream of its turn. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         seen_events = updates.parse_last_event_id(last_event_id)
         ticket = await self._tasks.submit(message, caller)
         if ticket.is_reply:
             start = StreamStart(NumberedUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPosition(0, 0)))
             return TaskStream(self._tasks, ticket.record, ticket.shown_id, start, StreamEnd(), ticket)
-        task_snapshot = await self._tasks.snapshot(ticket.record)
+        task_snapshot = await self._tasks.read_snapshot(ticket.record)
         end, resumption = StreamEnd(ticket.turn_id), updates.find_resumption(seen_events, task_snapshot)
         start = _start_of_new_task(ticket.record, task_snapshot, resumption) or _find_start(
             resumption, task_snapshot, is_over=end.has_passed(task_snapshot.record)
         )
         return TaskStream(self._tasks, task_snapshot.record, ticket.shown_id, start, end, ticket)
 
-    async def subscribe(
+    async def subscribe_to_task(
         self, task_id: str, caller: Caller, last_event_id: str | None, dialect: A2aVersion
     ) -> TaskStream:
         """Open a stream of an existing task.
@@ -147,7 +147,7 @@ class Streams:
         early protocol the stream of an ended task is its final state.
         """
         seen_events = updates.parse_last_event_id(last_event_id)
-        task_snapshot = await self._tasks.snapshot(await self._tasks.read(task_id, caller))
+        task_snapshot = await self._tasks.read_snapshot(await self._tasks.get_task(task_id, caller))
         is_legacy, resumption = dialect is A2aVersion.LEGACY, updates.find_resumption(seen_events, task_snapshot)
         end = StreamEnd(ends_at_rest=dialect is not A2aVersion.A2A_1_0)
         is_over = end.has_passed(task_snapshot.record) or (is_legacy and updates.is_at_rest(task_snapshot.record))

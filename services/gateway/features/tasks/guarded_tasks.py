@@ -43,7 +43,7 @@ class GuardedTasks(ports.Tasks):
         self._clock, self._tell_at = clock, float("-inf")
 
     async def accept(
-        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.Prepare | None = None
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.PrepareAcceptance | None = None
     ) -> ports.Accepted:
         """Accept a turn; raises ``TooManyRequests`` if too many sessions wait, and ``StoppedTenant``."""
         try:
@@ -88,7 +88,7 @@ class GuardedTasks(ports.Tasks):
         return self._tasks.watch(tenant, task_id, after, session_id)
 
     async def _accept_in_span(
-        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.Prepare | None
+        self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.PrepareAcceptance | None
     ) -> ports.Accepted:
         """Accept a turn within a span of its own, so that the spans of its execution have a finished parent."""
         with self._tracer.open_span(spans.ACCEPT, SpanKind.PRODUCER) as span:

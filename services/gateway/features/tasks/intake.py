@@ -91,7 +91,7 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
     incoming = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
     if record is None:
         check_client(caller)
-        return incoming.begin_task(*id_rules.ids_of_new_task(incoming, found_task))
+        return incoming.begin_task(*id_rules.choose_ids_of_new_task(incoming, found_task))
     if incoming.turn_id in (*record.turns_done, found_task.signalled):
         return JoinTurn(record, incoming.turn_id)
     decision = parse_decision(message) if record.state is TaskState.INPUT_REQUIRED else None
@@ -100,7 +100,7 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
     if not decision:
         check_client(caller)
     if record.state.is_terminal:
-        return incoming.begin_task(*id_rules.ids_of_new_task(incoming, found_task))
+        return incoming.begin_task(*id_rules.choose_ids_of_new_task(incoming, found_task))
     if message.session_id not in (None, record.session_id):
         cause = f"task {message.task_id!r} belongs to session {record.session_id!r}"
         raise InvalidField(id_rules.session_field, cause)
@@ -172,7 +172,7 @@ class IdRules:
         may_be_repeat = message.message_id and not message.is_always_new
         return digest(["a2a", found_task.key.fingerprint if may_be_repeat else fresh_id])
 
-    def ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> tuple[str, str]:
+    def choose_ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> tuple[str, str]:
         """The id and the session of the new task that a message begins.
 
         Raises ``NoVisibleTask`` if the message names a task that does not exist, ``TaskHasEnded`` for one that has
@@ -201,7 +201,7 @@ class LegacyIdRules(IdRules):
         return digest(["legacy", found_task.key.alias, found_task.key.fingerprint, found_task.answered])
 
     @override
-    def ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> tuple[str, str]:
+    def choose_ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> tuple[str, str]:
         """As in ``IdRules``. A first task without session id gets its own id as one, made unique per caller."""
         session_id, alias = incoming.message.session_id, found_task.key.alias
         if found_task.record is not None:

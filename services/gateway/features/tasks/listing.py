@@ -58,7 +58,7 @@ class TaskQuery(NamedTuple):
 class TaskLists(ScriptedStore):
     """Lists tasks in two round trips a page: the lists' rows in each partition, then the records."""
 
-    async def page(
+    async def read_page(
         self, tenant: str, query: TaskQuery, position: TaskListPosition | None, owner: str | None = None
     ) -> TaskListPage:
         """The tasks of a tenant after a place, whatever the query's token; may raise ``StoreUnavailable``.
@@ -88,7 +88,7 @@ class TaskLists(ScriptedStore):
     async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
         position = parse_position("pageToken", *decode_page_token(query.token)) if query.token else None
-        page = await self.page(caller.tenant, query, position, limit_to_owner(caller))
+        page = await self.read_page(caller.tenant, query, position, limit_to_owner(caller))
         visible = [record for record in page.records if may_read(caller.principal, record)]
         if len(visible) < len(page.records):  # the session asked for is another's: not even how much is in it is told
             return TaskListPage((), None, 0)

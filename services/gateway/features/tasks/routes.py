@@ -13,7 +13,7 @@ class ResolutionEndpoints(ApiEndpoints[TaskSignals]):
         self._notice = notice
 
     @api_path("POST", "/tasks/{task_id}/resolve")
-    async def resolve(self, call: ApiCall) -> Response:
+    async def resolve_write(self, call: ApiCall) -> Response:
         """Resolve a write in doubt: ``{"call", "resolution", "comment"}``; 202 if it takes effect later."""
         resolution = parse_resolution(call.body)
         record, has_effect = await self._service.resolve(call.path_value("task_id"), resolution, call.caller)

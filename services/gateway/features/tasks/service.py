@@ -28,7 +28,7 @@ from services.gateway.features.tasks.views import is_assessment_turn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
-from shared.ports.tasks import EventsLost, Prepare, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot
+from shared.ports.tasks import EventsLost, PrepareAcceptance, SessionBelongsToOther, TaskEnded, Tasks, TaskSnapshot
 
 # The message from which a task is made; or, for an assessor's message, its answer: the record of a task that is not
 # stored. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
@@ -116,7 +116,7 @@ class TaskService:
         if record.task_id != key.alias and (newest_before is None or record.accepted_at > newest_before.accepted_at):
             await self._client_ids.record_task(key, record.task_id)
 
-    async def _store(self, intake: Intake, keep_files: Prepare | None) -> tuple[TaskRecord, str]:
+    async def _store(self, intake: Intake, keep_files: PrepareAcceptance | None) -> tuple[TaskRecord, str]:
         match intake:
             case JoinTurn(record, turn_id):
                 return record, turn_id
@@ -149,7 +149,7 @@ class TaskService:
             async with self._shutdown.limit_wait(limit):
                 last_event_id = "0"  # of a task that was just accepted all events are new
                 if record.state is not TaskState.SUBMITTED or record.turns_done:
-                    task_snapshot = await self.snapshot(record)
+                    task_snapshot = await self.read_snapshot(record)
                     if task_snapshot.record.state.is_terminal or turn_id in task_snapshot.record.turns_done:
                         return
                     last_event_id = task_snapshot.newest or "0"
@@ -165,14 +165,14 @@ class TaskService:
         if ticket.key and (ticket.turn_id in record.turns_done or record.state.is_terminal):
             await self._client_ids.record_answer_received(ticket.key, ticket.turn_id)
 
-    async def read(self, task_id: str, caller: Caller) -> TaskRecord:
+    async def get_task(self, task_id: str, caller: Caller) -> TaskRecord:
         """Read the newest task with that id; raises ``NoVisibleTask`` if there is none that the caller may see."""
         record = (await self._find_task(MessageKey(caller.tenant, task_id), caller)).record
         if record is None or not may_read(caller.principal, record):
             raise NoVisibleTask(task_id)
         return record
 
-    async def snapshot(self, record: TaskRecord) -> TaskSnapshot:
+    async def read_snapshot(self, record: TaskRecord) -> TaskSnapshot:
         """Read a task again, with the first and last ids of its event stream."""
         newest = await self._tasks.get_snapshot(record.tenant, record.task_id, record.session_id)
         if newest is None:

@@ -57,7 +57,7 @@ class TaskSignals:
         If the signal has not taken effect by then, it is sent once more, as the same turn, in case Redis has lost it in
         a failover.
         """
-        record = await self._service.read(task_id, caller)
+        record = await self._service.get_task(task_id, caller)
         if not may_stop(caller.principal, record):
             raise NoVisibleTask(task_id)
         turn = build_cancel_turn(record, caller, self._take_time_and_id())
@@ -78,17 +78,17 @@ class TaskSignals:
         is the same turn. Raises ``NotAnOperator``, ``NoVisibleTask`` and ``NothingToResolve``.
         """
         check_operator(caller)
-        record = await self._service.read(task_id, caller)
+        record = await self._service.get_task(task_id, caller)
         doubt = _find_doubt(record, resolution.call)
         if doubt is None:
-            if _has_taken_effect(record, resolution, caller):
+            if _is_latest_recorded_decision(record, resolution, caller):
                 return record, True
             raise NothingToResolve(record.task_id, resolution.call, _why_not_resolvable(record, resolution.call))
         turn = _build_resolution_turn(record, resolution, doubt, caller, self._take_time_and_id().now)
         signalled = await self._signal_and_wait(record, turn)
         if signalled is None:
             raise NothingToResolve(task_id, resolution.call, "the task has ended")
-        has_effect = _has_taken_effect(signalled, resolution, caller)
+        has_effect = _is_latest_recorded_decision(signalled, resolution, caller)
         if not has_effect:
             _check_not_refused(signalled, turn, resolution)
         return signalled, has_effect
@@ -139,7 +139,7 @@ def _build_resolution_turn(
     )
 
 
-def _has_taken_effect(record: TaskRecord, resolution: WriteResolution, caller: Caller) -> bool:
+def _is_latest_recorded_decision(record: TaskRecord, resolution: WriteResolution, caller: Caller) -> bool:
     """Whether the last recorded decision on the call is this one, by this operator."""
     last = _last_resolution(record, resolution.call)
     return last is not None and (last.get("resolution"), last.get("by")) == (

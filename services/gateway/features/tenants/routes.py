@@ -13,25 +13,25 @@ class TenantEndpoints(ApiEndpoints[TenantStates]):
     rules = PathRules(requires_operator=True)
 
     @api_path("POST", "/tenants/{tenant}/stop")
-    async def stop(self, call: ApiCall) -> JsonValue:
+    async def stop_tenant(self, call: ApiCall) -> JsonValue:
         """Stop the tenant: ``{"reason"}``; 200 with the tenant's state."""
         await self._service.stop(call.caller.tenant, read_reason(call.body))
-        return await self.show(call)
+        return await self.show_tenant(call)
 
     @api_path("POST", "/tenants/{tenant}/resume")
-    async def resume(self, call: ApiCall) -> JsonValue:
+    async def resume_tenant(self, call: ApiCall) -> JsonValue:
         """Resume a stopped tenant; 200 with the tenant's state."""
         await self._service.resume(call.caller.tenant)
-        return await self.show(call)
+        return await self.show_tenant(call)
 
     @api_path("POST", "/tenants/{tenant}/made-tools")
-    async def made_tools(self, call: ApiCall) -> JsonValue:
+    async def switch_made_tools(self, call: ApiCall) -> JsonValue:
         """Switch the making of calculators at run time on or off: ``{"on"}``; 200 with the tenant's state."""
         await self._service.switch_made_tools(call.caller.tenant, read_switch(call.body))
-        return await self.show(call)
+        return await self.show_tenant(call)
 
     @api_path("POST", "/tenants/{tenant}/show")
-    async def show(self, call: ApiCall) -> JsonValue:
+    async def show_tenant(self, call: ApiCall) -> JsonValue:
         """Show whether the tenant is stopped, and what it has spent. A POST, since the body may name the caller."""
         tenant = call.caller.tenant
         return build_state_view(tenant, await self._service.read_state(tenant, datetime.now(UTC)))

@@ -80,12 +80,12 @@ class WebhookStore(Protocol):
         ended task receives the end. Raises ``TooManyWebhooks``.
         """
 
-    async def webhooks_of(self, record: TaskRecord) -> Sequence[RegisteredWebhook]: ...
+    async def list_webhooks(self, record: TaskRecord) -> Sequence[RegisteredWebhook]: ...
 
     async def drop(self, record: TaskRecord, config_id: str) -> None:
         """Remove a webhook, if it exists."""
 
-    async def failing_deliveries(self, tenant: str) -> Sequence[FailingDelivery]: ...
+    async def list_failing_deliveries(self, tenant: str) -> Sequence[FailingDelivery]: ...
 
 
 class SignedPost(Contract):

@@ -11,8 +11,8 @@ class WebhookEndpoints(ApiEndpoints[WebhookService]):
     rules = PathRules(may_be_empty=True, requires_operator=True)
 
     @api_path("POST", "/webhooks/secret")
-    async def secret(self, call: ApiCall) -> Response:
+    async def show_secrets(self, call: ApiCall) -> Response:
         """Show the secrets with which the tenant's receivers verify webhooks, the newest first."""
         tenant = call.caller.tenant
-        webhooks: dict[str, JsonValue] = {"tenant": tenant, "secrets": [*self._service.secrets_of(tenant)]}
+        webhooks: dict[str, JsonValue] = {"tenant": tenant, "secrets": [*self._service.list_secrets(tenant)]}
         return JSONResponse(webhooks, headers={"Cache-Control": "no-store"})

@@ -18,7 +18,7 @@ class WebhookMasterSecrets(NamedTuple):
 
     masters: Sequence[bytes]
 
-    def secrets_of(self, tenant: str) -> tuple[str, ...]:
+    def derive_secrets(self, tenant: str) -> tuple[str, ...]:
         """The tenant's own secrets, derived from the master secrets; they reveal nothing of another tenant's."""
         derived = (hmac.digest(master, f"webhook:{tenant}".encode(), "sha256") for master in self.masters)
         return tuple(_PREFIX_OF_SECRETS + base64.b64encode(secret).decode() for secret in derived)

@@ -66,7 +66,7 @@ class WebhookService:
 
     async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[hooks.RegisteredWebhook]:
         registrar = self._require_registrar()
-        return await registrar.webhooks.webhooks_of(await self._read_task(task_id, caller))
+        return await registrar.webhooks.list_webhooks(await self._read_task(task_id, caller))
 
     async def find(self, task_id: str, config_id: str | None, caller: Caller) -> hooks.TaskWebhook:
         """The webhook with that id, or the task's first if the id is None; raises ``UnknownWebhook``."""
@@ -83,14 +83,18 @@ class WebhookService:
         _check_may_set(record, caller)
         await registrar.webhooks.drop(record, config_id)
 
-    async def failing_deliveries(self, caller: Caller) -> Sequence[hooks.FailingDelivery]:
+    async def list_failing_deliveries(self, caller: Caller) -> Sequence[hooks.FailingDelivery]:
         """The tenant's failing webhooks and notices; empty if the caller may not see all tasks."""
         registrar = self._require_registrar()
-        return await registrar.webhooks.failing_deliveries(caller.tenant) if may_see_all_tasks(caller.principal) else ()
+        return (
+            await registrar.webhooks.list_failing_deliveries(caller.tenant)
+            if may_see_all_tasks(caller.principal)
+            else ()
+        )
 
-    def secrets_of(self, tenant: str) -> tuple[str, ...]:
+    def list_secrets(self, tenant: str) -> tuple[str, ...]:
         """The tenant's webhook secrets, the newest first; callers must check that an operator asks."""
-        return self._require_registrar().secrets.secrets_of(tenant)
+        return self._require_registrar().secrets.derive_secrets(tenant)
 
     def _require_registrar(self) -> WebhookRegistrar:
         if self._registrar is None:

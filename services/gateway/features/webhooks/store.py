@@ -32,7 +32,7 @@ class RedisWebhooks(hooks.WebhookStore):
             progress = registered.progress.model_copy(update={"tries": 0, "error": ""})
         await self._write_webhook(record, member, webhook, progress, limit)
 
-    async def webhooks_of(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
+    async def list_webhooks(self, record: TaskRecord) -> Sequence[hooks.RegisteredWebhook]:
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", _task_keys(record).push))
         webhooks = [webhook for webhook in (self._parse_row(text) for text in rows.values()) if webhook is not None]
         return sorted(webhooks, key=lambda webhook: webhook.webhook.config_id)
@@ -44,7 +44,7 @@ class RedisWebhooks(hooks.WebhookStore):
         await self._scripts.execute_many(*commands)
         await self._failing.remove(record.tenant, member)
 
-    async def failing_deliveries(self, tenant: str) -> Sequence[hooks.FailingDelivery]:
+    async def list_failing_deliveries(self, tenant: str) -> Sequence[hooks.FailingDelivery]:
         return await self._failing.list_newest(tenant)
 
     async def _write_webhook(

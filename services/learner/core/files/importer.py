@@ -94,7 +94,7 @@ def _has_newer_counts(stored_file: StoredFile, record: EntityRecord) -> bool:
 
 
 _MOST_TRIES = 100  # every event that is learned meanwhile changes what is stored
-Decides: TypeAlias = Callable[[StoredFile], FileDecision]
+DecideOnFile: TypeAlias = Callable[[StoredFile], FileDecision]
 
 
 class Importer:
@@ -124,7 +124,7 @@ class Importer:
                 return report
         raise StoreUnavailable(f"what is learned of {request.tenant} changed at each of {_MOST_TRIES} tries")
 
-    def _parse(self, request: FileRequest) -> tuple[int, Decides]:
+    def _parse(self, request: FileRequest) -> tuple[int, DecideOnFile]:
         """The number of entries in the file, and a function that decides what they change. Raises ``BadFile``."""
         match request.file:
             case LearningFile.CASE_LOG:

@@ -52,13 +52,13 @@ class ModelFacts(memory.FactFinder):
         self._model = model
         self._price = price
 
-    def max_cost(self, sections: JsonObject) -> memory.FactCost:
+    def estimate_max_cost(self, sections: JsonObject) -> memory.FactCost:
         """The cost of all attempts with the longest possible answers."""
         input_tokens = -(-(len(_PROMPT) + len(_render_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION_TOKENS
         nanos = input_tokens * self._price.fresh_input + _MAX_TOKENS * self._price.output
         return memory.FactCost(_ATTEMPTS, _ATTEMPTS * input_tokens, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
-    async def find(self, sections: JsonObject) -> tuple[Sequence[memory.RawFact], memory.FactCost]:
+    async def find_facts(self, sections: JsonObject) -> tuple[Sequence[memory.RawFact], memory.FactCost]:
         cost, problem = memory.FactCost(), ""
         for _ in range(_ATTEMPTS):
             try:
@@ -200,11 +200,11 @@ class FactWorker:
         first.
         """
         sections = build_sections(todo)
-        if day is None or not await self._budgets.reserve(todo, self._finder.max_cost(sections), day):
+        if day is None or not await self._budgets.reserve(todo, self._finder.estimate_max_cost(sections), day):
             problem = memory.FactsUnavailable("the tenant's day has no room for it")
             return await self._give_up_if_late(todo, problem, now)
         try:
-            facts, cost = await self._finder.find(sections)
+            facts, cost = await self._finder.find_facts(sections)
         except memory.FactsUnavailable as error:
             await self._budgets.settle(todo, error.cost, day)
             return await self._give_up_if_late(todo, error, now)
@@ -237,7 +237,7 @@ class FactWorker:
         if not facts:
             return await self._facts.store_facts(todo, memory.NO_CHANGE, counts)
         for _ in range(_MOST_TRIES):
-            known_facts = await self._facts.facts(todo.tenant)
+            known_facts = await self._facts.read_facts(todo.tenant)
             change = merge_facts(known_facts, facts)
             if await self._facts.store_facts(todo, change, counts, known_facts.version):
                 return True

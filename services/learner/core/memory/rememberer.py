@@ -207,7 +207,7 @@ def compute_memory_change(knowledge: memory.StoredKnowledge, memos: Sequence[Out
     )
 
 
-def list_predictions(memo: OutcomeMemo) -> Mapping[memory.Prediction, bool]:
+def list_predictions(memo: OutcomeMemo) -> Mapping[memory.PredictionKey, bool]:
     return {(memo.process_type, kind.value): came_true for kind, came_true in memo.predictions_held.items()}
 
 

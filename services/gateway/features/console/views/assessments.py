@@ -13,7 +13,7 @@ from shared.contracts.assessment.results import Assessment, AssessmentCard, Over
 from shared.domain.estimates import pass_hat
 
 _MOST_PASS_CHANCES_SHOWN = 5
-RUN_ENDS = {
+RUN_END_BADGES = {
     "completed": Badge("Completed", "good"),
     "timeout": Badge("Timed out", "bad"),
     "failed": Badge("Failed", "bad"),
