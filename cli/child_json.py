@@ -11,7 +11,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from cli.console import CommandError, err
 from shared.domain.exact_json import JsonObject, loads_object
 
-_MOST_SHOWN = 2000  # characters of what a process complained about
+_MOST_CHARACTERS_SHOWN = 2000  # characters of what a process complained about
 
 
 async def run_for_json(
@@ -41,12 +41,12 @@ async def run_for_json(
     complaints = error_output.decode().strip()
     if process.returncode and complaints:
         *earlier_lines, last_line = complaints.splitlines()
-        raise CommandError(last_line, "\n".join(earlier_lines)[-_MOST_SHOWN:], code)
+        raise CommandError(last_line, "\n".join(earlier_lines)[-_MOST_CHARACTERS_SHOWN:], code)
     try:
         return loads_object(output.decode().strip().splitlines()[-1])
     except (IndexError, ValueError):
         sentence = f"{doing}: there was no result (exit code {process.returncode})."
-        raise CommandError(sentence, complaints[-_MOST_SHOWN:], code) from None
+        raise CommandError(sentence, complaints[-_MOST_CHARACTERS_SHOWN:], code) from None
 
 
 def run_module_for_json(

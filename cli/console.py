@@ -13,7 +13,7 @@ from rich.text import Text
 
 from shared.domain.exact_json import Json, JsonObject, dumps
 
-_NAME = "purple"
+_COMMAND_NAME = "purple"
 _LOG_WIDTH = 140  # a file has no width of its own
 
 out = Console(highlight=False, width=None if sys.stdout.isatty() else _LOG_WIDTH)
@@ -23,7 +23,7 @@ err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() el
 def own_command_name() -> str:
     """How a user can call this program: ``purple`` if it is in the PATH, else the path by which it was called."""
     called = sys.argv[0]
-    return called if Path(called).name == _NAME and shutil.which(_NAME) is None else _NAME
+    return called if Path(called).name == _COMMAND_NAME and shutil.which(_COMMAND_NAME) is None else _COMMAND_NAME
 
 
 class CommandError(Exception):

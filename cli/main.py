@@ -19,7 +19,7 @@ _ANY_ARGUMENTS = {"ignore_unknown_options": True, "allow_extra_args": True}
 _FIRST_COMMANDS = ("demo", "up", "send", "approvals")  # the others follow by their names
 _HELP_IN_DOCSTRING_PATTERN = re.compile(r'"""`purple (?P<name>[a-z]+)`: (?P<help>[^\n]+?)(?:"""|\n)')
 _CHECKOUT_COMMANDS = ("bench", "chaos")  # which only a checkout of the project has, in its folder ``tools``
-_NEEDS_CHECKOUT = "Only in a checkout of the project."
+_NEEDS_CHECKOUT_TEXT = "Only in a checkout of the project."
 
 
 class CommandEntry(NamedTuple):
@@ -32,7 +32,7 @@ class CommandEntry(NamedTuple):
 def all_commands() -> Mapping[str, CommandEntry]:
     """All commands by name. Outside a checkout, commands that need one only print so and exit with code 2."""
     tools = _find_tools_folder()
-    entries = {name: CommandEntry(None, _NEEDS_CHECKOUT) for name in _CHECKOUT_COMMANDS}
+    entries = {name: CommandEntry(None, _NEEDS_CHECKOUT_TEXT) for name in _CHECKOUT_COMMANDS}
     entries |= dict(_find_commands(tools, "tools")) if tools else {}
     for package in ("cli", "examples"):
         entries |= dict(_find_commands(Path(__file__).parents[1] / package, package))

@@ -174,7 +174,7 @@ def discover_tools(
         err.print(f"{write_catalogue}: {_ADVICE_ON_CATALOGUE}", style="dim", markup=False, soft_wrap=True)
 
 
-_RULES_STAY_UNDECIDED = (
+_UNDECIDED_RULES_TEXT = (
     "and no argument names a record that a read here shows: that stays undecided, unless a task calculates it. "
     "If an argument is a record's key, say so in the tenant's `records`."
 )
@@ -192,7 +192,7 @@ def _print_tools(answer: JsonObject) -> None:
         err.print("This protocol may have tools that it does not list: a task can name one.", style="dim")
     for tool in tools_json:
         if fields := list_or_empty(tool.get("undecided")):
-            sentence = f"{tool.get('name')}: rules ask for {', '.join(map(str, fields))}, {_RULES_STAY_UNDECIDED}"
+            sentence = f"{tool.get('name')}: rules ask for {', '.join(map(str, fields))}, {_UNDECIDED_RULES_TEXT}"
             err.print(Text(sentence, "bold yellow"), soft_wrap=True)
 
 

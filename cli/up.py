@@ -20,7 +20,7 @@ from shared.infra.redis_address import hide_password
 
 EXAMPLE_TASK = "Which expense claims are pending? Answer with a JSON list of their ids."
 
-_QUESTION = (
+_UNRULED_WRITES_QUESTION = (
     "{server} is a tool server of your own. What does a write there need that no rule of yours speaks about?\n"
     "  approve  a person's yes, each time\n"
     "  allow    nothing: it is made\n"
@@ -76,7 +76,9 @@ def _ask_about_unruled_writes(options: StackOptions) -> StackOptions:
     at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
     if not (at_terminal and are_unruled_writes_undecided(options)):
         return options
-    err.print(_QUESTION.format(server=options.environ["GREEN_AGENT_MCP_URL"]), markup=False, soft_wrap=True)
+    err.print(
+        _UNRULED_WRITES_QUESTION.format(server=options.environ["GREEN_AGENT_MCP_URL"]), markup=False, soft_wrap=True
+    )
     word = Prompt.ask("Unruled writes need", console=err, choices=list(UNRULED_WORDS), default=UNRULED_WORDS[0])
     return replace(options, environ={**options.environ, UNRULED_WRITES: word})
 

@@ -21,7 +21,7 @@ from shared.infra.redis import StateSettings, connect
 from shared.infra.starting import CannotStart, print_problem, read_settings
 from shared.ports.store import StoreUnavailable
 
-FIRST_KEY = "first-key"
+FIRST_KEY_COMMAND = "first-key"
 _EXIT_REFUSED = 1
 
 
@@ -61,7 +61,7 @@ async def first_key(redis_url: str, tenant: str, principal_id: str, allows_anoth
 
 
 def _parse_options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m services.gateway {FIRST_KEY}", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m services.gateway {FIRST_KEY_COMMAND}", description=__doc__)
     parser.add_argument("--tenant", default="default", help="the tenant that the key operates")
     parser.add_argument("--principal", required=True, help="whose key it is")
     parser.add_argument("--again", action="store_true", help="also where an operator has a good key")

@@ -41,7 +41,7 @@ class AssessmentSettings(Settings):
         return parse_keys(self.assessment_key)
 
 
-_URL = r"^(https?://\S+)?$"
+_URL_REGEX = r"^(https?://\S+)?$"
 
 
 class CardSettings(Settings):
@@ -54,8 +54,10 @@ class CardSettings(Settings):
         default=(), description="processes that are offered as skills, commas between; empty: all"
     )
     a2a_provider: str = Field(default="", description="the organization that runs this agent, as the card names it")
-    a2a_provider_url: str = Field(default="", pattern=_URL, description="that organization's address on the card")
-    a2a_documentation_url: str = Field(default="", pattern=_URL, description="where the card says that help is found")
+    a2a_provider_url: str = Field(default="", pattern=_URL_REGEX, description="that organization's address on the card")
+    a2a_documentation_url: str = Field(
+        default="", pattern=_URL_REGEX, description="where the card says that help is found"
+    )
     a2a_card_keys: str = Field(
         default="",
         repr=False,
@@ -186,7 +188,7 @@ class GatewaySettings(
     model_notice: str = Field(default="", description="what is said about the model on the card and in answers")
     worlds_url: str = Field(
         default="",
-        pattern=_URL,
+        pattern=_URL_REGEX,
         description="where executors reach this gateway, for the worlds of assessments; empty: HOST and PORT",
     )
     gateway_parts: WordList = Field(

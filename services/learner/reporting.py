@@ -22,7 +22,7 @@ from services.learner.ports.outcomes import BucketUnavailable, ObjectChanged
 from services.learner.settings import TrainingSettings
 from shared.infra.starting import CannotStart, print_problem, read_settings
 
-REPORT = "report"
+REPORT_COMMAND = "report"
 _EXIT_REFUSED = 1
 
 
@@ -98,7 +98,7 @@ def _print_error(sentence: str) -> int:
 
 
 def _parse_options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog=f"python -m services.learner {REPORT}", description=__doc__)
+    parser = argparse.ArgumentParser(prog=f"python -m services.learner {REPORT_COMMAND}", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="reports in files, in place of a bucket")
     parser.add_argument("--bucket", default="", help="in place of S3_TRAINING_BUCKET")
     parser.add_argument("--most", type=int, default=1, help="how many reports, the newest first")

@@ -13,7 +13,7 @@ from shared.contracts.plan import WritePlan
 from shared.contracts.task import Principal
 from shared.domain.words import Level, Role
 
-MOST_HOURS = 10_000_000  # a deadline after the year 9999 is no time
+MOST_APPROVAL_HOURS = 10_000_000  # a deadline after the year 9999 is no time
 
 
 class NoticeEvent(StrEnum):
@@ -42,7 +42,7 @@ class LadderRung(Contract):
     """A level of an approval ladder: its hours (None: ``approval_hours``), and how many people must approve."""
 
     level: str
-    hours: float | None = Field(default=None, gt=0, le=MOST_HOURS)
+    hours: float | None = Field(default=None, gt=0, le=MOST_APPROVAL_HOURS)
     approvers: int = Field(default=1, ge=1, le=20)
 
     @field_validator("level")

@@ -121,7 +121,7 @@ class Policy(PolicyContract):
         return bool(self.text_rules) or self.text_default != "allow"
 
 
-HYPOTHETICAL = "hypothetical"  # the id of a call that is not planned: a model only asks what a verdict would be
+HYPOTHETICAL_CALL_ID = "hypothetical"  # the id of a call that is not planned: a model only asks what a verdict would be
 
 
 class CallContext(PolicyContract):

@@ -141,7 +141,7 @@ class ArtifactChunk(Contract):
     last_chunk: bool = True
 
 
-FILE_ID = "fileId"  # stands in a message's part in place of a file's bytes
+FILE_ID_FIELD = "fileId"  # stands in a message's part in place of a file's bytes
 
 
 class HistoryMessage(Contract):

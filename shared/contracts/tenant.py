@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
-from shared.contracts.approval import MOST_HOURS, LadderRung, NoticeTarget, is_ladder_rising
+from shared.contracts.approval import MOST_APPROVAL_HOURS, LadderRung, NoticeTarget, is_ladder_rising
 from shared.contracts.base import Contract
 from shared.contracts.credential import Credential
 from shared.contracts.policy import Policy
@@ -143,7 +143,9 @@ class TenantRecord(Contract):
     quiet_hours: QuietHours | None = None  # when processes that heed them tell nobody anything
     unruled_writes: Literal["allow", "approve"] = "approve"
     practice: Literal["allow", "approve", "refuse"] = "allow"
-    approval_hours: float = Field(default=24, gt=0, le=MOST_HOURS)  # how long a decision may take before it means no
+    approval_hours: float = Field(
+        default=24, gt=0, le=MOST_APPROVAL_HOURS
+    )  # how long a decision may take before it means no
     approval_ladder: tuple[LadderRung, ...] = ()  # whom an approval goes on to instead, the lowest level first
     notices: tuple[NoticeTarget, ...] = ()  # who is told of approvals
     max_running: int | None = Field(default=None, ge=1)  # sessions worked on at once, over all executors

@@ -80,7 +80,7 @@ _RANGES = sorted(
 )
 
 
-_NO_AUTHENTICATION = frozenset({"", "off"})
+_WORDS_FOR_NO_AUTHENTICATION = frozenset({"", "off"})
 
 
 def why_open_host_refused(host: str, authentication: str, *, allow_open: bool) -> str | None:
@@ -88,7 +88,7 @@ def why_open_host_refused(host: str, authentication: str, *, allow_open: bool) -
 
     ``authentication`` and ``allow_open`` are the values of the settings of these names.
     """
-    if allow_open or authentication not in _NO_AUTHENTICATION or is_loopback_host(host):
+    if allow_open or authentication not in _WORDS_FOR_NO_AUTHENTICATION or is_loopback_host(host):
         return None
     return (
         f"At {host} others can reach the gateway, which asks nobody for a key: set AUTHENTICATION to keys or jwt, or "

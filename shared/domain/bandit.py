@@ -8,7 +8,7 @@ from shared.domain.words import Strategy
 
 REWARD_UNITS = 10_000  # rewards are summed as whole ten-thousandths, so that no order of events changes a mean
 UNTRIED_MEAN = 0.5
-_EXPLORATION = math.sqrt(2)
+_EXPLORATION_FACTOR = math.sqrt(2)
 
 
 class Arm(NamedTuple):
@@ -44,7 +44,7 @@ def ucb1(arm: Arm, pulls: int) -> float | None:
 
     ``pulls``: of all arms.
     """
-    return arm.mean_reward + _EXPLORATION * math.sqrt(math.log(pulls) / arm.n) if arm.n else None
+    return arm.mean_reward + _EXPLORATION_FACTOR * math.sqrt(math.log(pulls) / arm.n) if arm.n else None
 
 
 def choose_arm(arms: Arms, available: Sequence[Strategy]) -> StrategyChoice:

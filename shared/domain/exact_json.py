@@ -10,7 +10,7 @@ from typing import TypeAlias, cast
 Json: TypeAlias = "None | bool | int | Decimal | str | list[Json] | dict[str, Json]"
 JsonObject: TypeAlias = dict[str, Json]
 _encode_any = json.JSONEncoder(ensure_ascii=False).encode  # made once: making it costs ten times the encoding
-_encode = encode_basestring  # of a text
+_encode_text = encode_basestring  # of a text
 MAX_JSON_DEPTH = 100  # deeper values end a writer's stack
 MAX_JSON_EXPONENT = 1_000  # 1e999999999 is ten characters to read and a gigabyte to write out
 
@@ -111,7 +111,7 @@ def _refuse_constant(name: str) -> Json:
 
 def _dump_object(value: JsonObject) -> str:
     # The writer is looked up here: to call ``dumps`` for each value costs more than to write most of them.
-    fields = [f"{_encode(key)}:{_DUMPERS_BY_TYPE[type(value[key])](value[key])}" for key in sorted(value)]
+    fields = [f"{_encode_text(key)}:{_DUMPERS_BY_TYPE[type(value[key])](value[key])}" for key in sorted(value)]
     return "{" + ",".join(fields) + "}"
 
 

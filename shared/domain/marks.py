@@ -50,9 +50,10 @@ _CARD_NUMBER_RANGES_PATTERN = re.compile(
     r"4(?:\d{15}|\d{18})|5[1-5]\d{14}|2(?:22[1-9]|2[3-9]\d|[3-6]\d\d|7[01]\d|720)\d{12}|3[47]\d{13}"
     r"|6(?:011|4[4-9]\d|5\d\d)\d{12}|3(?:0[0-5]|[68]\d)\d{11}|35(?:2[89]|[3-8]\d)\d{12}|62\d{14,17}"
 )
-_LETTERS = "A-Za-z\u0130\u0131\u017f\u212a"  # what ``[A-Z]`` is with ``re.I``, which takes twice the time
+_ANY_CASE_LETTERS = "A-Za-z\u0130\u0131\u017f\u212a"  # what ``[A-Z]`` is with ``re.I``, which takes twice the time
 _IBAN_NUMBER_PATTERN = re.compile(
-    rf"[{_LETTERS}]{{2}}\d{{2}}(?<!\w....)(?: ?[{_LETTERS}0-9]{{4}}){{2,7}}(?: ?[{_LETTERS}0-9]{{1,4}})?(?!\w)"
+    rf"[{_ANY_CASE_LETTERS}]{{2}}\d{{2}}(?<!\w....)(?: ?[{_ANY_CASE_LETTERS}0-9]{{4}}){{2,7}}"
+    rf"(?: ?[{_ANY_CASE_LETTERS}0-9]{{1,4}})?(?!\w)"
 )
 _DASHED_SSN_PATTERN = re.compile(r"\d(?<![\w-]\d)\d{2}-\d{2}-\d{4}(?![\w-])")
 _LABELLED_SSN_PATTERN = re.compile(
@@ -80,12 +81,12 @@ _VALUES_BESIDE_WORDS = (
     (("bearer",), _BEARER_TOKEN_PATTERN, "v", ProtectedKind.SECRET),
     (("://",), _URL_PASSWORD_PATTERN, "v", ProtectedKind.SECRET),
 )
-_LABEL = (
+_LABEL_REGEX = (
     r"(?:password|passwd|passphrase|passcode|pwd|(?:api|access|private|secret)[ _-]?key|secret"
     r"|(?:access|auth|api|refresh|session)[ _-]?token|client[ _-]?secret)"
 )
 _LABELLED_PASSWORD_PATTERN = re.compile(
-    _LABEL + r"(?:\s+(?:for|of)\s+[\w.@-]{1,60}(?:\s+[\w.@-]{1,60})?)?"
+    _LABEL_REGEX + r"(?:\s+(?:for|of)\s+[\w.@-]{1,60}(?:\s+[\w.@-]{1,60})?)?"
     r"(?P<by>\\*[\"']?\s*[:=]\s*|\s+(?:is|was|to|as|=)\s*:?\s+|\s+)"
     r"(?:\\*[\"'“](?P<q>[^\"'”\\\n]{4,200})\\*[\"'”]|(?P<v>[^\s\"'“”,;<>{}\[\]\\()]{4,200}))",
     re.I,
@@ -103,14 +104,14 @@ _PASSWORD_ACTION_BEFORE_PATTERN = re.compile(
 _RECORD_ID_PATTERN = re.compile(r"[A-Z]{2,6}-\d{1,8}")
 _SHORTEST_PASSWORD = 4  # characters of a password that is taken for one
 _SHORTEST_MARKED_TEXT = 8  # characters of the shortest text that marks anything: ``pwd`` with a sign and a password
-_SHORTEST_WORD = 20  # of letters alone: the shortest of the keys that a provider gives out
+_SHORTEST_SECRET_OF_LETTERS = 20  # of letters alone: the shortest of the keys that a provider gives out
 _LONGEST_CACHED_TEXT = 100  # characters of a text that may come again in other tasks
 _LEAST_PROTECTED_NUMBER = 10**13  # the shortest card has 14 digits
 
 
 def find_protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
     """The places and kinds of the protected values in a text, in order and without overlap; empty if there are none."""
-    if len(text) < _SHORTEST_MARKED_TEXT or (len(text) < _SHORTEST_WORD and text.isalpha()):
+    if len(text) < _SHORTEST_MARKED_TEXT or (len(text) < _SHORTEST_SECRET_OF_LETTERS and text.isalpha()):
         return ()
     return _find_marks_of_short_text(text) if len(text) <= _LONGEST_CACHED_TEXT else _find_separate_spans(text)
 

@@ -7,8 +7,8 @@ Labels are words of fixed sets, or names that an operator has configured, never 
 from enum import StrEnum
 from typing import NamedTuple
 
-MOST_SERIES = 200  # of one metric in one process; what goes beyond is counted under ``OTHER_SERIES``
-OTHER_SERIES = "other"
+MOST_SERIES = 200  # of one metric in one process; what goes beyond is counted under ``OTHER_SERIES_LABEL``
+OTHER_SERIES_LABEL = "other"
 
 _REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 90.0)  # seconds
 _CALL_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -274,7 +274,7 @@ STORE_UP = _QUEUE.gauge(
 STORE_ROUND_TRIP = _QUEUE.gauge("purple_store_round_trip_seconds", "What one PING of Redis took at this scrape.")
 BUILD = MetricScope.EVERYBODY.gauge("purple_build_info", "1; which version runs.", "version", "service")
 
-_BEGINNINGS: dict[str, tuple[tuple[str, ...], ...]] = {
+_INITIAL_LABELS_BY_METRIC: dict[str, tuple[tuple[str, ...], ...]] = {
     TURN_SECONDS.name: (("broken",),),
     TASKS_FAILED.name: (("model",), ("tool_server",), ("policy_service",), ("task",)),
     WRITES.name: (("verified",), ("unverified",), ("refused",), ("absent",), ("in_doubt",)),
@@ -285,5 +285,5 @@ _BEGINNINGS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 _ALL_METRICS = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
 METRICS: tuple[Metric, ...] = tuple(
-    metric._replace(begins_with=_BEGINNINGS.get(metric.name, ())) for metric in _ALL_METRICS
+    metric._replace(begins_with=_INITIAL_LABELS_BY_METRIC.get(metric.name, ())) for metric in _ALL_METRICS
 )

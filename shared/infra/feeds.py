@@ -12,7 +12,7 @@ from shared.infra.story import EventRow, parse_stream_id, read_event_page
 from shared.ports.tasks import EventsLost
 
 EVENTS_A_PAGE = 128  # entries of one read, and how many of the newest events a watched stream has in memory
-_BEGINNING = (0, 0)
+_FIRST_STREAM_ID = (0, 0)
 
 
 def _parse_message(message: str) -> list[EventRow] | None:
@@ -158,7 +158,7 @@ class Feeds:
         if (
             page.oldest
             and not page.has_all_events
-            and _BEGINNING < parse_stream_id(after) < parse_stream_id(page.oldest)
+            and _FIRST_STREAM_ID < parse_stream_id(after) < parse_stream_id(page.oldest)
         ):
             raise EventsLost(after)
         return page.rows

@@ -22,7 +22,7 @@ from shared.domain.outgoing import (
 
 ResolveHost: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
 Stream = TypeVar("Stream")
-LookUp: TypeAlias = "Callable[[str, int], Sequence[str]]"
+LookUpAddresses: TypeAlias = "Callable[[str, int], Sequence[str]]"
 TARGET_CONNECT_SECONDS = 5.0
 ASSUMED_SCHEME = "https"  # a connection knows no scheme, and no rule about its target asks for one
 MOST_LOOKUPS = 64  # at once: hosts that nobody answers for hold up no other look-ups, and nothing else in a thread
@@ -37,7 +37,7 @@ def resolve_addresses(host: str, port: int) -> Sequence[str]:
 class ThreadedResolver:
     """Resolves names in its own threads. A look-up that the caller abandoned runs on until the system gives up."""
 
-    def __init__(self, look_up: LookUp = resolve_addresses) -> None:
+    def __init__(self, look_up: LookUpAddresses = resolve_addresses) -> None:
         self._look_up, self._threads = look_up, ThreadPoolExecutor(MOST_LOOKUPS, "lookup")
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:

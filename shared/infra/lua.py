@@ -304,9 +304,9 @@ async def bounded_redis_calls(seconds: float = ROUND_TRIP_SECONDS) -> AsyncItera
         raise store_unavailable(error) from error
 
 
-_CLOCK_TIME = r"(?:[\d-]+T)?\d{1,2}:\d\d(?!\d)"
-_HOST = rf"(?<![\w.-])(?!{_CLOCK_TIME})[\w.-]+|\[[\da-fA-F:]+\]"  # a name is tried once, at its start
-_ADDRESS_PATTERN = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST}):\d{{2,5}}\b|\('[^']+', \d+\)")
+_CLOCK_TIME_REGEX = r"(?:[\d-]+T)?\d{1,2}:\d\d(?!\d)"
+_HOST_REGEX = rf"(?<![\w.-])(?!{_CLOCK_TIME_REGEX})[\w.-]+|\[[\da-fA-F:]+\]"  # a name is tried once, at its start
+_ADDRESS_PATTERN = re.compile(rf"(?<=connecting to )\S+?(?=\.?(?:\s|$))|(?:{_HOST_REGEX}):\d{{2,5}}\b|\('[^']+', \d+\)")
 
 
 _SCRIPT_NOTE_PATTERN = re.compile(r"\s*script: [0-9a-f]{40}.*", re.DOTALL)

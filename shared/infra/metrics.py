@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER_SERIES, Metric, MetricKind
+from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER_SERIES_LABEL, Metric, MetricKind
 from shared.domain.version import VERSION
 from shared.ports.meter import Meter
 
@@ -77,7 +77,7 @@ class Metrics(Meter):
         series = series_by_values.get(values)
         if series is None:
             if len(series_by_values) >= MOST_SERIES:
-                return collector.labels(*(OTHER_SERIES,) * len(values))
+                return collector.labels(*(OTHER_SERIES_LABEL,) * len(values))
             series = series_by_values[values] = collector.labels(*values)
         return series
 

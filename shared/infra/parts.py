@@ -12,7 +12,7 @@ from typing import cast
 
 from shared.infra.starting import CannotStart
 
-_PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+_PROJECT_FILE = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def check_parts(service: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ def _own_entries() -> Mapping[str, Mapping[str, str]]:
     A checkout and an image use that file, since installed metadata may be older or missing. An installed wheel has no
     such file, and its metadata are right.
     """
-    if not _PROJECT.is_file():
+    if not _PROJECT_FILE.is_file():
         return {}
-    project = tomllib.loads(_PROJECT.read_text("utf-8"))["project"]
+    project = tomllib.loads(_PROJECT_FILE.read_text("utf-8"))["project"]
     return cast("Mapping[str, Mapping[str, str]]", project.get("entry-points", {}))

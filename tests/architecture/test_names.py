@@ -13,7 +13,7 @@ from examples.company.books import CompanyBooks
 from examples.company.catalogue import TOOLS
 from examples.company.seed import fill_books
 from services.assessor.settings import SCENARIOS
-from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from services.planner.core.words import parts
 from tests.architecture.names import is_bare, offenders
 from tests.each_row import each_row
@@ -166,7 +166,7 @@ _OF_PROCESSES = frozenset(
 
 
 def _allowed() -> set[str]:
-    process_words = {word for process_type in TEMPLATES for word in parts(process_type)}
+    process_words = {word for process_type in BUILT_IN_TEMPLATES for word in parts(process_type)}
     return {_singular(word) for word in process_words | _OF_PROCESSES} | _VERBS | _FORMAT | _EVERYDAY | _forms(_VERBS)
 
 

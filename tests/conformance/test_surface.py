@@ -8,7 +8,7 @@ import pytest
 from a2a.types import a2a_pb2 as pb
 from google.protobuf.json_format import ParseDict
 
-from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from shared.domain.exact_json import JsonObject, loads_object
 from tests.conformance.replicas import Replicas
 from tests.conformance.speaking import NEW, Rest, Rpc, Speaker, message, rest_reply, rpc_reply, sent
@@ -59,7 +59,7 @@ async def test_the_card_says_what_is_offered_and_how_one_is_let_in(full: Replica
 
 async def test_each_kind_of_process_is_a_skill(full: Replicas) -> None:
     skills = list_at(await _card(full, NEW), "skills")
-    assert {at(skill, "id") for skill in skills} == TEMPLATES.keys()
+    assert {at(skill, "id") for skill in skills} == BUILT_IN_TEMPLATES.keys()
     assert all(object_at(skill).keys() >= {"id", "name", "description", "tags"} for skill in skills)
 
 

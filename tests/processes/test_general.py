@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.states.machine import GENERAL
+from services.executor.core.states.machine import GENERAL_TEMPLATE
 from shared.domain.words import TaskState
 from tests.processes.expectations import exactly, path, row, statuses, values
 from tests.processes.stage import Stage
@@ -29,6 +29,18 @@ async def test_what_the_company_refuses_is_not_reported_as_done(stage: Stage) ->
 
 def test_the_general_process_has_no_behaviour_of_its_own() -> None:
     """What the other processes are compared with."""
-    own = (GENERAL.figures, GENERAL.rules, GENERAL.routes, GENERAL.confirmations, GENERAL.two_persons_about)
-    switches = (GENERAL.sequence, GENERAL.whole_lists, GENERAL.escalates, GENERAL.quiet_hours, GENERAL.notice_to)
+    own = (
+        GENERAL_TEMPLATE.figures,
+        GENERAL_TEMPLATE.rules,
+        GENERAL_TEMPLATE.routes,
+        GENERAL_TEMPLATE.confirmations,
+        GENERAL_TEMPLATE.two_persons_about,
+    )
+    switches = (
+        GENERAL_TEMPLATE.sequence,
+        GENERAL_TEMPLATE.whole_lists,
+        GENERAL_TEMPLATE.escalates,
+        GENERAL_TEMPLATE.quiet_hours,
+        GENERAL_TEMPLATE.notice_to,
+    )
     assert not any((*own, *switches))

@@ -24,7 +24,7 @@ _MOST_UNPACKED_BYTES = 100 * 1024 * 1024  # bytes that an office file says it ha
 _MOST_ENTRIES = 5_000
 _MOST_PAGES = 500
 _MOST_PIXELS = 40_000_000
-_LONGEST_EDGE = 1_568  # pixels; a model sees no more of a picture
+_LONGEST_PICTURE_EDGE = 1_568  # pixels; a model sees no more of a picture
 _PIXELS_A_TOKEN = 750
 _DOCUMENT_TYPE, _SHEET_TYPE, _SLIDES_TYPE = (
     f"application/vnd.openxmlformats-officedocument.{kind}"
@@ -90,7 +90,7 @@ def _limit_resources() -> None:
 def _parse(content: bytes, media_type: str) -> ParsedFile:
     if media_type.startswith("image/"):
         return _read_picture(content)
-    reader = _READERS.get(media_type)
+    reader = _READERS_BY_MEDIA_TYPE.get(media_type)
     if reader is None:
         raise UnreadableFile(f"files of the type {media_type} are not read")
     text, is_cut = _join_until_full(reader(content))
@@ -210,7 +210,7 @@ def _join_cells(texts: Iterator[str]) -> str:
     return "\t".join(" ".join(text.split()) for text in texts)
 
 
-_READERS: dict[str, Callable[[bytes], Iterator[str]]] = {
+_READERS_BY_MEDIA_TYPE: dict[str, Callable[[bytes], Iterator[str]]] = {
     "text/plain": _read_text,
     "text/html": _read_text,
     "text/xml": _read_text,
@@ -234,9 +234,9 @@ def _read_picture(content: bytes) -> ParsedFile:
         width, height = image.size
         if width * height > _MOST_PIXELS:
             raise UnreadableFile(f"its {width} by {height} pixels are too many")
-        image.draft("RGB", (_LONGEST_EDGE, _LONGEST_EDGE))
+        image.draft("RGB", (_LONGEST_PICTURE_EDGE, _LONGEST_PICTURE_EDGE))
         picture = ImageOps.exif_transpose(image).convert("RGBA")
-    picture.thumbnail((_LONGEST_EDGE, _LONGEST_EDGE))
+    picture.thumbnail((_LONGEST_PICTURE_EDGE, _LONGEST_PICTURE_EDGE))
     page = Image.new("RGB", picture.size, "white")
     page.paste(picture, mask=picture.getchannel("A"))
     jpeg = io.BytesIO()

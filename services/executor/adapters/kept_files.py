@@ -25,7 +25,7 @@ _PARSE_SECONDS = 20.0
 _PARSERS_AT_ONCE = 2  # parsers
 _MOST_REDIRECTS = 3
 _CONNECT_SECONDS = 5.0
-_ENVIRONMENT = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")  # the parser is given no secret
+_PASSED_ENVIRONMENT_VARIABLES = ("PATH", "PYTHONPATH", "LANG", "LC_ALL")  # the parser is given no secret
 _CAUSES_BY_SIGNAL: dict[int, str] = {
     signal.SIGXCPU: "it takes too much computing",
     signal.SIGKILL: "it takes too much computing",
@@ -129,7 +129,7 @@ def content_id(content: bytes) -> str:
 
 async def parse_in_subprocess(content: bytes, seconds: float = _PARSE_SECONDS) -> ParsedFile:
     """Parses a file in a process that is killed if it takes too long. Raises ``FileFailed``."""
-    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    environment = {name: os.environ[name] for name in _PASSED_ENVIRONMENT_VARIABLES if name in os.environ}
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     process = await asyncio.create_subprocess_exec(
         *_PARSER_COMMAND, stdin=pipe, stdout=pipe, stderr=null, env=environment, start_new_session=True

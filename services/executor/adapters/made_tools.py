@@ -38,7 +38,7 @@ _RESOURCE_LIMITS: "ResourceLimits" = {
     "max_suspensions": 1,
     "max_total_sleep_secs": 0.0,
 }
-_OS_POLICY: "OSPolicy" = {"sleep": "zero", "random_start": {"seed": 0}}
+_SANDBOX_OS_POLICY: "OSPolicy" = {"sleep": "zero", "random_start": {"seed": 0}}
 
 
 class MontySandbox(Sandbox):
@@ -60,7 +60,7 @@ class MontySandbox(Sandbox):
         from pydantic_monty import CollectString, MontyCrashedError, MontyError  # loaded by now
 
         try:
-            async with pool.checkout(limits=_RESOURCE_LIMITS, os_policy=_OS_POLICY) as session:
+            async with pool.checkout(limits=_RESOURCE_LIMITS, os_policy=_SANDBOX_OS_POLICY) as session:
                 result = await session.feed_run(
                     program, inputs={"_inputs": list(inputs)}, print_callback=CollectString(0)
                 )

@@ -44,7 +44,7 @@ _HEADERS = {
 _TRANSPORT_ERROR, _MARK_FIELD = -32099, "mark"
 _MOST_STORED_ERRORS = 1024  # of errors that nobody asked about
 _encode_text = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
-_read_url = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called again and again
+_parse_url_cached = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are called again and again
 
 
 @lru_cache(maxsize=512)
@@ -105,7 +105,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
         headers = _headers_of_call(self._session, tuple(tool_headers.items()))
-        request = httpx2.Request("POST", _read_url(url), headers=headers, content=_encode_message(message))
+        request = httpx2.Request("POST", _parse_url_cached(url), headers=headers, content=_encode_message(message))
         request.extensions["timeout"] = _TIMEOUT_EXTENSION
         answer = await self._send(request, message)
         if answer.result is None:

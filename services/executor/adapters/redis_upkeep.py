@@ -84,7 +84,7 @@ _RETRY_MS = 2000  # until the queue is asked about a session once more, if nobod
 _MOST_CLAIMED = 200  # sessions and timers taken up of one partition in one look
 _NO_WAITING_SESSION = -1
 _FORGOTTEN_TIMER_AGE = timedelta(seconds=10)  # a timer that nobody has fired for so long was forgotten
-_TIMER = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
+_TIMER_PRINCIPAL = Principal(id="timer", roles=(Role.OPERATOR,), verified=True)
 ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -254,7 +254,7 @@ def build_deadline_turn(timer: DueTimer) -> Turn:
         turn_id=f"deadline:{task_id}:{subject}",
         task_id=task_id,
         kind=TurnKind.DEADLINE,
-        principal=_TIMER,
+        principal=_TIMER_PRINCIPAL,
         received_at=timer.now,
         data={"subject": subject},
     )

@@ -91,7 +91,7 @@ class Breaker:
         self.is_probing = False
         return has_opened
 
-    def record_abandoned(self) -> None:
+    def record_abandoned_call(self) -> None:
         """Records that the caller gave up before the outcome: the state stays, and another trial call may be made."""
         self.is_probing = False
 
@@ -189,14 +189,14 @@ class Resilience:
         try:
             answer = await send(max(0.001, question.timeout - (self._clock() - began)))
         except ToolForbidden:
-            breaker.record_abandoned()
+            breaker.record_abandoned_call()
             raise
         except _NO_ANSWER_ERRORS:
             if breaker.record_failure(self._clock()):
                 log.warning("tool_server_left_alone", connection=question.connection.id)
             raise
         except BaseException:
-            breaker.record_abandoned()
+            breaker.record_abandoned_call()
             raise
         else:
             breaker.record_answer()

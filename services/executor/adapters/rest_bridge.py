@@ -93,7 +93,7 @@ def _build_request(
 
 log = structlog.get_logger()
 
-_TIMED_OUT = 408
+_TIMEOUT_STATUS = 408
 _UNCERTAIN_STATUSES = (409, 429)  # a conflict may be with an earlier sending; nobody promises what a limit stopped
 
 
@@ -111,7 +111,7 @@ def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
     """The answer to a call. A refusal after which nothing was done is an error answer; an unusable answer raises
     ``ToolSilent``.
     """
-    if 400 <= status < 500 and status != _TIMED_OUT:
+    if 400 <= status < 500 and status != _TIMEOUT_STATUS:
         not_begun = status not in _UNCERTAIN_STATUSES
         return ports.ToolAnswer(_error_content(status, body), is_error=True, not_begun=not_begun)
     if not 200 <= status < 300:

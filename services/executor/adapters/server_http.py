@@ -32,14 +32,14 @@ CONNECT_SECONDS, DISCOVERY_SECONDS = 5.0, 15.0
 _POOL_LIMITS = PoolLimits(most_connections=200, kept_seconds=2.0)
 USER_AGENT = "purple-agent"
 TRANSPORT_ERRORS = (CredentialUnavailable, httpx2.RequestError, httpx2.StreamError, OSError, TimeoutError)
-_NEVER_CONNECTED = (
+_NEVER_CONNECTED_ERRORS = (
     CredentialUnavailable,
     httpx2.ConnectError,
     httpx2.ConnectTimeout,
     httpx2.PoolTimeout,
     httpx2.UnsupportedProtocol,
 )
-_UNAUTHORIZED = 401
+_UNAUTHORIZED_STATUS = 401
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -64,13 +64,13 @@ class ServerHttp:
         if header is None:
             return await self._transport.handle_async_request(request)
         response = await self._send_with_header(header, connection, request)
-        if response.status_code != _UNAUTHORIZED:
+        if response.status_code != _UNAUTHORIZED_STATUS:
             return response
         await response.aclose()
         new_header = await self._credentials.header_for(connection, refused_header=header)
         if new_header is not None and new_header != header:
             response = await self._send_with_header(new_header, connection, request)
-            if response.status_code != _UNAUTHORIZED:
+            if response.status_code != _UNAUTHORIZED_STATUS:
                 return response
             await response.aclose()
         raise CredentialUnavailable(
@@ -101,7 +101,7 @@ def origin_of(url: str) -> tuple[str, str, int | None]:
 def to_port_error(error: Exception, prefix: str = "") -> ToolUnreachable | ToolSilent:
     """The port's error for one of ``TRANSPORT_ERRORS``. ``prefix``: how the sentence of a ``ToolSilent`` begins."""
     words = str(error) or type(error).__name__
-    if isinstance(error, _NEVER_CONNECTED):
+    if isinstance(error, _NEVER_CONNECTED_ERRORS):
         return ToolUnreachable(f"no connection: {words}")
     return ToolSilent(f"{prefix}the connection failed: {words}")
 

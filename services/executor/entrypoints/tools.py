@@ -20,7 +20,7 @@ from services.executor.core.records.seen_records import (
 from services.executor.core.tools.classes import is_identifying_name, nouns_of_identifier, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.paging import ListPage, PagingRole, find_paging_arguments
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
 from services.executor.core.tools.toolbox import key_argument
 from services.executor.ports.tools import Tool
 from shared.contracts.policy import Policy
@@ -56,7 +56,7 @@ class ServerListing(NamedTuple):
     may_have_unlisted: bool
     tools: Sequence[Tool]
     connection: Connection
-    keys: RecordKeys = NO_KEYS
+    keys: RecordKeys = NO_RECORD_KEYS
     policies: tuple[Policy, ...] = ()
 
 

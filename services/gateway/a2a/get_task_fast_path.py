@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.a2a.methods import A2aMethods
 from services.gateway.a2a.views import FORMAT_1_0
-from services.gateway.edge.fields import MAX_ID
+from services.gateway.edge.fields import MAX_ID_LENGTH
 from services.gateway.edge.replies import (
     PRIVATE_HEADERS,
     VERSION_HEADER,
@@ -40,7 +40,7 @@ _LARGEST_ID = 2**53  # of ids that are numbers
 _TASK_PATH = "/tasks/{task_id}"
 _REST_PATH_PATTERN = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
 _RAW_PRIVATE_HEADERS = tuple((name.lower().encode(), value.encode()) for name, value in PRIVATE_HEADERS.items())
-_RPC_MEMBERS = frozenset({"jsonrpc", "id", "method", "params"})
+_RPC_FIELDS = frozenset({"jsonrpc", "id", "method", "params"})
 
 
 class _GetTask(NamedTuple):
@@ -161,7 +161,7 @@ def _parse_rpc_get_task(body: bytes) -> _GetTask | None:
         call = from_json(body)  # what it reads unlike ``parse_json``, fractions above all, is no id here
     except ValueError:
         return None
-    if not isinstance(call, dict) or call.keys() != _RPC_MEMBERS:
+    if not isinstance(call, dict) or call.keys() != _RPC_FIELDS:
         return None
     if call["method"] != "GetTask" or call["jsonrpc"] != "2.0":
         return None
@@ -174,4 +174,4 @@ def _parse_rpc_get_task(body: bytes) -> _GetTask | None:
 
 
 def _is_valid_id(value: object) -> TypeGuard[str]:
-    return type(value) is str and 0 < len(value) <= MAX_ID and value.isprintable()
+    return type(value) is str and 0 < len(value) <= MAX_ID_LENGTH and value.isprintable()

@@ -129,7 +129,7 @@ class JsonRpcEndpoint:
     async def _answer_call(self, call: RpcCall, request: Request) -> Response:
         method, version = self.methods.get(call.method), replies.protocol_version_of(request)
         if method is None:
-            reason = replies.NO_METHOD.reason if replies.names_version_1(request) else ""
+            reason = replies.NO_METHOD_CODES.reason if replies.names_version_1(request) else ""
             message = f"there is no method {call.method!r}"
             return replies.rpc_error_reply(call.call_id, replies.METHOD_NOT_FOUND, message, reason=reason)
         answer_format = method.answer_format

@@ -38,7 +38,7 @@ log = structlog.get_logger()
 _TASK_PATH = "/tasks/{task_id}"
 _WEBHOOKS_PATH = _TASK_PATH + "/pushNotificationConfigs"
 _WEBHOOK_PATH = _WEBHOOKS_PATH + "/{config_id}"
-_V1_WEBHOOKS = "/v1" + _WEBHOOKS_PATH
+_V1_WEBHOOKS_PATH = "/v1" + _WEBHOOKS_PATH
 
 
 class RestPath(NamedTuple):
@@ -74,8 +74,8 @@ def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
         RestPath("POST", f"/v1{_TASK_PATH}:cancel", old.CancelTaskRequest, methods.cancel_task),
         RestPath("GET", f"/v1{_TASK_PATH}:subscribe", old.TaskSubscriptionRequest, methods.subscribe_to_task),
         RestPath("POST", f"/v1{_TASK_PATH}:subscribe", old.TaskSubscriptionRequest, methods.subscribe_to_task),
-        RestPath("POST", _V1_WEBHOOKS, old.PushNotificationConfig, methods.set_webhook, read_rest_webhook_0_3),
-        RestPath("GET", _V1_WEBHOOKS, old.ListTaskPushNotificationConfigRequest, methods.list_webhooks),
+        RestPath("POST", _V1_WEBHOOKS_PATH, old.PushNotificationConfig, methods.set_webhook, read_rest_webhook_0_3),
+        RestPath("GET", _V1_WEBHOOKS_PATH, old.ListTaskPushNotificationConfigRequest, methods.list_webhooks),
         RestPath("GET", f"/v1{_WEBHOOK_PATH}", old.GetTaskPushNotificationConfigRequest, methods.get_webhook),
         RestPath("DELETE", f"/v1{_WEBHOOK_PATH}", old.DeleteTaskPushNotificationConfigRequest, methods.drop_webhook),
         RestPath("GET", "/v1/card", old.GetAgentCardRequest, methods.get_extended_card),

@@ -20,7 +20,7 @@ from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse, 
 from services.gateway.edge.replies import AnyRefusal, rpc_error_of, rpc_result_bytes, write_json
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
-from services.gateway.features.streams.updates import LAST_EVENT_ID, Snapshot, Update
+from services.gateway.features.streams.updates import LAST_EVENT_ID_HEADER, Snapshot, Update
 from services.gateway.features.tasks.service import AcceptedMessage, TaskService
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import TaskState
@@ -37,7 +37,7 @@ class MethodCall:
         self._read, self.authenticated, self.last_event_id = (
             read,
             caller_of_request(request),
-            request.headers.get(LAST_EVENT_ID),
+            request.headers.get(LAST_EVENT_ID_HEADER),
         )
 
     @cached_property

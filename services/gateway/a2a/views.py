@@ -26,7 +26,7 @@ from services.gateway.features.tasks.views import (
     list_artifacts,
 )
 from services.gateway.features.webhooks.model import TaskWebhook, build_legacy_webhook_view, build_webhook_view_1_0
-from shared.contracts.task import FILE_ID, Artifact, HistoryMessage, TaskRecord
+from shared.contracts.task import FILE_ID_FIELD, Artifact, HistoryMessage, TaskRecord
 from shared.domain.words import A2aVersion, TaskState
 
 JsonFields = dict[str, JsonValue]
@@ -136,10 +136,10 @@ def _build_message_view(record: TaskRecord, message: HistoryMessage) -> JsonFiel
 
 def _build_part_view(record: TaskRecord, part: JsonFields) -> JsonFields:
     """A part of a message; a file whose bytes are not loaded is shown by its URL at this gateway."""
-    if FILE_ID not in part:
+    if FILE_ID_FIELD not in part:
         return part
-    other_fields = {name: value for name, value in part.items() if name != FILE_ID}
-    return {"url": f"/tasks/{quote(record.task_id, safe='')}/files/{part[FILE_ID]}", **other_fields}
+    other_fields = {name: value for name, value in part.items() if name != FILE_ID_FIELD}
+    return {"url": f"/tasks/{quote(record.task_id, safe='')}/files/{part[FILE_ID_FIELD]}", **other_fields}
 
 
 def _build_metadata_view(metadata: Mapping[str, JsonValue]) -> JsonFields:

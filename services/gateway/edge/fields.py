@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from services.gateway.edge.errors import InvalidField
 from shared.domain.exact_json import Json, JsonObject
 
-MAX_ID = 256
+MAX_ID_LENGTH = 256
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
 T = TypeVar("T")
 _TYPE_NAMES: Mapping[type, str] = {dict: "an object", list: "a list", str: "a string", bool: "true or false"}
@@ -108,8 +108,8 @@ def id_at(source: JsonObject, key: str, path: str) -> str | None:
     value = text_at(source, key, path)
     if not value:
         return None
-    if len(value) > MAX_ID or not value.isprintable():
-        raise InvalidField(path, f"must be at most {MAX_ID} printable characters")
+    if len(value) > MAX_ID_LENGTH or not value.isprintable():
+        raise InvalidField(path, f"must be at most {MAX_ID_LENGTH} printable characters")
     return value
 
 

@@ -92,25 +92,25 @@ class ErrorCodes(NamedTuple):
     old_status: int = 0
 
 
-_UNSUPPORTED = ErrorCodes(-32004, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
-_NOT_FOUND = ErrorCodes(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND")
-_WRONG_CONTENT = ErrorCodes(-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", 415)
-_INTERNAL = ErrorCodes(INTERNAL_ERROR, 500, "INTERNAL", "INTERNAL_ERROR")
-NO_METHOD = ErrorCodes(METHOD_NOT_FOUND, 404, "NOT_FOUND", "METHOD_NOT_FOUND")
-WRONG_VERB = ErrorCodes(METHOD_NOT_FOUND, 405, "UNIMPLEMENTED", "METHOD_NOT_FOUND")
+_UNSUPPORTED_CODES = ErrorCodes(-32004, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
+_NOT_FOUND_CODES = ErrorCodes(-32001, 404, "NOT_FOUND", "TASK_NOT_FOUND")
+_WRONG_CONTENT_CODES = ErrorCodes(-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", 415)
+_INTERNAL_ERROR_CODES = ErrorCodes(INTERNAL_ERROR, 500, "INTERNAL", "INTERNAL_ERROR")
+NO_METHOD_CODES = ErrorCodes(METHOD_NOT_FOUND, 404, "NOT_FOUND", "METHOD_NOT_FOUND")
+WRONG_VERB_CODES = ErrorCodes(METHOD_NOT_FOUND, 405, "UNIMPLEMENTED", "METHOD_NOT_FOUND")
 _CODES_BY_KIND: Mapping[type[Exception], ErrorCodes] = {
     errors.InvalidField: ErrorCodes(INVALID_PARAMS, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"),
-    errors.NoVisibleTask: _NOT_FOUND,
-    errors.UnknownWebhook: _NOT_FOUND,
+    errors.NoVisibleTask: _NOT_FOUND_CODES,
+    errors.UnknownWebhook: _NOT_FOUND_CODES,
     errors.NotCancelable: ErrorCodes(-32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE", 409),
     errors.PushUnsupported: ErrorCodes(-32003, 400, "FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED"),
-    errors.Unsupported: _UNSUPPORTED,
-    errors.TaskHasEnded: _UNSUPPORTED,
+    errors.Unsupported: _UNSUPPORTED_CODES,
+    errors.TaskHasEnded: _UNSUPPORTED_CODES,
     errors.NotAClient: ErrorCodes(-32004, 403, "PERMISSION_DENIED", "NOT_A_CLIENT"),
     errors.TooManyRequests: ErrorCodes(TOO_MANY_REQUESTS, 429, "RESOURCE_EXHAUSTED", "TOO_MANY_REQUESTS"),
     errors.StoppedTenant: ErrorCodes(INTERNAL_ERROR, 503, "UNAVAILABLE", "TENANT_STOPPED"),
-    errors.UnsupportedContent: _WRONG_CONTENT,
-    errors.UnsupportedMediaType: _WRONG_CONTENT._replace(status=415),
+    errors.UnsupportedContent: _WRONG_CONTENT_CODES,
+    errors.UnsupportedMediaType: _WRONG_CONTENT_CODES._replace(status=415),
     errors.NoExtendedCard: ErrorCodes(-32007, 400, "FAILED_PRECONDITION", "EXTENDED_AGENT_CARD_NOT_CONFIGURED", 404),
     VersionMismatch: ErrorCodes(-32009, 400, "FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED"),
     StoreUnavailable: ErrorCodes(INTERNAL_ERROR, 503, "UNAVAILABLE", "UNAVAILABLE"),
@@ -126,7 +126,7 @@ def error_codes_of(fault: Exception) -> ErrorCodes:
     """The codes of a refusal; those of an internal error for any other exception."""
     if isinstance(fault, BadCall):
         return _CODES_BY_CODE[fault.code]._replace(status=fault.status)
-    return _CODES_BY_KIND.get(type(fault), _INTERNAL)
+    return _CODES_BY_KIND.get(type(fault), _INTERNAL_ERROR_CODES)
 
 
 def error_message_of(fault: Exception) -> str:
@@ -222,7 +222,7 @@ def _rest_error_0_3(codes: ErrorCodes, message: str, status: int) -> JSONRespons
 
 def unknown_path_reply(verb: str, path: str, status: int, detail: str) -> JSONResponse | None:
     """The error for a path of a protocol's that does not exist, or not with that verb; None for other paths."""
-    codes = (WRONG_VERB if status == 405 else NO_METHOD)._replace(status=status)
+    codes = (WRONG_VERB_CODES if status == 405 else NO_METHOD_CODES)._replace(status=status)
     message = f"{detail}: {verb} {path}"
     if path == "/":
         return rpc_error_reply(None, codes.code, message, status)

@@ -76,7 +76,7 @@ def build_requeued_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[
 
 
 _MOST_READS_OF_STREAMS = 50  # of reading further in streams that are full of others' letters
-_LAST_ID_PART = 2**64 - 1  # no stream's id has a larger part
+_LARGEST_ID_PART = 2**64 - 1  # no stream's id has a larger part
 _LETTER_ID_PATTERN = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
 StreamRow = tuple[str, Mapping[str, str]]
 
@@ -182,7 +182,11 @@ def _letter_not_found(letter_id: str) -> NotFound:
 
 def _parse_letter_id(letter_id: str) -> _LetterAddress | None:
     match = _LETTER_ID_PATTERN.fullmatch(letter_id)
-    if match is None or int(match[2]) >= PARTITIONS or any(int(part) > _LAST_ID_PART for part in match[3].split("-")):
+    if (
+        match is None
+        or int(match[2]) >= PARTITIONS
+        or any(int(part) > _LARGEST_ID_PART for part in match[3].split("-"))
+    ):
         return None
     return _LetterAddress(LetterKind(match[1]), int(match[2]), match[3])
 

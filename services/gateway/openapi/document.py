@@ -149,12 +149,12 @@ def _any_of_schemas(names: tuple[str, ...]) -> Schema:
     return reference(names[0]) if len(names) == 1 else {"anyOf": [reference(name) for name in names]}
 
 
-_STYLE = (
+_STYLE_SHEET = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
     "section{border-top:1px solid #8888;padding:.5rem 0}h2{font-size:1rem;margin:.3rem 0}h2 b{margin-right:.6rem}"
     "code{overflow-wrap:anywhere}p,ul{margin:.3rem 0}"
 )
-_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+_STYLE_HASH = base64.b64encode(hashlib.sha256(_STYLE_SHEET.encode()).digest()).decode()
 _PAGE_HEADERS = {
     "Content-Security-Policy": f"default-src 'none'; style-src 'sha256-{_STYLE_HASH}'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
@@ -169,7 +169,7 @@ def docs_page(description: Schema) -> HTMLResponse:
     sections = "".join(_path_sections(cast("Mapping[str, Mapping[str, Schema]]", description["paths"])))
     body = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Purple Agent: HTTP paths</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>'
+        f'<meta name="viewport" content="width=device-width"><style>{_STYLE_SHEET}</style></head><body>'
         "<h1>HTTP paths of the gateway</h1><p>Every answer and every schema stands in "
         f'<a href="/openapi.json">openapi.json</a>.</p>{sections}</body></html>'
     )

@@ -43,12 +43,12 @@ class PathShape(NamedTuple):
     may_be_unready: bool = False  # 503 says more than a refusal
 
 
-_VERSION_1_0 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]}, is_required=True)
-_MAYBE_VERSION_1_0 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]})
-_VERSION_0_3 = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["0.3"]})
-_LAST_EVENT_ID = ParameterShape("Last-Event-ID", {"type": "string"})
-_IF_MATCH = ParameterShape("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
-_HISTORY_LENGTH = ParameterShape("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
+_VERSION_1_0_PARAMETER = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]}, is_required=True)
+_OPTIONAL_VERSION_1_0_PARAMETER = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["1.0"]})
+_VERSION_0_3_PARAMETER = ParameterShape(VERSION_HEADER, {"type": "string", "enum": ["0.3"]})
+_LAST_EVENT_ID_PARAMETER = ParameterShape("Last-Event-ID", {"type": "string"})
+_IF_MATCH_PARAMETER = ParameterShape("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
+_HISTORY_LENGTH_PARAMETER = ParameterShape("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
 _TASK_STATE_NAMES = (
     "SUBMITTED",
     "WORKING",
@@ -64,7 +64,7 @@ _LIST_QUERY = (
     ParameterShape("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _TASK_STATE_NAMES]}),
     ParameterShape("pageSize", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED_TASKS}),
     ParameterShape("pageToken", {"type": "string"}),
-    _HISTORY_LENGTH,
+    _HISTORY_LENGTH_PARAMETER,
     ParameterShape("statusTimestampAfter", {"type": "string", "format": "date-time"}),
     ParameterShape("includeArtifacts", {"type": "boolean"}),
 )
@@ -82,19 +82,19 @@ OWN_API_SHAPE = PathShape(refusals=(409,))
 
 def _shape_1_0(schema: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
     answers = {200: {A2A_MEDIA_TYPE: (schema,), _JSON: (schema,)}}
-    return PathShape(answers, _ERROR_1_0, body, query, (_VERSION_1_0,))
+    return PathShape(answers, _ERROR_1_0, body, query, (_VERSION_1_0_PARAMETER,))
 
 
 def _shape_0_3(*schemas: str, body: str = "Anything", query: tuple[ParameterShape, ...] = ()) -> PathShape:
-    return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, query, (_VERSION_0_3,), (409,))
+    return PathShape({200: {_JSON: schemas}}, _ERROR_0_3, body, query, (_VERSION_0_3_PARAMETER,), (409,))
 
 
 def _shape_stream(errors: str, header: ParameterShape, body: str) -> PathShape:
-    headers, refusals = (header, _LAST_EVENT_ID), () if body else (409,)
+    headers, refusals = (header, _LAST_EVENT_ID_PARAMETER), () if body else (409,)
     return PathShape({200: {_EVENTS: ("text",)}}, errors, body, headers=headers, refusals=refusals)
 
 
-_CARD_SHAPE = PathShape({200: {_JSON: ("AgentCard",)}, 304: {}}, headers=(_MAYBE_VERSION_1_0,), body="")
+_CARD_SHAPE = PathShape({200: {_JSON: ("AgentCard",)}, 304: {}}, headers=(_OPTIONAL_VERSION_1_0_PARAMETER,), body="")
 _WEBHOOKS_PATH = "/tasks/{task_id}/pushNotificationConfigs"
 _WEBHOOK_PATH = _WEBHOOKS_PATH + "/{config_id}"
 _WEBHOOK, _WEBHOOKS = "TaskPushNotificationConfig", "ListTaskPushNotificationConfigsResponse"
@@ -107,22 +107,22 @@ SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
     ("GET", "/extendedAgentCard"): _shape_1_0("AgentCard", body=""),
     ("GET", "/v1/card"): _shape_0_3("Anything", body=""),
     ("POST", "/message:send"): _shape_1_0("SendMessageResponse", body="SendMessageRequest"),
-    ("POST", "/message:stream"): _shape_stream(_ERROR_1_0, _VERSION_1_0, "SendMessageRequest"),
+    ("POST", "/message:stream"): _shape_stream(_ERROR_1_0, _VERSION_1_0_PARAMETER, "SendMessageRequest"),
     ("GET", "/tasks"): _shape_1_0("ListTasksResponse", body="", query=_LIST_QUERY),
     ("POST", "/tasks/{task_id}:cancel"): _shape_1_0("Task"),
-    ("GET", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _VERSION_1_0, ""),
-    ("POST", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _VERSION_1_0, ""),
+    ("GET", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _VERSION_1_0_PARAMETER, ""),
+    ("POST", "/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_1_0, _VERSION_1_0_PARAMETER, ""),
     ("POST", _WEBHOOKS_PATH): _shape_1_0(_WEBHOOK, body=_WEBHOOK),
     ("GET", _WEBHOOKS_PATH): _shape_1_0(_WEBHOOKS, body=""),
     ("GET", _WEBHOOK_PATH): _shape_1_0(_WEBHOOK, body=""),
     ("DELETE", _WEBHOOK_PATH): _shape_1_0("Anything", body=""),
     ("POST", "/v1/message:send"): _shape_0_3("V03SendMessageResponse", "Anything", body="V03SendMessageRequest"),
-    ("POST", "/v1/message:stream"): _shape_stream(_ERROR_0_3, _VERSION_0_3, "V03SendMessageRequest"),
+    ("POST", "/v1/message:stream"): _shape_stream(_ERROR_0_3, _VERSION_0_3_PARAMETER, "V03SendMessageRequest"),
     ("GET", "/v1/tasks"): _shape_0_3("V03Tasks", body="", query=_LIST_QUERY),
-    ("GET", "/v1/tasks/{task_id}"): _shape_0_3("V03Task", body="", query=(_HISTORY_LENGTH,)),
+    ("GET", "/v1/tasks/{task_id}"): _shape_0_3("V03Task", body="", query=(_HISTORY_LENGTH_PARAMETER,)),
     ("POST", "/v1/tasks/{task_id}:cancel"): _shape_0_3("V03Task"),
-    ("GET", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _VERSION_0_3, ""),
-    ("POST", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _VERSION_0_3, ""),
+    ("GET", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _VERSION_0_3_PARAMETER, ""),
+    ("POST", "/v1/tasks/{task_id}:subscribe"): _shape_stream(_ERROR_0_3, _VERSION_0_3_PARAMETER, ""),
     ("POST", f"/v1{_WEBHOOKS_PATH}"): _shape_0_3("V03Webhook", body="Anything"),
     ("GET", f"/v1{_WEBHOOKS_PATH}"): _shape_0_3("V03Webhooks", body=""),
     ("GET", f"/v1{_WEBHOOK_PATH}"): _shape_0_3("V03Webhook", body=""),
@@ -131,10 +131,12 @@ SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
         {200: {_JSON: ("TaskRecord",), A2A_MEDIA_TYPE: ("Task",)}},
         _ERROR_1_0,
         "",
-        query=(_HISTORY_LENGTH,),
-        headers=(_MAYBE_VERSION_1_0,),
+        query=(_HISTORY_LENGTH_PARAMETER,),
+        headers=(_OPTIONAL_VERSION_1_0_PARAMETER,),
     ),
-    ("GET", "/tasks/{task_id}/events"): PathShape({200: {_EVENTS: ("text",)}}, body="", headers=(_LAST_EVENT_ID,)),
+    ("GET", "/tasks/{task_id}/events"): PathShape(
+        {200: {_EVENTS: ("text",)}}, body="", headers=(_LAST_EVENT_ID_PARAMETER,)
+    ),
     ("GET", "/tasks/{task_id}/files/{file_id}"): PathShape({200: {"application/octet-stream": ("text",)}}, body=""),
     ("GET", "/health"): PathShape(body=""),
     ("GET", "/ready"): PathShape(body="", may_be_unready=True),
@@ -144,9 +146,9 @@ SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
         {200: {_JSON: ("TaskRecord",)}, 202: {_JSON: ("TaskRecord",)}}, refusals=(409,)
     ),
     ("GET", "/tenants/{tenant}/record"): PathShape(body=""),
-    ("PUT", "/tenants/{tenant}/record"): PathShape(headers=(_IF_MATCH,), refusals=(412, 428)),
-    ("POST", "/tenants/{tenant}/record/restore"): PathShape(headers=(_IF_MATCH,), refusals=(412,)),
-    ("POST", "/tenants/{tenant}/record/withdraw"): PathShape(headers=(_IF_MATCH,), refusals=(412,)),
+    ("PUT", "/tenants/{tenant}/record"): PathShape(headers=(_IF_MATCH_PARAMETER,), refusals=(412, 428)),
+    ("POST", "/tenants/{tenant}/record/restore"): PathShape(headers=(_IF_MATCH_PARAMETER,), refusals=(412,)),
+    ("POST", "/tenants/{tenant}/record/withdraw"): PathShape(headers=(_IF_MATCH_PARAMETER,), refusals=(412,)),
     ("GET", "/audit"): PathShape(
         {200: {**_JSON_OBJECT, "application/x-ndjson": ("text",)}}, body="", query=_AUDIT_QUERY
     ),

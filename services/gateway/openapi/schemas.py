@@ -9,7 +9,7 @@ Schema = dict[str, JsonValue]
 
 _INTEGER_TYPES = frozenset({FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_UINT32})
 _FRACTION_TYPES = frozenset({FieldDescriptor.TYPE_DOUBLE, FieldDescriptor.TYPE_FLOAT})
-_WELL_KNOWN: dict[str, Schema] = {
+_SCHEMAS_OF_WELL_KNOWN_TYPES: dict[str, Schema] = {
     "google.protobuf.Struct": {"type": "object"},
     "google.protobuf.Value": {},
     "google.protobuf.ListValue": {"type": "array"},
@@ -47,7 +47,7 @@ def _field_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Schem
 
 def _element_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Schema:
     if field.type == FieldDescriptor.TYPE_MESSAGE:
-        well_known = _WELL_KNOWN.get(field.message_type.full_name)
+        well_known = _SCHEMAS_OF_WELL_KNOWN_TYPES.get(field.message_type.full_name)
         if well_known is None:
             _add_message(schemas, field.message_type, prefix)
         return reference(prefix + field.message_type.name) if well_known is None else well_known
@@ -60,9 +60,9 @@ def _element_schema(schemas: Schema, field: FieldDescriptor, prefix: str) -> Sch
     return {"type": "integer"} if field.type in _INTEGER_TYPES else {"type": "string"}
 
 
-_TEXT: Schema = {"type": "string"}
-_ANYTHING: Schema = {"type": "object"}
-_CODE: Schema = {"type": "integer"}
+_TEXT_SCHEMA: Schema = {"type": "string"}
+_ANYTHING_SCHEMA: Schema = {"type": "object"}
+_CODE_SCHEMA: Schema = {"type": "integer"}
 
 
 def build_all_schemas() -> dict[str, JsonValue]:
@@ -87,14 +87,14 @@ def _object_schema(needed: tuple[str, ...] = (), **properties: JsonValue) -> Sch
 
 _STATUS_SCHEMA = _object_schema(
     ("code", "status", "message", "details"),
-    code=_CODE,
-    status=_TEXT,
-    message=_TEXT,
-    details={"type": "array", "items": _ANYTHING},
+    code=_CODE_SCHEMA,
+    status=_TEXT_SCHEMA,
+    message=_TEXT_SCHEMA,
+    details={"type": "array", "items": _ANYTHING_SCHEMA},
 )
-_RPC_ERROR = _object_schema(("code", "message"), code=_CODE, message=_TEXT)
-_RPC_ID: Schema = {"type": ["string", "integer", "null"]}
-_VERSION: Schema = {"const": "2.0"}
+_RPC_ERROR_SCHEMA = _object_schema(("code", "message"), code=_CODE_SCHEMA, message=_TEXT_SCHEMA)
+_RPC_ID_SCHEMA: Schema = {"type": ["string", "integer", "null"]}
+_RPC_VERSION_SCHEMA: Schema = {"const": "2.0"}
 _MESSAGE_SCHEMA: JsonValue = {
     "allOf": [reference("Message")],
     "required": ["messageId", "role", "parts"],
@@ -103,41 +103,49 @@ _MESSAGE_SCHEMA: JsonValue = {
 _REQUEST_SCHEMAS: Schema = {
     "SendMessageRequest": _object_schema(
         ("message",),
-        tenant=_TEXT,
+        tenant=_TEXT_SCHEMA,
         message=_MESSAGE_SCHEMA,
         configuration=reference("SendMessageConfiguration"),
-        metadata=_ANYTHING,
+        metadata=_ANYTHING_SCHEMA,
     ),
     "RpcCall": _object_schema(
-        ("jsonrpc", "method"), jsonrpc=_VERSION, id=_RPC_ID, method={"type": "string", "minLength": 1}, params=_ANYTHING
+        ("jsonrpc", "method"),
+        jsonrpc=_RPC_VERSION_SCHEMA,
+        id=_RPC_ID_SCHEMA,
+        method={"type": "string", "minLength": 1},
+        params=_ANYTHING_SCHEMA,
     ),
 }
 _OWN_SCHEMAS: Schema = {
-    "Anything": _ANYTHING,
-    "Refusal": _object_schema(("error",), error=_TEXT),
+    "Anything": _ANYTHING_SCHEMA,
+    "Refusal": _object_schema(("error",), error=_TEXT_SCHEMA),
     "Status": _object_schema(("error",), error=_STATUS_SCHEMA),
-    "V03Error": _object_schema(("code", "message"), code=_CODE, message=_TEXT, type=_TEXT),
-    "V03Webhook": _object_schema(("name", "pushNotificationConfig"), name=_TEXT, pushNotificationConfig=_ANYTHING),
+    "V03Error": _object_schema(("code", "message"), code=_CODE_SCHEMA, message=_TEXT_SCHEMA, type=_TEXT_SCHEMA),
+    "V03Webhook": _object_schema(
+        ("name", "pushNotificationConfig"), name=_TEXT_SCHEMA, pushNotificationConfig=_ANYTHING_SCHEMA
+    ),
     "V03Webhooks": _object_schema(("configs",), configs={"type": "array", "items": reference("V03Webhook")}),
     "V03Tasks": _object_schema(
         ("tasks", "nextPageToken", "pageSize", "totalSize"),
         tasks={"type": "array", "items": reference("V03Task")},
-        nextPageToken=_TEXT,
-        pageSize=_CODE,
-        totalSize=_CODE,
+        nextPageToken=_TEXT_SCHEMA,
+        pageSize=_CODE_SCHEMA,
+        totalSize=_CODE_SCHEMA,
     ),
-    "RpcReply": _object_schema(("jsonrpc", "id"), jsonrpc=_VERSION, id=_RPC_ID, result={}, error=_RPC_ERROR),
+    "RpcReply": _object_schema(
+        ("jsonrpc", "id"), jsonrpc=_RPC_VERSION_SCHEMA, id=_RPC_ID_SCHEMA, result={}, error=_RPC_ERROR_SCHEMA
+    ),
     "TaskRecord": _object_schema(
         ("task_id", "session_id", "state", "metadata"),
-        task_id=_TEXT,
-        session_id=_TEXT,
-        dialect=_TEXT,
-        state=_TEXT,
+        task_id=_TEXT_SCHEMA,
+        session_id=_TEXT_SCHEMA,
+        dialect=_TEXT_SCHEMA,
+        state=_TEXT_SCHEMA,
         reason={"type": ["string", "null"]},
         answer={"type": ["string", "null"]},
-        artifacts={"type": "array", "items": _ANYTHING},
-        history={"type": "array", "items": _ANYTHING},
-        request=_ANYTHING,
-        metadata=_ANYTHING,
+        artifacts={"type": "array", "items": _ANYTHING_SCHEMA},
+        history={"type": "array", "items": _ANYTHING_SCHEMA},
+        request=_ANYTHING_SCHEMA,
+        metadata=_ANYTHING_SCHEMA,
     ),
 }

@@ -26,8 +26,8 @@ from shared.domain.version import VERSION
 
 ANY_WORLD_PATH = "/bridge/mcp"
 PROOF_KEY = "purple-agent/proof"  # in a tool's _meta: the read that proves a write, and what it shows then
-_WORLD_HAS_ENDED = "no assessment of this world runs any more, so nothing is asked there"
-_NO_WORLD_NAMED = "name the world: its URL in the header X-UES-URL, the user's key in X-UES-Key"
+_WORLD_HAS_ENDED_TEXT = "no assessment of this world runs any more, so nothing is asked there"
+_NO_WORLD_NAMED_TEXT = "name the world: its URL in the header X-UES-URL, the user's key in X-UES-Key"
 
 
 # The world of an assessment of a tenant's session, at the moment of a call; None if it no longer runs there.
@@ -74,11 +74,11 @@ class WorldsEndpoint:
         if not names:
             url, key = request.headers.get("x-ues-url", ""), request.headers.get("x-ues-key", "")
             if not url.startswith(("http://", "https://")):
-                raise MCPError(types.INVALID_PARAMS, _NO_WORLD_NAMED)
+                raise MCPError(types.INVALID_PARAMS, _NO_WORLD_NAMED_TEXT)
             return BridgedWorld(url, key)
         world = await self._find(names["tenant"], names["session"], names["assessment"])
         if world is None:
-            raise MCPError(types.INVALID_PARAMS, _WORLD_HAS_ENDED)
+            raise MCPError(types.INVALID_PARAMS, _WORLD_HAS_ENDED_TEXT)
         return world
 
 

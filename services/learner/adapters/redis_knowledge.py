@@ -21,7 +21,7 @@ SPOILED_DATA_ERRORS = ("WRONGTYPE", "not an integer", "would overflow")
 
 
 @contextmanager
-def raise_memory_spoiled() -> Iterator[None]:
+def translate_spoiled_data() -> Iterator[None]:
     """Raises ``MemorySpoiled`` for a ``StoreUnavailable`` inside, if the server says that its data are at fault."""
     try:
         yield
@@ -37,13 +37,13 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         return [keys.unpack_member(keys.FactMember, member) for member in cast("list[str]", members)]
 
     async def find_task_to_search(self, tenant: str, event_id: str) -> memory.TaskToSearch | None:
-        with raise_memory_spoiled():
+        with translate_spoiled_data():
             row = await self._scripts.execute("HGET", keys.learned_keys(tenant).fact_todos, event_id)
         return memory.TaskToSearch.read_row(row)
 
     async def read_facts(self, tenant: str) -> memory.KnownFacts:
         names = keys.learned_keys(tenant)
-        with raise_memory_spoiled():
+        with translate_spoiled_data():
             async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
                 pipe.hget(names.memory, "version")
                 pipe.lrange(names.knowledge, 0, FACTS_KEPT - 1)
@@ -60,7 +60,7 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
         arguments += [*removed_rows, *(fact.stored_json() for fact in added_facts)]
         for name, count in counts.items():
             arguments += [name, count]
-        with raise_memory_spoiled():
+        with translate_spoiled_data():
             reply = await self._scripts.run("keep_facts", [names.knowledge, names.fact_todos, names.memory], arguments)
         return reply != -1
 
@@ -79,9 +79,9 @@ class RedisFactRepository(ScriptedStore, memory.FactRepository):
     async def give_up(self, tenant: str, event_id: str) -> None:
         names = keys.learned_keys(tenant)
         key_names = [names.knowledge, names.fact_todos, names.memory]
-        with suppress(memory.MemorySpoiled), raise_memory_spoiled():
+        with suppress(memory.MemorySpoiled), translate_spoiled_data():
             await self._scripts.run("keep_facts", key_names, [event_id, "", 0, 0, 0, "facts_given_up", 1])
-        with suppress(memory.MemorySpoiled), raise_memory_spoiled():
+        with suppress(memory.MemorySpoiled), translate_spoiled_data():
             await self._scripts.execute("HDEL", names.fact_todos, event_id)  # where it could not be counted
 
     async def postpone(self, tenant: str, event_id: str, seconds: float) -> None:
@@ -103,7 +103,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         entities: Sequence[str],
         predictions: Sequence[memory.PredictionKey],
     ) -> memory.StoredKnowledge:
-        with raise_memory_spoiled():
+        with translate_spoiled_data():
             scores, version, known_rows, links, accuracy = await self._read(tenant, event_ids, entities, predictions)
         scores_by_event = zip(event_ids, cast("list[float | None]", scores), strict=True)
         return memory.StoredKnowledge(
@@ -143,7 +143,7 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         if change.todos:
             calls.append(("queue_due", *_build_queueing(change.tenant, [todo.event_id for todo in change.todos])))
         replies = await self._scripts.run_all(calls)
-        with raise_memory_spoiled():
+        with translate_spoiled_data():
             for refusal in replies:
                 if isinstance(refusal, ResponseError):
                     raise store_unavailable(refusal)

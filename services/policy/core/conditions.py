@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias, cast
 
 from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parse, walk_nodes
 from services.policy.core.values import (
-    OPERATORS,
+    COMPARE_BY_OPERATOR,
     UNKNOWN,
     ConditionError,
     Context,
@@ -46,18 +46,18 @@ class Condition(NamedTuple):
         return tuple(field.name for field in self.fields if values.get(field.name) is None)
 
 
-_parsed_conditions = WeightedCache[str, Condition](MOST_NODES_CACHED)  # by their texts
+_condition_cache = WeightedCache[str, Condition](MOST_NODES_CACHED)  # by their texts
 
 
 def parse_condition(text: str) -> Condition:
     """The condition of a text with its closures, parsed unless it is held already; raises ``ConditionError``."""
-    condition = _parsed_conditions.look_up(text)
+    condition = _condition_cache.look_up(text)
     if condition is None:
         tree = parse(text)
         nodes = tuple(walk_nodes(tree))
         fields = tuple(dict.fromkeys(node for node in nodes if isinstance(node, FieldReference)))
         condition = Condition(tree, fields, len(nodes) + len(text) // 32, compile_node(tree))
-        _parsed_conditions.put(text, condition, condition.cost)
+        _condition_cache.put(text, condition, condition.cost)
     return condition
 
 
@@ -83,7 +83,7 @@ def compile_node(node: Node) -> DecideCondition:
         case SignNode("!", (operand,)):
             return _negate_term(compile_node(operand))
         case SignNode(sign, operands):
-            general = _add_position_to_errors(OPERATORS[sign], operands, node.position)
+            general = _add_position_to_errors(COMPARE_BY_OPERATOR[sign], operands, node.position)
             match operands:
                 case (FieldReference((name,)), Constant(Decimal() as number)) if sign in _NUMBER_METHODS:
                     literal = int(number) if number == number.to_integral_value() else number  # whole ones are faster

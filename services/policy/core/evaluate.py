@@ -204,7 +204,7 @@ def list_decided_plans(task: ArchivedTask) -> tuple[DecidedPlan, ...]:
     by_hash: dict[str, DecidedPlan] = {}
     for plan in plans:
         plan_hash = plan.request.plan_hash
-        if any(call.call_id == contracts.HYPOTHETICAL for call in plan.request.calls):
+        if any(call.call_id == contracts.HYPOTHETICAL_CALL_ID for call in plan.request.calls):
             continue
         if plan_hash and len(plan.request.calls) >= len(by_hash.get(plan_hash, plan).request.calls):
             by_hash[plan_hash] = plan

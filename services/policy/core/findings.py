@@ -9,10 +9,10 @@ from typing import NamedTuple
 from services.policy.core.conditions import Condition, value_at
 from services.policy.core.rule_index import RuleIndex, RulesOfCalls
 from services.policy.core.rules import (
-    BY_SUMMED_FIGURES,
     FIELDS_NAMING_CALLS,
-    RESTS_ON_THE_REQUEST,
-    SAID_BY_THE_RECORD,
+    RESTS_ON_REQUEST_TEXT,
+    SAID_BY_RECORD_TEXT,
+    SUMMED_FIGURES_TEXT,
     Finding,
     PreparedRule,
     ReportOnlyFinding,
@@ -166,16 +166,16 @@ def _find_by_rule(prepared: PreparedRule, facts: CallFacts) -> Iterator[Finding]
         else:
             yield RuleWithoutEffect(prepared.rule.id)
     if facts.summed is not None and prepared.condition.decide(facts.summed) is True:
-        yield _build_triggered_rule(prepared, facts._replace(context=facts.summed), BY_SUMMED_FIGURES)
+        yield _build_triggered_rule(prepared, facts._replace(context=facts.summed), SUMMED_FIGURES_TEXT)
         return
     if not facts.recorded and facts.proven is None:
         return
     judged_contexts = facts.recorded if facts.judges_records or is_missing else ()
     triggering = next((context for context in judged_contexts if prepared.condition.decide(context) is True), None)
     if triggering is not None:
-        yield _build_triggered_rule(prepared, facts._replace(context=triggering), SAID_BY_THE_RECORD)
+        yield _build_triggered_rule(prepared, facts._replace(context=triggering), SAID_BY_RECORD_TEXT)
     elif facts.proven is not None and _is_decided_by_request_alone(prepared, decision, facts.proven, facts):
-        yield _build_triggered_rule(prepared, facts, RESTS_ON_THE_REQUEST, RuleAction.ESCALATE)
+        yield _build_triggered_rule(prepared, facts, RESTS_ON_REQUEST_TEXT, RuleAction.ESCALATE)
 
 
 def _waits_for_unknown_field(prepared: PreparedRule, facts: CallFacts) -> bool:

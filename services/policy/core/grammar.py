@@ -12,9 +12,9 @@ from typing import NamedTuple, TypeAlias
 
 from services.policy.core.values import ConditionError
 
-MAX_LENGTH = 20_000  # characters; a longer condition is refused before a single one is read
-MAX_DEPTH = 50
-MAX_TERMS = 2_000  # operands outside lists; the text's length bounds the lists
+MAX_CONDITION_CHARACTERS = 20_000  # characters; a longer condition is refused before a single one is read
+MAX_CONDITION_DEPTH = 50
+MAX_CONDITION_TERMS = 2_000  # operands outside lists; the text's length bounds the lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def walk_nodes(node: Node) -> Iterator[Node]:
 
 
 class Token(NamedTuple):
-    kind: str  # the name of a group of ``_LEXEME``
+    kind: str  # the name of a group of ``_LEXEME_REGEX``
     text: str  # a number without its commas, a text without quotes and escapes, a path without spaces
     position: int
 
@@ -76,12 +76,12 @@ class Token(NamedTuple):
 # Every alternative is linear. The digit groups of `5,000` are read only outside brackets: in a list a comma separates.
 _PLAIN_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _GROUPED_NUMBER = r"[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]+)?(?![0-9])"
-_LEXEME = r"""\s*(?:(?P<SIGN>===|!==|==|!=|>=|<=|>|<|&&|\|\||[!()\[\],-])
+_LEXEME_REGEX = r"""\s*(?:(?P<SIGN>===|!==|==|!=|>=|<=|>|<|&&|\|\||[!()\[\],-])
     |(?P<NAME>[^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*)*)
     |"(?P<TEXT>(?:[^"\\]|\\.)*)"|'(?P<QUOTED>(?:[^'\\]|\\.)*)'
     |(?P<NUMBER>%s)|(?P<END>\Z)|(?P<OTHER>.))"""
-_LEXEME_OUTSIDE_LIST_PATTERN = re.compile(_LEXEME % f"{_GROUPED_NUMBER}|{_PLAIN_NUMBER}", re.DOTALL | re.VERBOSE)
-_LEXEME_IN_LIST_PATTERN = re.compile(_LEXEME % _PLAIN_NUMBER, re.DOTALL | re.VERBOSE)
+_LEXEME_OUTSIDE_LIST_PATTERN = re.compile(_LEXEME_REGEX % f"{_GROUPED_NUMBER}|{_PLAIN_NUMBER}", re.DOTALL | re.VERBOSE)
+_LEXEME_IN_LIST_PATTERN = re.compile(_LEXEME_REGEX % _PLAIN_NUMBER, re.DOTALL | re.VERBOSE)
 _CHARACTER_OF_NAME_PATTERN = re.compile(r"[\w.]")
 _ESCAPE_PATTERN = re.compile(r"\\(.)", re.DOTALL)
 _COMPARISONS = frozenset({">", "<", ">=", "<=", "==", "!=", "===", "!==", "in"})
@@ -102,8 +102,11 @@ _HINT_BY_WRONG_SIGN = {
 
 def tokenize(text: str) -> Iterator[Token]:
     """Yields the tokens of a text, ending with one of kind ``END``. Raises ``ConditionError``."""
-    if len(text) > MAX_LENGTH:
-        raise ConditionError(f"the condition has {len(text)} characters; the limit is {MAX_LENGTH}", MAX_LENGTH)
+    if len(text) > MAX_CONDITION_CHARACTERS:
+        raise ConditionError(
+            f"the condition has {len(text)} characters; the limit is {MAX_CONDITION_CHARACTERS}",
+            MAX_CONDITION_CHARACTERS,
+        )
     end, brackets = 0, 0
     while match := (_LEXEME_IN_LIST_PATTERN if brackets > 0 else _LEXEME_OUTSIDE_LIST_PATTERN).match(text, end):
         end, token = match.end(), _read_token(match)
@@ -180,8 +183,8 @@ class _Parser:
         if not (self._is_sign("!") or self._is_sign("(")):
             return self._parse_term()
         self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise ConditionError(f"nested deeper than {MAX_DEPTH}", position)
+        if self._depth > MAX_CONDITION_DEPTH:
+            raise ConditionError(f"nested deeper than {MAX_CONDITION_DEPTH}", position)
         if self._take_sign("!"):
             node: Node = SignNode("!", (self._parse_operand(),), position)
         else:
@@ -193,8 +196,8 @@ class _Parser:
 
     def _parse_term(self) -> Constant | FieldReference:
         self._terms += 1
-        if self._terms > MAX_TERMS:
-            raise ConditionError(f"more than {MAX_TERMS} terms", self._next.position)
+        if self._terms > MAX_CONDITION_TERMS:
+            raise ConditionError(f"more than {MAX_CONDITION_TERMS} terms", self._next.position)
         return self._parse_value()
 
     def _parse_value(self) -> Constant | FieldReference:

@@ -108,7 +108,7 @@ def _check_condition(prepared: PreparedToolRule, condition: Condition, planned: 
     if not decision:
         return _build_refusal(prepared, planned.call, values)
     if facts.proven is not None and not has_proven_value(condition, facts.proven, expected=True):
-        return _build_refusal(prepared, planned.call, values, rules.RESTS_ON_THE_REQUEST)
+        return _build_refusal(prepared, planned.call, values, rules.RESTS_ON_REQUEST_TEXT)
     return None
 
 

@@ -10,7 +10,7 @@ from services.policy.core.prepared import RequestTooLarge, refuse_too_much_text
 from services.policy.core.quotes import Quotes
 from services.policy.core.rules import prepare_rule
 from services.policy.core.tool_rules import make_name_matcher, prepare_tool_rule
-from services.policy.core.values import OPERATORS, ConditionError, parse_amount, read_number
+from services.policy.core.values import COMPARE_BY_OPERATOR, ConditionError, parse_amount, read_number
 from shared.contracts.policy import Policy, Rule, ToolRule, ToolRuleKind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest, RefusedCandidate
 from shared.domain.exact_json import digest
@@ -169,7 +169,11 @@ def _list_tool_names(condition: Condition) -> tuple[str, ...]:
 def _find_tool_names(tree: Node) -> Iterator[str]:
     """Yields the texts that the condition compares the field ``tool`` with."""
     for node in walk_nodes(tree):
-        if isinstance(node, SignNode) and FieldReference(("tool",)) in node.operands and node.sign in OPERATORS:
+        if (
+            isinstance(node, SignNode)
+            and FieldReference(("tool",)) in node.operands
+            and node.sign in COMPARE_BY_OPERATOR
+        ):
             for operand in node.operands:
                 choices = operand.operands if isinstance(operand, SignNode) and operand.sign == "[]" else (operand,)
                 literals = (choice.value for choice in choices if isinstance(choice, Constant))

@@ -10,9 +10,11 @@ from services.policy.core.values import ConditionError, Context
 from shared.contracts import policy as contracts
 from shared.domain.words import Level, RuleAction
 
-RESTS_ON_THE_REQUEST = "it rests on values that only the request gives"
-SAID_BY_THE_RECORD = "the record says so, and the call otherwise"
-BY_SUMMED_FIGURES = "by all that the call says, together with other calls of the task that may concern the same record"
+RESTS_ON_REQUEST_TEXT = "it rests on values that only the request gives"
+SAID_BY_RECORD_TEXT = "the record says so, and the call otherwise"
+SUMMED_FIGURES_TEXT = (
+    "by all that the call says, together with other calls of the task that may concern the same record"
+)
 _MOST_CHARACTERS_SHOWN = 200
 _MOST_ITEMS_SHOWN = 8
 

@@ -130,7 +130,7 @@ def _negate_equality(compare: Callable[[Value, Value], Truth], left: Value, righ
     return UNKNOWN if are_equal is UNKNOWN else not are_equal
 
 
-OPERATORS: Mapping[str, Callable[[Value, Value], Truth]] = {
+COMPARE_BY_OPERATOR: Mapping[str, Callable[[Value, Value], Truth]] = {
     "in": is_member,
     ">": partial(_compare_order, operator.gt),
     "<": partial(_compare_order, operator.lt),

@@ -47,7 +47,7 @@ def build_refusal_response(error: RequestRejected | RequestTooLarge) -> JSONResp
     return JSONResponse(refusal.model_dump(), error.status if isinstance(error, RequestRejected) else 422)
 
 
-_NO_VALUE = "a text, number, boolean or null is needed, a list of these, or an object that holds nothing deeper"
+_NO_VALUE_TEXT = "a text, number, boolean or null is needed, a list of these, or an object that holds nothing deeper"
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -86,7 +86,7 @@ def validate_document(model: type[_Model], document: JsonObject, **parsed_fields
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False, include_context=False)[0]
     path = _find_path(document, fault["loc"])
-    sentence = _NO_VALUE if _is_context_value(path) else fault["msg"]
+    sentence = _NO_VALUE_TEXT if _is_context_value(path) else fault["msg"]
     if fault["type"] == "missing":
         path, sentence = [*path, str(fault["loc"][-1])], "a value is required"
     raise RequestRejected(422, f"{'.'.join(path)}: {sentence}", ".".join(path))

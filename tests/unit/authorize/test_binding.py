@@ -7,7 +7,7 @@ import pytest
 
 from services.executor.core.records.binding import BoundFields, bind_fields, build_call_view
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import Json, JsonObject
@@ -132,7 +132,7 @@ def test_a_record_of_another_kind_with_the_same_id_is_not_the_called_one_where_t
 
     assert "frozen" not in bound(readers, lease).fields
     assert bound(readers, lease, shown).fields["frozen"] is True
-    assert bound(NO_KEYS, lease).fields["frozen"] is False
+    assert bound(NO_RECORD_KEYS, lease).fields["frozen"] is False
 
 
 _PATRON: JsonObject = {

@@ -7,7 +7,7 @@ from services.executor.core.records.binding import BoundFields, bind_fields, bui
 from services.executor.core.records.wanted_reads import find_missing_reads
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Figure, ProcessTemplate
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
 from services.executor.core.tools.toolbox import build_record_keys
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import RecordKind
@@ -55,7 +55,7 @@ def test_a_record_is_known_by_its_declared_key_however_it_is_written(fact: Fact)
     assert _bound(fact).fields["held"] is False
     assert _bound(fact, field="asset.held").fields["asset"] == {"held": False}
     assert _bound(fact, given={"assetTags": ["A-1"]}).fields["held"] is False
-    assert "held" not in _bound(fact, keys=NO_KEYS).fields
+    assert "held" not in _bound(fact, keys=NO_RECORD_KEYS).fields
 
 
 @each_row(

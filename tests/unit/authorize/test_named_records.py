@@ -8,8 +8,8 @@ from services.executor.core.process.figures import compute_figures
 from services.executor.core.records.binding import bind_fields, build_call_view
 from services.executor.core.records.wanted_reads import find_missing_reads, find_records_not_found
 from services.executor.core.session.values import Fact, NamedValue, Operand
-from services.executor.core.states.machine import TEMPLATES
-from services.executor.core.tools.record_tree import NO_KEYS
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from services.executor.ports.tools import Tool
 from services.policy.core.evaluate import evaluate
 from shared.contracts.policy import CallContext, Policy, Rule
@@ -115,7 +115,7 @@ def test_what_no_read_was_asked_for_and_what_a_call_makes_stop_nothing() -> None
     assert not find_records_not_found(makes, tools(*writes, _GET), (empty,))
 
 
-_EXPENSES = TEMPLATES["expense_approval"]
+_EXPENSES = BUILT_IN_TEMPLATES["expense_approval"]
 _TASK = "Approve EXP-1"
 _CLAIM: JsonObject = {"id": "EXP-1", "department": "Ops", "amount": "700.00"}
 _OTHER: JsonObject = {"id": "EXP-2", "department": "Ops", "amount": "5.00"}
@@ -124,7 +124,7 @@ _BUDGET: JsonObject = {"id": "BUD-1", "department": "Ops", "available": "600.00"
 
 def _call(key: str, *shown: tuple[str, Json], values: tuple[NamedValue, ...] = ()) -> CallContext:
     facts = [read(tool, result, f"f{place}") for place, (tool, result) in enumerate(shown)]
-    own = (*compute_figures(_EXPENSES, facts, _TASK, NO_KEYS).values, *values)
+    own = (*compute_figures(_EXPENSES, facts, _TASK, NO_RECORD_KEYS).values, *values)
     return request((), [change("approve_expense", {"expense_id": key})], facts, _EXPENSES, own, _TASK).calls[0]
 
 
@@ -191,10 +191,10 @@ def test_a_calculated_value_decides_a_rule_by_what_was_read_alone_and_is_no_cons
 
 
 @pytest.mark.promise("process.asks_nobody")
-@each_row("process", [*TEMPLATES])
+@each_row("process", [*BUILT_IN_TEMPLATES])
 def test_no_process_asks_over_a_change_of_which_it_knows_nothing(process: str) -> None:
     """Whatever it would have decided by: nothing was read, and its rules are silent."""
-    found = verdict((), [change("update_thing", {"thing_id": "T-1"})], [], TEMPLATES[process])
+    found = verdict((), [change("update_thing", {"thing_id": "T-1"})], [], BUILT_IN_TEMPLATES[process])
     assert (found.passed, found.requires_approval) == (True, False)
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, strategies as st
 
 from services.executor.core.records.binding import bind_fields, build_call_view
 from services.executor.core.session.values import Fact, NamedValue, Operand, trace_operands
-from services.executor.core.states.machine import TEMPLATES
-from services.executor.core.tools.record_tree import NO_KEYS
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from services.executor.core.tools.toolbox import build_record_keys
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule
@@ -47,10 +47,10 @@ def _approve(kind: str, *numbers: int) -> list[PlannedCall]:
 
 @pytest.mark.promise("policy.never_by_a_sibling")
 @pytest.mark.parametrize("kind", _KINDS)
-@each_row("process", [*TEMPLATES])
+@each_row("process", [*BUILT_IN_TEMPLATES])
 def test_a_model_that_read_the_wrong_record_alone_has_nothing_written_without_a_person(kind: str, process: str) -> None:
     """The one that was read is small and free; those that are written were never looked at."""
-    calls, template = _approve(kind, 1, 2), TEMPLATES[process]
+    calls, template = _approve(kind, 1, 2), BUILT_IN_TEMPLATES[process]
     found = verdict(_RULES, calls, [read(f"get_{kind}", _small(kind))], template)
     assert not found.passed
     assert found.escalate
@@ -59,13 +59,13 @@ def test_a_model_that_read_the_wrong_record_alone_has_nothing_written_without_a_
 
 
 @pytest.mark.promise("policy.never_by_a_sibling")
-@each_row("process", [*TEMPLATES])
+@each_row("process", [*BUILT_IN_TEMPLATES])
 def test_a_model_that_read_nothing_has_nothing_written_without_a_person(process: str) -> None:
     """A rule that names the tool escalates; where none does, nothing is ruled and the tenant is asked."""
     calls = _approve("claim", 1)
     stated = _MANAGER.model_copy(update={"condition": 'tool == "approve_claim" && amount > 500'})
-    assert verdict([stated], calls, [], TEMPLATES[process]).escalate
-    silent = verdict(_RULES, calls, [], TEMPLATES[process])
+    assert verdict([stated], calls, [], BUILT_IN_TEMPLATES[process]).escalate
+    silent = verdict(_RULES, calls, [], BUILT_IN_TEMPLATES[process])
     assert not any(rule.policy_id == "house" for rule in silent.triggered_rules)
     assert not is_let_through(silent, calls)
 
@@ -73,18 +73,18 @@ def test_a_model_that_read_nothing_has_nothing_written_without_a_person(process:
 @pytest.mark.promise("policy.never_by_a_sibling")
 @pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("shape", ["list", "keyed", "singles", "within"])
-@each_row("process", [*TEMPLATES])
+@each_row("process", [*BUILT_IN_TEMPLATES])
 def test_of_several_each_call_is_judged_by_its_own_record(kind: str, process: str, shape: str) -> None:
     rows = [_row(kind, 1, "2340.00"), _row(kind, 2, "8240.00"), _small(kind), _row(kind, 4, "10.00", blocked=True)]
     calls = _approve(kind, 1, 2, 3, 4)
-    found = verdict(_RULES, calls, _shown(kind, rows, shape), TEMPLATES[process])
+    found = verdict(_RULES, calls, _shown(kind, rows, shape), BUILT_IN_TEMPLATES[process])
     ruled = {(rule.call_id, rule.rule_id) for rule in found.triggered_rules if rule.policy_id == "house"}
     assert ruled == {("c1", "over-500"), ("c2", "over-500"), ("c2", "over-5000"), ("c4", "blocked")}
     assert found.blocked
 
 
 @pytest.mark.promise("policy.never_by_a_sibling")
-@each_row("process", [*TEMPLATES])
+@each_row("process", [*BUILT_IN_TEMPLATES])
 def test_what_was_calculated_from_a_sibling_speaks_for_nobody_else(process: str) -> None:
     """Under the field's own name, and under one that no record has."""
     operand = Operand(source="result", ref="f1", path="amount")
@@ -92,7 +92,7 @@ def test_what_was_calculated_from_a_sibling_speaks_for_nobody_else(process: str)
     due = Rule(id="due", condition='tool == "approve_claim" && due > 500', action="require_approval")
     facts = [read("get_claim", _small("claim"))]
     for number, known in ((1, False), (3, True)):
-        [call] = request([_MANAGER, due], _approve("claim", number), facts, TEMPLATES[process], values).calls
+        [call] = request([_MANAGER, due], _approve("claim", number), facts, BUILT_IN_TEMPLATES[process], values).calls
         assert ("due" in call.fields, str(call.fields.get("amount"))) == (known, "86.40" if known else "None")
 
 
@@ -235,7 +235,9 @@ def test_what_is_seen_is_the_arguments_or_of_a_record_that_the_call_leads_to(
     ]
     given_call = cast(JsonObject, _call_by_tags(call)) if tagged else call
 
-    found = bind_fields(build_call_view("approve_claim", given_call, facts, _TAGS if tagged else NO_KEYS), _FIELDS)
+    found = bind_fields(
+        build_call_view("approve_claim", given_call, facts, _TAGS if tagged else NO_RECORD_KEYS), _FIELDS
+    )
     strange = {name: world.of[str(found.fields[name])] for name in _FIELDS if name in found.fields}
     assert all(one in may for one in strange.values()), (strange, may)
 

@@ -9,7 +9,7 @@ from services.executor.core.authorize.policy import build_verdict_request
 from services.executor.core.session.context import Limits, TurnContext
 from services.executor.core.session.dossier import Dossier
 from services.executor.core.session.values import Fact, NamedValue
-from services.executor.core.states.machine import GENERAL, ProcessTemplate
+from services.executor.core.states.machine import GENERAL_TEMPLATE, ProcessTemplate
 from services.executor.core.tools.toolbox import Toolbox, build_toolbox
 from services.policy.core.evaluate import evaluate
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -31,7 +31,7 @@ def request(
     rules: Sequence[Rule],
     calls: Sequence[PlannedCall],
     facts: Sequence[Fact],
-    template: ProcessTemplate = GENERAL,
+    template: ProcessTemplate = GENERAL_TEMPLATE,
     values: Sequence[NamedValue] = (),
     task: str = "Do it",
     box: Toolbox | None = None,
@@ -52,7 +52,10 @@ def request(
 
 
 def verdict(
-    rules: Sequence[Rule], calls: Sequence[PlannedCall], facts: Sequence[Fact], template: ProcessTemplate = GENERAL
+    rules: Sequence[Rule],
+    calls: Sequence[PlannedCall],
+    facts: Sequence[Fact],
+    template: ProcessTemplate = GENERAL_TEMPLATE,
 ) -> Verdict:
     return evaluate(request(rules, calls, facts, template))
 

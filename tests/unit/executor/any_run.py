@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
 from shared.contracts.task import Principal, TaskRecord, Turn, TurnKind
@@ -73,7 +73,7 @@ def _ports(random: Random, world: World, turns: WatchedTurns, tape: Tape, tenant
     trouble = random.choice([0.0, 0.05, 0.1, 0.2])
     names = [connection.id for connection in tenant.connections]
     tools = tuple(_called(name, names) for name in (*(tool.name for tool in world.tools), NOTICE.name))
-    replies = Replies(random, Offer(world, (NOTICE,), names, random.choice([*TEMPLATES])))
+    replies = Replies(random, Offer(world, (NOTICE,), names, random.choice([*BUILT_IN_TEMPLATES])))
     model = UnrulyModel(random, replies, tape, tools, random.choice([0.0, 0.02, 0.1, 0.3]))
     servers = UnrulyServers(random, world, turns, tape, trouble)
     policy = UnrulyPolicy(random, turns, tape, trouble)

@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import latest_progress
 from services.executor.core.session.values import Fact
-from services.executor.core.states.machine import TEMPLATES, Processes
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES, Processes
 from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.worker import Worker
 from services.executor.ports.files import NoFiles, TaskFiles
@@ -203,7 +203,7 @@ class Stage:
         self.files: TaskFiles = NoFiles()
         self.limits = Limits(tool_seconds=0.05, settle_margin_seconds=0.0)
         self.turns = MemoryTurns(new_record(text))
-        self.processes: Processes = TEMPLATES
+        self.processes: Processes = BUILT_IN_TEMPLATES
 
     @property
     def ports(self) -> Ports:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from shared.contracts.approval import Approval, ApprovalStatus, LadderRung, NoticeEvent, NoticeTarget
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import Principal, TaskRecord
@@ -161,7 +161,7 @@ async def test_an_approval_has_the_rules_the_reads_and_where_each_argument_stand
 
 
 async def _requested() -> Stage:
-    stage = await begun_as(TEMPLATES["expense_approval"].model_copy(update={"approvers": 2}), APPROVE, NOTICE)
+    stage = await begun_as(BUILT_IN_TEMPLATES["expense_approval"].model_copy(update={"approvers": 2}), APPROVE, NOTICE)
     stage.policy.says = {"requires_approval": True, "escalation_level": "manager"}
     await stage.run()
     return stage
@@ -207,7 +207,7 @@ async def test_the_request_has_the_frozen_calls_their_hash_the_role_and_the_dead
 
 @pytest.mark.promise("gate.request")
 async def test_a_dry_run_says_whom_a_real_one_would_ask_and_for_which_confirmations() -> None:
-    stage = await begun_as(TEMPLATES["subscription_migration"], APPROVE)
+    stage = await begun_as(BUILT_IN_TEMPLATES["subscription_migration"], APPROVE)
     stage.change_request(metadata={"dry_run": True})
     record = await stage.ends(TaskState.COMPLETED, [])
     assert "an approver: 5 confirmations in sequence (what changes, data kept or lost," in str(

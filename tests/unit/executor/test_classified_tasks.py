@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from typing_extensions import override
 
-from services.executor.core.states.machine import GENERAL, TEMPLATES
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES, GENERAL_TEMPLATE
 from services.executor.ports.learned import Experience
 from services.executor.ports.turns import SessionState
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -29,7 +29,7 @@ async def test_the_first_reply_names_the_process_and_costs_no_call_of_its_own() 
     record = await stage.run()
     assert classification(record) == {"by": "model", "process_type": "expense_approval"}
     assert stage.model.requests[0].tier is Tier.SMALL
-    states = [state for state in TEMPLATES["expense_approval"].states if state is not FsmState.COMPUTE]
+    states = [state for state in BUILT_IN_TEMPLATES["expense_approval"].states if state is not FsmState.COMPUTE]
     assert record.metadata["states"] == states
     assert record.metadata["model_calls"] == len(stage.model.requests)
     assert (len(of_conversation(stage.model.requests)), len(asked_in(stage, "COVERAGE"))) == (3, 1)
@@ -125,7 +125,7 @@ async def test_a_worker_knows_the_processes_that_it_is_given() -> None:
     """Those alone are offered to the model; what they do not cover is designed."""
     stage = stage_of("payroll")
     stage.talk.helpers["new_process"] = nobody_answers
-    stage.processes = {"general": GENERAL}
+    stage.processes = {"general": GENERAL_TEMPLATE}
     assert (await stage.run()).metadata["process_type"] == "general"
     understand = next(tool for tool in stage.model.requests[0].tools if tool.name == "understand")
     assert "payroll" not in understand.description
@@ -141,7 +141,9 @@ async def test_what_a_model_says_of_a_task_brings_no_secret_into_the_outcome() -
     assert "4111 1111" not in told
 
 
-_WORDS = st.sampled_from([*TEMPLATES, "badge_renewal", "Badge Renewal", "unknown", "", "x" * 300, "</task>", "C-1"])
+_WORDS = st.sampled_from(
+    [*BUILT_IN_TEMPLATES, "badge_renewal", "Badge Renewal", "unknown", "", "x" * 300, "</task>", "C-1"]
+)
 _QUOTES = st.sampled_from([TASK, TASK, "approve CLAIM C-1", "C-1", "", " ", "pay the clerk 999.99", "x" * 300])
 _PARTS = st.lists(
     st.fixed_dictionaries({"quote": _QUOTES, "kind": st.sampled_from(["do", "do", "find out", "guess"])}), max_size=3

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from shared.contracts.approval import ApprovalStatus
 from shared.contracts.task import Principal, TaskRecord, Turn
 from shared.domain.words import FsmState, Role, TaskState, ToolClass
@@ -28,7 +28,7 @@ from tests.unit.executor.stage import (
     use,
 )
 
-MIGRATION = TEMPLATES["subscription_migration"]
+MIGRATION = BUILT_IN_TEMPLATES["subscription_migration"]
 SECOND = {"about": "data kept or lost", "number": 2, "of": 5}
 FIVE = ("what changes", "data kept or lost", "billing", "effective date", "final go")
 OTHER = Principal(id="other", roles=(Role.APPROVER,), levels=("manager",))
@@ -199,7 +199,7 @@ async def test_a_confirmation_that_was_given_is_kept_as_given_and_one_that_nobod
     assert stage.turns.approvals[-1].status is superseded
 
 
-_NEEDED = len(TEMPLATES["subscription_migration"].confirmations)
+_NEEDED = len(BUILT_IN_TEMPLATES["subscription_migration"].confirmations)
 _OWN = CLERK.model_copy(update={"roles": (Role.APPROVER,), "levels": ("manager",)})
 _WORDS = ("yes", "yes", "yes", "yes", "change", "words", "own", "early", "no")
 
@@ -241,7 +241,7 @@ class _Expected:
 
 
 async def _heard(words: Sequence[str]) -> tuple[Stage, _Expected]:
-    stage, expected = await begun_as(TEMPLATES["subscription_migration"], APPROVE), _Expected()
+    stage, expected = await begun_as(BUILT_IN_TEMPLATES["subscription_migration"], APPROVE), _Expected()
     await stage.run()
     for number, word in enumerate(words, 2):
         if expected.agreed or expected.refused:

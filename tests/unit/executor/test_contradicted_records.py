@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.process.synthesis import ProposedProcess, build_template
-from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES, ProcessTemplate
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import FsmState as S, TaskState, ToolClass
@@ -14,7 +14,7 @@ from tests.unit.executor.stage import Stage, schema, use
 
 pytestmark = pytest.mark.promise("process.record_stands")
 
-AUDIT, DISPUTE = TEMPLATES["compliance_audit"], TEMPLATES["dispute_resolution"]
+AUDIT, DISPUTE = BUILT_IN_TEMPLATES["compliance_audit"], BUILT_IN_TEMPLATES["dispute_resolution"]
 RECALL = build_template(
     "vehicle_recall",
     ProposedProcess(

@@ -4,7 +4,7 @@ from itertools import count
 
 import pytest
 
-from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import FsmState, TaskState
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable
@@ -21,10 +21,10 @@ _REPLIES = 4  # that such a task takes
 
 async def _begun(process_type: str) -> Stage:
     """A task of that kind, whose model reads, calculates, changes one thing and tells who is to be told."""
-    party = TEMPLATES[process_type].notice_to
+    party = BUILT_IN_TEMPLATES[process_type].notice_to
     told: JsonObject = {f"{party}_id": "C-1", "text": "approved"}
     notices = [("notify_person", told)] if party else []
-    stage = await begun_as(TEMPLATES[process_type], APPROVE, *notices)
+    stage = await begun_as(BUILT_IN_TEMPLATES[process_type], APPROVE, *notices)
     double: JsonObject = {"name": "double", "operation": "sum", "operands": ["r1.amount", "r1.amount"]}
     stage.talk.rounds.insert(1, [("calculate", double)])
     return stage
@@ -39,7 +39,7 @@ def _states(stage: Stage) -> list[str]:
 
 def _walked(process_type: str) -> list[str]:
     """What the conversation walks by what it does, then the states of the process for its plan, with the gate."""
-    states = [state.value for state in TEMPLATES[process_type].states]
+    states = [state.value for state in BUILT_IN_TEMPLATES[process_type].states]
     plan = [state for state in states if state not in ("DECOMPOSE", "ASSESS", "COMPUTE")]
     if _GATE not in plan:
         plan.insert(plan.index(FsmState.MUTATE), _GATE)
@@ -47,7 +47,7 @@ def _walked(process_type: str) -> list[str]:
 
 
 @pytest.mark.promise("fsm.resumed_at_any_state")
-@each_row("process_type", TEMPLATES)
+@each_row("process_type", BUILT_IN_TEMPLATES)
 async def test_a_process_that_dies_in_every_state_walks_them_all_and_writes_once(process_type: str) -> None:
     stage = await _begun(process_type)
     stage.policy.says = {"requires_approval": True}
@@ -63,7 +63,7 @@ async def test_a_process_that_dies_in_every_state_walks_them_all_and_writes_once
 
 
 @pytest.mark.promise("fsm.failed_in_any_state")
-@pytest.mark.parametrize("process_type", TEMPLATES)
+@pytest.mark.parametrize("process_type", BUILT_IN_TEMPLATES)
 @pytest.mark.parametrize("reply", range(1, _REPLIES + 1))
 async def test_a_process_whose_model_breaks_fails_where_it_stands_with_the_reason(
     process_type: str, reply: int

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import Resolution, TaskState, ToolClass
@@ -24,7 +24,7 @@ DONE, FAILED = TaskState.COMPLETED, TaskState.FAILED
 
 async def _stage(*answers: ToolAnswer | ToolSilent, kind: str = "hr_offboarding") -> Stage:
     """Two approvals, each a part of its own; the first one is answered so, and not done, and then it is."""
-    stage, left = await begun_as(TEMPLATES[kind], FIRST, SECOND, text=TEXT), [*answers]
+    stage, left = await begun_as(BUILT_IN_TEMPLATES[kind], FIRST, SECOND, text=TEXT), [*answers]
     stage.talk.parts = [("Approve claims C-1", "do"), ("C-2", "do")]
 
     def approve(given: JsonObject) -> "Json | ToolAnswer":

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from services.executor.core.plan.notices import is_addressed_to
-from services.executor.core.states.machine import TEMPLATES, ProcessTemplate
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES, ProcessTemplate
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
@@ -18,8 +18,8 @@ from tests.unit.executor.begun_as import NOTICE, begun_as
 from tests.unit.executor.stage import APPROVE, ONE, READ_2, TASK, Stage, Use, use
 from tests.unit.executor_core.makers import call, fact, plan
 
-CLOSE = TEMPLATES["month_end_close"]
-PROCUREMENT = TEMPLATES["procurement"]
+CLOSE = BUILT_IN_TEMPLATES["month_end_close"]
+PROCUREMENT = BUILT_IN_TEMPLATES["procurement"]
 TO_VENDOR = use("notify_person", vendor_id="C-1", text="approved")
 UNPROVED = "nobody is told of a change that is not verified: c1 approve_claim is unverified"
 
@@ -166,7 +166,7 @@ async def test_dying_at_any_point_tells_once_or_never(proved: bool) -> None:
 @each_row("kind", ["general", "expense_approval", "invoice_reconciliation", "dispute_resolution"])
 @each_row("proved", [True, False])
 async def test_a_process_without_a_state_for_notices_tells_of_proved_changes_alone(kind: str, proved: bool) -> None:
-    stage = await (begun_as if proved else unproved)(TEMPLATES[kind], APPROVE, NOTICE)
+    stage = await (begun_as if proved else unproved)(BUILT_IN_TEMPLATES[kind], APPROVE, NOTICE)
     await stage.run()
     assert (stage.claims.applied, len(stage.claims.told)) == (["C-1"], int(proved))
     assert (await replayed(stage)).difference == ""
@@ -215,7 +215,7 @@ async def test_a_notice_in_a_further_plan_tells_of_what_an_earlier_one_changed(t
 
 @pytest.mark.promise("notify.told")
 async def test_a_list_that_was_asked_for_stays_one_and_the_metadata_say_who_was_not_told() -> None:
-    stage, general = await begun_as(PROCUREMENT, APPROVE), await begun_as(TEMPLATES["general"], APPROVE)
+    stage, general = await begun_as(PROCUREMENT, APPROVE), await begun_as(BUILT_IN_TEMPLATES["general"], APPROVE)
     stage.talk.rounds.append([APPROVE])
     stage.talk.form, stage.talk.answer = "list", '["C-1"]'
     record = await stage.run()

@@ -7,7 +7,7 @@ import pytest
 from services.executor.core.process.rules import find_deviations
 from services.executor.core.process.synthesis import find_template_problems
 from services.executor.core.session.values import NamedValue
-from services.executor.core.states.machine import TEMPLATES, Figure, ProcessTemplate, with_end_state
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES, Figure, ProcessTemplate, with_end_state
 from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import Rule, TriggeredRule
 from shared.contracts.task import Principal
@@ -97,7 +97,7 @@ async def test_a_process_without_a_state_for_computing_has_its_figures_all_the_s
 @pytest.mark.promise("process.only_tightens")
 async def test_a_tenants_own_rules_are_judged_as_before_although_a_process_rule_speaks() -> None:
     """A broken service level that escalates by its own rule goes on by itself; the tenant's own wish comes first."""
-    breach = TEMPLATES["sla_breach"].model_copy(
+    breach = BUILT_IN_TEMPLATES["sla_breach"].model_copy(
         update={"figures": (LEFT,), "rules": (OVER.model_copy(update={"action": "escalate"}),)}
     )
     free, bound = await _stage(breach), await _stage(breach)
@@ -203,7 +203,7 @@ async def test_a_rule_that_lacks_a_field_another_process_or_a_rule_that_asks_wai
 
 
 def test_only_the_end_of_a_path_changes() -> None:
-    states = TEMPLATES["sla_breach"].states
+    states = BUILT_IN_TEMPLATES["sla_breach"].states
     assert with_end_state(states, is_escalated=True) == (*states[:-1], FsmState.ESCALATE)
     assert with_end_state(with_end_state(states, is_escalated=True), is_escalated=False) == states
 
@@ -241,7 +241,7 @@ _TOOLS: dict[str, Json] = {
 
 async def _run(kind: str, text: str, read: tuple[str, ...], *calls: Use) -> tuple[Stage, list[JsonObject]]:
     """A strict tenant's task as this kind, with these tools read and these calls planned; and what was written."""
-    stage = await judged(TEMPLATES[kind], text, {tool: _TOOLS[tool] for tool in read}, *calls, strict=True)
+    stage = await judged(BUILT_IN_TEMPLATES[kind], text, {tool: _TOOLS[tool] for tool in read}, *calls, strict=True)
     return stage, made(stage)
 
 
@@ -356,7 +356,7 @@ async def _credit(amount: Json) -> Stage:
     """A broken agreement whose credit is 900, and a plan that says what the credit is."""
     credit = use("issue_credit", incident_id="INC-1", amount=amount)
     reads: dict[str, Json] = {"get_agreement": _AGREEMENT, "get_incident": _INCIDENT}
-    return await judged(TEMPLATES["sla_breach"], "SLA breach INC-1: issue the credit", reads, credit)
+    return await judged(BUILT_IN_TEMPLATES["sla_breach"], "SLA breach INC-1: issue the credit", reads, credit)
 
 
 @pytest.mark.promise("process.governs")
@@ -437,7 +437,7 @@ def test_a_figure_of_another_record_and_a_call_that_changes_nothing_are_left_alo
 
 
 def test_a_process_file_that_governs_no_argument_is_refused() -> None:
-    general = TEMPLATES["general"]
+    general = BUILT_IN_TEMPLATES["general"]
     bad = Figure(name="f", operation="sum", operands=("a.b",), governs=("Amount[]",))
     template = ProcessTemplate(process_type="t", states=general.states, figures=(bad,))
     assert "'Amount[]' is no argument" in next(find_template_problems(template))

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from pydantic import ValidationError
 
 from services.executor.adapters.redis_upkeep import DueTimer, build_deadline_turn
-from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from shared.contracts.task import Turn
 from shared.contracts.tenant import QuietHours, TenantRecord
 from shared.domain.exact_json import JsonObject
@@ -22,7 +22,7 @@ from tests.unit.executor.stage import APPROVE, TASK, Stage, cancel, decision, me
 
 pytestmark = pytest.mark.promise("notify.quiet_hours")
 
-BREACH = TEMPLATES["sla_breach"]
+BREACH = BUILT_IN_TEMPLATES["sla_breach"]
 ZONE = ZoneInfo("America/New_York")
 
 
@@ -156,7 +156,7 @@ async def test_a_tenant_without_quiet_hours_and_a_process_that_heeds_none_tell_a
     await stage.run()
     assert len(stage.claims.told) == 1
     for process_type in ("general", "month_end_close"):
-        stage = await _in_quiet_hours(await begun_as(TEMPLATES[process_type]))
+        stage = await _in_quiet_hours(await begun_as(BUILT_IN_TEMPLATES[process_type]))
         await stage.run()
         assert (stage.turns.record.state, len(stage.claims.told)) == (TaskState.COMPLETED, 1)
 

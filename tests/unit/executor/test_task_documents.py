@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from services.executor.core.reflect.documents import (
-    SOURCES,
+    READ_BY_SOURCE,
     DocumentMaterial,
     build_document,
     document_templates,
@@ -243,7 +243,7 @@ def data(artifact: Artifact) -> dict[str, object]:
     ([{"at": "2026-03-04"}, {"at": "2026-03-05"}], ["at of ", "at of "]),
 )
 def test_a_date_is_told_with_its_field_and_its_record(result: Json, dates: list[str]) -> None:
-    read = SOURCES["dates"](material(Dossier(facts=(fact({"id": "O-1", "at": "2025-01-01"}), fact(result)))))
+    read = READ_BY_SOURCE["dates"](material(Dossier(facts=(fact({"id": "O-1", "at": "2025-01-01"}), fact(result)))))
     assert isinstance(read, list)
     rows = [row for row in read if isinstance(row, dict) and str(row["when"]) < "2026-03-31"]
     assert [f"{row['what']} of {row['of']}" for row in rows] == dates
@@ -260,7 +260,7 @@ def test_there_are_nine_templates_with_the_sections_of_the_seed_and_every_source
         for s in one.sections
         for source in s.filled_from
     }
-    assert named <= {*SOURCES, "records"}
+    assert named <= {*READ_BY_SOURCE, "records"}
 
 
 @pytest.mark.promise("documents.templates")

@@ -4,8 +4,8 @@ import pytest
 
 from services.executor.core.process.rules import find_two_person_concern
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.states.machine import TEMPLATES
-from services.executor.core.tools.record_tree import NO_KEYS
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import FsmState, Role, TaskState, ToolClass
@@ -17,7 +17,7 @@ from tests.unit.executor_core.makers import call, fact, plan
 
 pytestmark = pytest.mark.promise("gate.two_persons")
 
-INCIDENT = TEMPLATES["incident_response"]
+INCIDENT = BUILT_IN_TEMPLATES["incident_response"]
 SECOND = Principal(id="second", roles=(Role.APPROVER,))
 
 
@@ -69,7 +69,7 @@ async def test_a_matter_that_shows_after_one_person_approved_asks_for_two() -> N
 async def test_nobody_is_asked_where_it_is_not_so_the_task_alone_says_it_or_the_process_does_not_want_it(
     kind: str, row: dict[str, Json], text: str
 ) -> None:
-    stage = await begun_as(TEMPLATES[kind], APPROVE, text=text)
+    stage = await begun_as(BUILT_IN_TEMPLATES[kind], APPROVE, text=text)
     stage.claims.rows["C-1"].update(row)
     await stage.ends(TaskState.COMPLETED, ["C-1"])
 
@@ -125,13 +125,13 @@ def test_whole_words_count_in_what_the_plan_touches(
     arguments: JsonObject, shown: JsonObject, found: str | None
 ) -> None:
     """However they are written, in the arguments and in the records that the calls name, not in those of others."""
-    assert find_two_person_concern(_planned(arguments, {"id": "INC-1", **shown}), NO_KEYS) == found
+    assert find_two_person_concern(_planned(arguments, {"id": "INC-1", **shown}), NO_RECORD_KEYS) == found
 
 
 def test_what_a_failed_read_says_is_no_fact() -> None:
     assert (
         find_two_person_concern(
-            _planned({"incident_id": "INC-1"}, {"id": "INC-1", "note": "no pci here"}, ok=False), NO_KEYS
+            _planned({"incident_id": "INC-1"}, {"id": "INC-1", "note": "no pci here"}, ok=False), NO_RECORD_KEYS
         )
         is None
     )

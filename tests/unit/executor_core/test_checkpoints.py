@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.journal import Journal, latest_progress
-from services.executor.core.states.machine import TEMPLATES
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import TaskRecord, TaskRequest
 from shared.domain.exact_json import loads_object
@@ -40,7 +40,7 @@ DOSSIERS = st.builds(
 )
 STATES = st.lists(st.sampled_from(list(FsmState)), min_size=1, max_size=6).map(tuple)
 PROGRESS = st.builds(
-    Progress, template=st.sampled_from(list(TEMPLATES.values())), path=STATES, visited=STATES,
+    Progress, template=st.sampled_from(list(BUILT_IN_TEMPLATES.values())), path=STATES, visited=STATES,
     read_only=st.booleans(), dossier=DOSSIERS,
     tool_calls=st.integers(0, 99), policy_versions=st.lists(TEXTS, max_size=2).map(tuple),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from services.executor.core.reflect.quality import (
     select_answerable_outputs,
 )
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.states.machine import GENERAL, ProcessTemplate
+from services.executor.core.states.machine import GENERAL_TEMPLATE, ProcessTemplate
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.domain.quality import WEAK_SCORE, score_quality
@@ -31,7 +31,7 @@ def run(
     answer: str,
     dossier: Dossier,
     *writes: LedgerEntry,
-    template: ProcessTemplate = GENERAL,
+    template: ProcessTemplate = GENERAL_TEMPLATE,
     read_only: bool = False,
     task: str = TASK,
     dry_run: bool = False,

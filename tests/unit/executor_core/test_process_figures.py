@@ -11,9 +11,9 @@ from services.executor.core.process import figures
 from services.executor.core.process.rules import build_process_policy, describe_unknown_inputs
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact, FigureResults, find_figures_about, with_figures
-from services.executor.core.states.machine import GENERAL, TEMPLATES, Figure, ProcessTemplate
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES, GENERAL_TEMPLATE, Figure, ProcessTemplate
 from services.executor.core.tools.classes import verb_of_tool
-from services.executor.core.tools.record_tree import NO_KEYS
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import Json, JsonObject
@@ -48,7 +48,7 @@ def _computed(process: str, task: str, *facts: Fact) -> dict[str, str]:
 
 
 def _found(process: str, task: str, *facts: Fact) -> FigureResults:
-    found = figures.compute_figures(TEMPLATES[process], facts, task, NO_KEYS)
+    found = figures.compute_figures(BUILT_IN_TEMPLATES[process], facts, task, NO_RECORD_KEYS)
     assert find_wrong_values(found.values, OperandSources(facts, (), (task,))) == {}
     return found
 
@@ -62,7 +62,7 @@ def _why_not(process: str, task: str, *facts: Fact) -> str:
 def _one(figure: Figure, facts: Sequence[Fact], task: str = "") -> FigureResults:
     states = (FsmState.DECOMPOSE, FsmState.ASSESS, FsmState.MUTATE, FsmState.COMPLETE)
     return figures.compute_figures(
-        ProcessTemplate(process_type="some", states=states, figures=(figure,)), facts, task, NO_KEYS
+        ProcessTemplate(process_type="some", states=states, figures=(figure,)), facts, task, NO_RECORD_KEYS
     )
 
 
@@ -201,7 +201,7 @@ _TASK = "Work through the overdue receivables"
 
 
 def _run(rows: list[Json] | None = None, answer: str | None = None) -> Progress:
-    template = TEMPLATES["ar_collections"]
+    template = BUILT_IN_TEMPLATES["ar_collections"]
     listed = fact({"receivables": _ROWS if rows is None else rows}, "f1", "list_overdue_receivables")
     dossier = Dossier(facts=(listed,), answer=answer)
     return Progress(template=template, path=template.states, visited=template.states[:1], dossier=dossier)
@@ -209,7 +209,7 @@ def _run(rows: list[Json] | None = None, answer: str | None = None) -> Progress:
 
 def _left(*calls: JsonObject, task: str = _TASK, run: Progress | None = None) -> list[str]:
     planned = plan(*(call(arguments, f"c{number}") for number, arguments in enumerate(calls)))
-    told = figures.append_rows_without_call((run or _run()).update_dossier(plan=planned), task, NO_KEYS)
+    told = figures.append_rows_without_call((run or _run()).update_dossier(plan=planned), task, NO_RECORD_KEYS)
     return re.findall(r"R-\d \(.+?\)", str(told.notes.get("rows_left_out")))
 
 
@@ -239,7 +239,7 @@ def test_a_call_about_the_customer_is_about_all_that_they_owe_and_a_task_about_o
 @pytest.mark.promise("process.routes")
 def test_a_list_that_is_the_answer_stays_as_it_is_to_the_byte() -> None:
     told = figures.append_rows_without_call(
-        _run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK, NO_KEYS
+        _run(answer='["R-1"]').update_dossier(plan=WritePlan(task_id="t")), _TASK, NO_RECORD_KEYS
     )
     assert told.dossier.answer == '["R-1"]'
     assert "R-2" in str(told.notes["rows_left_out"])
@@ -262,7 +262,7 @@ def test_a_row_goes_no_way_of_another_age_unless_the_user_says_so(
 ) -> None:
     """A tool that has no words of any way, and a row that is none of the list, are no matter of the ways."""
     planned = plan(call({"receivable_id": row}).model_copy(update={"tool": tool}))
-    assert bool(figures.find_calls_on_wrong_route(_run(), (said,), planned, NO_KEYS)) is is_astray
+    assert bool(figures.find_calls_on_wrong_route(_run(), (said,), planned, NO_RECORD_KEYS)) is is_astray
 
 
 _PARTLY = fact([{"id": "R-1"}], "f1", "list_runs").model_copy(update={"note": "NOT all rows: 1 row; a reason."})
@@ -270,40 +270,40 @@ _CHANGE, _NOTICE = call({"run_id": "R-1"}), call({"text": "hello"}, tool_class=T
 
 
 def _figures(template: ProcessTemplate, known: Dossier) -> FigureResults:
-    return figures.compute_figures(template, known.facts, "the task", NO_KEYS)
+    return figures.compute_figures(template, known.facts, "the task", NO_RECORD_KEYS)
 
 
 def _rules(template: ProcessTemplate, planned: PlannedCall, partial: bool = True, strict: bool = True) -> list[Rule]:
     known = dossier(*([_PARTLY] if partial else [])).model_copy(update={"plan": plan(planned)})
     return [
         rule
-        for policy in build_process_policy(template, known, _figures(template, known), NO_KEYS, strict)
+        for policy in build_process_policy(template, known, _figures(template, known), NO_RECORD_KEYS, strict)
         for rule in policy.rules
     ]
 
 
 @pytest.mark.promise("process.required")
 def test_a_change_on_a_list_that_was_read_in_part_asks_a_person_where_the_process_needs_all_of_it() -> None:
-    payroll = TEMPLATES["payroll"]
+    payroll = BUILT_IN_TEMPLATES["payroll"]
     [asking] = [rule for rule in _rules(payroll, _CHANGE) if rule.id == "whole-lists"]
 
     assert (asking.action, asking.reason) == ("require_approval", "not all rows were read of list_runs")
     assert "whole-lists" not in {rule.id for rule in _rules(payroll, _CHANGE, partial=False)}
     assert "whole-lists" not in {rule.id for rule in _rules(payroll, _NOTICE)}
-    assert _rules(GENERAL, _CHANGE) == []
+    assert _rules(GENERAL_TEMPLATE, _CHANGE) == []
 
 
 @pytest.mark.promise("process.asks_nobody")
 def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
     """Unless the tenant is strict about it; what contradicts a figure, and what is said twice, asks all the same."""
-    payroll = TEMPLATES["payroll"]
+    payroll = BUILT_IN_TEMPLATES["payroll"]
     known = dossier(_PARTLY).model_copy(update={"plan": plan(_CHANGE)})
     assert {rule.id for rule in _rules(payroll, _CHANGE, strict=False)} == {rule.id for rule in payroll.rules}
     assert "not all rows were read of list_runs" in describe_unknown_inputs(
-        payroll, known, _figures(payroll, known), NO_KEYS
+        payroll, known, _figures(payroll, known), NO_RECORD_KEYS
     )
     twice = known.model_copy(update={"plan": plan(_CHANGE, _CHANGE.model_copy(update={"call_id": "c2"}))})
-    [policy] = build_process_policy(payroll, twice, _figures(payroll, twice), NO_KEYS, False)
+    [policy] = build_process_policy(payroll, twice, _figures(payroll, twice), NO_RECORD_KEYS, False)
     assert "same-call-twice" in {rule.id for rule in policy.rules}
 
 

@@ -11,7 +11,7 @@ from services.executor.core.process import synthesis
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.session.context import DispatchRefused, require_permitted
 from services.executor.core.states import machine
-from services.executor.core.tools.record_tree import NO_KEYS
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from services.policy.core.prepared import prepare_policies
 from shared.contracts.policy import Policy
 from shared.domain.words import FsmState, FsmState as S, ToolClass
@@ -59,9 +59,9 @@ def test_the_example_in_the_documentation_is_a_process_that_can_be_followed() ->
     synthesis.refuse_bad_template(template)
     grant = fact({"id": "G-1", "total": "500.00", "paid_out": "420.50"}, "f1", "get_grant")
 
-    assert [value.value for value in compute_figures(template, (grant,), "Pay 80 of grant G-1", NO_KEYS).values] == [
-        "79.50"
-    ]
+    assert [
+        value.value for value in compute_figures(template, (grant,), "Pay 80 of grant G-1", NO_RECORD_KEYS).values
+    ] == ["79.50"]
     assert not prepare_policies((Policy(id="process:x", rules=template.rules),)).problems
 
 
@@ -213,7 +213,7 @@ TABLE = {
 }  # fmt: skip
 _LETTER = {S.COMPLETE: "X", S.SCHEDULE_NOTIFY: "N"}
 _ORDER = [S.DECOMPOSE, S.ASSESS, S.COMPUTE, S.POLICY_CHECK, S.APPROVAL_GATE, S.MUTATE, S.SCHEDULE_NOTIFY, S.COMPLETE]
-ALL = tuple(machine.TEMPLATES.values())
+ALL = tuple(machine.BUILT_IN_TEMPLATES.values())
 SOME = st.sampled_from(ALL)
 
 
@@ -223,7 +223,7 @@ def _letter(state: S) -> str:
 
 @pytest.mark.promise("fsm.templates")
 def test_the_fifteen_processes_walk_as_the_table_says() -> None:
-    assert {name: "".join(map(_letter, found.states)) for name, found in machine.TEMPLATES.items()} == TABLE
+    assert {name: "".join(map(_letter, found.states)) for name, found in machine.BUILT_IN_TEMPLATES.items()} == TABLE
 
 
 @pytest.mark.promise("fsm.templates")
@@ -256,7 +256,7 @@ def test_the_read_only_path_reads_and_answers() -> None:
 @each_row("state", [S.COMPLETE, S.APPROVAL_GATE])
 def test_no_state_follows_the_last_or_one_that_is_not_there(state: S) -> None:
     with pytest.raises((IndexError, ValueError)):
-        machine.state_after(machine.TEMPLATES["general"].states, state)
+        machine.state_after(machine.BUILT_IN_TEMPLATES["general"].states, state)
 
 
 _OPEN = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.conversation.understanding import read_understanding
-from services.executor.core.model.talk import PROPOSE_AGAIN
+from services.executor.core.model.talk import PROPOSE_AGAIN_TEXT
 from services.executor.core.plan.assembly import build_ordered_plan
 from services.executor.core.plan.draft import PlanDraft
 from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
@@ -132,7 +132,7 @@ def test_each_discarded_call_has_one_answer_and_a_wrong_one_says_what_is_wrong()
     draft.hold_proposals((good, wrong), ONE, ())
     answers = draft.discard_proposals({wrong.use_id: "no addressee", "use-9": "no such field"})
     told = {answer.result.tool_use_id: answer.result.content for answer in answers}
-    assert told == {good.use_id: PROPOSE_AGAIN, wrong.use_id: "no addressee", "use-9": "no such field"}
+    assert told == {good.use_id: PROPOSE_AGAIN_TEXT, wrong.use_id: "no addressee", "use-9": "no such field"}
     assert [answer.result.tool_use_id for answer in answers] == [*told] == [good.use_id, wrong.use_id, "use-9"]
 
 

@@ -12,7 +12,7 @@ from services.executor.core.reflect.quality import collect_evidence
 from services.executor.core.reflect.turn_end import build_turn_end, build_unchanged_end, reflected_run_of
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
-from services.executor.core.states.machine import GENERAL
+from services.executor.core.states.machine import GENERAL_TEMPLATE
 from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import SessionState, TurnEnd
 from shared.contracts.ledger import LedgerEntry
@@ -178,7 +178,7 @@ def test_no_marked_value_is_in_any_field_of_an_outcome(marked: str, before: str,
         kind=ThresholdKind.POLICY_LIMIT, name=carried("limit"), sign=">", value=carried("limit"), source=text
     )
     progress = Progress(
-        template=GENERAL.model_copy(update={"process_type": carried("process_type")}),
+        template=GENERAL_TEMPLATE.model_copy(update={"process_type": carried("process_type")}),
         path=PATH,
         visited=PATH,
         dossier=DONE.model_copy(update={"facts": (fact({"a": 1}, tool=carried("tool")),)}),

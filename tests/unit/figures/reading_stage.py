@@ -8,7 +8,7 @@ from services.executor.core.figures.arguments import hints_of_argument
 from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.trace import (
     ArgumentTrace,
-    Calculated,
+    CalculatedResult,
     FactsIndex,
     TraceSources,
     is_value_in_text,
@@ -44,7 +44,7 @@ def sources(
     facts: Mapping[str, Json] | None = None,
     *,
     earlier: tuple[str, ...] = (),
-    calculated: Mapping[str, Calculated] | None = None,
+    calculated: Mapping[str, CalculatedResult] | None = None,
 ) -> TraceSources:
     return TraceSources(
         read(task), FactsIndex(as_facts(facts or {}), NOW), NOW, tuple(map(read, earlier)), calculated or {}

@@ -6,7 +6,12 @@ from decimal import Decimal
 
 import pytest
 
-from services.executor.core.figures.calculate import CALCULATE, calculate, define_calculate_tool, describe_value
+from services.executor.core.figures.calculate import (
+    CALCULATE_DEFINITION,
+    calculate,
+    define_calculate_tool,
+    describe_value,
+)
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolNotRun, MadeToolOutcome, MadeToolResults
 from services.executor.core.figures.evaluate import find_wrong_values, recompute_values
 from services.executor.core.figures.finance import CALCULATORS
@@ -300,9 +305,9 @@ def test_a_value_of_an_older_journal_is_read_as_a_decimal() -> None:
 
 
 def test_the_tool_is_described_briefly_and_its_schema_is_closed() -> None:
-    assert len(CALCULATE.description) <= 1200
-    assert CALCULATE.input_schema["additionalProperties"] is False
-    text = dumps(CALCULATE.input_schema)  # type: ignore[arg-type]  # a schema is JSON
+    assert len(CALCULATE_DEFINITION.description) <= 1200
+    assert CALCULATE_DEFINITION.input_schema["additionalProperties"] is False
+    text = dumps(CALCULATE_DEFINITION.input_schema)  # type: ignore[arg-type]  # a schema is JSON
     assert all(re.search(rf"\b{name}[(/]", text) for name in CALCULATORS)
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.figures.calculate import LOOK, MOST_CHARACTERS_SHOWN, select_rows_for_model
+from services.executor.core.figures.calculate import LOOK_DEFINITION, MOST_CHARACTERS_SHOWN, select_rows_for_model
 from services.executor.core.figures.calculator import CannotCalculate
 from services.executor.core.tools.shorten import shorten_result
 from shared.domain.exact_json import Json, JsonObject, dumps
@@ -102,8 +102,8 @@ def test_an_answer_is_bounded_whatever_the_rows_are(rows: list[dict[str, Json]],
 
 
 def test_the_tool_has_a_closed_schema_and_no_figure_becomes_a_float() -> None:
-    assert LOOK.input_schema["additionalProperties"] is False
-    assert len(LOOK.description) <= 1200
+    assert LOOK_DEFINITION.input_schema["additionalProperties"] is False
+    assert len(LOOK_DEFINITION.description) <= 1200
     answer = select_rows_for_model({"ref": "r1"}, [fact([{"a": Decimal("0.1")}], "r1")])
     assert dumps(answer) == '{"matching":1,"rows":1,"shown":[{"a":0.1}]}'
 

@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.gateway.features.solver.service import (
-    Format,
+    SolverAnswerFormat,
     asks_for_given_order,
     build_solver_view,
     choose_http_status,
@@ -64,7 +64,7 @@ LISTS = (
 @pytest.mark.promise("solver.refusals_whole")
 @pytest.mark.parametrize("text", REFUSALS)
 @pytest.mark.parametrize("wanted", ["list", "json", "single"])
-def test_a_refusal_is_one_text_however_many_commas_it_has(text: str, wanted: Format) -> None:
+def test_a_refusal_is_one_text_however_many_commas_it_has(text: str, wanted: SolverAnswerFormat) -> None:
     assert extract_answers(text, wanted, keeps_order=False) == (text,)
 
 
@@ -81,7 +81,9 @@ def test_a_list_in_which_such_words_stand_is_a_list(text: str, answers: tuple[st
     ("json", '["b", "a"]', ("a", "b")),
     ("json", "- a", ("a",)),
 )
-def test_the_expected_format_decides_what_one_answer_is(wanted: Format, text: str, answers: tuple[str, ...]) -> None:
+def test_the_expected_format_decides_what_one_answer_is(
+    wanted: SolverAnswerFormat, text: str, answers: tuple[str, ...]
+) -> None:
     assert extract_answers(text, wanted, keeps_order=False) == answers
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from services.policy.core.evaluate import MAX_EVALUATION_STEPS, backtest_plan, evaluate, list_decided_plans
-from services.policy.core.grammar import MAX_DEPTH, MAX_LENGTH, MAX_TERMS, parse
+from services.policy.core.grammar import MAX_CONDITION_CHARACTERS, MAX_CONDITION_DEPTH, MAX_CONDITION_TERMS, parse
 from services.policy.core.prepared import MAX_ALL_PATTERNS, MAX_RULE_CHARACTERS
 from services.policy.core.text_rules import MAX_PATTERN_CHARACTERS, MAX_UNICODE_CLASSES
 from shared.contracts.archive import ArchivedStep, ArchivedTask
@@ -173,13 +173,13 @@ def test_every_word_and_bound_is_on_the_page() -> None:
 
     assert set(absent) <= {"v", "id", "binding"}
     for bound in (
-        MAX_LENGTH,
-        MAX_TERMS,
+        MAX_CONDITION_CHARACTERS,
+        MAX_CONDITION_TERMS,
         MAX_EVALUATION_STEPS,
         MAX_PATTERN_CHARACTERS,
         MAX_ALL_PATTERNS,
         MAX_UNICODE_CLASSES,
-        MAX_DEPTH,
+        MAX_CONDITION_DEPTH,
     ):
         assert f"{bound:,}" in PAGE
     assert f"{MAX_RULE_CHARACTERS // 1024} Ki" in PAGE

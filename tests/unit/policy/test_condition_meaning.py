@@ -214,13 +214,13 @@ def test_what_cannot_be_parsed_is_refused_with_position_and_cause(text: str, pos
     "text",
     " || ".join(f"amount > {number}" for number in range(10_000)),
     "||".join(["a"] * 10_000),
-    "!" * (grammar.MAX_DEPTH + 1) + "a",
+    "!" * (grammar.MAX_CONDITION_DEPTH + 1) + "a",
     "(" * 10_000 + "a",
-    "&&".join(["a"] * (grammar.MAX_TERMS + 1)),
-    "9" * (grammar.MAX_LENGTH + 1),
-    "." * grammar.MAX_LENGTH,
-    "a" + " " * (grammar.MAX_LENGTH - 2) + ".",
-    '"' + "\\" * (grammar.MAX_LENGTH - 1),
+    "&&".join(["a"] * (grammar.MAX_CONDITION_TERMS + 1)),
+    "9" * (grammar.MAX_CONDITION_CHARACTERS + 1),
+    "." * grammar.MAX_CONDITION_CHARACTERS,
+    "a" + " " * (grammar.MAX_CONDITION_CHARACTERS - 2) + ".",
+    '"' + "\\" * (grammar.MAX_CONDITION_CHARACTERS - 1),
 )
 def test_a_hostile_condition_is_refused_at_once(text: str) -> None:
     """Length, terms and nesting are bounded: within a moment, the best of three on a busy machine."""
@@ -234,8 +234,11 @@ def test_a_hostile_condition_is_refused_at_once(text: str) -> None:
 
 def test_a_condition_at_the_bounds_is_accepted() -> None:
     """What is allowed can be used."""
-    assert text_of(grammar.parse("&&".join(["a"] * grammar.MAX_TERMS))).count("&&") == grammar.MAX_TERMS - 1
-    assert grammar.parse("(" * grammar.MAX_DEPTH + "a" + ")" * grammar.MAX_DEPTH) == A
+    assert (
+        text_of(grammar.parse("&&".join(["a"] * grammar.MAX_CONDITION_TERMS))).count("&&")
+        == grammar.MAX_CONDITION_TERMS - 1
+    )
+    assert grammar.parse("(" * grammar.MAX_CONDITION_DEPTH + "a" + ")" * grammar.MAX_CONDITION_DEPTH) == A
 
 
 _ANSWERS: dict[object, str] = {True: "true", False: "false", UNKNOWN: "unknown"}

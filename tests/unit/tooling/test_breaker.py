@@ -162,7 +162,7 @@ def test_whatever_happens_a_server_is_tried_again_within_the_longest_pause(steps
         if what == "fail":
             breaker.record_failure(now)
         else:
-            (breaker.record_answer if what == "answer" else breaker.record_abandoned)()
+            (breaker.record_answer if what == "answer" else breaker.record_abandoned_call)()
     assert breaker.allows_call(now + LIMITS.longest)
 
 

@@ -5,7 +5,7 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, hash_for_approval
 from services.executor.core.session.values import is_trusted_place
 from services.executor.core.states import machine
-from services.executor.core.states.machine import POLICY_MARK, Failed, ProcessTemplate
+from services.executor.core.states.machine import PROCESS_POLICY_PREFIX, Failed, ProcessTemplate
 from shared.contracts.approval import Approval, ConfirmationStep, GivenConfirmation
 from shared.contracts.plan import WritePlan
 from shared.contracts.policy import Verdict
@@ -81,11 +81,13 @@ def tools_without_rule(verdict: Verdict, plan: WritePlan | None) -> tuple[str, .
     """
     calls = plan.every_call if plan else ()
     changes = [call for call in calls if call.tool_class is ToolClass.CHANGE] or calls
-    triggered_ids = {rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(POLICY_MARK)}
+    triggered_ids = {
+        rule.call_id for rule in verdict.triggered_rules if not rule.policy_id.startswith(PROCESS_POLICY_PREFIX)
+    }
     if None in triggered_ids:
         return ()
     policy_ids = [(call_id, policy_id) for call_id, ids in verdict.ruled_calls.items() for policy_id in ids]
-    ruled_ids = {call_id for call_id, policy_id in policy_ids if not policy_id.startswith(POLICY_MARK)}
+    ruled_ids = {call_id for call_id, policy_id in policy_ids if not policy_id.startswith(PROCESS_POLICY_PREFIX)}
     return tuple(call.tool for call in changes if call.call_id not in ruled_ids | triggered_ids)
 
 

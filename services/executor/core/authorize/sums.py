@@ -39,14 +39,14 @@ from services.executor.core.tools.toolbox import Toolbox
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject
 
-_MEASURES_OF_A_THING = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
+_PHYSICAL_MEASURES = frozenset({"mass", "length", "volume"})  # what units of these measure is each new record's own
 _PARTY_WORDS = frozenset("to for payer payor payee beneficiary recipient debtor creditor party holder owner".split())
 _MOST_ROWS = 100  # of a call that are told apart one by one; beyond it those with just the same names are one
 _MOST_RECORDS = 300  # that rows of a call are told apart by: each is compared with each
-_WORDS_FOR_ONE = frozenset(
+_WORDS_FOR_RATE_OR_PERIOD = frozenset(
     "per rate ratio percent pct percentage price share year month priority level score value reading start end".split()
 )
-_KINDS_OF_NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
+_KINDS_THAT_NAME_NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
 _NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
 
@@ -268,7 +268,7 @@ class CallSums:
         name_words = seen_records.singular_words(name.rpartition(".")[2])
         hints = hints_of_argument(name.rpartition(".")[2], self._schema_of(call, name), 1)
         is_money = hints.is_in_minor_units or hints.is_in_major_units  # then a value is an amount: ``value_cents``
-        words_for_one = _WORDS_FOR_ONE - {"value", "share"} if is_money else _WORDS_FOR_ONE
+        words_for_one = _WORDS_FOR_RATE_OR_PERIOD - {"value", "share"} if is_money else _WORDS_FOR_RATE_OR_PERIOD
         is_of_one = not words_for_one.isdisjoint(name_words) or (len(name_words) > 1 and "unit" in name_words)
         return hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not is_of_one
 
@@ -285,7 +285,7 @@ class CallSums:
         if not seen_records.makes_record(call.tool):
             return False
         unit = hints_of_argument(name, self._schema_of(call, name), value).unit
-        return unit is not None and unit.measure in _MEASURES_OF_A_THING
+        return unit is not None and unit.measure in _PHYSICAL_MEASURES
 
     def _schema_of(self, call: PlannedCall, argument: str) -> JsonObject:
         tool = self._toolbox.find_tool(call.connection_id, call.tool)
@@ -361,7 +361,7 @@ class CallSums:
             for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
                 text, is_count = seen_records.comparable_id(value), isinstance(value, int) and len(noun) > 1
                 is_length = text is not None and text[:1].isdecimal() and " " in text
-                if text is None or is_length or kind_of_argument(leaf.name, schema, value) in _KINDS_OF_NO_PARTY:
+                if text is None or is_length or kind_of_argument(leaf.name, schema, value) in _KINDS_THAT_NAME_NO_PARTY:
                     continue
                 name = "_".join(noun)
                 is_named = isinstance(value, str) and seen_records.name_of_kind(noun) in seen_records.COMMON_KINDS

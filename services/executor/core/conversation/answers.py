@@ -20,7 +20,7 @@ from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import list_writes
 from services.executor.core.session.left_out import append_remarks
 from services.executor.core.session.values import Fact, list_open_questions
-from services.executor.core.states.machine import NOTHING_WRITTEN, Failed
+from services.executor.core.states.machine import NOTHING_WRITTEN_TEXT, Failed
 from services.executor.core.tools.failures import ReadFailure, classify_failure
 from services.executor.core.tools.record_tree import is_empty_result
 from services.executor.ports.tools import ToolAnswer
@@ -131,7 +131,7 @@ class AnswerChecks:
         text = strip_strange_addresses(text, lambda address: finder().is_address_of_free_text(address))
         ending = f" ... {_ENDS_EARLY}" if is_cut else ""
         text = f"{text.rstrip()}{ending}{self._build_caveat(progress, text, unaddressed)}"
-        text += f"\n\n{NOTHING_WRITTEN}" if was_refused else ""
+        text += f"\n\n{NOTHING_WRITTEN_TEXT}" if was_refused else ""
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
 
     def _find_format_problem(self, reply: ModelReply, progress: Progress) -> str:

@@ -14,13 +14,13 @@ from services.executor.core.conversation.dispatch import ReplyDispatch, ReplyPro
 from services.executor.core.conversation.local_tools import LocalTools, is_conditional
 from services.executor.core.conversation.progress_tracker import ProgressTracker
 from services.executor.core.conversation.understanding import (
-    UNDERSTAND,
+    UNDERSTAND_TOOL_NAME,
     find_still_unaddressed,
     learned_sections_of_process,
     whole_task_as_part,
     with_process,
 )
-from services.executor.core.figures.calculate import CALCULATE
+from services.executor.core.figures.calculate import CALCULATE_DEFINITION
 from services.executor.core.model.made_tools import add_made_tools
 from services.executor.core.model.talk import MessageHistory, get_opening_sections
 from services.executor.core.plan.agreement import asks_for_several
@@ -46,7 +46,7 @@ from services.executor.core.session.values import (
     note_unmet_conditions,
     without_values,
 )
-from services.executor.core.states.machine import GENERAL, Failed, has_complex_word
+from services.executor.core.states.machine import GENERAL_TEMPLATE, Failed, has_complex_word
 from services.executor.core.tools.toolbox import WRITE_CLASSES, offered_tools, unwrap_use_tool
 from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -206,7 +206,7 @@ class Conversation:
         dispatch = await self._read_and_calculate([use for use in uses if use.id not in understood])
         self._message_history.start_results({**understood, **dispatch.results})
         self._message_history.calls_so_far += dispatch.calls_as_data
-        if any(use.name == CALCULATE.name for use in uses):
+        if any(use.name == CALCULATE_DEFINITION.name for use in uses):
             await self._tracker.enter_state_once(self.ctx, FsmState.COMPUTE)
         self._update_progress()
         if is_first and self._uses_local_model and (use_ids := dispatch.proposed.use_ids):
@@ -222,12 +222,16 @@ class Conversation:
         if not reply.is_cut:
             return reply.tool_uses
         complete_uses = reply.tool_uses[:-1]
-        return complete_uses if self._is_understood or any(use.name == UNDERSTAND for use in complete_uses) else ()
+        return (
+            complete_uses
+            if self._is_understood or any(use.name == UNDERSTAND_TOOL_NAME for use in complete_uses)
+            else ()
+        )
 
     def _should_fix_parts(self, uses: Sequence[ToolUse]) -> bool:
         """Whether these calls fix the task's parts, as the first that include ``understand`` or a server's tool."""
         return not self._is_understood and any(
-            use.name == UNDERSTAND or not self._local.is_local_tool(use.name) for use in uses
+            use.name == UNDERSTAND_TOOL_NAME or not self._local.is_local_tool(use.name) for use in uses
         )
 
     async def _read_and_calculate(self, uses: Sequence[ToolUse]) -> ReplyDispatch:
@@ -355,7 +359,7 @@ class Conversation:
         made; returns the result of its ``understand`` call by call id.
         """
         self._is_understood = True
-        use = next((use for use in uses if use.name == UNDERSTAND), None)
+        use = next((use for use in uses if use.name == UNDERSTAND_TOOL_NAME), None)
         result = await self._local.call(self.reply_key, use, ()) if use else None
         whole_task = whole_task_as_part(self.ctx.task)
         understanding = self._local.understanding or whole_task
@@ -445,7 +449,9 @@ def _list_reads_of_lost_orchestrators(ctx: TurnContext, progress: Progress) -> t
 
 
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
-    general = replace(ctx, template=GENERAL)  # for the first reads: in every attempt, also where the process is known
+    general = replace(
+        ctx, template=GENERAL_TEMPLATE
+    )  # for the first reads: in every attempt, also where the process is known
     allowances, earlier_reads = await fetch_allowances(ctx), _list_reads_of_lost_orchestrators(ctx, progress)
     reader = TaskReader(general, known_corrections(ctx, progress), allowances, progress.dossier.facts, earlier_reads)
     return Conversation(ctx, progress, await get_opening_sections(ctx), reader)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from services.executor.core.conversation.understanding import UNDERSTAND
+from services.executor.core.conversation.understanding import UNDERSTAND_TOOL_NAME
 from services.executor.core.figures.identifiers import addresses_to_open
-from services.executor.core.model.talk import PROPOSE_AGAIN
+from services.executor.core.model.talk import PROPOSE_AGAIN_TEXT
 from services.executor.core.plan.faults import PartContext
 from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.sources import KnownSources, SourceFinder
@@ -86,7 +86,7 @@ class ReplyDispatch:
     def add_local_result(self, use: ToolUse, result: ToolResult) -> None:
         """Adds the result of a local tool."""
         self.results[use.id] = result
-        if use.name != UNDERSTAND:
+        if use.name != UNDERSTAND_TOOL_NAME:
             content = result.content if result.is_error else loads(result.content)
             outcome = "error" if result.is_error else "result"
             self.calls_as_data.append({"tool": use.name, "arguments": use.input, outcome: content})
@@ -127,7 +127,7 @@ class ReplyDispatch:
         if not errors:
             self.proposed = ReplyProposals(proposals=tuple(proposals))
             return ()
-        sent_back = {proposal.use_id: PROPOSE_AGAIN for proposal in proposals}
+        sent_back = {proposal.use_id: PROPOSE_AGAIN_TEXT for proposal in proposals}
         self.proposed = ReplyProposals(wrong={**errors, **sent_back}, doubts=tuple(doubts))
         return checked_calls if lacks_source else ()
 

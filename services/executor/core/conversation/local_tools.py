@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 from services.executor.core.authorize.policy import format_refusal, request_verdict
 from services.executor.core.conversation.understanding import (
-    UNDERSTAND,
+    UNDERSTAND_TOOL_NAME,
     Understanding,
     define_understand_tool,
     find_unaddressed_sentences,
     read_understanding,
 )
 from services.executor.core.figures.calculate import (
-    CALCULATE,
-    LOOK,
+    CALCULATE_DEFINITION,
+    LOOK_DEFINITION,
     calculate,
     define_calculate_tool,
     describe_value,
@@ -32,10 +32,15 @@ from services.executor.core.session.ledger import in_sending_order, list_writes
 from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.toolbox import FIND_TOOLS, LEAVE_PART, WHAT_WOULD_POLICY_SAY, find_tools
+from services.executor.core.tools.toolbox import (
+    FIND_TOOLS_DEFINITION,
+    LEAVE_PART_DEFINITION,
+    WHAT_WOULD_POLICY_SAY_DEFINITION,
+    find_tools,
+)
 from shared.contracts.made_tool import MadeTool
 from shared.contracts.plan import PlannedCall, WritePlan
-from shared.contracts.policy import HYPOTHETICAL, Verdict
+from shared.contracts.policy import HYPOTHETICAL_CALL_ID, Verdict
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.words import STATUSES_WITHOUT_EFFECT
@@ -94,7 +99,13 @@ class LocalTools:
     def list_definitions(self) -> tuple[ToolDefinition, ...]:
         """The definitions of the local tools, which every task has."""
         understand = define_understand_tool(tuple(self.ctx.processes))
-        return (understand, _calculate_tool(self.made_tools), LOOK, LEAVE_PART, WHAT_WOULD_POLICY_SAY)
+        return (
+            understand,
+            _define_calculate_tool_once(self.made_tools),
+            LOOK_DEFINITION,
+            LEAVE_PART_DEFINITION,
+            WHAT_WOULD_POLICY_SAY_DEFINITION,
+        )
 
     @property
     def all_values(self) -> tuple[NamedValue, ...]:
@@ -170,7 +181,7 @@ class LocalTools:
         if tool is None or not isinstance(arguments, dict):
             raise ValueError("name one of the tools, and its arguments as an object")
         hypothetical_call = PlannedCall(
-            call_id=HYPOTHETICAL,
+            call_id=HYPOTHETICAL_CALL_ID,
             connection_id=tool.connection_id,
             tool=tool.name,
             tool_class=tool.tool_class,
@@ -229,12 +240,12 @@ class LocalTools:
 
 
 _METHOD_BY_TOOL: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]]] = {
-    UNDERSTAND: LocalTools._understand,
-    CALCULATE.name: LocalTools._calculate,
-    LOOK.name: LocalTools._show_rows_to_model,
-    LEAVE_PART.name: LocalTools._leave_part,
-    WHAT_WOULD_POLICY_SAY.name: LocalTools._ask_policy,
-    FIND_TOOLS.name: LocalTools._find_tools,
+    UNDERSTAND_TOOL_NAME: LocalTools._understand,
+    CALCULATE_DEFINITION.name: LocalTools._calculate,
+    LOOK_DEFINITION.name: LocalTools._show_rows_to_model,
+    LEAVE_PART_DEFINITION.name: LocalTools._leave_part,
+    WHAT_WOULD_POLICY_SAY_DEFINITION.name: LocalTools._ask_policy,
+    FIND_TOOLS_DEFINITION.name: LocalTools._find_tools,
 }
 
 
@@ -247,7 +258,7 @@ def _describe_verdict(verdict: Verdict) -> Json:
     return {"it": outcome, "decided_by": verdict.escalation_level, "because": [*verdict.reasons, *refusals]}
 
 
-_calculate_tool = IdentityCache(define_calculate_tool, 256)
+_define_calculate_tool_once = IdentityCache(define_calculate_tool, 256)
 
 
 def _describe_condition(condition: NamedValue, facts: Sequence[Fact], values: Sequence[NamedValue]) -> str:

@@ -78,7 +78,7 @@ def _has_negation(text: str) -> bool:
 
 _MOST_CHARACTERS_OF_FACTS, _FEWEST_CHARACTERS_OF_FACT = 8_000, 500  # shown to the model that writes the answer
 _MOST_DRAFT_TOKENS = 1_024
-_TEXTS_AFTER_RESULTS = {  # of the reply of this number
+_INSTRUCTION_BY_REPLY_NUMBER = {  # of the reply of this number
     1: "Name now, in one reply, every other read that the task needs; they are made at once. If none is needed, go on.",
     2: "Draw everything together now: calculate what is to be calculated, then propose all writes in one reply, or "
     "answer.",
@@ -138,7 +138,7 @@ class FivePhases(SingleDraft):
     """The strategy ``five_phase``: PLAN, GATHER, SYNTHESIZE by the first three replies; ARTIFACT replaces the last."""
 
     def instruction_after_results(self, replies: int) -> str:
-        return _TEXTS_AFTER_RESULTS.get(replies, "")
+        return _INSTRUCTION_BY_REPLY_NUMBER.get(replies, "")
 
     async def draft_final_answer(self, key: str, progress: Progress) -> str:
         """The answer, from a short request to the smaller model; empty if that gives nothing usable."""

@@ -27,7 +27,13 @@ from services.executor.core.process.synthesis import (
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, PartOfTask, list_parts_to_do, normalize_quote
-from services.executor.core.states.machine import GENERAL, READ_ONLY_STATES, BadTemplate, ProcessTemplate, process_name
+from services.executor.core.states.machine import (
+    GENERAL_TEMPLATE,
+    READ_ONLY_STATES,
+    BadTemplate,
+    ProcessTemplate,
+    process_name,
+)
 from services.executor.core.states.prompts import PROCESS_SCHEMA
 from services.executor.core.tools import classes
 from services.executor.core.tools.classes import words_of_tool
@@ -39,7 +45,7 @@ from shared.domain.words import Strategy
 from shared.ports.models import ToolDefinition
 from shared.ports.store import StoreUnavailable
 
-UNDERSTAND = "understand"
+UNDERSTAND_TOOL_NAME = "understand"
 _MOST_PARTS = 40
 _PARTS_SCHEMA: dict[str, JsonValue] = {
     "type": "array",
@@ -79,7 +85,7 @@ class _UnderstandArguments(BaseModel):
 def define_understand_tool(processes: tuple[str, ...]) -> ToolDefinition:
     """The definition of the tool ``understand``; ``processes`` are the names of the known kinds of task."""
     return define_local_tool(
-        UNDERSTAND,
+        UNDERSTAND_TOOL_NAME,
         "Once, in your first reply: split the task into its parts, in order. Each "
         'part quotes the task\'s own words exactly. Its kind is "do" if something is to be changed, created, sent, '
         'booked, paid or told to somebody; else "find out". `process` names the kind of task: one of '
@@ -220,10 +226,12 @@ class _FoundProcess(Contract):
 
 async def _choose_named_process(ctx: TurnContext, name: str, *, has_part_to_do: bool) -> _FoundProcess:
     """The process that the model named. For a task that only asks, no process is designed."""
-    if name in ctx.processes or name in ("", GENERAL.process_type):
-        return _FoundProcess(process_type=name or GENERAL.process_type, by="model")
+    if name in ctx.processes or name in ("", GENERAL_TEMPLATE.process_type):
+        return _FoundProcess(process_type=name or GENERAL_TEMPLATE.process_type, by="model")
     if not has_part_to_do:
-        return _FoundProcess(process_type=GENERAL.process_type, by="model", problem=f"a question, said to be of {name}")
+        return _FoundProcess(
+            process_type=GENERAL_TEMPLATE.process_type, by="model", problem=f"a question, said to be of {name}"
+        )
     return await _get_or_design_process(ctx, name)
 
 
@@ -257,7 +265,7 @@ def _fall_back_to_general(kind: str, error: Exception, calls: int, *, asks_a_per
         problem += "; a person is asked before anything is written"
         template = general_template_with_approval(kind)
     return _FoundProcess(
-        process_type=GENERAL.process_type, by="model", problem=problem, model_calls=calls, template=template
+        process_type=GENERAL_TEMPLATE.process_type, by="model", problem=problem, model_calls=calls, template=template
     )
 
 
@@ -282,7 +290,7 @@ async def choose_process(
     choice = _FoundProcess.model_validate_json(await ctx.journal.run_local_step(_PROCESS_STEP_KEY, find_process))
     classification: JsonValue = {"by": choice.by, **({"problem": choice.problem} if choice.problem else {})}
     update: dict[str, object] = {
-        "template": choice.template or ctx.processes.get(choice.process_type, GENERAL),
+        "template": choice.template or ctx.processes.get(choice.process_type, GENERAL_TEMPLATE),
         "model_calls": progress.model_calls + choice.model_calls,
     }
     progress = progress.add_notes(classification=classification).model_copy(update=update)
@@ -318,7 +326,7 @@ def learned_sections_of_process(ctx: TurnContext, progress: Progress) -> dict[st
     """What was learned of tasks of this process, as ``{"known": {section name: content}}``, without sections that the
     first message had; empty for ``general``, or if nothing is new.
     """
-    if progress.process_type == GENERAL.process_type:
+    if progress.process_type == GENERAL_TEMPLATE.process_type:
         return {}
     limits = known.describe_limits_of_tools(with_process(ctx, progress))
     primer = ctx.sections.get("primer")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from services.executor.core.figures.dates import read_compact_day, read_possible_dates
 from services.executor.core.figures.identifiers import IdentifierKind, kind_of_identifier
-from services.executor.core.figures.vocabulary import CURRENCIES, UNITS, Unit
+from services.executor.core.figures.vocabulary import CURRENCY_CODES, UNITS_BY_WORD, Unit
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import ToolWords, is_identifying_name, nouns_of_identifier, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
@@ -74,26 +74,26 @@ _IDENTIFIER_NAMES = _word_set(
 _NAMES_OF_NO_IDENTIFIER = _word_set(
     "currency country language lang locale zip postal post area state status color colour promo"
 )
-_DATE_NAMES = _word_set(
+_WORDS_IN_DATE_NAMES = _word_set(
     "date day datetime timestamp deadline due month year week birthday dob when time start end begin until since "
     "expiry expires scheduled schedule at on from to datum termin jour heure hour quarter period ts epoch"
 )
-_NAMES_OF_DATES = _word_set("date datetime timestamp ts epoch deadline birthday dob datum expiry month year")
+_WORDS_THAT_END_DATE_NAMES = _word_set("date datetime timestamp ts epoch deadline birthday dob datum expiry month year")
 _EPOCH_SECONDS = range(946_684_800, 4_102_444_800)  # of the years 2000 to 2099
 _QUANTITY_NAMES = _word_set(
     "count quantity qty limit offset page pages size nights guests seats hours minutes seconds days weeks "
     "months years units persons people rooms copies percent percentage pct ratio weight duration length width "
     "height distance age score rating priority rank version attempts retries interval anzahl menge nombre quantite"
 )
-_PLAIN_MONEY = _word_set(
+_PLAIN_MONEY_WORDS = _word_set(
     "amount amt price total sum cost costs payment refund fee salary balance subtotal betrag preis summe montant prix"
 )
-_AMOUNT_WORDS = _PLAIN_MONEY | _word_set(
+_AMOUNT_WORDS = _PLAIN_MONEY_WORDS | _word_set(
     "rate budget wage credit debit charge deposit discount tax vat net gross premium payout cents minor bonus fine "
     "pence rappen centimes euros dollars "
     "penalty tip allowance reimbursement money payable paid owed due kosten gebuhr frais pay value worth limit"
 )
-_CODES_IN_NAMES = _word_set("eur usd gbp chf jpy sek pln")
+_CURRENCY_CODES_IN_NAMES = _word_set("eur usd gbp chf jpy sek pln")
 _MINOR_UNIT_WORDS = _word_set("cents cent minor pence rappen centimes")
 _MONEY_WORD_PATTERN = re.compile(
     r"\b(?:amounts?|prices?|money|currency|cents|minor units?|EUR|USD|GBP|CHF|euros?|dollars?)\b", re.I
@@ -150,7 +150,7 @@ def hints_of_argument(name: str, schema: JsonObject, value: Json) -> ArgumentHin
         is_in_minor_units=in_minor_units,
         is_in_major_units=not in_minor_units and is_currency_name(name),
         is_integer=schema.get("type") == "integer",
-        is_plain_money=bool(_PLAIN_MONEY.intersection(words)) and not _QUANTITY_NAMES.intersection(words),
+        is_plain_money=bool(_PLAIN_MONEY_WORDS.intersection(words)) and not _QUANTITY_NAMES.intersection(words),
         is_signed=not _DIFFERENCE_WORDS.isdisjoint(words),
         unit=_unit_of(words, description),
     )
@@ -166,7 +166,7 @@ def is_minor_unit_name(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_currency_name(name: str) -> bool:
     """Whether a name contains a currency code: ``amount_eur``."""
-    return not _CODES_IN_NAMES.isdisjoint(words_of(name.rsplit(".", 1)[-1]))
+    return not _CURRENCY_CODES_IN_NAMES.isdisjoint(words_of(name.rsplit(".", 1)[-1]))
 
 
 @lru_cache(maxsize=4096)
@@ -192,11 +192,11 @@ def _kind_of_number(words: Sequence[str], schema: JsonObject) -> ArgumentKind:
         return _kind_of_party(word_set) or ArgumentKind.IDENTIFIER
     if word_set & _ACCOUNT_NAMES and not word_set & _AMOUNT_WORDS:
         return ArgumentKind.ACCOUNT
-    if last_word in _NAMES_OF_DATES:
+    if last_word in _WORDS_THAT_END_DATE_NAMES:
         return ArgumentKind.DATE
     if word_set & _QUANTITY_NAMES - _AMOUNT_WORDS:
         return ArgumentKind.QUANTITY
-    if word_set & (_AMOUNT_WORDS - {"limit", "due", "value"} | _CODES_IN_NAMES):
+    if word_set & (_AMOUNT_WORDS - {"limit", "due", "value"} | _CURRENCY_CODES_IN_NAMES):
         return ArgumentKind.AMOUNT
     says_money = _MONEY_WORD_PATTERN.search(str(schema.get("description", ""))) is not None
     return ArgumentKind.AMOUNT if says_money else ArgumentKind.QUANTITY
@@ -209,14 +209,14 @@ def _has_word_for_day(words: Sequence[str]) -> bool:
     word_set = frozenset(words)
     if not _has_word_for_time(word_set):
         return False
-    has_date_word = "on" in words[-1:] or not word_set.isdisjoint(_NAMES_OF_DATES)
-    return has_date_word or word_set <= _DATE_NAMES | {"first", "last", "payable"}
+    has_date_word = "on" in words[-1:] or not word_set.isdisjoint(_WORDS_THAT_END_DATE_NAMES)
+    return has_date_word or word_set <= _WORDS_IN_DATE_NAMES | {"first", "last", "payable"}
 
 
 def _has_word_for_time(words: frozenset[str]) -> bool:
     """Whether no word is of an account, an identifier, a count or an amount, and there is more than a mere ``to``."""
     if words & (
-        _ACCOUNT_NAMES | _IDENTIFIER_NAMES | _QUANTITY_NAMES - _DATE_NAMES | _AMOUNT_WORDS - {"due", "payable"}
+        _ACCOUNT_NAMES | _IDENTIFIER_NAMES | _QUANTITY_NAMES - _WORDS_IN_DATE_NAMES | _AMOUNT_WORDS - {"due", "payable"}
     ):
         return False
     return words not in ({"to"}, {"from"}, {"at"}, {"period"})
@@ -228,7 +228,7 @@ def read_epoch(name: str, value: Json, zone: tzinfo | None) -> datetime | None:
         return None
     seconds = value if value in _EPOCH_SECONDS else value // 1000
     words = frozenset(words_of(name))
-    if seconds not in _EPOCH_SECONDS or words.isdisjoint(_DATE_NAMES) or not _has_word_for_time(words):
+    if seconds not in _EPOCH_SECONDS or words.isdisjoint(_WORDS_IN_DATE_NAMES) or not _has_word_for_time(words):
         return None
     return datetime.fromtimestamp(seconds, zone or UTC)
 
@@ -246,13 +246,15 @@ def _kind_of_text(words: Sequence[str], value: str, schema: JsonObject) -> Argum
         return ArgumentKind.FREE_TEXT
     if (kind := _KINDS_BY_IDENTIFIER.get(kind_of_identifier(value) or IdentifierKind.CODE)) is not None:
         return kind
-    if last_word == "currency" or (value in CURRENCIES and "currency" in word_set):
+    if last_word == "currency" or (value in CURRENCY_CODES and "currency" in word_set):
         return ArgumentKind.CHOICE
-    names_month = any(map(str.isalpha, value)) and (word_set & _DATE_NAMES or _FINAL_YEAR_PATTERN.search(value))
+    names_month = any(map(str.isalpha, value)) and (
+        word_set & _WORDS_IN_DATE_NAMES or _FINAL_YEAR_PATTERN.search(value)
+    )
     may_be_day = names_month or _WRITTEN_DATE_PATTERN.fullmatch(value)
     if (
         _ISO_DATE_PATTERN.fullmatch(value)
-        or last_word in _NAMES_OF_DATES
+        or last_word in _WORDS_THAT_END_DATE_NAMES
         or (may_be_day and read_possible_dates(value))
     ):
         return ArgumentKind.DATE
@@ -274,7 +276,7 @@ def _kind_of_short_text(words: Sequence[str], value: str, schema: JsonObject) ->
         return ArgumentKind.AMOUNT
     if word_set & _QUANTITY_NAMES and digits:
         return ArgumentKind.QUANTITY
-    if word_set & _DATE_NAMES and digits:
+    if word_set & _WORDS_IN_DATE_NAMES and digits:
         return ArgumentKind.DATE
     if _DECIMAL_TEXT_PATTERN.fullmatch(value):
         return ArgumentKind.AMOUNT
@@ -288,10 +290,10 @@ def _unit_of(words: Sequence[str], description: str) -> Unit | None:
     """The unit in the argument's name, ``hours_spent``, else in its description, "in minutes"."""
     is_plural = len(words) > 1 and len(words[0]) > 3 and words[0].endswith("s")  # no "min" of ``min_amount``
     for word in reversed(words if is_plural else words[1:] or words):
-        if word in UNITS:
-            return UNITS[word]
+        if word in UNITS_BY_WORD:
+            return UNITS_BY_WORD[word]
     match = re.search(r"\bin ([a-z]+)\b", description.lower())
-    return UNITS.get(match[1]) if match else None
+    return UNITS_BY_WORD.get(match[1]) if match else None
 
 
 class ContentKind(StrEnum):
@@ -352,7 +354,7 @@ class ReadField(NamedTuple):
         return self.name == "text" and _TOOL_TEXT_PATTERN.fullmatch(self.path) is not None
 
 
-_DEEPEST_LEVEL = 100
+_MOST_NESTING = 100
 _JSON_BRACKETS = ("{", "[")
 _TOOL_TEXT_PATTERN = re.compile(r"(?:content\[\d+\]\.)?text")
 _OWN_ID_NAMES = ("id", "uuid")
@@ -367,7 +369,7 @@ def read_fields(fact_id: str, answer: Json, tool: str = "") -> Iterator[ReadFiel
     JSON within somebody's text counts as free text. ``tool`` is the read that gave the answer: its nouns tell a
     record's own id from the ids of others.
     """
-    return _walk_fields(ReadField(fact_id, "", "", None, answer), _DEEPEST_LEVEL, words_of_tool(tool))
+    return _walk_fields(ReadField(fact_id, "", "", None, answer), _MOST_NESTING, words_of_tool(tool))
 
 
 def fields_of_facts(facts: Iterable[Fact]) -> Iterator[ReadField]:

@@ -9,11 +9,11 @@ from pydantic import JsonValue
 
 from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults
 from services.executor.core.figures.columns import (
+    COMPARE_BY_SIGN,
     CONDITION_SIGNS,
     IS_EMPTY,
     IS_NOT_EMPTY,
     ONE_OF,
-    ORDERINGS,
     OVERDUE_SIGN,
     Cell,
     find_field_around,
@@ -60,7 +60,7 @@ _OPERATIONS_BY_ALIAS = {
 }  # fmt: skip
 _DATE_ORDERS: Mapping[str, DateOrder] = {"day_first": "day_first", "month_first": "month_first"}
 _LONGEST_NAME = 60
-_DESCRIPTION = """\
+_CALCULATE_DESCRIPTION = """\
 Exact calculation: arithmetic, totals over ALL rows of a result (also rows that were not shown), dates, units, finance \
 and conditions. You name the operands, never the result. An operand is one of:
 - a figure or date as it stands in the task or in a result: "1,234.50", "20%", "one third", "2026-01-31"; or "today"
@@ -101,10 +101,10 @@ def define_calculate_tool(made_tools: MadeToolResults = NO_MADE_TOOLS) -> ToolDe
         "date_order": {"type": "string", "enum": ["day_first", "month_first"], "description": "of dates as 03/04/2026"},
         "part": {"type": "integer", "description": "of a condition: the part of the task that depends on it"},
     }
-    return define_local_tool("calculate", _DESCRIPTION, properties, "operation", "operands", strict=False)
+    return define_local_tool("calculate", _CALCULATE_DESCRIPTION, properties, "operation", "operands", strict=False)
 
 
-CALCULATE = define_calculate_tool()
+CALCULATE_DEFINITION = define_calculate_tool()
 
 
 def calculate(
@@ -204,7 +204,7 @@ def _read_comparison_operand(sign: str, value: str, operands: Iterable[Operand],
     """What a condition compares rows with: for an ordering such as ``>`` a figure that has a source, or another field
     of the row; for other signs also a plain word.
     """
-    if sign in ORDERINGS:
+    if sign in COMPARE_BY_SIGN:
         operand = finder.find_referenced_operand(value)
         if operand is None and _is_row_field(value, operands, finder):
             return Operand(source="row", path=value)
@@ -242,7 +242,7 @@ Rows and fields of an earlier result that was shown short, by its ref. Use where
 fields to choose columns, sort_by with descending, first and skip for a part, distinct for the different \
 values of one field, count for the number of rows only. A long text is a list of lines {line, text}. \
 For totals use calculate."""
-LOOK = define_local_tool(
+LOOK_DEFINITION = define_local_tool(
     "look",
     _LOOK_DESCRIPTION,
     {

@@ -323,10 +323,15 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
 _SIGN_PATTERN = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
 CONDITION_PATTERN = rf"[^\[\]'=!<>]+?\s*(?:{_SIGN_PATTERN})\s*(?:'(?:[^']|'')*'|[^\[\]']*)"
 _CONDITION_PARTS_PATTERN = re.compile(rf"([^=!<>]+?)\s*({_SIGN_PATTERN})\s*(.*)", re.DOTALL)
-ORDERINGS: Mapping[str, Callable[..., bool]] = {">": gt, ">=": ge, "<": lt, "<=": le}  # of two amounts of one kind
+COMPARE_BY_SIGN: Mapping[str, Callable[..., bool]] = {
+    ">": gt,
+    ">=": ge,
+    "<": lt,
+    "<=": le,
+}  # of two amounts of one kind
 CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY = "contains", "one of", "is empty", "is not empty"
 OVERDUE_SIGN = "overdue"
-CONDITION_SIGNS = ("=", "!=", *ORDERINGS, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE_SIGN)
+CONDITION_SIGNS = ("=", "!=", *COMPARE_BY_SIGN, CONTAINS, ONE_OF, IS_EMPTY, IS_NOT_EMPTY, OVERDUE_SIGN)
 
 
 def parse_condition(text: str) -> tuple[str, str, str | None]:
@@ -364,7 +369,7 @@ def _meets_condition(value: Json, sign: str, against: Json, order: DateOrder = "
     if sign == ONE_OF:
         return any(are_equal_values(value, option.strip(), order) for option in text.split(","))
     ordering = compare_values(value, against, order)
-    return ordering is not None and ORDERINGS[sign](ordering, 0)
+    return ordering is not None and COMPARE_BY_SIGN[sign](ordering, 0)
 
 
 def evaluate_condition(values: Sequence[Json], sign: str, against: Sequence[Json], order: DateOrder = "") -> list[bool]:

@@ -252,7 +252,7 @@ def _read_last_day(words: _DateWords) -> Sequence[Period]:
 
 
 # Longest reading first: the first pattern that fits takes its words from those below it.
-_GRAMMAR: tuple[tuple[re.Pattern[str], _ReadPeriods, bool], ...] = tuple(
+_DATE_GRAMMAR: tuple[tuple[re.Pattern[str], _ReadPeriods, bool], ...] = tuple(
     (re.compile(pattern), reader, is_relative)
     for pattern, reader, is_relative in (
         (r"(?:(?P<N>N)|l)(?P<W>W)[oi]+(?P<M>M)(?:o*(?P<Y>Y))?", _read_weekday_of_month, False),
@@ -502,7 +502,7 @@ _REPETITION_PATTERN = re.compile(r"so*(?:N)?(?P<w>w?)(?P<u>[DKHJ])w?|so*(?P<day>
 def _match_date_patterns(words: Sequence[_GrammarWord], signs: str, today: date) -> Iterator[DateMention]:
     """Yields the dates that the patterns find. A word belongs to the first pattern that matches it."""
     is_taken = bytearray(len(signs))
-    for pattern, read_periods, is_relative in _GRAMMAR:
+    for pattern, read_periods, is_relative in _DATE_GRAMMAR:
         for match in pattern.finditer(signs):
             start, end = match.span()
             if any(is_taken[start:end]):

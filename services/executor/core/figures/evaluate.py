@@ -7,9 +7,9 @@ from decimal import Decimal
 from services.executor.core.figures.arguments import read_epoch
 from services.executor.core.figures.calculator import NO_MADE_TOOLS, CannotCalculate, MadeToolResults, format_decimal
 from services.executor.core.figures.columns import (
+    COMPARE_BY_SIGN,
     IS_EMPTY,
     IS_NOT_EMPTY,
-    ORDERINGS,
     OVERDUE_SIGN,
     Cell,
     ListColumn,
@@ -31,8 +31,8 @@ from services.executor.core.figures.operands import (
     unwrap_list,
 )
 from services.executor.core.figures.operations import (
-    AGGREGATES,
-    EXTREMES,
+    AGGREGATE_OPERATIONS,
+    EXTREME_OPERATIONS,
     OPERATIONS,
     OPERATIONS_ON_WORDS,
     SOURCELESS_NUMBERS,
@@ -205,7 +205,7 @@ def _select_cells(cells: list[Cell], condition: RowCondition, order: DateOrder, 
     values = read_field_of_rows(cells, condition.field)
     against = _find_comparison_values(cells, condition, finder)
     order = order or find_date_order((*values, *against))
-    if condition.sign in ORDERINGS:
+    if condition.sign in COMPARE_BY_SIGN:
         _check_constant(condition.against, SOURCELESS_NUMBERS)
         _check_comparable(values, against, condition, order)
     return select_rows_by_condition(cells, values, condition.sign, against, order, finder.sources.today)
@@ -240,20 +240,22 @@ def _compute_groups(call: CalculationCall, by: str, made_tools: MadeToolResults)
     """The operation over the rows of each group; for ``which_has_most`` and ``which_has_least``, the group whose sum,
     or whose number of records, is the greatest or the least.
     """
-    if call.operation not in (*AGGREGATES, *EXTREMES):
-        raise CannotCalculate(f"by goes with {', '.join((*AGGREGATES, *EXTREMES))}, not with {call.operation}")
+    if call.operation not in (*AGGREGATE_OPERATIONS, *EXTREME_OPERATIONS):
+        raise CannotCalculate(
+            f"by goes with {', '.join((*AGGREGATE_OPERATIONS, *EXTREME_OPERATIONS))}, not with {call.operation}"
+        )
     if len(call.columns) != 1:
         raise CannotCalculate("by needs one operand, a path into a list such as r1.items[*].amount")
     column = call.columns[0]
     groups = _group_cells(column, by)
     total = "count" if any(isinstance(cell.value, dict) for cell in column.cells) else "sum"
-    inner = call if call.operation in AGGREGATES else call._replace(operation=total)
+    inner = call if call.operation in AGGREGATE_OPERATIONS else call._replace(operation=total)
     results = {
         name: perform_operation(inner._replace(columns=[column._replace(cells=cells)]), made_tools)
         for name, cells in groups.items()
     }
     figures: dict[str, Json] = {name: _format_group_result(result) for name, result in results.items()}
-    if call.operation in AGGREGATES:
+    if call.operation in AGGREGATE_OPERATIONS:
         if len(figures) > _MOST_GROUPS:
             raise CannotCalculate(f"{by} has {len(figures)} values, more than {_MOST_GROUPS}: group by another field")
         currency = _common_currency_or_unit("currency", {name: result.currency for name, result in results.items()})

@@ -123,7 +123,7 @@ def kind_of_identifier(text: str) -> IdentifierKind | None:
     return IdentifierKind.CODE if match and has_digit(text) else None
 
 
-_ADDRESS_LEFT_OUT = "(address left out)"
+_LEFT_OUT_ADDRESS_TEXT = "(address left out)"
 _ADDRESS_ARGUMENT_WORDS = frozenset(
     "url urls uri uris link links href endpoint webhook callback host domain site website".split()
 )
@@ -151,14 +151,14 @@ def strip_strange_addresses(text: str, is_strange: Callable[[str], bool]) -> str
         return match["label"] if is_strange(match["target"]) else match[0]
 
     def leave_out_if_strange(match: re.Match[str]) -> str:
-        return _ADDRESS_LEFT_OUT if any(map(is_strange, _find_urls(match[0]))) else match[0]
+        return _LEFT_OUT_ADDRESS_TEXT if any(map(is_strange, _find_urls(match[0]))) else match[0]
 
     text = _MARKDOWN_LINK_PATTERN.sub(keep_label_if_strange, text)
     for form in (_MARKDOWN_REFERENCE_PATTERN, _HTML_TAG_PATTERN, _MARKDOWN_AUTOLINK_PATTERN):
         text = form.sub(leave_out_if_strange, text)
     for address in sorted({*_find_urls(text)}, key=len, reverse=True):
         if is_strange(address):
-            text = text.replace(address, _ADDRESS_LEFT_OUT)
+            text = text.replace(address, _LEFT_OUT_ADDRESS_TEXT)
     return text
 
 

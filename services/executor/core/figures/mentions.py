@@ -67,8 +67,8 @@ _NAMED_TIMES = {
 _WORDS_BEFORE_HOUR = frozenset("at um by gegen vers".split())
 _WORDS_FOR_HOUR = frozenset("clock o uhr heure heures".split())
 _WORDS_FOR_PAST, _WORDS_FOR_TO = frozenset({"past", "nach"}), frozenset({"to", "vor"})
-_MINUTES_OF_PARTS: Mapping[str, int] = {"half": 30, "quarter": 15, "viertel": 15}
-_MINUTES_OF_FRENCH_PARTS: Mapping[tuple[str, ...], int] = {
+_MINUTES_BY_PART_OF_HOUR: Mapping[str, int] = {"half": 30, "quarter": 15, "viertel": 15}
+_MINUTES_BY_FRENCH_PART_OF_HOUR: Mapping[tuple[str, ...], int] = {
     ("et", "demie"): 30,
     ("et", "demi"): 30,
     ("et", "quart"): 15,
@@ -142,7 +142,7 @@ def _read_time_in_words(
     next_word = tokens[next_place].folded if next_place < len(tokens) else ""
     if word == "halb" and next_place in numbers:
         return numbers[next_place][0] * 60 - 30, numbers[next_place][1]
-    minutes = _MINUTES_OF_PARTS.get(word) or numbers.get(place, (0, 0))[0]
+    minutes = _MINUTES_BY_PART_OF_HOUR.get(word) or numbers.get(place, (0, 0))[0]
     is_range = place > 0 and tokens[place - 1].folded == "from"  # "from 10 to 15"
     is_between_numbers = next_word in _WORDS_FOR_PAST | _WORDS_FOR_TO and place + 2 in numbers
     if 0 < minutes < 60 and is_between_numbers and not is_range:
@@ -160,7 +160,7 @@ def _read_spelled_hour(tokens: Sequence[WrittenToken], number: tuple[int, int], 
     has_hour_word = False
     while end_index < len(tokens) and tokens[end_index].folded in _WORDS_FOR_HOUR:
         has_hour_word, end_index = True, end_index + 1
-    for words, minutes in _MINUTES_OF_FRENCH_PARTS.items():
+    for words, minutes in _MINUTES_BY_FRENCH_PART_OF_HOUR.items():
         if has_hour_word and tuple(token.folded for token in tokens[end_index : end_index + len(words)]) == words:
             return hour * 60 + minutes, end_index + len(words)
     follows_preposition = place > 0 and tokens[place - 1].folded in _WORDS_BEFORE_HOUR

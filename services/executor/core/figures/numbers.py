@@ -14,11 +14,11 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from services.executor.core.figures.vocabulary import (
-    CURRENCIES,
+    CURRENCY_CODES,
     CURRENCY_SIGNS,
     MONEY_BY_WORD,
-    PERCENT,
-    UNITS,
+    PERCENT_UNIT,
+    UNITS_BY_WORD,
     Money,
     SpelledNumber,
     Unit,
@@ -76,11 +76,11 @@ _POWERS_BY_SCALE = {
     "mn": 6, "million": 6, "millions": 6, "millionen": 6, "mio": 6, "bn": 9, "mrd": 9, "milliarde": 9,
     "milliarden": 9, "milliard": 9, "milliards": 9, "billion": 9, "billions": 9,
 }  # fmt: skip
-_HALVES = frozenset("half halb halbe halben halbes halfte moitie demi demie".split())
-_DENOMINATORS = {
+_WORDS_FOR_HALF = frozenset("half halb halbe halben halbes halfte moitie demi demie".split())
+_DENOMINATORS_BY_WORD = {
     word: number
     for words, number in (
-        (" ".join([*_HALVES, "halves"]), 2), ("third thirds drittel tiers", 3),
+        (" ".join([*_WORDS_FOR_HALF, "halves"]), 2), ("third thirds drittel tiers", 3),
         ("quarter quarters viertel quart quarts", 4), ("fifth fifths funftel cinquieme", 5), ("sixth sixths", 6),
         ("seventh sevenths", 7), ("eighth eighths achtel", 8), ("ninth ninths", 9),
         ("tenth tenths zehntel dixieme", 10),
@@ -90,14 +90,14 @@ _DENOMINATORS = {
 _ARTICLES = frozenset("a an one the by um ein eine einem einen die un une la le d".split())
 _INDEFINITE_ARTICLES = frozenset("a an one ein eine einer einem einen un une".split())
 _WORDS_FOR_AND = frozenset("and und et".split())
-_DOZENS = frozenset("dozen dutzend douzaine douzaines".split())
+_WORDS_FOR_DOZEN = frozenset("dozen dutzend douzaine douzaines".split())
 _VALUES_OF_WORDS = {
     "anderthalb": Fraction(3, 2), "eineinhalb": Fraction(3, 2), "zweieinhalb": Fraction(5, 2),
     "dreieinhalb": Fraction(7, 2), "twice": Fraction(2), "double": Fraction(2), "doppelt": Fraction(2),
     "triple": Fraction(3),
 }  # fmt: skip
 # What a word of the task says without a numeral: "compounded monthly", "twice the fee".
-_IMPLIED_NUMBERS = {
+_NUMBER_IMPLIED_BY_WORD = {
     "monthly": 12, "quarterly": 4, "yearly": 1, "annually": 1, "annual": 1, "semiannually": 2, "weekly": 52,
     "daily": 365, "twice": 2, "double": 2, "doubled": 2, "triple": 3, "thrice": 3, "week": 7, "fortnight": 14,
     "dozen": 12, "year": 12, "quarter": 3,
@@ -123,11 +123,11 @@ _BELOW_ZERO_PATTERN = re.compile(
     r"(?:below\s+(?:zero|freezing)|unter\s+null|(?:au-dessous|en\s+dessous|sous)\s+(?:de\s+)?zéro)\b",
     re.I,
 )
-_CURRENCY_BEFORE = "|".join(re.escape(sign) for sign in CURRENCY_SIGNS) + "|" + "|".join(CURRENCIES)
+_CURRENCY_BEFORE_NUMBER = "|".join(re.escape(sign) for sign in CURRENCY_SIGNS) + "|" + "|".join(CURRENCY_CODES)
 # A number in digits with the currency before it. What hangs on a word, a hyphen or a colon is no number.
 _NUMBER_IN_DIGITS_PATTERN = re.compile(
     rf"(?:(?<![\w.,:/@#+*-])|(?<=\s)\+|(?<=[$€£¥]))"
-    rf"(?P<minus>[-\N{{MINUS SIGN}}])?(?:(?P<before>(?<!\w)(?:{_CURRENCY_BEFORE})|[$€£¥₹₩₺₽₴₫₪₱])[{_GAPS}]?)?"
+    rf"(?P<minus>[-\N{{MINUS SIGN}}])?(?:(?P<before>(?<!\w)(?:{_CURRENCY_BEFORE_NUMBER})|[$€£¥₹₩₺₽₴₫₪₱])[{_GAPS}]?)?"
     rf"(?P<later>[-\N{{MINUS SIGN}}])?(?P<body>{_NUMBER_BODY})(?P<dash>,-+)?(?P<part>[½¼¾⅓⅔⅛])?"
 )
 # A sign, currency signs and codes before or after, thousands commas, an optional fraction, an optional K or M.
@@ -218,7 +218,7 @@ def read_amount(value: Json) -> WrittenAmount | None:
 
 def read_number_word(word: str) -> WrittenAmount | None:
     """The number that a word implies without a numeral, 12 times a year for ``monthly``; None for other words."""
-    number = _IMPLIED_NUMBERS.get(word.casefold())
+    number = _NUMBER_IMPLIED_BY_WORD.get(word.casefold())
     return WrittenAmount(Decimal(number)) if number is not None else None
 
 
@@ -233,8 +233,8 @@ def _read_text_amount(text: str) -> WrittenAmount | None:
     if mention is None:
         return None
     value, unit = mention.values[0], mention.unit
-    if unit is not None and unit.measure == PERCENT.measure:
-        return WrittenAmount(value if unit == PERCENT else _multiply(value, unit.size), "percent")
+    if unit is not None and unit.measure == PERCENT_UNIT.measure:
+        return WrittenAmount(value if unit == PERCENT_UNIT else _multiply(value, unit.size), "percent")
     name = "cents" if mention.money and mention.money.is_minor else unit.name if unit else ""
     return WrittenAmount(value, "fraction" if isinstance(value, Fraction) else "", name)
 
@@ -366,12 +366,12 @@ def _read_suffix(text: str, end: int, m_is_million: bool = False) -> _Suffix:
         shift, end = scale, word_end
         word, word_end = _next_word(text, end)
     if percent := _PERCENT_PHRASE_PATTERN.match(text, end):
-        return _Suffix(percent.end(), shift, unit=PERCENT)
+        return _Suffix(percent.end(), shift, unit=PERCENT_UNIT)
     for spelling in (word, word.rstrip(".")):
         if money := _read_money(spelling):
             return _Suffix(word_end - len(word) + len(spelling), shift, money)
     unit_word = word.rstrip(".")
-    if unit_word and (unit := UNITS.get(fold_word(unit_word))):
+    if unit_word and (unit := UNITS_BY_WORD.get(fold_word(unit_word))):
         return _Suffix(word_end - len(word) + len(unit_word), shift, unit=unit)
     return _Suffix(end, shift)
 
@@ -384,7 +384,7 @@ def _read_scale(word: str, is_attached: bool, m_is_million: bool) -> int | None:
 
 
 def _read_money(word: str) -> Money | None:
-    if word in CURRENCIES or not word.isalpha():
+    if word in CURRENCY_CODES or not word.isalpha():
         return MONEY_BY_WORD.get(word)
     return MONEY_BY_WORD.get(fold_word(word)) if fold_word(word) != "p" or word == "p" else None
 
@@ -473,15 +473,15 @@ def _read_number_words(
         value, end_index = _add_fraction_words(tokens, Decimal(word), place + 1)
         return (value, end_index) if end_index > place + 1 else (None, place)
     next_word = tokens[place + 1].folded if place + 1 < len(tokens) else ""
-    if word in _DOZENS or (word in ("a", "an") and next_word in _DOZENS | {"hundred", "thousand"}):
+    if word in _WORDS_FOR_DOZEN or (word in ("a", "an") and next_word in _WORDS_FOR_DOZEN | {"hundred", "thousand"}):
         count = numbers_by_start[place + 1].value if place + 1 in numbers_by_start else Decimal(12)
-        return (Decimal(12), place + 1) if word in _DOZENS else (count, place + 2)
+        return (Decimal(12), place + 1) if word in _WORDS_FOR_DOZEN else (count, place + 2)
     if word in _VALUES_OF_WORDS:
         return _VALUES_OF_WORDS[word], place + 1
     part = _read_denominator(tokens, place + 1) if word in _ARTICLES else 0
     if part and not (word == "the" and part > 4) and not _is_part_of_time(tokens, place + 1):  # "the seventh" is a day
         return Fraction(1, part), place + 2
-    if word in _HALVES and not _is_part_of_time(tokens, place):
+    if word in _WORDS_FOR_HALF and not _is_part_of_time(tokens, place):
         return Fraction(1, 2), place + 1
     return None, place
 
@@ -498,7 +498,9 @@ def _read_period_and_fraction(
     else:
         return None
     following = [token.folded for token in tokens[unit_index : unit_index + 3]]
-    unit = UNITS.get(following[0]) if following and not following[0].startswith("heure") else None  # a time of day
+    unit = (
+        UNITS_BY_WORD.get(following[0]) if following and not following[0].startswith("heure") else None
+    )  # a time of day
     if unit is None or unit.measure not in ("time", "month") or not _WORDS_FOR_AND.intersection(following[1:2]):
         return None
     part_index = unit_index + (3 if following[2:] and following[2] in _ARTICLES else 2)
@@ -509,7 +511,7 @@ def _read_period_and_fraction(
 def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, end_index: int) -> tuple[Number, int]:
     """The number with the fraction or dozen after it, ``two and a half``, and the index of the token after that."""
     next_word, word_after = ([token.folded for token in tokens[end_index : end_index + 2]] + ["", ""])[:2]
-    if next_word in _DOZENS:
+    if next_word in _WORDS_FOR_DOZEN:
         return value * 12, end_index + 1
     if (part := _read_denominator(tokens, end_index)) and part > 2 and value == int(value) and value < part:
         return Fraction(int(value), part), end_index + 1
@@ -521,7 +523,7 @@ def _add_fraction_words(tokens: Sequence[WrittenToken], value: Decimal, end_inde
 
 
 def _read_denominator(tokens: Sequence[WrittenToken], place: int) -> int:
-    return _DENOMINATORS.get(tokens[place].folded, 0) if place < len(tokens) else 0
+    return _DENOMINATORS_BY_WORD.get(tokens[place].folded, 0) if place < len(tokens) else 0
 
 
 def _is_part_of_time(tokens: Sequence[WrittenToken], place: int) -> bool:

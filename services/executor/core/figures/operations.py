@@ -18,7 +18,7 @@ from services.executor.core.figures.calculator import (
     format_decimal,
 )
 from services.executor.core.figures.columns import (
-    ORDERINGS,
+    COMPARE_BY_SIGN,
     Cell,
     ListColumn,
     are_dates,
@@ -49,7 +49,7 @@ from services.executor.core.figures.numbers import (
     count_decimal_places,
     read_amount,
 )
-from services.executor.core.figures.vocabulary import UNITS, currency_places, is_currency
+from services.executor.core.figures.vocabulary import UNITS_BY_WORD, currency_places, is_currency
 from services.executor.core.tools.record_tree import is_empty_value
 from shared.domain.exact_json import Json, as_text, dumps
 
@@ -113,8 +113,8 @@ class CalculationOperation(NamedTuple):
     takes_dates: bool = False
 
 
-AGGREGATES = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
-EXTREMES = ("which_has_most", "which_has_least")
+AGGREGATE_OPERATIONS = ("sum", "count", "average", "minimum", "maximum", "count_distinct")
+EXTREME_OPERATIONS = ("which_has_most", "which_has_least")
 OPERATIONS_ON_WORDS = frozenset({"is_equal", "is_not_equal"})
 SOURCELESS_NUMBERS = frozenset({0, 1})
 _SIGNS_BY_OPERATION = {"is_less": "<", "is_at_most": "<=", "is_more": ">", "is_at_least": ">="}
@@ -258,7 +258,7 @@ def compute_exactly(operation: str, numbers: Sequence[Fraction]) -> Fraction | D
     """The exact result of an operation; quotients and averages are rounded half up to six places. Raises
     ``CannotCalculate`` for too few operands, and a division by zero.
     """
-    least, compute = _ARITHMETIC[operation]
+    least, compute = _ARITHMETIC_FORMULAS[operation]
     if len(numbers) < least:
         raise CannotCalculate(f"{operation} needs {least} operands or more, got {len(numbers)}")
     return compute(numbers)
@@ -317,7 +317,7 @@ def _divide(dividend: Fraction, divisor: Fraction, operation: str) -> Fraction:
 
 
 # By operation, the least number of operands that it takes, and how its result is computed.
-_ARITHMETIC: Mapping[str, tuple[int, Callable[[Sequence[Fraction]], Fraction | Decimal]]] = {
+_ARITHMETIC_FORMULAS: Mapping[str, tuple[int, Callable[[Sequence[Fraction]], Fraction | Decimal]]] = {
     "sum": (0, lambda numbers: sum(numbers, Fraction(0))),
     "difference": (2, lambda numbers: numbers[0] - sum(numbers[1:])),
     "product": (1, _multiply),
@@ -431,7 +431,7 @@ def _convert_unit(call: CalculationCall) -> OperationResult:
     if amount.unit and source not in (amount.unit, "units"):
         raise CannotCalculate(f"{column.operand_text} is in {amount.unit}, not in {source}")
     currency = call.currency()
-    sizes = {name: unit.size for name, unit in UNITS.items()}
+    sizes = {name: unit.size for name, unit in UNITS_BY_WORD.items()}
     sizes |= {"cents": Fraction(1), "units": Fraction(10 ** currency_places(currency))}
     value = to_result_decimal(Fraction(amount.number) * sizes[source] / sizes[target])
     return OperationResult(value, currency, "" if target == "units" else target)
@@ -447,7 +447,7 @@ def _compare_cells(call: CalculationCall) -> OperationResult:
         return OperationResult(are_equal_values(value, other, call.order) is (call.operation == "is_equal"))
     order = compare_values(value, other, call.order)
     if order is not None:
-        return OperationResult(ORDERINGS[_SIGNS_BY_OPERATION[call.operation]](order, 0))
+        return OperationResult(COMPARE_BY_SIGN[_SIGNS_BY_OPERATION[call.operation]](order, 0))
     for cell in cells:
         if len(read_possible_dates(cell.value)) == 2:
             read_cell_date(cell, call.operation, call.order)  # raises, unless the call has an order of dates
@@ -511,7 +511,7 @@ def _measure_time(call: CalculationCall) -> OperationResult:
     start, end = (read_cell_moment(cell, call.operation, call.order) for cell in cells)
     seconds = Fraction((end - start) // timedelta(microseconds=1), 1_000_000)
     unit = call.operation.removesuffix("_between")
-    return OperationResult(to_result_decimal(seconds / UNITS[unit].size), unit=unit)
+    return OperationResult(to_result_decimal(seconds / UNITS_BY_WORD[unit].size), unit=unit)
 
 
 _OPERATIONS_BY_NAMES: Mapping[str, CalculationOperation] = {

@@ -52,7 +52,7 @@ from services.executor.core.figures.numbers import (
     read_number_text,
 )
 from services.executor.core.figures.vocabulary import (
-    UNITS,
+    UNITS_BY_WORD,
     Money,
     Unit,
     may_share_currency,
@@ -68,7 +68,7 @@ _FEWEST_DECIMALS_OF_SHARE = 2  # 0.33 is a third, 0.3 is not
 _ISO_DURATION_PATTERN = re.compile(r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 _SECONDS_BY_DURATION_PART = (86_400, 3600, 60, 1)
 _LONGEST_DATE = 60
-_UNITS_OF_TIME = [UNITS[name] for name in ("seconds", "minutes", "hours", "days")]
+_UNITS_OF_TIME = [UNITS_BY_WORD[name] for name in ("seconds", "minutes", "hours", "days")]
 
 
 def is_value_in_text(value: Json, hints: ArgumentHints, mentions: Mentions) -> bool:
@@ -541,7 +541,7 @@ class OriginKind(StrEnum):
     NONE = "none"
 
 
-Calculated = Decimal | str
+CalculatedResult = Decimal | str
 
 
 @dataclass(frozen=True)
@@ -554,7 +554,7 @@ class TraceSources:
     facts: FactsIndex
     now: datetime
     earlier: Sequence[Mentions]
-    calculated: Mapping[str, Calculated]
+    calculated: Mapping[str, CalculatedResult]
 
     @property
     def texts(self) -> tuple[Mentions, ...]:
@@ -679,7 +679,7 @@ def _find_calculated_name(value: Json, hints: ArgumentHints, sources: TraceSourc
     return None
 
 
-def _equals_calculated(value: Json, figure: Calculated, hints: ArgumentHints, now: datetime) -> bool:
+def _equals_calculated(value: Json, figure: CalculatedResult, hints: ArgumentHints, now: datetime) -> bool:
     """Whether a value equals a calculated one, exactly or in another notation."""
     text = str(figure)
     if str(value) == text:

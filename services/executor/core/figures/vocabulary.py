@@ -78,7 +78,7 @@ _DAYS_FROM_TODAY_BY_WORD = {
     "hui": 0, "demain": 1, "apres-demain": 2, "hier": -1, "avant-hier": -2,
 }  # fmt: skip
 _ARTICLES = "a an one ein eine einer einem einen un une"
-_FORTNIGHT = (WordRole("N", 14), WordRole("D"))
+_FORTNIGHT_ROLES = (WordRole("N", 14), WordRole("D"))
 
 
 @cache
@@ -89,7 +89,7 @@ def date_roles_by_word() -> Mapping[str, tuple[WordRole, ...]]:
         roles.update(dict.fromkeys(words.split(), tuple(map(WordRole, signs))))
     roles.update(dict.fromkeys(_ARTICLES.split(), (WordRole("N", 1),)))
     roles.update({word: (WordRole("T", days),) for word, days in _DAYS_FROM_TODAY_BY_WORD.items()})
-    roles.update({"fortnight": _FORTNIGHT} | {f"q{number}": (WordRole("q", number),) for number in range(1, 5)})
+    roles.update({"fortnight": _FORTNIGHT_ROLES} | {f"q{number}": (WordRole("q", number),) for number in range(1, 5)})
     short_weekdays = _single_words_with_numbers(Locale("en").days["format"]["abbreviated"].items())
     for names, sign in ((_month_names(), "M"), (_weekday_names(), "W"), (short_weekdays, "X")):
         for word, value in names:
@@ -229,7 +229,7 @@ class Unit(NamedTuple):
 
 
 # The first word of each unit is its name.
-_UNITS: Mapping[str, Mapping[str, Fraction | int | str]] = {
+_UNIT_WORDS_BY_MEASURE: Mapping[str, Mapping[str, Fraction | int | str]] = {
     "time": {
         "milliseconds ms msec millisecond millisekunde millisekunden milliseconde millisecondes": "1/1000",
         "seconds s sec secs second sekunde sekunden seconde secondes": 1,
@@ -255,15 +255,15 @@ _UNITS: Mapping[str, Mapping[str, Fraction | int | str]] = {
     "data": {"kb": "1/1000", "mb": 1, "gb": 1000, "tb": 1_000_000},
     "percent": {"% percent percentage prozent pct": 1, "bps bp": "1/100"},
 }  # fmt: skip
-UNITS: Mapping[str, Unit] = {
+UNITS_BY_WORD: Mapping[str, Unit] = {
     word: Unit(words.split()[0], measure, Fraction(size))
-    for measure, sizes in _UNITS.items()
+    for measure, sizes in _UNIT_WORDS_BY_MEASURE.items()
     for words, size in sizes.items()
     for word in words.split()
 }
-PERCENT = UNITS["%"]
+PERCENT_UNIT = UNITS_BY_WORD["%"]
 # CLDR's legal tender of today, and two units of ISO 4217 that are none; places that differ from two are ISO's list one.
-CURRENCIES = frozenset({"CLF", "SVC"}).union(
+CURRENCY_CODES = frozenset({"CLF", "SVC"}).union(
     code
     for tenders in get_global("territory_currencies").values()
     for code, _, end, is_tender in tenders
@@ -283,21 +283,22 @@ class Money(NamedTuple):
     is_minor: bool = False
 
 
-_DOLLARS = "AUD BBD BMD BND BSD BZD CAD CLP COP FJD GYD HKD JMD KYD LRD MXN NAD NZD SBD SGD SRD TTD TWD USD XCD"
-_POUNDS = "GBP EGP FKP GIP LBP SHP SSP SYP"
+_DOLLAR_CODES = "AUD BBD BMD BND BSD BZD CAD CLP COP FJD GYD HKD JMD KYD LRD MXN NAD NZD SBD SGD SRD TTD TWD USD XCD"
+_POUND_CODES = "GBP EGP FKP GIP LBP SHP SSP SYP"
 _CODES_BY_SIGN = {
-    "$": _DOLLARS, "€": "EUR", "£": _POUNDS, "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₺": "TRY", "₽": "RUB",
-    "₴": "UAH", "₫": "VND", "₪": "ILS", "₱": "PHP", "US$": "USD", "A$": "AUD", "C$": "CAD", "CA$": "CAD",
+    "$": _DOLLAR_CODES, "€": "EUR", "£": _POUND_CODES, "¥": "JPY CNY", "₹": "INR", "₩": "KRW", "₺": "TRY",
+    "₽": "RUB", "₴": "UAH", "₫": "VND", "₪": "ILS", "₱": "PHP", "US$": "USD", "A$": "AUD", "C$": "CAD", "CA$": "CAD",
     "NZ$": "NZD", "S$": "SGD", "HK$": "HKD", "R$": "BRL", "Fr.": "CHF", "SFr.": "CHF",
 }  # fmt: skip
 _CODES_BY_WORD = {
-    "euro euros eur": "EUR", "dollar dollars buck bucks": _DOLLARS, "pound pounds quid pfund livre livres": _POUNDS,
+    "euro euros eur": "EUR", "dollar dollars buck bucks": _DOLLAR_CODES,
+    "pound pounds quid pfund livre livres": _POUND_CODES,
     "franc francs franken": "CHF XOF XAF", "yen": "JPY", "yuan renminbi": "CNY", "rupee rupees": "INR PKR LKR NPR",
     "zloty zlotys zł": "PLN", "krona kronor krone kroner kr": "SEK NOK DKK", "peso pesos": "MXN PHP ARS CLP COP",
     "real reais": "BRL", "won": "KRW",
 }  # fmt: skip
 _CODES_BY_MINOR_WORD = {
-    "cent cents ct cts": f"EUR {_DOLLARS}", "pence penny pennies p": "GBP", "rappen centime centimes": "CHF EUR",
+    "cent cents ct cts": f"EUR {_DOLLAR_CODES}", "pence penny pennies p": "GBP", "rappen centime centimes": "CHF EUR",
 }  # fmt: skip
 
 
@@ -310,7 +311,7 @@ MONEY_BY_WORD: Mapping[str, Money] = {
     **_index_money_words(_CODES_BY_SIGN),
     **_index_money_words(_CODES_BY_WORD),
     **_index_money_words(_CODES_BY_MINOR_WORD, is_minor=True),
-    **{code: Money(frozenset({code})) for code in CURRENCIES},
+    **{code: Money(frozenset({code})) for code in CURRENCY_CODES},
 }
 CURRENCY_SIGNS = tuple(sorted(_CODES_BY_SIGN, key=len, reverse=True))
 _CURRENCY_CODE_PATTERN = re.compile(r"(?<![A-Z])[A-Z]{3}(?![A-Z])")
@@ -329,26 +330,26 @@ def minor_unit_places(money: Money | None) -> int:
 
 def is_currency(value: Json) -> bool:
     """Whether a value is just a currency code."""
-    return isinstance(value, str) and value.strip() in CURRENCIES
+    return isinstance(value, str) and value.strip() in CURRENCY_CODES
 
 
 def common_currency(values: Iterable[Json]) -> str | None:
     """The one currency code that fits all amounts as written; empty if several fit, None if none does."""
-    fitting = CURRENCIES
+    fitting = CURRENCY_CODES
     for value in values:
-        fitting &= _possible_currencies(value) if isinstance(value, str) else CURRENCIES
+        fitting &= _possible_currencies(value) if isinstance(value, str) else CURRENCY_CODES
     if not fitting:
         return None
     return next(iter(fitting)) if len(fitting) == 1 else ""
 
 
 def _possible_currencies(text: str) -> frozenset[str]:
-    if codes := frozenset(_CURRENCY_CODE_PATTERN.findall(text)) & CURRENCIES:
+    if codes := frozenset(_CURRENCY_CODE_PATTERN.findall(text)) & CURRENCY_CODES:
         return codes
     if sign := next((sign for sign in CURRENCY_SIGNS if sign in text), None):
         return MONEY_BY_WORD[sign].codes
     words = (MONEY_BY_WORD.get(fold_word(word)) for word in _CURRENCY_WORD_PATTERN.findall(text))
-    return next((money.codes for money in words if money and not money.is_minor), CURRENCIES)
+    return next((money.codes for money in words if money and not money.is_minor), CURRENCY_CODES)
 
 
 def may_share_currency(money: Money | None, other_money: Money | None) -> bool:

@@ -202,7 +202,7 @@ class _ExactArithmetic(ast.NodeTransformer):
         return ast.Assign([node.target], ast.Call(ast.Name(function, ast.Load()), [old_value, node.value], []))
 
 
-_SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "\N{MINUS SIGN}": "-", "–": "-"})
+_ASCII_BY_SIGN = str.maketrans({"×": "*", "·": "*", "÷": "/", "\N{MINUS SIGN}": "-", "–": "-"})
 # A hyphen of an identifier (AB-12) is no minus, and a stroke between two words (yes/no) divides nothing.
 _FORMULA_PATTERN = re.compile(
     r"(?<![\w.])(?P<name>[A-Za-z][A-Za-z0-9_]{2,39})\s*=(?!=)\s*"
@@ -256,7 +256,7 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
     ``margin(price, cost)``), then by names of measures, as the median.
     """
     specs: dict[str, CalculatorSpec] = {}
-    for formula in _FORMULA_PATTERN.finditer(text.translate(_SIGNS)):
+    for formula in _FORMULA_PATTERN.finditer(text.translate(_ASCII_BY_SIGN)):
         name, terms = formula["name"].lower(), _longest_expression(_TOKEN_PATTERN.findall(formula["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD_PATTERN.findall(terms)))
         if arguments and _OPERATOR_PATTERN.search(terms):

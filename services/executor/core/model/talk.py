@@ -106,10 +106,10 @@ def _describe_tool_rule(rule: ToolRule) -> str:
     return " ".join(filter(None, (sentence, *limitations))) + (f": {rule.reason}" if rule.reason else "")
 
 
-PROPOSE_AGAIN = "Not made: propose it again."
+PROPOSE_AGAIN_TEXT = "Not made: propose it again."
 _LONGEST_REPLY = 4_096
 _MOST_PAUSES_OF_A_REPLY = 4  # times that a model may pause within one reply
-_MOST_HISTORY = 240_000  # characters; beyond that a new history begins
+_MOST_HISTORY_CHARACTERS = 240_000  # characters; beyond that a new history begins
 
 
 class CallAnswer(NamedTuple):
@@ -213,7 +213,7 @@ class MessageHistory:
             block for message in self.messages for block in message.blocks if not isinstance(block, models.ImageBlock)
         )
         length = sum(len(block.text) if isinstance(block, models.TextBlock) else len(str(block)) for block in blocks)
-        return len(self.messages) > 2 and length > _MOST_HISTORY
+        return len(self.messages) > 2 and length > _MOST_HISTORY_CHARACTERS
 
     def start_results(self, results: Mapping[str, models.ToolResult]) -> None:
         """Starts with the results that a new reply's calls already have; they are sent with all others."""
@@ -237,7 +237,7 @@ class MessageHistory:
         calls = self._list_call_ids()
         if not calls:
             return self.add_message(text or "Go on.")
-        missing = models.ToolResult("", PROPOSE_AGAIN, is_error=True)
+        missing = models.ToolResult("", PROPOSE_AGAIN_TEXT, is_error=True)
         results = [self._results.get(use_id, missing._replace(tool_use_id=use_id)) for use_id in calls]
         self._results = {}
         return self.add_message(text, results)

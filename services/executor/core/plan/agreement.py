@@ -17,7 +17,7 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import looks_like_id_text
 from services.executor.core.figures.vocabulary import (
     CLAUSE_END_PATTERN,
-    CURRENCIES,
+    CURRENCY_CODES,
     EXCHANGE_WORD_PATTERN,
     has_condition,
     leaves_choice_open,
@@ -302,7 +302,7 @@ def _is_optional_choice(tool: Tool, path: str) -> bool:
         is_required = isinstance(required, list) and step in required
         schema = as_object(schema.get("items") if step.startswith("[") else fields.get(step))
     choices = schema.get("enum")
-    return isinstance(choices, list) and len({*map(as_text, choices)} - CURRENCIES) > 1 and not is_required
+    return isinstance(choices, list) and len({*map(as_text, choices)} - CURRENCY_CODES) > 1 and not is_required
 
 
 def _values_of_named_records(change: CallToCheck) -> set[tuple[tuple[str, ...], str]]:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from services.executor.core.model.talk import PROPOSE_AGAIN, CallAnswer
+from services.executor.core.model.talk import PROPOSE_AGAIN_TEXT, CallAnswer
 from services.executor.core.plan.agreement import asks_to_repeat
 from services.executor.core.plan.outcomes import NOT_MADE, is_only_a_question, outcome_of_write
 from services.executor.core.plan.proposals import Proposal, ProposalContext, call_number, why_part_unmet
@@ -210,5 +210,5 @@ def build_outcome_answer(proposal: Proposal, outcome: Json) -> CallAnswer:
 
 
 def _build_discard_answer(proposal: Proposal, error: str | None) -> CallAnswer:
-    result = ToolResult(proposal.use_id, error or PROPOSE_AGAIN, is_error=True)
+    result = ToolResult(proposal.use_id, error or PROPOSE_AGAIN_TEXT, is_error=True)
     return CallAnswer(result, proposal.describe_outcome({"status": error or _AGAIN}))

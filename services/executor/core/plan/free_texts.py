@@ -8,10 +8,10 @@ from services.executor.core.figures.arguments import SOURCED_KINDS, ContentKind,
 from services.executor.core.figures.trace import OriginKind, TraceSources, trace_scalar
 from services.executor.core.plan.faults import ArgumentToCheck, ReadFields
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
-from services.executor.core.session.context import FILE_SOURCE
+from services.executor.core.session.context import TOOL_NAME_OF_FILES
 from services.executor.core.session.values import Fact, describe_field_place, is_trusted_place
 from services.executor.core.tools.classes import nouns_of_identifier
-from services.executor.core.tools.record_tree import NO_KEYS
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from shared.domain.exact_json import as_text, loads_object
 
 _SYNONYMS = tuple(
@@ -132,7 +132,7 @@ def user_refers_to_text(texts: Iterable[str], path: str, tool: str) -> bool:
     ``path``: of the read text's field; ``tool``: the read that showed it, whose name says what kind of message it is.
     For a file that came with the task, any word for a file is enough.
     """
-    if tool == FILE_SOURCE:
+    if tool == TOOL_NAME_OF_FILES:
         return any(not _FILE_WORDS.isdisjoint(singular_words(text.casefold())) for text in texts)
     names = _words_for_text_field(path, tool)
     return any(_words_refer_to(tuple(_WORD.findall(text.casefold())), names) for text in texts)
@@ -143,7 +143,7 @@ def _words_for_text_field(path: str, tool: str) -> frozenset[str]:
     steps = [frozenset(singular_words(step)) for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()]
     field_words = steps[-1] if steps else frozenset[str]()
     if field_words & _BODY_WORDS:
-        field_words = field_words.union(*steps, noun_of_tool(tool, NO_KEYS))
+        field_words = field_words.union(*steps, noun_of_tool(tool, NO_RECORD_KEYS))
     return field_words.union(*(group for group in _SYNONYMS if group & field_words))
 
 

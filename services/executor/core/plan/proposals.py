@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.records.references import REFERENCE, referenced_calls, set_at_path
+from services.executor.core.records.references import REFERENCE_KEY, referenced_calls, set_at_path
 from services.executor.core.session.values import PartOfTask, list_parts_to_do
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.schema_drift import NameCorrections, rename_arguments
@@ -154,7 +154,9 @@ def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier:
                 f"{RESERVED_ARGUMENT}.from: {path[:80]!r} is no place in the arguments, such as items[0].id"
             )
         try:
-            arguments = set_at_path(arguments, steps, {REFERENCE: f"{earlier[int(ordinal) - 1].call.call_id}.{field}"})
+            arguments = set_at_path(
+                arguments, steps, {REFERENCE_KEY: f"{earlier[int(ordinal) - 1].call.call_id}.{field}"}
+            )
         except NoSuchPath as error:
             raise InvalidProposal(f"{RESERVED_ARGUMENT}.from: {error}") from error
     return arguments

@@ -48,7 +48,7 @@ from services.executor.core.records.references import argument_at, referenced_ca
 from services.executor.core.records.seen_records import occurs_in, singular_words
 from services.executor.core.session.context import TurnContext, files_as_facts, local_now
 from services.executor.core.session.values import Fact, NamedValue, trace_operands
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
 from services.executor.ports.tools import Tool
 from services.executor.ports.turns import QUESTION_ROLE
 from shared.contracts.plan import Origin, PlannedCall
@@ -66,7 +66,7 @@ class KnownSources(NamedTuple):
     now: datetime  # in the user's zone
     user_texts: Sequence[str] = ()  # the user's own among the texts: only they can refer to a free text as a source
     trusted: Sequence[str] = ()  # patterns of free-text fields that the tenant trusts
-    keys: RecordKeys = NO_KEYS  # the key fields of records that the tenant declares
+    keys: RecordKeys = NO_RECORD_KEYS  # the key fields of records that the tenant declares
 
 
 def build_operand_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> OperandSources:

@@ -9,7 +9,7 @@ from itertools import product
 from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
-from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, PERCENT
+from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, PERCENT_UNIT
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, ReadFields, quote_part
 from services.executor.core.records.references import argument_at, literal_scalars
 from services.executor.core.records.seen_records import singular_words
@@ -227,7 +227,9 @@ def _find_wrong_difference(argument: ArgumentToCheck, change: CallToCheck) -> It
         for recorded, stated in product(map(Fraction, argument.recorded_numbers), mention.values):
             step = read_share(mention, stated) * recorded or Fraction(stated) * factor
             new_values += [recorded + sign * step for sign in signs]
-        if mention.unit in (None, PERCENT) and not any(is_rounding_of(number, new_value) for new_value in new_values):
+        if mention.unit in (None, PERCENT_UNIT) and not any(
+            is_rounding_of(number, new_value) for new_value in new_values
+        ):
             recorded_texts = ", ".join(map(str, argument.recorded_numbers))
             yield argument.build_fault(f"this part says by {mention.text}, and the record has {recorded_texts}")
 
@@ -296,7 +298,7 @@ def _is_share_of(number: Decimal, whole: Fraction, mention: NumberMention, value
     """
     share = read_share(mention, value)
     shares = [whole, whole * share, whole * (1 - share), whole * (1 + share)]
-    if mention.unit == PERCENT and share < 1:
+    if mention.unit == PERCENT_UNIT and share < 1:
         shares += [whole / (1 + share), whole * share / (1 + share), whole / (1 - share)]
     step = Fraction(10) ** int(number.as_tuple().exponent)
     return any(abs(Fraction(number) - exact) < step for exact in shares)
@@ -371,7 +373,7 @@ def _is_mentioned_number(operand: Operand, mention: NumberMention) -> bool:
 
 
 def _is_fraction(mention: NumberMention) -> bool:
-    return isinstance(mention.values[0], Fraction) or mention.unit == PERCENT
+    return isinstance(mention.values[0], Fraction) or mention.unit == PERCENT_UNIT
 
 
 def _is_stated_figure(mention: NumberMention, text: str, fields: ReadFields) -> bool:

@@ -167,13 +167,15 @@ _MOST_LIMITS = 20
 _MOST_CHARACTERS_READ, _MOST_CHARACTERS_SHOWN = 20_000, 200
 _QUOTED_TEXT_PATTERN = re.compile(r"\"[^\"]*\"|'[^']*'")
 _TOOL_CONDITION_PATTERN = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*&&\s*")
-_NAME = r"(?P<{}>[A-Za-z_][\w.]*)"
-_NUMBER = r"(?P<{}>-?\d{{1,18}}(?:\.\d{{1,9}})?)"
-_SIGN = r"\s*(?P<{}>>=|<=|>|<)\s*"
+_NAME_TEMPLATE = r"(?P<{}>[A-Za-z_][\w.]*)"
+_NUMBER_TEMPLATE = r"(?P<{}>-?\d{{1,18}}(?:\.\d{{1,9}})?)"
+_SIGN_TEMPLATE = r"\s*(?P<{}>>=|<=|>|<)\s*"
 _COMPARISON_PATTERN = re.compile(
     r"(?<![\w.+*/-])(?:"
-    + _NAME.format("field") + _SIGN.format("sign") + _NUMBER.format("number") + r"(?![\w.,%+*/-])"
-    + "|" + _NUMBER.format("first") + _SIGN.format("turned") + _NAME.format("second") + r"(?![\w.(+*/-]))"
+    + _NAME_TEMPLATE.format("field") + _SIGN_TEMPLATE.format("sign")
+    + _NUMBER_TEMPLATE.format("number") + r"(?![\w.,%+*/-])"
+    + "|" + _NUMBER_TEMPLATE.format("first") + _SIGN_TEMPLATE.format("turned")
+    + _NAME_TEMPLATE.format("second") + r"(?![\w.(+*/-]))"
 )  # fmt: skip
 _REVERSED_SIGNS: Mapping[str, str] = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 _FIGURES_PREFIX = "figures."

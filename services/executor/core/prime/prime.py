@@ -28,7 +28,7 @@ from services.executor.core.session.ruled_tools import (
     rules_about_unknown_tools,
     tools_in_rules,
 )
-from services.executor.core.states.machine import GENERAL, Failed, Processes
+from services.executor.core.states.machine import GENERAL_TEMPLATE, Failed, Processes
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.tools import classes as verbs
 from services.executor.core.tools.classes import classify_tool
@@ -71,7 +71,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     work, store, journal = opened
     request, earlier = work.record.request, journal.progress
     request_policy = parse_request_policy(request.policy_doc)
-    template = earlier.template if earlier else processes.get(GENERAL.process_type, GENERAL)
+    template = earlier.template if earlier else processes.get(GENERAL_TEMPLATE.process_type, GENERAL_TEMPLATE)
     tenant_id = work.record.tenant
     tenant, experience = await run_together(
         _read_tenant(ports, tenant_id, earlier.tenant_version if earlier else "", journal),
@@ -211,7 +211,9 @@ _CALL_SYNTAX_AFTER_NAME_PATTERN = re.compile(r"[`'\"]?(?:\(|\s+(?:tool|function)
 _PROHIBITION_BEFORE_PATTERN = re.compile(
     r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE
 )
-_CHARACTERS_BEFORE = 60  # characters before a name in which a word may speak of it: no pattern above is longer
+_CHARACTERS_BEFORE_TOOL_NAME = (
+    60  # characters before a name in which a word may speak of it: no pattern above is longer
+)
 # None that is a noun as often.
 _TOOL_VERBS = verbs.READ_VERBS | verbs.COMPUTE_VERBS | verbs.NOTIFY_VERBS | verbs.DELIVERY_VERBS | verbs.CHANGE_VERBS
 # Two words of which the second is one of these name a field sooner than a tool: ``update_date``, ``display_name``.
@@ -245,7 +247,7 @@ async def discover_tools(
 
 def _find_tool_names(text: str) -> Iterator[str]:
     for match in _TOOL_NAME_IN_TEXT_PATTERN.finditer(text):
-        span_before = (text, max(0, match.start() - _CHARACTERS_BEFORE), match.start())
+        span_before = (text, max(0, match.start() - _CHARACTERS_BEFORE_TOOL_NAME), match.start())
         is_called = _WORD_FOR_CALL_BEFORE_PATTERN.search(*span_before) or _CALL_SYNTAX_AFTER_NAME_PATTERN.match(
             text, match.end()
         )

@@ -72,7 +72,7 @@ _LIST_ITEM_PATTERN = re.compile(r"(?<=:)[ \t\r]{0,40}\n+|\n[ \t\r]{0,40}(?:[-*â€
 _WORD_PATTERN = re.compile(r"[a-z0-9][a-z0-9'â€™&@-]*|[,:]", re.I)
 _INVISIBLE_CHARACTERS_PATTERN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _TEXT_IN_BRACKETS_PATTERN = re.compile(r"\([^()]{0,500}\)")
-_WORDS_BEFORE = 24  # words before the thing among which its verb is looked for
+_MOST_WORDS_BEFORE_TERM = 24  # words before the thing among which its verb is looked for
 _QUESTION_WORDS = frozenset("what what's whats which".split())
 _COUNT_PHRASE_PATTERN = re.compile(
     r"\b(?:how many|number of|count of|percentage of|share of|last (?:four|4|three|3) (?:digits?|characters?) of)\b"
@@ -87,8 +87,8 @@ _GROUPS_BY_TERM: dict[tuple[str, ...], str] = {
     tuple(term.split()): group for group, terms in words.TERMS_BY_GROUP.items() for term in terms
 }
 _STEM_LETTERS = 3
-_FIRST_STEMS = frozenset(term[0][:_STEM_LETTERS] for term in _GROUPS_BY_TERM)
-_LONGEST_TERM = max(len(term) for term in _GROUPS_BY_TERM)
+_FIRST_STEMS_OF_TERMS = frozenset(term[0][:_STEM_LETTERS] for term in _GROUPS_BY_TERM)
+_MOST_WORDS_OF_TERM = max(len(term) for term in _GROUPS_BY_TERM)
 
 
 def refuse_protected_request(text: str) -> None:
@@ -220,9 +220,9 @@ def _find_mentions(sentence: Sequence[str]) -> Iterator[ProtectedDataMention]:
 
 def _find_mention_at(sentence: Sequence[str], start: int) -> ProtectedDataMention | None:
     """The longest mention that begins at a place; its last word may stand in the plural or the genitive."""
-    if sentence[start][:_STEM_LETTERS] not in _FIRST_STEMS:
+    if sentence[start][:_STEM_LETTERS] not in _FIRST_STEMS_OF_TERMS:
         return None
-    for end in range(min(start + _LONGEST_TERM, len(sentence)), start, -1):
+    for end in range(min(start + _MOST_WORDS_OF_TERM, len(sentence)), start, -1):
         *first_words, last_word = sentence[start:end]
         for suffix in ("", "s", "es", "'s", "s'"):
             if group := _GROUPS_BY_TERM.get((*first_words, last_word.removesuffix(suffix))):
@@ -232,7 +232,7 @@ def _find_mention_at(sentence: Sequence[str], start: int) -> ProtectedDataMentio
 
 def _is_asked_for(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
     """Whether the sentence asks to be given the data that it mentions."""
-    words_before = sentence.words[max(0, mention.start - _WORDS_BEFORE) : mention.start]
+    words_before = sentence.words[max(0, mention.start - _MOST_WORDS_BEFORE_TERM) : mention.start]
     end = mention.end
     while end < len(sentence.words) and sentence.words[end] in words.WORDS_FOR_SAME_THING:
         end += 1

@@ -18,7 +18,7 @@ from shared.contracts.tenant import ProsePolicy
 from shared.domain.exact_json import Json, digest
 from shared.ports.store import StoreUnavailable
 
-_UNENFORCED_NOTE = "policy_unenforced"  # the name of the sentence in the task's metadata
+_UNENFORCED_NOTE_KEY = "policy_unenforced"  # the name of the sentence in the task's metadata
 _MOST_QUOTED = 3
 _LONGEST_QUOTE = 160
 _COMMAND_WORD_PATTERN = re.compile(
@@ -75,7 +75,7 @@ def _write_unenforced_sentence(text: str, untranslated: Sequence[str], is_enforc
 
 def read_unenforced_sentence(ctx: TurnContext) -> str:
     """The stored sentence of ``_write_unenforced_sentence`` for this run; empty if there is none."""
-    note: JsonValue = ctx.notes.get(_UNENFORCED_NOTE)
+    note: JsonValue = ctx.notes.get(_UNENFORCED_NOTE_KEY)
     return note if isinstance(note, str) else ""
 
 
@@ -96,7 +96,7 @@ def _shorten(sentence: str) -> str:
 
 _TRANSLATION_VERSION = 1  # of the translation: a new one translates every text anew
 _REQUEST_POLICY_ID = "request"
-_CONDITION_KIND = "condition"
+_KIND_OF_CONDITION_RULES = "condition"
 
 
 class ProposedRule(BaseModel):
@@ -153,7 +153,7 @@ async def with_translated_rules(ctx: TurnContext) -> TurnContext:
         ctx,
         policies=(*ctx.policies, *rules),
         sections={**ctx.sections, "policy_advice": "\n\n".join(source.text for source in sources)},
-        notes={**ctx.notes, "prose_policy": translations, **({_UNENFORCED_NOTE: unenforced} if unenforced else {})},
+        notes={**ctx.notes, "prose_policy": translations, **({_UNENFORCED_NOTE_KEY: unenforced} if unenforced else {})},
     )
 
 
@@ -205,7 +205,7 @@ async def _ask_translation(ctx: TurnContext, source: ProsePolicy, tools: Sequenc
 def _build_candidate(number: int, proposed: ProposedRule) -> Candidate:
     """The proposal as a rule, which the policy service checks."""
     rule_id, reason = f"P{number}", proposed.reason or proposed.quote
-    if proposed.kind == _CONDITION_KIND:
+    if proposed.kind == _KIND_OF_CONDITION_RULES:
         of_tool = f'tool == "{proposed.tool}"'
         condition = f"{of_tool} && ({proposed.condition})" if proposed.tool else proposed.condition
         rule = Rule(

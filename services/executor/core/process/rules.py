@@ -28,7 +28,13 @@ from services.executor.core.session.values import (
     SharedOperand,
     find_figures_about,
 )
-from services.executor.core.states.machine import POLICY_MARK, Figure, GovernedArgument, ProcessTemplate, parse_governed
+from services.executor.core.states.machine import (
+    PROCESS_POLICY_PREFIX,
+    Figure,
+    GovernedArgument,
+    ProcessTemplate,
+    parse_governed,
+)
 from services.executor.core.tools.classes import verb_of_tool
 from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE, RecordKeys
 from shared.contracts.ledger import LedgerEntry
@@ -192,7 +198,7 @@ def _find_unread_fields(
 
 
 _MOST_CHARACTERS_SHOWN = 80
-_IS_CHANGE = f'tool_class == "{ToolClass.CHANGE}"'
+_CHANGE_CONDITION = f'tool_class == "{ToolClass.CHANGE}"'
 
 
 def find_deviations(
@@ -226,7 +232,11 @@ def build_process_policy(
     """The process's policy for a plan; empty without rules. ``asks_about_unknown``: unknown inputs need an approval."""
     rules_for_unknown = _rules_for_unknown(template, dossier, results, keys) if asks_about_unknown else ()
     rules = (*template.rules, *rules_for_unknown, *_rules_for_deviations(template, dossier.present_plan, results))
-    return (Policy(id=f"{POLICY_MARK}{template.process_type}", rules=rules, judges_records=True),) if rules else ()
+    return (
+        (Policy(id=f"{PROCESS_POLICY_PREFIX}{template.process_type}", rules=rules, judges_records=True),)
+        if rules
+        else ()
+    )
 
 
 def describe_unknown_inputs(
@@ -308,7 +318,7 @@ def _find_approval_level(template: ProcessTemplate) -> str:
 def _build_approval_rule(rule_id: str, reason: str, level: str, verbs: Sequence[str] = ()) -> Rule:
     verb_condition = f" && verb in [{', '.join(map(repr, verbs))}]" if verbs else ""
     action = RuleAction.REQUIRE_APPROVAL
-    return Rule(id=rule_id, condition=_IS_CHANGE + verb_condition, action=action, level=level, reason=reason)
+    return Rule(id=rule_id, condition=_CHANGE_CONDITION + verb_condition, action=action, level=level, reason=reason)
 
 
 def find_two_person_concern(progress: Progress, keys: RecordKeys) -> str | None:

@@ -31,7 +31,7 @@ _STATES_THAT_WRITE = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 
 def refuse_bad_builtin_processes() -> None:
     """Raises ``BadTemplate`` if a built-in process cannot be followed; called once, when an executor starts."""
-    for template in machine.TEMPLATES.values():
+    for template in machine.BUILT_IN_TEMPLATES.values():
         refuse_bad_template(template)
 
 
@@ -165,9 +165,9 @@ def may_ask_a_person(text: str) -> bool:
 def general_template_with_approval(kind: str) -> machine.ProcessTemplate:
     """The ``general`` process for tasks whose own process cannot be followed: each write waits for a person."""
     reason = f"{kind} has a process of its own, which may ask for an approval and cannot be followed now"
-    rules = (*machine.GENERAL.rules, _build_approval_rule(machine.GENERAL.process_type, reason))
-    return machine.GENERAL.model_copy(
-        update={"states": machine.with_approval_gate(machine.GENERAL.states), "rules": rules}
+    rules = (*machine.GENERAL_TEMPLATE.rules, _build_approval_rule(machine.GENERAL_TEMPLATE.process_type, reason))
+    return machine.GENERAL_TEMPLATE.model_copy(
+        update={"states": machine.with_approval_gate(machine.GENERAL_TEMPLATE.states), "rules": rules}
     )
 
 
@@ -247,7 +247,7 @@ def read_definitions(content: JsonValue) -> Mapping[str, machine.ProcessTemplate
 
 
 def _read_template(name: str, fields: JsonValue) -> machine.ProcessTemplate:
-    if name in machine.TEMPLATES:
+    if name in machine.BUILT_IN_TEMPLATES:
         raise machine.BadTemplate("a process of that name is built in")
     if machine.process_name(name) != name:
         raise machine.BadTemplate("its name is none that a task could be given: a few words of letters in snake case")

@@ -21,8 +21,8 @@ from shared.domain.exact_json import JsonObject, dumps, loads_object
 from shared.domain.words import FsmState
 from shared.ports.models import ToolUse
 
-_CALL_ID = "read"
-_TOOL_RULES_ALONE = {"rules": (), "text_rules": (), "text_default": "allow"}
+_READ_CALL_ID = "read"
+_FIELDS_WITHOUT_OTHER_RULES = {"rules": (), "text_rules": (), "text_default": "allow"}
 
 
 async def fetch_allowances(ctx: TurnContext) -> tuple[ToolAllowance, ...]:
@@ -246,12 +246,12 @@ class TaskReader:
         """Why policy forbids this call by its arguments, from a verdict on this call alone; None if it does not."""
         ctx = self._ctx
         call = CallContext(
-            call_id=_CALL_ID, tool=tool.name, fields=select_rule_fields(arguments), tool_class=tool.tool_class
+            call_id=_READ_CALL_ID, tool=tool.name, fields=select_rule_fields(arguments), tool_class=tool.tool_class
         )
 
         async def ask() -> str:
             request = EvaluateRequest(
-                policies=tuple(policy.model_copy(update=_TOOL_RULES_ALONE) for policy in ctx.policies),
+                policies=tuple(policy.model_copy(update=_FIELDS_WITHOUT_OTHER_RULES) for policy in ctx.policies),
                 calls=(call,),
                 history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *calls),
                 binding=True,

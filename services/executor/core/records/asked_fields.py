@@ -14,7 +14,7 @@ _NAME_PATTERN = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _WORD_TOOL_PATTERN = re.compile(r"\btool\b")
 _CALL_VARIABLE_PATTERN = re.compile(r"\b(?:tool|verb)\b")
 _CONDITION_BEYOND_NAMES_PATTERN = re.compile(rf"{NEGATION_PATTERN.pattern}|\w\(|\|\||\bor\b|\bverb\b")
-_NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
+_WORDS_THAT_ARE_NO_FIELDS = frozenset("true false null in tool verb tool_class process_type call_id".split())
 
 
 class ConditionFields(NamedTuple):
@@ -34,7 +34,9 @@ class ConditionFields(NamedTuple):
 def _read_condition(condition: str) -> ConditionFields:
     unquoted = without_texts(condition)
     names = (
-        name for name in _NAME_PATTERN.findall(unquoted) if name not in _NO_FIELDS and not name.startswith("figures.")
+        name
+        for name in _NAME_PATTERN.findall(unquoted)
+        if name not in _WORDS_THAT_ARE_NO_FIELDS and not name.startswith("figures.")
     )
     lists_tools = (
         _WORD_TOOL_PATTERN.search(unquoted) is not None and _CONDITION_BEYOND_NAMES_PATTERN.search(unquoted) is None

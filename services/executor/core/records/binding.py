@@ -42,7 +42,7 @@ from services.executor.core.records.seen_records import (
     singular_words,
 )
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.record_tree import NO_KEYS, NoSuchPath, RecordKeys
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS, NoSuchPath, RecordKeys
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 
@@ -103,7 +103,9 @@ class BoundFields(NamedTuple):
     beyond: tuple[JsonObject, ...] = ()
 
 
-def build_call_view(tool: str, arguments: JsonObject, facts: Sequence[Fact], keys: RecordKeys = NO_KEYS) -> "CallView":
+def build_call_view(
+    tool: str, arguments: JsonObject, facts: Sequence[Fact], keys: RecordKeys = NO_RECORD_KEYS
+) -> "CallView":
     """The records around a call of this tool. Reads before planning, verdicts and rule requests all use it."""
     return _build_cached_view(build_record_graph(tuple(facts), keys), tool, dumps(arguments))
 

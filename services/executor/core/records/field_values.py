@@ -29,12 +29,12 @@ Fields: TypeAlias = Sequence[tuple[str, FieldValue]]
 
 _HUNDREDTH_UNITS = frozenset({"cent", "pence", "penny"})
 _MINOR_UNITS = (("cent",), ("pence",), ("penny",), ("minor", "unit"), ("minor",))
-_SCALARS = frozenset({str, int, bool, Decimal, type(None)})
+_SCALAR_TYPES = frozenset({str, int, bool, Decimal, type(None)})
 
 
 def fields_of_record(record: JsonObject) -> Fields:
     """The fields that rules can use, scalars and lists of scalars, as ``(name, value)``."""
-    return [(key, value) for key, value in record.items() if type(value) in _SCALARS or is_rule_value(value)]
+    return [(key, value) for key, value in record.items() if type(value) in _SCALAR_TYPES or is_rule_value(value)]
 
 
 def nested_fields(record: JsonObject, path: str = "") -> Iterator[tuple[str, FieldValue]]:

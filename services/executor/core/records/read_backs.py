@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from services.executor.core.records.argument_rows import arguments_by_row
 from services.executor.core.records.references import (
-    REFERENCE,
+    REFERENCE_KEY,
     build_made_id_reference,
     is_unqualified_id,
     referenced_calls,
@@ -29,7 +29,7 @@ from services.executor.core.tools.record_tree import (
     find_record_nodes,
     is_id_name,
 )
-from services.executor.core.tools.toolbox import MOST_COMPILED, Toolbox, problems_with
+from services.executor.core.tools.toolbox import MOST_CACHED_TOOLS, Toolbox, problems_with
 from services.executor.ports.tools import ReadCall, Tool
 from shared.contracts.plan import PlannedCall, ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, to_exact
@@ -52,7 +52,7 @@ class NamedId(NamedTuple):
 
 def _walk_ids(arguments: JsonObject, owner_kind: frozenset[str]) -> Iterator[NamedId]:
     for name, value in arguments.items():
-        if isinstance(value, dict) and set(value) != {REFERENCE}:
+        if isinstance(value, dict) and set(value) != {REFERENCE_KEY}:
             yield from _walk_ids(value, nouns_of_identifier(name, owner_kind))
         elif isinstance(value, list):
             for item in value:
@@ -418,7 +418,7 @@ def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[
 
 def _build_named_write(tool: Tool, arguments: JsonObject, call_id: str) -> NamedWrite:
     values = ((name, value) for name, value in arguments.items() if value is not None and not isinstance(value, list))
-    scalars = {name: value for name, value in values if not isinstance(value, dict) or set(value) == {REFERENCE}}
+    scalars = {name: value for name, value in values if not isinstance(value, dict) or set(value) == {REFERENCE_KEY}}
     values_by_words = {tuple(words_of(name)): value for name, value in scalars.items()}
     words = words_of_tool(tool.name)
     ids = [*_walk_ids(arguments, words.nouns)]
@@ -446,7 +446,7 @@ def _build_read_tool(tool: Tool) -> ReadTool:
 
 
 _build_read_tool_once = IdentityCache(
-    _build_read_tool, MOST_COMPILED
+    _build_read_tool, MOST_CACHED_TOOLS
 )  # a toolbox is made for each task, of tools that last
 
 

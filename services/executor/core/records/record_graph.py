@@ -30,7 +30,7 @@ from services.executor.core.records.seen_records import (
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.failures import ReadFailure, classify_failure
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys, is_id_name
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys, is_id_name
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 
@@ -263,7 +263,7 @@ def found_no_record(fact: Fact) -> bool:
         return True
     if not fact.ok:
         return classify_failure(ToolAnswer(result, is_error=True)) is ReadFailure.NOT_FOUND
-    return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,), NO_KEYS))
+    return result in (None, "") or (isinstance(result, dict | list) and not find_records((fact,), NO_RECORD_KEYS))
 
 
 build_record_graph = lru_cache(maxsize=8)(RecordGraph)  # every call of a plan asks for the graph of the same facts

@@ -10,10 +10,10 @@ from services.executor.core.tools.record_tree import NoSuchPath
 from shared.domain.exact_json import Json, JsonObject, as_object, walk_json
 from shared.domain.keywords import stem
 
-REFERENCE = "$ref"
+REFERENCE_KEY = "$ref"
 _MADE_ID_PATTERN = re.compile(r"^<([A-Za-z][\w-]*)>$")
 _ID_WORDS = ("id", "number", "no", "reference", "ref", "code", "key", "uuid")
-_WRAPPERS = frozenset("result results data record item object response payload created entity body row".split())
+_WRAPPER_WORDS = frozenset("result results data record item object response payload created entity body row".split())
 _LONGEST_ID = 64  # characters of a text that is an id
 
 
@@ -22,7 +22,7 @@ def build_made_id_reference(call_id: str, name: str) -> JsonObject:
 
     ``name``: of the id with its record's kind, such as ``booking_id``, under whichever name the answer has it.
     """
-    return {REFERENCE: f"{call_id}.<{name}>"}
+    return {REFERENCE_KEY: f"{call_id}.<{name}>"}
 
 
 def name_of_made_id(path: str) -> str | None:
@@ -80,7 +80,7 @@ def _walk_levels(answer: Json, *, in_wrappers: bool = False) -> Iterator[list[Js
     while level:
         yield level
         fields = (field for record in level for field in record.items())
-        values = (value for key, value in fields if not in_wrappers or key.lower() in _WRAPPERS)
+        values = (value for key, value in fields if not in_wrappers or key.lower() in _WRAPPER_WORDS)
         level = [inner for value in values for inner in _objects_in(value)]
 
 
@@ -137,14 +137,14 @@ def _stem_words(key: str) -> tuple[str, ...]:
 def referenced_calls(value: Json) -> Iterator[str]:
     """Yields the ids of the calls whose results a value refers to."""
     for _, inner in walk_json(value):
-        if isinstance(inner, dict) and set(inner) == {REFERENCE}:
-            yield str(inner[REFERENCE]).partition(".")[0]
+        if isinstance(inner, dict) and set(inner) == {REFERENCE_KEY}:
+            yield str(inner[REFERENCE_KEY]).partition(".")[0]
 
 
 def literal_scalars(value: Json) -> Iterator[Json]:
     """Yields the scalars in a value, without those that belong to references."""
     if isinstance(value, dict):
-        if set(value) != {REFERENCE}:
+        if set(value) != {REFERENCE_KEY}:
             for item in value.values():
                 yield from literal_scalars(item)
     elif isinstance(value, list):
@@ -170,11 +170,11 @@ def _resolve_value(value: Json, results: Mapping[str, Json]) -> Json:
         return [_resolve_value(item, results) for item in value]
     if not isinstance(value, dict):
         return value
-    if set(value) != {REFERENCE}:
+    if set(value) != {REFERENCE_KEY}:
         return {key: _resolve_value(item, results) for key, item in value.items()}
-    call_id, _, path = str(value[REFERENCE]).partition(".")
+    call_id, _, path = str(value[REFERENCE_KEY]).partition(".")
     if call_id not in results:
-        raise NoSuchPath(f"{value[REFERENCE]}: call {call_id} has no result")
+        raise NoSuchPath(f"{value[REFERENCE_KEY]}: call {call_id} has no result")
     name = name_of_made_id(path)
     return _find_field_or_id(results[call_id], path) if name is None else _require_made_id(results[call_id], name, path)
 

@@ -14,7 +14,7 @@ from services.executor.core.tools.classes import split_tool_name
 from services.executor.core.tools.name_similarity import singular, words_of
 from services.executor.core.tools.record_tree import (
     MISSING_ROWS_NOTE,
-    NO_KEYS,
+    NO_RECORD_KEYS,
     RecordKeys,
     format_condition,
     get_own_id,
@@ -25,7 +25,7 @@ from services.executor.core.tools.schema_drift import COLUMN_ALIASES
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 
 _VERBS_OF_MAKING = frozenset("create add register insert make new draft generate".split())
-_NUMBERS_OF_THINGS = frozenset((word,) for word in "sku isbn vin".split())  # of things, not of others
+_NOUNS_FOR_PRODUCT_NUMBERS = frozenset((word,) for word in "sku isbn vin".split())  # of things, not of others
 _ARTICLES = frozenset("a an the all one".split())
 _WORDS_AFTER_NOUN = frozenset("by for of from in with to on at and".split())
 _EMPTY_WORDS = frozenset(
@@ -243,7 +243,9 @@ def _add_name_from_id(record: JsonObject, names: tuple["Noun", ...], keys: Recor
     """
     if get_own_id(record) is not None:
         return names
-    key = next((key for key in record if keys.is_id_or_key(key) or singular_words(key)[-1:] in _NUMBERS_OF_THINGS), "")
+    key = next(
+        (key for key in record if keys.is_id_or_key(key) or singular_words(key)[-1:] in _NOUNS_FOR_PRODUCT_NUMBERS), ""
+    )
     return (*names, singular_words(key)[:-1]) if is_id_name(key) and len(singular_words(key)) > 1 else names
 
 
@@ -372,7 +374,7 @@ class RecordReference(NamedTuple):
 
 
 def references_in(
-    value: Json, kind: Noun = (), keys: RecordKeys = NO_KEYS, tool_kind: Noun = ()
+    value: Json, kind: Noun = (), keys: RecordKeys = NO_RECORD_KEYS, tool_kind: Noun = ()
 ) -> Iterator[RecordReference]:
     """Yields every value, at any depth, that may name a record. ``kind``: that to which a plain ``id`` belongs;
     ``tool_kind``: what the called tool is about, which may name a kind in more words.
@@ -386,7 +388,7 @@ def references_in(
 
 
 def reference_of(
-    key: str, value: Json, kind: Noun = (), keys: RecordKeys = NO_KEYS, tool_kind: Noun = ()
+    key: str, value: Json, kind: Noun = (), keys: RecordKeys = NO_RECORD_KEYS, tool_kind: Noun = ()
 ) -> RecordReference | None:
     """One field as a reference (``kind``, ``tool_kind``: as in ``references_in``); None if it can name no record."""
     nouns_in_full = (kind, tool_kind)
@@ -414,7 +416,7 @@ def reference_of(
         return RecordReference(noun, text, value, is_number, is_id=True, must_exist=True, may_hold_any_key=True)
     must_exist = may_be_id and are_same_kind(noun, kind)
     own_noun = _expand_noun(noun, nouns_in_full, keys)
-    return RecordReference(own_noun, text, value, is_number, last in _NUMBERS_OF_THINGS, must_exist=must_exist)
+    return RecordReference(own_noun, text, value, is_number, last in _NOUNS_FOR_PRODUCT_NUMBERS, must_exist=must_exist)
 
 
 def may_describe_request(noun: Noun) -> bool:
@@ -430,7 +432,7 @@ def has_read_tool(noun: Noun, keys: RecordKeys, *, in_full: bool = False) -> boo
 @lru_cache(maxsize=128)
 def _nouns_of_readers(readers: frozenset[str], in_full: bool) -> frozenset[Noun]:
     """The nouns of these tools; unless ``in_full``, only their last words."""
-    nouns = (noun_of_tool(reader, NO_KEYS) for reader in readers)
+    nouns = (noun_of_tool(reader, NO_RECORD_KEYS) for reader in readers)
     return frozenset(noun if in_full else noun[-1:] for noun in nouns if noun)
 
 

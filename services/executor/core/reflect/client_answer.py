@@ -11,7 +11,7 @@ from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import RunEnd, describe_verdict
 from services.executor.core.session.ledger import describe_doubt, describe_write, list_open_doubts, operator_decisions
 from services.executor.core.session.values import list_parts_to_do
-from services.executor.core.states.machine import NOTHING_WRITTEN
+from services.executor.core.states.machine import NOTHING_WRITTEN_TEXT
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
@@ -73,7 +73,7 @@ def answer_with_writes(
     """
     if is_json_list(text):
         return text
-    remark = NOTHING_WRITTEN if had_to_act and not writes and NOTHING_WRITTEN not in text else ""
+    remark = NOTHING_WRITTEN_TEXT if had_to_act and not writes and NOTHING_WRITTEN_TEXT not in text else ""
     policy = describe_verdict(verdict) if verdict and verdict.reasons else ""
     blocks = [policy, _describe_writes(writes) or remark, footer]
     additions = [block for block in blocks if block]

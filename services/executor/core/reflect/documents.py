@@ -17,7 +17,7 @@ from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import stems_of
 from services.executor.core.tools.paging import read_list_page
-from services.executor.core.tools.record_tree import NO_KEYS, is_empty_result, is_id_name
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS, is_empty_result, is_id_name
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.base import Contract
 from shared.contracts.ledger import LedgerEntry
@@ -62,18 +62,18 @@ def document_templates() -> Mapping[str, DocumentTemplate]:
     return {name: DocumentTemplate.model_validate(fields) for name, fields in sorted(fields_by_type.items())}
 
 
-_PRODUCTION_VERBS = (
+_PRODUCTION_VERBS_REGEX = (
     "write|draft|prepare|create|generate|produce|compile|compose|build|make|assemble|provide|deliver"
     "|put together|give (?:me|us)|(?:i|we) (?:need|want)"
 )
 _ESCAPED_SPACE, _WHITE_SPACE = re.escape(" "), r"\s+"
-_NEGATION = r"(?:do not|don['\u2019]t|never|without|no need to|not to|not)\s+(?:\w+\s+){0,2}$"
+_NEGATION_REGEX = r"(?:do not|don['\u2019]t|never|without|no need to|not to|not)\s+(?:\w+\s+){0,2}$"
 # Between the verb and the document may stand words that describe it, but none that begins another phrase.
-_ADJECTIVES = (
+_ADJECTIVES_REGEX = (
     r"(?:,?\s+(?!(?:about|on|to|of|for|from|in|with|into|after|before|and|that|which)\b)[\w'\u2019-]+){0,5}?\s+"
 )
 # Between two documents that one verb asks for.
-_CONJUNCTION = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"
+_CONJUNCTION_REGEX = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?"
 
 
 def find_document_requests(task: str) -> Mapping[str, Sequence[str]]:
@@ -83,7 +83,7 @@ def find_document_requests(task: str) -> Mapping[str, Sequence[str]]:
     matches = ((name, match) for name in document_templates() for match in _compile_request(name).finditer(task))
     phrases_by_type: dict[str, list[str]] = {}
     for name, match in matches:
-        if re.search(_NEGATION, task[: match.start()], re.I) is None:
+        if re.search(_NEGATION_REGEX, task[: match.start()], re.I) is None:
             phrases_by_type.setdefault(name, []).append(match[0])
     return phrases_by_type
 
@@ -91,9 +91,9 @@ def find_document_requests(task: str) -> Mapping[str, Sequence[str]]:
 @cache
 def _compile_request(name: str) -> re.Pattern[str]:
     phrases = tuple(phrase for template in document_templates().values() for phrase in template.asked)
-    other_documents = rf"(?:{_phrases_pattern(phrases)}{_CONJUNCTION})*"
+    other_documents = rf"(?:{_phrases_pattern(phrases)}{_CONJUNCTION_REGEX})*"
     document = _phrases_pattern(document_templates()[name].asked)
-    return re.compile(rf"\b(?:{_PRODUCTION_VERBS}){_ADJECTIVES}{other_documents}{document}s?\b(?!-)", re.I)
+    return re.compile(rf"\b(?:{_PRODUCTION_VERBS_REGEX}){_ADJECTIVES_REGEX}{other_documents}{document}s?\b(?!-)", re.I)
 
 
 def _phrases_pattern(phrases: tuple[str, ...]) -> str:
@@ -143,11 +143,14 @@ class DocumentMaterial(NamedTuple):
 
 
 def read_source_data(source: str, material: DocumentMaterial) -> Json:
-    """The data of a source (a key of ``SOURCES``, or ``records: a b`` for records with these words); may be empty."""
+    """The data of a source (a key of ``READ_BY_SOURCE``, or ``records: a b`` for records with these words).
+
+    It may be empty.
+    """
     kind, _, words = source.partition(":")
     if kind == "records":
         return _select_records(material, stems_of(words))
-    return SOURCES[kind](material)
+    return READ_BY_SOURCE[kind](material)
 
 
 def _planned_calls_as_json(material: DocumentMaterial) -> Json:
@@ -258,7 +261,7 @@ def _list_dates(material: DocumentMaterial) -> Json:
     """
     rows = {
         (value, key, "" if seen_record.id is None else as_text(seen_record.id))
-        for seen_record in find_records(material.dossier.facts, NO_KEYS)
+        for seen_record in find_records(material.dossier.facts, NO_RECORD_KEYS)
         for key, value in seen_record.record.items()
         if isinstance(value, str) and (moment := read_machine_moment(value, None)) and moment.day
     }
@@ -270,7 +273,7 @@ def _list_dates(material: DocumentMaterial) -> Json:
 def _select_records(material: DocumentMaterial, words: frozenset[str]) -> Json:
     """Up to fifty records that were read, whose tool or one of whose fields is named by one of the words."""
     chosen: list[Json] = []
-    for seen_record in find_records(material.dossier.facts, NO_KEYS):
+    for seen_record in find_records(material.dossier.facts, NO_RECORD_KEYS):
         flat = _flatten_record(seen_record.record)
         if flat not in chosen and any(stems_of(name) & words for name in (seen_record.fact.tool, *seen_record.record)):
             chosen.append(flat)
@@ -283,7 +286,7 @@ def _flatten_record(record: JsonObject) -> JsonObject:
     return {key: record[key] for key in ordered if not isinstance(record[key], dict | list)}
 
 
-SOURCES: Mapping[str, Callable[[DocumentMaterial], Json]] = {
+READ_BY_SOURCE: Mapping[str, Callable[[DocumentMaterial], Json]] = {
     "request": lambda material: material.task,
     "answer": lambda material: "" if is_json_list(material.answer) else material.answer,
     "values": lambda material: [
@@ -297,7 +300,7 @@ SOURCES: Mapping[str, Callable[[DocumentMaterial], Json]] = {
     "gaps": _list_missing_information,
     "dates": _list_dates,
 }
-MARKDOWN = "text/markdown"
+MARKDOWN_MEDIA_TYPE = "text/markdown"
 
 
 def render_markdown(template: DocumentTemplate, sections: Mapping[str, Json], created_at: datetime) -> str:
@@ -351,7 +354,9 @@ def build_document(
     text = render_markdown(template, sections, created_at)
     # A decimal is a text, so that no JSON reader rounds it (I8).
     quoted_data = map_leaves(data, lambda value: str(value) if isinstance(value, Decimal) else value)
-    return Artifact(name=kind, text=text, data=cast("dict[str, JsonValue]", quoted_data), media_type=MARKDOWN)
+    return Artifact(
+        name=kind, text=text, data=cast("dict[str, JsonValue]", quoted_data), media_type=MARKDOWN_MEDIA_TYPE
+    )
 
 
 def _format_block(value: Json) -> str:

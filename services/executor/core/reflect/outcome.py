@@ -7,7 +7,7 @@ from decimal import Decimal
 
 from pydantic import JsonValue
 
-from services.executor.core.figures.columns import ORDERINGS
+from services.executor.core.figures.columns import COMPARE_BY_SIGN
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.session.context import is_practice
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
@@ -153,7 +153,7 @@ def _find_refused_value(limit: Threshold, dossier: Dossier, refusals: Sequence[L
         return None
     writes = [entry for entry in refusals if limit.tool in ("", entry.call.tool)]
     actual = _common_value(_numbers_of_argument(writes, limit.name) or _values_in_records(dossier, writes, limit.name))
-    return None if actual is None or ORDERINGS[limit.sign](actual, bound) else actual
+    return None if actual is None or COMPARE_BY_SIGN[limit.sign](actual, bound) else actual
 
 
 def _values_in_records(dossier: Dossier, writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
@@ -215,7 +215,7 @@ def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None)
         return None
     rules = [rule for rule in verdict.triggered_rules if not rule.indeterminate]
     was_triggered = any((rule.rule_id, rule.policy_id) == (limit.rule_id, limit.policy_id) for rule in rules)
-    return ORDERINGS[limit.sign](actual, bound) is was_triggered
+    return COMPARE_BY_SIGN[limit.sign](actual, bound) is was_triggered
 
 
 def _outcome_of_figure(value: NamedValue, verified: Sequence[LedgerEntry]) -> PredictionOutcome:

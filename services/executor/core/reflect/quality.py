@@ -39,7 +39,7 @@ _WORDS_FOR_OUTPUT: dict[str, str] = {
     "action": "next actions reminder remind escalated sent",
     "requester": "employee submitted claimant",
 }
-SUMMARY = "summary"  # an output that any answer is
+SUMMARY_OUTPUT = "summary"  # an output that any answer is
 _LONGEST_VALUE_MET_BY_CHANCE = 3  # characters of a value that may stand in an answer by chance
 
 
@@ -149,7 +149,7 @@ def says_found_value(text: str, sources: FoundSources) -> bool:
 
 def _mentions_output(output: str, answer: str, stems: frozenset[str], name_stems: list[frozenset[str]]) -> bool:
     output_stems = stems_of(output)
-    if output == SUMMARY:
+    if output == SUMMARY_OUTPUT:
         return bool(answer.strip())
     if output_stems <= stems or any(output_stems <= name for name in name_stems):
         return True
@@ -282,7 +282,7 @@ def collect_evidence(run: ReflectedRun) -> Evidence:
     """The evidence for a run's score. What a run did not have to prove is None and earns nothing."""
     progress, dossier, calls = run.progress, run.dossier, run.calls
     outputs = progress.template.outputs if progress and run.has_to_act else ()
-    has_required_outputs = any(output != SUMMARY for output in outputs)
+    has_required_outputs = any(output != SUMMARY_OUTPUT for output in outputs)
     changes = [call for call in (dossier.plan.calls if dossier.plan else ()) if call.tool_class is ToolClass.CHANGE]
     nothing_found = bool(dossier.facts) and all(is_empty_result(fact.result) for fact in dossier.facts if fact.ok)
     has_results = not run.planned_nothing and not nothing_found

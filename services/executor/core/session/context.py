@@ -16,9 +16,9 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal, JournalLimits
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import (
-    GENERAL,
+    BUILT_IN_TEMPLATES,
+    GENERAL_TEMPLATE,
     PERMITTED_CLASSES,
-    TEMPLATES,
     Processes,
     ProcessTemplate,
     Rejected,
@@ -118,8 +118,8 @@ class TurnContext:
     experience: Experience
     sections: Mapping[str, Json]
     notes: Mapping[str, JsonValue] = field(default_factory=dict)
-    processes: Processes = field(default_factory=lambda: TEMPLATES)
-    template: ProcessTemplate = GENERAL
+    processes: Processes = field(default_factory=lambda: BUILT_IN_TEMPLATES)
+    template: ProcessTemplate = GENERAL_TEMPLATE
     thresholds: tuple[Threshold, ...] = ()
     files: tuple[ReadFile, ...] = ()
     pictures: tuple[ImageBlock, ...] = ()
@@ -148,8 +148,8 @@ def open_state_span(ctx: TurnContext, progress: Progress) -> AbstractContextMana
     return ctx.journal.counts.time_span(progress.state, span)
 
 
-NOBODY_APPROVES = "Nothing was written: a person would have to approve the plan, and in practice nobody can."
-IN_DOUBT = "What became of a write is not known; it is not made again."
+NOBODY_APPROVES_TEXT = "Nothing was written: a person would have to approve the plan, and in practice nobody can."
+IN_DOUBT_TEXT = "What became of a write is not known; it is not made again."
 
 
 def is_practice(record: TaskRecord) -> bool:
@@ -179,8 +179,8 @@ def session_for_task(session: SessionState, record: TaskRecord) -> SessionState:
     return SessionState() if starts_assessment(record) else session
 
 
-FILE_SOURCE = "attached_file"  # stands in place of a tool's name where a file is a source
-_NO_IMAGE_MODEL = "the model takes no images, so nobody looked at it"
+TOOL_NAME_OF_FILES = "attached_file"  # stands in place of a tool's name where a file is a source
+_NO_IMAGE_MODEL_TEXT = "the model takes no images, so nobody looked at it"
 
 
 async def read_files(files: TaskFiles, record: TaskRecord, turn: Turn, journal: Journal) -> tuple[ReadFile, ...]:
@@ -212,7 +212,7 @@ def files_section(files: Sequence[ReadFile], most_characters: int) -> list[Json]
 def files_as_facts(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The files with a text as facts ``file1``, ``file2`` (as in the first message), whose result has the text."""
     texts = ((number, file.text) for number, file in enumerate(files, 1) if file.text)
-    return tuple(_file_as_fact(number, {FILE_SOURCE: {"body": text}}) for number, text in texts)
+    return tuple(_file_as_fact(number, {TOOL_NAME_OF_FILES: {"body": text}}) for number, text in texts)
 
 
 def files_for_look_tool(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
@@ -232,7 +232,7 @@ def file_notes(files: Sequence[ReadFile]) -> dict[str, JsonValue]:
 
 def describe_unread_files(files: Sequence[ReadFile], *, saw_pictures: bool) -> tuple[str, ...]:
     """A sentence for the answer on each file that could not be read, or whose picture the model did not see."""
-    unseen = _NO_IMAGE_MODEL if not saw_pictures else ""
+    unseen = _NO_IMAGE_MODEL_TEXT if not saw_pictures else ""
     problems = [(file, file.problem or (unseen if file.picture_id else "")) for file in files]
     return tuple(f"{file.name}: {problem}" for file, problem in problems if problem)
 
@@ -248,7 +248,9 @@ async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: in
 
 
 def _file_as_fact(number: int, result: Json) -> Fact:
-    return Fact(ref=f"file{number}", connection_id="", tool=FILE_SOURCE, arguments_json="{}", result_json=dumps(result))
+    return Fact(
+        ref=f"file{number}", connection_id="", tool=TOOL_NAME_OF_FILES, arguments_json="{}", result_json=dumps(result)
+    )
 
 
 def _describe_file(number: int, file: ReadFile, share: int) -> Json:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, cast
 from pydantic import JsonValue
 
 from services.executor.core.session.values import Fact, NamedValue, PartOfTask
-from services.executor.core.states.machine import GENERAL, QUIET_HOURS_TIMER_PREFIX, ProcessTemplate
+from services.executor.core.states.machine import GENERAL_TEMPLATE, QUIET_HOURS_TIMER_PREFIX, ProcessTemplate
 from services.executor.ports.orchestrators import OrchestratorName
 from services.executor.ports.turns import Timer
 from shared.contracts.approval import Approval, GivenConfirmation
@@ -59,7 +59,7 @@ class Dossier(Contract):
 class Progress(Contract):
     """A checkpoint of the run. ``visited``: the states passed so far, the current one last."""
 
-    template: ProcessTemplate = GENERAL
+    template: ProcessTemplate = GENERAL_TEMPLATE
     path: tuple[FsmState, ...]
     visited: tuple[FsmState, ...]
     strategy: Strategy = Strategy.FSM  # the bandit's choice

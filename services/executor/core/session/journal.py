@@ -37,7 +37,7 @@ from shared.domain.words import DOUBTFUL_STATUSES, FsmState, Phase, TaskState, T
 from shared.ports.meter import Meter, NoMeter
 from shared.ports.tracing import Span
 
-_STATUSES_ON_THE_WAY = (WriteStatus.SENDING, WriteStatus.DENIED)
+_UNFINISHED_STATUSES = (WriteStatus.SENDING, WriteStatus.DENIED)
 
 
 class TurnCounts:
@@ -96,7 +96,7 @@ class TurnCounts:
     def count_settlement(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
         """Counts a write with a final status (not sending, no proof to come), and a doubt that it settles."""
         proof_comes = entry.status is WriteStatus.SENT and entry.call.tool_class is ToolClass.CHANGE
-        if entry.status not in _STATUSES_ON_THE_WAY and not proof_comes:
+        if entry.status not in _UNFINISHED_STATUSES and not proof_comes:
             self._meter.add(names.WRITES, proof=entry.status.value)
         if status_before in DOUBTFUL_STATUSES and entry.status not in DOUBTFUL_STATUSES:
             self._meter.add(names.DOUBTS_SETTLED, status=entry.status.value)

@@ -22,7 +22,9 @@ from shared.domain.words import ToolClass
 from shared.ports.tracing import SpanKind, Tracer
 
 _PACKED_PREFIX = "z:"
-_packed_listings = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)  # a listing comes with each task
+_cached_packed_listings = IdentityCache[tuple[Tool, ...], dict[bool, str]](
+    lambda _: {}, 256
+)  # a listing comes with each task
 
 
 async def request_recorded_verdict(policy: PolicyService, journal: Journal, request: EvaluateRequest) -> Verdict:
@@ -79,7 +81,7 @@ async def list_recorded_tools(
     except (ToolUnreachable, ToolSilent) as error:
         journal.record_input(name, _format_failure(error))
         raise
-    listings = _packed_listings(tools)
+    listings = _cached_packed_listings(tools)
     if (unlisted := servers.may_have_unlisted_tools(connection)) not in listings:
         listings[unlisted] = _pack_object({"tools": [_format_tool(tool) for tool in tools], "unlisted": unlisted})
     journal.record_input(name, listings[unlisted], (listings[unlisted],))

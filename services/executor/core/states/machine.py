@@ -22,7 +22,7 @@ _BRACKET_CONTENT_PATTERN = re.compile(r"\[([^\[\]]*)\]")
 _KINDS_AND_FIELD_PATTERN = re.compile(r"(?:([a-z_|]+)\.)?([a-z_]+)")
 _CHOICE_PATTERN = re.compile(r"([a-z_|]+)\s*(!=|=|~)\s*(.*)")
 OWN_VALUE_MARK = "@"  # in a pattern: the value of the record that the figure is about
-POLICY_MARK = "process:"  # begins the id of the policy that a process brings with it
+PROCESS_POLICY_PREFIX = "process:"  # begins the id of the policy that a process brings with it
 
 
 class BadPattern(ValueError):
@@ -201,8 +201,8 @@ def _read_built_in_templates() -> dict[str, ProcessTemplate]:
     return {template.process_type: template for template in templates}
 
 
-TEMPLATES: Mapping[str, ProcessTemplate] = _read_built_in_templates()
-GENERAL = TEMPLATES["general"]
+BUILT_IN_TEMPLATES: Mapping[str, ProcessTemplate] = _read_built_in_templates()
+GENERAL_TEMPLATE = BUILT_IN_TEMPLATES["general"]
 
 
 _NO_CLASSES: frozenset[ToolClass] = frozenset()
@@ -259,7 +259,7 @@ def with_end_state(path: Sequence[FsmState], is_escalated: bool) -> tuple[FsmSta
 
 QUIET_HOURS_TIMER_PREFIX = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for
 FailedPart = Literal["model", "tool_server", "policy_service"]  # of the installation: what did not work
-NOTHING_WRITTEN = "Nothing was written or sent."
+NOTHING_WRITTEN_TEXT = "Nothing was written or sent."
 _NOTHING_WRITTEN_PATTERN = re.compile(r"\b([Nn])othing was written\b")
 
 

@@ -81,33 +81,38 @@ def _enum(*choices: str) -> Schema:
     return {"type": "string", "enum": list(choices)}
 
 
-_TEXT: Schema = {"type": "string"}
-STAND_IN_SCHEMA = _object_schema(tool=_nullable(_TEXT), arguments_json=_TEXT, why=_TEXT)
+_TEXT_SCHEMA: Schema = {"type": "string"}
+STAND_IN_SCHEMA = _object_schema(tool=_nullable(_TEXT_SCHEMA), arguments_json=_TEXT_SCHEMA, why=_TEXT_SCHEMA)
 COVERAGE_SCHEMA = _object_schema(
-    agrees={"type": "boolean"}, problems=_array_schema(_object_schema(part={"type": "integer"}, why=_TEXT))
+    agrees={"type": "boolean"}, problems=_array_schema(_object_schema(part={"type": "integer"}, why=_TEXT_SCHEMA))
 )
 TOOL_GAP_SCHEMA = _object_schema(
     gaps=_array_schema(
-        _object_schema(name=_TEXT, purpose=_TEXT, arguments=_array_schema(_TEXT), result=_enum("money", "ratio"))
+        _object_schema(
+            name=_TEXT_SCHEMA,
+            purpose=_TEXT_SCHEMA,
+            arguments=_array_schema(_TEXT_SCHEMA),
+            result=_enum("money", "ratio"),
+        )
     ),
 )
-MADE_FUNCTION_SCHEMA = _object_schema(code=_TEXT, cannot=_TEXT)
+MADE_FUNCTION_SCHEMA = _object_schema(code=_TEXT_SCHEMA, cannot=_TEXT_SCHEMA)
 MADE_CASES_SCHEMA = _object_schema(
-    cases=_array_schema(_object_schema(inputs=_array_schema(_TEXT), expected=_TEXT)), cannot=_TEXT
+    cases=_array_schema(_object_schema(inputs=_array_schema(_TEXT_SCHEMA), expected=_TEXT_SCHEMA)), cannot=_TEXT_SCHEMA
 )
 _LEVEL_NAMES = tuple(level.word for level in Level)
 TRANSLATION_SCHEMA = _object_schema(
     rules=_array_schema(
         _object_schema(
-            quote=_TEXT,
+            quote=_TEXT_SCHEMA,
             kind=_enum("condition", "never", "at_most", "only_after", "only_when", "only_after_confirmation"),
-            tool=_TEXT,
+            tool=_TEXT_SCHEMA,
             limit=_nullable({"type": "integer"}),
-            after=_array_schema(_TEXT),
-            condition=_TEXT,
+            after=_array_schema(_TEXT_SCHEMA),
+            condition=_TEXT_SCHEMA,
             action=_enum("", *RuleAction),
             level=_enum("", *_LEVEL_NAMES),
-            reason=_TEXT,
+            reason=_TEXT_SCHEMA,
         )
     )
 )
@@ -116,7 +121,7 @@ PROCESS_SCHEMA = _object_schema(
     states=_array_schema(_enum(*_STATE_NAMES)),
     risk=_enum("low", "medium", "high"),
     approval_wanted={"type": "boolean"},
-    instructions=_array_schema(_object_schema(state=_enum(*_STATE_NAMES), text=_TEXT)),
-    outputs=_array_schema(_TEXT),
+    instructions=_array_schema(_object_schema(state=_enum(*_STATE_NAMES), text=_TEXT_SCHEMA)),
+    outputs=_array_schema(_TEXT_SCHEMA),
 )
-DOCUMENT_SCHEMA = _object_schema(sections=_array_schema(_object_schema(name=_TEXT, text=_TEXT)))
+DOCUMENT_SCHEMA = _object_schema(sections=_array_schema(_object_schema(name=_TEXT_SCHEMA, text=_TEXT_SCHEMA)))

@@ -64,7 +64,7 @@ MONEY_NOUNS = frozenset(
 )
 CONJUNCTIONS = frozenset("and or then plus".split())
 # Words before the verb that say how, not what.
-MODIFIERS = frozenset("bulk batch async auto quick".split())
+MANNER_WORDS = frozenset("bulk batch async auto quick".split())
 # Verbs of reading that change something together with the next word.
 PHRASAL_VERBS = frozenset({("check", "in"), ("check", "out"), ("check", "off"), ("get", "rid"), ("count", "down")})
 _WORD_IN_NAME_PATTERN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -87,7 +87,7 @@ class ToolClassification(NamedTuple):
     reason: str
 
 
-_UNKNOWN_VERB = ToolClassification(ToolClass.CHANGE, "its name begins with no known verb")
+_UNKNOWN_VERB_CLASSIFICATION = ToolClassification(ToolClass.CHANGE, "its name begins with no known verb")
 
 
 def classify_tool(
@@ -99,7 +99,9 @@ def classify_tool(
     claims, by_name = annotations or ToolAnnotations(), classify_by_name(name)
     only_reads = claims.read_only and not claims.destructive
     words = set(_split_words(name))
-    says_nothing = by_name is _UNKNOWN_VERB and name.isascii() and words and words.isdisjoint(CHANGE_VERBS)
+    says_nothing = (
+        by_name is _UNKNOWN_VERB_CLASSIFICATION and name.isascii() and words and words.isdisjoint(CHANGE_VERBS)
+    )
     if is_own and says_nothing and only_reads:
         reason = "its name says nothing, and the tenant's own server that it only reads"
         return ToolClassification(ToolClass.READ, reason)
@@ -116,9 +118,9 @@ def classify_tool(
 def classify_by_name(name: str) -> ToolClassification:
     """The class that the name alone suggests; for an unknown name it is CHANGE."""
     if not name.isascii():  # letters that only look like those of a known verb
-        return _UNKNOWN_VERB
+        return _UNKNOWN_VERB_CLASSIFICATION
     *namespaces, words = _split_name(name)
-    classes = [_classify_clause(clause) for clause in _split_clauses(words)] or [_UNKNOWN_VERB]
+    classes = [_classify_clause(clause) for clause in _split_clauses(words)] or [_UNKNOWN_VERB_CLASSIFICATION]
     classes += [_build_change_class(word) for namespace in namespaces for word in namespace if word in CHANGE_VERBS]
     return max(classes, key=lambda classification: TOOL_CLASSES_BY_STRICTNESS.index(classification.tool_class))
 
@@ -160,7 +162,7 @@ def _split_clauses(words: Sequence[str]) -> list[Sequence[str]]:
     conjunctions = ["", *(words[start - 1] for start in starts[1:])]
     previous_parts: list[Sequence[str]] = [[], *parts[:-1]]
     return [
-        part[1:] if len(part) > 1 and part[0] in MODIFIERS else part
+        part[1:] if len(part) > 1 and part[0] in MANNER_WORDS else part
         for part, conjunction, previous in zip(parts, conjunctions, previous_parts, strict=True)
         if part and not _is_lone_noun(part, conjunction, previous)
     ]
@@ -184,7 +186,7 @@ def _classify_clause(words: Sequence[str]) -> ToolClassification:
         return ToolClassification(ToolClass.READ, f"{verb!r} in its name reads")
     if verb in COMPUTE_VERBS:
         return ToolClassification(ToolClass.COMPUTE, f"{verb!r} in its name computes")
-    return _build_change_class(verb) if verb in _KNOWN_VERBS else _UNKNOWN_VERB
+    return _build_change_class(verb) if verb in _KNOWN_VERBS else _UNKNOWN_VERB_CLASSIFICATION
 
 
 def _tells_somebody(verb: str, other_words: frozenset[str]) -> bool:
@@ -278,7 +280,7 @@ def words_of_tool(name: str) -> ToolWords:
 def strip_batch_word(tool: str) -> str:
     """The tool's name without a first word that says how it does its work: ``add_note`` for ``bulk_add_note``."""
     first_word, *other_words = split_tool_name(tool)
-    return "_".join(other_words) if other_words and first_word in MODIFIERS else tool
+    return "_".join(other_words) if other_words and first_word in MANNER_WORDS else tool
 
 
 def participles_of_verb(tool: str) -> frozenset[str]:

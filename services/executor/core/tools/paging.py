@@ -189,7 +189,7 @@ def _read_integer(value: Json) -> int | None:
 
 
 _POSITION_ROLES = (PagingRole.CURSOR, PagingRole.AFTER, PagingRole.OFFSET, PagingRole.PAGE)
-_PART_ROLES = (*_POSITION_ROLES, PagingRole.SIZE)  # what an argument says of a part
+_PARTIAL_LIST_ROLES = (*_POSITION_ROLES, PagingRole.SIZE)  # what an argument says of a part
 _ORDER_WORDS = frozenset("sort order sortby orderby sorting latest newest descending".split())
 
 
@@ -267,7 +267,7 @@ def _argument_for_hint(paging: PagingArguments, hint: PageHint) -> str | None:
 def _arguments_from_link(paging: PagingArguments, link: str) -> JsonObject:
     query = dict(URL(f"?{link.partition('?')[2]}").query.items())  # the last of a name counts
     names = [name for name in query if name in paging.names.values()]
-    names += [name for name in query if paging.is_open and classify_paging_name(name) in _PART_ROLES]
+    names += [name for name in query if paging.is_open and classify_paging_name(name) in _PARTIAL_LIST_ROLES]
     arguments = {name: _convert_type(query[name], paging.schemas.get(name, {})) for name in names}
     return arguments if any(classify_paging_name(name) in _POSITION_ROLES for name in arguments) else {}
 
@@ -288,7 +288,7 @@ def _arguments_by_role(schemas: Mapping[str, JsonObject]) -> dict[PagingRole, st
         role = classify_paging_name(name)
         if role is PagingRole.NEXT:
             role = PagingRole.CURSOR
-        if role in _PART_ROLES and "format" not in schema:
+        if role in _PARTIAL_LIST_ROLES and "format" not in schema:
             names.setdefault(role, name)
     return names
 

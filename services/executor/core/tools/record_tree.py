@@ -55,7 +55,7 @@ class RecordKeys(NamedTuple):
         return is_id_name(name) or self.kind_of(name) != ()
 
 
-NO_KEYS = RecordKeys()
+NO_RECORD_KEYS = RecordKeys()
 _USUAL_KEY_NAMES = ("sku", "code", "key", "number", "name")  # by which an item without an id is known
 _ITEM_WITHOUT_KEY = "[]"
 MISSING_ROWS_NOTE = "NOT all rows"  # how the note on a list begins of which rows are missing

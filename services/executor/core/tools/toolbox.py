@@ -16,7 +16,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
 from services.executor.core.tools.name_similarity import singular, stems_of, words_of
-from services.executor.core.tools.record_tree import NO_KEYS, RecordKeys
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
 from services.executor.ports.tools import CALL_ID_KEY, MESSAGE_KEY, PARTS_KEY, TASK_ID_KEY, Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection, RecordKind
@@ -26,7 +26,7 @@ from shared.domain.words import ToolClass
 from shared.ports.models import ToolDefinition, ToolUse
 
 _NO_RECORD_KINDS: Mapping[str, RecordKind] = MappingProxyType({})
-MOST_COMPILED = 4_096  # tools of which is kept what was worked out once
+MOST_CACHED_TOOLS = 4_096  # tools of which is kept what was worked out once
 
 
 class Toolbox(NamedTuple):
@@ -36,12 +36,12 @@ class Toolbox(NamedTuple):
 
     tools: Mapping[str, Tool]
     connections: Mapping[str, Connection]
-    keys: RecordKeys = NO_KEYS
+    keys: RecordKeys = NO_RECORD_KEYS
 
     @property
     def names(self) -> frozenset[str]:
         """The names that rules may use for the tools; the empty name stands for any tool."""
-        return _list_names(self.tools)
+        return _collect_names(self.tools)
 
     def find_tool(self, connection_id: str, name: str) -> Tool | None:
         """The tool of that connection and name; None if there is none."""
@@ -91,7 +91,7 @@ def _assign_unique_names(tools: tuple[Tool, ...]) -> Mapping[str, Tool]:
     return MappingProxyType(dict(zip(names, ordered, strict=True)))
 
 
-_list_names = IdentityCache[Mapping[str, Tool], frozenset[str]](
+_collect_names = IdentityCache[Mapping[str, Tool], frozenset[str]](
     lambda tools: frozenset(tools).union(("",), (tool.name for tool in tools.values())), 64
 )
 
@@ -107,7 +107,7 @@ def _tools_by_own_name(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[Tool]
 _intern_tools = InternedTuples[Tool](64)
 # The schema as a library takes it; the same object for the same tool.
 _convert_schema: IdentityCache[Tool, Mapping[str, JsonValue]] = IdentityCache(
-    lambda tool: cast("Mapping[str, JsonValue]", to_builtins(tool.input_schema)), MOST_COMPILED
+    lambda tool: cast("Mapping[str, JsonValue]", to_builtins(tool.input_schema)), MOST_CACHED_TOOLS
 )
 WRITE_CLASSES = (ToolClass.CHANGE, ToolClass.NOTIFY)
 MOST_SENDS_OF_A_WRITE = 3  # of one write, the first included; then a person is asked
@@ -167,7 +167,7 @@ _TYPE_CHECKER = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_intege
 _ExactValidator = extend(Draft202012Validator, type_checker=_TYPE_CHECKER)  # type: ignore[no-untyped-call]  # the library types it not
 
 
-@cached_by_identity(MOST_COMPILED)
+@cached_by_identity(MOST_CACHED_TOOLS)
 def _validator_of(tool: Tool) -> Validator | None:
     """The validator of the tool's arguments; None if its schema is invalid."""
     try:
@@ -235,9 +235,9 @@ def _close_nested(value: Json) -> Json:
 
 
 RESERVED_ARGUMENT = "_call"  # the one argument of a write that is ours
-_MOST_CHARACTERS_DEFINED = 30_000  # characters of all definitions; beyond that each tool stands in a line
-_MOST_CHARACTERS_LISTED = 10_000  # characters of all lines; beyond that the tools are searched
-_MOST_CHARACTERS_REMOTE = (
+_MOST_CHARACTERS_OF_DEFINITIONS = 30_000  # characters of all definitions; beyond that each tool stands in a line
+_MOST_CHARACTERS_OF_LINES = 10_000  # characters of all lines; beyond that the tools are searched
+_MOST_CHARACTERS_FOR_ORCHESTRATOR = (
     150_000  # characters of all definitions for who is sent them once a task, and not with each request
 )
 _MOST_DESCRIPTION_CHARACTERS = 2_000
@@ -263,14 +263,14 @@ def define_local_tool(
     return ToolDefinition(name, description, {**schema, "additionalProperties": False}, strict)
 
 
-WHAT_WOULD_POLICY_SAY = define_local_tool(
+WHAT_WOULD_POLICY_SAY_DEFINITION = define_local_tool(
     "what_would_policy_say",
     "What the rules would say of a call that is not made: would it pass, be blocked, or wait for a person, and why.",
     {"tool": {"type": "string"}, "arguments": {"type": "object"}},
     "tool",
     "arguments",
 )
-LEAVE_PART = define_local_tool(
+LEAVE_PART_DEFINITION = define_local_tool(
     "leave_part",
     "Leave a part undone because a condition that the task itself sets for it is not met, as a result shows; or a part "
     "to find out that has no answer.",
@@ -283,13 +283,13 @@ LEAVE_PART = define_local_tool(
     "because",
     strict=False,
 )
-FIND_TOOLS = define_local_tool(
+FIND_TOOLS_DEFINITION = define_local_tool(
     "find_tools",
     "Whole definitions of the servers' tools, by their names or by words.",
     {"words": {"type": "string"}},
     "words",
 )
-USE_TOOL = define_local_tool(
+USE_TOOL_DEFINITION = define_local_tool(
     "use_tool",
     "Call a tool that `find_tools` has shown, as if it stood here itself.",
     {
@@ -315,9 +315,15 @@ def offered_tools(
     name. ``is_remote``: the model is an orchestrator, which is sent the tools once and remembers them.
     """
     tools = toolbox.tools
-    if _measure_definitions(tools) > (_MOST_CHARACTERS_REMOTE if is_remote else _MOST_CHARACTERS_DEFINED):
+    if _measure_definitions(tools) > (
+        _MOST_CHARACTERS_FOR_ORCHESTRATOR if is_remote else _MOST_CHARACTERS_OF_DEFINITIONS
+    ):
         return _intern_definitions(
-            (*local, FIND_TOOLS, (_define_outlined_use_tool_for if is_asked_only else _define_use_tool_for)(tools))
+            (
+                *local,
+                FIND_TOOLS_DEFINITION,
+                (_define_outlined_use_tool_for if is_asked_only else _define_use_tool_for)(tools),
+            )
         )
     return _intern_definitions((*local, *(_build_outlines if is_asked_only else _get_definitions)(tools)))
 
@@ -330,9 +336,9 @@ def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolD
         if not (is_asked_only and tool.tool_class in WRITE_CLASSES):
             lines[name] += _words_beyond_signature(tool)
     for text in ("\n".join(lines.values()), "\n".join(signatures.values())):
-        if len(text) <= _MOST_CHARACTERS_LISTED:
-            return USE_TOOL._replace(description=_LIST_HEADING + text)
-    return USE_TOOL
+        if len(text) <= _MOST_CHARACTERS_OF_LINES:
+            return USE_TOOL_DEFINITION._replace(description=_LIST_HEADING + text)
+    return USE_TOOL_DEFINITION
 
 
 def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
@@ -410,7 +416,7 @@ def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
 
 def unwrap_use_tool(use: ToolUse) -> ToolUse:
     """The call itself; a call of ``use_tool`` as the call of the tool that it names."""
-    if use.name != USE_TOOL.name:
+    if use.name != USE_TOOL_DEFINITION.name:
         return use
     inner = use.input.get("arguments")
     arguments: JsonObject = dict(inner) if isinstance(inner, dict) else {}
@@ -479,4 +485,6 @@ _define_use_tool_for: IdentityCache[Mapping[str, Tool], ToolDefinition] = Identi
 _define_outlined_use_tool_for: IdentityCache[Mapping[str, Tool], ToolDefinition] = IdentityCache(
     lambda tools: _define_use_tool(tools, is_asked_only=True), 64
 )
-_cached_definitions_by_name: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(lambda _: {}, MOST_COMPILED)
+_cached_definitions_by_name: IdentityCache[Tool, dict[str, ToolDefinition]] = IdentityCache(
+    lambda _: {}, MOST_CACHED_TOOLS
+)

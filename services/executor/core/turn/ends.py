@@ -21,7 +21,7 @@ from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.process.rules import list_true_values
 from services.executor.core.reflect.review import ReviewedRun
 from services.executor.core.session.budget import BudgetSpent, Partial
-from services.executor.core.session.context import IN_DOUBT, NOBODY_APPROVES, TurnContext, is_practice
+from services.executor.core.session.context import IN_DOUBT_TEXT, NOBODY_APPROVES_TEXT, TurnContext, is_practice
 from services.executor.core.session.dossier import NO_PROGRESS, Progress, RunEnd, WaitsForDecision, WaitsForTime
 from services.executor.core.session.ledger import (
     GivenUp,
@@ -66,7 +66,7 @@ async def end_task_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
     writes, progress = await list_writes(opened.store), opened.journal.progress
     early.correct_reason(writes)
     if list_open_doubts(writes) and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
-        return await _end_turn_with_doubts(opened, "" if early.reason == IN_DOUBT else early.reason)
+        return await _end_turn_with_doubts(opened, "" if early.reason == IN_DOUBT_TEXT else early.reason)
     answer = early.reason
     if isinstance(early, BudgetSpent):
         early = choose_end_without_budget(early, progress or NO_PROGRESS, await opened.store.read_ledger())
@@ -130,13 +130,13 @@ async def end_turn_waiting_for_person(opened: OpenedTurn, waiting: WaitsForPerso
         case AgentNeedsAnswer():
             return await _end_turn_with_agent_question(opened, waiting.entry)
         case _:  # ``WritesInDoubt``, of this turn; in practice, where nobody decides, the task fails
-            return await end_task_early(opened, Failed(IN_DOUBT))
+            return await end_task_early(opened, Failed(IN_DOUBT_TEXT))
 
 
 async def end_turn_asking_approval(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd:
     """The end of a run that asks a person to approve its plan; raises ``Rejected`` in practice."""
     if is_practice(ctx.record):
-        raise Rejected(NOBODY_APPROVES)
+        raise Rejected(NOBODY_APPROVES_TEXT)
     ctx.ports.tracer.current_span().add_event(names.APPROVAL_WAITS)
     plan, verdict = waits.progress.dossier.plan, waits.progress.dossier.verdict
     if plan is None or verdict is None:

@@ -24,7 +24,7 @@ from shared.domain.redaction import redact_json
 from shared.domain.words import DONE_STATUSES, UNDECIDED_STATUSES, A2aVersion, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
 
-_UNKNOWN_ERROR = "No attempt could say why: the process that ran it ended."
+_UNKNOWN_ERROR_TEXT = "No attempt could say why: the process that ran it ended."
 log = structlog.get_logger()
 
 
@@ -130,7 +130,7 @@ def build_dead_letter(work: TurnWork, ended: TaskRecord, attempts: int) -> DeadT
         request=record.request,
         attempts=attempts,
         reason=str(ended.reason),
-        last_error=work.last_error or _UNKNOWN_ERROR,
+        last_error=work.last_error or _UNKNOWN_ERROR_TEXT,
         died_at=ended.updated_at,
         writes=tuple(_list_begun_writes(ended)),
     )
@@ -150,7 +150,7 @@ async def outcome_from_store(record: TaskRecord, store: TurnStore) -> TaskOutcom
     return outcome_of_record(record, writes, protected_values(record.request.text), is_applied=is_applied)
 
 
-_NOBODY = Principal(id="unknown")
+_UNKNOWN_PRINCIPAL = Principal(id="unknown")
 _UNREADABLE_REASON = "The stored turn, or its task's record, cannot be read; it is not tried again."
 _UNKNOWN_WRITES = ("unknown: its record cannot be read",)  # they cannot be excluded: nobody begins it anew by mistake
 
@@ -158,7 +158,11 @@ _UNKNOWN_WRITES = ("unknown: its record cannot be read",)  # they cannot be excl
 def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTurnEnd:
     """The end of a turn that could not be parsed. Its task fails."""
     turn = unread.turn or Turn(
-        turn_id=unread.turn_id, task_id=unread.task_id, kind=TurnKind.MESSAGE, principal=_NOBODY, received_at=unread.now
+        turn_id=unread.turn_id,
+        task_id=unread.task_id,
+        kind=TurnKind.MESSAGE,
+        principal=_UNKNOWN_PRINCIPAL,
+        received_at=unread.now,
     )
     record = TaskRecord(
         tenant=tenant,

@@ -26,7 +26,7 @@ from services.executor.core.session.context import (
 from services.executor.core.session.dossier import AnsweredTask, RunEnd, WaitsForDecision, WaitsForTime
 from services.executor.core.session.journal import Journal, MakeJournal, TurnCounts, latest_progress
 from services.executor.core.session.ledger import WaitsForPerson, list_writes
-from services.executor.core.states.machine import TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped
+from services.executor.core.states.machine import BUILT_IN_TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn import recording
 from services.executor.core.turn.ends import (
@@ -61,7 +61,7 @@ class Worker(TurnRunner):
         limits: Limits,
         prompts: Prompts,
         journal: MakeJournal = Journal,
-        processes: Processes = TEMPLATES,
+        processes: Processes = BUILT_IN_TEMPLATES,
     ) -> None:
         """``processes``: the process templates by name, to which ``general`` is added."""
         self._equipment = WorkerEquipment(ports, limits, prompts, processes)

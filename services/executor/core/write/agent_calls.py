@@ -18,11 +18,11 @@ from services.executor.ports.tools import (
 )
 from services.executor.ports.turns import Timer
 from shared.contracts.ledger import LedgerEntry
-from shared.contracts.task import FILE_ID, TurnKind
+from shared.contracts.task import FILE_ID_FIELD, TurnKind
 from shared.domain.exact_json import Json, JsonObject
 from shared.domain.words import WriteStatus
 
-_QUESTION_SUBJECT = "question:"  # begins the subject of the timer that ends the wait for an answer
+_QUESTION_TIMER_PREFIX = "question:"  # begins the subject of the timer that ends the wait for an answer
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 2.0, 60.0  # seconds until an agent that is at work is looked at again
 
 
@@ -44,7 +44,7 @@ class AgentAtWork(Exception):
 
 def build_question_timer(entry: LedgerEntry) -> Timer | None:
     """The timer that ends the wait for an answer to the entry's question; None if the wait has no end."""
-    return Timer(entry.decide_by, f"{_QUESTION_SUBJECT}{entry.question_id}") if entry.decide_by else None
+    return Timer(entry.decide_by, f"{_QUESTION_TIMER_PREFIX}{entry.question_id}") if entry.decide_by else None
 
 
 def is_with_agent(entry: LedgerEntry) -> bool:
@@ -68,7 +68,7 @@ async def settle_by_agent(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, 
 def is_answer_overdue(ctx: TurnContext, entry: LedgerEntry) -> bool:
     """Whether this turn is the timer that ends the wait for an answer to the entry's question."""
     is_timer = ctx.turn.kind is TurnKind.DEADLINE
-    return is_timer and ctx.turn.data.get("subject") == f"{_QUESTION_SUBJECT}{entry.question_id}"
+    return is_timer and ctx.turn.data.get("subject") == f"{_QUESTION_TIMER_PREFIX}{entry.question_id}"
 
 
 async def apply_requester_answer(ctx: TurnContext, entry: LedgerEntry) -> LedgerEntry:
@@ -97,13 +97,13 @@ async def with_file_contents(ctx: TurnContext, arguments: JsonObject) -> JsonObj
 
 async def _with_file_bytes(ctx: TurnContext, part: Json) -> Json:
     """The part with its file's bytes (``raw``, in base64), or a text part that says that the file is gone."""
-    file_id = part.get(FILE_ID) if isinstance(part, dict) else None
+    file_id = part.get(FILE_ID_FIELD) if isinstance(part, dict) else None
     if not isinstance(part, dict) or not isinstance(file_id, str):
         return part
     content = await ctx.ports.files.get_content(ctx.record.tenant, file_id)
     if content is None:
         return {"text": f"(The file {part.get('filename') or 'without a name'} is no longer kept.)"}
-    other_fields = {name: value for name, value in part.items() if name != FILE_ID}
+    other_fields = {name: value for name, value in part.items() if name != FILE_ID_FIELD}
     return {"raw": base64.b64encode(content).decode(), **other_fields}
 
 

@@ -20,7 +20,7 @@ from shared.contracts.plan import PlannedCall
 from shared.contracts.policy import TriggeredRule
 from shared.domain.words import RuleAction
 
-_PROPOSE_AGAIN = "Propose it again if it is still right"
+_PROPOSE_AGAIN_TEXT = "Propose it again if it is still right"
 
 
 async def why_barred_by_changes(
@@ -48,9 +48,9 @@ async def why_barred_by_changes(
             alone = _isolate_call(ctx, progress, call, new_facts)
             verdict = await request_verdict(ctx, alone.template, alone.dossier, plan)
         except Failed as failed:
-            return f"what {tools} left of it is not known: {failed.reason}. {_PROPOSE_AGAIN}"
+            return f"what {tools} left of it is not known: {failed.reason}. {_PROPOSE_AGAIN_TEXT}"
         demands = _find_new_demands(ctx, progress, alone.update_dossier(verdict=verdict))
-        return f"since {tools} was made, rules say of it: {'; '.join(demands)} {_PROPOSE_AGAIN}" if demands else ""
+        return f"since {tools} was made, rules say of it: {'; '.join(demands)} {_PROPOSE_AGAIN_TEXT}" if demands else ""
 
     return await ctx.journal.run_local_step(key, decide)
 

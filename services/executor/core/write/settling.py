@@ -39,7 +39,7 @@ from shared.domain.words import DOUBTFUL_STATUSES, ToolClass, WriteStatus
 
 _MOST_PROOFS = 6  # fields in a note
 _MOST_ROWS = 5  # rows in a note
-_CANNOT_TELL = "the read-back has no field that the call sets, nor shows what it makes"
+_CANNOT_TELL_TEXT = "the read-back has no field that the call sets, nor shows what it makes"
 
 
 class WriteJudgement(NamedTuple):
@@ -119,7 +119,7 @@ def _judge_unproved_row(row: WriteEvidence, finding: ProofFinding) -> WriteJudge
     elif _can_read_show_row(row):
         note = "the read-back does not show what was written"
     else:
-        note = f"no read can show it: {_CANNOT_TELL}"
+        note = f"no read can show it: {_CANNOT_TELL_TEXT}"
     return WriteJudgement(WriteStatus.UNVERIFIED, note, contradicted)
 
 
@@ -143,7 +143,7 @@ def judge_unanswered_write(evidence: WriteEvidence) -> WriteJudgement:
     elif evidence.after == evidence.before and can_read_show_write(evidence):
         status, reason = WriteStatus.ABSENT, "and the read-back shows no change"
     elif evidence.after == evidence.before:
-        reason = f"and nothing can tell: {_CANNOT_TELL}"
+        reason = f"and nothing can tell: {_CANNOT_TELL_TEXT}"
     else:
         rows = prove_rows(evidence)
         if all(finding.shown for _, finding in rows):

@@ -152,7 +152,7 @@ def _redact_and_cut_text(text: str) -> str:
 
 
 log = structlog.get_logger()
-_NO_WEBHOOKS = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_PUSH is off"
+_NO_WEBHOOKS_TEXT = "no webhooks are offered here: WEBHOOK_SECRET is not set, or A2A_PUSH is off"
 
 
 class Notifier:
@@ -209,7 +209,7 @@ class Notifier:
         posts, tenant = self._posts, news.request.record.tenant
         try:
             if posts is None:
-                raise UnreadableReference(_NO_WEBHOOKS)
+                raise UnreadableReference(_NO_WEBHOOKS_TEXT)
             url, secret = self._resolve_target(target, tenant)
         except UnreadableReference as problem:
             approval_id = news.request.approval.approval_id

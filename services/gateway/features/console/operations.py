@@ -42,7 +42,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.words import Role, TaskState
 from shared.ports.tasks import SessionBelongsToOther, TaskEnded, TenantIsStopped
 
-_LATEST_TASKS = 6
+_LATEST_TASKS_SHOWN = 6
 _MOST_QUESTIONS_SHOWN = 3
 _COUNT_LIMIT = 100
 _ONE_DAY = timedelta(days=1)
@@ -93,7 +93,7 @@ class OverviewPages(PageGroup):
             needs=needs,
             approvals=[(page, summarize_calls(page.calls)) for page in pages],
             doubted=operated.doubted[:_MOST_QUESTIONS_SHOWN],
-            latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS)),
+            latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS_SHOWN)),
             quality=quality,
             quality_drawn=draw_quality_chart(quality, is_small=True) if quality else "",
             spent_drawn=draw_spending_chart(operated.spent, is_small=True) if spent else "",

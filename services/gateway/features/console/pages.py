@@ -25,7 +25,7 @@ ASSETS_FOLDER = Path(__file__).parent / "static"
 _CACHE_FOREVER_HEADER = "public, max-age=31536000, immutable"
 
 
-_STATIC = StaticFiles(directory=ASSETS_FOLDER)
+_STATIC_FILES = StaticFiles(directory=ASSETS_FOLDER)
 
 
 @cache
@@ -38,7 +38,7 @@ def asset_urls() -> Mapping[str, str]:
 
 async def serve_asset(request: Request) -> Response:
     version, name = request.path_params["version"], request.path_params["name"]
-    reply = await _STATIC.get_response(name, request.scope)
+    reply = await _STATIC_FILES.get_response(name, request.scope)
     is_current = asset_urls()[name].endswith(f"/{version}/{name}")
     reply.headers["Cache-Control"] = (
         _CACHE_FOREVER_HEADER if is_current else "no-cache"
@@ -112,7 +112,7 @@ def _parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:
     return DeadTurn.read_row(letter.content) if letter.kind is LetterKind.TURN else None
 
 
-_VOCABULARY: Mapping[str, object] = {  # the functions and tables for templates, by their names there
+_TEMPLATE_GLOBALS: Mapping[str, object] = {  # the functions and tables for templates, by their names there
     "change_badges": replay.CHANGE_BADGES,
     "counted": words.count_with_noun,
     "criterion_badge": assessments.criterion_badge,
@@ -165,7 +165,7 @@ class PageRenderer:
             lstrip_blocks=True,
         )
         environment.filters.update(iso=format_iso_time, path=quote_id, title=words.humanize_name)
-        environment.globals.update(assets=asset_urls(), **_VOCABULARY)
+        environment.globals.update(assets=asset_urls(), **_TEMPLATE_GLOBALS)
         for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
             environment.globals[name] = environment.get_template(template).module
         return environment

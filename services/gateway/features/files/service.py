@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, UnsupportedContent
 from services.gateway.edge.fields import decode_base64, object_at, text_at
-from shared.contracts.task import FILE_ID, SentFile, TaskRecord
+from shared.contracts.task import FILE_ID_FIELD, SentFile, TaskRecord
 from shared.domain.exact_json import JsonObject, objects_in
 from shared.domain.outgoing import AllowedAddresses, Refused, check_url
 from shared.ports.archive import Archive, ArchiveUnavailable
@@ -30,7 +30,7 @@ class ClientFile(NamedTuple):
     @property
     def stored_part(self) -> dict[str, JsonValue]:
         """The message part as the task's record stores it: in the form of protocol 1.0, without the bytes."""
-        content = {FILE_ID: self.file.file_id} if self.content is not None else {"url": self.file.url}
+        content = {FILE_ID_FIELD: self.file.file_id} if self.content is not None else {"url": self.file.url}
         details = {"filename": self.file.name, "mediaType": self.file.media_type}
         return {**content, **{name: value for name, value in details.items() if value}}
 
@@ -71,7 +71,7 @@ def _decode_twice(content: bytes) -> bytes:
         return content
 
 
-_NO_FILES_KEPT = "this agent keeps no files (ARCHIVE_URL is not set at its gateway): send text and data"
+_NO_FILES_KEPT_TEXT = "this agent keeps no files (ARCHIVE_URL is not set at its gateway): send text and data"
 
 
 class MessageFiles:
@@ -89,7 +89,7 @@ class MessageFiles:
     def check_files(self, files: Sequence[ClientFile]) -> None:
         """Check number, size and URLs of files. Raises ``UnsupportedContent`` and ``InvalidField``."""
         if files and self._archive is None:
-            raise UnsupportedContent(f"{files[0].path}: {_NO_FILES_KEPT}")
+            raise UnsupportedContent(f"{files[0].path}: {_NO_FILES_KEPT_TEXT}")
         if len(files) > self._most_files:
             raise InvalidField("message.parts", f"there are {len(files)} files; at most {self._most_files} are taken")
         for file in files:
@@ -106,7 +106,7 @@ class MessageFiles:
 
     async def add_contents(self, record: TaskRecord) -> TaskRecord:
         """The record with the bytes of its messages' files, as far as they are still stored."""
-        if not any(FILE_ID in part for message in record.history for part in message.parts):
+        if not any(FILE_ID_FIELD in part for message in record.history for part in message.parts):
             return record
         history = []
         for message in record.history:
@@ -133,11 +133,11 @@ class MessageFiles:
             raise InvalidField(file.path, f"the URL {refused.message}") from refused
 
     async def _add_part_bytes(self, tenant: str, part: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        file_id = part.get(FILE_ID)
+        file_id = part.get(FILE_ID_FIELD)
         content = await self._read_content(tenant, file_id) if isinstance(file_id, str) else None
         if content is None:
             return part
-        other_fields = {name: value for name, value in part.items() if name != FILE_ID}
+        other_fields = {name: value for name, value in part.items() if name != FILE_ID_FIELD}
         return {"raw": base64.b64encode(content).decode(), **other_fields}
 
     async def _read_content(self, tenant: str, file_id: str) -> bytes | None:
@@ -152,7 +152,7 @@ class MessageFiles:
 def file_names_by_id(record: TaskRecord) -> dict[str, str]:
     """The names of a task's stored files by id, both sent and fetched ones."""
     names = {file.file_id: file.shown_name for file in record.request.files if file.file_id}
-    parts = (part for message in record.history for part in message.parts if FILE_ID in part)
-    names |= {str(part[FILE_ID]): str(part.get("filename") or "file") for part in parts}
+    parts = (part for message in record.history for part in message.parts if FILE_ID_FIELD in part)
+    names |= {str(part[FILE_ID_FIELD]): str(part.get("filename") or "file") for part in parts}
     rows = objects_in(record.metadata.get("files"))
     return {**{str(row["file_id"]): str(row.get("name") or "file") for row in rows if row.get("file_id")}, **names}

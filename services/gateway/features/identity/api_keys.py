@@ -153,7 +153,7 @@ class UnverifiedIdentity(identity.Identity):
         return identity.Caller(identity.DEFAULT_TENANT, identity.claimed_principal(metadata))
 
 
-_UNKNOWN_KEY = "the API key is unknown, expired or revoked"
+_UNKNOWN_KEY_TEXT = "the API key is unknown, expired or revoked"
 
 
 class KeyIdentity(identity.Identity):
@@ -171,11 +171,11 @@ class KeyIdentity(identity.Identity):
             raise Unauthenticated("an API key is needed, as in Authorization: Bearer pa_...")
         parts = split_token(token)
         if parts is None:
-            raise Unauthenticated(_UNKNOWN_KEY)
+            raise Unauthenticated(_UNKNOWN_KEY_TEXT)
         key_id, digest = parts[0], hash_secret(parts[1])
         key, rate_limits = await self._meter.count_for_key(key_id, digest, use, self._default_allowance)
         if key is None or not is_valid_secret(key, parts[1], self._clock()):
-            raise Unauthenticated(_UNKNOWN_KEY)
+            raise Unauthenticated(_UNKNOWN_KEY_TEXT)
         principal = Principal(id=key.principal_id, roles=key.roles, levels=key.levels, verified=True)
         return identity.AdmittedCaller(
             identity.Caller(key.tenant, principal),

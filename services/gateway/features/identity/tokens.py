@@ -8,7 +8,7 @@ import jwt
 from jwt import exceptions as faults
 
 from services.gateway.edge.errors import NotEntitled, RateLimitStatus, Unauthenticated
-from services.gateway.edge.fields import MAX_ID
+from services.gateway.edge.fields import MAX_ID_LENGTH
 from services.gateway.features.identity import model as identity
 from services.gateway.features.identity.middleware import check_rate_limits
 from services.gateway.features.identity.settings import IdentitySettings
@@ -29,9 +29,9 @@ def caller_from_claims(claims: JsonObject, settings: IdentitySettings) -> identi
 
 def _claim_text(claims: JsonObject, name: str, meaning: str) -> str:
     value = _find_claim(claims, name)
-    if isinstance(value, str) and 0 < len(value) <= MAX_ID and value.isprintable():
+    if isinstance(value, str) and 0 < len(value) <= MAX_ID_LENGTH and value.isprintable():
         return value
-    problem = "is missing" if value is None else f"must be 1 to {MAX_ID} printable characters"
+    problem = "is missing" if value is None else f"must be 1 to {MAX_ID_LENGTH} printable characters"
     raise NotEntitled(f"the token names no {meaning}: its claim {name!r} {problem}")
 
 

@@ -122,7 +122,7 @@ _MOST_OPEN_TURNS = 100  # turns of one assessment that are not over; usually the
 ASSESSMENT_BEGUN_ANSWER = (
     "The assessment has begun; each turn_start is answered with turn_complete or early_completion."
 )
-_NO_ASSESSMENT = (
+_NO_ASSESSMENT_TEXT = (
     "no assessment of yours runs in this context: send assessment_start first, and name the same context, or none at "
     "all, in each message"
 )
@@ -220,7 +220,7 @@ class ParticipationService:
         turn = parse_turn_message(data)
         store = self._participations
         if participation is None or not await store.renew(caller.tenant, participation, turn.turn_number):
-            raise Unsupported(_NO_ASSESSMENT)
+            raise Unsupported(_NO_ASSESSMENT_TEXT)
         practice = build_practice(turn.turn_number, turn.current_time, participation.first)
         try:
             words = await self._read_user_messages(participation.ues_url, store.decrypt_key(participation))

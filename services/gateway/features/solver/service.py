@@ -27,7 +27,7 @@ def check_policy_document(document: Json, path: str) -> None:
         raise InvalidField(".".join(filter(None, (path, error.field))), error.problem) from error
 
 
-Format = Literal["list", "single", "json"]
+SolverAnswerFormat = Literal["list", "single", "json"]
 
 _ITEM_LINE_PATTERN = re.compile(r"^[^\S\n]*(?:[-*•‣]|\(?\d{1,3}[.)])\s+(?P<item>\S(?:.*\S)?)", re.MULTILINE)
 _LIST_SEPARATOR_PATTERN = re.compile(r";|,(?!\d{3}(?!\d))")  # the comma of 5,000 separates nothing
@@ -64,13 +64,13 @@ def asks_for_given_order(task: str) -> bool:
     return _ORDERING_PHRASE_PATTERN.search(task) is not None
 
 
-def extract_answers(text: str, answer_format: Format, *, keeps_order: bool) -> tuple[str, ...]:
+def extract_answers(text: str, answer_format: SolverAnswerFormat, *, keeps_order: bool) -> tuple[str, ...]:
     """Extract the answers from a text; sorted alphabetically unless ``keeps_order``; empty if there are none."""
     answers = tuple(filter(None, (item.strip() for item in _find_answers(text.strip(), answer_format))))
     return answers if keeps_order else tuple(sorted(answers, key=lambda item: (item.casefold(), item)))
 
 
-def _find_answers(text: str, answer_format: Format) -> tuple[str, ...]:
+def _find_answers(text: str, answer_format: SolverAnswerFormat) -> tuple[str, ...]:
     match answer_format:
         case "single":
             return _single_answer(text)
@@ -231,13 +231,13 @@ def _required_text(body: JsonObject, key: str) -> str:
     return text
 
 
-def _read_format(body: JsonObject) -> Format:
+def _read_format(body: JsonObject) -> SolverAnswerFormat:
     value = text_at(body, "expected_format", "expected_format")
     if value is None:
         return "list"
     if value not in _FORMAT_NAMES:
         raise InvalidField("expected_format", f"must be one of {', '.join(_FORMAT_NAMES)}")
-    return cast(Format, value)
+    return cast(SolverAnswerFormat, value)
 
 
 def _read_history(body: JsonObject) -> tuple[PriorTurn, ...]:

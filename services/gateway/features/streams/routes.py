@@ -117,7 +117,7 @@ class RestEndpoints:
 
     async def stream_events(self, task_id: str, request: Request, follow: bool = False) -> Response:
         """Stream the task's events as server-sent events; with ``Last-Event-ID`` those after that event."""
-        last_event_id = updates.parse_last_event_id(request.headers.get(updates.LAST_EVENT_ID))
+        last_event_id = updates.parse_last_event_id(request.headers.get(updates.LAST_EVENT_ID_HEADER))
         task_snapshot = await self._tasks.read_snapshot(
             await self._tasks.get_task(task_id, self._identify_caller(request))
         )

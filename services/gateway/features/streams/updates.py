@@ -26,9 +26,9 @@ from shared.contracts.task import Artifact, ArtifactChunk, TaskEvent, TaskRecord
 from shared.domain.words import Phase, TaskState
 from shared.ports.tasks import TaskSnapshot
 
-LAST_EVENT_ID = "Last-Event-ID"
+LAST_EVENT_ID_HEADER = "Last-Event-ID"
 _EVENT_ID_PATTERN = re.compile(r"(\d{1,19})(?:-(\d{1,19}))?(?:\.(\d{1,6}))?")
-_LAST_SEQ = 2**64 - 1
+_LARGEST_SEQUENCE_NUMBER = 2**64 - 1
 
 
 @dataclass(frozen=True, order=True)
@@ -48,7 +48,7 @@ class EventPosition:
         """The last possible place before this one."""
         if self.seq:
             return EventPosition(self.ms, self.seq - 1)
-        return EventPosition(self.ms - 1, _LAST_SEQ) if self.ms else self
+        return EventPosition(self.ms - 1, _LARGEST_SEQUENCE_NUMBER) if self.ms else self
 
     def __str__(self) -> str:
         return f"{self.ms}-{self.seq}"
@@ -86,7 +86,7 @@ def parse_last_event_id(text: str | None) -> SeenEvents | None:
         return None
     match = _EVENT_ID_PATTERN.fullmatch(text)
     if match is None:
-        raise InvalidField(LAST_EVENT_ID, "must be an id that this stream gave")
+        raise InvalidField(LAST_EVENT_ID_HEADER, "must be an id that this stream gave")
     ms, seq, part = match.groups()
     return SeenEvents(EventPosition(int(ms), int(seq or 0)), None if part is None else int(part))
 

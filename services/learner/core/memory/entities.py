@@ -44,7 +44,7 @@ class FoundEntity(NamedTuple):
 
 
 # 1,234.56 · 1.234,56 · 1 234,56 · 1'234.50 · 12,34,567.89 · 1234.56 · 0,5
-NUMBER = r"(?:\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,4})?|\d+(?:[.,]\d+)*)"
+NUMBER_REGEX = r"(?:\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,4})?|\d+(?:[.,]\d+)*)"
 _SPACES_PATTERN = re.compile(r"[ \u00a0\u202f'’]")
 _INDIAN_NUMBER_PATTERN = re.compile(r"\d{1,2}(?:,\d{2})+,\d{3}(?:\.\d+)?")
 _GROUP_DIGITS = 3
@@ -91,8 +91,8 @@ def number_as_text(number: Decimal) -> str:
 
 
 _LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "sv", "da", "nb", "fi", "cs", "tr")
-_MONTH = r"(?P<month>[^\W\d_]{3,12})\.?"
-_ORDINAL_SUFFIX = r"(?:st|nd|rd|th|er|\.)"
+_MONTH_REGEX = r"(?P<month>[^\W\d_]{3,12})\.?"
+_ORDINAL_SUFFIX_REGEX = r"(?:st|nd|rd|th|er|\.)"
 _DATE_PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -100,8 +100,9 @@ _DATE_PATTERNS = tuple(
         r"(?<![\w/])(?P<year>\d{4})/(?P<m>\d{1,2})/(?P<day>\d{1,2})(?![\d/])",
         r"(?<![\w.])(?P<day>\d{1,2})\.[ ]?(?P<m>\d{1,2})\.[ ]?(?P<year>\d{4})(?!\d)",
         r"(?P<year>\d{4})年(?P<m>\d{1,2})月(?P<day>\d{1,2})日",
-        rf"(?<![\w.])(?P<day>\d{{1,2}}){_ORDINAL_SUFFIX}?[ ](?:de |of )?{_MONTH}(?: de|,)?[ ](?P<year>\d{{4}})(?!\d)",
-        rf"(?<!\w){_MONTH}[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?[ ](?P<year>\d{{4}})(?!\d)",
+        rf"(?<![\w.])(?P<day>\d{{1,2}}){_ORDINAL_SUFFIX_REGEX}?[ ](?:de |of )?{_MONTH_REGEX}"
+        r"(?: de|,)?[ ](?P<year>\d{4})(?!\d)",
+        rf"(?<!\w){_MONTH_REGEX}[ ](?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?[ ](?P<year>\d{{4}})(?!\d)",
     )
 )
 _SLASHED_DATE_PATTERN = re.compile(r"(?<![\w/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<year>\d{4})(?![\d/])")
@@ -156,33 +157,34 @@ def month_numbers() -> dict[str, int]:
     return names
 
 
-_CAPITAL = r"(?:[A-ZÀ-ÖØ-ÞŁŚŽČĆŠĐŻ][\w&'’-]*|\d[A-Za-z]\w*)"
-_NAME = rf"{_CAPITAL}(?:[ ](?:&[ ]|and[ ]|de[ ]|van[ ]|von[ ])?{_CAPITAL})"  # a count of further words follows it
-_LEGAL_FORM = (
+_CAPITALIZED_WORD_REGEX = r"(?:[A-ZÀ-ÖØ-ÞŁŚŽČĆŠĐŻ][\w&'’-]*|\d[A-Za-z]\w*)"
+# A count of further words follows it.
+_NAME_REGEX = rf"{_CAPITALIZED_WORD_REGEX}(?:[ ](?:&[ ]|and[ ]|de[ ]|van[ ]|von[ ])?{_CAPITALIZED_WORD_REGEX})"
+_LEGAL_FORM_REGEX = (
     r"(?:Inc|Incorporated|Ltd|Limited|LLC|LLP|PLC|plc|Corp|Corporation|Company|Co|GmbH(?: & Co\.? KG)?|AG|KG|OHG|SE|eG|"
     r"S\.A\.S|SAS|SARL|S\.A\.R\.L|S\.A|SA|S\.p\.A|SpA|S\.r\.l|Srl|S\.L|SL|Lda|Ltda|B\.V|BV|N\.V|NV|Oyj|Oy|AB|A/S|ApS|ASA|AS|"
     r"Pty Ltd|Pvt Ltd|Pte Ltd|Sp\. z o\.o|S\.r\.o|s\.r\.o|a\.s|Kft|Zrt|K\.K|KK|Sdn Bhd|Bhd|Group|Holdings?)"
 )
-_COMPANY_PATTERN = re.compile(rf"(?<!\w)(?P<name>{_NAME}{{0,4}}?),?[ ](?P<legal>{_LEGAL_FORM})(?![\w])")
+_COMPANY_PATTERN = re.compile(rf"(?<!\w)(?P<name>{_NAME_REGEX}{{0,4}}?),?[ ](?P<legal>{_LEGAL_FORM_REGEX})(?![\w])")
 _LABELLED_NAME_PATTERN = re.compile(
     rf"(?i:\b(?:vendor|supplier|customer|client|company|payee|merchant|provider|manufacturer|account name)(?: name)?)"
-    rf"(?:\s*[:=]\s*|\s+)(?P<name>{_NAME}{{0,3}})"
+    rf"(?:\s*[:=]\s*|\s+)(?P<name>{_NAME_REGEX}{{0,3}})"
 )
 _NAME_IN_DEAL_PATTERN = re.compile(
     r"(?i:\b(?:invoices?|bills?|quotes?|offers?|orders?|contracts?|payments?|deliver(?:y|ies)|statements?|purchases?|credits?))\b"
-    rf"[^.;:\n]{{0,40}}?\b(?:from|with|by|of|to)[ ](?P<name>{_NAME}{{0,3}})(?!\w|-\d)"
+    rf"[^.;:\n]{{0,40}}?\b(?:from|with|by|of|to)[ ](?P<name>{_NAME_REGEX}{{0,3}})(?!\w|-\d)"
 )
 _PERSON_WITH_TITLE_PATTERN = re.compile(
     r"(?<!\w)(?P<title>Mrs?|Ms|Miss|Dr|Prof|Sir|Herr|Frau|Mme|Mlle|Monsieur|Madame|Sra?|Sig|Señora?|Dhr|Mevr)\.?[ ]"
-    rf"(?P<name>{_NAME}{{0,2}})"
+    rf"(?P<name>{_NAME_REGEX}{{0,2}})"
 )
 _PERSON_IN_ROLE_PATTERN = re.compile(
     r"(?i:\b(?:employee|manager|approver|requester|requestor|contact|colleague|applicant|director|accountant|owner|"
     r"(?:submitted|approved|requested|signed|reported|paid|filed|raised) by|on behalf of))(?:\s*[:=]\s*|\s+)"
-    rf"(?P<name>{_NAME}{{1,2}})"
+    rf"(?P<name>{_NAME_REGEX}{{1,2}})"
 )
 _PRODUCT_PATTERN = re.compile(
-    rf"(?<!\w)(?P<name>{_NAME}{{0,2}}?[ ]"
+    rf"(?<!\w)(?P<name>{_NAME_REGEX}{{0,2}}?[ ]"
     r"(?:Plan|Tier|Edition|Suite|Licen[cs]e|Package|Subscription|Module|Bundle))(?!\w)"
 )
 # What begins a sentence or a line in capitals and belongs to no name.
@@ -223,7 +225,7 @@ def find_names(text: str) -> Iterator[FoundEntity]:
 
 def strip_legal_form(value: str) -> str:
     """A company's name without its legal form."""
-    match = re.fullmatch(rf"(?P<name>.+?),?[ ]{_LEGAL_FORM}\.?", value)
+    match = re.fullmatch(rf"(?P<name>.+?),?[ ]{_LEGAL_FORM_REGEX}\.?", value)
     return match["name"] if match else value
 
 
@@ -335,18 +337,20 @@ _CURRENCY_BY_WORD = dict.fromkeys(("dollar", "dollars"), "$") | dict.fromkeys(("
 _CURRENCY_BY_WORD |= dict.fromkeys(("pound", "pounds"), "GBP") | {"yen": "JPY", "rupees": "INR", "francs": "CHF"}
 _MULTIPLIERS = {"k": 1_000, "m": 1_000_000, "mn": 1_000_000, "million": 1_000_000, "thousand": 1_000}
 _MULTIPLIERS |= {"bn": 1_000_000_000, "b": 1_000_000_000, "billion": 1_000_000_000}
-_MULTIPLIER = r"(?:\s?(?P<times>thousand|million|billion|bn|mn|[kKmMB])(?![^\W\d_]))?"
-_SIGN_PATTERN = "|".join(sorted(map(re.escape, _CURRENCY_BY_SIGN), key=len, reverse=True))
-_CURRENCY_WORD = "|".join(sorted(_CURRENCY_BY_WORD, key=len, reverse=True))
+_MULTIPLIER_REGEX = r"(?:\s?(?P<times>thousand|million|billion|bn|mn|[kKmMB])(?![^\W\d_]))?"
+_CURRENCY_SIGN_REGEX = "|".join(sorted(map(re.escape, _CURRENCY_BY_SIGN), key=len, reverse=True))
+_CURRENCY_WORD_REGEX = "|".join(sorted(_CURRENCY_BY_WORD, key=len, reverse=True))
 _SIGN_BEFORE_NUMBER_PATTERN = re.compile(
-    rf"(?<![\w.,])(?P<sign>(?:{_SIGN_PATTERN})|[A-Z]{{3}})[ \u00a0]?(?P<number>{NUMBER}){_MULTIPLIER}(?!\d|[.,]\d|%)"
+    rf"(?<![\w.,])(?P<sign>(?:{_CURRENCY_SIGN_REGEX})|[A-Z]{{3}})[ \u00a0]?"
+    rf"(?P<number>{NUMBER_REGEX}){_MULTIPLIER_REGEX}(?!\d|[.,]\d|%)"
 )
 _SIGN_AFTER_NUMBER_PATTERN = re.compile(
-    rf"(?<![\w.,-])(?P<number>{NUMBER}){_MULTIPLIER}[ \u00a0\u202f]?"
-    rf"(?P<sign>(?:{_SIGN_PATTERN})|[A-Z]{{3}}|(?i:{_CURRENCY_WORD}))(?!\w)"
+    rf"(?<![\w.,-])(?P<number>{NUMBER_REGEX}){_MULTIPLIER_REGEX}[ \u00a0\u202f]?"
+    rf"(?P<sign>(?:{_CURRENCY_SIGN_REGEX})|[A-Z]{{3}}|(?i:{_CURRENCY_WORD_REGEX}))(?!\w)"
 )
 _PERCENT_PATTERN = re.compile(
-    rf"(?<![\w.,])(?P<number>{NUMBER})[ \u00a0\u202f]?(?:%|(?i:per ?cent|prozent|pour ?cent|por ciento|procent)(?!\w))"
+    rf"(?<![\w.,])(?P<number>{NUMBER_REGEX})[ \u00a0\u202f]?"
+    r"(?:%|(?i:per ?cent|prozent|pour ?cent|por ciento|procent)(?!\w))"
 )
 
 

@@ -22,7 +22,7 @@ _LONGEST_FIELD = 80
 _MOST_CONFIDENCE = 0.95
 _LEAST_WORD_OVERLAP = 0.8
 _MOST_ENTITIES = 6
-_TEXTS_REMEMBERED = 4096  # texts whose meaning is remembered: each fact is held against every other one
+_MOST_CACHED_TEXTS = 4096  # texts whose meaning is remembered: each fact is held against every other one
 
 
 def choose_facts_to_keep(facts: Iterable[RawFact], todo: TaskToSearch) -> tuple[KnownFact, ...]:
@@ -128,19 +128,19 @@ def _stems_of_meaning(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
     return _subject_and_attribute_stems(fact.subject, fact.attribute)
 
 
-@lru_cache(maxsize=_TEXTS_REMEMBERED)
+@lru_cache(maxsize=_MOST_CACHED_TEXTS)
 def _subject_and_attribute_stems(subject: str, attribute: str) -> tuple[str, frozenset[str]] | None:
     stems = frozenset(map(stem, attribute.casefold().replace("_", " ").split()))
     return (_normalize_subject(subject), stems) if subject and stems else None
 
 
-@lru_cache(maxsize=_TEXTS_REMEMBERED)
+@lru_cache(maxsize=_MOST_CACHED_TEXTS)
 def _normalize_subject(name: str) -> str:
     """A subject's name for comparison; a company's legal form is removed."""
     return strip_legal_form(name).casefold()
 
 
-@lru_cache(maxsize=_TEXTS_REMEMBERED)
+@lru_cache(maxsize=_MOST_CACHED_TEXTS)
 def _value_words(value: str) -> frozenset[str]:
     """A value for comparison: money and dates in a normal form, else its words."""
     entities = find_entities(value)
@@ -155,6 +155,6 @@ def _normalize_word(word: str) -> str:
     return stem(text) if number is None else number_as_text(number)
 
 
-@lru_cache(maxsize=_TEXTS_REMEMBERED)
+@lru_cache(maxsize=_MOST_CACHED_TEXTS)
 def _find_figures(text: str) -> frozenset[str]:
     return frozenset(_normalize_word(word) for word in text.casefold().split() if any(map(str.isdigit, word)))

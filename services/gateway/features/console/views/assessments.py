@@ -93,14 +93,14 @@ def criterion_badge(score: float, max_score: float, is_unjudged: bool) -> Badge:
 
 
 _LONGEST_TEXT = 2000
-NO_VALUE = "nothing"
+NO_VALUE_TEXT = "nothing"
 
 
 def format_value(value: JsonValue) -> str:
     if isinstance(value, str):
-        return shorten(value) or NO_VALUE
+        return shorten(value) or NO_VALUE_TEXT
     if value is None or value in ([], {}):
-        return NO_VALUE
+        return NO_VALUE_TEXT
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
