@@ -78,7 +78,7 @@ def _parse_text(text: str) -> Json:
         value, end = _scan(text, 0)
     except StopIteration:
         value, end = None, -1
-    return cast(Json, value if end == len(text) else _decoder.decode(text))
+    return cast(Json, value if end == len(text) else EXACT_DECODER.decode(text))
 
 
 def _is_too_deep(value: Json) -> bool:
@@ -220,8 +220,8 @@ def _is_exact_as_double(number: object, value: int | Decimal) -> bool:
     return Decimal(repr(number)) == value
 
 
-_decoder = json.JSONDecoder(parse_float=_parse_decimal, parse_constant=_refuse_constant)  # made once: it is costly
-_scan = _decoder.scan_once  # type: ignore[attr-defined]  # reads one value, and says where it ends; the stub knows it not
+EXACT_DECODER = json.JSONDecoder(parse_float=_parse_decimal, parse_constant=_refuse_constant)  # made once: it is costly
+_scan = EXACT_DECODER.scan_once  # type: ignore[attr-defined]  # reads one value, and says where it ends; the stub knows it not
 _LARGEST_SAFE_INTEGER = 2**53 - 1  # every whole number up to it is a double
 
 

@@ -1,16 +1,15 @@
 """Reads a request's body within limits, and parses it as JSON or as a JSON-RPC call."""
 
-import json
 import re
 from codecs import BOM_UTF8
 from decimal import Decimal
-from typing import NamedTuple, NoReturn, cast
+from typing import NamedTuple, cast
 
 from starlette.requests import Request
 
 from services.gateway.edge.errors import UnsupportedMediaType
 from services.gateway.edge.fields import check_type, json_type_name
-from shared.domain.exact_json import Json, JsonObject
+from shared.domain.exact_json import EXACT_DECODER, Json, JsonObject
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -107,7 +106,7 @@ def parse_json(body: bytes) -> Json:
     except UnicodeDecodeError as error:
         raise BadCall(PARSE_ERROR, f"the body is not UTF-8 (byte {error.start})") from None
     try:
-        value = cast(Json, _DECODER.decode(text))
+        value = cast(Json, EXACT_DECODER.decode(text))
     except RecursionError:
         raise BadCall(PARSE_ERROR, f"the JSON is nested deeper than {MAX_JSON_NESTING} levels") from None
     except ValueError as error:
@@ -144,18 +143,8 @@ def _check_scalar(value: Json) -> None:
             value.encode()
         except UnicodeEncodeError:
             raise BadCall(PARSE_ERROR, "the JSON holds half of a surrogate pair, which is no text") from None
-    elif isinstance(value, Decimal | int) and Decimal(value).copy_abs() > _LARGEST_NUMBER:
-        raise BadCall(PARSE_ERROR, "the JSON holds a number that is too large")
-    elif isinstance(value, Decimal) and value and value.copy_abs() < _SMALLEST_NUMBER:
-        raise BadCall(PARSE_ERROR, "the JSON holds a number that is too small")
+    elif isinstance(value, Decimal | int) and abs(Decimal(value).adjusted()) > _MAX_EXPONENT:  # of a zero, too
+        raise BadCall(PARSE_ERROR, "the JSON holds a number that is too large or too small")
 
 
-_LARGEST_NUMBER = Decimal("1e300")
-_SMALLEST_NUMBER = Decimal("1e-300")
-
-
-def _refuse_json_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-_DECODER = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse_json_constant)
+_MAX_EXPONENT = 300

@@ -31,6 +31,11 @@ from tests.each_row import each_row
     ('[1, 2.50, true, null, {"b": 1}]', ("1", "2.50", "null", "true", '{"b":1}')),
     ("[]", ()),
     ("  ", ()),
+    ('["Paris", 0e-3000000]', ("0e-3000000]", '["Paris"')),
+    ('["Paris", 1e99999999999999999999]', ("1e99999999999999999999]", '["Paris"')),
+    ('Look: ["Paris", NaN]', ('Look: ["Paris"', "NaN]")),
+    ('Look: ["Paris", "\\ud800"]', ('"\\ud800"]', 'Look: ["Paris"')),
+    ('Look: ["Paris", ' + 400 * "[" + 400 * "]" + "]", (400 * "[" + 401 * "]", 'Look: ["Paris"')),
     ('["unclosed", "Paris"', ('"Paris"', '["unclosed"')),
 )
 def test_a_list_is_found_in_each_of_its_forms(text: str, answers: tuple[str, ...]) -> None:

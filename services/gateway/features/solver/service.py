@@ -1,9 +1,7 @@
 """The solver endpoint: parses its request, and extracts the list of answers from the worker's text."""
 
-import json
 import re
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Literal, cast
 
 from pydantic import JsonValue
@@ -13,7 +11,7 @@ from services.gateway.edge.fields import check_type, list_at, required_id_at, te
 from services.gateway.features.tasks.message import ClientMessage, read_policy_document
 from shared.contracts.policy_document import BadPolicyDocument, parse_rules_in_text, read_rules
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
-from shared.domain.exact_json import Json, JsonObject, as_object, as_text, digest, dumps, loads
+from shared.domain.exact_json import EXACT_DECODER, Json, JsonObject, as_object, as_text, digest, dumps, loads
 from shared.domain.words import A2aVersion, TaskState
 
 
@@ -56,7 +54,6 @@ _AMBIGUOUS_REFUSAL_WORD_PATTERN = re.compile(  # may be one of several words of 
     re.IGNORECASE,
 )
 _MOST_BRACKETS = 100  # brackets of a text that are looked at
-_DECODER = json.JSONDecoder(parse_float=Decimal)
 
 
 def asks_for_given_order(task: str) -> bool:
@@ -141,10 +138,10 @@ def _find_arrays(text: str) -> Iterator[list[Json]]:
 
 def _decode_array_at(text: str, start: int) -> tuple[list[Json] | None, int]:
     try:
-        array, end = _DECODER.raw_decode(text, start)
+        end = EXACT_DECODER.raw_decode(text, start)[1]
+        return cast("list[Json]", loads(text[start:end])), end
     except (ValueError, RecursionError):
         return None, start + 1
-    return cast("list[Json]", array), end
 
 
 def _parse_json(text: str) -> Json:
