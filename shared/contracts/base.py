@@ -1,4 +1,4 @@
-"""The base of all messages between processes."""
+"""The base class of all messages between the services and of what they store."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache

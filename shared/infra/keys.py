@@ -32,7 +32,7 @@ RPC_REPLY_SECONDS = 300  # how long the answer to a request between services is 
 CONSOLE_SESSION_SECONDS = 12 * 3600  # how long somebody stays signed in to the console
 ASSESSMENT_SECONDS = 90 * ONE_DAY  # how long an assessment is kept for the console
 REFUSED_SIGN_INS_SECONDS = 300  # how long refused sign-ins of an address are counted
-DEAD_KEY_SECONDS = 90 * ONE_DAY  # how long a revoked or expired API key is still shown to operators
+REVOKED_KEY_SHOWN_SECONDS = 90 * ONE_DAY  # how long a revoked or expired API key is still shown to operators
 PARTICIPATION_SECONDS = ONE_DAY  # how long an assessment that we take part in is kept after its last turn
 EVENTS_KEPT = 2000  # events of one task, roughly; the journal holds what must not be lost
 

@@ -60,7 +60,7 @@ class QueueSettings(StateSettings):
 
     @model_validator(mode="after")
     def _check_queue_address(self) -> Self:
-        """A cluster cannot hold the queue."""
+        """Raises if the queue would have to be on a Redis Cluster, which cannot hold it."""
         if not self.queue_redis_url and read_address(self.redis_url).kind == "cluster":
             raise ValueError("QUEUE_REDIS_URL is not set, and REDIS_URL names a cluster, which cannot hold the queue")
         return self

@@ -110,7 +110,10 @@ class JsonRpcEndpoint:
         except BadCall as bad_call:
             status = _BAD_REQUEST if self._answer_format_of(bad_call.method) is LEGACY_FORMAT else 200
             return replies.rpc_fault_reply(
-                bad_call.call_id, bad_call, includes_reason=replies.names_version_1(request), bad_input_status=status
+                bad_call.call_id,
+                bad_call,
+                includes_reason=replies.has_version_1_header(request),
+                bad_input_status=status,
             )
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
@@ -118,7 +121,7 @@ class JsonRpcEndpoint:
             if not isinstance(fault, replies.AnyRefusal):
                 log.exception("request_failed", method=call.method)
             answer_format = self._answer_format_of(call.method)
-            names_1_0 = replies.names_version_1(request)
+            names_1_0 = replies.has_version_1_header(request)
             includes_reason = answer_format is FORMAT_1_0 or (names_1_0 and answer_format is not FORMAT_0_3)
             return replies.rpc_fault_reply(call.call_id, fault, includes_reason=includes_reason)
 
@@ -129,7 +132,7 @@ class JsonRpcEndpoint:
     async def _answer_call(self, call: RpcCall, request: Request) -> Response:
         method, version = self.methods.get(call.method), replies.protocol_version_of(request)
         if method is None:
-            reason = replies.NO_METHOD_CODES.reason if replies.names_version_1(request) else ""
+            reason = replies.NO_METHOD_CODES.reason if replies.has_version_1_header(request) else ""
             message = f"there is no method {call.method!r}"
             return replies.rpc_error_reply(call.call_id, replies.METHOD_NOT_FOUND, message, reason=reason)
         answer_format = method.answer_format

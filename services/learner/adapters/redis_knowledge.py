@@ -141,7 +141,9 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         calls: list[tuple[str, list[str], list[Argument]]]
         calls = [("remember", [*entity_keys, *other_keys], _arguments_of_change(change, version))]
         if change.todos:
-            calls.append(("queue_due", *_build_queueing(change.tenant, [todo.event_id for todo in change.todos])))
+            calls.append(
+                ("queue_due", *_pack_searches_to_queue(change.tenant, [todo.event_id for todo in change.todos]))
+            )
         replies = await self._scripts.run_all(calls)
         with translate_spoiled_data():
             for refusal in replies:
@@ -150,10 +152,10 @@ class RedisKnowledge(ScriptedStore, memory.KnowledgeRepository):
         return replies[0] == 1
 
     async def queue_searches(self, tenant: str, event_ids: Sequence[str]) -> None:
-        await self._scripts.run("queue_due", *_build_queueing(tenant, event_ids))
+        await self._scripts.run("queue_due", *_pack_searches_to_queue(tenant, event_ids))
 
 
-def _build_queueing(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
+def _pack_searches_to_queue(tenant: str, event_ids: Sequence[str]) -> tuple[list[str], list[Argument]]:
     members = [keys.pack_member(keys.FactMember(tenant, event_id)) for event_id in event_ids]
     return [keys.OPEN_FACT_SEARCHES], ["NX", 0, *members]
 

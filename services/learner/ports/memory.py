@@ -92,7 +92,7 @@ class FactChange(NamedTuple):
     added_facts: tuple[KnownFact, ...]
 
 
-NO_CHANGE = FactChange((), ())
+NO_FACT_CHANGE = FactChange((), ())
 
 
 class FactCost(NamedTuple):
@@ -124,8 +124,8 @@ class FactRepository(Protocol):
     ) -> bool:
         """Stores the change, adds ``counts`` to the tenant's counts by name, and removes the todo, in one step.
 
-        ``version``: that of the memory from which the change was made; only ``NO_CHANGE`` may go without. False, with
-        nothing stored, if the memory has another one by now.
+        ``version``: that of the memory from which the change was made; only ``NO_FACT_CHANGE`` may go without.
+        False, with nothing stored, if the memory has another one by now.
         """
 
     async def finish_searches(self, searched: Sequence[tuple[str, str]]) -> None:

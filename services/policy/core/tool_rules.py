@@ -9,7 +9,7 @@ from services.policy.core.rules import parse_enum_word
 from shared.contracts.policy import Policy, ToolRule, ToolRuleKind
 from shared.domain.words import Level, ToolClass
 
-MAX_PER_FIELDS = 8
+MAX_FIELDS_OF_PER = 8
 MAX_AFTER_TOOLS = 50
 MAX_STARS_OF_NAME = 4  # every further one multiplies the ways to look
 _FIELDS_BY_KIND = {
@@ -157,8 +157,8 @@ def _read_limit(rule: ToolRule) -> int:
 
 def _read_paths(rule: ToolRule) -> tuple[tuple[str, ...], ...]:
     paths = tuple(tuple(name.split(".")) for name in rule.per)
-    if len(paths) > MAX_PER_FIELDS or not all(all(path) for path in paths):
-        raise ValueError(f"'per' holds at most {MAX_PER_FIELDS} names of fields")
+    if len(paths) > MAX_FIELDS_OF_PER or not all(all(path) for path in paths):
+        raise ValueError(f"'per' holds at most {MAX_FIELDS_OF_PER} names of fields")
     return paths
 
 

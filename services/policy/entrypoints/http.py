@@ -171,7 +171,7 @@ class PolicyApp(FastAPI):
         if self.openapi_schema is None:
             schemas = super().openapi().setdefault("components", {}).setdefault("schemas", {})
             for model in (EvaluateRequest, AllowanceRequest, ProseRequest):
-                schema = model.model_json_schema(by_alias=True, ref_template=_SCHEMAS)
+                schema = model.model_json_schema(by_alias=True, ref_template=_SCHEMA_REFERENCE_TEMPLATE)
                 schemas.update(schema.pop("$defs", {}) | {model.__name__: schema})
         return super().openapi()
 
@@ -262,10 +262,10 @@ def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: Prepare
     return verdict
 
 
-_SCHEMAS = "#/components/schemas/{model}"
+_SCHEMA_REFERENCE_TEMPLATE = "#/components/schemas/{model}"
 
 
 def describe_request_body(model: type[BaseModel]) -> dict[str, object]:
     """The OpenAPI fragment for an operation whose body is ``model``."""
-    content = {"application/json": {"schema": {"$ref": _SCHEMAS.format(model=model.__name__)}}}
+    content = {"application/json": {"schema": {"$ref": _SCHEMA_REFERENCE_TEMPLATE.format(model=model.__name__)}}}
     return {"requestBody": {"required": True, "content": content}}

@@ -14,7 +14,7 @@ Moment = Annotated[datetime, AfterValidator(to_utc)]
 
 
 class AssessmentMessage(FrozenModel):
-    """Base of the messages."""
+    """The base class of the messages between an assessor and a participant: immutable, and sent as JSON."""
 
     def to_json(self) -> JsonObject:
         """The message as the JSON that is sent."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.core.plan.listed_ids import listed_ids_without_call
+from services.executor.core.plan.listed_ids import find_listed_ids_without_call
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from shared.domain.exact_json import Json, JsonObject
@@ -21,7 +21,7 @@ def _tickets(trip: str, *numbers: int, field: str | None = "trip_no") -> Fact:
 
 def _unnamed(quote: str, calls: list[JsonObject], *facts: Fact) -> tuple[str, ...]:
     made = [call(given, f"c{place}", tool="void_ticket", part=1) for place, given in enumerate(calls)]
-    return listed_ids_without_call(PartOfTask(number=1, quote=quote, kind="do"), made, facts, NO_RECORD_KEYS)
+    return find_listed_ids_without_call(PartOfTask(number=1, quote=quote, kind="do"), made, facts, NO_RECORD_KEYS)
 
 
 def _tickets_called(*numbers: int) -> list[JsonObject]:

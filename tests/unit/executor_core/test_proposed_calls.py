@@ -17,7 +17,7 @@ from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.session.ledger import outcome_of_read
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import NameCorrections
-from services.executor.core.tools.toolbox import problems_with
+from services.executor.core.tools.toolbox import find_argument_problems
 from shared.contracts.plan import ReadBack, WritePlan
 from shared.contracts.policy import CallOutcome
 from shared.domain.exact_json import Json, JsonObject
@@ -206,7 +206,7 @@ def test_a_read_succeeded_only_where_the_model_made_it_and_its_answer_speaks_of_
 
 
 def problems(schema: JsonObject, arguments: JsonObject) -> str | None:
-    return problems_with(arguments, tool("t", ToolClass.CHANGE, schema))
+    return find_argument_problems(arguments, tool("t", ToolClass.CHANGE, schema))
 
 
 _TEXT: JsonObject = {"type": "string"}
@@ -250,7 +250,7 @@ def test_a_write_has_no_argument_that_its_tool_does_not_declare(
 ) -> None:
     """A server would pass over it, and a rule would take it for the record's field. A read may ask for more."""
     assert (problems(schema, given) is None) is fits
-    assert problems_with(given, tool("t", ToolClass.READ, schema)) is None
+    assert find_argument_problems(given, tool("t", ToolClass.READ, schema)) is None
 
 
 @pytest.mark.promise("I8.exact_money")

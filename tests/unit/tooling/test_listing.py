@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from services.executor.core.tools.listing import ListBounds, PagedListing, open_paged_list
 from services.executor.core.tools.paging import read_list_page
-from services.executor.core.tools.toolbox import problems_with
+from services.executor.core.tools.toolbox import find_argument_problems
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry
 from shared.domain.exact_json import Json, JsonObject
@@ -35,7 +35,7 @@ def whole(
     first = answers(asked)
     found = open_paged_list(tool, asked, first, bounds)
     while found is not None and found.following is not None:
-        assert problems_with(found.following, tool) is None
+        assert find_argument_problems(found.following, tool) is None
         found.add_answer(answers(found.following))
     return (found.merge_rows(first) if found else first), found
 

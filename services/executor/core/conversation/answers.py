@@ -7,7 +7,7 @@ from services.executor.core.figures.identifiers import strip_strange_addresses
 from services.executor.core.figures.trace import find_days_in_answer
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.plan.outcomes import write_as_fact
-from services.executor.core.plan.sources import SourceFinder, known_sources
+from services.executor.core.plan.sources import SourceFinder, build_known_sources
 from services.executor.core.prime.prose import read_unenforced_sentence
 from services.executor.core.reflect.quality import (
     collect_sources,
@@ -30,10 +30,10 @@ from shared.domain.exact_json import as_text, dumps, loads, loads_object
 from shared.domain.words import DONE_STATUSES, ToolClass
 from shared.ports.models import ModelReply
 
-_MOST_NAMED = 6  # figures that a sentence names
+_MOST_FIGURES_NAMED = 6  # figures that a sentence names
 _MOST_REPEATS_OF_FAULT = 3  # that the model is told of one fault
 _FEWEST_WORDS_OF_CLAUSE = 4  # fewer may stand in an answer by chance
-_ENDS_EARLY = "[The answer was longer than a reply may be, and ends here.]"
+_TRUNCATED_ANSWER_TEXT = "[The answer was longer than a reply may be, and ends here.]"
 _ADVICE_TO_CALL_TOOLS = (  # of a first reply of text alone: the task's parts are not known
     "Nothing was read or done yet. Call `understand`, and beside it the tools that the task needs; of a task that only "
     "asks, and needs no tool, call `understand` alone and then answer."
@@ -101,18 +101,21 @@ class AnswerChecks:
         return not self._ctx.journal.decide_once(key, lambda: " ".join(self._find_untraced(text, progress, writes)))
 
     def _find_untraced(self, text: str, progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[str, ...]:
-        """The figures and identifiers of the text for which two searches find no source, and its days without one."""
+        """The figures, identifiers and days of the text that have no source.
+
+        A figure or identifier counts only if neither the search by characters nor the one by value finds its source.
+        """
         tokens = find_untraced_tokens(text, collect_sources(self._ctx.task, progress.dossier, writes))
         days = find_days_in_answer(text, local_now(self._ctx))
         if not (tokens or days):
             return ()
         finder = self._make_source_finder(progress, writes)
-        untraced_figures = " ".join(finder.untraced_figures(text)) if tokens else ""
-        return (*(token for token in tokens if token in untraced_figures), *finder.untraced_days(days))
+        untraced_figures = " ".join(finder.find_untraced_figures(text)) if tokens else ""
+        return (*(token for token in tokens if token in untraced_figures), *finder.find_untraced_days(days))
 
     def _make_source_finder(self, progress: Progress, writes: Sequence[LedgerEntry] = ()) -> SourceFinder:
         facts = (*progress.dossier.facts, *map(_answer_to_write, writes))
-        return SourceFinder(known_sources(self._ctx, facts, progress.dossier.values))
+        return SourceFinder(build_known_sources(self._ctx, facts, progress.dossier.values))
 
     def with_answer(self, progress: Progress, text: str, unaddressed: Sequence[str], *, was_refused: bool) -> Progress:
         """The progress with its answer and the remarks below it. An answer that is a JSON list is kept to the byte
@@ -129,7 +132,7 @@ class AnswerChecks:
             return progress.update_dossier(answer=text)
         finder = cache(lambda: self._make_source_finder(progress))  # few answers have an address
         text = strip_strange_addresses(text, lambda address: finder().is_address_of_free_text(address))
-        ending = f" ... {_ENDS_EARLY}" if is_cut else ""
+        ending = f" ... {_TRUNCATED_ANSWER_TEXT}" if is_cut else ""
         text = f"{text.rstrip()}{ending}{self._build_caveat(progress, text, unaddressed)}"
         text += f"\n\n{NOTHING_WRITTEN_TEXT}" if was_refused else ""
         return progress.update_dossier(answer=append_remarks(self._ctx, progress.dossier, text))
@@ -189,7 +192,7 @@ class AnswerChecks:
 
     def _build_caveat(self, progress: Progress, text: str, unaddressed: Sequence[str]) -> str:
         tokens = [token for token in self._untraced_tokens if token in text]
-        remarks = [f"Not verified: {', '.join(tokens[:_MOST_NAMED])}."] if tokens else []
+        remarks = [f"Not verified: {', '.join(tokens[:_MOST_FIGURES_NAMED])}."] if tokens else []
         if self._fingerprints_by_fault.get("unread") and not progress.dossier.facts:
             remarks.append("Nothing was read for this answer.")
         excused_parts = [part for part in progress.dossier.parts if part.unmet and part.is_excused]  # others: not done
@@ -260,13 +263,15 @@ def _write_request_for_calls(progress: Progress, numbers: Sequence[int]) -> str:
 
 def _write_request_to_trace(tokens: Sequence[str]) -> str:
     return (
-        f"These stand neither in the task nor in any result: {', '.join(tokens[:_MOST_NAMED])}. Work them out "
+        f"These stand neither in the task nor in any result: {', '.join(tokens[:_MOST_FIGURES_NAMED])}. Work them out "
         "with `calculate`, or answer without them."
     )
 
 
 def _write_request_for_unnamed_ids(unnamed_ids: Mapping[int, Sequence[str]]) -> str:
-    clauses = [f"part {number}: no call names {', '.join(ids[:_MOST_NAMED])}" for number, ids in unnamed_ids.items()]
+    clauses = [
+        f"part {number}: no call names {', '.join(ids[:_MOST_FIGURES_NAMED])}" for number, ids in unnamed_ids.items()
+    ]
     return (
         f"{'; '.join(clauses)}. Make the calls that are missing now; where they must not be made, `leave_part` with "
         "the reason, and what was made stands."

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from services.executor.core.plan.notices import append_notice_remark
-from services.executor.core.plan.outcomes import parts_not_done
+from services.executor.core.plan.outcomes import list_parts_not_done
 from services.executor.core.process.figures import append_rows_without_call
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import AnsweredTask, Progress
@@ -59,7 +59,7 @@ async def complete_answer(
     if any(_is_unsettled(entry) for entry in ledger.values()):
         raise Failed("the conversation ended before it was known what became of a write")
     reasons_by_call = {left_out.call.call_id: left_out.reason for left_out in list_calls_not_made(ctx, dossier)}
-    parts_left = parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons_by_call, corrections)
+    parts_left = list_parts_not_done(dossier.parts, dossier.every_plan, ledger, reasons_by_call, corrections)
     parts_with_unnamed_ids = ((part, unnamed_ids[part.number]) for part in dossier.parts if part.number in unnamed_ids)
     parts_left += [(part, f"no call names {', '.join(ids)}") for part, ids in parts_with_unnamed_ids]
     if not ledger and any(part.is_to_do for part, _ in parts_left):

@@ -26,10 +26,10 @@ from services.executor.core.model.talk import MessageHistory, get_opening_sectio
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
-from services.executor.core.plan.listed_ids import listed_ids_without_call
+from services.executor.core.plan.listed_ids import find_listed_ids_without_call
 from services.executor.core.plan.named_reads import ReadsOfNamedRecords
-from services.executor.core.plan.outcomes import answers_as_facts, parts_not_done
-from services.executor.core.plan.sources import KnownSources, known_sources
+from services.executor.core.plan.outcomes import answers_as_facts, list_parts_not_done
+from services.executor.core.plan.sources import KnownSources, build_known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
 from services.executor.core.reads.reader import TaskReader, fetch_allowances
 from services.executor.core.reads.recovering import known_corrections
@@ -106,7 +106,7 @@ class Conversation:
         is_of_several = any(asks_for_several(part.quote) or is_conditional(part.quote) for part in self._parts)
         if not only_changes or is_of_several or self.progress.dossier.answer_format != "prose":
             return False
-        return not (self.draft.held or self.draft.parts_without_effect(self._parts) or self.unnamed_ids_by_part)
+        return not (self.draft.held or self.draft.list_parts_without_effect(self._parts) or self.unnamed_ids_by_part)
 
     @property
     def unnamed_ids_by_part(self) -> Mapping[int, tuple[str, ...]]:
@@ -114,7 +114,7 @@ class Conversation:
         calls = [call for plan in self.draft.plans for call in plan.calls]
         parts = [part for part in list_parts_to_do(self._parts) if not part.unmet]
         ids_by_part = {
-            part.number: listed_ids_without_call(part, calls, self.reader.facts, self.ctx.toolbox.keys)
+            part.number: find_listed_ids_without_call(part, calls, self.reader.facts, self.ctx.toolbox.keys)
             for part in parts
         }
         return {number: ids for number, ids in ids_by_part.items() if ids}
@@ -127,7 +127,7 @@ class Conversation:
             return None
         while True:
             self._message_history.has_calls_waiting = bool(self.draft.held)
-            self._drafting.open_parts = self.draft.parts_without_calls(self._parts)
+            self._drafting.open_parts = self.draft.list_parts_without_calls(self._parts)
             reply = await self._drafting.next_reply(self._message_history, self._budget_share, self._tier)
             if await self._act_on_reply(reply):
                 return self._closed_plan.plan if self._closed_plan else None
@@ -278,7 +278,7 @@ class Conversation:
         entries = await list_entries(self.ctx.store, self.draft.plans)
         new_proposals, results = self.draft.hold_proposals(reply_proposals.proposals, self._parts, entries)
         self._message_history.add_results(results)
-        is_complete = not new_proposals or not self.draft.parts_without_calls(self._parts)
+        is_complete = not new_proposals or not self.draft.list_parts_without_calls(self._parts)
         if self.draft.held and is_complete and not is_cut:
             return await self._close_plan()
         self._message_history.add_results(build_held_result(proposal, proposal) for proposal in new_proposals)
@@ -339,7 +339,7 @@ class Conversation:
 
     @property
     def _known_sources(self) -> KnownSources:
-        return known_sources(self.ctx, (*self.reader.facts, *self._write_answers), self._local.all_values)
+        return build_known_sources(self.ctx, (*self.reader.facts, *self._write_answers), self._local.all_values)
 
     def _update_progress(self) -> None:
         """Stores in the progress what was read and calculated, and computes the process's own figures from it."""
@@ -396,7 +396,7 @@ class Conversation:
     async def _accept_or_correct_answer(self, reply: ModelReply) -> bool:
         """Accepts the reply as the answer, or tells the model what is wrong with it and returns False."""
         self._update_progress()
-        lacking = self.draft.parts_without_effect(self._parts) if self._is_understood else None
+        lacking = self.draft.list_parts_without_effect(self._parts) if self._is_understood else None
         self._local.asked_about |= self.unnamed_ids_by_part.keys()
         if problem := await self._answers.find_problem(
             self.reply_key, reply, self.progress, lacking, self.unnamed_ids_by_part
@@ -413,7 +413,7 @@ class Conversation:
         self._has_outcomes = False
         self._update_progress()
         ledger = await self.ctx.store.read_ledger()
-        if not self.may_answer_from_ledger or parts_not_done(self._parts, self.draft.plans, ledger):
+        if not self.may_answer_from_ledger or list_parts_not_done(self._parts, self.draft.plans, ledger):
             return False
         key = f"{self.reply_key}:artifact"
         with open_state_span(self.ctx, self.progress):

@@ -25,7 +25,7 @@ from services.executor.core.figures.calculator import NO_MADE_TOOLS, MadeToolRes
 from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_made_tools
-from services.executor.core.plan.sources import build_operand_sources, user_texts
+from services.executor.core.plan.sources import build_operand_sources, list_user_texts
 from services.executor.core.session.context import TurnContext, files_for_look_tool, local_now
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import in_sending_order, list_writes
@@ -131,7 +131,7 @@ class LocalTools:
         """Stores the task's parts. Only the first call counts, so that no tool result can change what may be done."""
         if self.understanding is not None:
             raise ValueError("the task's parts are settled by the first reply")
-        self.understanding = read_understanding(call.arguments, user_texts(self.ctx))
+        self.understanding = read_understanding(call.arguments, list_user_texts(self.ctx))
         if self.understanding.parts:
             self.not_taken_up = find_unaddressed_sentences(
                 self.ctx.task, self.understanding.parts, self.ctx.toolbox.tools

@@ -216,7 +216,7 @@ _OPERATORS = frozenset({"+", "-", "*", "/", "^", "**"})
 _SIGNS_OF_TERM = frozenset({"+", "-"})  # may stand before a term
 _MOST_TOOLS = 3  # made for one task by its words
 # Measures that people name, each with the words for it and the textbook definition that the name stands for.
-_SPOKEN_RESULTS = r"""
+_CALCULATOR_PHRASES = r"""
 compound_annual_growth(beginning, ending, years), said as \bCAGR\b|\bcompound annual growth\b
     compound annual growth rate in percent (5 means 5 %): ((ending / beginning) ** (1 / years) - 1) * 100
 break_even_units(fixed_cost, price, variable_cost), said as \bbreak-?\s?even (?:point|units|quantity|volume)\b
@@ -246,7 +246,7 @@ sample_standard_deviation(figures...), said as \bstandard deviation\b
 geometric_mean(figures...), said as \bgeometric mean\b
     geometric mean: the n-th root of the product of n figures
 """
-_SPOKEN_RESULT_PATTERN = re.compile(
+_CALCULATOR_PHRASE_PATTERN = re.compile(
     r"^(?P<name>\w+)\((?P<arguments>[^)]+)\), said as (?P<words>.+)\n +(?P<purpose>.+)$", re.MULTILINE
 )
 
@@ -261,7 +261,7 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD_PATTERN.findall(terms)))
         if arguments and _OPERATOR_PATTERN.search(terms):
             specs.setdefault(name, CalculatorSpec(name, f"{name} = {terms.lower()}", arguments))
-    for measure in _SPOKEN_RESULT_PATTERN.finditer(_SPOKEN_RESULTS):
+    for measure in _CALCULATOR_PHRASE_PATTERN.finditer(_CALCULATOR_PHRASES):
         if re.search(measure["words"], text, re.IGNORECASE):
             arguments = tuple(measure["arguments"].split(", "))
             specs.setdefault(measure["name"], CalculatorSpec(measure["name"], measure["purpose"], arguments))

@@ -144,7 +144,7 @@ def _find_protected_values(text: str) -> _FoundValues:
 # A conversation asks with the same tuple of tools each time.
 @cached_by_identity(32)
 def _find_values_in_tools(tools: tuple[models.ToolDefinition, ...]) -> tuple[_FoundValues, ...]:
-    """The protected values in each tool's description and in its schema; without whichever has none."""
+    """The protected values in each description and each schema of the tools; one without any is left out."""
     values_of_texts = [
         _find_protected_values(text)
         for tool in tools

@@ -24,7 +24,11 @@ from services.executor.core.figures.vocabulary import (
     without_legal_form,
 )
 from services.executor.core.plan import exceptions
-from services.executor.core.plan.called_tools import find_act_of_text, find_conflicting_tool, find_day_for_other_tool
+from services.executor.core.plan.called_tools import (
+    find_call_ordered_by_text,
+    find_conflicting_tool,
+    find_day_for_other_tool,
+)
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, argument_name_of, quote_part
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
 from services.executor.core.plan.stated_answers import find_contrary_answers
@@ -39,9 +43,9 @@ from services.executor.ports.tools import Tool
 from shared.domain.exact_json import Json, JsonObject, as_object, as_text, loads_object
 from shared.domain.keywords import stem
 
-_SUPERLATIVE = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
-_EXCEPTS_ONE = re.compile(  # "except the one to": a record that is told by what it has
-    f"{exceptions.NO_OTHERS}"
+_SUPERLATIVE_WORD_PATTERN = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
+_EXCEPTION_PHRASE_PATTERN = re.compile(  # "except the one to": a record that is told by what it has
+    f"{exceptions.NO_OTHERS_REGEX}"
     r"\b(?:except(?:ing)?|excluding|all\s+but|every\w*\s+but|but\s+not|other\s+than|apart\s+from|exception\s+of|bis\s+auf|"
     r"Ausnahme\s+von|außer|ausser|sauf|excepté|salvo|excepto|"
     r"(?:(?:all|every|each)\s+(?:[^\W\d]+\s+){1,4}but|not|leav(?:e|ing)|skip|spare|nicht)\s+(?:the\s+ones?|that|those|die|den|das)"
@@ -49,43 +53,49 @@ _EXCEPTS_ONE = re.compile(  # "except the one to": a record that is told by what
     r"\s+(?:(?!(?:and|then|und|dann|et|y)\b)[^\W\d]+\s+){0,5}$",
     re.IGNORECASE,
 )
-_TARGET = re.compile(r"\b(?:to|as|auf|als|à|en|como)\s+(?:the\s+)?$", re.IGNORECASE)
-_FROM = re.compile(r"\b(?:from|out\s+of|von|vom|aus|de|du|desde)\s+(?:(?:the|dem|der|la|le|el)\s+)?$", re.IGNORECASE)
-_INTO = re.compile(
+_WORD_BEFORE_NEW_VALUE_PATTERN = re.compile(r"\b(?:to|as|auf|als|à|en|como)\s+(?:the\s+)?$", re.IGNORECASE)
+_WORD_BEFORE_SOURCE_PATTERN = re.compile(
+    r"\b(?:from|out\s+of|von|vom|aus|de|du|desde)\s+(?:(?:the|dem|der|la|le|el)\s+)?$", re.IGNORECASE
+)
+_WORD_BEFORE_DESTINATION_PATTERN = re.compile(
     r"\b(?:to|into|onto|auf|zu|zum|zur|nach|an|à|au|vers|a|al)\s+(?:(?:the|das|die|den|la|le|el)\s+)?$", re.IGNORECASE
 )
-_CLAUSE_BOUNDARY = re.compile(r"[;,.!?](?=\s)|\s(?:and|then|while|und|dann|et|puis|y|luego)(?=\s)", re.IGNORECASE)
-_TELLS_WHAT_IS = re.compile(  # or speaks of a record without its name
+_CLAUSE_BOUNDARY_PATTERN = re.compile(
+    r"[;,.!?](?=\s)|\s(?:and|then|while|und|dann|et|puis|y|luego)(?=\s)", re.IGNORECASE
+)
+_WORD_OF_PRESENT_STATE_PATTERN = re.compile(  # or speaks of a record without its name
     r"\b(?:it|them|ha[sd]|have|is|are|was|were|costs?|hat|ist|sind|war(?:en)?)\b", re.IGNORECASE
 )
-_LIKE_THAT = re.compile(  # before a record whose value another one gets: "to that of"
+_SAME_AS_OTHER_PATTERN = re.compile(  # before a record whose value another one gets: "to that of"
     r"\b(?:(?:to|as|auf)\s+(?:that|those|the\s+same|die|das|den)\s+(?:of|for|in|as|von)|same\s+as|equal\s+to)\s+(?:[^\W\d]+\s+)?$",
     re.IGNORECASE,
 )
 _SOURCE_NAMES = frozenset("from source origin debit".split())
 _TARGET_NAMES = frozenset("to target destination credit".split())
-_A_NAME = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
-_NAMES_WITHIN = re.compile(r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")  # at no sentence's beginning
+_CAPITALIZED_NAME_PATTERN = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
+_NAME_INSIDE_SENTENCE_PATTERN = re.compile(
+    r"(?<=[^\W_] )[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*"
+)  # at no sentence's beginning
 _ORIGINS_TO_CHECK = frozenset({"fact", "schema", "none"})
 _LONGEST_NAME = 60
-_LIKENESS_OF_SLIPS = 0.9  # of a name with a letter too few or too many
-_SEVERAL = re.compile(
+_LEAST_LIKENESS_OF_MISSPELLED_NAMES = 0.9  # of a name with a letter too few or too many
+_WORD_FOR_SEVERAL_PATTERN = re.compile(
     r"\b(?:twice|two|three|both|again|another|second|more|each|every|several|separate\w*|zwei\w*|drei\w*|beide\w*|noch|je|"
     r"deux|trois|encore|chaque|dos|tres|otra|cada)\b",
     re.IGNORECASE,
 )
-_MESSAGE_VERBS = (
+_MESSAGE_VERBS_REGEX = (
     r"(?:tell|told|inform|notif|writ|wrote|send|sent|messag|e-?mail|mail|letter|text|sms|call|phon|announc|remind|ask|repl|"
     r"answer|respon|post|say|let|contact|alert|ping|report|invit|warn|confirm|thank|apolog|explain|shar|forward|brief|"
     r"publish|broadcast|escalat|page|schreib|sag|informier|benachrichtig|schick|send|antwort|erinner|meld|teil|bescheid|"
     r"écri|ecri|envo|dis|dit|inform|prév|prev|avert|répon|repon|rappel|escrib|envía|envia|enví|avis|dile|di|notifi|responde|"
     r"recuerd)\w*"
 )
-_ASKS_NOT_TO = re.compile(
-    rf"\b(?:do\s+not|don't|without|never|nicht|ohne|sans|sin)\s+(?!forget|fail|hesitate)(?:\w+\s+)?{_MESSAGE_VERBS}",
+_PROHIBITED_MESSAGE_PATTERN = re.compile(
+    rf"\b(?:do\s+not|don't|without|never|nicht|ohne|sans|sin)\s+(?!forget|fail|hesitate)(?:\w+\s+)?{_MESSAGE_VERBS_REGEX}",
     re.IGNORECASE,
 )
-_REPEATS = re.compile(
+_REPETITION_WORD_PATTERN = re.compile(
     r"\b(?:twice|thrice|(?:two|three|four|[2-9])\s+times|as\s+(?:two|three|four|[2-9])\s|zweimal|dreimal|"
     r"(?:deux|trois)\s+fois|(?:dos|tres)\s+veces|"
     r"(?:another|an?\s+(?:further|additional|extra)|weitere|noch(?:mals?|\s+einmal)|encore|otr[ao]s)\s+\W?\d)",
@@ -95,15 +105,15 @@ _REPEATS = re.compile(
 
 def asks_to_repeat(quote: str) -> bool:
     """Whether the part asks for exactly the same thing more than once: "twice", "as two bookings", "another 150"."""
-    return _REPEATS.search(quote) is not None
+    return _REPETITION_WORD_PATTERN.search(quote) is not None
 
 
 def asks_for_several(quote: str) -> bool:
     """Whether the part asks for more than one thing of a kind."""
-    return _SEVERAL.search(quote) is not None
+    return _WORD_FOR_SEVERAL_PATTERN.search(quote) is not None
 
 
-def sets_no_field(tool: Tool, arguments: JsonObject) -> bool:
+def gives_no_new_value(tool: Tool, arguments: JsonObject) -> bool:
     """Whether a call of an editing tool only names the record, although the tool has arguments for new values."""
     if words_of_tool(tool.name).verb not in EDIT_VERBS:
         return False
@@ -130,7 +140,7 @@ def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
         _find_source_as_target,
         find_conflicting_tool,
         find_day_for_other_tool,
-        find_act_of_text,
+        find_call_ordered_by_text,
         _find_repeated_change,
     )
     for check in checks:
@@ -141,7 +151,7 @@ def find_disagreements_of_notice(notice: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for each way in which a notice does not agree with its part: the part wants nobody told, or says
     another value than an argument has.
     """
-    if _ASKS_NOT_TO.search(notice.part.quote):
+    if _PROHIBITED_MESSAGE_PATTERN.search(notice.part.quote):
         yield CallFault("", f"{notice.tool.name}: this part says that nobody is to be told")
     yield from _find_conflicting_words(notice)
 
@@ -164,7 +174,7 @@ def _find_excluded_records(change: CallToCheck) -> Iterator[CallFault]:
             is_excepted = any(
                 exceptions.is_named_as_exception(argument.text, words, text) for text in change.user_mentions
             )
-        titles = change.titles.get(argument.text.casefold(), ()) if _names_record(argument) else ()
+        titles = change.titles.get(argument.text.casefold(), ()) if _is_record_name(argument) else ()
         names = filter(_is_name, titles)
         if is_excepted or any(exceptions.is_title_excepted(title, all_titles, quote) for title in names):
             yield argument.build_fault("the task names it as an exception")
@@ -182,7 +192,7 @@ def _find_records_excepted_by_value(change: CallToCheck) -> Iterator[CallFault]:
         titles = change.titles.get(value.casefold(), ()) if is_other else ()
         for title in dict.fromkeys((value, *titles, *map(without_legal_form, titles))):
             positions = _find_word_positions(title, quote) if _is_name(title) else ()
-            found = ((position, _EXCEPTS_ONE.search(quote[:position])) for position in positions)
+            found = ((position, _EXCEPTION_PHRASE_PATTERN.search(quote[:position])) for position in positions)
             excepted = (position for position, exception in found if exception and not exception["no_others"])
             if any(not exceptions.is_within_longer_title(title, all_titles, quote, place) for place in excepted):
                 yield CallFault("", f"this part makes an exception of {title}, which is this record's {' '.join(name)}")
@@ -199,7 +209,7 @@ def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
     """
     mentions, call_values = change.part_mentions, [argument.value for argument in change.scalars]
     call_texts = [value for value in call_values if isinstance(value, str)]
-    is_open, stems = _chooses(mentions.text), {stem(word) for word in words_of(mentions.text)}
+    is_open, stems = _asks_to_choose(mentions.text), {stem(word) for word in words_of(mentions.text)}
     for argument in change.scalars:
         value, origin = argument.value, argument.origin
         if not isinstance(value, str) or not value.strip() or origin not in _ORIGINS_TO_CHECK:
@@ -212,20 +222,20 @@ def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
         possible_values = _possible_argument_values(argument, change)
         part_values = [text for text in possible_values if text not in call_texts and _has_words(mentions, text)]
         if is_open:  # its other words say which things are meant
-            part_values = [part_value for part_value in part_values if _is_set_by_part(part_value, change)]
-        if origin == "none" and not part_values and _A_NAME.fullmatch(value):
-            names = _NAMES_WITHIN.findall(mentions.text)
-            names = get_close_matches(value, names, cutoff=_LIKENESS_OF_SLIPS) if is_open else names
+            part_values = [part_value for part_value in part_values if _does_part_set_value(part_value, change)]
+        if origin == "none" and not part_values and _CAPITALIZED_NAME_PATTERN.fullmatch(value):
+            names = _NAME_INSIDE_SENTENCE_PATTERN.findall(mentions.text)
+            names = get_close_matches(value, names, cutoff=_LEAST_LIKENESS_OF_MISSPELLED_NAMES) if is_open else names
             part_values = [name for name in names if not any(name in text for text in call_texts)]
         if part_values:
             yield argument.build_fault(quote_part(dict.fromkeys(part_values)))
 
 
-def _chooses(text: str) -> bool:
-    return leaves_choice_open(text) or _SUPERLATIVE.search(text) is not None
+def _asks_to_choose(text: str) -> bool:
+    return leaves_choice_open(text) or _SUPERLATIVE_WORD_PATTERN.search(text) is not None
 
 
-def _is_set_by_part(value: str, change: CallToCheck) -> bool:
+def _does_part_set_value(value: str, change: CallToCheck) -> bool:
     """Whether a part that asks to choose says the value as a new one: after "to" or the like; or in a clause without a
     word of choice, if no record that the call names has it yet: "make A-1 a P1, all agree".
     """
@@ -235,9 +245,9 @@ def _is_set_by_part(value: str, change: CallToCheck) -> bool:
             CLAUSE_END_PATTERN.split(text[:position])[-1],
             CLAUSE_END_PATTERN.split(text[position:])[0],
         )
-        if _TARGET.search(clause_before):
+        if _WORD_BEFORE_NEW_VALUE_PATTERN.search(clause_before):
             return True
-        if not (leaves_choice_open(clause_before + clause_after) or _SUPERLATIVE.search(clause_before)):
+        if not (leaves_choice_open(clause_before + clause_after) or _SUPERLATIVE_WORD_PATTERN.search(clause_before)):
             return all(recorded_value != value for _, recorded_value in _values_of_named_records(change))
     return False
 
@@ -267,7 +277,7 @@ def _find_unasked_fields(change: CallToCheck) -> Iterator[CallFault]:
     schema's choices unless the record is known to have the field; none does if the part asks to choose.
     """
     tool = change.tool
-    if words_of_tool(tool.name).verb not in EDIT_VERBS or _chooses(change.part_mentions.text):
+    if words_of_tool(tool.name).verb not in EDIT_VERBS or _asks_to_choose(change.part_mentions.text):
         return
     words = {word for mentions in change.user_mentions for word in words_of(mentions.text)}
     user_words = {singular for word in words for singular in singular_words(word)}
@@ -311,7 +321,9 @@ def _values_of_named_records(change: CallToCheck) -> set[tuple[tuple[str, ...], 
     They are named by their id, or by a code that a field of the argument's own name has: ``ticket`` of a list.
     """
     scalars = {(argument.field_name, argument.text) for argument in change.scalars}
-    fields_of_records = change.fields.of_records({value for name, value in scalars if is_identifying_name(name)})
+    fields_of_records = change.fields.list_fields_of_records(
+        {value for name, value in scalars if is_identifying_name(name)}
+    )
     codes = {(name, value) for name, value in scalars if looks_like_id_text(value)}
     fields = change.fields.all if codes else ()
     parents = {(field.fact_id, field.parent) for field in fields if (field.field_name, as_text(field.value)) in codes}
@@ -350,7 +362,7 @@ def _find_values_of_other_records(change: CallToCheck) -> Iterator[CallFault]:
         mentions_of_texts.append(find_mentions(". ".join((part.quote, *part.other_quotes)), mentions_of_texts[0].now))
     for mentions in mentions_of_texts:
         ids_by_position = _find_ids_by_position(mentions, change)
-        for name in filter(_names_record, change.scalars):
+        for name in filter(_is_record_name, change.scalars):
             if name.text.casefold() in ids_by_position.values():
                 argument = _find_value_of_other_record(name, mentions, ids_by_position, change)
                 if argument is not None:
@@ -366,15 +378,17 @@ def _find_value_of_other_record(
     """
     record_id, rows = name.text.casefold(), ("", name.path.rpartition(".")[0])
     row_arguments = [argument for argument in change.scalars if argument.path.rpartition(".")[0] in rows]
-    called_ids = {argument.text.casefold() for argument in row_arguments if _names_record(argument)}
+    called_ids = {argument.text.casefold() for argument in row_arguments if _is_record_name(argument)}
     values = [argument for argument in row_arguments if argument != name]
     positions_of_values = [_find_positions_of_value(value, mentions, ids_by_position, change) for value in values]
     used_positions = {position for found in positions_of_values for position, is_own in found.items() if is_own}
-    source_positions = {position for position in ids_by_position if _FROM.search(mentions.text[:position])}
+    source_positions = {
+        position for position in ids_by_position if _WORD_BEFORE_SOURCE_PATTERN.search(mentions.text[:position])
+    }
     for value, is_own_by_position in zip(values, positions_of_values, strict=True):
         if value.origin == "calculated":
             continue
-        value_positions = {*is_own_by_position, *source_positions} if _names_record(value) else set[int]()
+        value_positions = {*is_own_by_position, *source_positions} if _is_record_name(value) else set[int]()
         ids_of_others = {
             position: other for position, other in ids_by_position.items() if position not in value_positions
         }
@@ -394,12 +408,16 @@ def _find_positions_of_value(
     """``{position: whether it is the argument's}`` for each value in the text that the argument could have."""
     text, calls = mentions.text, (change.arguments, *change.list_same_tool_arguments())
     argument_texts = {as_text(argument_at(call, argument.path)) for call in calls}
-    if _names_record(argument):
+    if _is_record_name(argument):
         field_words = singular_words(argument.field_name)
         fields = (field for field in change.fields.all if singular_words(field.name) == field_words)
         ids = {known_id.casefold() for known_id in (*argument_texts, *(as_text(field.value) for field in fields))}
         known_ids = ((position, known_id) for position, known_id in ids_by_position.items() if known_id in ids)
-        targets = ((position, known_id) for position, known_id in known_ids if not _FROM.search(text[:position]))
+        targets = (
+            (position, known_id)
+            for position, known_id in known_ids
+            if not _WORD_BEFORE_SOURCE_PATTERN.search(text[:position])
+        )
         return {position: known_id == argument.text.casefold() for position, known_id in targets}
     days = read_possible_dates(argument.value)
     if days:
@@ -410,12 +428,16 @@ def _find_positions_of_value(
         return {}
     words = {*_possible_argument_values(argument, change), *argument_texts}
     places = ((position, word) for word in words if word for position in _find_word_positions(word, text))
-    return {position: word == argument.value for position, word in places if _TARGET.search(text[:position])}
+    return {
+        position: word == argument.value
+        for position, word in places
+        if _WORD_BEFORE_NEW_VALUE_PATTERN.search(text[:position])
+    }
 
 
 def _find_ids_by_position(mentions: Mentions, change: CallToCheck) -> dict[int, str]:
     """``{position: id in lower case}`` of the records that a text names, by the id or by a name."""
-    called_ids = {argument.text.casefold() for argument in change.scalars if _names_record(argument)}
+    called_ids = {argument.text.casefold() for argument in change.scalars if _is_record_name(argument)}
     ids = (mention.text for mention in mentions.identifiers if looks_like_id_text(mention.text))
     named_ids = {*change.titles, *called_ids}
     names_by_id = {record_id: (record_id, *change.titles.get(record_id, ())) for record_id in named_ids}
@@ -437,12 +459,12 @@ def _find_value_position_by_record(
     positions_by_id: dict[str, list[int | None]] = {}
     if EXCHANGE_WORD_PATTERN.search(text):
         return {}
-    for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY.finditer(text)), len(text))):
+    for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY_PATTERN.finditer(text)), len(text))):
         values = [
             position for position in value_positions if start <= position < end and position not in ids_by_position
         ]
         record_ids = {record_id for position, record_id in ids_by_position.items() if start <= position < end}
-        is_pair = len(record_ids) == len(values) == 1 and not _TELLS_WHAT_IS.search(text[start:end])
+        is_pair = len(record_ids) == len(values) == 1 and not _WORD_OF_PRESENT_STATE_PATTERN.search(text[start:end])
         for record_id in record_ids:
             positions_by_id.setdefault(record_id, []).append(values[0] if is_pair else None)
     only_positions = (
@@ -451,7 +473,7 @@ def _find_value_position_by_record(
     return {record_id: position for record_id, position in only_positions if position is not None}
 
 
-def _names_record(argument: ArgumentToCheck) -> bool:
+def _is_record_name(argument: ArgumentToCheck) -> bool:
     is_code = isinstance(argument.value, str) and looks_like_id_text(argument.value)
     return is_code or is_identifying_name(argument.field_name)
 
@@ -461,9 +483,9 @@ def _find_reversed_direction(change: CallToCheck) -> Iterator[CallFault]:
     for argument in change.scalars:
         field_words = {*singular_words(argument.field_name)}
         if field_words & _SOURCE_NAMES:
-            wrong_word, right_word = _INTO, _FROM
+            wrong_word, right_word = _WORD_BEFORE_DESTINATION_PATTERN, _WORD_BEFORE_SOURCE_PATTERN
         elif field_words & _TARGET_NAMES:
-            wrong_word, right_word = _FROM, _INTO
+            wrong_word, right_word = _WORD_BEFORE_SOURCE_PATTERN, _WORD_BEFORE_DESTINATION_PATTERN
         else:
             continue
         position = _find_value_position(argument, change)
@@ -477,8 +499,8 @@ def _find_source_as_target(change: CallToCheck) -> Iterator[CallFault]:
     mentions, calls = change.part_mentions, (change.arguments, *change.list_same_tool_arguments())
     used_texts = {as_text(value).casefold() for call in calls for value in call.values()}
     for argument in change.scalars if words_of_tool(change.tool.name).verb in EDIT_VERBS else ():
-        position = _find_value_position(argument, change) if _names_record(argument) else None
-        if position is None or not _LIKE_THAT.search(mentions.text[:position]):
+        position = _find_value_position(argument, change) if _is_record_name(argument) else None
+        if position is None or not _SAME_AS_OTHER_PATTERN.search(mentions.text[:position]):
             continue
         record_ids = _find_ids_by_position(mentions, change).values()
         if any(len(record_id) > 2 and record_id not in used_texts for record_id in record_ids):

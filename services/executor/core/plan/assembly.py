@@ -16,14 +16,14 @@ from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
 
-UNFIT = "not made, propose again"
+UNFIT_PLAN_TEXT = "not made, propose again"
 
 
 @dataclass(eq=False)
 class UnfitPlan(Exception):
     """The plan cannot be carried out as it stands, but the model may correct it."""
 
-    error_for_others: str = UNFIT  # what every call without an error of its own is answered
+    error_for_others: str = UNFIT_PLAN_TEXT  # what every call without an error of its own is answered
     errors_by_call: Mapping[str, str] = field(default_factory=dict)  # {the plan's call id: what is wrong}
     asks_for_notice: bool = False  # the plan lacks a notice that its process wants
     model_calls: int = 0  # how many it took to find out

@@ -20,12 +20,12 @@ from services.executor.ports.tools import Tool
 from shared.domain.exact_json import JsonObject, as_object, as_text, loads_object, walk_json
 from shared.domain.keywords import stem
 
-_CLAUSE_BEGINNING = re.compile(  # the word that begins a clause
+_CLAUSE_BEGINNING_PATTERN = re.compile(  # the word that begins a clause
     r"(?:^\W*|[.,:;!?]\s+|\b(?:and|then|to|you|we|must|should|now|also|just|please)\s+)"
     r"(?:(?:please|kindly|also|now|be)\s+)*([^\W\d_]+)",
     re.IGNORECASE,
 )
-_FURTHER_ORDER = re.compile(  # "approve it and settle it", "then transfer the money"; not "and tell them"
+_FURTHER_ORDER_PATTERN = re.compile(  # "approve it and settle it", "then transfer the money"; not "and tell them"
     r"\b(?:and|then)\s+(?!(?:let|tell|send|give|ask|inform|notify|thank|remind|call|leave|keep|make)\s)"
     r"[^\W\d_]+\s+(?:it|them|her|him|this|that|both)\b|"
     r"\bthen\s+[^\W\d_]+\s+the\b",
@@ -36,15 +36,15 @@ _VAGUE_VERBS = classes.EDIT_VERBS | frozenset(
 )
 _STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve start".split())
 _WRITING_VERBS = frozenset("add comment create log note open record remark write".split())
-_NO_DAY_TO_SET = re.compile(  # in the clause before a day that is a deadline or a reason
+_NOT_A_DAY_TO_SET_PATTERN = re.compile(  # in the clause before a day that is a deadline or a reason
     r"\b(?:by|before|within|from|vor|ab|seit|avant|depuis)\s+(?:the\s+)?$|;|\b(?:since|because|weil)\b|^(?:as|da|car)\b",
     re.IGNORECASE,
 )
-_END_BEFORE_CLAUSE = re.compile(r"[.,:!?]\s+(?!\S*\s*$)")
-_LOOKED_BACK = 500  # characters before a day
-_A_DAY = 20261231  # eight digits that count as a day under a name such as ``until``
+_END_BEFORE_CLAUSE_PATTERN = re.compile(r"[.,:!?]\s+(?!\S*\s*$)")
+_CHARACTERS_BEFORE_DAY = 500  # characters before a day
+_SAMPLE_EIGHT_DIGIT_DAY = 20261231  # eight digits that count as a day under a name such as ``until``
 _BATCH_WORDS = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
-_FEWEST_LETTERS = 3  # of a verb that a tool's name shortens
+_FEWEST_LETTERS_OF_SHORT_VERB = 3  # of a verb that a tool's name shortens
 _NAMING_KINDS = SOURCED_KINDS - {ArgumentKind.AMOUNT}
 
 
@@ -57,7 +57,7 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     proposed, too, only a call on the same record after it is a fault: "Approve invoice 7" is no reason to pay it.
     """
     quote, part = change.part_mentions.text, change.part
-    stems, called_words = _stems_in(quote), classes.words_of_tool(change.tool.name)
+    stems, called_words = _find_stems(quote), classes.words_of_tool(change.tool.name)
     if _says_verb(called_words.verb, stems):
         return
     other_tools = [tool for tool in part.write_tools if tool.name != change.tool.name]
@@ -66,13 +66,13 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     if len({stem(classes.words_of_tool(tool.name).verb) for tool in meant_tools}) != 1:
         return
     meant_words, meant_names = classes.words_of_tool(meant_tools[0].name), {tool.name for tool in meant_tools}
-    if has_condition(quote) or _passes_on_order(change, meant_words.verb):
+    if has_condition(quote) or _records_order_for_later(change, meant_words.verb):
         return
-    single_names = {tool.name for tool in other_tools if _is_batch_of(change.tool, tool)}
+    single_names = {tool.name for tool in other_tools if _is_batch_tool_of(change.tool, tool)}
     called_names = {name for name, _ in _list_calls(change)}
     if single_names and single_names <= meant_names and single_names.isdisjoint(called_names):
         return
-    is_unmentioned = stems.isdisjoint(_stems_of_tool(called_words))
+    is_unmentioned = stems.isdisjoint(_list_stems_of_tool(called_words))
     is_called = not meant_names.isdisjoint(name for name, _ in part.proposed_calls)
     if not is_unmentioned and not _orders_other_verb(meant_words, called_words, quote):
         return
@@ -87,10 +87,10 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     digit or the record's name: "confirm it" orders nothing. It has no noun that only the called tool's name has, and no
     value that only the called tool takes.
     """
-    quote, stems = change.part_mentions.text, _stems_in(change.part_mentions.text)
+    quote, stems = change.part_mentions.text, _find_stems(change.part_mentions.text)
     called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
     names = _list_naming_arguments(change)
-    if not has_digit(quote) and not any(title.casefold() in quote.casefold() for title in _titles_of(names, change)):
+    if not has_digit(quote) and not any(title.casefold() in quote.casefold() for title in _list_titles(names, change)):
         return False
     if (
         other_words.verb in _VAGUE_VERBS
@@ -104,15 +104,15 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     return takes_same_record and not names_called_things and not _has_stated_value(change, stems, other)
 
 
-def _passes_on_order(change: CallToCheck, verb: str) -> bool:
+def _records_order_for_later(change: CallToCheck, verb: str) -> bool:
     """Whether the call writes down that ``verb`` is to be done ("a task to lock X"), or makes a transition."""
-    tool_words, stems = classes.words_of_tool(change.tool.name), _stems_in(change.part_mentions.text)
+    tool_words, stems = classes.words_of_tool(change.tool.name), _find_stems(change.part_mentions.text)
     if verb in _STATE_VERBS and "transition" in words_of(change.tool.name):
         return True
     if tool_words.verb not in _WRITING_VERBS or stems.isdisjoint(map(stem, _WRITING_VERBS | {tool_words.head})):
         return False
     texts = (str(argument.value) for argument in change.scalars if argument.kind is ArgumentKind.FREE_TEXT)
-    return any(_says_verb(verb, _stems_in(text)) for text in texts)
+    return any(_says_verb(verb, _find_stems(text)) for text in texts)
 
 
 def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
@@ -120,7 +120,7 @@ def _is_further_change(change: CallToCheck, meant_tool: Tool) -> bool:
     called_words, quote = classes.words_of_tool(change.tool.name), change.part_mentions.text
     if called_words.verb in _VAGUE_VERBS or called_words.nouns != classes.words_of_tool(meant_tool.name).nouns:
         return False
-    if _FURTHER_ORDER.search(quote) or _has_stated_value(change, _stems_in(quote), meant_tool):
+    if _FURTHER_ORDER_PATTERN.search(quote) or _has_stated_value(change, _find_stems(quote), meant_tool):
         return False
     ids = {argument.text for argument in _list_naming_arguments(change)}
     earlier_calls = takewhile(lambda call: call[0] != change.tool.name, _list_calls(change))
@@ -132,12 +132,12 @@ def find_day_for_other_tool(change: CallToCheck) -> Iterator[CallFault]:
     the call's record, and the called one takes only records and choices: "Extend loan 7 to 4 April", and the call
     returns it. The record was read, and the part does not say what the called tool does.
     """
-    mentions, stems = change.part_mentions, _stems_in(change.part_mentions.text)
+    mentions, stems = change.part_mentions, _find_stems(change.part_mentions.text)
     verbs = (classes.words_of_tool(change.tool.name).verb, *words_of(change.tool.description)[:1])
     dates = [
         date
         for date in mentions.dates
-        if _is_day_for_record(mentions.text[max(0, date.start - _LOOKED_BACK) : date.start], change)
+        if _is_day_for_record(mentions.text[max(0, date.start - _CHARACTERS_BEFORE_DAY) : date.start], change)
     ]
     days = {period.first for date in dates for period in date.periods if period.first == period.last}
     if not days or min(days) <= mentions.now.date() or has_condition(mentions.text):
@@ -145,7 +145,7 @@ def find_day_for_other_tool(change: CallToCheck) -> Iterator[CallFault]:
     if any(_says_verb(verb, stems) for verb in verbs) or not _takes_only_records(change.tool):
         return
     other_tool = next((tool for tool in change.part.write_tools if _takes_day_for_record(tool, change)), None)
-    if other_tool is None or not change.fields.of_records(change.texts):
+    if other_tool is None or not change.fields.list_fields_of_records(change.texts):
         return
     reads = (loads_object(fact.arguments_json) for fact in change.facts)
     calls = (*reads, *(arguments for _, arguments in change.part.proposed_calls))
@@ -158,10 +158,12 @@ def find_day_for_other_tool(change: CallToCheck) -> Iterator[CallFault]:
 
 def _is_day_for_record(text_before: str, change: CallToCheck) -> bool:
     """Whether the day after this text is no deadline, in no reason, and in no clause after the one with the record."""
-    clause, arguments = _END_BEFORE_CLAUSE.split(text_before)[-1], _list_naming_arguments(change)
-    names = (*_titles_of(arguments, change), *(argument.text for argument in arguments))
+    clause, arguments = _END_BEFORE_CLAUSE_PATTERN.split(text_before)[-1], _list_naming_arguments(change)
+    names = (*_list_titles(arguments, change), *(argument.text for argument in arguments))
     name = re.compile("|".join(map(re.escape, names)), re.IGNORECASE)
-    return not _NO_DAY_TO_SET.search(clause) and (name.search(clause) is not None or not name.search(text_before))
+    return not _NOT_A_DAY_TO_SET_PATTERN.search(clause) and (
+        name.search(clause) is not None or not name.search(text_before)
+    )
 
 
 def _takes_only_records(tool: Tool) -> bool:
@@ -173,26 +175,28 @@ def _takes_only_records(tool: Tool) -> bool:
 def _takes_day_for_record(tool: Tool, change: CallToCheck) -> bool:
     """Whether the tool takes a day, and has a field for a record that the call names."""
     id_fields = {_singular_field(name.field_name) for name in _list_naming_arguments(change)}
-    kinds = (kind_of_argument(name, schema, _A_DAY) for name, schema in tool.parameters.items())
+    kinds = (kind_of_argument(name, schema, _SAMPLE_EIGHT_DIGIT_DAY) for name, schema in tool.parameters.items())
     return ArgumentKind.DATE in kinds and not id_fields.isdisjoint(_list_schema_fields(tool.input_schema))
 
 
-def find_act_of_text(change: CallToCheck) -> Iterator[CallFault]:
+def find_call_ordered_by_text(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a call that no word of the user tells of, but a text that was read orders: "retire it"."""
     called_words = classes.words_of_tool(change.tool.name)
-    stems = frozenset[str]().union(*(_stems_in(mentions.text) for mentions in change.user_mentions))
+    stems = frozenset[str]().union(*(_find_stems(mentions.text) for mentions in change.user_mentions))
     first_word = next(iter(words_of(change.tool.description)), "")  # "End the lock-out of a device"
     is_described = first_word not in _VAGUE_VERBS and stem(first_word) in stems
-    if is_described or _is_spoken_of(called_words, stems):
+    if is_described or _is_act_of_tool_mentioned(called_words, stems):
         return
-    if _has_stated_value(change, stems) or _has_stated_partner(change, stems):
+    if _has_stated_value(change, stems) or _is_joined_record_stated(change, stems):
         return
     fields = (argument for argument in change.scalars if not classes.is_identifying_name(argument.field_name))
-    stems_of_values = [_stems_in(str(field.value)) for field in fields if words_of(str(field.value))]
+    stems_of_values = [_find_stems(str(field.value)) for field in fields if words_of(str(field.value))]
     for text in change.untrusted_texts:
-        text_stems = _stems_in(text)
+        text_stems = _find_stems(text)
         has_value = any(value_stems <= text_stems for value_stems in stems_of_values)
-        if (has_value or _is_spoken_of(called_words, text_stems)) and _does_verb_begin_clause(called_words, text):
+        if (has_value or _is_act_of_tool_mentioned(called_words, text_stems)) and _does_verb_begin_clause(
+            called_words, text
+        ):
             reason = "no word of the task tells of it, only a text that somebody wrote"
             yield CallFault("", f"{change.tool.name}: {reason} ({shorten(text)})")
             return
@@ -211,7 +215,7 @@ def _list_naming_arguments(change: CallToCheck) -> list[ArgumentToCheck]:
     return [argument for argument in change.scalars if argument.kind in _NAMING_KINDS]
 
 
-def _titles_of(arguments: Iterable[ArgumentToCheck], change: CallToCheck) -> Iterator[str]:
+def _list_titles(arguments: Iterable[ArgumentToCheck], change: CallToCheck) -> Iterator[str]:
     """Yields the names of the records that these arguments name."""
     for argument in arguments:
         yield from change.titles.get(argument.text.casefold(), ())
@@ -241,15 +245,15 @@ def _has_stated_value(change: CallToCheck, stems: Collection[str], other: Tool |
     return False
 
 
-def _has_stated_partner(change: CallToCheck, stems: Collection[str]) -> bool:
+def _is_joined_record_stated(change: CallToCheck, stems: Collection[str]) -> bool:
     """Whether ``stems`` have the first name of a record that the call joins to one of the tool's kind: "7 to Mira"."""
     own_nouns, names = classes.words_of_tool(change.tool.name).nouns, _list_naming_arguments(change)
     partners = (name for name in names if own_nouns.isdisjoint(words_of(name.field_name)))
-    first_names = (words[0] for title in _titles_of(partners, change) if (words := words_of(title)))
-    return any(len(name) > _FEWEST_LETTERS and stem(name) in stems for name in first_names)
+    first_names = (words[0] for title in _list_titles(partners, change) if (words := words_of(title)))
+    return any(len(name) > _FEWEST_LETTERS_OF_SHORT_VERB and stem(name) in stems for name in first_names)
 
 
-def _is_batch_of(called: Tool, single: Tool) -> bool:
+def _is_batch_tool_of(called: Tool, single: Tool) -> bool:
     """Whether ``called`` does for a list what ``single`` does for one thing. All its fields are fields of ``single``,
     with those that ``single`` requires; its name has only words of that name, beside such as ``batch``.
     """
@@ -289,31 +293,31 @@ def _orders_other_verb(meant_words: classes.ToolWords, called_words: classes.Too
 
 def _does_verb_begin_clause(tool_words: classes.ToolWords, text: str) -> bool:
     """Whether the tool's verb begins a clause of the text."""
-    return _says_verb(tool_words.verb, (stem(match[1].lower()) for match in _CLAUSE_BEGINNING.finditer(text)))
+    return _says_verb(tool_words.verb, (stem(match[1].lower()) for match in _CLAUSE_BEGINNING_PATTERN.finditer(text)))
 
 
 def _says_verb(verb: str, stems: Iterable[str]) -> bool:
     """Whether a stem is the verb's, or begins with the verb as a tool's name shortens it: ``appr``."""
-    is_short = len(verb) >= _FEWEST_LETTERS and verb not in classes.CHANGE_VERBS | classes.AMBIGUOUS_VERBS
+    is_short = len(verb) >= _FEWEST_LETTERS_OF_SHORT_VERB and verb not in classes.CHANGE_VERBS | classes.AMBIGUOUS_VERBS
     return any(word_stem == stem(verb) or (is_short and word_stem.startswith(verb)) for word_stem in stems)
 
 
 @lru_cache(maxsize=4096)
-def _stems_in(text: str) -> frozenset[str]:
+def _find_stems(text: str) -> frozenset[str]:
     """The stems of a text's words, each also in its form by ``normalize_noun``."""
     words = words_of(text)
     return frozenset(stem(form) for word in words for form in (word, classes.normalize_noun(word)))
 
 
-def _stems_of_tool(tool_words: classes.ToolWords) -> set[str]:
+def _list_stems_of_tool(tool_words: classes.ToolWords) -> set[str]:
     return {stem(word) for word in (tool_words.verb, *tool_words.nouns)}
 
 
 def _is_tool_mentioned(tool_words: classes.ToolWords, stems: frozenset[str]) -> bool:
-    return bool(tool_words.nouns) and _stems_of_tool(tool_words) <= stems
+    return bool(tool_words.nouns) and _list_stems_of_tool(tool_words) <= stems
 
 
-def _is_spoken_of(tool_words: classes.ToolWords, stems: frozenset[str]) -> bool:
+def _is_act_of_tool_mentioned(tool_words: classes.ToolWords, stems: frozenset[str]) -> bool:
     """Whether ``stems`` have the tool's verb; a vague verb, such as "add", only counts with all the tool's nouns."""
     is_vague = tool_words.verb in _VAGUE_VERBS
     return _is_tool_mentioned(tool_words, stems) if is_vague else _says_verb(tool_words.verb, stems)

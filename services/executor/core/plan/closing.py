@@ -16,7 +16,7 @@ from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
 from services.executor.core.plan.assembly import (
-    UNFIT,
+    UNFIT_PLAN_TEXT,
     UnfitPlan,
     build_ordered_plan,
     refuse_unprovable_sequence,
@@ -26,7 +26,7 @@ from services.executor.core.plan.assembly import (
 from services.executor.core.plan.draft import ClosedPlan
 from services.executor.core.plan.notices import why_notice_needed
 from services.executor.core.plan.proposals import Proposal
-from services.executor.core.plan.sources import build_operand_sources, user_texts
+from services.executor.core.plan.sources import build_operand_sources, list_user_texts
 from services.executor.core.process.figures import find_calls_on_wrong_route, with_process_figures
 from services.executor.core.reads.reader import TaskReader
 from services.executor.core.records.references import referenced_calls
@@ -45,9 +45,11 @@ from shared.domain.exact_json import Json, walk_json
 from shared.domain.words import FsmState, PlanAudit, ToolClass
 
 _AUDITED_RISKS = ("medium", "high")
-_TELLS_OF_BLOCKED = "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
+_NOTICE_OF_BLOCKED_CHANGE_TEXT = (
+    "not made: a change of the plan is blocked by policy. Propose it again if it is still right"
+)
 _LETTER_WORDS = frozenset("letter mail email sms message".split())
-CLOSING = ":closing"  # ends the name of the journal step that closes a plan
+CLOSING_STEP_SUFFIX = ":closing"  # ends the name of the journal step that closes a plan
 
 
 class JudgedPlan(NamedTuple):
@@ -79,7 +81,7 @@ class PlanClosing:
         self._asks_for_notice = asks_for_notice
         self._ctx = ctx
         self._reader = reader
-        self._key = f"{key}{CLOSING}"
+        self._key = f"{key}{CLOSING_STEP_SUFFIX}"
 
     async def close(self, progress: Progress, proposals: Sequence[Proposal], number: int) -> ClosedPlan:
         """Closes the proposals as the task's plan ``number``: frozen, or sent back to the model with what is wrong.
@@ -156,13 +158,13 @@ class PlanClosing:
         """
         reasons = find_records_not_found(plan, self._ctx.toolbox, self._reader.facts)
         if reasons := reasons or find_calls_on_wrong_route(
-            progress, user_texts(self._ctx), plan, self._ctx.toolbox.keys
+            progress, list_user_texts(self._ctx), plan, self._ctx.toolbox.keys
         ):
             raise UnfitPlan(errors_by_call={call_id: f"Not made: {reason}" for call_id, reason in reasons.items()})
 
     def _require_wanted_notice(self, progress: Progress, plan: WritePlan) -> None:
         if self._asks_for_notice and (wanted_notice := why_notice_needed(self._ctx, progress, plan)):
-            raise UnfitPlan(f"{UNFIT}: {wanted_notice}", asks_for_notice=True)
+            raise UnfitPlan(f"{UNFIT_PLAN_TEXT}: {wanted_notice}", asks_for_notice=True)
 
     async def _judge_without_blocked(self, progress: Progress, plan: WritePlan) -> JudgedPlan:
         """Asks for verdicts, each time without the calls that the last one blocks, until none is blocked."""
@@ -313,19 +315,19 @@ def _find_blocked_calls(plan: WritePlan, verdict: Verdict) -> dict[str, str]:
             reasons.setdefault(call.call_id, "not made: another call of its part is blocked by policy")
     if any(call.call_id in reasons for call in plan.changes):
         letters = [call for call in plan.calls if _may_announce_blocked_changes(call, plan, reasons)]
-        reasons |= {call.call_id: _TELLS_OF_BLOCKED for call in letters}
+        reasons |= {call.call_id: _NOTICE_OF_BLOCKED_CHANGE_TEXT for call in letters}
     return reasons
 
 
 def _may_announce_blocked_changes(notice: PlannedCall, plan: WritePlan, barred: Mapping[str, str]) -> bool:
     """Whether a call is a notice or letter that may tell of blocked changes: no change of its own part remains."""
-    if notice.call_id in barred or not (notice.tool_class is ToolClass.NOTIFY or _writes_to_somebody(notice)):
+    if notice.call_id in barred or not (notice.tool_class is ToolClass.NOTIFY or _is_letter_by_name(notice)):
         return False
     own_changes = (call for call in plan.changes if call.part == notice.part and call.call_id != notice.call_id)
     return all(call.call_id in barred for call in own_changes)
 
 
-def _writes_to_somebody(call: PlannedCall) -> bool:
+def _is_letter_by_name(call: PlannedCall) -> bool:
     """Whether the tool's name says that it writes to somebody, ``write_to_holder``, though it is no notice."""
     tool_words = words_of(call.tool)
     return "to" in tool_words[1:2] or not _LETTER_WORDS.isdisjoint(tool_words)

@@ -16,30 +16,39 @@ from services.executor.core.plan.faults import ArgumentToCheck, CallToCheck
 from services.executor.core.plan.stated_amounts import read_share
 from shared.domain.exact_json import Json, as_text
 
-_TERMS = {"days": 1, "weeks": 7}
-_LONGEST_TERM = 3_660  # days
-_LATER = re.compile(r"\s*(?:later|longer|more|after\b|nach hinten|später|plus tard|más tarde)\b", re.IGNORECASE)
-_EARLIER = re.compile(
+_DAYS_BY_TERM_UNIT = {"days": 1, "weeks": 7}
+_LONGEST_TERM_DAYS = 3_660
+_WORD_FOR_LATER_PATTERN = re.compile(
+    r"\s*(?:later|longer|more|after\b|nach hinten|später|plus tard|más tarde)\b", re.IGNORECASE
+)
+_WORD_FOR_EARLIER_PATTERN = re.compile(
     r"\s*(?:earlier|sooner|before|nach vorne?|früher|plus tôt|antes)\b(?!\s+(?:noon|midday|lunch|work))", re.IGNORECASE
 )
-_PUTS_OFF = re.compile(r"\b(?:postpon\w*|delay\w*|extend\w*|prolong\w*|verläng\w*|retras\w*)\b", re.IGNORECASE)
-_BRINGS_FORWARD = re.compile(
+_POSTPONING_VERB_PATTERN = re.compile(
+    r"\b(?:postpon\w*|delay\w*|extend\w*|prolong\w*|verläng\w*|retras\w*)\b", re.IGNORECASE
+)
+_ADVANCING_VERB_PATTERN = re.compile(
     r"\b(?:bring\w*\b.*\bforward|advanc\w*|shorten\w*|vorzieh\w*|vorverleg\w*|adelant\w*)\b", re.IGNORECASE
 )
-_LOOKED_BACK = 200  # characters of its sentence before a length of time in which the verb for its direction stands
+# Of its sentence before a length of time: there the verb for its direction stands.
+_CHARACTERS_BEFORE_LENGTH = 200
 _SENTENCE_ENDS = ".!?;\n"
-_NO_CHARGE = re.compile(
+_NO_CHARGE_PATTERN = re.compile(
     r"\b(?:free\s+of\s+(?:charge|cost)|for\s+free|no\s+(?:charge|fee|cost)s?|nothing|kostenlos\w*|kostenfrei\w*|"
     r"unentgeltlich\w*|gratis|nichts|gratuit\w*|rien)\b",
     re.IGNORECASE,
 )
-_SAME_TIME = re.compile(
+_SAME_TIME_PATTERN = re.compile(
     r"(?<!\bnot at the )\b(?:same|gleiche\w*|\w*selbe\w*|même|misma)\s+(?:time|hour|zeit|uhrzeit|stunde|heure|hora)\b",
     re.IGNORECASE,
 )
-_AN_HOUR = re.compile(r"\b(?:an?|eine[rn]?|une|una)\s+(?:hour|minute|stunde|heure|hora)\b", re.IGNORECASE)
-_BOUND = re.compile(r"\b(?:between|before|after|from|than|zwischen|vor|nach|ab|entre|avant|après)\s+$", re.IGNORECASE)
-_NIGHTS = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
+_ARTICLE_AND_TIME_UNIT_PATTERN = re.compile(
+    r"\b(?:an?|eine[rn]?|une|una)\s+(?:hour|minute|stunde|heure|hora)\b", re.IGNORECASE
+)
+_WORD_BEFORE_BOUND_PATTERN = re.compile(
+    r"\b(?:between|before|after|from|than|zwischen|vor|nach|ab|entre|avant|après)\s+$", re.IGNORECASE
+)
+_NIGHTS_OR_DAYS_PATTERN = re.compile(r"\s+(?:(?:more|further|extra|additional)\s+)?(?:nights?|days?)\b", re.IGNORECASE)
 
 
 class DerivedValues:
@@ -53,9 +62,9 @@ class DerivedValues:
         of something free of charge.
         """
         is_nothing = argument.kind is ArgumentKind.AMOUNT and read_figure(argument.value) == 0
-        if is_nothing and any(_NO_CHARGE.search(text.text) for text in self._sources.texts):
+        if is_nothing and any(_NO_CHARGE_PATTERN.search(text.text) for text in self._sources.texts):
             return True
-        return self.is_share(argument, call) or self._is_identifier_in_number_words(argument)
+        return self.is_stated_share(argument, call) or self._is_identifier_in_number_words(argument)
 
     def is_doubtful(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether the argument is a number, a day or an hour that no source states and that follows from none.
@@ -78,7 +87,7 @@ class DerivedValues:
         if isinstance(value, bool) or not isinstance(value, int | Decimal) or value in (0, 1):
             return False
         has_scale = not {"maximum", "exclusiveMaximum"}.isdisjoint(call.tool.parameters.get(argument.path, {}))
-        return not has_scale and not self.is_share(argument, call)
+        return not has_scale and not self.is_stated_share(argument, call)
 
     @cached_property
     def _has_times_but_no_lengths(self) -> bool:
@@ -87,12 +96,16 @@ class DerivedValues:
         """
         texts = self._sources.texts
         before_hours = (
-            text.text[max(0, hour.start - _LOOKED_BACK) : hour.start] for text in texts for hour in text.times
+            text.text[max(0, hour.start - _CHARACTERS_BEFORE_LENGTH) : hour.start]
+            for text in texts
+            for hour in text.times
         )
-        if any(_AN_HOUR.search(text.text) for text in texts) or any(map(_BOUND.search, before_hours)):
+        if any(_ARTICLE_AND_TIME_UNIT_PATTERN.search(text.text) for text in texts) or any(
+            map(_WORD_BEFORE_BOUND_PATTERN.search, before_hours)
+        ):
             return False
         lengths = (read_duration_of_mention(number) for text in texts for number in text.numbers)
-        is_given = any(text.times or _SAME_TIME.search(text.text) for text in texts)
+        is_given = any(text.times or _SAME_TIME_PATTERN.search(text.text) for text in texts)
         return is_given and not any(length is not None and length % timedelta(days=1) for length in lengths)
 
     def _is_day_moved_as_asked(self, day: date, call: CallToCheck) -> bool:
@@ -146,7 +159,7 @@ class DerivedValues:
             return False
         values = (other.value for other in call.scalars if other.origin is not OriginKind.NONE)
         distances = {moment - other for value in values if (other := self._read_moment(value)) is not None}
-        fields = call.fields.of_records(call.texts)
+        fields = call.fields.list_fields_of_records(call.texts)
         moments = [found for field in fields if (found := self._read_moment(field.value))]
         recorded_distances = {later - earlier for later in moments for earlier in moments if later != earlier}
         return not recorded_distances.isdisjoint(distances)
@@ -163,10 +176,14 @@ class DerivedValues:
         """The last day of each period that a text gives by length and first day: "for a week from 1 April"."""
         last_days: set[date] = set()
         for text in self._sources.texts:
-            terms = (number for number in text.numbers if number.unit is not None and number.unit.name in _TERMS)
-            lengths = {value * _TERMS[term.unit.name] for term in terms if term.unit for value in term.values}
+            terms = (
+                number for number in text.numbers if number.unit is not None and number.unit.name in _DAYS_BY_TERM_UNIT
+            )
+            lengths = {
+                value * _DAYS_BY_TERM_UNIT[term.unit.name] for term in terms if term.unit for value in term.values
+            }
             for length in lengths:
-                if length == int(length) and 0 < length <= _LONGEST_TERM:
+                if length == int(length) and 0 < length <= _LONGEST_TERM_DAYS:
                     span = timedelta(days=int(length) - 1)
                     last_days.update(day + span for day in text.days if day.year < MAXYEAR - 11)
         return frozenset(last_days)
@@ -179,12 +196,12 @@ class DerivedValues:
         mentions = (text.numbers_by_value.get(Decimal(value), ()) for text in self._sources.texts)
         return any(not has_digit(number.text) for numbers in mentions for number in numbers)
 
-    def is_share(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
+    def is_stated_share(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether an amount or quantity is a share that the task states ("by a third") of a field of a named record."""
         value, is_number = read_figure(argument.value), argument.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY)
         if not is_number or value is None or not self._stated_shares:
             return False
-        figures = (read_figure(field.value) for field in call.fields.of_records(call.texts))
+        figures = (read_figure(field.value) for field in call.fields.list_fields_of_records(call.texts))
         wholes = [Fraction(figure) for figure in figures if figure is not None]
         return any(_is_share_of(value, whole, share) for whole in wholes for share in self._stated_shares)
 
@@ -208,9 +225,15 @@ def _list_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
     """The lengths of time that a number can mean: forward, back, or both if no word near it says which."""
     length = read_duration_of_mention(number) or _read_length_of_stay(number, text)
     begins = max(text.rfind(mark, 0, number.start) for mark in _SENTENCE_ENDS) + 1
-    text_before = text[max(begins, number.start - _LOOKED_BACK) : number.start]
-    is_later = _LATER.match(text, number.end) is not None or _PUTS_OFF.search(text_before) is not None
-    is_earlier = _EARLIER.match(text, number.end) is not None or _BRINGS_FORWARD.search(text_before) is not None
+    text_before = text[max(begins, number.start - _CHARACTERS_BEFORE_LENGTH) : number.start]
+    is_later = (
+        _WORD_FOR_LATER_PATTERN.match(text, number.end) is not None
+        or _POSTPONING_VERB_PATTERN.search(text_before) is not None
+    )
+    is_earlier = (
+        _WORD_FOR_EARLIER_PATTERN.match(text, number.end) is not None
+        or _ADVANCING_VERB_PATTERN.search(text_before) is not None
+    )
     if length is None:
         return ()
     return ([length] if is_later or not is_earlier else []) + ([-length] if is_earlier or not is_later else [])
@@ -218,7 +241,7 @@ def _list_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
 
 def _read_length_of_stay(number: NumberMention, text: str) -> timedelta | None:
     """The length of a stay: "1 more night"; else None."""
-    is_of_nights = _NIGHTS.match(text, number.end) and number.values[0] in range(1, _LONGEST_TERM)
+    is_of_nights = _NIGHTS_OR_DAYS_PATTERN.match(text, number.end) and number.values[0] in range(1, _LONGEST_TERM_DAYS)
     return timedelta(days=int(number.values[0])) if is_of_nights else None
 
 

@@ -7,8 +7,8 @@ from pydantic import JsonValue
 
 from services.executor.core.model.talk import PROPOSE_AGAIN_TEXT, CallAnswer
 from services.executor.core.plan.agreement import asks_to_repeat
-from services.executor.core.plan.outcomes import NOT_MADE, is_only_a_question, outcome_of_write
-from services.executor.core.plan.proposals import Proposal, ProposalContext, call_number, why_part_unmet
+from services.executor.core.plan.outcomes import NOT_MADE_TEXT, describe_outcome_of_write, is_only_a_question
+from services.executor.core.plan.proposals import Proposal, ProposalContext, read_call_number, why_part_unmet
 from services.executor.core.session.values import PartOfTask, list_parts_to_do
 from services.executor.core.states.machine import Failed
 from services.executor.core.tools.schema_drift import NameCorrections
@@ -23,7 +23,7 @@ from shared.ports.models import ToolResult
 _MOST_CORRECTIONS = 3
 _NOTE_OF_HELD_CALL = "held: propose what else the task needs"
 _NOTE_OF_CALL_HELD_BEFORE = "proposed already: it will be made once"
-_AGAIN = "propose it again"
+_PROPOSE_AGAIN_TEXT = "propose it again"
 
 
 class ClosedPlan(Contract):
@@ -84,16 +84,16 @@ class PlanDraft:
         self, parts: Sequence[PartOfTask], corrections: NameCorrections, reply: int
     ) -> ProposalContext:
         """What the proposals of a model's reply are read with; their numbers go on from those of the plans before."""
-        last = max((call_number(call) for plan in self.plans for call in plan.calls), default=0)
+        last = max((read_call_number(call) for plan in self.plans for call in plan.calls), default=0)
         return ProposalContext(parts, corrections, reply, last, frozenset(self.sent_back))
 
-    def parts_without_calls(self, parts: Sequence[PartOfTask]) -> list[int]:
+    def list_parts_without_calls(self, parts: Sequence[PartOfTask]) -> list[int]:
         """The numbers of the parts to be done that have no call yet, neither in a plan nor waiting."""
         planned = {call.part for plan in self.plans for call in plan.calls}
         planned |= {proposal.call.part for proposal in self.held}
         return [part.number for part in list_parts_to_do(parts) if part.number not in planned and not part.unmet]
 
-    def parts_without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
+    def list_parts_without_effect(self, parts: Sequence[PartOfTask]) -> list[int]:
         """The numbers of the parts to be done that have no call in a plan, or whose calls only asked something."""
         to_do = (part for part in list_parts_to_do(parts) if not part.unmet)
         return [part.number for part in to_do if part.number not in self._parts_acted_on]
@@ -118,7 +118,7 @@ class PlanDraft:
             elif twin:
                 results.append(build_held_result(proposal, twin, _NOTE_OF_CALL_HELD_BEFORE))
             elif entry := next((entry for entry in entries if _covers_proposal(entry, proposal)), None):
-                results.append(ToolResult(proposal.use_id, dumps(outcome_of_write(entry))))
+                results.append(ToolResult(proposal.use_id, dumps(describe_outcome_of_write(entry))))
             else:
                 new_proposals.append(proposal)
                 self.held.append(proposal)
@@ -136,7 +136,7 @@ class PlanDraft:
 
         Each reason is told once; a notice that is proposed again is marked so that a person is asked.
         """
-        lacking = self.parts_without_calls(parts)
+        lacking = self.list_parts_without_calls(parts)
         notices = (proposal for proposal in self.held if proposal.call.tool_class is ToolClass.NOTIFY)
         early = [notice for notice in notices if lacking and lacking[0] < (notice.call.part or 0)]
         sentence = "{}: part {} has no call yet, and this may tell of it"
@@ -182,7 +182,9 @@ class PlanDraft:
             if call.part is not None and (is_verified or not is_only_a_question(call, quotes.get(call.part, ""))):
                 self._parts_acted_on.add(call.part)
         outcomes_by_use = {use_id: outcomes[call_id] for use_id, call_id in closed.calls.items()}
-        outcomes_by_use |= {use_id: {"status": NOT_MADE, "note": reason} for use_id, reason in closed.barred.items()}
+        outcomes_by_use |= {
+            use_id: {"status": NOT_MADE_TEXT, "note": reason} for use_id, reason in closed.barred.items()
+        }
         proposals = {proposal.use_id: proposal for proposal in self.held}
         self.held = []
         self.plans.append(closed.plan)
@@ -211,4 +213,4 @@ def build_outcome_answer(proposal: Proposal, outcome: Json) -> CallAnswer:
 
 def _build_discard_answer(proposal: Proposal, error: str | None) -> CallAnswer:
     result = ToolResult(proposal.use_id, error or PROPOSE_AGAIN_TEXT, is_error=True)
-    return CallAnswer(result, proposal.describe_outcome({"status": error or _AGAIN}))
+    return CallAnswer(result, proposal.describe_outcome({"status": error or _PROPOSE_AGAIN_TEXT}))

@@ -8,12 +8,12 @@ from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.name_similarity import words_of
 
-NO_OTHERS = (  # before "except": "nobody other than Ann Lee" means her
+NO_OTHERS_REGEX = (  # before "except": "nobody other than Ann Lee" means her
     r"(?P<no_others>\b(?:(?:nobody|none|nothing|no(?:\s+one|\s+other)?)(?:\s+of(?:\s+[^\W\d]+){1,3})?|"
     r"whether\s+or|why|if)\s+)?"
 )
-_EXCLUDES = re.compile(
-    f"{NO_OTHERS}"
+_EXCLUSION_PHRASE_PATTERN = re.compile(
+    f"{NO_OTHERS_REGEX}"
     r"(?:\b(?:do\s+not|don't|don’t|never|must\s+not|may\s+not|should\s+not)\s+(?!forget|fail|hesitate|skip|miss|omit|leave|"
     r"neglect|delay|lose|let|wait|keep|stop|hold|postpone|worry|mind)(?P<verb>[^\W\d]+)\s+|"
     r"(?:^|[.,;:!?]\s*|\b(?:and|but|or|then|please|to|also|just|you)\s+)leave(?!\s+(?:for|of)\b)\s+|"  # no sick leave
@@ -23,33 +23,33 @@ _EXCLUDES = re.compile(
     r"außer|ausser|nicht|sauf|excepté|à\s+l'exception\s+de|salvo|excepto|menos)\s+)(?P<between>(?:[^\W\d]+\s+){0,4})$",
     re.IGNORECASE,
 )
-_ALONE = re.compile(
+_LEFT_ALONE_PATTERN = re.compile(
     r"(?:\W|\b(?:and|or|und|oder|et|ou|the)\b)*\b(?:alone|out(?!\s+of\b)|aside|untouched|unchanged|as\s+(?:it|they|is)|"
     r"in\s+Ruhe|unverändert|tranquilles?)\b",
     re.IGNORECASE,
 )
-_NEXT_CLAUSE = re.compile(r"[,.;:!?](?=\s)|\b(?:and|but|then|und|aber|dann|et|mais|puis)\b", re.IGNORECASE)
-_SEVERAL = re.compile(
+_NEXT_CLAUSE_PATTERN = re.compile(r"[,.;:!?](?=\s)|\b(?:and|but|then|und|aber|dann|et|mais|puis)\b", re.IGNORECASE)
+_WORD_FOR_SEVERAL_PATTERN = re.compile(
     r"\b(?:all|each|every|others?|rest|remaining|alle[nrs]?|jede\w*|übrige\w*|tous|toutes|autres?|chaque|todos|todas)\b",
     re.IGNORECASE,
 )
-_POINTS_BACK = re.compile(
+_BACKWARD_PRONOUN_PATTERN = re.compile(
     r"\b(?:it|that|this|th[eo]se|them|her|him|ih[mnr]|das|dies\w*|lui)\b(?!\s+(?:is|are)\b)", re.IGNORECASE
 )
-_JOINT = re.compile(
+_JOINT_IN_LIST_PATTERN = re.compile(
     r"(?:\s*,|\s+(?P<and>and|or|und|oder|et|ou|&))\s+(?:(?:and|or|und|oder|et|ou)\s+)?(?:the\s+)?$", re.IGNORECASE
 )
-_GOES_ON = re.compile(r"\W{0,2}\s*(?:,\s|and\b|or\b|und\b|oder\b|et\b|ou\b|&)", re.IGNORECASE)
+_LIST_GOES_ON_PATTERN = re.compile(r"\W{0,2}\s*(?:,\s|and\b|or\b|und\b|oder\b|et\b|ou\b|&)", re.IGNORECASE)
 _ARTICLES = frozenset("the den die das le la les el".split())
-_LEAVES = re.compile(r"\b(?:leav(?:e|ing)|save|keep)\s", re.IGNORECASE)
+_LEAVING_VERB_PATTERN = re.compile(r"\b(?:leav(?:e|ing)|save|keep)\s", re.IGNORECASE)
 _CLOSING_QUOTES = "\"'»“”’"
 _QUOTES = "(\"'«„“‘"
-_STAYS = re.compile(
+_STAYS_UNCHANGED_PATTERN = re.compile(
     r"\s+(?:(?:stays?|remains?|keeps?)\b|(?:must|may|should|shall)\s+not\b|mustn't\b|(?:is|are)\s+not\s+to\b|"
     r"excluded\b|nicht(?=\s*(?:[,.;!]|$))|bleibt|bleiben|darf\s+nicht|dürfen\s+nicht|reste|restent|se\s+queda)",
     re.IGNORECASE,
 )
-_LIST_BEFORE_ID = re.compile(  # each piece of the list has a digit and is matched in one way only
+_LIST_BEFORE_ID_PATTERN = re.compile(  # each piece of the list has a digit and is matched in one way only
     r"(?:(?<![\w/.-])(?=[\w/.-]*\d)(?>[\w/.-]+)(?>\s*)(?:[,;&]|(?<=\s)(?:and|or|und|oder|et|ou)(?=\s))(?>\s*))+$",
     re.IGNORECASE,
 )
@@ -57,7 +57,7 @@ FILLER_WORDS = frozenset(
     "the a for of to from this that those one ones only just with number no der die das den dem für an zu le la les "
     "pour à".split()
 )
-LOOKED_BACK = 160  # characters before an identifier in which the words for it stand
+CHARACTERS_BEFORE_IDENTIFIER = 160  # characters before an identifier in which the words for it stand
 
 
 def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
@@ -66,12 +66,12 @@ def is_named_as_exception(text: str, name: str, mentions: Mentions) -> bool:
     """
     allowed_words = FILLER_WORDS | {*words_of(name), *singular_words(name)}
     for id_match in re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", mentions.text, re.IGNORECASE):
-        exclusion = _EXCLUDES.search(text_before_list(mentions.text, id_match.start()))
+        exclusion = _EXCLUSION_PHRASE_PATTERN.search(text_before_list(mentions.text, id_match.start()))
         words_between = exclusion["between"].split() if exclusion else ()
         singulars = ((singular_words(word) or (word,))[0].casefold() for word in words_between)
         if exclusion and not exclusion["no_others"] and allowed_words.issuperset(singulars):
             return True
-        if _STAYS.match(mentions.text, id_match.end()):
+        if _STAYS_UNCHANGED_PATTERN.match(mentions.text, id_match.end()):
             return True
     return False
 
@@ -82,26 +82,26 @@ def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
     """
     places = [match.start() for match in re.finditer(rf"(?<!\w){re.escape(title)}(?!\w)", text)]
     places = [place for place in places if not is_within_longer_title(title, titles, text, place)]
-    if len(places) != 1 or _POINTS_BACK.search(text, places[0] + len(title)):
+    if len(places) != 1 or _BACKWARD_PRONOUN_PATTERN.search(text, places[0] + len(title)):
         return False
     before, after = text[: places[0]].rstrip(_QUOTES), text[places[0] + len(title) :]
     following = after
-    while joint := _JOINT.search(before, max(0, len(before) - LOOKED_BACK)):
+    while joint := _JOINT_IN_LIST_PATTERN.search(before, max(0, len(before) - CHARACTERS_BEFORE_IDENTIFIER)):
         head = before[: joint.start()].rstrip(_CLOSING_QUOTES)
         title_before = max((other for other in titles if head.endswith(other)), key=len, default=None)
-        if title_before is None or not (joint["and"] or _GOES_ON.match(after)):
+        if title_before is None or not (joint["and"] or _LIST_GOES_ON_PATTERN.match(after)):
             break
         before, after = head.removesuffix(title_before).rstrip(_QUOTES), before[joint.start() :]
-    exclusion = _EXCLUDES.search(before, max(0, len(before) - LOOKED_BACK))
+    exclusion = _EXCLUSION_PHRASE_PATTERN.search(before, max(0, len(before) - CHARACTERS_BEFORE_IDENTIFIER))
     if exclusion is None or not _ARTICLES.issuperset(exclusion["between"].casefold().split()):
         return False
-    if exclusion["no_others"] or not _has_rest(exclusion, following):
+    if exclusion["no_others"] or not _leaves_others_to_act_on(exclusion, following):
         return False
-    if not _LEAVES.search(exclusion[0]):
+    if not _LEAVING_VERB_PATTERN.search(exclusion[0]):
         return True
     for other in sorted(titles, key=len, reverse=True):  # the rest of the list
         following = following.replace(other, ",")
-    return _ALONE.match(following) is not None
+    return _LEFT_ALONE_PATTERN.match(following) is not None
 
 
 def is_within_longer_title(title: str, titles: Collection[str], text: str, place: int) -> bool:
@@ -110,18 +110,18 @@ def is_within_longer_title(title: str, titles: Collection[str], text: str, place
     return any(text.startswith(other, max(0, place - other.find(title))) for other in longer_titles)
 
 
-def _has_rest(exclusion: re.Match[str], following: str) -> bool:
+def _leaves_others_to_act_on(exclusion: re.Match[str], following: str) -> bool:
     """Whether an order to do nothing to something ("do not end Old Mill", "skip Old Mill") leaves a rest: another
     clause asks for all or the others, or for what is not to be done. True for every other exclusion.
     """
     verb, before = exclusion["verb"], exclusion.string[: exclusion.start()]
     if not (verb or exclusion["omits"]):
         return True
-    clauses = (before, *_NEXT_CLAUSE.split(following, maxsplit=1)[1:])
-    is_rest_asked = any(_SEVERAL.search(clause) or verb in words_of(clause) for clause in clauses)
-    return is_rest_asked and not has_condition(_NEXT_CLAUSE.split(before[-LOOKED_BACK:])[-1])
+    clauses = (before, *_NEXT_CLAUSE_PATTERN.split(following, maxsplit=1)[1:])
+    is_rest_asked = any(_WORD_FOR_SEVERAL_PATTERN.search(clause) or verb in words_of(clause) for clause in clauses)
+    return is_rest_asked and not has_condition(_NEXT_CLAUSE_PATTERN.split(before[-CHARACTERS_BEFORE_IDENTIFIER:])[-1])
 
 
 def text_before_list(text: str, start: int) -> str:
     """The words before an identifier that begins here, or before the list in which it stands."""
-    return _LIST_BEFORE_ID.sub("", text[max(0, start - LOOKED_BACK) : start].rstrip(_QUOTES))
+    return _LIST_BEFORE_ID_PATTERN.sub("", text[max(0, start - CHARACTERS_BEFORE_IDENTIFIER) : start].rstrip(_QUOTES))

@@ -24,8 +24,8 @@ from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text
 
-_MOST_CHARACTERS = 80  # of a value in a sentence
-_LEAST_ID = 100  # smaller numbers count things
+_MOST_CHARACTERS_OF_VALUE = 80  # of a value in a sentence
+_LEAST_NUMERIC_ID = 100  # smaller numbers count things
 
 
 class Severity(Enum):
@@ -81,7 +81,7 @@ class ReadFields:
                 fields_by_record.setdefault(field.record.identifier, []).append(field)
         return fields_by_record
 
-    def of_records(self, identifiers: Container[str]) -> list[ReadField]:
+    def list_fields_of_records(self, identifiers: Container[str]) -> list[ReadField]:
         """The fields of the records with these identifiers."""
         return [field for owner, fields in self.by_record.items() if owner in identifiers for field in fields]
 
@@ -99,7 +99,7 @@ class ReadFields:
     def record_numbers(self) -> Set[Number]:
         """The numbers of at least three digits that name a record."""
         numbers = (read_figure(field.value) for field in self.all if is_identifying_name(field.name))
-        return {number for number in numbers if number is not None and number >= _LEAST_ID}
+        return {number for number in numbers if number is not None and number >= _LEAST_NUMERIC_ID}
 
 
 class ArgumentToCheck(NamedTuple):
@@ -190,7 +190,7 @@ def quote_part(texts: Iterable[str]) -> str:
 
 
 def shorten(value: Json) -> str:
-    return as_text(value)[:_MOST_CHARACTERS]
+    return as_text(value)[:_MOST_CHARACTERS_OF_VALUE]
 
 
 def argument_name_of(path: str) -> str:

@@ -14,7 +14,7 @@ from services.executor.core.tools.classes import nouns_of_identifier
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from shared.domain.exact_json import as_text, loads_object
 
-_SYNONYMS = tuple(
+_FIELD_NAME_SYNONYMS = tuple(
     frozenset(group.split())
     for group in (
         "note remark comment memo annotation notiz bemerkung anmerkung kommentar commentaire remarque",
@@ -38,10 +38,12 @@ _FILE_WORDS = frozenset(
     "attached attachment attaching enclosed file document pdf spreadsheet sheet scan image photo picture screenshot"
     " angehängt anhang anlage datei dokument tabelle joint jointe pièce fichier tableau".split()
 )
-_WORD = re.compile(r"[^\W\d_]+")
-_MOST_WORDS_AWAY = 4  # words before and behind what is taken from, within which it is said so
+_WORD_PATTERN = re.compile(r"[^\W\d_]+")
+_MOST_WORDS_FROM_REFERENCE = 4  # words before and behind what is taken from, within which it is said so
 
-_HOST = re.compile(r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE)
+_HOST_PATTERN = re.compile(
+    r"(?:[a-z][a-z0-9+.-]*://|//)?(?:[^\s/@]+@)?([\w-]+(?:\.[\w-]+)+)(?=[/?#:\s]|$)", re.IGNORECASE
+)
 _WORDS_BEFORE_ID = ("no", "nr", "number", "nummer", "id")
 _FEWEST_DIGITS = 3  # of an integer id that a text tells of: shorter ones stand in many texts by chance
 
@@ -112,7 +114,7 @@ class FreeTexts:
         address_trace = trace_scalar("url", {}, address, self._sources)
         if address_trace.origin is not OriginKind.NONE:
             return address_trace.is_only_in_free_text and not self.has_allowed_origin(address_trace.source_fields)
-        host = _HOST.match(address)
+        host = _HOST_PATTERN.match(address)
         if host is None or any(host[1].casefold() in text.casefold() for text in self._user_texts):
             return False
         free_texts = (field for field in self._fields.all if field.kind is ContentKind.FREE_TEXT)
@@ -135,7 +137,7 @@ def user_refers_to_text(texts: Iterable[str], path: str, tool: str) -> bool:
     if tool == TOOL_NAME_OF_FILES:
         return any(not _FILE_WORDS.isdisjoint(singular_words(text.casefold())) for text in texts)
     names = _words_for_text_field(path, tool)
-    return any(_words_refer_to(tuple(_WORD.findall(text.casefold())), names) for text in texts)
+    return any(_words_refer_to(tuple(_WORD_PATTERN.findall(text.casefold())), names) for text in texts)
 
 
 def _words_for_text_field(path: str, tool: str) -> frozenset[str]:
@@ -144,7 +146,7 @@ def _words_for_text_field(path: str, tool: str) -> frozenset[str]:
     field_words = steps[-1] if steps else frozenset[str]()
     if field_words & _BODY_WORDS:
         field_words = field_words.union(*steps, noun_of_tool(tool, NO_RECORD_KEYS))
-    return field_words.union(*(group for group in _SYNONYMS if group & field_words))
+    return field_words.union(*(group for group in _FIELD_NAME_SYNONYMS if group & field_words))
 
 
 @lru_cache(maxsize=256)
@@ -155,8 +157,8 @@ def _words_refer_to(text_words: Sequence[str], names: frozenset[str]) -> bool:
 
 def _is_reference_at(text_words: Sequence[str], place: int) -> bool:
     """Whether a word such as "from" stands at most four words before the place, or one such as "says" after it."""
-    words_before = text_words[max(0, place - _MOST_WORDS_AWAY) : place]
-    words_after = text_words[place + 1 : place + 1 + _MOST_WORDS_AWAY]
+    words_before = text_words[max(0, place - _MOST_WORDS_FROM_REFERENCE) : place]
+    words_after = text_words[place + 1 : place + 1 + _MOST_WORDS_FROM_REFERENCE]
     return not _WORDS_OF_TAKING.isdisjoint(words_before) or not _WORDS_OF_SAYING.isdisjoint(words_after)
 
 

@@ -22,16 +22,16 @@ from shared.domain.keywords import stem
 
 _IdKey = tuple[str, ...]  # of an id, by ``normalize_identifier``
 # What may stand between two things of one list; a word before the second is that before the first.
-_CONJUNCTION = re.compile(
+_CONJUNCTION_PATTERN = re.compile(
     r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?"
 )
-_LAST_WORD = re.compile(r"(\w+)\W*\Z")
-_DIGITS = re.compile(r"\d+")
-_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # where a text has a day does not hang on today
-_CHARACTERS_BEFORE = 60  # characters before an identifier in which the word before it stands
+_LAST_WORD_PATTERN = re.compile(r"(\w+)\W*\Z")
+_DIGITS_PATTERN = re.compile(r"\d+")
+_ARBITRARY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # where a text has a day does not hang on today
+_CHARACTERS_BEFORE_IDENTIFIER = 60  # characters before an identifier in which the word before it stands
 
 
-def listed_ids_without_call(
+def find_listed_ids_without_call(
     part: PartOfTask, calls: Sequence[PlannedCall], facts: Sequence[Fact], keys: RecordKeys
 ) -> tuple[str, ...]:
     """The identifiers in a list of the part that none of its calls names, while the calls name others of the same kind.
@@ -73,13 +73,13 @@ def _find_ids_without_call(
 
 def _identifier_pattern(identifier: str) -> str:
     """``RA-#`` for ``RA-70011``; of a whole number, its number of digits."""
-    return "#" * len(identifier) if identifier.isdecimal() else _DIGITS.sub("#", identifier.upper())
+    return "#" * len(identifier) if identifier.isdecimal() else _DIGITS_PATTERN.sub("#", identifier.upper())
 
 
 def _find_id_lists(text: str) -> Iterator[list[str]]:
     """Yields the groups of identifiers that the text lists next to each other. Numbers of a day or hour are none."""
     codes: list[WrittenIdentifier] = []
-    mentions = find_mentions(text, _ANY_TIME, includes_relative=False)
+    mentions = find_mentions(text, _ARBITRARY_TIME, includes_relative=False)
     times = [(date.start, date.end) for date in mentions.dates] + [(hour.start, hour.end) for hour in mentions.times]
     for code in sorted(set(find_codes(text))):
         if code.text.isdecimal() and any(start <= code.start < end for start, end in times):
@@ -92,10 +92,12 @@ def _find_id_lists(text: str) -> Iterator[list[str]]:
 
 
 def _continues_list(text: str, listed_codes: Sequence[WrittenIdentifier], next_code: WrittenIdentifier) -> bool:
-    joint = _CONJUNCTION.fullmatch(text, listed_codes[-1].end, next_code.start)
+    joint = _CONJUNCTION_PATTERN.fullmatch(text, listed_codes[-1].end, next_code.start)
     if joint is None:
         return False
-    word_before = _LAST_WORD.search(text, max(0, listed_codes[0].start - _CHARACTERS_BEFORE), listed_codes[0].start)
+    word_before = _LAST_WORD_PATTERN.search(
+        text, max(0, listed_codes[0].start - _CHARACTERS_BEFORE_IDENTIFIER), listed_codes[0].start
+    )
     return joint[1] is None or (word_before is not None and stem(joint[1].lower()) == stem(word_before[1].lower()))
 
 

@@ -21,7 +21,12 @@ from services.executor.core.figures.vocabulary import (
     spaced_words,
     without_legal_form,
 )
-from services.executor.core.plan.exceptions import FILLER_WORDS, LOOKED_BACK, is_named_as_exception, text_before_list
+from services.executor.core.plan.exceptions import (
+    CHARACTERS_BEFORE_IDENTIFIER,
+    FILLER_WORDS,
+    is_named_as_exception,
+    text_before_list,
+)
 from services.executor.core.plan.faults import ArgumentToCheck, CallToCheck
 from services.executor.core.records.record_graph import GraphNode, RecordGraph, build_record_graph
 from services.executor.core.records.seen_records import (
@@ -42,15 +47,15 @@ from shared.domain.exact_json import JsonObject, as_text, loads_object, walk_jso
 from shared.domain.words import ToolClass
 
 NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.RECIPIENT})
-_QUOTED_TEXT = re.compile(r"""[\"“„«'‘](\w[^\"“”„«»‘’']*)[\"“”»'’]""")
-_RANGE = re.compile(
+_QUOTED_TEXT_PATTERN = re.compile(r"""[\"“„«'‘](\w[^\"“”„«»‘’']*)[\"“”»'’]""")
+_NUMBER_RANGE_PATTERN = re.compile(
     r"(?<![\w/-])([\w/-]*\d)\s+(?:to|through|thru|until|bis|à|a|hasta)\s+([\w/-]*\d)(?![\w/-]|[.,]\d\d)", re.IGNORECASE
 )
-_DIGITS = re.compile(r"\d+")
-_WORD_FOR_NUMBER = re.compile(r"([^\W\d_]+)\s*(?:\b(?:no|nr|num|number|id)\b\.?\s*)?#?\s*$", re.IGNORECASE)
+_DIGITS_PATTERN = re.compile(r"\d+")
+_WORD_BEFORE_NUMBER_PATTERN = re.compile(r"([^\W\d_]+)\s*(?:\b(?:no|nr|num|number|id)\b\.?\s*)?#?\s*$", re.IGNORECASE)
 _CONTACT_KINDS = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
-_MOST_FORM_WORDS = 3  # of a legal form: "Sp. z o.o."
-_DESCRIBES = re.compile(r"descr|designation|label|bezeichnung", re.IGNORECASE)  # the name of a field
+_MOST_WORDS_OF_LEGAL_FORM = 3  # of a legal form: "Sp. z o.o."
+_DESCRIPTION_FIELD_PATTERN = re.compile(r"descr|designation|label|bezeichnung", re.IGNORECASE)  # the name of a field
 _SENTENCE_ENDS = frozenset(".!?")
 _PLAIN_ID_DIGITS = 4  # a number of so many digits names a record even without a word for its kind
 
@@ -150,7 +155,7 @@ class MentionedRecords:
         titles_by_id: dict[str, list[str]] = {}
         for node in self.graph.nodes:
             for name in node.ids:
-                titles_by_id.setdefault(name, []).extend(_titles_of(node))
+                titles_by_id.setdefault(name, []).extend(_list_titles(node))
         return titles_by_id
 
     def is_in_user_texts(self, value: str) -> bool:
@@ -238,7 +243,7 @@ class CalledRecords:
         others = (node for node in self._graph.nodes if are_same_kind(node.kind, reference.noun))
         references = (held for node in self._graph.nodes for held in node.references)
         names = {held.text for held in references if are_same_kind(held.noun, reference.noun)}
-        names.update(name for node in others for name in (*node.ids, *_titles_of(node)))
+        names.update(name for node in others for name in (*node.ids, *_list_titles(node)))
         return any(text.has_words(name) for text in mentioned.sources.earlier for name in names)
 
     def _is_of_uncalled_record(self, reference: RecordReference) -> bool:
@@ -294,7 +299,7 @@ class CalledRecords:
 
     def _leaves_others_open(self, names: Set[str]) -> bool:
         """Whether the part may mean records beside those with these names: "the fee for 3 and others"."""
-        topics = {name for node in self._called_nodes for name in (*node.ids, *_titles_of(node), *node.kind[-1:])}
+        topics = {name for node in self._called_nodes for name in (*node.ids, *_list_titles(node), *node.kind[-1:])}
         references = (reference for node in self._called_nodes for reference in node.references)
         topics |= {word for reference in references for word in reference.noun[-1:]}
         topics |= {word for tool, _ in self._part.proposed_calls for word in words_of(tool)}
@@ -326,13 +331,15 @@ class CalledRecords:
         plain numbers "customers 4 to 6", not "customer 4 to 6".
         """
         text = self._part.quote
-        ranges = [match for match in _RANGE.finditer(text) if _may_be_range(match[1], match[2])]
+        ranges = [match for match in _NUMBER_RANGE_PATTERN.finditer(text) if _may_be_range(match[1], match[2])]
         mentions = self._call.part_mentions
         starts_of_figures = {day.start for day in mentions.dates}
         starts_of_figures |= {number.start for number in mentions.numbers if number.unit or number.money}
         kinds = {node.kind[-1] for node in self._graph.nodes if node.kind}
         for id_range in ranges:
-            word = _WORD_FOR_NUMBER.search(text, max(0, id_range.start() - LOOKED_BACK), id_range.start())
+            word = _WORD_BEFORE_NUMBER_PATTERN.search(
+                text, max(0, id_range.start() - CHARACTERS_BEFORE_IDENTIFIER), id_range.start()
+            )
             is_of_one_record = id_range[1].isdecimal() and word and word[1].casefold() in kinds
             if id_range.start(2) not in starts_of_figures and not is_of_one_record:
                 return True
@@ -391,7 +398,7 @@ class CalledRecords:
         record of its kind is linked to that.
         """
         nodes = self._graph.nodes
-        holders = [node for node in nodes if account in node.ids or _has_value(node, account)]
+        holders = [node for node in nodes if account in node.ids or _has_field_with_value(node, account)]
         if not holders or any(self._mentioned.is_mentioned(node, ()) for node in holders):
             return False
         arguments = self._call.arguments.items()
@@ -411,7 +418,7 @@ class CalledRecords:
         that the user or a call names leads to it, but another one of the same kind as these does.
         """
         graph, mentioned = self._graph, self._mentioned
-        holders = [node for node in graph.nodes if _has_value(node, address)]
+        holders = [node for node in graph.nodes if _has_field_with_value(node, address)]
         if not holders or mentioned.is_in_user_texts(address):
             return False
         call_texts = self._texts_of_calls - {address}
@@ -459,7 +466,7 @@ class CalledRecords:
         return False
 
 
-def _has_value(node: GraphNode, folded_text: str) -> bool:
+def _has_field_with_value(node: GraphNode, folded_text: str) -> bool:
     return any(as_text(value).casefold() == folded_text for value in node.record.values())
 
 
@@ -490,7 +497,7 @@ def _ids_in_texts(node: GraphNode, texts: Sequence[Mentions]) -> list[str]:
 
 def _has_kind_and_number(node: GraphNode, number: str, text: str) -> bool:
     for number_match in re.finditer(rf"(?<![\w.,/-]){number}(?![\w/-]|[.,]\d)", text) if node.kind else ():
-        word_before = _WORD_FOR_NUMBER.search(text_before_list(text, number_match.start()))
+        word_before = _WORD_BEFORE_NUMBER_PATTERN.search(text_before_list(text, number_match.start()))
         if word_before and singular_words(word_before[1])[-1:] == node.kind[-1:]:
             return True
     return False
@@ -498,7 +505,7 @@ def _has_kind_and_number(node: GraphNode, number: str, text: str) -> bool:
 
 def _may_be_range(first: str, last: str) -> bool:
     """Whether two identifiers can be the ends of a range: in one form, and plain numbers close to each other."""
-    if _DIGITS.sub("#", first.casefold()) != _DIGITS.sub("#", last.casefold()):
+    if _DIGITS_PATTERN.sub("#", first.casefold()) != _DIGITS_PATTERN.sub("#", last.casefold()):
         return False
     return not first.isdecimal() or (int(first) < int(last) and len(last) - len(first) <= 1)
 
@@ -510,7 +517,7 @@ def _has_plural_of_kind(text: str, kind: Noun) -> bool:
 
 
 def _names_in_text(node: GraphNode, mentions: Mentions) -> set[str]:
-    titles = (_name_as_written(title, mentions.text) for title in _titles_of(node))
+    titles = (_name_as_written(title, mentions.text) for title in _list_titles(node))
     return {*_ids_in_texts(node, (mentions,)), *filter(None, titles)}
 
 
@@ -530,7 +537,7 @@ def _is_exception_in(node: GraphNode, mentions: Mentions) -> bool:
     return any(is_named_as_exception(name, kind, mentions) for name in _names_in_text(node, mentions))
 
 
-def _titles_of(node: GraphNode) -> list[str]:
+def _list_titles(node: GraphNode) -> list[str]:
     """The record's names and numbers, without its ids."""
     titles = (value for key, value in node.record.items() if names_own_record(key) and isinstance(value, str))
     return [title for title in titles if title.strip()]
@@ -541,7 +548,7 @@ def _is_mentioned_by_short_name(node: GraphNode, others: Sequence[GraphNode], te
 
     That is enough for a record that a call names, unless the texts have a whole name of one of the others.
     """
-    if any(occurs_in(title, text) for other in others for title in _titles_of(other) for text in texts):
+    if any(occurs_in(title, text) for other in others for title in _list_titles(other) for text in texts):
         return False
     own_words, words_of_others = _words_of_titles(node), {word for other in others for word in _words_of_titles(other)}
     words_in_texts = {word for text in texts for word in _singulars_in(text)}
@@ -555,9 +562,11 @@ def _is_quoted_whole(value: str, text: str) -> bool:
 
 def _words_of_titles(node: GraphNode) -> set[str]:
     """The words of the record's names and of its description, if that is no prose, in the singular."""
-    descriptions = (value for key, value in node.record.items() if _DESCRIBES.match(key) and isinstance(value, str))
+    descriptions = (
+        value for key, value in node.record.items() if _DESCRIPTION_FIELD_PATTERN.match(key) and isinstance(value, str)
+    )
     labels = (description for description in descriptions if description[-1:] not in _SENTENCE_ENDS)
-    titles = (*map(without_legal_form, _titles_of(node)), *labels)
+    titles = (*map(without_legal_form, _list_titles(node)), *labels)
     words = {word for title in titles if not looks_like_id_text(title) for word in _singulars_in(title)}
     return {word for word in words if len(word) > 2 and not word.isdecimal()}
 
@@ -570,7 +579,7 @@ def _has_name_from_record(text: str, node: GraphNode) -> bool:
     """Whether the text has a name of several words from any field of the record, such as of an account's holder, or
     quotes one of a field's: the position "Repairs".
     """
-    values, quoted_texts = [leaf.value for leaf in find_leaves(node.record)], {*_QUOTED_TEXT.findall(text)}
+    values, quoted_texts = [leaf.value for leaf in find_leaves(node.record)], {*_QUOTED_TEXT_PATTERN.findall(text)}
     names = [value for value in values if isinstance(value, str) and value[:1].isupper()]
     return any(name in quoted_texts or (" " in name and _name_as_written(name, text)) for name in names)
 
@@ -599,7 +608,7 @@ def _is_written(name: str, text: str, is_code: bool = False) -> bool:
 
 def _has_legal_form_after(short_name: str, following_text: str) -> bool:
     """Whether the name goes on to a legal form: "Vistula AG" is not Vistula GmbH, nor is "Vistula Trading AG"."""
-    following_words = following_text.split()[: _MOST_FORM_WORDS + 1] if following_text[:1].isspace() else []
+    following_words = following_text.split()[: _MOST_WORDS_OF_LEGAL_FORM + 1] if following_text[:1].isspace() else []
     for count in range(1, len(following_words) + 1):
         full_name = " ".join((short_name, *following_words[:count]))
         bare_name = without_legal_form(full_name)

@@ -22,8 +22,10 @@ from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, JsonObject, as_object
 from shared.domain.words import DONE_STATUSES, SENDABLE_STATUSES, FsmState, ToolClass, WriteStatus
 
-_BODY_NAMES = "body message text content html note comment description".split()  # the likeliest name first
-_NO_BODIES = frozenset("subject title recipient to cc bcc from sender channel name email phone address".split())
+_BODY_ARGUMENT_NAMES = "body message text content html note comment description".split()  # the likeliest name first
+_NAMES_THAT_ARE_NO_BODY = frozenset(
+    "subject title recipient to cc bcc from sender channel name email phone address".split()
+)
 
 
 class NoticeRelease(NamedTuple):
@@ -58,8 +60,12 @@ def append_sentence(arguments: JsonObject, tool: Tool, sentence: str) -> JsonObj
     It is an argument with a usual name for a text, also inside an object; else the only text of several words.
     """
     texts = list(_texts_of_arguments(arguments, tool.parameters))
-    bodies = [text for name in _BODY_NAMES for text in texts if words_of(text.path[-1])[-1:] == [name]]
-    others = [text for text in texts if " " in text.value.strip() and not _NO_BODIES & set(words_of(text.path[-1]))]
+    bodies = [text for name in _BODY_ARGUMENT_NAMES for text in texts if words_of(text.path[-1])[-1:] == [name]]
+    others = [
+        text
+        for text in texts
+        if " " in text.value.strip() and not _NAMES_THAT_ARE_NO_BODY & set(words_of(text.path[-1]))
+    ]
     for text in bodies[:1] or (others if len(others) == 1 else []):
         longer_text = f"{text.value.rstrip()}\n\n{sentence}"
         if text.max_length is None or len(longer_text) <= text.max_length:
@@ -75,7 +81,7 @@ def check_notice_release(
     ``ledger``: the plan's entries by call id. ``after_proof``: the tenant accepts nothing less than proof. A notice
     that was frozen without a sentence needs proof, too.
     """
-    changes = changes_told_by(notice, plan)
+    changes = list_changes_told_by_notice(notice, plan)
     unproved = [change for change in changes if not took_effect(ledger.get(change.call_id))]
     if not unproved:
         return NoticeRelease()
@@ -89,7 +95,7 @@ def _is_acknowledged(entry: LedgerEntry | None) -> bool:
     return entry is not None and entry.status is WriteStatus.UNVERIFIED and not entry.contradicted
 
 
-def changes_told_by(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
+def list_changes_told_by_notice(notice: PlannedCall, plan: WritePlan) -> list[PlannedCall]:
     """The changes that a notice tells of: those of its own part and of no part; if there are none, or it has no part
     itself, all of the plan.
 
@@ -121,7 +127,7 @@ def _texts_of_arguments(
 
 
 def _add_notice_sentence(call: PlannedCall, plan: WritePlan, toolbox: Toolbox) -> PlannedCall:
-    changes, tool = changes_told_by(call, plan), toolbox.find_tool(call.connection_id, call.tool)
+    changes, tool = list_changes_told_by_notice(call, plan), toolbox.find_tool(call.connection_id, call.tool)
     if call.tool_class is not ToolClass.NOTIFY or not changes or tool is None:
         return call
     sentence = write_acknowledged_sentence(*changes)
@@ -167,7 +173,7 @@ def why_notice_needed(ctx: TurnContext, progress: Progress, plan: WritePlan) -> 
     """A sentence for the model, if its plan lacks a notice that the process wants and a tool could send; else empty."""
     party = progress.template.notice_to
     notifying = sorted({tool.name for tool in ctx.toolbox.tools.values() if tool.tool_class is ToolClass.NOTIFY})
-    if not party or not notifying or not plan.changes or _notices_to(plan, party, progress):
+    if not party or not notifying or not plan.changes or _list_notices_to(plan, party, progress):
         return ""
     return (
         f"the {party} has to be told of the change: add a call that goes to the {party}, by {' or '.join(notifying)}; "
@@ -191,16 +197,16 @@ def _texts_of_party(party: str, facts: Iterable[Fact]) -> Iterator[str]:
     """The texts in the facts under the party's name: who they are, and where they are reached."""
     for fact in facts:
         if fact.ok:
-            yield from _texts_under_party_name(fact.result, party, under=contains_phrase(fact.tool, party))
+            yield from _find_texts_under_party_name(fact.result, party, under=contains_phrase(fact.tool, party))
 
 
-def _texts_under_party_name(value: Json, party: str, *, under: bool) -> Iterator[str]:
+def _find_texts_under_party_name(value: Json, party: str, *, under: bool) -> Iterator[str]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _texts_under_party_name(inner, party, under=under or contains_phrase(name, party))
+            yield from _find_texts_under_party_name(inner, party, under=under or contains_phrase(name, party))
     elif isinstance(value, list):
         for inner in value:
-            yield from _texts_under_party_name(inner, party, under=under)
+            yield from _find_texts_under_party_name(inner, party, under=under)
     elif under and isinstance(value, str) and any(mark.isalpha() for mark in value):
         yield value.strip().casefold()
 
@@ -210,7 +216,7 @@ async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
     party, is_untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
-        entries, notices = await list_plan_entries(ctx.store, plan), _notices_to(plan, party, progress)
+        entries, notices = await list_plan_entries(ctx.store, plan), _list_notices_to(plan, party, progress)
         if any(call.call_id in entries and entries[call.call_id].status in DONE_STATUSES for call in notices):
             is_untold, reasons = False, []
         else:
@@ -231,7 +237,7 @@ def _reasons_not_sent(
     return [reasons[call.call_id] for call in notices if call.call_id in reasons]
 
 
-def _notices_to(plan: WritePlan, party: str, progress: Progress) -> tuple[PlannedCall, ...]:
+def _list_notices_to(plan: WritePlan, party: str, progress: Progress) -> tuple[PlannedCall, ...]:
     return tuple(call for call in plan.notices if is_addressed_to(call, party, plan, progress.dossier.facts))
 
 

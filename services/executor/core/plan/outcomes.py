@@ -14,10 +14,10 @@ from shared.domain.exact_json import Json, JsonObject, loads
 from shared.domain.keywords import stem
 from shared.domain.words import DONE_STATUSES, WriteStatus
 
-NOT_MADE = "not made"
-_NO_CALL = "no call was made for it"
-_LEFT_FREELY = "it was left, though the task sets no condition"
-_NO_ANSWER = "it has no answer"
+NOT_MADE_TEXT = "not made"
+_NO_CALL_TEXT = "no call was made for it"
+_LEFT_WITHOUT_CONDITION_TEXT = "it was left, though the task sets no condition"
+_NO_ANSWER_TEXT = "it has no answer"
 
 
 async def describe_outcomes(
@@ -32,7 +32,9 @@ async def describe_outcomes(
     for call in plan.calls:
         entry = entries.get(call.call_id)
         reason = reasons.get(call.call_id, why_not)
-        outcomes[call.call_id] = outcome_of_write(entry) if entry else {"status": NOT_MADE, "note": reason}
+        outcomes[call.call_id] = (
+            describe_outcome_of_write(entry) if entry else {"status": NOT_MADE_TEXT, "note": reason}
+        )
     return outcomes
 
 
@@ -53,7 +55,7 @@ def write_as_fact(entry: LedgerEntry, result_json: str) -> Fact:
     )
 
 
-def parts_not_done(
+def list_parts_not_done(
     parts: Sequence[PartOfTask],
     plans: Iterable[WritePlan],
     ledger: Mapping[str, LedgerEntry],
@@ -70,14 +72,14 @@ def parts_not_done(
     undone_parts: list[tuple[PartOfTask, str]] = []
     for part in parts:
         if part.unanswered:
-            undone_parts.append((part, f"{_NO_ANSWER}: {part.unanswered}"))
+            undone_parts.append((part, f"{_NO_ANSWER_TEXT}: {part.unanswered}"))
         elif part.is_to_do and part.unmet and not part.is_excused:
-            undone_parts.append((part, f"{_LEFT_FREELY}: {part.unmet}"))
+            undone_parts.append((part, f"{_LEFT_WITHOUT_CONDITION_TEXT}: {part.unmet}"))
         elif part.is_to_do and not part.unmet:
             own_calls = ((plan, call) for plan in plans for call in plan.calls if call.part == part.number)
             calls = [_CallWithEntry(plan, call, entries.get((plan.hash, call.call_id))) for plan, call in own_calls]
             reason = _why_not_done(calls, reasons) or _why_without_effect(part, calls)
-            if reason == _NO_CALL and part.number in corrected:
+            if reason == _NO_CALL_TEXT and part.number in corrected:
                 reason = f"{reason} that could be made: {corrected[part.number]}"
             if reason is not None:
                 undone_parts.append((part, reason))
@@ -103,7 +105,7 @@ class _CallWithEntry(NamedTuple):
 def _why_not_done(calls: Sequence[_CallWithEntry], reasons: Mapping[str, str]) -> str | None:
     """Why the part is not done; None if every call, or a later call of the same class, took effect."""
     if not calls:
-        return _NO_CALL
+        return _NO_CALL_TEXT
     undone_calls = [own for own in calls if not own.took_effect and not any(map(own.is_replaced_by, calls))]
     descriptions = (f"{own.call.tool}: {_describe_undone_call(own, reasons)}" for own in undone_calls[:3])
     return "; ".join(descriptions) or None
@@ -111,7 +113,7 @@ def _why_not_done(calls: Sequence[_CallWithEntry], reasons: Mapping[str, str]) -
 
 def _describe_undone_call(undone: _CallWithEntry, reasons: Mapping[str, str]) -> str:
     reason = reasons.get(undone.call.call_id)
-    return (undone.entry.note if undone.entry else None) or (f"{NOT_MADE}: {reason}" if reason else NOT_MADE)
+    return (undone.entry.note if undone.entry else None) or (f"{NOT_MADE_TEXT}: {reason}" if reason else NOT_MADE_TEXT)
 
 
 def is_only_a_question(call: PlannedCall, quote: str) -> bool:
@@ -128,7 +130,7 @@ def _why_without_effect(part: PartOfTask, calls: Sequence[_CallWithEntry]) -> st
     return f"{calls[-1].call.tool} only asks, and no read shows that it changed anything"
 
 
-def outcome_of_write(entry: LedgerEntry) -> JsonObject:
+def describe_outcome_of_write(entry: LedgerEntry) -> JsonObject:
     """What became of one write, as the model is told it."""
     return {
         "status": entry.status.value.replace("_", " "),

@@ -8,16 +8,16 @@ from services.executor.core.records.references import REFERENCE_KEY, referenced_
 from services.executor.core.session.values import PartOfTask, list_parts_to_do
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.schema_drift import NameCorrections, rename_arguments
-from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, key_argument, problems_with
+from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, find_argument_problems, key_argument
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads
 from shared.ports.models import ToolUse
 
-_PATH_STEP = re.compile(r"([^.\[\]]+)|\[([0-9]{1,4})\]")
-_PATH = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[0-9]{1,4}\])*")
-_ORDINAL = re.compile(r"[0-9]{1,4}")
-_MOST_STEPS = 20  # of a path to the place that an earlier answer fills
+_PATH_STEP_PATTERN = re.compile(r"([^.\[\]]+)|\[([0-9]{1,4})\]")
+_PATH_PATTERN = re.compile(r"[^.\[\]]+(?:\.[^.\[\]]+|\[[0-9]{1,4}\])*")
+_LIST_INDEX_PATTERN = re.compile(r"[0-9]{1,4}")
+_MOST_STEPS_OF_PATH = 20  # of a path to the place that an earlier answer fills
 
 
 class InvalidProposal(Exception):
@@ -77,7 +77,7 @@ def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], contex
     arguments = _with_references(arguments, sources, [proposal for proposal in earlier if proposal.reply == reply])
     if (field := key_argument(tool)) and field in arguments:
         raise InvalidProposal(f"{field} is not for you to fill: leave it out")
-    if not any(referenced_calls(arguments)) and (problems := problems_with(arguments, tool)):
+    if not any(referenced_calls(arguments)) and (problems := find_argument_problems(arguments, tool)):
         raise InvalidProposal(f"the arguments do not fit: {problems}")
     number = max((proposal.number for proposal in earlier), default=0) + 1
     call = PlannedCall(
@@ -92,7 +92,7 @@ def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], contex
     return Proposal(use.id, number, reply, call)
 
 
-def call_number(call: PlannedCall) -> int:
+def read_call_number(call: PlannedCall) -> int:
     """The number in the id of a proposed call: 3 for ``c3``."""
     return int(call.call_id.removeprefix("c"))
 
@@ -109,7 +109,7 @@ def _read_reserved_argument(reserved: Json) -> tuple[int | None, Mapping[str, st
     if not isinstance(reserved, dict):
         return None, {}
     part, sources = reserved.get("part"), reserved.get("from")
-    number = int(part) if isinstance(part, str) and _ORDINAL.fullmatch(part) else part
+    number = int(part) if isinstance(part, str) and _LIST_INDEX_PATTERN.fullmatch(part) else part
     argument_sources = {name: str(source) for name, source in as_object(sources).items()}
     return number if isinstance(number, int) and not isinstance(number, bool) else None, argument_sources
 
@@ -144,12 +144,12 @@ def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier:
     """
     for path, source in sources.items():
         ordinal, _, field = source.lstrip("p").partition(".")
-        if not _ORDINAL.fullmatch(ordinal) or not 1 <= int(ordinal) <= len(earlier) or not field:
+        if not _LIST_INDEX_PATTERN.fullmatch(ordinal) or not 1 <= int(ordinal) <= len(earlier) or not field:
             raise InvalidProposal(
                 f"{RESERVED_ARGUMENT}.from: {source!r} is no field of an earlier write of the same reply, such as 1.id"
             )
-        steps = [name or int(position) for name, position in _PATH_STEP.findall(path)]
-        if not _PATH.fullmatch(path) or len(steps) > _MOST_STEPS:
+        steps = [name or int(position) for name, position in _PATH_STEP_PATTERN.findall(path)]
+        if not _PATH_PATTERN.fullmatch(path) or len(steps) > _MOST_STEPS_OF_PATH:
             raise InvalidProposal(
                 f"{RESERVED_ARGUMENT}.from: {path[:80]!r} is no place in the arguments, such as items[0].id"
             )
@@ -165,4 +165,4 @@ def _with_references(arguments: JsonObject, sources: Mapping[str, str], earlier:
 def _with_current_names(arguments: JsonObject, tool: Tool, corrections: NameCorrections) -> JsonObject:
     """The arguments under the names that the server uses now; unchanged if these do not fit the tool's schema."""
     corrected = rename_arguments(arguments, corrections.names_for_call(tool, arguments))
-    return arguments if problems_with(corrected, tool) else corrected
+    return arguments if find_argument_problems(corrected, tool) else corrected

@@ -28,7 +28,7 @@ from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.figures.operands import OperandFinder, OperandSources
 from services.executor.core.figures.trace import FactsIndex, OriginKind, trace_argument, trace_scalar
 from services.executor.core.figures.vocabulary import EXCHANGE_WORD_PATTERN, minor_unit_places
-from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, sets_no_field
+from services.executor.core.plan.agreement import find_disagreements, find_disagreements_of_notice, gives_no_new_value
 from services.executor.core.plan.derived_values import DerivedValues
 from services.executor.core.plan.faults import (
     WHOLE_TASK,
@@ -71,40 +71,40 @@ class KnownSources(NamedTuple):
 
 def build_operand_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue] = ()) -> OperandSources:
     now = local_now(ctx)
-    return OperandSources(facts, values, session_texts(ctx), now.date(), now.tzinfo)
+    return OperandSources(facts, values, list_session_texts(ctx), now.date(), now.tzinfo)
 
 
-def session_texts(ctx: TurnContext) -> tuple[str, ...]:
+def list_session_texts(ctx: TurnContext) -> tuple[str, ...]:
     """The task and the session's texts before it, from which a value may be taken. A question to a person about a plan
     is left out, since it shows that plan's own values.
     """
     return (ctx.task, *(text for role, text in ctx.session.turns if role != QUESTION_ROLE))
 
 
-def user_texts(ctx: TurnContext) -> tuple[str, ...]:
+def list_user_texts(ctx: TurnContext) -> tuple[str, ...]:
     """The user's own words: the task and earlier turns. Only these say what is to be done."""
     return (ctx.task, *(text for role, text in ctx.session.turns if role == "user"))
 
 
-def known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue]) -> KnownSources:
+def build_known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue]) -> KnownSources:
     """The sources of arguments, and of figures in an answer. The task's files count as texts that somebody wrote."""
     now, trusted = local_now(ctx), ctx.tenant.trusted_texts
     facts = (*facts, *files_as_facts(ctx.files))
-    return KnownSources(session_texts(ctx), facts, values, now, user_texts(ctx), trusted, ctx.toolbox.keys)
+    return KnownSources(list_session_texts(ctx), facts, values, now, list_user_texts(ctx), trusted, ctx.toolbox.keys)
 
 
-_KINDS_FOR_A_PERSON = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
+_KINDS_THAT_A_PERSON_CHECKS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 _RECORD_KINDS = NAMING_KINDS | {ArgumentKind.ACCOUNT}
 _FIGURE_KINDS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY})
-_HIGHEST_CHOSEN = 100  # a whole number up to here needs no source where it is no amount
-_ACCOUNTS = {ProtectedKind.IBAN: "account number", ProtectedKind.CARD: "card number"}
-_GROUP_SEPARATOR = re.compile(r"[ -]")
-_NAMES_MONEY = re.compile(
+_HIGHEST_SOURCELESS_NUMBER = 100  # a whole number up to here needs no source where it is no amount
+_ACCOUNT_TITLES = {ProtectedKind.IBAN: "account number", ProtectedKind.CARD: "card number"}
+_GROUP_SEPARATOR_PATTERN = re.compile(r"[ -]")
+_MONEY_WORD_PATTERN = re.compile(
     r"[€$£¥]|\b[A-Z]{3}\b|\b(?:euros?|dollars?|francs?|franken|cents?)\b"
 )  # "50 real cases" is none
-_MOST_AMOUNTS = 100  # of money in a text that is sent
-_MOST_CHARACTERS_READ = 20_000  # of a text that is sent
-_DIGITS = re.compile(r"[0-9]+")
+_MOST_AMOUNTS_OF_TEXT = 100  # of money in a text that is sent
+_MOST_CHARACTERS_OF_TEXT = 20_000  # of a text that is sent
+_DIGITS_PATTERN = re.compile(r"[0-9]+")
 
 
 class SourcedCall(NamedTuple):
@@ -176,7 +176,7 @@ class SourceFinder:
 
     def _trace_arguments(self, arguments: JsonObject, tool: Tool) -> Iterator[ArgumentToCheck]:
         """Yields the scalars of a call's arguments with their sources, without those that earlier answers will fill."""
-        fields = self._fields.of_records(texts_of_arguments(arguments))
+        fields = self._fields.list_fields_of_records(texts_of_arguments(arguments))
         for name, value in arguments.items():
             schema = tool.parameters.get(name, {})
             for leaf in () if any(referenced_calls(value)) else trace_argument(name, schema, value, self._sources):
@@ -223,10 +223,10 @@ class SourceFinder:
         severity = Severity.CONTRADICTED if self._names_other_record(call) else Severity.REFUSED
         for argument in call.scalars:
             reason = self._why_amount_of_other_record(argument, call)
-            if reason and not self._is_exchanged(argument, call):
+            if reason and not self._is_amount_exchanged(argument, call):
                 yield CallFault(argument.path, reason, severity)
 
-    def _is_exchanged(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
+    def _is_amount_exchanged(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether the part speaks of an exchange, and another call gives this record's value to the amount's record."""
         owners = {field.record.identifier for field in argument.source_fields if field.record}
         if not EXCHANGE_WORD_PATTERN.search(call.part.quote):
@@ -247,7 +247,7 @@ class SourceFinder:
         which the amount is no share that the task states; else empty.
         """
         is_read = argument.kind is ArgumentKind.AMOUNT and argument.origin is OriginKind.FACT
-        if not is_read or self._derived.is_share(argument, call):
+        if not is_read or self._derived.is_stated_share(argument, call):
             return ""
         owners = {field.record.identifier if field.record else "" for field in argument.source_fields}
         if not owners or "" in owners or owners & call.texts:
@@ -328,9 +328,9 @@ class SourceFinder:
         ``is_sent`` to somebody; else empty.
         """
         for span in find_protected_spans(text):
-            notations = (span.value, _GROUP_SEPARATOR.sub("", span.value))
-            if span.kind in _ACCOUNTS and not self._has_source("account", *notations, is_sent=is_sent):
-                return f"no source has the {_ACCOUNTS[span.kind]} in its text"
+            notations = (span.value, _GROUP_SEPARATOR_PATTERN.sub("", span.value))
+            if span.kind in _ACCOUNT_TITLES and not self._has_source("account", *notations, is_sent=is_sent):
+                return f"no source has the {_ACCOUNT_TITLES[span.kind]} in its text"
         if is_sent and (unsourced_amount := next(self._find_unsourced_money(text), None)) is not None:
             return f"its text names {unsourced_amount}, which no source has"
         addresses = (identifier for identifier in find_special_identifiers(text) if identifier.form in ADDRESS_KINDS)
@@ -342,15 +342,20 @@ class SourceFinder:
         """Yields the amounts of money in a text that are no amount of the task, a result or a calculation, in its unit
         or in the minor one; of a long text the first ones are looked at.
         """
-        numbers = find_mentions(text[:_MOST_CHARACTERS_READ], self._sources.now, includes_relative=False).numbers
+        numbers = find_mentions(text[:_MOST_CHARACTERS_OF_TEXT], self._sources.now, includes_relative=False).numbers
         money: dict[str, NumberMention] = {}
         end_reached = 0
         for number in sorted(numbers, key=lambda mention: (mention.start, -mention.end)):
             is_outermost = number.end > end_reached  # "5 euros" lies within "5 euros and 20 cents"
             end_reached = max(end_reached, number.end)
-            if is_outermost and number.money is not None and any(number.values) and _NAMES_MONEY.search(number.text):
+            if (
+                is_outermost
+                and number.money is not None
+                and any(number.values)
+                and _MONEY_WORD_PATTERN.search(number.text)
+            ):
                 money.setdefault(number.text, number)
-        for number in islice(money.values(), _MOST_AMOUNTS):
+        for number in islice(money.values(), _MOST_AMOUNTS_OF_TEXT):
             size = 10 ** minor_unit_places(number.money)
             notations = (f"{figure}" for value in number.values for figure in (value, value * size))
             if not any(self._has_source("amount", notation, is_sent=True) for notation in (number.text, *notations)):
@@ -424,11 +429,11 @@ class SourceFinder:
             return [number.text for number in mentions.numbers if trace.read_duration_of_mention(number) is not None]
         return stated_days
 
-    def untraced_figures(self, text: str) -> tuple[str, ...]:
+    def find_untraced_figures(self, text: str) -> tuple[str, ...]:
         """The numbers and identifiers of an answer that have no source."""
         return trace.find_untraced_figures(text, self._sources)
 
-    def untraced_days(self, stated: Sequence[trace.StatedDay]) -> tuple[str, ...]:
+    def find_untraced_days(self, stated: Sequence[trace.StatedDay]) -> tuple[str, ...]:
         """The days of an answer that are neither today nor have a source, in the user's zone or the server's."""
         return tuple(stated_day.text for stated_day in stated if not any(map(self._is_known_day, stated_day.days)))
 
@@ -440,7 +445,7 @@ class SourceFinder:
 
 
 def _find_empty_change(call: CallToCheck) -> Iterator[CallFault]:
-    if sets_no_field(call.tool, call.arguments):
+    if gives_no_new_value(call.tool, call.arguments):
         reason = f"{call.tool.name} is given nothing to change: say what is to be set"
         yield CallFault("", reason, Severity.REFUSED)
 
@@ -463,7 +468,7 @@ def _list_recorded_numbers(path: str, fields: Iterable[ReadField]) -> Iterator[D
 def _list_recorded_values(argument: ArgumentToCheck, call: CallToCheck) -> list[Json]:
     """The values that the records which the call names have in the field from which the argument comes."""
     name = argument.source_fields[0].field_name
-    return [field.value for field in call.fields.of_records(call.texts) if field.name == name]
+    return [field.value for field in call.fields.list_fields_of_records(call.texts) if field.name == name]
 
 
 def _has_no_source(argument: ArgumentToCheck) -> bool:
@@ -477,9 +482,11 @@ def _has_only_small_whole_numbers(value: Json) -> bool:
     """Whether each number in a value is small and whole: the model may choose `P1D`, but not `ID-4711`."""
     number = read_figure(value)
     if number is not None:
-        return number == number.to_integral_value() and 0 <= number <= _HIGHEST_CHOSEN
+        return number == number.to_integral_value() and 0 <= number <= _HIGHEST_SOURCELESS_NUMBER
     is_code = isinstance(value, str) and kind_of_identifier(value) is IdentifierKind.CODE  # other words are no figure
-    return not is_code or all(int(digits) <= _HIGHEST_CHOSEN for digits in _DIGITS.findall(str(value)))
+    return not is_code or all(
+        int(digits) <= _HIGHEST_SOURCELESS_NUMBER for digits in _DIGITS_PATTERN.findall(str(value))
+    )
 
 
 def _apply_faults(call: CallToCheck, faults: Sequence[CallFault]) -> SourcedCall:
@@ -509,7 +516,7 @@ def _apply_faults(call: CallToCheck, faults: Sequence[CallFault]) -> SourcedCall
 
 def _build_origin(argument: ArgumentToCheck, *, is_unmentioned: bool, against: str) -> Origin:
     sources: dict[str, str] = {OriginKind.FACT: "result", OriginKind.CALCULATED: "value", OriginKind.TASK: "task"}
-    needs_a_person = argument.is_only_in_free_text and argument.kind in _KINDS_FOR_A_PERSON
+    needs_a_person = argument.is_only_in_free_text and argument.kind in _KINDS_THAT_A_PERSON_CHECKS
     marks = {"free_text": needs_a_person, "untold": is_unmentioned, "against": against}
     source = sources.get(argument.origin, "none")
     return Origin.model_validate({"argument": argument.path, "source": source, "ref": argument.origin_ref, **marks})

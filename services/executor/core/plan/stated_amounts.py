@@ -19,66 +19,76 @@ from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from shared.domain.exact_json import Json, as_text, loads_object
 
-_COMPARES = re.compile(
+_COMPARISON_WORD_PATTERN = re.compile(
     r"(?:\b(?:over|above|below|under|than|least|most|fewest|highest|lowest|exceed\w*|up\s+to|minimum|maximum|between|before|after|if|unless|"
     r"when|while|until|über|unter|mehr\s+als|wenn|falls|plus\s+de|moins\s+de|si)\b|[<>≤≥])(?:[^.;,]|,(?=\d)){0,40}$",
     re.IGNORECASE,
 )
-_AT_MOST = re.compile(
+_AT_MOST_PATTERN = re.compile(
     r"\b(?:at\s+most|no\s+more\s+than|not\s+more\s+than|up\s+to|höchstens|maximal|bis\s+zu|au\s+plus|como\s+máximo)\s+$",
     re.IGNORECASE,
 )
-_ENTIRELY = re.compile(
+_WORD_FOR_ENTIRELY_PATTERN = re.compile(
     r"\b(?:in\s+full|entire\w*|whole|fully|completely|complete|full|all\s+of|ganz\w*|vollständig\w*|gesamt\w*|entièrement|"
     r"en\s+entier|totalité|completo|completa)\b",
     re.IGNORECASE,
 )
-_STEP = re.compile(r"\b(?:by|um|de|por)\s+(?:another\s+|a\s+|weitere\s+)?$", re.IGNORECASE)
-_TARGET = re.compile(r"\b(?:to|auf|à|a)\s+$", re.IGNORECASE)
-_INCREASE = re.compile(
+_WORD_BEFORE_DIFFERENCE_PATTERN = re.compile(r"\b(?:by|um|de|por)\s+(?:another\s+|a\s+|weitere\s+)?$", re.IGNORECASE)
+_WORD_BEFORE_NEW_VALUE_PATTERN = re.compile(r"\b(?:to|auf|à|a)\s+$", re.IGNORECASE)
+_INCREASE_VERB_PATTERN = re.compile(
     r"\b(?:rais\w*|increas\w*|lift\w*|add\w*|higher|up|erhöh\w*|augment\w*|aument\w*|sub[ea]\w*)\b", re.IGNORECASE
 )
-_DECREASE = re.compile(
+_DECREASE_VERB_PATTERN = re.compile(
     r"\b(?:lower\w*|reduc\w*|decreas\w*|cut\w*|drop\w*|less|down|senk\w*|verringer\w*|rédui\w*|baiss\w*|diminu\w*|baj[ea]\w*|"
     r"remov\w*|withdr\w*|deduct\w*|writ\w*\s+off|out\s+of|entn\w*|abschreib\w*)\b",
     re.IGNORECASE,
 )
-_DIRECTION = re.compile(f"{_INCREASE.pattern}|{_DECREASE.pattern}", re.IGNORECASE)
-_REVERSES = re.compile(  # or says no direction
+_INCREASE_OR_DECREASE_PATTERN = re.compile(
+    f"{_INCREASE_VERB_PATTERN.pattern}|{_DECREASE_VERB_PATTERN.pattern}", re.IGNORECASE
+)
+_REVERSAL_WORD_PATTERN = re.compile(  # or says no direction
     r"\b(?:undo\w*|revers\w*|restor\w*|back|mistaken?(?:ly)?|twice|less\s+than|(?:drop|cut)\w*\s+(?:off|open))\b",
     re.IGNORECASE,
 )
-_ROUNDING = re.compile(r"\b(?:round\w*|whole|gerundet|arrondi\w*|redonde\w*)\b", re.IGNORECASE)
-_WORD_BEFORE = re.compile(r"([^\W\d_]+)[\s-]*$")
-_ACTED_ON = re.compile(
+_ROUNDING_WORD_PATTERN = re.compile(r"\b(?:round\w*|whole|gerundet|arrondi\w*|redonde\w*)\b", re.IGNORECASE)
+_WORD_BEFORE_PATTERN = re.compile(r"([^\W\d_]+)[\s-]*$")
+_WORD_BEFORE_CHANGED_NUMBER_PATTERN = re.compile(
     r"(?:\b(?:by|to|of|at|for|with|another|further|um|auf|von|mit|für|de|à|pour|por|a)|^\w+)\s+$", re.IGNORECASE
 )
-_OF = re.compile(r"\s+(?:of|off|from|von|de)\b", re.IGNORECASE)
-_WAS_BEFORE = re.compile(
+_WORD_FOR_OF_PATTERN = re.compile(r"\s+(?:of|off|from|von|de)\b", re.IGNORECASE)
+_PAST_STATE_WORD_PATTERN = re.compile(
     r"\b(?:was|were|has\s+been|have\s+been|wurden?|bereits|schon|already|déjà|ya)\b", re.IGNORECASE
 )
-_PLURAL_NOUN = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]{2,}s\b")
-_THINGS = re.compile(r"\s+(?:[^\W\d_A-Z]+\s+){0,2}?(?:[^\W\d_A-Z]{2,}s|[A-Z][^\W\d_A-Z]{3,})\b")  # "flow sensors"
-_DEFINITE_ARTICLE = re.compile(
+_PLURAL_NOUN_PATTERN = re.compile(r"\s+(?!(?:as|plus|less|minus|its|this|thus)\b)[^\W\d_A-Z]{2,}s\b")
+_COUNTED_THINGS_PATTERN = re.compile(
+    r"\s+(?:[^\W\d_A-Z]+\s+){0,2}?(?:[^\W\d_A-Z]{2,}s|[A-Z][^\W\d_A-Z]{3,})\b"
+)  # "flow sensors"
+_DEFINITE_ARTICLE_PATTERN = re.compile(
     r"\b(?:the|these|those|its|our|his|her|their|die|der|den|diese|les|ces|los|las)\s+$", re.IGNORECASE
 )
-_THERE_ARE = re.compile(
+_THERE_ARE_PATTERN = re.compile(
     r"\b(?:there(?:\s+(?:is|are)|['’]s)|es\s+gibt|il\s+y\s+a)\s+(?:only\s+|nur\s+)?$", re.IGNORECASE
 )
-_VALUE_OF = re.compile(r"\b(?:the|die|das|den|la|le)\s+[^\W\d]+\s+(?:of|for|from|von|de)\s+$", re.IGNORECASE)
-_RECORDED_NUMBER = re.compile(
+_VALUE_OF_FIELD_PATTERN = re.compile(
+    r"\b(?:the|die|das|den|la|le)\s+[^\W\d]+\s+(?:of|for|from|von|de)\s+$", re.IGNORECASE
+)
+_WORD_FOR_RECORDED_NUMBER_PATTERN = re.compile(
     r"\b(?:rest|remain\w*|everything|as\s+m(?:any|uch)|übrig\w*|restlich\w*|so\s+viele?|reste|autant|resto|tant[ao]s)\b|"
     r"\b(?:all|alle[ns]?|tou[ts]e?s?|tod[ao]s)\b(?!\s+\d)",
     re.IGNORECASE,
 )
-_CHARACTERS_BEFORE = 60  # characters before a number in which the words for it stand
+_CHARACTERS_BEFORE_NUMBER = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
-_HIGHEST_RANK = 10  # a number up to a schema's maximum of 5 is a priority, and counts nothing
+_HIGHEST_PRIORITY_SCALE = 10  # a number up to a schema's maximum of 5 is a priority, and counts nothing
 _SENTENCE_ENDS = ".!?:;\n"
-_ARITHMETIC = frozenset({"sum", "difference", "product", "quotient"})
-_PERCENTAGES = frozenset({"percentage", "increase_by_percent", "decrease_by_percent"})
-_SCALING = {*_ARITHMETIC, *_PERCENTAGES, *"round_up round_down round_money units_to_cents cents_to_units".split()}
-_SHARES = re.compile(
+_ARITHMETIC_OPERATIONS = frozenset({"sum", "difference", "product", "quotient"})
+_PERCENTAGE_OPERATIONS = frozenset({"percentage", "increase_by_percent", "decrease_by_percent"})
+_SCALING_OPERATIONS = {
+    *_ARITHMETIC_OPERATIONS,
+    *_PERCENTAGE_OPERATIONS,
+    *"round_up round_down round_money units_to_cents cents_to_units".split(),
+}
+_WORD_FOR_SHARES_PATTERN = re.compile(
     r"\b(?:shares?|sharing|split\w*|divid\w*|each|per|every|instal+ments?|rates?|portions?|proportion\w*|pro|prorat\w*|"
     r"evenly|equal\w*|between|among|partial\w*|in\s+part|months?|weeks?|quarters?|years?|anteil\w*|aufgeteilt|teil\w*|je|"
     r"jeweils|gleich\w*|zwischen|monat\w*|woche\w*|jahr\w*|répart\w*|partag\w*|chaque|chacun\w*|entre|mois|ans)\b",
@@ -117,7 +127,7 @@ def _find_other_amount(
     share.
     """
     numbers, value = change.part_mentions.numbers, change.find_value(argument)
-    is_other = argument.origin == "fact" and not _ENTIRELY.search(change.part_mentions.text)
+    is_other = argument.origin == "fact" and not _WORD_FOR_ENTIRELY_PATTERN.search(change.part_mentions.text)
     is_other |= argument.origin == "task" and not any(may_equal(mention, argument) for mention in numbers)
     if value is not None:
         operands = [operand for _, operand in trace_operands(value, change.values)]
@@ -125,7 +135,7 @@ def _find_other_amount(
         is_share = any(_is_unstated_share_of(value, mention, change) for mention in figures)
         is_other |= is_share or not is_from_part
     if is_other:
-        yield from _tell_figures(argument, figures)
+        yield from _report_contradicting_figures(argument, figures)
 
 
 def _find_other_quantity(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
@@ -136,25 +146,25 @@ def _find_other_quantity(argument: ArgumentToCheck, change: CallToCheck) -> Iter
     a read one also where the part says "the rest".
     """
     number, unit, mentions = Fraction(argument.number or 0), argument.hints.unit, change.part_mentions
-    is_recorded = argument.origin == "fact" and _RECORDED_NUMBER.search(mentions.text)
+    is_recorded = argument.origin == "fact" and _WORD_FOR_RECORDED_NUMBER_PATTERN.search(mentions.text)
     is_chosen = argument.origin in ("fact", "none") and not is_recorded and (unit is not None or number not in (0, 1))
     highest = read_figure(change.tool.parameters.get(argument.path, {}).get("maximum"))
-    is_rank = highest is not None and highest <= _HIGHEST_RANK
+    is_rank = highest is not None and highest <= _HIGHEST_PRIORITY_SCALE
     if argument.kind is not ArgumentKind.QUANTITY or not is_chosen or is_rank:
         return
     used_numbers = _list_used_numbers(change)
     of_unit = (mention for mention in mentions.numbers if mention.unit == unit)
     unused_mentions = [mention for mention in of_unit if used_numbers.isdisjoint(mention.values)]
     total = sum(Fraction(mention.values[0]) for mention in unused_mentions)
-    no_targets = (mention for mention in unused_mentions if not _is_target(mention, mentions.text))
+    no_targets = (mention for mention in unused_mentions if not _is_new_value(mention, mentions.text))
     steps = {Fraction(mention.values[0]) for mention in no_targets}
     is_moved = any(abs(number - Fraction(recorded)) in steps for recorded in argument.recorded_numbers)
     if not is_moved and number != total:
         quantities = [mention for mention in unused_mentions if _is_stated_quantity(mention, change)]
-        yield from _tell_figures(argument, quantities)
+        yield from _report_contradicting_figures(argument, quantities)
 
 
-def _tell_figures(argument: ArgumentToCheck, mentions: Sequence[NumberMention]) -> Iterator[CallFault]:
+def _report_contradicting_figures(argument: ArgumentToCheck, mentions: Sequence[NumberMention]) -> Iterator[CallFault]:
     if mentions:
         yield argument.build_fault(quote_part(mention.text for mention in mentions))
 
@@ -177,11 +187,13 @@ def _is_stated_quantity(mention: NumberMention, change: CallToCheck) -> bool:
     if mention.money is not None or is_of_calls or _is_condition_or_past(mention, text):
         return False
     text_before = _text_before(mention, text)
-    is_of = _OF.match(text, mention.end)
-    if _THERE_ARE.search(text_before) and not is_of:
+    is_of = _WORD_FOR_OF_PATTERN.match(text, mention.end)
+    if _THERE_ARE_PATTERN.search(text_before) and not is_of:
         return False
-    is_acted_on = _ACTED_ON.search(text_before) or is_of
-    is_counting = is_acted_on or (_THINGS.match(text, mention.end) and not _DEFINITE_ARTICLE.search(text_before))
+    is_acted_on = _WORD_BEFORE_CHANGED_NUMBER_PATTERN.search(text_before) or is_of
+    is_counting = is_acted_on or (
+        _COUNTED_THINGS_PATTERN.match(text, mention.end) and not _DEFINITE_ARTICLE_PATTERN.search(text_before)
+    )
     is_name = mention.is_small_number_word or _is_part_of_name(mention, text, change.fields)
     return mention.unit is not None or (bool(is_counting) and not is_name)
 
@@ -190,7 +202,11 @@ def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) 
     """Yields a fault for an amount above the limit that the part states: "at most 50 euros"."""
     for mention in part_mentions.numbers:
         before = part_mentions.text[max(0, mention.start - 30) : mention.start]
-        if mention.money is None or not _AT_MOST.search(before) or _SHARES.search(part_mentions.text):
+        if (
+            mention.money is None
+            or not _AT_MOST_PATTERN.search(before)
+            or _WORD_FOR_SHARES_PATTERN.search(part_mentions.text)
+        ):
             continue
         likeliest, *_ = _convert_to_unit(argument, mention)
         if all(likeliest > limit for limit in mention.values):
@@ -200,8 +216,13 @@ def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) 
 def _find_wrong_sign(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a difference above 0 where the part lowers something, or below 0 where it raises something."""
     number, text = argument.number or 0, change.part_mentions.text
-    tool_has_direction = _DIRECTION.search(" ".join(words_of(change.tool.name))) is not None
-    if argument.origin != "task" or not argument.hints.is_signed or tool_has_direction or _REVERSES.search(text):
+    tool_has_direction = _INCREASE_OR_DECREASE_PATTERN.search(" ".join(words_of(change.tool.name))) is not None
+    if (
+        argument.origin != "task"
+        or not argument.hints.is_signed
+        or tool_has_direction
+        or _REVERSAL_WORD_PATTERN.search(text)
+    ):
         return
     is_up, is_down = _read_directions(text)
     if is_up != is_down and (number < 0) != is_down:
@@ -212,15 +233,20 @@ def _find_wrong_difference(argument: ArgumentToCheck, change: CallToCheck) -> It
     """Yields a fault for a new value that is not the recorded one moved as stated: 90 "raised by 5" is 95."""
     number, mentions = argument.number, change.part_mentions
     is_up, is_down = _read_directions(mentions.text)
-    if number is None or not argument.recorded_numbers or not (is_up or is_down) or _ROUNDING.search(mentions.text):
+    if (
+        number is None
+        or not argument.recorded_numbers
+        or not (is_up or is_down)
+        or _ROUNDING_WORD_PATTERN.search(mentions.text)
+    ):
         return
     if words_of_tool(change.tool.name).verb not in EDIT_VERBS:
         return
-    if any(number in mention.values and _is_target(mention, mentions.text) for mention in mentions.numbers):
+    if any(number in mention.values and _is_new_value(mention, mentions.text) for mention in mentions.numbers):
         return
     signs = ([1] if is_up else []) + ([-1] if is_down else [])
     for mention in mentions.numbers:
-        if not _STEP.search(mentions.text[max(0, mention.start - 20) : mention.start]):
+        if not _WORD_BEFORE_DIFFERENCE_PATTERN.search(mentions.text[max(0, mention.start - 20) : mention.start]):
             continue
         factor = 100 if argument.hints.is_in_minor_units and mention.money and not mention.money.is_minor else 1
         new_values: list[Fraction] = []
@@ -236,12 +262,12 @@ def _find_wrong_difference(argument: ArgumentToCheck, change: CallToCheck) -> It
 
 def _read_directions(text: str) -> tuple[bool, bool]:
     """Whether the text raises something, and whether it lowers something."""
-    return _INCREASE.search(text) is not None, _DECREASE.search(text) is not None
+    return _INCREASE_VERB_PATTERN.search(text) is not None, _DECREASE_VERB_PATTERN.search(text) is not None
 
 
-def _is_target(mention: NumberMention, text: str) -> bool:
+def _is_new_value(mention: NumberMention, text: str) -> bool:
     """Whether a number is what something is set to: "to 5"."""
-    return _TARGET.search(_text_before(mention, text)) is not None
+    return _WORD_BEFORE_NEW_VALUE_PATTERN.search(_text_before(mention, text)) is not None
 
 
 def _find_other_share(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
@@ -256,8 +282,8 @@ def _find_other_share(argument: ArgumentToCheck, change: CallToCheck) -> Iterato
     if value is None or number is None or len(shares) != 1:
         return
     share = shares[0]
-    is_limit = _COMPARES.search(_text_before(share, mentions.text))
-    if is_limit or _SHARES.search(mentions.text) or _ROUNDING.search(mentions.text):
+    is_limit = _COMPARISON_WORD_PATTERN.search(_text_before(share, mentions.text))
+    if is_limit or _WORD_FOR_SHARES_PATTERN.search(mentions.text) or _ROUNDING_WORD_PATTERN.search(mentions.text):
         return
     recorded_amount, scale = _split_operands(value, change)
     others = [mention for mention in mentions.numbers if mention != share]
@@ -279,14 +305,14 @@ def _split_operands(value: NamedValue, change: CallToCheck) -> tuple[Fraction, O
         field = fields.get((operand.ref, operand.path)) if operand.source == "result" else None
         figure = read_figure(field.value) if field else None
         may_be_whole = field and may_hold_amount(field.path, kind_of_argument(field.name, {}, field.value))
-        is_percent = operation in _PERCENTAGES and bool(recorded_amounts)
+        is_percent = operation in _PERCENTAGE_OPERATIONS and bool(recorded_amounts)
         if figure and may_be_whole and not is_percent:
             recorded_amounts.add(Fraction(figure))
         elif operand.source != "value":
             is_number = operand.source in ("constant", "task") and operation in ("product", "quotient")
             scales += [operand] if is_number or is_percent else [operand] * 2
     operations = {operation for operation, _ in steps}
-    if len(recorded_amounts) != 1 or len(scales) != 1 or not operations <= _SCALING:
+    if len(recorded_amounts) != 1 or len(scales) != 1 or not operations <= _SCALING_OPERATIONS:
         return Fraction(), None
     size = 100 if "units_to_cents" in operations else Fraction(1, 100) if "cents_to_units" in operations else 1
     return recorded_amounts.pop() * size, scales[0]
@@ -348,14 +374,14 @@ def _is_unstated_share_of(value: NamedValue, mention: NumberMention, change: Cal
     others are all constants, or the value is the number divided by a whole one.
     """
     mentions = change.part_mentions
-    if _SHARES.search(mentions.text) or any(map(_is_fraction, mentions.numbers)):
+    if _WORD_FOR_SHARES_PATTERN.search(mentions.text) or any(map(_is_fraction, mentions.numbers)):
         return False
     figures = [number for number in mentions.numbers if not _is_part_of_name(number, mentions.text, change.fields)]
     steps = [*trace_operands(value, change.values)]
     leaves = [operand for _, operand in steps if operand.source != "value"]
     others = [operand for operand in leaves if not _is_mentioned_number(operand, mention)]
     number, operations = value.number, {operation for operation, _ in steps}
-    if number is None or not others or len(others) == len(leaves) or not operations <= _ARITHMETIC:
+    if number is None or not others or len(others) == len(leaves) or not operations <= _ARITHMETIC_OPERATIONS:
         return False
     if any(_is_mentioned_number(operand, figure) for operand in others for figure in figures):
         return False
@@ -386,18 +412,24 @@ def _is_stated_figure(mention: NumberMention, text: str, fields: ReadFields) -> 
     if mention.money is not None:
         return True
     text_before = _text_before(mention, text)
-    is_acted_on = _ACTED_ON.search(text_before) or _OF.match(text, mention.end) or not _WORD_BEFORE.search(text_before)
-    return bool(is_acted_on) and not (_PLURAL_NOUN.match(text, mention.end) or _is_part_of_name(mention, text, fields))
+    is_acted_on = (
+        _WORD_BEFORE_CHANGED_NUMBER_PATTERN.search(text_before)
+        or _WORD_FOR_OF_PATTERN.match(text, mention.end)
+        or not _WORD_BEFORE_PATTERN.search(text_before)
+    )
+    return bool(is_acted_on) and not (
+        _PLURAL_NOUN_PATTERN.match(text, mention.end) or _is_part_of_name(mention, text, fields)
+    )
 
 
 def _text_before(mention: NumberMention, text: str) -> str:
-    return text[max(0, mention.start - _CHARACTERS_BEFORE) : mention.start]
+    return text[max(0, mention.start - _CHARACTERS_BEFORE_NUMBER) : mention.start]
 
 
 def _is_condition_or_past(mention: NumberMention, text: str) -> bool:
     clause_end = CLAUSE_END_PATTERN.search(text, mention.end, mention.end + _LONGEST_CLAUSE)
     clause = text[mention.end : clause_end.start() if clause_end else mention.end + _LONGEST_CLAUSE]
-    return bool(_COMPARES.search(_text_before(mention, text)) or _WAS_BEFORE.search(clause))
+    return bool(_COMPARISON_WORD_PATTERN.search(_text_before(mention, text)) or _PAST_STATE_WORD_PATTERN.search(clause))
 
 
 def _is_part_of_name(mention: NumberMention, text: str, fields: ReadFields) -> bool:
@@ -405,9 +437,9 @@ def _is_part_of_name(mention: NumberMention, text: str, fields: ReadFields) -> b
     the record's own number: "the quantity of 4711".
     """
     text_before = _text_before(mention, text)
-    if _VALUE_OF.search(text_before) and not fields.record_numbers.isdisjoint(mention.values):
+    if _VALUE_OF_FIELD_PATTERN.search(text_before) and not fields.record_numbers.isdisjoint(mention.values):
         return True
-    word_before = _WORD_BEFORE.search(text_before)
+    word_before = _WORD_BEFORE_PATTERN.search(text_before)
     if word_before is None:
         return False
     mark_before = text[: mention.start - len(text_before) + word_before.start()].rstrip()[-1:]

@@ -15,7 +15,7 @@ from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import as_text, loads_object, walk_json
 from shared.domain.keywords import keywords, stem
 
-_CONDITION = re.compile(
+_CONDITION_ON_ANSWER_PATTERN = re.compile(
     r"""(?:^|[.,;:?!"”]\s+)(?:(?:and|but|then|only|und|aber|dann|nur|et|mais|puis|seulement|uniquement)\s+)*(?:
     (?:if|wenn|falls|si)\s+(?:so|yes|ja|oui)\b|
     in\s+(?:that|this|which)\s+case\b|in\s+diesem\s+fall\b|dans\s+ce\s+cas\b|
@@ -29,28 +29,28 @@ _CONDITION = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_QUESTION = re.compile(  # what a text begins with
+_QUESTION_PHRASE_PATTERN = re.compile(  # what a text begins with
     r"\W*(?:(?:please|kindly|first|then|also|i|we|d|want|need|like|could|can|would|you|to|bitte|zuerst)\W+)*"
     r"(?:ask|check|verify|inquire|enquire|find\s+out|frag\w*|prüf\w*|demande\w*|vérifie\w*|est-ce|"
     r"(?:is|are|was|were|has|have|does|do|did|ist|sind|hat|haben|can|will|may|kann)(?!\s+you))\b",
     re.IGNORECASE,
 )
-_NEGATION = re.compile(
+_NEGATION_PATTERN = re.compile(
     r"\b(?:not|no|none|never|without|nicht|kein\w*|nie|ohne|pas|jamais|sans)\b|n['’]t\b", re.IGNORECASE
 )
-_YES_OR_NO = re.compile(  # "no, no, that is fine" is none
+_YES_OR_NO_PATTERN = re.compile(  # "no, no, that is fine" is none
     r"\s*(?:(?P<yes>yes|ja|oui)\b(?!\s+and)|(?:no|nein|non)\s*"
     r"(?:[,.;!:–—-](?!\W*(?:no|nein|non)\b|.*\b(?:fine|ok|okay|sure|problem|gut|gern|bien)\b)|$))",
     re.IGNORECASE | re.DOTALL,
 )
-_RESERVATION = re.compile(  # in the sentence of a yes, or at the beginning of a later one
+_RESERVATION_PATTERN = re.compile(  # in the sentence of a yes, or at the beginning of a later one
     r"(?:(?:[^.!?]|[.!?](?!\s))*|.*[.!?]\s+)\b(?:but|only|unless|except|provided|though|although|however|"
     r"aber|nur|außer|sofern|solange|allerdings|jedoch|mais|seulement|sauf)\b|"
     r"(?:[^.!?]|[.!?](?!\s))*\b(?:if|until|as\s+long\s+as|not(?!\s+a\s+problem)|wenn|falls|erst|nicht|si|pas(?!\s+de\s+problème))\b",
     re.IGNORECASE | re.DOTALL,
 )
-_LOWER_CASE_WORD = re.compile(r"(?<!\w)[^\W\d_A-ZÄÖÜ]+(?!\w)")
-_WORD_OF_ANSWER = re.compile(  # in a field's name
+_LOWER_CASE_WORD_PATTERN = re.compile(r"(?<!\w)[^\W\d_A-ZÄÖÜ]+(?!\w)")
+_WORD_FOR_ANSWERING_PATTERN = re.compile(  # in a field's name
     r"(?:agree|accept|consent|approve|confirm)(?:s|e?d)?|answer|reply|response|text|message|yes"
 )
 
@@ -63,12 +63,12 @@ def find_contrary_answers(change: CallToCheck) -> Iterator[CallFault]:
     of the call; if they differ, none does.
     """
     quote = change.part.quote
-    conditions = [*_CONDITION.finditer(quote)]
+    conditions = [*_CONDITION_ON_ANSWER_PATTERN.finditer(quote)]
     if len(conditions) != 1 or ALTERNATIVE_WORD_PATTERN.search(quote):
         return
     condition = conditions[0]
     question = quote[: condition.start()] or _find_part_before(change)
-    if not _QUESTION.match(question) or _NEGATION.search(question):
+    if not _QUESTION_PHRASE_PATTERN.match(question) or _NEGATION_PATTERN.search(question):
         return
     is_yes_needed = condition.lastgroup is None
     named = {normalize_identifier(code.text) for code in change.user_mentions[0].identifiers if code.text in question}
@@ -102,20 +102,20 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
     """
     arguments, answers = _list_arguments(fact), list[_Answer]()
     is_put = any(_asks_the_same(text, question) for text in arguments)
-    asked_words = {"is", *map(stem, words_of(_QUESTION.sub("", question, count=1)))}
+    asked_words = {"is", *map(stem, words_of(_QUESTION_PHRASE_PATTERN.sub("", question, count=1)))}
     known_words = asked_words.union(*(map(stem, words_of(name)) for name in loads_object(fact.arguments_json)))
     for name, value in walk_json(fact.result):
         words = words_of(name)
-        other_words = [stem(word) for word in words if not _WORD_OF_ANSWER.fullmatch(word)]
+        other_words = [stem(word) for word in words if not _WORD_FOR_ANSWERING_PATTERN.fullmatch(word)]
         is_answer = is_put and len(other_words) < len(words) and known_words.issuperset(other_words)
         if isinstance(value, bool) and words and (is_answer or asked_words.issuperset(map(stem, words))):
             answers.append(_Answer(f"{name}: {as_text(value)}", value))
         elif is_put and isinstance(value, str) and value not in arguments:
-            word = _YES_OR_NO.match(value)
+            word = _YES_OR_NO_PATTERN.match(value)
             if is_answer and word:
-                is_reserved = word["yes"] and _RESERVATION.match(value, word.end())
+                is_reserved = word["yes"] and _RESERVATION_PATTERN.match(value, word.end())
                 answers.append(_Answer(f"{name}: {shorten(value)}", None if is_reserved else word["yes"] is not None))
-            elif is_answer or len(_LOWER_CASE_WORD.findall(value)) > 1:
+            elif is_answer or len(_LOWER_CASE_WORD_PATTERN.findall(value)) > 1:
                 return None
     shown = (normalize_identifier(code.text) for code in find_codes(fact.arguments_json + fact.result_json))
     answers = [answer for answer in answers if answer.is_yes is None] or answers
@@ -124,9 +124,9 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
 
 def _asks_the_same(text: str, question: str) -> bool:
     """Whether a text is a question with no other words of weight than the task's, or with all of them."""
-    own_words, words = (set(keywords(" ".join(_LOWER_CASE_WORD.findall(words)))) for words in (text, question))
+    own_words, words = (set(keywords(" ".join(_LOWER_CASE_WORD_PATTERN.findall(words)))) for words in (text, question))
     is_same = bool(own_words & words) and (own_words <= words or words <= own_words)
-    return text.rstrip().endswith("?") and is_same and not _NEGATION.search(text)
+    return text.rstrip().endswith("?") and is_same and not _NEGATION_PATTERN.search(text)
 
 
 def _list_arguments(fact: Fact) -> list[str]:

@@ -13,27 +13,27 @@ from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import Json, as_text
 from shared.domain.keywords import keywords, stem
 
-_COMPARISON = re.compile(  # what stands before the limit; "to just over 500" is a target
+_COMPARISON_PATTERN = re.compile(  # what stands before the limit; "to just over 500" is a target
     r"(?<!\bnot )(?<!\bno )(?<!\bto )(?<!\bby )(?<!\bjust )"
     r"\b(?:(?P<below>under|below|less\s+than|unter|weniger\s+als|moins\s+de|menos\s+de)|"
     r"over|above|more\s+than|exceed(?:s|ing)?|über|mehr\s+als|plus\s+de|más\s+de)\s+(?:[€$£]|[A-Z]{3})?\s*$",
     re.IGNORECASE,
 )
-_EXCEPTION = re.compile(r"\b(?:unless|except|but\s+not|not|außer|nicht|sauf|salvo|excepto)\b", re.IGNORECASE)
-_IF_AS_MANY = re.compile(
+_EXCEPTION_PATTERN = re.compile(r"\b(?:unless|except|but\s+not|not|außer|nicht|sauf|salvo|excepto)\b", re.IGNORECASE)
+_IF_ENOUGH_PATTERN = re.compile(
     r"\b(?:(?P<unless>unless|es\s+sei\s+denn|außer\s+wenn|sauf\s+si)|if|provided|wenn|falls|sofern|si)\b(?P<clause>[^.,;:!?]{0,200}"
     r"\b(?:(?:as|that)\s+(?:many|much)|enough|so\s+viele?|genug|genügend|autant|assez)\b[^.,;:!?]{0,200})",
     re.IGNORECASE,
 )
-_ASKS = re.compile(  # what stands before an indirect question
+_ASKING_VERB_PATTERN = re.compile(  # what stands before an indirect question
     r"\b(?:check|see|look|find\s+out|tell|know|ask|prüf\w*|sieh\w*|vérifie\w*)(?:\s+\w+){0,3}\W*$", re.IGNORECASE
 )
-_OF_WHAT_IS_LEFT = re.compile(  # or gone, or negated
+_WORD_FOR_REMAINDER_PATTERN = re.compile(  # or gone, or negated
     r"\b(?:not|no|remain\w*|left|after\w*|sold|used|verkauft|vendu|nicht|kein\w*|übrig|danach|pas|reste\w*|après)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_FIGURES = frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY})
-_PRONOUN = re.compile(r"\b(?:it|they|them|those|er|sie|es|il|elle|ils|elles)\b", re.IGNORECASE)
+_FIGURE_KINDS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY})
+_PRONOUN_PATTERN = re.compile(r"\b(?:it|they|them|those|er|sie|es|il|elle|ils|elles)\b", re.IGNORECASE)
 
 
 def find_unmet_limits(change: CallToCheck) -> Iterator[CallFault]:
@@ -47,15 +47,15 @@ def find_unmet_limits(change: CallToCheck) -> Iterator[CallFault]:
         (vocabulary.CLAUSE_END_PATTERN.split(text[: number.start])[-1], number)
         for number in change.part_mentions.numbers
     )
-    limits = [(clause, number, match) for clause, number in clauses if (match := _COMPARISON.search(clause))]
+    limits = [(clause, number, match) for clause, number in clauses if (match := _COMPARISON_PATTERN.search(clause))]
     if len(limits) != 1 or vocabulary.ALTERNATIVE_WORD_PATTERN.search(text):
         return
     clause, limit, comparison = limits[0]
-    is_exception = _EXCEPTION.search(clause[: comparison.start()]) is not None
+    is_exception = _EXCEPTION_PATTERN.search(clause[: comparison.start()]) is not None
     is_upper_limit = (comparison["below"] is not None) is not is_exception
     ids = (scalar.text for scalar in change.scalars if is_identifying_name(scalar.field_name))
     for record_id in dict.fromkeys(ids):
-        is_named = record_id in clause or _PRONOUN.search(clause) is not None
+        is_named = record_id in clause or _PRONOUN_PATTERN.search(clause) is not None
         is_about_record = is_named if vocabulary.has_condition(clause) else vocabulary.leaves_choice_open(clause)
         fields = _list_amount_fields(record_id, clause, change) if is_about_record else []
         is_kept = any(_keeps_limit(field, limit, is_upper_limit=is_upper_limit) for field in fields)
@@ -68,18 +68,22 @@ def find_unmet_supply(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault if a record has as many as the call takes, or not, against the part: "unless we have as many in
     stock". The only number in the call is compared with the only one of its records that the condition names.
     """
-    text, condition = change.part_mentions.text, _IF_AS_MANY.search(change.part_mentions.text)
-    figures = [scalar for scalar in change.scalars if scalar.kind in _FIGURES]
+    text, condition = change.part_mentions.text, _IF_ENOUGH_PATTERN.search(change.part_mentions.text)
+    figures = [scalar for scalar in change.scalars if scalar.kind in _FIGURE_KINDS]
     amounts = [_read_amount(scalar.field_name, scalar.value) for scalar in figures if scalar.number is not None]
     if condition is None or len(amounts) != 1 or vocabulary.ALTERNATIVE_WORD_PATTERN.search(text):
         return
     text_before = text[: condition.start()]
-    if _ASKS.search(text_before) or vocabulary.has_condition(text_before + text[condition.start("clause") :]):
+    if _ASKING_VERB_PATTERN.search(text_before) or vocabulary.has_condition(
+        text_before + text[condition.start("clause") :]
+    ):
         return
-    numbers = (field for field in change.fields.of_records(change.texts) if read_figure(field.value) is not None)
+    numbers = (
+        field for field in change.fields.list_fields_of_records(change.texts) if read_figure(field.value) is not None
+    )
     fields = [field for field in numbers if not set(keywords(condition["clause"])).isdisjoint(_stems_of(field))]
     held = {_read_amount(field.field_name, field.value) for field in fields}
-    is_readable = len(held) == 1 and not _OF_WHAT_IS_LEFT.search(condition["clause"])
+    is_readable = len(held) == 1 and not _WORD_FOR_REMAINDER_PATTERN.search(condition["clause"])
     if is_readable and (held.pop() >= amounts[0]) is (condition["unless"] is not None):
         field = fields[0]
         reason = f"this part says {condition[0].strip()}, and {field.field_name} is {as_text(field.value)}"
@@ -88,7 +92,9 @@ def find_unmet_supply(change: CallToCheck) -> Iterator[CallFault]:
 
 def _list_amount_fields(record_id: str, clause: str, change: CallToCheck) -> list[ReadField]:
     """The amounts of the record as read: those whose names the clause has, else those in the call, else all."""
-    numbers = (field for field in change.fields.of_records([record_id]) if read_figure(field.value) is not None)
+    numbers = (
+        field for field in change.fields.list_fields_of_records([record_id]) if read_figure(field.value) is not None
+    )
     fields = [field for field in numbers if kind_of_argument(field.field_name, {}, field.value) is ArgumentKind.AMOUNT]
     stems, call_figures = set(map(stem, words_of(clause))), {read_figure(scalar.value) for scalar in change.scalars}
     named_fields = [field for field in fields if not stems.isdisjoint(_stems_of(field))]

@@ -12,7 +12,7 @@ from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import PERMITTED_CLASSES, Failed
 from services.executor.core.tools.schema_drift import NameCorrections
-from services.executor.core.tools.toolbox import problems_with
+from services.executor.core.tools.toolbox import find_argument_problems
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import Tool
 from shared.contracts.allowance import AllowanceRequest, Allowances, OfferedTool, ToolAllowance
@@ -218,7 +218,7 @@ class TaskReader:
         except DispatchRefused as refusal:
             self._ctx.journal.add_event("tool", tool=use.name, state=FsmState.ASSESS.value, refused=str(refusal))
             raise CallRefused(str(refusal)) from refusal
-        if problems := problems_with(use.input, tool):
+        if problems := find_argument_problems(use.input, tool):
             raise CallRefused(f"Not called, the arguments do not fit: {problems}")
 
     async def _refuse_by_rule(self, key: str, use: ToolUse, tool: Tool, index: int) -> None:

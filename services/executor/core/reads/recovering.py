@@ -41,7 +41,7 @@ from services.executor.core.tools.schema_drift import (
     NameCorrections,
     rename_arguments,
 )
-from services.executor.core.tools.toolbox import problems_with
+from services.executor.core.tools.toolbox import find_argument_problems
 from services.executor.ports.tools import ReadCall, Tool, ToolAnswer
 from shared.contracts.base import Contract
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -160,7 +160,7 @@ class ServerRead:
         if column.name != requested and column.name in used_names:
             return None  # the call asks for that column already, under its own name or in the place of another
         renamed_arguments = rename_arguments(self.arguments, {**self.names, requested_name: column.name})
-        return None if problems_with(renamed_arguments, self.tool) else (requested_name, column)
+        return None if find_argument_problems(renamed_arguments, self.tool) else (requested_name, column)
 
     async def _known_columns(self, unknown: UnknownName) -> Mapping[str, str]:
         """The columns that the server has, each with its description, from the error itself, from a describing tool or
@@ -378,7 +378,9 @@ def find_schema_reads(tools: Iterable[Tool], failed_tool: Tool, arguments: JsonO
     describing_tools.sort(key=lambda tool: (_CLEAREST_SCHEMA_WORDS.isdisjoint(words_of(tool.name)), tool.name))
     arguments_by_tool = ((tool, _arguments_by_table(tool, tables)) for tool in describing_tools)
     reads = (ReadCall(tool, arguments) for tool, by_table in arguments_by_tool for arguments in by_table)
-    return [read for read in reads if problems_with(read.arguments, read.tool) is None][:_MOST_READS_OF_COLUMNS]
+    return [read for read in reads if find_argument_problems(read.arguments, read.tool) is None][
+        :_MOST_READS_OF_COLUMNS
+    ]
 
 
 def _guess_tables(tool: Tool, arguments: JsonObject, error: Json) -> list[str]:

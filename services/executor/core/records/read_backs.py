@@ -29,7 +29,7 @@ from services.executor.core.tools.record_tree import (
     find_record_nodes,
     is_id_name,
 )
-from services.executor.core.tools.toolbox import MOST_CACHED_TOOLS, Toolbox, problems_with
+from services.executor.core.tools.toolbox import MOST_CACHED_TOOLS, Toolbox, find_argument_problems
 from services.executor.ports.tools import ReadCall, Tool
 from shared.contracts.plan import PlannedCall, ReadBack
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object, to_exact
@@ -148,7 +148,10 @@ def _has_read_back(tool: Tool) -> bool:
 def _first_fitting_read(candidates: Iterable[ReadCall]) -> ReadCall | None:
     """The first of the reads whose arguments, as far as they are known, fit its schema; else None."""
     for candidate in candidates:
-        if any(referenced_calls(candidate.arguments)) or problems_with(candidate.arguments, candidate.tool) is None:
+        if (
+            any(referenced_calls(candidate.arguments))
+            or find_argument_problems(candidate.arguments, candidate.tool) is None
+        ):
             return candidate
     return None
 

@@ -21,7 +21,7 @@ from services.executor.core.tools.paging import (
     with_nested_value,
 )
 from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE
-from services.executor.core.tools.toolbox import problems_with
+from services.executor.core.tools.toolbox import find_argument_problems
 from services.executor.ports.tools import Tool, ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, digest, dumps
 
@@ -164,7 +164,7 @@ class PagedListing:
     async def read_to_end(self, ask: Callable[[JsonObject], Awaitable[ToolAnswer]]) -> None:
         """Calls ``ask`` for one page after the other until the end or a bound."""
         while (following := self.following) is not None:
-            if problems := problems_with(following, self._tool):
+            if problems := find_argument_problems(following, self._tool):
                 self._stop_at_refusal(problems)
             elif has_failed(answer := await ask(following)):
                 self._stop_at_refusal(dumps(answer.content))

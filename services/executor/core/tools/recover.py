@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from services.executor.core.tools.classes import classify_by_name
 from services.executor.core.tools.name_similarity import may_mean_same, with_last_singular, words_of
 from services.executor.core.tools.schema_drift import match_columns
-from services.executor.core.tools.toolbox import problems_with
+from services.executor.core.tools.toolbox import find_argument_problems
 from services.executor.ports.tools import ReadCall, Tool
 from shared.domain.exact_json import Json, JsonObject, walk_json
 from shared.domain.words import ToolClass
@@ -102,7 +102,7 @@ def check_stand_in(missing: Tool, arguments: JsonObject, tool: Tool | None, prop
     """The call of ``tool`` with the ``proposed`` arguments, if it may replace that of ``missing`` with ``arguments``:
     the tool takes them, and each value in them is also in ``arguments``. Else None.
     """
-    if tool is None or not may_be_offered_as_replacement(missing, tool) or problems_with(proposed, tool):
+    if tool is None or not may_be_offered_as_replacement(missing, tool) or find_argument_problems(proposed, tool):
         return None
     values = _list_values(arguments)
     declares = _declared_parameters(tool)
@@ -134,14 +134,14 @@ def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
     """The arguments with their keys renamed to the tool's own; None if they do not fit."""
     declared = _declared_parameters(tool)
     if declared is None:
-        return arguments if problems_with(arguments, tool) is None else None
+        return arguments if find_argument_problems(arguments, tool) is None else None
     unused = [name for name in sorted(declared) if name not in arguments]
     undeclared = [key for key in arguments if key not in declared]
     matches = match_columns(undeclared, unused)
     if len(matches) < len(undeclared):
         return None
     fitted: JsonObject = {matches[key].name if key in matches else key: value for key, value in arguments.items()}
-    return fitted if problems_with(fitted, tool) is None else None
+    return fitted if find_argument_problems(fitted, tool) is None else None
 
 
 def _build_single(tool: Tool, plural: str, value: Json, other_arguments: JsonObject) -> ReadCall | None:
@@ -150,7 +150,7 @@ def _build_single(tool: Tool, plural: str, value: Json, other_arguments: JsonObj
     names = dict.fromkeys(["_".join(with_last_singular(words_of(plural))), f"{noun}_id", "id"])
     name = next((name for name in names if name in declared), None)
     arguments = {**other_arguments, name: value} if name is not None else None
-    if arguments is None or not declared.issuperset(arguments) or problems_with(arguments, tool):
+    if arguments is None or not declared.issuperset(arguments) or find_argument_problems(arguments, tool):
         return None
     return ReadCall(tool, arguments)
 

@@ -138,7 +138,7 @@ def arguments_to_send(entry: LedgerEntry, tool: Tool) -> JsonObject:
     return {MESSAGE_KEY: agent.reply, **parts, CALL_ID_KEY: f"{entry.key}-{agent.replies}", TASK_ID_KEY: agent.task}
 
 
-def problems_with(arguments: JsonObject, tool: Tool) -> str | None:
+def find_argument_problems(arguments: JsonObject, tool: Tool) -> str | None:
     """What is wrong with the arguments, naming each field; None if they fit. Numbers are compared exactly (I8).
 
     A write may have no argument that its tool does not declare, unless the schema permits others: rules would not see

@@ -16,7 +16,7 @@ from services.executor.core.authorize.persons import (
     next_confirmation,
     reasons_to_ask_a_person,
 )
-from services.executor.core.plan.outcomes import parts_not_done
+from services.executor.core.plan.outcomes import list_parts_not_done
 from services.executor.core.prime.prime import OpenedTurn
 from services.executor.core.process.rules import list_true_values
 from services.executor.core.reflect.review import ReviewedRun
@@ -96,7 +96,7 @@ def choose_end_without_budget(spent: BudgetSpent, progress: Progress, ledger: Ma
     done_calls = {(entry.plan_hash, entry.call.call_id) for entry in ledger.values() if entry.status in DONE_STATUSES}
     if undone_tools := [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done_calls]:
         return Failed(f"{spent.reason}; planned and not done: {', '.join(undone_tools)}")
-    if undone_parts := parts_not_done(list_parts_to_do(dossier.parts), dossier.every_plan, ledger):
+    if undone_parts := list_parts_not_done(list_parts_to_do(dossier.parts), dossier.every_plan, ledger):
         return Failed(f"{spent.reason}; not done: {'; '.join(part.quote[:120] for part, _ in undone_parts)}")
     if any(entry.status in UNDECIDED_STATUSES for entry in ledger.values()):
         return Failed(spent.reason)

@@ -62,7 +62,7 @@ class RecordedEnd(NamedTuple):
 
 
 def record_attempt_start(journal: Journal, turn: Turn, ledger: Mapping[str, LedgerEntry], limits: Limits) -> None:
-    """Records that an attempt at the turn begins."""
+    """Stores in the journal, for replays, that an attempt at the turn begins: the turn, its ledger and the settings."""
     parts = [f'"v":{_NOTE_VERSION}', f'"turn":{turn.stored_json()}', f'"began":"{journal.began.isoformat()}"']
     settings: JsonObject = {name: to_exact(getattr(limits, name)) for name in _RECORDED_LIMITS}
     settings |= {"formula": limits.answers.formula.value, "reviews": True}
@@ -90,7 +90,7 @@ def parse_attempt_start(text: str) -> AttemptStart:
 
 
 def record_early_end(journal: Journal, early: EarlyEnd) -> None:
-    """Records how the run ends early."""
+    """Stores in the journal, for replays, how and at which step the run ends early."""
     journal.record_input("ended", write_early_end_note(early, journal.began, step=journal.stopped_at))
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.plan.closing import CLOSING
+from services.executor.core.plan.closing import CLOSING_STEP_SUFFIX
 from services.executor.core.plan.draft import ClosedPlan
 from services.executor.core.session.journal import (
     ATTEMPT_KIND,
@@ -140,7 +140,7 @@ class ReplayedWrites:
 
     def register_closed_plan(self, entry: JournalEntry) -> None:
         """Registers the plan that a step closed, if it closed one, so that its writes may be revealed."""
-        if entry.key.endswith(CLOSING):
+        if entry.key.endswith(CLOSING_STEP_SUFFIX):
             self._plans.add(ClosedPlan.model_validate_json(entry.data_json).plan.hash)
 
     def reveal_planned_writes(self) -> None:

@@ -15,7 +15,7 @@ from services.executor.core.figures.evaluate import recompute_values
 from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.plan.notices import wait_until_quiet_hours_end, why_notice_waits
 from services.executor.core.plan.outcomes import answers_as_facts
-from services.executor.core.plan.sources import SourceFinder, build_operand_sources, known_sources
+from services.executor.core.plan.sources import SourceFinder, build_known_sources, build_operand_sources
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.references import referenced_calls
@@ -131,7 +131,7 @@ def _reread_step_prefix(ctx: TurnContext, progress: Progress) -> str:
 def _find_unsourced_arguments(ctx: TurnContext, renewed: Progress, answers: tuple[Fact, ...]) -> tuple[str, ...]:
     """A sentence for each argument of the plan that has no source any more. ``answers``: of earlier plans' writes."""
     dossier = renewed.dossier
-    finder = SourceFinder(known_sources(ctx, (*dossier.facts, *answers), dossier.values))
+    finder = SourceFinder(build_known_sources(ctx, (*dossier.facts, *answers), dossier.values))
     calls = dossier.plan.every_call if dossier.plan else ()
     tools = [(call, ctx.toolbox.find_tool(call.connection_id, call.tool)) for call in calls]
     return tuple(problem for call, tool in tools if tool for problem in finder.find_sources(call, tool).problems)

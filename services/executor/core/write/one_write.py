@@ -19,7 +19,7 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.states.machine import Escalated, Failed, Rejected
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.toolbox import arguments_to_send, key_argument, problems_with
+from services.executor.core.tools.toolbox import arguments_to_send, find_argument_problems, key_argument
 from services.executor.core.write.agent_calls import (
     apply_requester_answer,
     is_answer_overdue,
@@ -135,7 +135,7 @@ async def _prepare_call(write: PlannedWrite, entry: LedgerEntry | None) -> Prepa
     except (DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
     arguments = await _arguments_with_notice_sentence(write, tool, arguments)
-    if problems := problems_with(arguments, tool):
+    if problems := find_argument_problems(arguments, tool):
         raise NotSent(f"{call.call_id}: {call.tool} was not called, its arguments do not fit: {problems}")
     return PreparedCall(write, tool, arguments, await _read_state_before_json(write, entry), entry)
 

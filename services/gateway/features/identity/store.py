@@ -104,5 +104,5 @@ class Keyring(ScriptedStore):
         await self._expire_at(redis_key, time)
 
     async def _expire_at(self, redis_key: str, end: datetime) -> None:
-        expires_at = end + timedelta(seconds=keys.DEAD_KEY_SECONDS)
+        expires_at = end + timedelta(seconds=keys.REVOKED_KEY_SHOWN_SECONDS)
         await self._scripts.execute("EXPIREAT", redis_key, int(expires_at.timestamp()))

@@ -143,7 +143,7 @@ class Report(NamedTuple):
     source: str
     content: dict[str, JsonValue]
 
-    def part(self, name: str) -> list[Entry]:
+    def read_part(self, name: str) -> list[Entry]:
         return list_entries(self.content.get(name))
 
     @property
@@ -178,7 +178,7 @@ def convert_report_to_json(report: Report) -> dict[str, JsonValue]:
     head: dict[str, JsonValue] = {
         name: report.content.get(name) for name in ("generated_at", "period_hours", "total_runs", "pass_rate")
     }
-    parts: dict[str, JsonValue] = {name: _build_table(report.part(name)) for name in _PART_NAMES}
+    parts: dict[str, JsonValue] = {name: _build_table(report.read_part(name)) for name in _PART_NAMES}
     return {"source": report.source, **head, **parts}
 
 
@@ -237,10 +237,10 @@ def _signal_rows(content: JsonValue) -> list[JsonValue]:
 
 
 def _list_failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
-    ranking = {entry.name: entry for entry in report.part(_RANKING)}
+    ranking = {entry.name: entry for entry in report.read_part(_RANKING)}
     all_signals = _signal_rows(report.content.get(_SIGNALS))
     plain_signals = [signal for signal in all_signals if not _is_training_signal(signal)]
-    failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.part(_FAILURES)]
+    failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.read_part(_FAILURES)]
     signals = [(_SIGNALS, entry, _read_training_type(entry)) for entry in list_entries(plain_signals)]
     scores = ReportScores((*ranking.values(), *(entry for _, entry, _ in (*failures, *signals))))
     for part_name, entry, kind in (*failures, *signals):
@@ -310,7 +310,7 @@ def build_report_facts(name: str, content: bytes, now: datetime) -> list[dict[st
         return []
     at = report.at if report.at > _EARLIEST_REPORT_TIME else now
     facts: dict[JsonValue, dict[str, JsonValue]] = {}
-    for entry in (*report.part(_FAILURES), *report.part(_SIGNALS)):
+    for entry in (*report.read_part(_FAILURES), *report.read_part(_SIGNALS)):
         if fact := _build_fact(entry, min(at, now), name):
             facts.setdefault(fact["subject"], fact)  # reports list the most important failure first
     return [*facts.values()][:_MOST_FACTS]

@@ -235,7 +235,7 @@ class FactWorker:
         facts = choose_facts_to_keep(raw_facts, todo)
         counts = {**_build_counts(facts, cost), **more}
         if not facts:
-            return await self._facts.store_facts(todo, memory.NO_CHANGE, counts)
+            return await self._facts.store_facts(todo, memory.NO_FACT_CHANGE, counts)
         for _ in range(_MOST_TRIES):
             known_facts = await self._facts.read_facts(todo.tenant)
             change = merge_facts(known_facts, facts)

@@ -33,7 +33,7 @@ _STATE_TITLES = {
     FsmState.FAILED: "Failed",
 }
 _PHASE_TITLES = {"PRIME": "Prepare", "EXECUTE": "Execute", "REFLECT": "Review"}
-_USUAL_STATES = tuple(FsmState)[:8]
+_STATES_ALWAYS_SHOWN = tuple(FsmState)[:8]
 _STATUS_WORDS = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverified": "Sent, not verified"}
 EventsWithIds = Sequence[tuple[str, TaskEvent]]
 
@@ -75,7 +75,7 @@ def build_timeline_states(events: EventsWithIds, record: TaskRecord) -> tuple[Ti
     visited = _visited_states(events, record)
     last = visited[-1] if visited else None
     end_states = [state for state in (FsmState.ESCALATE, FsmState.FAILED) if state in visited]
-    states = [*_USUAL_STATES, *end_states]
+    states = [*_STATES_ALWAYS_SHOWN, *end_states]
     last_place = max((states.index(state) for state in visited), default=-1)
     is_broken = record.state in (TaskState.FAILED, TaskState.REJECTED, TaskState.CANCELED)
     is_over = record.state.is_terminal
