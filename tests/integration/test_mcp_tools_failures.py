@@ -19,7 +19,7 @@ from examples.company.calls import ToolCaller
 from examples.company.faults import ToolFaults
 from examples.company.server import build_app, mcp_server
 from services.executor.adapters.mcp_tools import McpTools
-from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import AnswerTooLarge, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json
 from tests.company_stage import company, open_books
@@ -81,6 +81,25 @@ async def test_an_unusable_answer_is_silent_and_the_call_is_not_repeated(tmp_pat
 
         assert bad.saboteur.seen == 1
         assert len(await bad.servers.discover(bad.connection)) >= 15  # the shared session lives on
+
+
+_TOO_LARGE = {"content": [{"type": "text", "text": "x" * 1024 * 1024}], "resultType": "complete"}
+
+
+@each_row(
+    "sabotage",
+    texts("x" * 1024 * 1024),
+    raw(
+        f"event: message\ndata: {json.dumps({'jsonrpc': '2.0', 'id': 3, 'result': _TOO_LARGE})}\n\n",
+        200,
+        content_type="text/event-stream",
+    ),
+)
+async def test_an_answer_that_is_too_large_is_called_so_also_in_a_stream(tmp_path: Path, sabotage: Sabotage) -> None:
+    async with sabotaged(tmp_path, "tools/call", sabotage) as bad:
+        with pytest.raises(AnswerTooLarge, match="larger than 1,048,576 bytes"):
+            await bad.servers.call(bad.connection, "get_expense", ARGUMENTS, 5)
+        assert len(await bad.servers.discover(bad.connection)) >= 15
 
 
 async def test_a_server_cannot_pretend_that_it_was_never_reached(tmp_path: Path) -> None:

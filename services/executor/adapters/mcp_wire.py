@@ -7,7 +7,7 @@ error again; so a server cannot fake the statement that it was never reached.
 import asyncio
 import json
 import secrets
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple, cast
 
@@ -136,7 +136,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
             return _WireAnswer(response.status_code)
         if message.get("method") == "initialize":
             self._session = response.headers.get("mcp-session-id", "")
-        return await _read_usable_answer(response, message)
+        return await _read_usable_answer(response, message, lambda trouble: self._build_failure(message, trouble).body)
 
     def _build_failure(self, message: Mapping[str, JsonValue], trouble: ToolUnreachable | ToolSilent) -> "_WireAnswer":
         mark = secrets.token_hex(16)
@@ -162,13 +162,15 @@ class _WireAnswer(NamedTuple):
         return httpx2.Response(self.status, headers=headers, content=self.body)
 
 
-async def _read_usable_answer(response: httpx2.Response, message: Mapping[str, JsonValue]) -> _WireAnswer:
+async def _read_usable_answer(
+    response: httpx2.Response, message: Mapping[str, JsonValue], encode_failure: Callable[[ToolSilent], bytes]
+) -> _WireAnswer:
     """The answer, if MCP can read it; raises the port's error if not. A JSON body is read here, within a size limit."""
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
         _refuse_wrong_status(response, kind)
         if kind == "text/event-stream":
-            stream = _BoundedStream(response)
+            stream = _BoundedStream(response, encode_failure)
             return _WireAnswer(response.status_code, response.headers, stream=stream)
         body = b"".join([chunk async for chunk in bounded_parts(response)])
     except BaseException:
@@ -215,17 +217,20 @@ def _require_json_rpc(body: bytes, status: int, message: Mapping[str, JsonValue]
 
 
 class _BoundedStream(httpx2.AsyncByteStream):
-    """An event stream that fails with ``ReadError`` once it exceeds the size limit."""
+    """An event stream, by whole lines. Once it exceeds the size limit, a failure takes the place of what comes."""
 
-    def __init__(self, response: httpx2.Response) -> None:
-        self._response = response
+    def __init__(self, response: httpx2.Response, encode_failure: Callable[[ToolSilent], bytes]) -> None:
+        self._response, self._encode_failure = response, encode_failure
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        rest = b""
         try:
             async for chunk in bounded_parts(self._response):
-                yield chunk
+                lines, newline, rest = (rest + chunk).rpartition(b"\n")
+                yield lines + newline
+            yield rest
         except ToolSilent as error:
-            raise httpx2.ReadError(str(error)) from error
+            yield b"\n\ndata: " + self._encode_failure(error) + b"\n\n"
 
     async def aclose(self) -> None:
         await self._response.aclose()

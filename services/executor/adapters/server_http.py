@@ -10,6 +10,7 @@ import httpx2
 
 from services.executor.adapters.credentials import NoCredentials
 from services.executor.ports.tools import (
+    AnswerTooLarge,
     CredentialHeader,
     Credentials,
     CredentialUnavailable,
@@ -132,10 +133,10 @@ def refuse_compressed(response: httpx2.Response, prefix: str = "") -> None:
 
 
 async def bounded_parts(response: httpx2.Response, prefix: str = "") -> AsyncIterator[bytes]:
-    """Yields the parts of the response body; raises ``ToolSilent`` once they exceed the size limit."""
+    """Yields the parts of the response body; raises ``AnswerTooLarge`` once they exceed the size limit."""
     size = 0
     async for chunk in cast("httpx2.AsyncByteStream", response.stream):
         size += len(chunk)
         if size > MAX_ANSWER_BYTES:
-            raise ToolSilent(f"{prefix}the answer is larger than {MAX_ANSWER_BYTES} bytes")
+            raise AnswerTooLarge(f"{prefix}the answer is larger than {MAX_ANSWER_BYTES:,} bytes")
         yield chunk

@@ -120,6 +120,10 @@ class ToolSilent(Exception):
     """The request may have reached the server, but no usable answer came (time-out, lost connection, malformed)."""
 
 
+class AnswerTooLarge(ToolSilent):
+    """The server answered, with more than is read."""
+
+
 class OtherProtocol(ToolSilent):
     """The server answered, but not in this protocol."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.executor.ports.tools import ToolAnswer
+from services.executor.ports.tools import AnswerTooLarge, ToolAnswer
 from shared.contracts.policy import ToolRule
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import TaskState, ToolClass
@@ -86,6 +86,27 @@ async def test_a_server_that_is_busy_or_silent_is_asked_once_more(first: ToolAns
     again = answering(None, None)
     await again.ends(TaskState.FAILED, [], why="did not answer get_claim")
     assert len(again.servers.called("get_claim")) == 2
+
+
+def answers_too_much(_: JsonObject) -> Json:
+    raise AnswerTooLarge("the answer is larger than 9 bytes")
+
+
+@pytest.mark.promise("recover.kinds")
+async def test_a_read_whose_answer_is_too_large_is_told_so_and_a_write_is_in_doubt() -> None:
+    """A read can ask for less; what came of a write only a read can tell."""
+    stage = Stage()
+    stage.servers.add("get_claim", answers_too_much, input_schema=ONE)
+    stage.only_asks()
+    await stage.run()
+    assert len(stage.servers.called("get_claim")) == 1
+    assert "larger than 9 bytes: ask for less" in str(the_fact(stage).result)
+    assert (await replayed(stage)).is_same
+    written = Stage()
+    written.cannot_read()
+    written.servers.add("approve_claim", answers_too_much, ToolClass.CHANGE)
+    await written.ends(TaskState.INPUT_REQUIRED)
+    assert written.statuses == ["in_doubt"]
 
 
 @pytest.mark.promise("recover.kinds")

@@ -20,7 +20,7 @@ from services.executor.core.tools.failures import ReadFailure, classify_failure,
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import map_objects
 from services.executor.core.tools.schema_drift import COLUMN_ALIASES, ColumnMatch, match_column, rename_arguments
-from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent, ToolUnreachable
+from services.executor.ports.tools import AnswerTooLarge, Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
 from shared.domain.marks import ProtectedKind
@@ -65,8 +65,8 @@ def parse_clause_record(content: Json) -> Json:
 
 async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, is_read: bool) -> ToolAnswer:
     """The server's answer; raises ``ToolUnreachable`` and ``ToolSilent``, which are recorded for a replay. ``is_read``:
-    the call may be repeated, and a text of clauses in the answer becomes an object. A write's error that only reports a
-    time-out is no answer.
+    the call may be repeated, a text of clauses in the answer becomes an object, and an answer that is too large an
+    error, since a read can ask for less. A write's error that only reports a time-out is no answer.
     """
     ask = ctx.ports.tools.read if is_read else ctx.ports.tools.call
     connection = ctx.toolbox.connections[tool.connection_id]
@@ -81,9 +81,11 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
                 error_text = dumps(answer.content)[:_MOST_ERROR_CHARACTERS]
                 raise ToolSilent(f"{tool.name}: the server did not get its own answer in time: {error_text}")
         except (ToolUnreachable, ToolSilent) as error:
-            record_call_failure(ctx.journal, connection, tool.name, arguments, error)
-            span.annotate({names.TOOL_OUTCOME: "unreachable" if isinstance(error, ToolUnreachable) else "silent"})
-            raise
+            if not (is_read and isinstance(error, AnswerTooLarge)):
+                record_call_failure(ctx.journal, connection, tool.name, arguments, error)
+                span.annotate({names.TOOL_OUTCOME: "unreachable" if isinstance(error, ToolUnreachable) else "silent"})
+                raise
+            answer = ToolAnswer(f"{error}: ask for less, by a filter or a page", is_error=True)
         span.annotate({names.TOOL_OUTCOME: "error" if answer.is_error else "ok"})
         if answer.is_error:
             span.record_failure("tool_error")
