@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import TypeVar, cast
 
-import structlog
 from pydantic import JsonValue
 from redis.asyncio import Redis
 
@@ -13,14 +12,12 @@ from shared.contracts.knowledge import CaseEntry
 from shared.contracts.learning_files import LearningFile
 from shared.domain.bandit import Arm
 from shared.infra import keys
-from shared.infra.lua import bounded_redis_calls
+from shared.infra.lua import bounded_redis_calls, parse_stored_rows
 from shared.ports.store import StoreUnavailable
 
 _TIMEOUT_SECONDS = 5.0
 ContractRow = TypeVar("ContractRow", bound=Contract)
 Key = TypeVar("Key")
-
-log = structlog.get_logger()
 
 
 async def read_learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile, JsonValue]:
@@ -56,13 +53,8 @@ async def read_learned_files(redis: Redis, tenant: str) -> Mapping[LearningFile,
 
 def parse_contract_rows(kind: type[ContractRow], rows: Iterable[tuple[Key, str | None]]) -> dict[Key, ContractRow]:
     """The parsed rows; one that this version cannot read is logged and left out."""
-    parsed: dict[Key, ContractRow] = {}
-    for key, text in rows:
-        if row := kind.read_row(text):
-            parsed[key] = row
-        elif text is not None:
-            log.warning("lesson_unreadable", kind=kind.__name__)
-    return parsed
+    stored = ((key, text) for key, text in rows if text is not None)
+    return dict(parse_stored_rows(lambda row: (row[0], kind.model_validate_json(row[1])), stored))
 
 
 def _read_cases(rows: list[str]) -> JsonValue:

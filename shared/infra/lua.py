@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 from weakref import WeakKeyDictionary
 
+import structlog
 from redis.asyncio import Redis
 from redis.exceptions import (
     AuthenticationError,
@@ -36,6 +37,8 @@ Argument: TypeAlias = "str | bytes | int | float"
 Command: TypeAlias = "Sequence[Argument]"
 ScriptCall: TypeAlias = "tuple[Sequence[str], Sequence[Argument]]"
 T = TypeVar("T")
+StoredRow = TypeVar("StoredRow")
+log = structlog.get_logger()
 
 ROUND_TRIP_SECONDS = 5.0
 RETRY_SECONDS = 0.5  # a cut is bridged; who waits for an answer is told soon that Redis is away
@@ -50,6 +53,17 @@ def read_pairs(flat: object) -> dict[str, str]:
     """The mapping in a reply that is a flat list of names and values."""
     items = cast("list[str]", flat)
     return dict(zip(items[::2], items[1::2], strict=True))
+
+
+def parse_stored_rows(parse: Callable[[StoredRow], T], rows: Iterable[StoredRow]) -> list[T]:
+    """The parsed rows; one that this version cannot read (``parse`` raises ``ValueError``) is logged and left out."""
+    parsed: list[T] = []
+    for row in rows:
+        try:
+            parsed.append(parse(row))
+        except ValueError as error:
+            log.warning("row_unreadable", error=str(error))
+    return parsed
 
 
 @cache

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from shared.contracts.tenant_document import TenantVersion
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
-from shared.infra.lua import Argument, ScriptedStore, Scripts
+from shared.infra.lua import Argument, ScriptedStore, Scripts, parse_stored_rows
 from shared.ports.tenant_records import VERSIONS_KEPT, TenantRecords, VersionConflict
 
 _LATEST_FIELD = "latest"
@@ -34,7 +34,8 @@ class RedisTenantRecords(ScriptedStore, TenantRecords):
 
     async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.tenant_record_key(tenant)))
-        versions = (TenantVersion.model_validate_json(text) for field, text in rows.items() if field != _LATEST_FIELD)
+        texts = (text for field, text in rows.items() if field != _LATEST_FIELD)
+        versions = parse_stored_rows(TenantVersion.model_validate_json, texts)
         return sorted(versions, key=lambda version: version.version, reverse=True)
 
     async def _read_field(self, tenant: str, name: str) -> object:

@@ -192,6 +192,20 @@ async def test_the_inbox_shows_the_exact_calls_and_why_they_ask(play: Stage) -> 
     assert one["reasons"] == ["limit: over the limit"]
 
 
+@pytest.mark.promise("upkeep.goes_on")
+@pytest.mark.parametrize("field", ["record", "approvals"])
+async def test_a_row_of_a_newer_release_hides_no_other(play: Stage, field: str) -> None:
+    """Both lists have everything but what that row tells."""
+    bad, good = await _asked(play, "t1"), await _asked(play, "t2")
+    (name,) = [name async for name in play.redis.scan_iter(f"*:t1:{field}")]
+    await play.redis.hset(name, "json" if field == "record" else bad, "{}")  # type: ignore[misc]  # redis-py
+    status, found = await _get(play, "/approvals")
+    listed = await play.rpc("ListTasks", {}, version="1.0")
+    assert (status, [row["approval_id"] for row in _rows(found)]) == (200, [good])
+    ids = [at(listed, f"result.tasks.{number}.id") for number in range(len(list_at(listed, "result.tasks")))]
+    assert ids == (["t2"] if field == "record" else ["t2", "t1"])
+
+
 @pytest.mark.promise("gateway.inbox")
 async def test_a_yes_reaches_the_task_once_and_leaves_the_inbox(play: Stage) -> None:
     """Sent twice it is one answer; whoever comes later is told who decided."""

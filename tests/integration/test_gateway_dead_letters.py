@@ -18,7 +18,7 @@ from shared.contracts.task import TaskRecord
 from shared.contracts.tenant import TenantRecord
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import TaskState
-from shared.infra.keys import partition_keys_of
+from shared.infra.keys import learned_keys, partition_keys_of
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from tests.doubles.redis_tasks import NOON, a_record, a_turn
@@ -189,6 +189,14 @@ TOOL = MadeTool(
     made_at=datetime(2026, 1, 2, tzinfo=UTC),
     task_id="t1",
 )
+
+
+@pytest.mark.promise("upkeep.goes_on")
+async def test_a_made_tool_of_a_newer_release_hides_no_other(client: httpx.AsyncClient, redis: Redis) -> None:
+    await RedisMadeTools(redis).store_version("default", TOOL)
+    await redis.hset(learned_keys("default").made, "newer:1", "{}")  # type: ignore[misc]  # redis-py
+    status, listed = await _ask(client, "/tools/made/list")
+    assert (status, len(list_at(listed, "tools"))) == (200, 1)
 
 
 @pytest.mark.promise("made.removed")

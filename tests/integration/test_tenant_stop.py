@@ -358,6 +358,14 @@ async def test_a_request_may_name_the_endpoint_of_a_connection_and_no_other(redi
     assert all("tools_endpoint" in str(at(one, "error.message")) for one in (before, foreign, beside))
 
 
+@pytest.mark.promise("upkeep.goes_on")
+async def test_a_version_of_a_newer_release_hides_no_other(redis: Redis) -> None:
+    records, own = RedisTenantRecords(redis), _globex("http://erp.internal/mcp")
+    await records.add_version("globex", own)
+    await redis.hset(keys.tenant_record_key("globex"), "2", "{}")  # type: ignore[misc]  # redis-py
+    assert await records.list_versions("globex") == [own]
+
+
 def _globex(url: str) -> TenantVersion:
     document = dumps({"id": "globex", "connections": [{"id": "erp", "url": url}]})
     return TenantVersion(version=1, at=datetime.now(UTC), by="gina", document_json=document)

@@ -20,7 +20,7 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import Role, TaskState
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore
+from shared.infra.lua import ScriptedStore, parse_stored_rows
 from shared.infra.stored_tasks import read_record
 
 
@@ -31,13 +31,13 @@ class Approvals(ScriptedStore):
     """
 
     async def list_waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
-        """Every undecided approval of the tenant."""
+        """Every undecided approval of the tenant that can be read."""
         commands = (("ZRANGE", keys.waiting_approvals_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
         rows = cast("list[list[str]]", await self._scripts.execute_many(*commands))
         members = [keys.unpack_member(keys.WaitingApprovalMember, member) for row in rows for member in row]
         return [
             request
-            for request in await self._read_requests(members)
+            for request in parse_stored_rows(_parse_request, await self._read_rows(members))
             if request.approval.status is ApprovalStatus.WAITING and not request.record.state.is_terminal
         ]
 
@@ -47,10 +47,10 @@ class Approvals(ScriptedStore):
         rows = cast("list[str | None]", await self._scripts.execute_many(*(("GET", name) for name in names)))
         tasks = [keys.unpack_member(keys.EndedMember, row) for row in rows if row is not None]
         members = [keys.WaitingApprovalMember(approval_id, *task) for task in tasks if task.tenant == tenant]
-        return next(iter(await self._read_requests(members)), None)
+        return next(map(_parse_request, await self._read_rows(members)), None)
 
-    async def _read_requests(self, members: Iterable[keys.WaitingApprovalMember]) -> list[ApprovalRequest]:
-        """Read the named approvals, as far as they still exist, with their tasks."""
+    async def _read_rows(self, members: Iterable[keys.WaitingApprovalMember]) -> list[tuple[str, str]]:
+        """The rows of the named approvals, as far as they still exist, with those of their tasks."""
         commands = []
         for approval_id, *task in members:
             names = keys.task_keys(*task)
@@ -58,11 +58,12 @@ class Approvals(ScriptedStore):
         if not commands:
             return []
         answers = cast("list[str | None]", await self._scripts.execute_many(*commands))
-        return [
-            ApprovalRequest(Approval.model_validate_json(approval), read_record(record))
-            for approval, record in zip(answers[::2], answers[1::2], strict=True)
-            if approval and record
-        ]
+        pairs = zip(answers[::2], answers[1::2], strict=True)
+        return [(approval, record) for approval, record in pairs if approval and record]
+
+
+def _parse_request(rows: tuple[str, str]) -> ApprovalRequest:
+    return ApprovalRequest(Approval.model_validate_json(rows[0]), read_record(rows[1]))
 
 
 _LONGEST_COMMENT = 2000

@@ -11,7 +11,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.lua import Argument, ScriptCall, ScriptedStore
+from shared.infra.lua import Argument, ScriptCall, ScriptedStore, parse_stored_rows
 from shared.infra.stored_tasks import read_record
 
 MOST_LISTED_TASKS = 100
@@ -95,9 +95,9 @@ class TaskLists(ScriptedStore):
         return page._replace(records=visible)
 
     async def _read_records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
-        """Read the named records, as far as they still exist."""
+        """Read the named records, as far as they still exist and can be read."""
         answers = await self._scripts.execute_many(*(("HGET", name, "json") for name in names)) if names else ()
-        return tuple(read_record(answer) for answer in cast("Sequence[str | None]", answers) if answer)
+        return tuple(parse_stored_rows(read_record, filter(None, cast("Sequence[str | None]", answers))))
 
 
 def limit_to_owner(caller: Caller) -> str | None:
