@@ -55,6 +55,8 @@ async def test_a_wrong_field_is_named_with_422(play: Stage) -> None:
         ({"task_id": "t", "task": "x", "policy_doc": '{"rules": ['}, "policy_doc"),
         ({"task_id": "t", "task": "x", "policy_doc": {"ruls": []}}, "policy_doc"),
         ({"task_id": "t", "task": "x", "policy_doc": {"rules": "all"}}, "policy_doc.rules"),
+        ({"task_id": "t", "task": "x", "policyDoc": {"rules": "all"}}, "policy_doc.rules"),
+        ({"task_id": "t", "task": "x", "policyDoc": "Never.", "policy_doc": "Never."}, "body.policy_doc"),
         ({"task_id": "t", "task": "x", "policy_doc": {"rules": [{"type": "deny"}]}}, "policy_doc.text_rules.0.id"),
         ({"task_id": "t", "task": "x", "history": {}}, "history"),
         ({"task_id": "t", "task": "x", "history": ["y"]}, "history.0"),

@@ -108,11 +108,11 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
 def merged_metadata(params: JsonObject) -> JsonObject:
     """The metadata of the message, overridden by that of the request: clients use either."""
     message = object_at(params, "message", "params.message")
-    inner = _spell_our_names(object_at(message, "metadata", "message.metadata"), "message.metadata")
-    return {**inner, **_spell_our_names(object_at(params, "metadata", "metadata"), "metadata")}
+    inner = spell_our_names(object_at(message, "metadata", "message.metadata"), "message.metadata")
+    return {**inner, **spell_our_names(object_at(params, "metadata", "metadata"), "metadata")}
 
 
-def _spell_our_names(fields: JsonObject, path: str) -> JsonObject:
+def spell_our_names(fields: JsonObject, path: str) -> JsonObject:
     """The fields with our names in snake case; raises ``InvalidField`` for a name in both spellings."""
     for other, name in _OTHER_SPELLINGS.items():
         if other in fields and name in fields:
@@ -233,6 +233,6 @@ def parse_decision(message: ClientMessage) -> MessageDecision | None:
         raise InvalidField(path, "must be approve or reject")
     comment = text_at(claims[0], "comment", "message.parts.data.comment") or ""
     approval_id = id_at(
-        _spell_our_names(claims[0], "message.parts.data"), "approval_id", "message.parts.data.approval_id"
+        spell_our_names(claims[0], "message.parts.data"), "approval_id", "message.parts.data.approval_id"
     )
     return MessageDecision(word, comment, approval_id)
