@@ -143,7 +143,7 @@ async def _try_connection(
 ) -> ConnectionTrial:
     async with slots:
         try:
-            await credentials.header_for(connection)
+            await credentials.resolve_header(connection)
         except CredentialUnavailable as error:
             return ConnectionTrial(connection, str(error), None)
         try:
@@ -176,7 +176,7 @@ async def _read_stored_record(tenant: str, settings: ConnectionTrialSettings) ->
     redis = connect(settings.redis_url)
     try:
         records = RedisTenantRecords(redis)
-        number = await records.latest_number(tenant)
+        number = await records.get_latest_number(tenant)
         version = await records.get_version(tenant, number) if number else None
     finally:
         await redis.aclose()

@@ -202,7 +202,7 @@ def _add_a2a_routes(
     card_paths = card_routes(card, utc_now(), profile)
     # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
     app.add_api_route("/", rpc.__call__, methods=["POST"], response_class=Response, name="jsonrpc")
-    for router in (card_paths, rest_endpoint.routes(), task_paths.routes()):
+    for router in (card_paths, rest_endpoint.list_routes(), task_paths.list_routes()):
         app.router.routes.extend(router.routes)
     return rpc
 
@@ -232,7 +232,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
         AssessmentEndpoints(services.assessments),
     )
     solver = SolverEndpoint(services.tasks, identity, settings.max_body_bytes)
-    return [*map(partial(api_router, identity, settings.max_body_bytes), endpoints), solver.routes()]
+    return [*map(partial(api_router, identity, settings.max_body_bytes), endpoints), solver.list_routes()]
 
 
 def _add_middleware(

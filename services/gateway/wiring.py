@@ -108,7 +108,7 @@ class WebhookWiring:
         self.registrar: WebhookRegistrar | None = None
         self.posts: RedisDeliveryQueue | None = None
         if settings.push_offered:
-            seal = SecretCipher(settings.secrets.sealing_keys())
+            seal = SecretCipher(settings.secrets.derive_sealing_keys())
             self.posts = RedisDeliveryQueue(state, seal, meter)
             webhooks = RedisWebhooks(state, seal)
             self.registrar = WebhookRegistrar(webhooks, self.reach, settings.secrets, settings.webhooks_per_task)

@@ -44,9 +44,9 @@ async def _serve(settings: LearnerSettings, redis: Redis, tracer: Tracer) -> Non
     metrics = Metrics("learner")
     memory = build_memory_jobs(settings, redis, owner, settings.lease_seconds, learner, metrics)
     files = build_file_jobs(settings, redis, owner)
-    page = MetricsPage(metrics, (LearnerGauges(learner, memory.status),))
+    page = MetricsPage(metrics, (LearnerGauges(learner, memory.describe_status),))
     server = make_side_server(
-        health_app(outcomes.ping, learner, files.seeding, memory.status, page), settings.host, settings.port
+        health_app(outcomes.ping, learner, files.seeding, memory.describe_status, page), settings.host, settings.port
     )
     every = settings.lease_seconds / 3
     stop = make_stop_event()

@@ -64,7 +64,7 @@ class MemoryJobs:
             await stop.wait()
             finding.cancel()
 
-    def status(self) -> dict[str, JsonValue]:
+    def describe_status(self) -> dict[str, JsonValue]:
         """What this process has remembered, found and forgotten since its start."""
         memory_counts = asdict(self.rememberer.counts)
         facts: JsonValue = asdict(self.worker.counts) if self.worker else "off"
@@ -194,7 +194,7 @@ class FileJobs:
             )
             if self.settings.s3_training_bucket:
                 every = self.settings.s3_training_hours * 3600
-                group.create_task(keep_seeding(self._row_seeder, self.seeding, every))
+                group.create_task(keep_seeding(self._make_row_seeder, self.seeding, every))
                 group.create_task(keep_seeding(self._report_seeder, self.reports, every))
             if self.cache is not None:
                 group.create_task(self.cache.run())
@@ -203,7 +203,7 @@ class FileJobs:
         if self.cache is not None:
             await self.cache.close()
 
-    def _row_seeder(self) -> Seeder:
+    def _make_row_seeder(self) -> Seeder:
         repository = RedisCaseRepository(self.redis, self.owner)
         return Seeder(
             self._open_bucket(self.settings.s3_training_prefix), repository, self.settings.s3_training_tenant, _now

@@ -16,7 +16,7 @@ _RULE_MODELS: Mapping[str, type[PolicyContract]] = {
     "text_rules": TextRule,
     "textRules": TextRule,
 }
-_RULE_LIST_BY_FIELD = {"kind": "tool_rules", "type": "text_rules"}
+_RULE_LIST_BY_DISTINCTIVE_FIELD = {"kind": "tool_rules", "type": "text_rules"}
 # What people write beside rules to describe them; it changes nothing, so nobody has to read it.
 _DESCRIPTIVE_FIELDS = frozenset(
     """name title description summary comment comments note notes rationale author owner tags source url created_at
@@ -39,7 +39,7 @@ class BadPolicyDocument(ValueError):
         super().__init__(f"{field}: {problem}" if field else problem)
 
 
-class WrittenRules(NamedTuple):
+class DocumentRules(NamedTuple):
     """The rules of a document. ``described``: fields that only describe and have no effect."""
 
     policy: Policy
@@ -66,7 +66,7 @@ def parse_rules_in_text(text: str) -> Json:
     return value
 
 
-def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRules:
+def read_rules(document: JsonObject | list[Json], policy_id: str) -> DocumentRules:
     """Parses the rules of a document. Raises ``BadPolicyDocument``, also for a field that would have no effect."""
     rule_document: JsonObject = {"rules": document} if isinstance(document, list) else document
     if not {*_RULE_MODELS} & {*rule_document}:
@@ -80,7 +80,7 @@ def read_rules(document: JsonObject | list[Json], policy_id: str) -> WrittenRule
     unread = unknown_fields_of(sorted_document)
     if ignored_fields := [name for name in unread if not _is_descriptive(name)]:
         raise BadPolicyDocument(ignored_fields[0], "nobody reads this field, and what it says would not hold")
-    return WrittenRules(policy.model_copy(update={"id": policy_id}), unread)
+    return DocumentRules(policy.model_copy(update={"id": policy_id}), unread)
 
 
 def first_unknown_field(document: Json) -> str | None:
@@ -146,7 +146,7 @@ def _find_unknown_fields(document: JsonObject, model: type[PolicyContract], pref
 
 def _rule_list_key(rule: Json) -> str:
     fields = rule if isinstance(rule, dict) else {}
-    return next((list_name for field, list_name in _RULE_LIST_BY_FIELD.items() if field in fields), "rules")
+    return next((list_name for field, list_name in _RULE_LIST_BY_DISTINCTIVE_FIELD.items() if field in fields), "rules")
 
 
 def _items_of_list(value: Json) -> Iterator[Json]:

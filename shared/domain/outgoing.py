@@ -159,16 +159,21 @@ def unreachable_error(target: Target, allowed: AllowedAddresses) -> Refused:
 def _is_permitted(address: Address, kind: AddressRange, target: Target, allowed: AllowedAddresses) -> bool:
     if any(address in network for network in _list_networks(allowed)):
         return True
-    if allowed.permits_any_name and kind in _RANGES_OF_LISTED_NAMES:
+    if allowed.permits_any_name and kind in _RANGES_ALLOWED_TO_LISTED_NAMES:
         return True
     if _is_listed(target, allowed):
-        return _parse_literal(target.host) is not None or kind in _RANGES_OF_LISTED_NAMES
+        return _parse_literal(target.host) is not None or kind in _RANGES_ALLOWED_TO_LISTED_NAMES
     if kind is AddressRange.LOOPBACK:
         return _is_allowed_loopback(target.host, allowed)
     return kind is AddressRange.PUBLIC and allowed.permits_public and target.port in WEB_PORTS
 
 
-_RANGES_OF_LISTED_NAMES = (AddressRange.PUBLIC, AddressRange.PRIVATE, AddressRange.SHARED, AddressRange.LOOPBACK)
+_RANGES_ALLOWED_TO_LISTED_NAMES = (
+    AddressRange.PUBLIC,
+    AddressRange.PRIVATE,
+    AddressRange.SHARED,
+    AddressRange.LOOPBACK,
+)
 
 
 def _is_permitted_by_name(target: Target, allowed: AllowedAddresses) -> bool:

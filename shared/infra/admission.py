@@ -76,7 +76,7 @@ class Admission:
                 return False
             await asyncio.sleep(_PAUSE_SECONDS)
 
-    async def _free_place(self, name: str) -> None:
+    async def _release_place(self, name: str) -> None:
         with suppress(StoreUnavailable):  # the message is stored or refused, and the place ends by itself
             await self._scripts.execute("ZREM", keys.ADMISSION_KEY, name)
 

@@ -27,7 +27,7 @@ async def settle_day_charges(scripts: Scripts, tenant: str, day: str, charges: S
 
 
 async def _run_spend(scripts: Scripts, tenant: str, day: str, arguments: Sequence[Argument]) -> Reply:
-    return await scripts.run("spend", [keys.spend_key(tenant, day)], [keys.SPEND_SECONDS, *arguments])
+    return await scripts.run("spend", [keys.spend_key(tenant, day)], [keys.SPEND_RETENTION_SECONDS, *arguments])
 
 
 def charge_arguments(charges: Sequence[Charge]) -> list[Argument]:

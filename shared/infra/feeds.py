@@ -55,13 +55,13 @@ class Feed:
     async def close(self) -> None:
         await self._stack.aclose()
 
-    async def events_after(self, stream_id: str) -> list[EventRow]:
+    async def await_events_after(self, stream_id: str) -> list[EventRow]:
         """The events after that id; waits until there are any. Raises ``EventsLost``."""
         while True:
             news = self._news
             await self._read_newer(stream_id)
             reads = self._reads
-            rows = self._rows_after(stream_id)
+            rows = self._list_rows_after(stream_id)
             if rows is None:
                 rows = await self._read(self._stream, stream_id)
             if rows:
@@ -120,7 +120,7 @@ class Feed:
         for row in rows:
             self._append(row)
 
-    def _rows_after(self, stream_id: str) -> list[EventRow] | None:
+    def _list_rows_after(self, stream_id: str) -> list[EventRow] | None:
         """The events after that id; None if the oldest of them are no longer in memory."""
         position = parse_stream_id(stream_id)
         if position < parse_stream_id(self._since):

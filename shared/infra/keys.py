@@ -16,12 +16,16 @@ from shared.domain.partition import PARTITIONS, partition_of
 ONE_DAY = 24 * 3600
 
 DEDUPE_SECONDS = ONE_DAY  # how long a resent message still finds its first task
-LIFTED_SECONDS = ONE_DAY  # how long it is remembered that a tenant's stop was lifted, against a late echo of the stop
-SPEND_SECONDS = 62 * ONE_DAY  # how long a day's spending stays in Redis
+LIFTED_STOP_SECONDS = (
+    ONE_DAY  # how long it is remembered that a tenant's stop was lifted, against a late echo of the stop
+)
+SPEND_RETENTION_SECONDS = 62 * ONE_DAY  # how long a day's spending stays in Redis
 TASK_RETENTION_SECONDS = 7 * ONE_DAY  # how long an ended task's record stays in Redis once the task is archived
-DETAIL_SECONDS = 3600  # how long its ledger, approvals and events stay then; its journal leaves at once
+TASK_DETAIL_RETENTION_SECONDS = 3600  # how long its ledger, approvals and events stay then; its journal leaves at once
 SESSION_RETENTION_SECONDS = 30 * ONE_DAY  # how long a session without an open task stays in Redis
-SHARED_SECONDS = 30 * ONE_DAY  # how long a text that journals name is kept after a process last stored it
+SHARED_TEXT_RETENTION_SECONDS = (
+    30 * ONE_DAY
+)  # how long a text that journals name is kept after a process last stored it
 CLIENT_TASK_ID_SECONDS = 30 * ONE_DAY  # how long a client's own task id leads to its newest task after its last use
 APPLIED_OUTCOME_SECONDS = (
     TASK_RETENTION_SECONDS + ONE_DAY

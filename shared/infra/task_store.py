@@ -111,7 +111,7 @@ class TaskStore(Tasks):
         found_id, session_id = task_and_session
         async with self._feeds.open_feed(keys.task_keys(tenant, session_id, found_id).events) as feed:
             while True:
-                for row in await feed.events_after(after):
+                for row in await feed.await_events_after(after):
                     after = row.stream_id
                     yield row
 

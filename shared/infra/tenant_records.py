@@ -25,7 +25,7 @@ class RedisTenantRecords(ScriptedStore, TenantRecords):
         if newest != version.version:
             raise VersionConflict(abs(newest))
 
-    async def latest_number(self, tenant: str) -> int:
+    async def get_latest_number(self, tenant: str) -> int:
         return int(cast("str | None", await self._read_field(tenant, _LATEST_FIELD)) or 0)
 
     async def get_version(self, tenant: str, number: int) -> TenantVersion | None:
@@ -62,7 +62,7 @@ class TenantStops:
         row = await self._scripts.execute("HGET", keys.TENANT_STOPS_KEY, tenant)
         return None if row is None else str(row).partition("\n")[2] or None
 
-    async def spread_missing_stops(self) -> int:
+    async def copy_missing_stops(self) -> int:
         """Copies the stops that this process has not copied yet to all partitions; returns of how many tenants."""
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.TENANT_STOPS_KEY))
         news = {tenant: row for tenant, row in rows.items() if self._spread.get(tenant) != row}
@@ -75,7 +75,7 @@ class TenantStops:
         await self._copy_stop(tenant, str(row))
 
     async def _copy_stop(self, tenant: str, row: str) -> None:
-        arguments: list[Argument] = [row, keys.member_prefix(tenant), keys.LIFTED_SECONDS]
+        arguments: list[Argument] = [row, keys.member_prefix(tenant), keys.LIFTED_STOP_SECONDS]
         stop_keys = (keys.tenant_stop_key_in(number, tenant) for number in range(PARTITIONS))
         pairs = zip(stop_keys, keys.all_partitions(), strict=True)
         calls = [([stop_key, partition.waiting], arguments) for stop_key, partition in pairs]

@@ -25,7 +25,7 @@ class TenantRecords(Protocol):
     async def add_version(self, tenant: str, version: TenantVersion) -> None:
         """Adds a version if its predecessor is the newest; else raises ``VersionConflict``. May be repeated."""
 
-    async def latest_number(self, tenant: str) -> int:
+    async def get_latest_number(self, tenant: str) -> int:
         """The number of the tenant's current version; 0 if the tenant has no record."""
 
     async def get_version(self, tenant: str, number: int) -> TenantVersion | None:
@@ -33,7 +33,7 @@ class TenantRecords(Protocol):
 
     async def get_current_record(self, tenant: str) -> TenantRecord | None:
         """The current record; None if none is stored. Raises ``BadRecord`` if this release cannot read it."""
-        number = await self.latest_number(tenant)
+        number = await self.get_latest_number(tenant)
         version = await self.get_version(tenant, number) if number else None
         return None if version is None or version.withdrawn else version.record(tenant)
 

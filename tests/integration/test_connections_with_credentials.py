@@ -216,10 +216,10 @@ async def test_one_failure_of_a_token_endpoint_answers_all_who_waited_for_it(tmp
     async with serving(tokens.app) as url, open_credentials(kept(tmp_path / "secrets", SECRET)) as credentials:
         given = {"type": "oauth_client_credentials", "token_url": f"{url}/token", "client_id": "purple"}
         erp = Connection.model_validate({"id": "erp", "url": url, "credential": {**given, "from": REFERENCE}})
-        told = await asyncio.gather(*(credentials.header_for(erp) for _ in range(5)), return_exceptions=True)
+        told = await asyncio.gather(*(credentials.resolve_header(erp) for _ in range(5)), return_exceptions=True)
         asked = len(tokens.forms)
         tokens.failing = None
-        header = await credentials.header_for(erp)
+        header = await credentials.resolve_header(erp)
     assert ["refused with HTTP 503" in str(problem) for problem in told] == [True] * 5
     assert (asked, len(tokens.forms)) == (1, 2)
     assert header == CredentialHeader("authorization", SECOND)

@@ -300,8 +300,10 @@ async def test_an_ended_task_is_archived_whole_and_leaves(house: House, archive:
     assert [event.kind for event in kept.events] == ["submitted", "note", "turn_finished"]
     lives = await house.lives(record)
     assert lives.pop("journal") == -2
-    assert all(0 < lives.pop(name) <= keys.DETAIL_SECONDS for name in ("ledger", "events"))
-    assert all(keys.DETAIL_SECONDS < seconds <= keys.TASK_RETENTION_SECONDS for seconds in lives.values())
+    assert all(0 < lives.pop(name) <= keys.TASK_DETAIL_RETENTION_SECONDS for name in ("ledger", "events"))
+    assert all(
+        keys.TASK_DETAIL_RETENTION_SECONDS < seconds <= keys.TASK_RETENTION_SECONDS for seconds in lives.values()
+    )
 
 
 @pytest.mark.promise("archive.off_the_path")
@@ -337,7 +339,7 @@ async def test_without_an_archive_an_ended_task_stays_its_whole_time(house: Hous
     record = await house.ended()
     assert await house._replace(archive=None).archived() == 1
     lives = set((await house.lives(record)).values())
-    assert all(keys.DETAIL_SECONDS < seconds <= keys.TASK_RETENTION_SECONDS for seconds in lives)
+    assert all(keys.TASK_DETAIL_RETENTION_SECONDS < seconds <= keys.TASK_RETENTION_SECONDS for seconds in lives)
 
 
 @pytest.mark.promise("archive.off_the_path")
@@ -363,4 +365,4 @@ async def test_a_turn_that_is_too_late_leaves_nothing_kept(house: House) -> None
     await house.redis.delete(events)
     late = await state_stage.begin_next(one, begun.lease)
     await late.store.finish(state_stage.an_end(late.work))
-    assert 0 < await house.redis.ttl(events) <= keys.DETAIL_SECONDS
+    assert 0 < await house.redis.ttl(events) <= keys.TASK_DETAIL_RETENTION_SECONDS

@@ -141,7 +141,7 @@ async def test_a_server_that_lists_something_else_each_time_fills_no_store(redis
     names = [await texts.store("acme", [f"{number}{LISTING}"]) for number in range(100)]
     assert len(await _texts(redis)) == sum(map(len, names)) == 64
     assert await texts.store("acme", ["short"]) == {}
-    assert 0 < await redis.ttl((await _texts(redis))[0]) <= keys.SHARED_SECONDS
+    assert 0 < await redis.ttl((await _texts(redis))[0]) <= keys.SHARED_TEXT_RETENTION_SECONDS
 
 
 @pytest.mark.promise("journal.texts_once")

@@ -90,11 +90,11 @@ async def test_a_secret_of_aws_is_kept_for_a_while_and_read_anew_once_it_is_refu
     async with TokenEndpoints() as tokens:
         credentials = ResolvedCredentials(Secrets(tmp_path, {}), tokens)
         erp = connection("aws-sm:rotating/erp")
-        before = await credentials.header_for(erp)
+        before = await credentials.resolve_header(erp)
         client.put_secret_value(SecretId="rotating/erp", SecretString="the-new-secret")
-        meanwhile = await credentials.header_for(erp)
-        after = await credentials.header_for(erp, refused_header=before)
-        then = await credentials.header_for(erp)
+        meanwhile = await credentials.resolve_header(erp)
+        after = await credentials.resolve_header(erp, refused_header=before)
+        then = await credentials.resolve_header(erp)
     assert before == meanwhile == CredentialHeader("authorization", "Bearer the-old-secret")
     assert after == then == CredentialHeader("authorization", "Bearer the-new-secret")
 
@@ -103,7 +103,7 @@ async def test_a_secret_of_aws_is_kept_for_a_while_and_read_anew_once_it_is_refu
 async def test_what_a_badge_looks_like_in_a_trace_holds_no_secret(tmp_path: Path) -> None:
     async with TokenEndpoints() as tokens:
         credentials = ResolvedCredentials(Secrets(tmp_path, {"ERP": SECRET}), tokens)
-        badge = await credentials.header_for(connection("env:ERP"))
+        badge = await credentials.resolve_header(connection("env:ERP"))
     assert badge == CredentialHeader("authorization", f"Bearer {SECRET}")
     assert SECRET not in repr(badge)
     assert SECRET not in f"{badge}"
@@ -114,10 +114,10 @@ async def test_a_shown_secret_stays_known_however_many_connections_are_used_afte
     async with TokenEndpoints() as tokens:
         credentials = ResolvedCredentials(Secrets(tmp_path, {"ERP": SECRET}), tokens)
         first = connection("env:ERP")
-        await credentials.header_for(first)
+        await credentials.resolve_header(first)
         for number in range(2_000):
-            await credentials.header_for(first.model_copy(update={"url": f"http://erp-{number}"}))
-        assert credentials.recently_sent_secrets(first) == (SECRET,)
+            await credentials.resolve_header(first.model_copy(update={"url": f"http://erp-{number}"}))
+        assert credentials.list_recently_sent_secrets(first) == (SECRET,)
 
 
 @pytest.mark.promise("connections.tenants_apart")
@@ -191,8 +191,8 @@ async def test_health_counts_the_connections_that_have_no_credential_to_show(tmp
         standing = connected(FakeToolServers(), credentials=credentials)
         for _ in range(3):
             with pytest.raises(CredentialUnavailable):
-                await credentials.header_for(connection("file:erp"))
+                await credentials.resolve_header(connection("file:erp"))
         lacking = standing.circuit_counts
         (tmp_path / "erp").write_text(SECRET)
-        await credentials.header_for(connection("file:erp"))
+        await credentials.resolve_header(connection("file:erp"))
         assert (lacking, standing.circuit_counts) == ({"without_credential": 1}, {})

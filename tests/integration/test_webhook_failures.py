@@ -40,7 +40,7 @@ async def _told(play: Stage, receiver: Receiver, task_id: str = "T1") -> None:
 async def _list_hooks(play: Stage) -> Sequence[RegisteredWebhook]:
     """Those of the task that was worked on last."""
     await play.worker.has_begun(1)
-    hooks = RedisWebhooks(play.redis, SecretCipher(read_secrets(SECRET).sealing_keys()))
+    hooks = RedisWebhooks(play.redis, SecretCipher(read_secrets(SECRET).derive_sealing_keys()))
     return await hooks.list_webhooks(play.worker.works[-1].record)
 
 
@@ -186,7 +186,7 @@ OFF = {**SOON, "a2a_push": "off"}
 
 
 def lines_of(redis: Redis) -> RedisDeliveryQueue:
-    return RedisDeliveryQueue(redis, SecretCipher(read_secrets(SECRET).sealing_keys()))
+    return RedisDeliveryQueue(redis, SecretCipher(read_secrets(SECRET).derive_sealing_keys()))
 
 
 async def claimed(lines: DeliveryQueue, seconds: float) -> ClaimedDelivery:

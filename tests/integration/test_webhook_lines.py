@@ -46,7 +46,7 @@ from tests.integration.gateway_stage import at
 from tests.integration.state_stage import an_end, begin
 from tests.integration.webhook_receiver import SECRET
 
-SEAL = SecretCipher(read_secrets(SECRET).sealing_keys())
+SEAL = SecretCipher(read_secrets(SECRET).derive_sealing_keys())
 HOOK = TaskWebhook(config_id="c1", url="https://hooks.example/a", dialect=A2aVersion.A2A_0_3)
 
 
@@ -172,7 +172,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
     """After a change of WEBHOOK_SECRET that forgot the one before."""
     record = await _hooked(redis, task_store)
     await RedisDeliveryQueue(redis, SEAL).enqueue(_notice(1))
-    lines = RedisDeliveryQueue(redis, SecretCipher(read_secrets("b3RoZXI" * 8).sealing_keys()))
+    lines = RedisDeliveryQueue(redis, SecretCipher(read_secrets("b3RoZXI" * 8).derive_sealing_keys()))
     found = []
     for claim in await lines.claim((await lines.list_due(10, 10)).deliveries, 60):
         work = await lines.read(claim)
@@ -295,7 +295,7 @@ async def test_a_result_that_has_gone_takes_no_other_news_with_it(redis: Redis, 
 async def test_what_a_gateway_cannot_read_waits_for_one_that_can(redis: Redis, task_store: TaskStore) -> None:
     """A secret that reaches one replica before the other loses nobody's webhook."""
     record = await _hooked(redis, task_store)
-    changed = RedisDeliveryQueue(redis, SecretCipher(read_secrets("bmV3" * 8).sealing_keys()))
+    changed = RedisDeliveryQueue(redis, SecretCipher(read_secrets("bmV3" * 8).derive_sealing_keys()))
     claim = await claim_of(changed, 0)
     closed = await changed.read(claim)
     assert isinstance(closed, UnreadableDelivery)

@@ -159,7 +159,7 @@ class ResolvedCredentials(Credentials):
     def missing_count(self) -> int:
         return len(self._lacking)
 
-    async def header_for(
+    async def resolve_header(
         self, connection: Connection, refused_header: CredentialHeader | None = None
     ) -> CredentialHeader | None:
         credential = connection.credential
@@ -189,7 +189,7 @@ class ResolvedCredentials(Credentials):
             return CredentialHeader(credential.header.lower(), secret)
         return CredentialHeader("authorization", f"Bearer {secret}")
 
-    def recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
+    def list_recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
         return tuple(self._shown.get(connection.server_key, ()))
 
     async def _get_token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
@@ -206,11 +206,11 @@ class NoCredentials(Credentials):
     """Credentials for servers that ask for none."""
 
     @override
-    async def header_for(
+    async def resolve_header(
         self, connection: Connection, refused_header: CredentialHeader | None = None
     ) -> CredentialHeader | None:
         return None
 
     @override
-    def recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
+    def list_recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
         return ()

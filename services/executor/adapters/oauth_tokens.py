@@ -67,7 +67,7 @@ class TokenEndpoints:
         await self._client.aclose()
         await self._guarded.aclose()
 
-    def _cached_token(self, owner: str, credential: Credential, refused: str) -> str | None:
+    def _find_cached_token(self, owner: str, credential: Credential, refused: str) -> str | None:
         """A cached token that has not expired and is not the ``refused`` one; None if there is none."""
         token = self._cached.get(_token_key(owner, credential))
         if token is None or token.value == refused or asyncio.get_running_loop().time() >= token.until:
@@ -78,13 +78,13 @@ class TokenEndpoints:
         """An access token. A ``refused`` one is replaced once for all callers that hold it; one that was
         replaced a moment ago is returned again. Raises ``CredentialUnavailable``.
         """
-        if token_value := self._cached_token(owner, credential, refused):
+        if token_value := self._find_cached_token(owner, credential, refused):
             return token_value
         name = _token_key(owner, credential)
         shared = self._requests.setdefault(name, _SharedRequest())
         failure_count = len(shared.failures)
         async with shared.lock:
-            if token_value := self._cached_token(owner, credential, refused):
+            if token_value := self._find_cached_token(owner, credential, refused):
                 return token_value
             now = asyncio.get_running_loop().time()
             if refused and now < self._renewed_at.get(name, -RENEWAL_PAUSE_SECONDS) + RENEWAL_PAUSE_SECONDS:

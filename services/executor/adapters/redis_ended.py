@@ -87,7 +87,7 @@ class Archiver:
     async def _set_expiry(self, tasks: Sequence[keys.EndedMember]) -> None:
         """Lets the tasks expire after the retention time, or sooner if they are archived. May be repeated."""
         has_archive = self._archive is not None
-        seconds = [0, keys.DETAIL_SECONDS] if has_archive else [keys.TASK_RETENTION_SECONDS] * 2
+        seconds = [0, keys.TASK_DETAIL_RETENTION_SECONDS] if has_archive else [keys.TASK_RETENTION_SECONDS] * 2
         calls: list[tuple[str, list[str], list[Argument]]] = []
         for task in tasks:
             alias, alias_value = keys.task_location_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"

@@ -61,14 +61,14 @@ class ServerHttp:
 
         A 401 means that nothing was done, so the request is sent once more if a different credential is available.
         """
-        header = await self._credentials.header_for(connection)
+        header = await self._credentials.resolve_header(connection)
         if header is None:
             return await self._transport.handle_async_request(request)
         response = await self._send_with_header(header, connection, request)
         if response.status_code != _UNAUTHORIZED_STATUS:
             return response
         await response.aclose()
-        new_header = await self._credentials.header_for(connection, refused_header=header)
+        new_header = await self._credentials.resolve_header(connection, refused_header=header)
         if new_header is not None and new_header != header:
             response = await self._send_with_header(new_header, connection, request)
             if response.status_code != _UNAUTHORIZED_STATUS:

@@ -76,7 +76,9 @@ class SharedTexts:
             return True
         if self._new_counts[tenant] >= _MOST_NEW_TEXTS:
             return False
-        await self._scripts.execute("SET", keys.shared_key(tenant, name), text, "EX", keys.SHARED_SECONDS)
+        await self._scripts.execute(
+            "SET", keys.shared_key(tenant, name), text, "EX", keys.SHARED_TEXT_RETENTION_SECONDS
+        )
         self._new_counts[tenant] += 1
         self._cached.put((tenant, name), _StoredText(text, now), len(text))
         return True

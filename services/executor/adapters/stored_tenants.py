@@ -81,7 +81,7 @@ class StoredTenants(Tenants):
         cached_record, now = self._cached.get(tenant), asyncio.get_running_loop().time()
         if cached_record is not None and now < cached_record.seen_at + self._seconds:
             return cached_record.record
-        number = await self._records.latest_number(tenant)
+        number = await self._records.get_latest_number(tenant)
         if cached_record is None or cached_record.number != number:
             cached_record = _CachedRecord(number, await self._read_version(tenant, number), now)
         return self._cached.put(tenant, cached_record._replace(seen_at=now)).record

@@ -49,12 +49,12 @@ class ServersByProtocol:
         is_stated = connection.protocol in self._servers
         return connection.protocol if is_stated else self._detected.get(connection.url, "")
 
-    def servers_for(self, connection: Connection) -> ports.ToolServers | None:
+    def find_servers_for(self, connection: Connection) -> ports.ToolServers | None:
         """The servers of the connection's protocol; None as long as the protocol is unknown."""
         return self._servers.get(self.protocol_of(connection))
 
     async def discover(self, connection: Connection, session_id: str) -> tuple[ports.Tool, ...]:
-        servers = self.servers_for(connection)
+        servers = self.find_servers_for(connection)
         try:
             if servers is not None:
                 return await servers.discover(connection, session_id)
@@ -73,7 +73,7 @@ class ServersByProtocol:
         """The servers of the connection's protocol, which is detected if need be, and the seconds left for the call.
         Every error raised here means that the call was not sent.
         """
-        if servers := self.servers_for(connection):
+        if servers := self.find_servers_for(connection):
             return servers, timeout
         deadline = monotonic() + timeout
         try:
@@ -136,17 +136,17 @@ class ConnectedServers(ports.ToolServers):
 
     def protocol_of(self, connection: Connection) -> str:
         """``mcp``, ``rest`` or ``a2a``; empty as long as it is neither stated nor detected."""
-        return self._servers_by_origin(connection).protocol_of(connection)
+        return self._choose_servers_by_origin(connection).protocol_of(connection)
 
     @override
     def may_have_unlisted_tools(self, connection: Connection) -> bool:
-        servers = self._servers_by_origin(connection).servers_for(connection)
+        servers = self._choose_servers_by_origin(connection).find_servers_for(connection)
         return servers is not None and servers.may_have_unlisted_tools(connection)
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[ports.Tool, ...]:
         async def send(_: float) -> tuple[ports.Tool, ...]:
-            return await self._allowed_servers(connection).discover(connection, session_id)
+            return await self._choose_allowed_servers(connection).discover(connection, session_id)
 
         return await self._ask(ServerQuestion("discover", connection), send)
 
@@ -155,7 +155,7 @@ class ConnectedServers(ports.ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
         async def send(seconds_left: float) -> ports.ToolAnswer:
-            servers, seconds_left = await self._allowed_servers(connection).detect_servers(
+            servers, seconds_left = await self._choose_allowed_servers(connection).detect_servers(
                 connection, tool, seconds_left, session_id
             )
             return await servers.call(connection, tool, arguments, seconds_left, session_id)
@@ -167,7 +167,7 @@ class ConnectedServers(ports.ToolServers):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
         async def send(seconds_left: float) -> ports.ToolAnswer:
-            servers, seconds_left = await self._allowed_servers(connection).detect_servers(
+            servers, seconds_left = await self._choose_allowed_servers(connection).detect_servers(
                 connection, tool, seconds_left, session_id
             )
             return await servers.read(connection, tool, arguments, seconds_left, session_id)
@@ -185,7 +185,7 @@ class ConnectedServers(ports.ToolServers):
         stop_agent: bool = False,
     ) -> ports.ToolAnswer | None:
         async def send(seconds: float) -> ports.ToolAnswer | None:
-            servers = self._allowed_servers(connection).servers_for(connection)
+            servers = self._choose_allowed_servers(connection).find_servers_for(connection)
             if servers is None:
                 return None
             return await servers.ask_outcome(connection, arguments, seconds, session_id, stop_agent=stop_agent)
@@ -200,14 +200,14 @@ class ConnectedServers(ports.ToolServers):
             try:
                 answer = await send(seconds)
             except (ports.ToolUnreachable, ports.ToolSilent) as error:
-                masked_text = _mask_text(str(error), self._credentials.recently_sent_secrets(connection))
+                masked_text = _mask_text(str(error), self._credentials.list_recently_sent_secrets(connection))
                 raise (error if masked_text == str(error) else type(error)(masked_text)) from None
-            secrets = self._credentials.recently_sent_secrets(connection)
+            secrets = self._credentials.list_recently_sent_secrets(connection)
             return cast("T", self._without_secrets(answer, secrets)) if secrets else answer
 
         return await self._resilience.ask(question, send_without_secrets)
 
-    def _allowed_servers(self, connection: Connection) -> ServersByProtocol:
+    def _choose_allowed_servers(self, connection: Connection) -> ServersByProtocol:
         """The servers to use for the connection, by who named it; raises ``ToolForbidden`` for an address that may not
         be called.
         """
@@ -216,9 +216,9 @@ class ConnectedServers(ports.ToolServers):
                 check_url(connection.url, self._reach if connection.from_request else self._operators)
             except Refused as error:
                 raise ports.ToolForbidden(f"the URL {error.message}") from error
-        return self._servers_by_origin(connection)
+        return self._choose_servers_by_origin(connection)
 
-    def _servers_by_origin(self, connection: Connection) -> ServersByProtocol:
+    def _choose_servers_by_origin(self, connection: Connection) -> ServersByProtocol:
         if connection.from_request:
             return self._request_servers
         return self._tenant_servers if connection.author_tenant else self._installation_servers

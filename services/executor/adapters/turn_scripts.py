@@ -149,12 +149,12 @@ class TurnScripts:
             "event_id": outcome.event_id if outcome else "",
             "outcome": pack_outcome(outcome) if outcome else "",
             "member": keys.pack_member(keys.EndedMember(*task_key, turn.task_id)),
-            "detail": keys.DETAIL_SECONDS,
+            "detail": keys.TASK_DETAIL_RETENTION_SECONDS,
             "settled_id": settled_approval.approval_id if settled_approval else "",
             "settled": settled_approval.stored_json() if settled_approval else "",
             "deadline": _approval_deadline_ms(approval),
             "seconds": keys.TASK_RETENTION_SECONDS,
-            "notice_members": "\n".join(self._notice_members(end)),
+            "notice_members": "\n".join(self._list_notice_members(end)),
             "trace": record.traceparent or "",
             "steps": row,
             "release": int(release),
@@ -162,12 +162,12 @@ class TurnScripts:
             "stopped_ms": STOPPED_RETRY_MS,
             "retention": keys.SESSION_RETENTION_SECONDS,
             "letter": end.letter.stored_json() if end.letter else "",
-            "kept_days": keys.SPEND_SECONDS,
+            "kept_days": keys.SPEND_RETENTION_SECONDS,
             "count": count,
             "event_entry": entry,
         }
 
-    def _notice_members(self, end: ports.TurnEnd) -> Iterator[str]:
+    def _list_notice_members(self, end: ports.TurnEnd) -> Iterator[str]:
         """Yields the turn's approval notices as members of the partition's notice set."""
         task_key = (self._lease.tenant, self._lease.session_id, self._turn.task_id)
         for notice in end.notices:

@@ -39,7 +39,7 @@ class UpkeepPlan:
     def watch_partition_of(self, tenant: str, session_id: str) -> None:
         self._warm_until[partition_of(tenant, session_id)] = asyncio.get_running_loop().time() + _PARTITION_BUSY_SECONDS
 
-    def due_partitions(self, now: float) -> Collection[int]:
+    def list_due_partitions(self, now: float) -> Collection[int]:
         """The partitions to look at now."""
         if now >= self._swept + self._sweep_seconds:
             return range(PARTITIONS)
@@ -74,7 +74,7 @@ async def keep_reaping(reaper: RepairsSessions, plan: UpkeepPlan, has_looked: as
 
     async def repair_due_partitions() -> None:
         tick = next(numbers)
-        if partitions := plan.due_partitions(clock()):
+        if partitions := plan.list_due_partitions(clock()):
             woken = await reaper.repair_once(partitions)
             plan.record_survey(partitions, reaper.seconds_until_due, clock())
             if woken:
@@ -94,7 +94,7 @@ async def keep_spreading_stops(stops: TenantStops) -> None:
     """Copies the stops and releases of tenants to all partitions where that is missing, until cancelled."""
 
     async def spread_stops() -> None:
-        if count := await stops.spread_missing_stops():
+        if count := await stops.copy_missing_stops():
             log.info("tenant_stops_spread", tenants=count)
 
     while True:
@@ -137,7 +137,7 @@ _ALL_PARTITIONS: Collection[int] = range(PARTITIONS)
 
 
 class PartitionsToArchive:
-    """The partitions where a task may have ended in this process."""
+    """Collects the partitions in which this process has ended a task, until the archiving loop takes them."""
 
     def __init__(self) -> None:
         self._arrival = asyncio.Event()

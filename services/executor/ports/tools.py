@@ -25,7 +25,7 @@ class CredentialHeader(NamedTuple):
 class Credentials(Protocol):
     """The credentials that go with requests to tool servers."""
 
-    async def header_for(
+    async def resolve_header(
         self, connection: Connection, refused_header: CredentialHeader | None = None
     ) -> CredentialHeader | None:
         """The credential header for requests to the connection; None if it has no credential. Raises
@@ -39,7 +39,7 @@ class Credentials(Protocol):
         """How many connections had no usable credential when they were last used."""
         return 0
 
-    def recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
+    def list_recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
         """The secrets that were recently sent to this server, which must be removed from its answers."""
 
 

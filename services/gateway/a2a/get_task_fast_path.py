@@ -36,7 +36,7 @@ log = structlog.get_logger()
 _JSON_TYPE = "application/json"
 _LOWER_VERSION_HEADER = VERSION_HEADER.lower()
 _MOST_CALL_BYTES = 2048  # bytes of a call
-_LARGEST_ID = 2**53  # of ids that are numbers
+_LARGEST_NUMERIC_ID = 2**53  # of ids that are numbers
 _TASK_PATH = "/tasks/{task_id}"
 _REST_PATH_PATTERN = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
 _RAW_PRIVATE_HEADERS = tuple((name.lower().encode(), value.encode()) for name, value in PRIVATE_HEADERS.items())
@@ -167,7 +167,7 @@ def _parse_rpc_get_task(body: bytes) -> _GetTask | None:
         return None
     call_id, params = call["id"], call["params"]
     task_id = params.get("id") if isinstance(params, dict) and len(params) == 1 else None
-    is_number = type(call_id) is int and abs(call_id) < _LARGEST_ID
+    is_number = type(call_id) is int and abs(call_id) < _LARGEST_NUMERIC_ID
     if not (_is_valid_id(task_id) and (is_number or _is_valid_id(call_id))):
         return None
     return _GetTask(task_id, call_id=call_id)

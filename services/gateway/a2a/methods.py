@@ -62,13 +62,13 @@ class A2aMethods:
     async def subscribe_to_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SubscribeToTask: the task, then its updates; with ``Last-Event-ID`` only the updates after that event."""
         self._check_streaming_offered()
-        task_id, caller = self._task_and_caller(call, answer_format)
+        task_id, caller = self._read_task_and_caller(call, answer_format)
         stream = await self._streams.subscribe_to_task(task_id, caller, call.last_event_id, answer_format.dialect)
         return streams.StreamAnswer(stream, answer_format, ClientView(self._notice, task_id))
 
     async def get_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTask: the present state of a task."""
-        task_id, caller = self._task_and_caller(call, answer_format)
+        task_id, caller = self._read_task_and_caller(call, answer_format)
         length = read_history_length(call.params, f"{answer_format.prefix}historyLength", answer_format.dialect)
         return await self.serialize_task(task_id, caller, answer_format, length)
 
@@ -84,7 +84,7 @@ class A2aMethods:
 
     async def is_legacy_task(self, call: streams.MethodCall) -> bool:
         """Whether the task that the call names was begun over the early protocol."""
-        task_id, caller = self._task_and_caller(call, LEGACY_FORMAT)
+        task_id, caller = self._read_task_and_caller(call, LEGACY_FORMAT)
         return (await self._services.tasks.get_task(task_id, caller)).dialect is A2aVersion.LEGACY
 
     async def list_tasks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
@@ -102,13 +102,13 @@ class A2aMethods:
 
     async def cancel_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """CancelTask: cancel a task; answers with the task, usually once it has ended."""
-        task_id, caller = self._task_and_caller(call, answer_format)
+        task_id, caller = self._read_task_and_caller(call, answer_format)
         record = await self._add_file_contents(await self._services.signals.cancel(task_id, caller), answer_format)
         return answer_format.show_task(record, ClientView(self._notice, task_id))
 
     async def set_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """CreateTaskPushNotificationConfig: register a URL that receives the task's updates from now on."""
-        task_id, caller = self._webhook_task_and_caller(call, answer_format)
+        task_id, caller = self._read_webhook_task_and_caller(call, answer_format)
         path = f"{answer_format.prefix}pushNotificationConfig"
         shown_id = task_id if answer_format is LEGACY_FORMAT else None
         webhook = read_webhook(call.params, path, answer_format.dialect, shown_id)
@@ -120,14 +120,14 @@ class A2aMethods:
 
     async def get_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTaskPushNotificationConfig: one webhook of a task; before 1.0 the first one if the call names none."""
-        task_id, caller = self._webhook_task_and_caller(call, answer_format)
+        task_id, caller = self._read_webhook_task_and_caller(call, answer_format)
         read_id = required_id_at if answer_format.dialect is A2aVersion.A2A_1_0 else id_at
         webhook = await self._services.webhooks.find(task_id, read_id(call.params, "id", "id"), caller)
         return answer_format.show_webhook(webhook, task_id, "")
 
     async def list_webhooks(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """ListTaskPushNotificationConfigs: the task's webhooks, page by page."""
-        task_id, caller = self._webhook_task_and_caller(call, answer_format)
+        task_id, caller = self._read_webhook_task_and_caller(call, answer_format)
         after_id = text_at(call.params, "pageToken", "pageToken") or ""
         size = min(count_at(call.params, "pageSize", "pageSize") or _MOST_WEBHOOKS, _MOST_WEBHOOKS)
         webhooks = [webhook.webhook for webhook in await self._services.webhooks.list_webhooks(task_id, caller)]
@@ -139,7 +139,7 @@ class A2aMethods:
 
     async def drop_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """DeleteTaskPushNotificationConfig: remove a webhook of a task; it may be repeated."""
-        task_id, caller = self._webhook_task_and_caller(call, answer_format)
+        task_id, caller = self._read_webhook_task_and_caller(call, answer_format)
         await self._services.webhooks.remove(task_id, required_id_at(call.params, "id", "id"), caller)
         return answer_format.empty_result
 
@@ -159,7 +159,7 @@ class A2aMethods:
             raise InvalidField("tenant", "is not the tenant that the request was let into")
         return caller
 
-    def _task_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
+    def _read_task_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
         caller = self.identify_caller(call, answer_format)
         return required_id_at(call.params, "id", f"{answer_format.prefix}id"), caller
 
@@ -167,7 +167,9 @@ class A2aMethods:
         if not self._profile.offers_streaming:
             raise Unsupported(NO_STREAMS_TEXT)
 
-    def _webhook_task_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
+    def _read_webhook_task_and_caller(
+        self, call: streams.MethodCall, answer_format: AnswerFormat
+    ) -> tuple[str, Caller]:
         if not self._services.webhooks.are_offered:
             raise PushUnsupported
         return required_id_at(call.params, "taskId", "taskId"), self.identify_caller(call, answer_format)

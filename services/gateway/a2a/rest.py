@@ -89,7 +89,7 @@ class A2aRest:
         self._methods, self._profile = methods, profile
         self._task = RestPath("GET", _TASK_PATH, new.GetTaskRequest, methods.get_task)
 
-    def routes(self) -> APIRouter:
+    def list_routes(self) -> APIRouter:
         router = APIRouter()
         for path in rest_paths(self._methods):
             router.add_api_route(

@@ -98,7 +98,7 @@ _WRONG_CONTENT_CODES = ErrorCodes(-32005, 400, "INVALID_ARGUMENT", "CONTENT_TYPE
 _INTERNAL_ERROR_CODES = ErrorCodes(INTERNAL_ERROR, 500, "INTERNAL", "INTERNAL_ERROR")
 NO_METHOD_CODES = ErrorCodes(METHOD_NOT_FOUND, 404, "NOT_FOUND", "METHOD_NOT_FOUND")
 WRONG_VERB_CODES = ErrorCodes(METHOD_NOT_FOUND, 405, "UNIMPLEMENTED", "METHOD_NOT_FOUND")
-_CODES_BY_KIND: Mapping[type[Exception], ErrorCodes] = {
+_CODES_BY_EXCEPTION: Mapping[type[Exception], ErrorCodes] = {
     errors.InvalidField: ErrorCodes(INVALID_PARAMS, 400, "INVALID_ARGUMENT", "INVALID_PARAMS"),
     errors.NoVisibleTask: _NOT_FOUND_CODES,
     errors.UnknownWebhook: _NOT_FOUND_CODES,
@@ -118,7 +118,7 @@ _CODES_BY_KIND: Mapping[type[Exception], ErrorCodes] = {
 _CODES_BY_CODE: Mapping[int, ErrorCodes] = {  # of a ``BadCall``
     PARSE_ERROR: ErrorCodes(PARSE_ERROR, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
     INVALID_REQUEST: ErrorCodes(INVALID_REQUEST, 400, "INVALID_ARGUMENT", "INVALID_REQUEST"),
-    INVALID_PARAMS: _CODES_BY_KIND[errors.InvalidField],
+    INVALID_PARAMS: _CODES_BY_EXCEPTION[errors.InvalidField],
 }
 
 
@@ -126,7 +126,7 @@ def error_codes_of(fault: Exception) -> ErrorCodes:
     """The codes of a refusal; those of an internal error for any other exception."""
     if isinstance(fault, BadCall):
         return _CODES_BY_CODE[fault.code]._replace(status=fault.status)
-    return _CODES_BY_KIND.get(type(fault), _INTERNAL_ERROR_CODES)
+    return _CODES_BY_EXCEPTION.get(type(fault), _INTERNAL_ERROR_CODES)
 
 
 def error_message_of(fault: Exception) -> str:

@@ -152,7 +152,7 @@ class McpEndpoint:
             case SendTask():
                 return await self._send_task(call, caller)
             case GetTask():
-                return self._task_result(await self._services.tasks.get_task(call.task_id, caller))
+                return self._build_task_result(await self._services.tasks.get_task(call.task_id, caller))
             case ListTasks():
                 return await self._list_tasks(call, caller)
             case ListApprovals():
@@ -172,8 +172,8 @@ class McpEndpoint:
         message |= {name: value for name, value in ids.items() if value is not None}
         ticket = await self._services.tasks.submit(read_message({"message": message}, A2aVersion.A2A_1_0), caller)
         if not call.wait:
-            return self._task_result(ticket.record)
-        return self._task_result(await self._services.tasks.wait_for_answer(ticket))
+            return self._build_task_result(ticket.record)
+        return self._build_task_result(await self._services.tasks.wait_for_answer(ticket))
 
     async def _list_tasks(self, call: ListTasks, caller: Caller) -> ToolResultFields:
         query = TaskQuery(session=call.session_id, size=call.page_size, token=call.page_token)
@@ -195,7 +195,7 @@ class McpEndpoint:
         request, has_effect = await self._services.approvals.submit_answer(call.approval_id, answer, caller)
         return {**self._services.approvals.show_request(request, caller), "heeded": has_effect}
 
-    def _task_result(self, record: TaskRecord) -> ToolResultFields:
+    def _build_task_result(self, record: TaskRecord) -> ToolResultFields:
         return {name: value for name, value in build_public_view(record, self._notice).items() if name != "history"}
 
 

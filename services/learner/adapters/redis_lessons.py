@@ -22,7 +22,7 @@ class RedisLessons(ScriptedStore, Lessons):
     async def store_all(self, lessons: Sequence[Lesson]) -> Sequence[bool | LessonRefused]:
         batches = list(_batch_by_tenant(lessons))
         replies = await self._scripts.run_all(
-            ("apply_outcomes", *_learn_call([lessons[index] for index in places])) for places in batches
+            ("apply_outcomes", *_pack_lessons([lessons[index] for index in places])) for places in batches
         )
         results: list[bool | LessonRefused] = [False] * len(lessons)
         for places, reply in zip(batches, replies, strict=True):
@@ -41,7 +41,7 @@ def _batch_by_tenant(lessons: Sequence[Lesson]) -> Iterator[Sequence[int]]:
             yield places[start : start + _EVENTS_A_BATCH]
 
 
-def _learn_call(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
+def _pack_lessons(lessons: Sequence[Lesson]) -> tuple[list[str], list[Argument]]:
     """The keys and arguments with which lessons of one tenant are stored."""
     names, newest_day = keys.learned_keys(lessons[0].tenant), max(lesson.day for lesson in lessons)
     days = (newest_day.isoformat(), (newest_day - timedelta(days=TREND_DAYS_KEPT)).isoformat())

@@ -76,7 +76,7 @@ def _is_word_character(character: str) -> bool:
 MAX_PATTERN_CHARACTERS = 500  # characters
 MAX_UNICODE_CLASSES = 8  # classes by Unicode property in one pattern: each of them is hundreds of ranges to compile
 _MOST_PATTERN_BYTES = 1 << 19  # bytes of a compiled pattern and of what it remembers while it searches
-_PATTERNS_REMEMBERED = 4_096
+_MOST_CACHED_PATTERNS = 4_096
 _UNUSABLE_PATTERN_TEXT = "the pattern cannot be used"
 
 
@@ -96,7 +96,7 @@ class TextPattern(NamedTuple):
         return self.compiled.search(text) is not None
 
 
-@lru_cache(_PATTERNS_REMEMBERED)
+@lru_cache(_MOST_CACHED_PATTERNS)
 def compile_text_pattern(text: str) -> TextPattern:
     """The compiled pattern, ignoring case; raises ``ValueError`` for an unusable one."""
     if len(text) > MAX_PATTERN_CHARACTERS:

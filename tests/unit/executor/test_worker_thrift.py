@@ -80,8 +80,10 @@ def test_money_counts_like_tokens() -> None:
     """Whichever of the two ceilings is nearer."""
     spent = budget.TaskSpending()
     spent.settle_reservation(budget.Settlement("a", budget.CallCost(10, 810), "d"))
-    assert spent.used_share(budget.Ceilings(tokens=1_000, nanos=1_000), budget.BudgetShare.WHOLE) == Fraction(81, 100)
-    assert spent.used_share(budget.Ceilings(), budget.BudgetShare.WHOLE) == 0
+    assert spent.compute_used_share(budget.Ceilings(tokens=1_000, nanos=1_000), budget.BudgetShare.WHOLE) == Fraction(
+        81, 100
+    )
+    assert spent.compute_used_share(budget.Ceilings(), budget.BudgetShare.WHOLE) == 0
 
 
 @pytest.mark.promise("budget.caps")

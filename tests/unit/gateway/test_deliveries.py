@@ -183,10 +183,10 @@ def test_what_is_shown_has_no_secret_and_what_was_kept_is_opened_after_a_change_
     assert "Bearer" in shown
     assert "t0k" not in shown
     assert "s3cret" not in shown
-    kept = SecretCipher(read_secrets(OLD).sealing_keys()).encrypt("t0k")
-    assert SecretCipher(read_secrets(f"{NEW},{OLD}").sealing_keys()).decrypt(kept) == "t0k"
+    kept = SecretCipher(read_secrets(OLD).derive_sealing_keys()).encrypt("t0k")
+    assert SecretCipher(read_secrets(f"{NEW},{OLD}").derive_sealing_keys()).decrypt(kept) == "t0k"
     with pytest.raises(CannotDecrypt):
-        SecretCipher(read_secrets(NEW).sealing_keys()).decrypt(kept)
+        SecretCipher(read_secrets(NEW).derive_sealing_keys()).decrypt(kept)
 
 
 @pytest.mark.promise("push.headers")

@@ -34,7 +34,7 @@ class _NeverStored(TenantRecords):
     async def add_version(self, tenant: str, version: TenantVersion) -> None:
         raise AssertionError("a bad record was stored")
 
-    async def latest_number(self, tenant: str) -> int:
+    async def get_latest_number(self, tenant: str) -> int:
         return 0
 
     async def get_version(self, tenant: str, number: int) -> TenantVersion | None:

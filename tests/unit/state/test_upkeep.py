@@ -20,13 +20,13 @@ EVERYWHERE = list(range(PARTITIONS))
 
 def test_a_sweep_comes_first_and_again_after_its_pause_and_where_something_falls_due_then() -> None:
     plan, due = UpkeepPlan(sweep_seconds=5.0), UpkeepPlan(sweep_seconds=60.0)
-    assert list(plan.due_partitions(100.0)) == EVERYWHERE
+    assert list(plan.list_due_partitions(100.0)) == EVERYWHERE
     plan.record_survey(EVERYWHERE, {}, 100.0)
-    assert (list(plan.due_partitions(104.9)), list(plan.due_partitions(105.0))) == ([], EVERYWHERE)
+    assert (list(plan.list_due_partitions(104.9)), list(plan.list_due_partitions(105.0))) == ([], EVERYWHERE)
     due.record_survey(EVERYWHERE, {3: 1.5, 9: 30.0}, 100.0)
-    assert (list(due.due_partitions(101.0)), list(due.due_partitions(101.5))) == ([], [3])
+    assert (list(due.list_due_partitions(101.0)), list(due.list_due_partitions(101.5))) == ([], [3])
     due.record_survey([3], {}, 101.5)
-    assert (list(due.due_partitions(102.0)), list(due.due_partitions(130.0))) == ([], [9])
+    assert (list(due.list_due_partitions(102.0)), list(due.list_due_partitions(130.0))) == ([], [9])
 
 
 async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
@@ -36,10 +36,10 @@ async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
     plan.record_survey(EVERYWHERE, {}, clock)
     plan.watch_partition_of("acme", "s1")
     own = partition_of("acme", "s1")
-    assert list(plan.due_partitions(clock + 1)) == [own]
+    assert list(plan.list_due_partitions(clock + 1)) == [own]
     plan.record_survey([own], {}, clock + 1)
-    assert list(plan.due_partitions(clock + 5)) == [own]
-    assert list(plan.due_partitions(clock + 30)) == []
+    assert list(plan.list_due_partitions(clock + 5)) == [own]
+    assert list(plan.list_due_partitions(clock + 30)) == []
 
 
 class Archiving:

@@ -279,7 +279,7 @@ def _list_row_fields(call: PlannedCall, inputs: _VerdictInputs) -> list[Mapping[
     if it has no rows, or more than are judged one by one.
     """
     call_rows = rows_of_call(call.arguments)
-    rows = [*islice(call_rows.innermost_rows(), inputs.most_rows + 1)] if call_rows.groups else []
+    rows = [*islice(call_rows.list_innermost_rows(), inputs.most_rows + 1)] if call_rows.groups else []
     rows_fields: list[Mapping[str, FieldValue]] = []
     for row in rows if len(rows) <= inputs.most_rows else []:
         bound = binding.bind_fields(inputs.view_call(call.tool, row.arguments), inputs.asked_names)

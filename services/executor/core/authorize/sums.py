@@ -174,14 +174,14 @@ class CallSums:
         """
         if call not in self._calls:  # a compensation is made in place of another call
             return {}
-        others = [other for other in self._calls if other != call and self._shares_limit(other, call)]
+        others = [other for other in self._calls if other != call and self._counts_toward_same_limit(other, call)]
         argument_names = [key for key, _ in fields_of_arguments(call.arguments) if "." not in key]
         sums: JsonObject = {}
         for name in dict.fromkeys((*argument_names, *names)):
-            own_summands = [*self._summands_of_call(call, name, view)]
+            own_summands = [*self._find_summands_of_call(call, name, view)]
             if not own_summands or self._is_id_or_measure(name, own_summands[0].figure, call):
                 continue
-            other_summands = [summand for other in others for summand in self._summands_of_call(other, name, view)]
+            other_summands = [summand for other in others for summand in self._find_summands_of_call(other, name, view)]
             figures_by_record = [
                 [
                     summand.figure
@@ -202,13 +202,13 @@ class CallSums:
                 sums = set_at_path(sums, name.split("."), total)
         return sums
 
-    def _summands_of_call(self, call: PlannedCall, name: str, view: CallView) -> Sequence[_Summand]:
+    def _find_summands_of_call(self, call: PlannedCall, name: str, view: CallView) -> Sequence[_Summand]:
         """The call's figure of that name, or the figures of its rows, whichever sum is greater: a figure beside the
         rows may be their total, or the default for rows without a figure of their own.
         """
-        return self._summands_of_row(self._rows_by_arguments[call.arguments_json], None, call, name, view)
+        return self._find_summands_of_row(self._rows_by_arguments[call.arguments_json], None, call, name, view)
 
-    def _summands_of_row(
+    def _find_summands_of_row(
         self, row: CallRows, default: Decimal | None, call: PlannedCall, name: str, view: CallView
     ) -> list[_Summand]:
         """The row's figure (else ``default``), or those of a group of its inner rows, if their sum is greater."""
@@ -218,11 +218,11 @@ class CallSums:
         if figure is not None:
             summands.append(self._build_summand(figure * self._count_repeated_id(row, call, name), row, call))
         for group in row.groups:
-            group_summands = self._summands_of_group(group, figure, row, call, name, view)
+            group_summands = self._find_summands_of_group(group, figure, row, call, name, view)
             summands = max((summands, group_summands), key=_absolute_sum_of_summands)
         return summands
 
-    def _summands_of_group(
+    def _find_summands_of_group(
         self,
         group: ArgumentRows,
         default: Decimal | None,
@@ -238,7 +238,7 @@ class CallSums:
         has_records = any(self._names_a_record(call, row) for row in group.rows)
         outer_names = self._find_call_records(call, outer_row.outer).all_names
         row_default = default if has_records and group.is_list and not outer_names.certain_arguments else None
-        of_rows = (self._summands_of_row(row, row_default, call, name, view) for row in group.rows)
+        of_rows = (self._find_summands_of_row(row, row_default, call, name, view) for row in group.rows)
         summands = [summand for of_row in of_rows for summand in of_row]
         if default is not None and sum(summand.figure for summand in summands) == default:
             return []  # the one on top is their total
@@ -272,7 +272,7 @@ class CallSums:
         is_of_one = not words_for_one.isdisjoint(name_words) or (len(name_words) > 1 and "unit" in name_words)
         return hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not is_of_one
 
-    def _shares_limit(self, other: PlannedCall, call: PlannedCall) -> bool:
+    def _counts_toward_same_limit(self, other: PlannedCall, call: PlannedCall) -> bool:
         """Whether one limit covers both calls: they use the same tool, or two tools that one rule names."""
         return other.tool == call.tool or any({other.tool, call.tool} <= names for names in self._tools_under_one_rule)
 

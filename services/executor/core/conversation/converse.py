@@ -75,7 +75,7 @@ class Conversation:
         if not self._uses_local_model:
             model_ctx, prefix = strategies.with_orchestrator(ctx), f"talk:{strategies.ORCHESTRATOR_KEY_PREFIX}"
         self._is_understood = False  # whether a reply has fixed the task's parts
-        self._message_history = MessageHistory(model_ctx, sections, self._offered_tools(), prefix)
+        self._message_history = MessageHistory(model_ctx, sections, self._list_offered_tools(), prefix)
         self._tracker = ProgressTracker(progress, self._message_history)
         self.draft = PlanDraft(ctx.limits.plans)
         self._has_proposed_writes = False
@@ -244,7 +244,7 @@ class Conversation:
         with open_state_span(self.ctx, self.progress):
             await dispatch.read_all(self._known_sources)
             for use in sorted(dispatch.other_uses, key=lambda other_use: not self._local.is_local_tool(other_use.name)):
-                result = await self._local.call(dispatch.local_step_key(use), use, self.reader.facts)
+                result = await self._local.call(dispatch.build_local_step_key(use), use, self.reader.facts)
                 dispatch.add_local_result(use, result)
             await self._check_proposals(dispatch)
         self._has_proposed_writes |= bool(dispatch.proposed.use_ids)
@@ -368,7 +368,7 @@ class Conversation:
         self.reader.adopt_process(with_process(self.ctx, self.progress))
         self._drafting = strategies.choose_drafting(self.ctx, self.progress)
         await self._make_missing_calculators()
-        self._message_history.tools = self._offered_tools()
+        self._message_history.tools = self._list_offered_tools()
         self._message_history.understanding = {"parts": [part.as_json() for part in understanding.parts]}
         if use is None or result is None:
             return {}
@@ -387,7 +387,7 @@ class Conversation:
             progress, self._local.made_tools = await add_made_tools(self.ctx, self.progress, f"{self.reply_key}:tools")
             self._tracker.progress = self.progress if self._tracker.was_reply_stored else progress
 
-    def _offered_tools(self) -> tuple[ToolDefinition, ...]:
+    def _list_offered_tools(self) -> tuple[ToolDefinition, ...]:
         """The tools offered to the model. Writes are offered once the parts are known and include something to do."""
         may_write = self._is_understood and self._has_parts_to_do
         local, is_remote = self._local.list_definitions(), not self._uses_local_model

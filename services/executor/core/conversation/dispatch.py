@@ -80,7 +80,7 @@ class ReplyDispatch:
             self.results[use.id], data = _format_read_result(use, result)
             self.calls_as_data.append(data)
 
-    def local_step_key(self, use: ToolUse) -> str:
+    def build_local_step_key(self, use: ToolUse) -> str:
         return f"{self._key}:local:{self._place_by_use_id[use.id]}"
 
     def add_local_result(self, use: ToolUse, result: ToolResult) -> None:

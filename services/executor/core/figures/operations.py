@@ -58,7 +58,7 @@ _MOST_RESULT_DIGITS = 50  # digits of a result
 _MOST_BITS_OF_PRODUCT = 1_000  # of a product; far more than those digits need
 _EXACT_CONTEXT = Context(prec=_MOST_RESULT_DIGITS, traps=[Inexact])
 _MOST_DAYS, _MOST_MONTHS = 40_000, 1_200
-_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+_EARLIEST_MOMENT = datetime.min.replace(tzinfo=UTC)
 
 
 class OperationResult(NamedTuple):
@@ -81,23 +81,23 @@ class CalculationCall(NamedTuple):
     order: DateOrder
     give: str = ""
 
-    def cells(self) -> list[Cell]:
+    def list_cells(self) -> list[Cell]:
         return flatten_figure_cells(self.columns)
 
-    def amounts(self) -> list[WrittenAmount]:
-        return [read_cell_amount(cell, self.operation) for cell in self.cells()]
+    def read_amounts(self) -> list[WrittenAmount]:
+        return [read_cell_amount(cell, self.operation) for cell in self.list_cells()]
 
-    def single_cells(self) -> list[Cell]:
+    def require_single_cells(self) -> list[Cell]:
         """The single cell of each operand; raises ``CannotCalculate`` if one has several or none."""
         return [require_single_cell(column, self.operation) for column in find_figure_columns(self.columns)]
 
-    def single_amounts(self) -> list[WrittenAmount]:
-        return [read_cell_amount(cell, self.operation) for cell in self.single_cells()]
+    def read_single_amounts(self) -> list[WrittenAmount]:
+        return [read_cell_amount(cell, self.operation) for cell in self.require_single_cells()]
 
-    def single_dates(self) -> list[date]:
-        return [read_cell_date(cell, self.operation, self.order) for cell in self.single_cells()]
+    def read_single_dates(self) -> list[date]:
+        return [read_cell_date(cell, self.operation, self.order) for cell in self.require_single_cells()]
 
-    def currency(self) -> str:
+    def require_currency(self) -> str:
         return require_one_currency(self.columns, self.operation)
 
 
@@ -124,8 +124,8 @@ _UNIT_SIGNS = {"days": "D", "working_days": "D", "weeks": "K", "months": "H", "y
 def perform_operation(call: CalculationCall, made_tools: MadeToolResults) -> OperationResult:
     """The operation's result. Raises ``CannotCalculate``, and ``MadeToolNotRun`` for a made tool that did not run."""
     if call.operation in made_tools.tools:
-        currency = call.currency()
-        figures = [_to_decimal(amount.number) for amount in call.amounts()]
+        currency = call.require_currency()
+        figures = [_to_decimal(amount.number) for amount in call.read_amounts()]
         value = made_tools.calculate(call.operation, figures, currency_places(currency))
         return OperationResult(value, currency, keeps_places=True)
     if (operation := OPERATIONS.get(call.operation)) is None:
@@ -137,14 +137,14 @@ def perform_operation(call: CalculationCall, made_tools: MadeToolResults) -> Ope
 
 
 def _run_catalogue_calculator(call: CalculationCall) -> OperationResult:
-    calculator, currency = CALCULATORS[call.operation], call.currency()
+    calculator, currency = CALCULATORS[call.operation], call.require_currency()
     if "..." not in calculator.arguments:
-        call.single_cells()
+        call.require_single_cells()
     if calculator.takes_dates:
-        days = [read_cell_date(cell, call.operation, call.order).toordinal() for cell in call.cells()]
+        days = [read_cell_date(cell, call.operation, call.order).toordinal() for cell in call.list_cells()]
         unit = "" if "bucket" in call.operation else "days"
         return OperationResult(run_calculator(call.operation, list(map(Decimal, days))), unit=unit)
-    amounts = call.amounts()
+    amounts = call.read_amounts()
     if any(amount.unit == "cents" for amount in amounts):
         raise CannotCalculate(f"{call.operation} is of whole units, not cents: convert with cents_to_units first")
     figures = [_to_decimal(amount.number) for amount in amounts]
@@ -227,14 +227,14 @@ def _round_ratio(number: Fraction) -> Decimal:
 
 def _compute_arithmetic(call: CalculationCall) -> OperationResult:
     columns = find_figure_columns(call.columns)
-    if call.operation in ("minimum", "maximum") and are_dates(call.cells()):
+    if call.operation in ("minimum", "maximum") and are_dates(call.list_cells()):
         pick = min if call.operation == "minimum" else max
-        extreme = pick(call.cells(), key=lambda cell: read_cell_moment(cell, call.operation, call.order))
+        extreme = pick(call.list_cells(), key=lambda cell: read_cell_moment(cell, call.operation, call.order))
         return OperationResult(read_cell_date(extreme, call.operation, call.order))
     if call.operation in ("difference", "quotient", "percentage"):
         for column in columns[: 1 if call.operation == "difference" else None]:
             require_single_cell(column, call.operation)
-    amounts = call.amounts()
+    amounts = call.read_amounts()
     unit, currency = _result_unit(call, amounts), _result_currency(call)
     numbers = [_scale_percent(amount, call.operation) for amount in amounts]
     value = compute_exactly(call.operation, [Fraction(number) for number in numbers])
@@ -281,7 +281,7 @@ def _result_unit(call: CalculationCall, amounts: Sequence[WrittenAmount]) -> str
         return first_unit if units <= {first_unit, ""} and call.operation != "quotient" else ""
     percents = [amount.style == "percent" for amount in amounts]
     if call.operation in ("sum", "difference") and any(percents) and not all(percents):
-        pairs = zip(call.cells(), percents, strict=True)
+        pairs = zip(call.list_cells(), percents, strict=True)
         if not all(is_percent or is_rate_cell(cell) for cell, is_percent in pairs):
             raise CannotCalculate(
                 f"{call.operation} of an amount and a percentage: take increase_by_percent, decrease_by_percent or "
@@ -299,7 +299,7 @@ def _scale_percent(amount: WrittenAmount, operation: str) -> Number:
 
 def _result_currency(call: CalculationCall) -> str:
     """The currency of the result; empty where amounts are divided by each other, or multiplied by an exchange rate."""
-    currency = call.currency()
+    currency = call.require_currency()
     if call.operation not in ("product", "quotient"):
         return currency
     currencies = [require_one_currency([column], call.operation) for column in call.columns]
@@ -336,16 +336,16 @@ def _count_cells(call: CalculationCall) -> OperationResult:
 
 def _find_extreme_row(call: CalculationCall) -> OperationResult:
     """The field that names the row with the most or least. The note has that figure, and other rows with the same."""
-    cells = call.cells()
+    cells = call.list_cells()
     if not cells:
         raise CannotCalculate(f"{call.operation}: no row meets the conditions")
     if are_dates(cells):
         moments = [read_cell_moment(cell, call.operation, call.order) for cell in cells]
-        ranks = [Fraction((moment - _FIRST_MOMENT) // timedelta(microseconds=1)) for moment in moments]
+        ranks = [Fraction((moment - _EARLIEST_MOMENT) // timedelta(microseconds=1)) for moment in moments]
     else:
-        call.currency()
-        require_one_unit(call.amounts(), call.operation)
-        ranks = [Fraction(amount.number) for amount in call.amounts()]
+        call.require_currency()
+        require_one_unit(call.read_amounts(), call.operation)
+        ranks = [Fraction(amount.number) for amount in call.read_amounts()]
     extreme = (min if call.operation == "which_has_least" else max)(ranks)
     rows = [cell for cell, rank in zip(cells, ranks, strict=True) if rank == extreme]
     names = [_find_row_name(cell, call) for cell in rows]
@@ -379,7 +379,7 @@ def _build_field_result(value: Json, note: str, order: DateOrder) -> OperationRe
 
 
 def _change_by_percent(call: CalculationCall) -> OperationResult:
-    base, percent = call.single_amounts()
+    base, percent = call.read_single_amounts()
     part = Fraction(_scale_percent(percent, "percentage")) / 100
     factor = 1 + part if call.operation == "increase_by_percent" else 1 - part
     result = to_result_decimal(Fraction(base.number) * factor)
@@ -389,8 +389,8 @@ def _change_by_percent(call: CalculationCall) -> OperationResult:
 def _compute_share(call: CalculationCall) -> OperationResult:
     """A share or change in percent: exact until it is rounded to six places."""
     require_one_currency(call.columns, "comparison")
-    require_one_unit(call.single_amounts(), call.operation)
-    first, second = (Fraction(amount.number) for amount in call.single_amounts())
+    require_one_unit(call.read_single_amounts(), call.operation)
+    first, second = (Fraction(amount.number) for amount in call.read_single_amounts())
     part, base = (first, second) if call.operation == "percent_share" else (second - first, first)
     return OperationResult(to_result_decimal(_divide(part * 100, base, call.operation)))
 
@@ -401,15 +401,15 @@ def _sum_products(call: CalculationCall) -> OperationResult:
     rows = zip(*(column.cells for column in call.columns), strict=True)
     factors = [[_scale_percent(read_cell_amount(cell, call.operation), "product") for cell in row] for row in rows]
     total = sum((_multiply(Fraction(factor) for factor in row) for row in factors), Fraction(0))
-    unit = "cents" if any(amount.unit == "cents" for amount in call.amounts()) else ""
-    return OperationResult(to_result_decimal(total), call.currency(), unit)
+    unit = "cents" if any(amount.unit == "cents" for amount in call.read_amounts()) else ""
+    return OperationResult(to_result_decimal(total), call.require_currency(), unit)
 
 
 def _round_to_whole(call: CalculationCall) -> OperationResult:
-    [amount] = call.single_amounts()
+    [amount] = call.read_single_amounts()
     number = Fraction(amount.number)
     rounded = number.__ceil__() if call.operation == "round_up" else number.__floor__()
-    return OperationResult(Decimal(rounded), call.currency(), amount.unit)
+    return OperationResult(Decimal(rounded), call.require_currency(), amount.unit)
 
 
 def _convert_currency(call: CalculationCall) -> OperationResult:
@@ -430,7 +430,7 @@ def _convert_unit(call: CalculationCall) -> OperationResult:
         raise CannotCalculate(f"{column.operand_text} is in cents already")
     if amount.unit and source not in (amount.unit, "units"):
         raise CannotCalculate(f"{column.operand_text} is in {amount.unit}, not in {source}")
-    currency = call.currency()
+    currency = call.require_currency()
     sizes = {name: unit.size for name, unit in UNITS_BY_WORD.items()}
     sizes |= {"cents": Fraction(1), "units": Fraction(10 ** currency_places(currency))}
     value = to_result_decimal(Fraction(amount.number) * sizes[source] / sizes[target])
@@ -438,11 +438,11 @@ def _convert_unit(call: CalculationCall) -> OperationResult:
 
 
 def _compare_cells(call: CalculationCall) -> OperationResult:
-    cells = call.single_cells()
+    cells = call.require_single_cells()
     value, other = (cell.value for cell in cells)
     if read_amount(value) and read_amount(other):  # amounts of two currencies or units are never compared
-        call.currency()
-        require_one_unit(call.single_amounts(), call.operation)
+        call.require_currency()
+        require_one_unit(call.read_single_amounts(), call.operation)
     if call.operation in OPERATIONS_ON_WORDS:
         return OperationResult(are_equal_values(value, other, call.order) is (call.operation == "is_equal"))
     order = compare_values(value, other, call.order)
@@ -457,15 +457,15 @@ def _compare_cells(call: CalculationCall) -> OperationResult:
 
 
 def _combine_truth_values(call: CalculationCall) -> OperationResult:
-    truths = [read_cell_truth(cell, call.operation) for cell in call.cells()]
+    truths = [read_cell_truth(cell, call.operation) for cell in call.list_cells()]
     if not truths:
         raise CannotCalculate(f"{call.operation} has nothing to look at")
     return OperationResult(all(truths) if call.operation == "all_of" else any(truths) is (call.operation == "any_of"))
 
 
 def _is_record_overdue(call: CalculationCall) -> OperationResult:
-    [day] = call.single_dates()
-    return OperationResult(day < call.today and not is_paid(call.single_cells()[0].row))
+    [day] = call.read_single_dates()
+    return OperationResult(day < call.today and not is_paid(call.require_single_cells()[0].row))
 
 
 def _shift_date(call: CalculationCall) -> OperationResult:
@@ -485,14 +485,14 @@ def _shift_date(call: CalculationCall) -> OperationResult:
 
 
 def _find_calendar_day(call: CalculationCall) -> OperationResult:
-    [day] = call.single_dates()
+    [day] = call.read_single_dates()
     if call.operation == "weekday":
         return OperationResult(calendar.day_name[day.weekday()])
     return OperationResult(day.replace(day=1) if call.operation == "start_of_month" else _end_of_month(day))
 
 
 def _compute_age(call: CalculationCall) -> OperationResult:
-    start, end = (*call.single_dates(), call.today)[:2]
+    start, end = (*call.read_single_dates(), call.today)[:2]
     if call.operation == "age_in_days":
         return OperationResult(Decimal((end - start).days), unit="days")
     months = (end.year - start.year) * 12 + end.month - start.month
@@ -505,7 +505,7 @@ def _end_of_month(day: date) -> date:
 
 
 def _measure_time(call: CalculationCall) -> OperationResult:
-    cells = call.single_cells()
+    cells = call.require_single_cells()
     if not all(has_time(cell.value) for cell in cells):
         raise CannotCalculate(f"{call.operation} needs two moments with their time of day; days_between takes dates")
     start, end = (read_cell_moment(cell, call.operation, call.order) for cell in cells)
@@ -538,7 +538,7 @@ _OPERATIONS_BY_NAMES: Mapping[str, CalculationOperation] = {
     "is_less is_at_most is_more is_at_least is_equal is_not_equal": CalculationOperation("one, other", _compare_cells),
     "all_of any_of none_of": CalculationOperation("condition...", _combine_truth_values),
     "is_empty": CalculationOperation(
-        "field", lambda call: OperationResult(all(is_empty_value(cell.value) for cell in call.cells()))
+        "field", lambda call: OperationResult(all(is_empty_value(cell.value) for cell in call.list_cells()))
     ),
     "is_overdue": CalculationOperation("due date of a record", _is_record_overdue, takes_dates=True),
     "add_working_days subtract_working_days": CalculationOperation(

@@ -310,9 +310,9 @@ class FactsIndex:
         """The fields that hold just this value, up to a bound; if there are none, the texts that contain it."""
         if value is None or isinstance(value, bool | dict | list) or value == "":
             return ()
-        fields_by_id = {id(field): field for field in self._fields_equal_to(value, hints)}
+        fields_by_id = {id(field): field for field in self._find_fields_equal_to(value, hints)}
         origins = tuple(islice(fields_by_id.values(), _MOST_ORIGINS))
-        return origins or tuple(field._replace(is_whole=False) for field in self._texts_containing(value, hints))
+        return origins or tuple(field._replace(is_whole=False) for field in self._find_texts_containing(value, hints))
 
     def find_fields_of_words(self, words: str) -> Sequence[ReadField]:
         """The data fields that consist of exactly these words."""
@@ -349,21 +349,21 @@ class FactsIndex:
         is_identifier = not figures and kind_of_identifier(text) is not None
         return [normalize_identifier(text)] if is_identifier else figures
 
-    def _fields_equal_to(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
+    def _find_fields_equal_to(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         if isinstance(value, str):
             fields = [field for field in self.find_fields_of_words(value) if _is_same_text(value, str(field.value))]
             yield from fields
-            yield from self._fields_with_day(value)
+            yield from self._find_fields_with_day(value)
             if not fields and kind_of_identifier(value) is not None:
                 yield from self._fields_by_meaning.get(normalize_identifier(value), ())
         mention = read_number(value)
         for number in mention.values if mention else ():
             if mention is not None and isinstance(number, Decimal):
-                with_number = self._fields_with_number(number, mention.money)
+                with_number = self._find_fields_with_number(number, mention.money)
                 yield from (field for field in with_number if not _is_in_other_units(field, hints))
-                yield from self._fields_in_other_units(number, mention.money, hints)
+                yield from self._find_fields_in_other_units(number, mention.money, hints)
 
-    def _fields_with_number(self, number: Decimal, money: Money | None) -> Iterator[ReadField]:
+    def _find_fields_with_number(self, number: Decimal, money: Money | None) -> Iterator[ReadField]:
         """Yields the fields with that number. A positive number also finds fields with a minus."""
         for figure in (number, -number) if number > 0 else (number,):
             for field in self._fields_by_meaning.get(figure, ()):
@@ -371,7 +371,9 @@ class FactsIndex:
                 if mention is None or may_share_currency(mention.money, money):
                     yield field
 
-    def _fields_in_other_units(self, number: Decimal, money: Money | None, hints: ArgumentHints) -> Iterator[ReadField]:
+    def _find_fields_in_other_units(
+        self, number: Decimal, money: Money | None, hints: ArgumentHints
+    ) -> Iterator[ReadField]:
         """Yields the fields that show the amount in other units: 123450 in cents for 1234.50, and the reverse."""
         if hints.kind is not ArgumentKind.AMOUNT:
             return
@@ -383,7 +385,7 @@ class FactsIndex:
             fields = self._fields_by_meaning.get(major_amount, ())
             yield from (field for field in fields if not _is_in_minor_units(field))
 
-    def _fields_with_day(self, value: str) -> Iterator[ReadField]:
+    def _find_fields_with_day(self, value: str) -> Iterator[ReadField]:
         moment = read_machine_moment(value, self._now.tzinfo)
         for day in [moment.day] if moment else read_possible_dates(value):
             for field in self._fields_by_meaning.get(day, ()) if day else ():
@@ -391,10 +393,12 @@ class FactsIndex:
                 if moment is None or moment.hour is None or shown is None or shown.hour in (None, moment.hour):
                     yield field
 
-    def _texts_containing(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
+    def _find_texts_containing(self, value: Json, hints: ArgumentHints) -> Iterator[ReadField]:
         """Yields the texts that contain the value among other words, data fields before free text."""
         characters_left = _MOST_CHARACTERS
-        texts = sorted(self._texts_with_rarest_term(value), key=lambda field: field.kind is not ContentKind.STRUCTURED)
+        texts = sorted(
+            self._find_texts_with_rarest_term(value), key=lambda field: field.kind is not ContentKind.STRUCTURED
+        )
         for field in texts[:_MOST_TEXTS_READ]:
             text = str(field.value)
             characters_left -= len(text)
@@ -405,7 +409,7 @@ class FactsIndex:
             if is_value_in_text(value, hints, self._mentions_by_text[text]):
                 yield field
 
-    def _texts_with_rarest_term(self, value: Json) -> Sequence[ReadField]:
+    def _find_texts_with_rarest_term(self, value: Json) -> Sequence[ReadField]:
         text = as_text(value)
         moment = read_machine_moment(text, self._now.tzinfo) if isinstance(value, str) else None
         if kind_of_identifier(text) in _ACCOUNT_KINDS:

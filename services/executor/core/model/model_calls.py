@@ -166,7 +166,7 @@ async def ask_model(
                 if seconds < seconds_left:
                     reason = f"the model did not answer: no answer within {seconds:g} seconds"
                     raise Failed(reason, "model") from error
-                raise ctx.journal.out_of_time_error() from error
+                raise ctx.journal.build_out_of_time_error() from error
             settlement = payment.settle_cost(reply)
             _put_usage_on_span(span, reply, settlement, mode.tier)
         ctx.journal.add_event(
@@ -218,7 +218,7 @@ async def ask_if_possible(
 
 def choose_mode_of_call(ctx: TurnContext, key: str, tier: models.Tier, share: BudgetShare) -> CallMode:
     """The tier and pressure of the call ``key``: those in the journal if it was made, else those of a call made now."""
-    used_share = ctx.journal.spending.used_share(ctx.limits.ceilings, share)
+    used_share = ctx.journal.spending.compute_used_share(ctx.limits.ceilings, share)
     mode = choose_call_mode(tier, used_share, keeps_tier=share.keeps_tier)
     stored = ctx.journal.get(key)
     if stored is None:

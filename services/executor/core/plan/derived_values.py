@@ -91,8 +91,8 @@ class DerivedValues:
 
     @cached_property
     def _has_times_but_no_lengths(self) -> bool:
-        """Whether the session's texts give a time of day that is no bound, or say that it is the same, and no length of
-        time, other than whole days, from which another may follow.
+        """Whether the session's texts state a time of day, or say that it stays the same, and state no length of time
+        except whole days, from which another time of day could follow. False if a time is a bound: "after 5 pm".
         """
         texts = self._sources.texts
         before_hours = (

@@ -36,7 +36,7 @@ _WORD_FOR_SEVERAL_PATTERN = re.compile(
 _BACKWARD_PRONOUN_PATTERN = re.compile(
     r"\b(?:it|that|this|th[eo]se|them|her|him|ih[mnr]|das|dies\w*|lui)\b(?!\s+(?:is|are)\b)", re.IGNORECASE
 )
-_JOINT_IN_LIST_PATTERN = re.compile(
+_LIST_SEPARATOR_PATTERN = re.compile(
     r"(?:\s*,|\s+(?P<and>and|or|und|oder|et|ou|&))\s+(?:(?:and|or|und|oder|et|ou)\s+)?(?:the\s+)?$", re.IGNORECASE
 )
 _LIST_GOES_ON_PATTERN = re.compile(r"\W{0,2}\s*(?:,\s|and\b|or\b|und\b|oder\b|et\b|ou\b|&)", re.IGNORECASE)
@@ -86,7 +86,7 @@ def is_title_excepted(title: str, titles: Collection[str], text: str) -> bool:
         return False
     before, after = text[: places[0]].rstrip(_QUOTES), text[places[0] + len(title) :]
     following = after
-    while joint := _JOINT_IN_LIST_PATTERN.search(before, max(0, len(before) - CHARACTERS_BEFORE_IDENTIFIER)):
+    while joint := _LIST_SEPARATOR_PATTERN.search(before, max(0, len(before) - CHARACTERS_BEFORE_IDENTIFIER)):
         head = before[: joint.start()].rstrip(_CLOSING_QUOTES)
         title_before = max((other for other in titles if head.endswith(other)), key=len, default=None)
         if title_before is None or not (joint["and"] or _LIST_GOES_ON_PATTERN.match(after)):

@@ -44,7 +44,7 @@ from services.executor.core.states.machine import (
     Figure,
     OperandPattern,
     ProcessTemplate,
-    Route,
+    RouteByAge,
     is_figure_name,
     parse_pattern,
 )
@@ -332,7 +332,7 @@ def find_calls_on_wrong_route(
     return reasons
 
 
-def _routes_of_tool(routes: Sequence[Route], tool: str) -> dict[str, frozenset[str]]:
+def _routes_of_tool(routes: Sequence[RouteByAge], tool: str) -> dict[str, frozenset[str]]:
     """The routes to which a tool belongs, as ``{route name: words of the tool's name that only this route has}``: those
     with the most such words, so ``send_reminder`` belongs to a route "remind". Empty if no route has any.
     """

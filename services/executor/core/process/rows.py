@@ -45,8 +45,8 @@ class RecordLinks:
 
         steps = [node for node in self._graph.nodes if is_step(node.seen)]
         starts = [node for node in steps if node.seen.identity in anchor_identities]
-        by_reference = self._walk_links(starts, steps, is_wanted, self._object_ids_of_neighbours)
-        return by_reference or self._walk_links(starts, steps, is_wanted, self._object_ids_of_linked_nodes)
+        by_reference = self._walk_links(starts, steps, is_wanted, self._list_object_ids_of_neighbours)
+        return by_reference or self._walk_links(starts, steps, is_wanted, self._list_object_ids_of_linked_nodes)
 
     def _walk_links(
         self,
@@ -64,14 +64,14 @@ class RecordLinks:
             nodes = [node for node in remaining if id(node) in linked_ids]
         return []
 
-    def _object_ids_of_neighbours(self, nodes: Sequence[GraphNode]) -> set[int]:
+    def _list_object_ids_of_neighbours(self, nodes: Sequence[GraphNode]) -> set[int]:
         linked = (set(map(id, self._graph.linked_records(node))) for node in nodes)
         referring = (set(map(id, self._graph.referring_records(node))) for node in nodes)
         return set[int]().union(*linked, *referring)
 
-    def _object_ids_of_linked_nodes(self, nodes: Sequence[GraphNode]) -> set[int]:
+    def _list_object_ids_of_linked_nodes(self, nodes: Sequence[GraphNode]) -> set[int]:
         texts = set[str]().union(*(_linking_texts(node.seen) for node in nodes))
-        return self._object_ids_of_neighbours(nodes) | {
+        return self._list_object_ids_of_neighbours(nodes) | {
             id(node) for text in texts for node in self._nodes_by_text[text]
         }
 

@@ -116,7 +116,7 @@ class TaskReader:
 
     def find_current_fact(self, use: ToolUse, tool: Tool) -> Fact | None:
         """The fact of the same read, if it was made since the last writes."""
-        same_reads = self._facts_of_same_read(use, tool)
+        same_reads = self._find_facts_of_same_read(use, tool)
         return next((fact for fact in same_reads if fact.result_json and fact.ref not in self._outdated_refs), None)
 
     def mark_outdated_by_writes(self, calls: Iterable[PastCall]) -> None:
@@ -129,7 +129,7 @@ class TaskReader:
         if it was made before. With ``must_be_current``, a read from before the last writes does not count, so that the
         model keeps both.
         """
-        same_reads = self._facts_of_same_read(use, tool)
+        same_reads = self._find_facts_of_same_read(use, tool)
         for fact in same_reads:
             if not must_be_current or fact.ref not in self._outdated_refs:
                 return fact.ref
@@ -178,7 +178,7 @@ class TaskReader:
                 "ok": reading.is_source,
                 "note": reading.note,
                 "by_machine": by_machine,
-                "again": by_machine and any(other.ref != ref for other in self._facts_of_same_read(use, tool)),
+                "again": by_machine and any(other.ref != ref for other in self._find_facts_of_same_read(use, tool)),
             }
         )
         if ref in self._outdated_refs:  # the latest sight is the last of the facts
@@ -268,7 +268,7 @@ class TaskReader:
     def _set_outcome(self, index: int, outcome: CallOutcome) -> None:
         self._calls[index] = self._calls[index].model_copy(update={"outcome": outcome})
 
-    def _facts_of_same_read(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
+    def _find_facts_of_same_read(self, use: ToolUse, tool: Tool) -> Iterator[Fact]:
         key = _key_of_call(use, tool)
         return (fact for fact in self._facts.values() if fact.call == key)
 

@@ -152,7 +152,7 @@ class ServerRead:
         requested = requested_name.removeprefix(PARAMETER_MARK)
         if rename_arguments(self.arguments, {requested_name: ""}) == self.arguments:
             return None
-        columns = await self._known_columns(unknown)
+        columns = await self._list_known_columns(unknown)
         column = schema_drift.match_column(requested, old, columns)
         if column is None:
             return None
@@ -162,7 +162,7 @@ class ServerRead:
         renamed_arguments = rename_arguments(self.arguments, {**self.names, requested_name: column.name})
         return None if find_argument_problems(renamed_arguments, self.tool) else (requested_name, column)
 
-    async def _known_columns(self, unknown: UnknownName) -> Mapping[str, str]:
+    async def _list_known_columns(self, unknown: UnknownName) -> Mapping[str, str]:
         """The columns that the server has, each with its description, from the error itself, from a describing tool or
         from the tool's own schema; for an unknown parameter, the parameters that it may be.
         """

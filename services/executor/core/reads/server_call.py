@@ -228,7 +228,9 @@ def list_expected_fields(ctx: TurnContext) -> tuple[ExpectedField, ...]:
 
 def _record_fields_of_condition(ctx: TurnContext, condition: str) -> Iterator[str]:
     """Yields the field names in a rule's condition, without those that are arguments of all tools that it names."""
-    named_tools = [tool for text in _QUOTED_PATTERN.findall(condition) for tool in ctx.toolbox.tools_named(text[1:-1])]
+    named_tools = [
+        tool for text in _QUOTED_PATTERN.findall(condition) for tool in ctx.toolbox.find_tools_named(text[1:-1])
+    ]
     for word in _NAME_PATTERN.findall(_QUOTED_PATTERN.sub("''", condition)):
         if not (named_tools and all(word in tool.parameters for tool in named_tools)):
             yield word

@@ -349,7 +349,9 @@ class CallView:
             if distance >= 2 and self._has_argument_in_minor_units(name):
                 return UNKNOWN
             if values := _field_values_in_nodes(level, name):
-                values += self._values_of_subject_links(level, name) if distance == 1 and with_subject_links else []
+                values += (
+                    self._find_values_of_subject_links(level, name) if distance == 1 and with_subject_links else []
+                )
                 return UNKNOWN if self._may_differ_in_unread(name, distance) else common_value(values)
             first = _split_dotted(name)[0]
             if first and any(singular_words(key) == first for node in level for key in node.record):
@@ -364,11 +366,11 @@ class CallView:
     def _may_differ_in_unread(self, name: str, distance: int, kind: Noun = ()) -> bool:
         """Whether a record as near as those that have the field was not fully read, and so may have another value."""
         if distance >= 2:
-            return bool(self._unread_references_at_level(name, distance, kind))
+            return bool(self._find_unread_references_at_level(name, distance, kind))
         is_other_unread = distance == 1 and not kind and bool(self.named.unread_others)
-        return is_other_unread or bool(self._references_without_field(name, kind))
+        return is_other_unread or bool(self._find_references_without_field(name, kind))
 
-    def _references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
+    def _find_references_without_field(self, name: str, kind: Noun = ()) -> list[RecordReference]:
         """The call's references to records seen without the field, while a named record of their kind has it."""
         showing = _nodes_with_field(self.own, name, kind)
         return [
@@ -396,7 +398,7 @@ class CallView:
         owners = ((node, None if node.ids else self._graph.enclosing_record(node)) for node in nodes)
         return {owner.kind for pair in owners for owner in pair if owner}
 
-    def _unread_references_at_level(self, name: str, distance: int, kind: Noun = ()) -> list[RecordReference]:
+    def _find_unread_references_at_level(self, name: str, distance: int, kind: Noun = ()) -> list[RecordReference]:
         """The references to records of this level that may have another value of the field. They stand in records one
         step nearer, are to a kind that has the field at this level, and their record was not read, or read without it.
         """
@@ -428,7 +430,7 @@ class CallView:
             if nodes := [node for node in level if are_same_kind(kind, node.kind)]:
                 values = _field_values_in_nodes(nodes, name, kind)
                 if distance == 1 and with_subject_links:
-                    values += self._values_of_subject_links(nodes, name, kind)
+                    values += self._find_values_of_subject_links(nodes, name, kind)
                 is_unknown = not values or self._may_differ_in_unread(name, distance, kind)
                 return UNKNOWN if is_unknown else common_value(values)
         return self.value_in_records(dotted, with_subject_links=with_subject_links)
@@ -454,7 +456,9 @@ class CallView:
                 nodes_to_follow += [node for node in others if not self._is_of_called_kind(node)]
         return links
 
-    def _values_of_subject_links(self, level: Sequence[GraphNode], name: str, of_kind: Noun = ()) -> list[FieldValue]:
+    def _find_values_of_subject_links(
+        self, level: Sequence[GraphNode], name: str, of_kind: Noun = ()
+    ) -> list[FieldValue]:
         """The field's values in ``_subject_links``, to be compared with those in ``level``: an id in a note would else
         pass a rule. If ``level`` has the ``vip`` of the guest in a note, the result has that of the booking's guest.
 
@@ -579,7 +583,7 @@ class CallView:
 
     def _references_to_read_beside_own(self, kind: Noun, field: str) -> Iterator[RecordReference]:
         """Yields what should be read for a field that a named record has. ``kind``: empty for a field of any kind."""
-        yield from self._references_without_field(field, kind)
+        yield from self._find_references_without_field(field, kind)
         if self._have_field(self._levels[1], kind, field):
             yield from (reference for reference, nodes in self._subject_links if _are_only_rows(nodes))
         if not self._have_field(self._levels[0], kind, field):
@@ -593,7 +597,7 @@ class CallView:
         distances = [distance for distance in (2, 3) if self._have_field(self._levels[distance], kind, field)]
         yield from listed
         if distances:
-            yield from self._unread_references_at_level(field, distances[0], kind)
+            yield from self._find_unread_references_at_level(field, distances[0], kind)
         if 2 in distances or not (is_about_tool or distances):
             return
         unread = self._unread_references_in_named_records
@@ -643,12 +647,12 @@ class CallView:
     @cached_property
     def _unread_references_in_named_records(self) -> list[RecordReference]:
         """The references in named records to records of other kinds that not every declared read has shown."""
-        return self._unread_references_in(self.own)
+        return self._find_unread_references_in(self.own)
 
     @cached_property
     def _unread_references_one_step_away(self) -> list[RecordReference]:
         """As ``_unread_references_in_named_records``, of records one step away: the customer of an order's contract."""
-        return self._unread_references_in(self._levels[2])
+        return self._find_unread_references_in(self._levels[2])
 
     @cached_property
     def _linked_references_seen_only_in_lists(self) -> list[RecordReference]:
@@ -656,7 +660,7 @@ class CallView:
         matches = self._find_references_to_others([*self.own, *self._levels[2]])
         return [reference for reference, nodes in matches if nodes and _are_only_rows(nodes)]
 
-    def _unread_references_in(self, nodes: Iterable[GraphNode]) -> list[RecordReference]:
+    def _find_unread_references_in(self, nodes: Iterable[GraphNode]) -> list[RecordReference]:
         matches = self._find_references_to_others(nodes)
         return [reference for reference, read in matches if not read or self._was_declared_read_unused(reference, read)]
 
@@ -680,7 +684,7 @@ class CallView:
         """Whether the call or any record that was read has a field of that name."""
         return bool(find_values(name, self._arguments, ())) or self._graph.has_field(name)
 
-    def records_at(self, ref: str, path: str) -> list[GraphNode]:
+    def find_records_at(self, ref: str, path: str) -> list[GraphNode]:
         """The records of read ``ref`` with the values at a path as in a calculation; empty if nothing is there."""
         nodes_of_read = [node for node in self._graph.nodes if node.seen.fact.ref == ref]
         try:

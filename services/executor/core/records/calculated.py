@@ -76,7 +76,7 @@ def is_value_about_call(value: NamedValue, values: Sequence[NamedValue], view: C
     operands = _operands_from_reads(value, values)
     if not operands:
         return False
-    nodes = [node for operand in operands for node in view.records_at(operand.ref, operand.path)]
+    nodes = [node for operand in operands for node in view.find_records_at(operand.ref, operand.path)]
     nodes_of_kind = [node for node in nodes if view.is_named_record(node) or view.is_other_of_called_kind(node)]
     if nodes_of_kind:
         return any(view.is_named_record(node) for node in nodes_of_kind)

@@ -26,13 +26,13 @@ class CallRows(NamedTuple):
     key: str = ""
     groups: Sequence["ArgumentRows"] = ()
 
-    def innermost_rows(self) -> Iterator["CallRows"]:
+    def list_innermost_rows(self) -> Iterator["CallRows"]:
         """Yields each row that has no rows within it; itself if it has none."""
         if not self.groups:
             yield self
         for group in self.groups:
             for row in group.rows:
-                yield from row.innermost_rows()
+                yield from row.list_innermost_rows()
 
 
 class ArgumentRows(NamedTuple):

@@ -185,25 +185,25 @@ def predict_proving_read(tool: Tool, tools: Iterable[Tool]) -> PredictedProof | 
 
 def _candidate_reads(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> Iterator[ReadCall]:
     """Yields every read that may prove the write, the best first."""
-    yield from _reads_named_by_operator(write, readers)
+    yield from _list_reads_named_by_operator(write, readers)
     if write.may_make_record:
         readers_of_kind = [reader for reader in readers if write.concerns_same_thing(reader.words)]
-        yield from _reads_by_ids(write, readers_of_kind)
-        yield from _reads_by_answer(write, readers)
-        yield from _reads_of_lists(write, readers_of_kind)
-    earlier_reads = _reads_showing(write, readers, facts)
+        yield from _propose_reads_by_ids(write, readers_of_kind)
+        yield from _propose_reads_by_made_id(write, readers)
+        yield from _propose_reads_of_lists(write, readers_of_kind)
+    earlier_reads = _find_reads_showing_record(write, readers, facts)
     reads_of_record = [earlier for earlier in earlier_reads if earlier.is_own and not earlier.selects]
     yield from (earlier.read_call for earlier in reads_of_record if not earlier.is_other)
-    yield from _reads_by_ids(write, (reader for reader in readers if _is_asked_by_other_id(reader, write)))
+    yield from _propose_reads_by_ids(write, (reader for reader in readers if _is_asked_by_other_id(reader, write)))
     yield from (earlier.read_call for earlier in reads_of_record)
-    yield from _reads_by_ids(write, readers)
+    yield from _propose_reads_by_ids(write, readers)
     yield from (earlier.read_call for earlier in earlier_reads if not earlier.is_own and not earlier.selects)
     yield from (earlier.read_call for earlier in earlier_reads if earlier.selects)
-    yield from _reads_by_answer(write, readers)
-    yield from _reads_of_lists(write, readers)
+    yield from _propose_reads_by_made_id(write, readers)
+    yield from _propose_reads_of_lists(write, readers)
 
 
-def _reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _list_reads_named_by_operator(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields the catalogue's read, with arguments from the call, or else with the id from its answer."""
     for reader in readers:
         if reader.tool.name == write.tool.catalogue.read_back:
@@ -234,7 +234,9 @@ class _ReadShowingRecord(NamedTuple):
         return self.order[0]
 
 
-def _reads_showing(write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]) -> list[_ReadShowingRecord]:
+def _find_reads_showing_record(
+    write: NamedWrite, readers: Sequence[ReadTool], facts: Sequence[Fact]
+) -> list[_ReadShowingRecord]:
     """Reads of this task that showed a record which the call names, the best first."""
     readers_by_name = {reader.tool.name: reader for reader in readers}
     earlier_reads: list[_ReadShowingRecord] = []
@@ -334,7 +336,7 @@ def _selects_by_more_than_ids(arguments: JsonObject, write: NamedWrite) -> bool:
     return any(not any(record_id in text for record_id in ids) for text in selecting)
 
 
-def _reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _propose_reads_by_ids(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads of what the call names, with arguments of the call; the best fitting first."""
     fitting: list[tuple[int, int, str, ReadCall]] = []
     for reader in readers:
@@ -379,7 +381,7 @@ def _find_id_of_kind(noun: frozenset[str], write: NamedWrite) -> Json:
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
-def _reads_by_answer(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _propose_reads_by_made_id(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads that need one id which only the call's answer gives: that of what it makes."""
     for reader in readers:
         if not (write.concerns_same_thing(reader.words) or _shows_made_record(reader, write)):
@@ -403,7 +405,7 @@ def _build_made_id_reference(write: NamedWrite, reader: ReadTool, name: str) -> 
     return build_made_id_reference(write.call_id, "_".join([*noun, name]))
 
 
-def _reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
+def _propose_reads_of_lists(write: NamedWrite, readers: Iterable[ReadTool]) -> Iterator[ReadCall]:
     """Yields reads of all records of a kind, to compare rows before and after; the write's own kind first."""
     named_kinds = [named_id.kind_words for named_id in write.ids]
     rated_reads: list[tuple[bool, int, str, ReadCall]] = []
@@ -460,7 +462,7 @@ def find_proving_read(call: PlannedCall, toolbox: Toolbox, reference: RecordRefe
         return None
     named_write = _build_named_write(write, call.arguments, call.call_id)
     readers = _index_readers_once(toolbox.tools).get(call.connection_id, ())
-    read_call = _first_fitting_read(_reads_named_by_operator(named_write, readers))
+    read_call = _first_fitting_read(_list_reads_named_by_operator(named_write, readers))
     if read_call is None or any(referenced_calls(read_call.arguments)):
         return None
     return read_call if reference.value in read_call.arguments.values() else None

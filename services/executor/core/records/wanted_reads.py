@@ -38,11 +38,11 @@ def find_missing_reads(
     reads: list[ReadCall] = []
     for call, view in views:
         for reference in view.named.unread:
-            reads += _reads_of_reference(call, reference, toolbox)
+            reads += _propose_reads_of_reference(call, reference, toolbox)
     made_keys = {fact.call for fact in facts}
     for call, view in views:  # reads of single records, without which a field would be taken from another record
         references = dict.fromkeys(view.references_to_read(list_rule_fields_of_tool(call.tool, policies)))
-        of_records = (read for reference in references for read in _reads_by_noun(call, reference, toolbox))
+        of_records = (read for reference in references for read in _propose_reads_by_noun(call, reference, toolbox))
         new_reads = (read for read in of_records if read.arguments and _key_of_read(read) not in made_keys)
         reads += islice(new_reads, _MOST_READS_FOR_RULES + len(view.named.matches))
     reads_by_key = {_key_of_read(read): read for read in reads}
@@ -61,7 +61,7 @@ def find_records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fa
     vain_reads: dict[str, str] = {}
     for call in plan.changes:
         for reference in build_call_view(call.tool, call.arguments, facts, toolbox.keys).named.unread:
-            for read in _reads_of_reference(call, reference, toolbox):
+            for read in _propose_reads_of_reference(call, reference, toolbox):
                 fact = facts_by_call.get(_key_of_read(read))
                 is_of_record = read.arguments and _shows_referenced_kind(read.tool, call, reference, toolbox)
                 if fact is not None and is_of_record and found_no_record(fact):
@@ -69,12 +69,12 @@ def find_records_not_found(plan: WritePlan, toolbox: Toolbox, facts: Sequence[Fa
     return vain_reads
 
 
-def _reads_of_reference(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
+def _propose_reads_of_reference(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Sequence[ReadCall]:
     """The proving read, if it shows such a record or nothing else does; else the reads of the kind, or none."""
     proving_read_call = find_proving_read(call, toolbox, reference)
     if proving_read_call and _shows_referenced_kind(proving_read_call.tool, call, reference, toolbox):
         return [proving_read_call]
-    return _reads_by_noun(call, reference, toolbox) or ([proving_read_call] if proving_read_call else [])
+    return _propose_reads_by_noun(call, reference, toolbox) or ([proving_read_call] if proving_read_call else [])
 
 
 def _kind_of_reference(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> Noun:
@@ -87,7 +87,7 @@ def _shows_referenced_kind(tool: Tool, call: PlannedCall, reference: RecordRefer
     return any(seen_records.are_same_kind(kind, shown_kind) for shown_kind in shown_kinds)
 
 
-def _reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> list[ReadCall]:
+def _propose_reads_by_noun(call: PlannedCall, reference: RecordReference, toolbox: Toolbox) -> list[ReadCall]:
     """The reads declared to show one record of the kind; else one named so that takes its id; else its list or none."""
     keys, kind = toolbox.keys, _kind_of_reference(call, reference, toolbox)
     tools_beside = (tool for tool in toolbox.tools.values() if tool.connection_id == call.connection_id)

@@ -112,7 +112,7 @@ def build_metadata(run_end: RunEnd, run: ReflectedRun, score: Score) -> dict[str
 
 
 def reflected_run_of(run_end: RunEnd, record: TaskRecord) -> ReflectedRun:
-    """The run as the input of scoring."""
+    """The ended run in the form that scoring takes."""
     return ReflectedRun(
         state=run_end.state,
         answer=run_end.answer,

@@ -267,7 +267,7 @@ class TaskSpending:
         self.calls += 1
         self.cheaper_calls += settlement.is_cheaper
 
-    def used_share(self, ceilings: Ceilings, share: BudgetShare) -> Fraction:
+    def compute_used_share(self, ceilings: Ceilings, share: BudgetShare) -> Fraction:
         """How much of the share is settled, by tokens or money, whichever is more."""
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
         shares = (
@@ -289,7 +289,7 @@ class TaskSpending:
                 tokens_left.append(money // price.output)
             elif money < 0:
                 tokens_left.append(0)
-        return min(tokens_left, default=_TOKENS_WITHOUT_CEILING)
+        return min(tokens_left, default=_MOST_TOKENS_WITHOUT_CEILING)
 
     def _describe_refusal(self, request: CallCost, ceilings: Ceilings, share: BudgetShare) -> str:
         """Why the call does not fit. ``request``: the cost of the request alone."""
@@ -339,7 +339,7 @@ def as_dollars(nanos: int) -> str:
     return format((Decimal(nanos) / NANOS_A_DOLLAR).normalize(), "f")
 
 
-_TOKENS_WITHOUT_CEILING = 2**53  # tokens, where no ceiling limits them
+_MOST_TOKENS_WITHOUT_CEILING = 2**53  # tokens, where no ceiling limits them
 _CHARACTERS_A_TOKEN = 4
 _MOST_TIMES_THE_ESTIMATE = 10  # a usage of that many times the estimate is not believed
 _LEAST_ESTIMATE = 500  # in tokens; smaller estimates say little, since an endpoint has a preamble of its own

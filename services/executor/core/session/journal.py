@@ -262,7 +262,7 @@ class Journal:
         if self._input_by_name.get(name) != data:
             self._queue_entry(JournalEntry(f"{name}#{self._input_count}", kind, data, common_texts))
 
-    def last_input(self, name: str) -> str | None:
+    def find_last_input(self, name: str) -> str | None:
         """The newest noted input of this name; None if there is none."""
         return self._input_by_name.get(name)
 
@@ -384,9 +384,9 @@ class Journal:
         if pulse.stopped is not None:
             raise TenantStopped(pulse.stopped)
         if self.seconds_left <= 0:
-            raise self.out_of_time_error()
+            raise self.build_out_of_time_error()
 
-    def out_of_time_error(self) -> Failed:
+    def build_out_of_time_error(self) -> Failed:
         return Failed("the task used up its working time (TASK_TIMEOUT)")
 
     def update_time(self, pulse: Pulse) -> None:

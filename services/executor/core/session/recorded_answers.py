@@ -72,7 +72,7 @@ async def list_recorded_tools(
     """
     name = tools_input_name(connection)
     is_over = journal.progress is not None and journal.progress.state in END_STATES
-    if is_over and (recorded := _read_recorded_tools(journal.last_input(name), connection)):
+    if is_over and (recorded := _read_recorded_tools(journal.find_last_input(name), connection)):
         return recorded
     try:
         with tracer.open_span(names.LIST_TOOLS, SpanKind.CLIENT) as span:

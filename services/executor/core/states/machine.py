@@ -121,7 +121,7 @@ class Figure(Contract):
         return _split_names(self.about)
 
 
-class Route(Contract):
+class RouteByAge(Contract):
     """How to treat the rows of a list whose age in days is above ``over`` and at most ``up_to``."""
 
     name: str
@@ -155,7 +155,7 @@ class ProcessTemplate(Contract):
     must_know: tuple[str, ...] = ()
     whole_lists: bool = False
     routed: str = ""
-    routes: tuple[Route, ...] = ()
+    routes: tuple[RouteByAge, ...] = ()
     approvers: int = 1
     escalates: bool = False
     two_persons_about: tuple[str, ...] = ()
@@ -168,13 +168,15 @@ class ProcessTemplate(Contract):
 
 Processes: TypeAlias = Mapping[str, ProcessTemplate]
 _PROCESS_NAME_PATTERN = re.compile(r"[a-z]{2,20}(?:_[a-z]{2,20}){0,4}")
-_NO_PROCESS_NAMES = frozenset({"unknown", "other", "none", "custom", "new", "special", "process", "task", "any"})
+_WORDS_THAT_NAME_NO_PROCESS = frozenset(
+    {"unknown", "other", "none", "custom", "new", "special", "process", "task", "any"}
+)
 
 
 def process_name(text: str) -> str:
     """The text as a process name in snake case; empty if it cannot be one or says nothing, as ``other`` or ``task``."""
     name = re.sub(r"[\s-]+", "_", text.strip().lower())
-    return name if _PROCESS_NAME_PATTERN.fullmatch(name) and name not in _NO_PROCESS_NAMES else ""
+    return name if _PROCESS_NAME_PATTERN.fullmatch(name) and name not in _WORDS_THAT_NAME_NO_PROCESS else ""
 
 
 _TEMPLATE_FOLDER = files(__package__) / "processes"

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from services.executor.ports.tools import ToolAnswer
 from shared.domain.exact_json import Json, JsonObject, dumps
 
-_STATUS_PREFIX = r"(?:http|status|code)(?:[ _]?code)?\W{0,3}"
+_STATUS_PREFIX_REGEX = r"(?:http|status|code)(?:[ _]?code)?\W{0,3}"
 _MOST_ERROR_CHARACTERS = 2_000  # characters of an error that are looked at
 _ERROR_KEYS_TO_SKIP = frozenset("params arguments input request data payload received value session_id tool".split())
-_WORD_FOR_TOOL = r"(?:tools?|methods?|functions?|operations?|endpoints?|commands?)"
-_WORDS_FOR_TOOL_ABSENT = (
+_WORD_FOR_TOOL_REGEX = r"(?:tools?|methods?|functions?|operations?|endpoints?|commands?)"
+_TOOL_ABSENT_REGEX = (
     r"(?:(?:was |is )?not (?:found|available|supported|registered)|(?:does not|doesn't) exist|no longer exists"
     r"|(?:was|has been) (?:removed|retired|renamed|withdrawn))\b"
 )
@@ -65,9 +65,9 @@ _FAILURE_PATTERNS: Mapping[ReadFailure, re.Pattern[str]] = {
         r"|\bnot (?:available|allowed) (?:for|to) (?:your|this) (?:role|user|account|tenant)\b"
     ),
     ReadFailure.TOOL_GONE: _compile_any_of(
-        rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|unsupported) {_WORD_FOR_TOOL}\b"
-        rf"|\b{_WORD_FOR_TOOL}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_WORDS_FOR_TOOL_ABSENT}"
-        rf"|\bthere is no {_WORD_FOR_TOOL}\b|\bis not a (?:known |valid )?{_WORD_FOR_TOOL}\b"
+        rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|unsupported) {_WORD_FOR_TOOL_REGEX}\b"
+        rf"|\b{_WORD_FOR_TOOL_REGEX}:? (?:[\"'`]?[\w.:/-]+[\"'`]? )?{_TOOL_ABSENT_REGEX}"
+        rf"|\bthere is no {_WORD_FOR_TOOL_REGEX}\b|\bis not a (?:known |valid )?{_WORD_FOR_TOOL_REGEX}\b"
     ),
     ReadFailure.TOO_MUCH: _compile_any_of(
         r"\btoo many (?:ids|items|records|keys|values|entries)\b"
@@ -77,7 +77,7 @@ _FAILURE_PATTERNS: Mapping[ReadFailure, re.Pattern[str]] = {
 }
 # One word of an open failure outweighs every reason that is given beside it.
 _UNCLEAR_FAILURE_PATTERN = _compile_any_of(
-    rf"\b{_STATUS_PREFIX}(?:408|409|429|5\d\d)\b",
+    rf"\b{_STATUS_PREFIX_REGEX}(?:408|409|429|5\d\d)\b",
     r"\btime[d-]?[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|\bbad gateway\b",
     r"\binternal\b.{0,20}\b(?:error|failure)\b|\bunexpected (?:error|failure|condition)\b",
     r"\bunhandled\b|\bexception\b|\btraceback\b|\bpanic\b",
@@ -90,7 +90,7 @@ _UNCLEAR_FAILURE_PATTERN = _compile_any_of(
     r"\bunique constraint\b",
 )
 _REASON_FOR_REFUSAL_PATTERN = _compile_any_of(
-    rf"\b{_STATUS_PREFIX}(?:400|401|402|403|404|405|406|410|411|413|414|415|422|451)\b",
+    rf"\b{_STATUS_PREFIX_REGEX}(?:400|401|402|403|404|405|406|410|411|413|414|415|422|451)\b",
     r"\bbad request\b|\bunauthori[sz]ed\b|\bforbidden\b|\bunprocessable\b|\b(?:permission|access) denied\b",
     r"\bvalidation\b|\binvalid\b|\bmalformed\b|\bnot a valid\b|\bmust (?:be|not|have|match|contain)\b",
     r"\b(?:is|are) (?:required|missing|mandatory)\b|\b(?:unknown|unexpected|missing|required) \w* ?\w* ?"
@@ -106,11 +106,11 @@ _RECORD_NOT_FOUND_PATTERN = _compile_any_of(
     r"\bnot[ _]found\b",
     r"\bno such\b",
     r"\bdoes(?: not|n't) exist\b",
-    rf"\b{_STATUS_PREFIX}404\b",
+    rf"\b{_STATUS_PREFIX_REGEX}404\b",
     r"\bno \w+ with (?:the )?id\b",
 )
 _TIMEOUT_MESSAGE_PATTERN = _compile_any_of(
-    rf"\b{_STATUS_PREFIX}(?:408|504)\b",
+    rf"\b{_STATUS_PREFIX_REGEX}(?:408|504)\b",
     r"\btimed[ -]?out\b|\bdeadline exceeded\b|\bETIMEDOUT\b|^\W*time-?out\W*$",
     r"\b(?:gateway|upstream|backend|server|request|query|statement|connection|operation|lock wait) time-?out\b",
 )

@@ -155,7 +155,7 @@ class PagedListing:
         self._page = page
         self._stated_totals += [page.total] if page.total is not None else []
         expected_repeats = self._rows.left_out + self._is_probing
-        position: Json = [hint.value for hint in page.hints_of(*_PAGE_POSITION_ROLES)]
+        position: Json = [hint.value for hint in page.list_hints_of_roles(*_PAGE_POSITION_ROLES)]
         new_rows = self._rows.add(page.rows, position, is_requested=self._is_requested_page())
         self._is_in_doubt = self._rows.left_out > expected_repeats
         self.pages += 1
@@ -347,7 +347,7 @@ def open_paged_list(tool: Tool, arguments: JsonObject, content: Json, bounds: Li
     if page is None:
         return None
     paging = find_paging_arguments(tool, arguments, page)
-    names_next = any(isinstance(hint.value, str) for hint in page.hints_of(PagingRole.NEXT))
+    names_next = any(isinstance(hint.value, str) for hint in page.list_hints_of_roles(PagingRole.NEXT))
     has_pages = paging.has_position or page.has_more or names_next
     if not has_pages or asks_for_part_of_list(paging, arguments) or not (page.rows or page.next_hint):
         return None

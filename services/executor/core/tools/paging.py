@@ -54,18 +54,18 @@ class ListPage(NamedTuple):
     rows: list[Json]
     hints: tuple[PageHint, ...]
 
-    def hints_of(self, *roles: PagingRole) -> Iterator[PageHint]:
+    def list_hints_of_roles(self, *roles: PagingRole) -> Iterator[PageHint]:
         return (hint for role in roles for hint in self.hints if hint.role is role)
 
     def find_number(self, *roles: PagingRole) -> int | None:
         """The first whole number in the hints of these roles; None if there is none."""
-        numbers = (_read_integer(hint.value) for hint in self.hints_of(*roles))
+        numbers = (_read_integer(hint.value) for hint in self.list_hints_of_roles(*roles))
         return next((number for number in numbers if number is not None), None)
 
     @property
     def has_more(self) -> bool | None:
         """Whether more rows follow, if the answer says so or denies it; else None."""
-        hints = self.hints_of(PagingRole.MORE, PagingRole.LAST, PagingRole.PAGES)
+        hints = self.list_hints_of_roles(PagingRole.MORE, PagingRole.LAST, PagingRole.PAGES)
         answers = [hint.value is (hint.role is PagingRole.MORE) for hint in hints if isinstance(hint.value, bool)]
         return any(answers) if answers else None
 
@@ -73,13 +73,13 @@ class ListPage(NamedTuple):
     def next_hint(self) -> PageHint | None:
         """The first hint that leads to the next page, a ``cursor`` last, as it may be the call's; None without one."""
         cursor_roles = () if self.says_no_next_page and not self.has_more else (PagingRole.CURSOR,)
-        hints = self.hints_of(PagingRole.NEXT, *cursor_roles)
+        hints = self.list_hints_of_roles(PagingRole.NEXT, *cursor_roles)
         return next((hint for hint in hints if _is_page_pointer(hint.value)), None)
 
     @property
     def says_no_next_page(self) -> bool:
         """Whether the answer has a field for the next page, and it is empty."""
-        next_values = [hint.value for hint in self.hints_of(PagingRole.NEXT)]
+        next_values = [hint.value for hint in self.list_hints_of_roles(PagingRole.NEXT)]
         return bool(next_values) and not any(_is_page_pointer(value) for value in next_values)
 
     @property
@@ -222,9 +222,11 @@ def find_paging_arguments(tool: Tool, arguments: JsonObject, page: ListPage) -> 
     """The paging arguments of a tool, from its schema, or if it has none, from the call and its answer."""
     if isinstance(tool.input_schema.get("properties"), dict):
         return PagingArguments(_arguments_by_role(tool.parameters), tool.parameters, is_open=False)
-    echoed: dict[str, JsonObject] = {hint.path[-1]: {} for hint in page.hints_of(PagingRole.PAGE, PagingRole.OFFSET)}
+    echoed: dict[str, JsonObject] = {
+        hint.path[-1]: {} for hint in page.list_hints_of_roles(PagingRole.PAGE, PagingRole.OFFSET)
+    }
     called: dict[str, JsonObject] = {name: {} for name in arguments}
-    next_hint = next((hint for hint in page.hints_of(PagingRole.NEXT) if isinstance(hint.value, str)), None)
+    next_hint = next((hint for hint in page.list_hints_of_roles(PagingRole.NEXT) if isinstance(hint.value, str)), None)
     implied: dict[str, JsonObject] = {_argument_named_by_hint(next_hint): {}} if next_hint else {}
     return PagingArguments(_arguments_by_role({**implied, **echoed, **called}), {}, is_open=True)
 

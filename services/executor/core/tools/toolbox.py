@@ -45,9 +45,9 @@ class Toolbox(NamedTuple):
 
     def find_tool(self, connection_id: str, name: str) -> Tool | None:
         """The tool of that connection and name; None if there is none."""
-        return next((tool for tool in self.tools_named(name) if tool.connection_id == connection_id), None)
+        return next((tool for tool in self.find_tools_named(name) if tool.connection_id == connection_id), None)
 
-    def tools_named(self, name: str) -> Sequence[Tool]:
+    def find_tools_named(self, name: str) -> Sequence[Tool]:
         """The tools that servers list under this name, of whatever connection."""
         return _tools_by_own_name(self.tools).get(name, ())
 

@@ -119,7 +119,7 @@ class ReplayStore(turns.TurnStore):
 
     @override
     async def read_journal(self) -> tuple[turns.JournalEntry, ...]:
-        return self._cursor.journal_so_far()
+        return self._cursor.list_journal_so_far()
 
     @override
     async def read_ledger(self) -> Mapping[str, LedgerEntry]:
@@ -157,7 +157,7 @@ class ReplayStore(turns.TurnStore):
         self, entry: LedgerEntry, hold_seconds: float, batch: turns.JournalBatch = turns.EMPTY_BATCH
     ) -> turns.Pulse:
         if not self._cursor.ledger.reveal_write(entry.key):
-            raise self._cursor.absence_error(
+            raise self._cursor.build_absence_error(
                 f"write {entry.call.call_id}", f"{entry.call.tool} would be called; it was not"
             )
         return await self.get_pulse()
@@ -183,17 +183,17 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        raise self._cursor.absence_error("model", "a model would be asked")
+        raise self._cursor.build_absence_error("model", "a model would be asked")
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        return self._recorded_tools(connection)[0]
+        return self._parse_recorded_tools(connection)[0]
 
     @override
     def may_have_unlisted_tools(self, connection: Connection) -> bool:
-        return self._recorded_tools(connection)[1]
+        return self._parse_recorded_tools(connection)[1]
 
-    def _recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
+    def _parse_recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
         recorded = self._cursor.recorded_input(tools_input_name(connection), "its tools were not listed then")
         return parse_tools(recorded, connection)
 
@@ -216,11 +216,11 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
-        raise self._cursor.absence_error("allowances", "the policy would be asked about reads")
+        raise self._cursor.build_absence_error("allowances", "the policy would be asked about reads")
 
     @override
     async def check_prose(self, request: ProseRequest) -> ProseAnswer:
-        raise self._cursor.absence_error("prose", "a prose policy would be checked")
+        raise self._cursor.build_absence_error("prose", "a prose policy would be checked")
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
@@ -240,7 +240,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def get_translation(self, tenant: str, key: str) -> str | None:
-        raise self._cursor.absence_error(key, "a translation would be looked up")
+        raise self._cursor.build_absence_error(key, "a translation would be looked up")
 
     @override
     async def store_translation(self, tenant: str, key: str, text: str) -> None:
@@ -248,15 +248,15 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def list_process_types(self, tenant: str) -> tuple[str, ...]:
-        raise self._cursor.absence_error("processes", "synthesized processes would be looked up")
+        raise self._cursor.build_absence_error("processes", "synthesized processes would be looked up")
 
     @override
     async def get_process(self, tenant: str, process_type: str) -> str | None:
-        raise self._cursor.absence_error(process_type, "a synthesized process would be looked up")
+        raise self._cursor.build_absence_error(process_type, "a synthesized process would be looked up")
 
     @override
     async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
-        raise self._cursor.absence_error(process_type, "a process would be synthesized")
+        raise self._cursor.build_absence_error(process_type, "a process would be synthesized")
 
 
 __all__ = ["CannotReplay", "ReplayResult", "replay"]
@@ -307,7 +307,7 @@ async def _run_attempt(
         await runner.run(TurnWork(attempt.start.turn, before.record, attempts=1), store)
     except AttemptStopped:
         return _ReplayedTask(store.record, before.approval)
-    untaken = cursor.first_untaken_step()
+    untaken = cursor.find_first_untaken_step()
     if untaken is not None:
         raise ReplayDifference(untaken, "this step would not be taken")
     return _state_after_attempt(cursor, store, before)

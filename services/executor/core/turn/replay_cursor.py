@@ -173,7 +173,7 @@ class ReplayCursor:
         """
         entry = self.attempt.steps.get(key)
         if entry is None:
-            raise self.absence_error(key, "this step was not taken then")
+            raise self.build_absence_error(key, "this step was not taken then")
         is_own_reply = entry.kind == "model" and key in self.attempt.own_keys  # others had another request
         if is_own_reply and loads_object(entry.data_json).get("request", request) != request:
             raise ReplayDifference(key, "the model would be asked something else")
@@ -211,7 +211,7 @@ class ReplayCursor:
         """Counts a step as replayed. Raises ``ReplayDifference`` for another checkpoint, ``absence_error`` for none."""
         entry = self.attempt.steps.get(key)
         if entry is None:
-            raise self.absence_error(key, "this was not stored then")
+            raise self.build_absence_error(key, "this was not stored then")
         if kind == CHECKPOINT_KIND:
             then = {**self._checkpoint_fields, **_stable_fields(entry.data_json)}
             now = {**self._checkpoint_fields, **_stable_fields(data)}
@@ -226,25 +226,25 @@ class ReplayCursor:
         """The recorded input of this name; raises the error of ``absence_error`` if there is none."""
         recorded = self.attempt.inputs.get(name)
         if recorded is None:
-            raise self.absence_error(name, difference)
+            raise self.build_absence_error(name, difference)
         return recorded
 
-    def absence_error(self, key: str, difference: str) -> Exception:
+    def build_absence_error(self, key: str, difference: str) -> Exception:
         """The exception to raise if the archived attempt has nothing under ``key``: its early end, if it may have been
         there and no step is untaken; ``AttemptStopped``, if it stored no end; else a ``ReplayDifference``.
         """
         ended = self.attempt.end
         if ended is not None and (ended.step is None or _could_have_ended_at(ended.step, key)):
-            untaken = self.first_untaken_step()
+            untaken = self.find_first_untaken_step()
             return ended.early if untaken is None else ReplayDifference(untaken, "this step would not be taken")
         return AttemptStopped() if self.stops else ReplayDifference(key, difference)
 
-    def journal_so_far(self) -> tuple[JournalEntry, ...]:
+    def list_journal_so_far(self) -> tuple[JournalEntry, ...]:
         """The task's journal at this point of the replay."""
         own_entries = (self.attempt.steps[key] for key in self.attempt.own_keys if key in self._replayed_keys)
         return (*self.attempt.entries_before, *own_entries)
 
-    def first_untaken_step(self) -> str | None:
+    def find_first_untaken_step(self) -> str | None:
         """The first step that the archived attempt took and the replay did not; None if there is none."""
         untaken = (key for key in self.attempt.own_keys if key not in self._replayed_keys)
         return next((key for key in untaken if _REREAD_STEP not in key), None)

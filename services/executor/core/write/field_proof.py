@@ -140,7 +140,9 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
         return True
     for reads in rows:
         reads.set_other_rows(())  # a state that any row's verb leads to counts, whichever row it belongs to
-    leaves = ((reads, leaf) for reads in rows for node in reads.after.direct for leaf in reads.relevant_leaves(node))
+    leaves = (
+        (reads, leaf) for reads in rows for node in reads.after.direct for leaf in reads.list_relevant_leaves(node)
+    )
     return any(
         verb_states.has_participle(leaf, reads.participles) or verb_states.has_value_after_verb(leaf, reads.words)
         for reads, leaf in leaves
@@ -181,7 +183,7 @@ class _ComparedReads:
         self.row_own_values = {str(claim.value) for claim in self.claims if claim.name in evidence.row_field_names}
         self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.claims))}
 
-    def relevant_leaves(self, node: RecordNode) -> list[Leaf]:
+    def list_relevant_leaves(self, node: RecordNode) -> list[Leaf]:
         """The fields of the record itself, and of those items in it that the call names and no other row does."""
         claimed_items = [claim.items for claim in self.claims if claim.items]
         leaves = [leaf for leaf in find_leaves(node.record) if leaf.items <= self._items or leaf.items in claimed_items]
@@ -372,7 +374,7 @@ def _compare_record(
 
     ``with_answer``: whether what the answer said counts, if no field that the call set shows the write.
     """
-    leaves = reads.relevant_leaves(node)
+    leaves = reads.list_relevant_leaves(node)
     old_values, changed = find_changes(leaves, earlier)
     filled = [leaf for leaf in changed if old_values.get(leaf.path) is None]
     new: dict[str, Leaf] = {}
@@ -554,7 +556,7 @@ def _fields_changed_by_call(reads: _ComparedReads) -> Iterator[tuple[list[Leaf],
         earlier = reads.earlier.find_earlier_state(node)
         if earlier is None or reads.is_about_other_row(node) or reads.is_beside_named_item(node):
             continue
-        old_values, changed = find_changes(reads.relevant_leaves(node), earlier)
+        old_values, changed = find_changes(reads.list_relevant_leaves(node), earlier)
         if not any(shows_another_value(claim, changed, old_values, reads.participles) for claim in reads.claims):
             yield changed, old_values
 

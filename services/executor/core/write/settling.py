@@ -84,7 +84,9 @@ def judge_answered_write(evidence: WriteEvidence) -> WriteJudgement:
 
 
 def _judge_unproved_rows(rows: Sequence[RowProof]) -> WriteJudgement:
-    """``UNVERIFIED``, noting why each row without proof has none; once, if no row has any, all for the same reason."""
+    """``UNVERIFIED``, with a note on why each row without proof has none; a single note if all rows lack it for one
+    reason.
+    """
     judgements = {
         _describe_row(number, row): _judge_unproved_row(row, finding)
         for number, (row, finding) in enumerate(rows, 1)
@@ -199,7 +201,7 @@ def _can_read_show_row(evidence: WriteEvidence) -> bool:
     records = [node.record for node in find_subjects(content, evidence.arguments, None, evidence.read_arguments).direct]
     if words.is_removal:
         return bool(records)
-    if words.may_make_record and _shows_made_kind(words, reader_words, evidence, records):
+    if words.may_make_record and _shows_kind_of_made_record(words, reader_words, evidence, records):
         return True
     set_fields = [leaf for leaf in find_leaves({**evidence.arguments, **evidence.expect}) if leaf.value is not None]
     set_fields = [leaf for leaf in set_fields if not is_id_name(leaf.name) and not is_id_text(leaf.value)]
@@ -213,7 +215,7 @@ def _can_read_show_row(evidence: WriteEvidence) -> bool:
     return any(not state_words.isdisjoint(words_of(leaf.name)) for leaf in leaves)
 
 
-def _shows_made_kind(
+def _shows_kind_of_made_record(
     words: ToolWords, reader_words: ToolWords, evidence: WriteEvidence, records: Sequence[JsonObject]
 ) -> bool:
     """Whether the read is about what the call makes, or its records have a field of it: ``notes`` for ``add_note``."""

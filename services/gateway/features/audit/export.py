@@ -123,7 +123,7 @@ class AuditExport(ScriptedStore):
         """One page of the export. Also raises ``NoVisibleTask`` if a single task is asked for and does not exist."""
         if caller.principal.verified:
             check_operator(caller)
-        rows, token = await self._rows_of_page(query, caller)
+        rows, token = await self._build_rows_of_page(query, caller)
         return AuditPage([row for row in rows if is_in_period(row, query)], token, self._archive is not None)
 
     async def read_all_pages(self, query: AuditQuery, caller: Caller) -> AsyncIterator[AuditPage]:
@@ -151,19 +151,19 @@ class AuditExport(ScriptedStore):
         rows = cast("list[tuple[str, dict[str, str]]]", await self._scripts.execute("XRANGE", stream, "-", "+"))
         return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]
 
-    async def _rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
+    async def _build_rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task is not None:
-            return await self._rows_of_task(caller, query.task), ""
+            return await self._build_rows_of_task(caller, query.task), ""
         where, position = parse_page_token(query.token)
         if where == _FROM_ARCHIVE and self._archive is not None:
             return await self._archived_rows(self._archive, query, caller.tenant, position)
         return await self._stored_rows(query, caller.tenant, position)
 
-    async def _rows_of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
+    async def _build_rows_of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
         record = await self._tasks.get_record(caller.tenant, task_id)
         if record is not None:
             (details,) = await self._read_stored_details([record])
-            return await self._rows_of_stored(record, details)
+            return await self._build_rows_of_stored(record, details)
         archived = await self._find_archived(caller.tenant, task_id)
         if archived is None:
             raise NoVisibleTask(task_id)
@@ -174,12 +174,12 @@ class AuditExport(ScriptedStore):
         listed = TaskQuery(session=query.session, since=query.since, size=query.size)
         page = await self._lists.read_page(tenant, listed, position)
         tasks = zip(page.records, await self._read_stored_details(page.records), strict=True)
-        rows = [row for record, details in tasks for row in await self._rows_of_stored(record, details)]
+        rows = [row for record, details in tasks for row in await self._build_rows_of_stored(record, details)]
         if page.next_position:
             return rows, encode_page_token(_FROM_STORE, f"{page.next_position.micros} {page.next_position.task}")
         return rows, encode_page_token(_FROM_ARCHIVE, "") if self._archive else ""
 
-    async def _rows_of_stored(self, record: TaskRecord, details: ArchivedTask | None) -> list[JsonObject]:
+    async def _build_rows_of_stored(self, record: TaskRecord, details: ArchivedTask | None) -> list[JsonObject]:
         """The rows of a task's writes, from the store or the archive, else from its record."""
         if details is not None:
             return build_audit_rows(details, "store")

@@ -110,7 +110,7 @@ class ConsoleContext:
     has_secure_cookies: bool
     trusted: tuple[Network, ...] = ()
 
-    def page_handler(self, show: ShowPage, *, requires_operator: bool = False) -> Handler:
+    def make_page_handler(self, show: ShowPage, *, requires_operator: bool = False) -> Handler:
         """Make a request handler of a page. Without a session, it redirects to the sign-in page, and back afterwards.
 
         ``requires_operator``: the handler raises ``NotAnOperator`` for visitors without the role operator.
@@ -127,13 +127,13 @@ class ConsoleContext:
 
         return answer_page_request
 
-    def form_handler(self, act: HandleForm, *, requires_operator: bool = False) -> Handler:
+    def make_form_handler(self, act: HandleForm, *, requires_operator: bool = False) -> Handler:
         """Make a request handler of a submitted form; it raises ``BadForm`` for a form without the visitor's token."""
 
         async def check_form_and_act(request: Request, visitor: Visitor) -> Response:
             return await act(request, visitor, await read_form(request, visitor.secret))
 
-        return self.page_handler(check_form_and_act, requires_operator=requires_operator)
+        return self.make_page_handler(check_form_and_act, requires_operator=requires_operator)
 
     async def count_ended(self, caller: Caller, since: datetime) -> Mapping[TaskState, int]:
         """Count the tasks that the caller may see and that have ended since then, by end state."""

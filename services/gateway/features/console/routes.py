@@ -158,7 +158,7 @@ _STORE_AWAY_TEXT = "What the console rests on does not answer just now. Nothing 
 _TRY_LATER_PAGE = ErrorPage(503, "One moment", _STORE_AWAY_TEXT, "", "Try again", 2)
 _NO_PAGE = ErrorPage(404, "There is no such page", "The address may be mistyped.")
 _BUG_TEXT = "Nothing more is known here; it stands in the gateway's log. What was done before holds."
-_PAGES_BY_KIND: Mapping[type[Exception], ErrorPage] = {
+_ERROR_PAGES_BY_EXCEPTION: Mapping[type[Exception], ErrorPage] = {
     errors.UnknownApproval: ErrorPage(
         404,
         "There is no such approval",
@@ -196,8 +196,8 @@ _PAGES_BY_KIND: Mapping[type[Exception], ErrorPage] = {
 
 def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, ExceptionHandler]":
     async def render_error(request: Request, fault: Exception) -> Response:
-        kind = next(kind for kind in type(fault).__mro__ if kind in _PAGES_BY_KIND)
-        page = _PAGES_BY_KIND[kind].adapt_to_error(fault)
+        kind = next(kind for kind in type(fault).__mro__ if kind in _ERROR_PAGES_BY_EXCEPTION)
+        page = _ERROR_PAGES_BY_EXCEPTION[kind].adapt_to_error(fault)
         values = {"heading": page.heading, "text": page.text.format(fault), "label": page.label}
         visitor, href = getattr(request.state, "visitor", None), page.href or request.url.path
         reply = pages.render(request, "fault.html", visitor, page.status, href=href, **values)
@@ -205,11 +205,11 @@ def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, Exce
             reply.headers["Retry-After"] = str(page.retry_seconds)
         return reply
 
-    return dict.fromkeys(_PAGES_BY_KIND, render_error)
+    return dict.fromkeys(_ERROR_PAGES_BY_EXCEPTION, render_error)
 
 
 def console_app(context: ConsoleContext) -> Starlette:
-    shows, acts = context.page_handler, context.form_handler
+    shows, acts = context.make_page_handler, context.make_form_handler
     sign_in, live, inbox, tasks = SignInPages(context), LiveStreams(context), InboxPages(context), TaskPages(context)
     learning, assessment_pages, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
     assessments_path, letters_path = "/learning/assessments", "/operations/dead-letters"

@@ -108,12 +108,14 @@ class DeliveryService:
             return
         for prepared in self._prepare_posts(claim, work):
             outcome = await self._send_post(prepared)
-            progress = self._progress_after(work.progress, prepared, outcome)
+            progress = self._compute_progress_after(work.progress, prepared, outcome)
             step, token = await self._store_progress(claim, work, progress, outcome.wait)
             if step is not deliveries.DeliveryStep.HOLD or not token:
                 return
             claim, work = claim._replace(token=token), work._replace(progress=progress)
-        await self._queue.store_result(claim, work, _progress_after_all(work), deliveries.DeliveryStep.DONE, 0)
+        await self._queue.store_result(
+            claim, work, _progress_after_delivering_all(work), deliveries.DeliveryStep.DONE, 0
+        )
 
     async def count_internal_failure(self, claim: deliveries.ClaimedDelivery) -> None:
         """Count an internal error of this process as a failed try, so that nothing is tried for ever."""
@@ -164,7 +166,7 @@ class DeliveryService:
         wait = parse_retry_after(retry_after, self._clock())
         return _PostOutcome(f"it answered {status}{remark}", status == _GONE_STATUS, wait)
 
-    def _progress_after(
+    def _compute_progress_after(
         self, progress: DeliveryProgress, prepared: _PreparedPost, outcome: _PostOutcome
     ) -> DeliveryProgress:
         if outcome.error:
@@ -213,7 +215,7 @@ def _step_after_delivery(progress: DeliveryProgress, work: deliveries.DeliveryWo
     return deliveries.DeliveryStep.DONE if isinstance(work, deliveries.SignedPostWork) else deliveries.DeliveryStep.HOLD
 
 
-def _progress_after_all(work: deliveries.WebhookWork | deliveries.SignedPostWork) -> DeliveryProgress:
+def _progress_after_delivering_all(work: deliveries.WebhookWork | deliveries.SignedPostWork) -> DeliveryProgress:
     """The progress of delivery once everything that was read has been delivered."""
     if isinstance(work, deliveries.SignedPostWork) or not work.events:
         return work.progress

@@ -179,7 +179,7 @@ class ParticipationService:
             return message
         if assessor_message.kind is AssessorMessageKind.COMPLETE:
             return await self._complete_assessment(message, caller, participation)
-        return await self._message_of_turn(assessor_message.data, message, caller, participation)
+        return await self._build_message_of_turn(assessor_message.data, message, caller, participation)
 
     async def _begin_assessment(self, data: JsonObject, message: ClientMessage, caller: Caller) -> TaskRecord:
         """Begin an assessment. Without a context id it gets a session of its own, and ends the caller's earlier one."""
@@ -208,9 +208,9 @@ class ParticipationService:
             raise InvalidField("message.contextId", "another principal's assessment runs in this context") from None
         if previous and _is_replaced(previous, participation, caller):
             await self._end_assessment(previous, caller)
-        return self._taskless_answer(message, caller, session, ASSESSMENT_BEGUN_ANSWER)
+        return self._build_answer_without_task(message, caller, session, ASSESSMENT_BEGUN_ANSWER)
 
-    async def _message_of_turn(
+    async def _build_message_of_turn(
         self, data: JsonObject, message: ClientMessage, caller: Caller, participation: Participation | None
     ) -> ClientMessage | TaskRecord:
         """Turn a turn message into a task's message, with the user's chat messages as text; a repeat is the same task.
@@ -244,7 +244,7 @@ class ParticipationService:
         if participation:
             await self._end_assessment(participation, caller)
         session = participation.session_id if participation else message.session_id
-        return self._taskless_answer(message, caller, session or self._new_id(), ASSESSMENT_OVER_ANSWER)
+        return self._build_answer_without_task(message, caller, session or self._new_id(), ASSESSMENT_OVER_ANSWER)
 
     async def _end_assessment(self, participation: Participation, caller: Caller) -> None:
         """Delete the world's key, so that nothing more can be done there, then cancel the open turns."""
@@ -262,7 +262,7 @@ class ParticipationService:
         participation = await self._participations.find(caller.tenant, message.session_id)
         return participation if participation and participation.caller == caller.principal.id else None
 
-    def _taskless_answer(self, message: ClientMessage, caller: Caller, session: str, text: str) -> TaskRecord:
+    def _build_answer_without_task(self, message: ClientMessage, caller: Caller, session: str, text: str) -> TaskRecord:
         now = self._clock()
         return TaskRecord(
             tenant=caller.tenant,
@@ -282,7 +282,7 @@ class ParticipationService:
         self, message: ClientMessage, caller: Caller, session: str, practice: PracticeRun, reason: str
     ) -> TaskRecord:
         """A failed task as the answer to a turn; it is not stored."""
-        record = self._taskless_answer(message, caller, session, reason)
+        record = self._build_answer_without_task(message, caller, session, reason)
         update = {"state": TaskState.FAILED, "reason": reason, "answer": None, "answers_as": "task"}
         request = record.request.model_copy(update={"practice": practice})
         return record.model_copy(update={**update, "request": request})

@@ -61,7 +61,7 @@ class RecordService:
 
     async def get_version(self, tenant: str, number: int | None) -> TenantVersion:
         """The version of that number, or the latest; raises ``NoRecord``."""
-        wanted_number = await self._records.latest_number(tenant) if number is None else number
+        wanted_number = await self._records.get_latest_number(tenant) if number is None else number
         version = await self._records.get_version(tenant, wanted_number) if wanted_number else None
         if version is None or version.withdrawn:
             detail = "; without one, that of TENANT_FILE holds" if number is None else f" of version {number}"
@@ -75,7 +75,7 @@ class RecordService:
         """Store a new version and return it. Raises ``BadRecord``, ``VersionConflict`` and ``Unavailable``."""
         number = change.base + 1
         document = {"id": tenant, **change.document, "version": str(number)}
-        if problems := await self._field_and_rule_problems(document, tenant):
+        if problems := await self._find_field_and_rule_problems(document, tenant):
             raise BadRecord(problems)
         author, now = caller.principal.id, self._clock()
         version = TenantVersion(
@@ -89,7 +89,7 @@ class RecordService:
         await self._records.add_version(tenant, version)
         return version
 
-    def _refused_addresses(self, record: TenantRecord) -> Iterator[FieldProblem]:
+    def _find_refused_addresses(self, record: TenantRecord) -> Iterator[FieldProblem]:
         """Yields a problem for each address that is not permitted; executors check again when they connect."""
         for index, connection in enumerate(record.connections):
             token_url = connection.credential.token_url if connection.credential else ""
@@ -100,10 +100,10 @@ class RecordService:
             if not target.url.startswith("env:") and (problem := why_refused(target.url, self._notices)):
                 yield FieldProblem(f"notices.{index}.url", problem)
 
-    async def _field_and_rule_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
+    async def _find_field_and_rule_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:
         """The errors in the record's fields and rules. Raises ``Unavailable`` if the rules alone cannot be checked."""
         try:
-            fields = tuple(self._refused_addresses(read_owned_record(document, tenant)))
+            fields = tuple(self._find_refused_addresses(read_owned_record(document, tenant)))
         except BadRecord as error:
             fields = error.problems
         try:
@@ -116,7 +116,7 @@ class RecordService:
     async def restore(self, tenant: str, number: int, base: int | None, comment: str, caller: Caller) -> TenantVersion:
         """Store an earlier version as a new one; it is validated again, since rules may have become stricter."""
         earlier = await self.get_version(tenant, number)
-        base = await self._records.latest_number(tenant) if base is None else base
+        base = await self._records.get_latest_number(tenant) if base is None else base
         return await self.put(tenant, RecordChange(earlier.document, base, comment, number), caller)
 
     async def withdraw(self, tenant: str, base: int | None, comment: str, caller: Caller) -> TenantVersion:

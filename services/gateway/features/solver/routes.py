@@ -35,7 +35,7 @@ class SolverEndpoint:
     def __init__(self, tasks: TaskService, identity: Identity, max_body: int) -> None:
         self._tasks, self._identity, self._max_body = tasks, identity, max_body
 
-    def routes(self) -> APIRouter:
+    def list_routes(self) -> APIRouter:
         router = APIRouter()
         router.add_api_route(SOLVER_PATH, self.solve, methods=["POST"], response_class=JSONResponse)
         return router

@@ -96,7 +96,7 @@ class RestEndpoints:
         self._task_of_1_0 = task_of_1_0
         self._tasks, self._identity, self._problems, self._notice = tasks, identity, problems, notice
 
-    def routes(self) -> APIRouter:
+    def list_routes(self) -> APIRouter:
         router = APIRouter()
         router.add_api_route("/tasks/{task_id}", self.get_task, methods=["GET"], response_class=JSONResponse)
         router.add_api_route("/tasks/{task_id}/events", self.stream_events, methods=["GET"], response_class=Response)

@@ -48,7 +48,7 @@ class ClientIds(Protocol):
 
 
 class TimeAndFreshId(NamedTuple):
-    """The present time and an unused id, for what a message becomes."""
+    """The present time and an unused id, for the task or turn that a message becomes."""
 
     now: datetime
     fresh_id: str

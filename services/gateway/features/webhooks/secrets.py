@@ -23,7 +23,7 @@ class WebhookMasterSecrets(NamedTuple):
         derived = (hmac.digest(master, f"webhook:{tenant}".encode(), "sha256") for master in self.masters)
         return tuple(_PREFIX_OF_SECRETS + base64.b64encode(secret).decode() for secret in derived)
 
-    def sealing_keys(self) -> tuple[str, ...]:
+    def derive_sealing_keys(self) -> tuple[str, ...]:
         """The Fernet keys that encrypt webhooks in the store."""
         derived = (hmac.digest(master, b"webhooks at rest", "sha256") for master in self.masters)
         return tuple(base64.urlsafe_b64encode(secret).decode() for secret in derived)

@@ -35,7 +35,9 @@ class MemoryQuery(NamedTuple):
     page: int = 1
 
 
-class KindChoice(NamedTuple):
+class MemoryKindFilter(NamedTuple):
+    """A kind that the page offers as a filter: its ``word`` in the query, its title, and how many rows it has."""
+
     word: str
     text: str
     number: int
@@ -50,7 +52,7 @@ class MemoryPage(NamedTuple, Generic[Row]):
     rows: Sequence[Row]
     total: int
     stored_count: int
-    kinds: tuple[KindChoice, ...]
+    kinds: tuple[MemoryKindFilter, ...]
     query: MemoryQuery
     has_more: bool
 
@@ -144,7 +146,7 @@ def _build_page(
     counts = Counter(kind_of(row) for row in matches)
     order = list(titles) or [word for word, _ in counts.most_common()]
     kinds = tuple(
-        KindChoice(kind, titles.get(kind) or humanize_name(kind), counts[kind]) for kind in order if counts[kind]
+        MemoryKindFilter(kind, titles.get(kind) or humanize_name(kind), counts[kind]) for kind in order if counts[kind]
     )
     chosen = [row for row in matches if query.kind in ("", kind_of(row))]
     start = PAGE_SIZE * (query.page - 1)

@@ -22,7 +22,7 @@ from shared.domain.instants import to_utc
 
 _LONGEST_SUMMARY_LINE = 120
 _READ_BADGE = Badge("Read", "mute")
-_MAIN_PARAMETERS = ("subject", "title", "body", "content", "body_text")
+_GIST_PARAMETERS = ("subject", "title", "body", "content", "body_text")
 _OTHER_PARAMETERS = ("folder", "labels", "response")
 
 
@@ -68,7 +68,7 @@ def _describe_action(entry: ActionLogEntry) -> str:
 
 
 def _summarize_parameters(parameters: JsonObject, titles: Mapping[str, str]) -> str:
-    main_texts = [value for name in _MAIN_PARAMETERS if isinstance(value := parameters.get(name), str) and value][:1]
+    main_texts = [value for name in _GIST_PARAMETERS if isinstance(value := parameters.get(name), str) and value][:1]
     subject = main_texts or list(_referenced_names(parameters, titles))
     other_texts = [text for name in _OTHER_PARAMETERS if (text := format_value(parameters.get(name))) != NO_VALUE_TEXT]
     line = " ".join(" · ".join([*subject, *other_texts]).split())
