@@ -118,12 +118,12 @@ class _ComparisonIndex:
             return self.numbers
         numbers = [*self._equal.get(value, ())]
         if not isinstance(value, str | bool):
-            numbers += [number for _, number in self._over[: bisect_right(self._over, value, key=_literal_of)]]
-            numbers += [number for _, number in self._under[bisect_left(self._under, value, key=_literal_of) :]]
+            numbers += [number for _, number in self._over[: bisect_right(self._over, value, key=_get_literal)]]
+            numbers += [number for _, number in self._under[bisect_left(self._under, value, key=_get_literal) :]]
         return numbers
 
 
-def _literal_of(row: tuple[Decimal, int]) -> Decimal:
+def _get_literal(row: tuple[Decimal, int]) -> Decimal:
     return row[0]
 
 

@@ -199,18 +199,16 @@ class UnknownName(NamedTuple):
     missing_parameters: tuple[str, ...] = ()
 
 
-_WORD_FOR_COLUMN = r"(?:column|field|attribute|property)"
-_WORD_FOR_PARAMETER = r"(?:(?:keyword |input )?(?:parameter|param|argument|arg|option))"
-_NOT_A_GRAMMAR_WORD = r"(?!(?:in|on|of|for|with|named?|called|the|is|was|does|not|found)\b)"
-_ANY_NAME = rf"""["'`\[]?{_NOT_A_GRAMMAR_WORD}([A-Za-z_](?:[\w.]*\w)?)["'`\]]?"""
-_OF_TABLE_PHRASE = r"""(?: (?:of|in) (?:the )?(?:relation|table) ["'`]?\w+["'`]?)?"""
-_WORDS_FOR_NAME_ABSENT = (
-    r"(?:(?:does not|doesn't) exist|(?:was |is )?(?:not found|unknown|not recogni[sz]ed|not defined))"
-)
-_WORDS_FOR_UNEXPECTED = (
+_COLUMN_REGEX = r"(?:column|field|attribute|property)"
+_PARAMETER_REGEX = r"(?:(?:keyword |input )?(?:parameter|param|argument|arg|option))"
+_NOT_A_GRAMMAR_WORD_REGEX = r"(?!(?:in|on|of|for|with|named?|called|the|is|was|does|not|found)\b)"
+_ANY_NAME_REGEX = rf"""["'`\[]?{_NOT_A_GRAMMAR_WORD_REGEX}([A-Za-z_](?:[\w.]*\w)?)["'`\]]?"""
+_OF_TABLE_PHRASE_REGEX = r"""(?: (?:of|in) (?:the )?(?:relation|table) ["'`]?\w+["'`]?)?"""
+_NAME_ABSENT_REGEX = r"(?:(?:does not|doesn't) exist|(?:was |is )?(?:not found|unknown|not recogni[sz]ed|not defined))"
+_NAME_UNEXPECTED_REGEX = (
     r"(?:(?:was |is )?(?:unknown|unexpected|not recogni[sz]ed|not supported|not allowed|not expected))"
 )
-_QUOTED_NAME = r"""["'`]([A-Za-z_]\w*)["'`]"""
+_QUOTED_NAME_REGEX = r"""["'`]([A-Za-z_]\w*)["'`]"""
 
 
 def _compile_patterns(*patterns: str) -> tuple[re.Pattern[str], ...]:
@@ -218,32 +216,32 @@ def _compile_patterns(*patterns: str) -> tuple[re.Pattern[str], ...]:
 
 
 _UNKNOWN_COLUMN_PATTERNS = _compile_patterns(
-    rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|nonexistent) {_WORD_FOR_COLUMN}(?: name)?:? {_ANY_NAME}",
-    rf"\binvalid column(?: name)?:? {_ANY_NAME}",
-    rf"\b{_WORD_FOR_COLUMN} {_ANY_NAME}{_OF_TABLE_PHRASE} {_WORDS_FOR_NAME_ABSENT}",
-    rf"\b{_WORD_FOR_COLUMN} not found:? {_ANY_NAME}",
-    rf"\b(?:no|has no|there is no) {_WORD_FOR_COLUMN}(?: named| called)? {_ANY_NAME}",
-    rf"{_ANY_NAME} is (?:not a|no)(?: valid| known)? {_WORD_FOR_COLUMN}\b",
-    rf"{_ANY_NAME}: invalid identifier\b",
+    rf"\b(?:no such|unknown|unrecogni[sz]ed|undefined|nonexistent) {_COLUMN_REGEX}(?: name)?:? {_ANY_NAME_REGEX}",
+    rf"\binvalid column(?: name)?:? {_ANY_NAME_REGEX}",
+    rf"\b{_COLUMN_REGEX} {_ANY_NAME_REGEX}{_OF_TABLE_PHRASE_REGEX} {_NAME_ABSENT_REGEX}",
+    rf"\b{_COLUMN_REGEX} not found:? {_ANY_NAME_REGEX}",
+    rf"\b(?:no|has no|there is no) {_COLUMN_REGEX}(?: named| called)? {_ANY_NAME_REGEX}",
+    rf"{_ANY_NAME_REGEX} is (?:not a|no)(?: valid| known)? {_COLUMN_REGEX}\b",
+    rf"{_ANY_NAME_REGEX}: invalid identifier\b",
     r"\bKeyError:? ['\"]([A-Za-z_][\w.]*)['\"]",
 )
 _UNKNOWN_PARAMETER_PATTERNS = _compile_patterns(
     r"^([A-Za-z_]\w*)\s*\n\s+(?:Extra inputs are not permitted|Unexpected keyword argument)\b",
-    rf"\badditional properties are not allowed \({_QUOTED_NAME}(?:, '\w+')* (?:was|were) unexpected\)",
-    rf"\bunexpected (?:additional )?propert(?:y|ies):? {_ANY_NAME}",
-    rf"\b(?:no such|unknown|unrecogni[sz]ed|unsupported|unexpected|undefined) {_WORD_FOR_PARAMETER}(?: name)?:? "
-    + _ANY_NAME,
-    rf"\b{_WORD_FOR_PARAMETER} {_ANY_NAME} {_WORDS_FOR_UNEXPECTED}",
-    rf"\b(?:no|there is no) {_WORD_FOR_PARAMETER}(?: named| called)? {_ANY_NAME}",
-    rf"{_ANY_NAME} is (?:not a|no)(?: valid| known)? {_WORD_FOR_PARAMETER}\b",
-    r"\bdoes not (?:take|accept|have)(?: an?| the)? " + _WORD_FOR_PARAMETER + rf"(?: named| called)? {_ANY_NAME}",
+    rf"\badditional properties are not allowed \({_QUOTED_NAME_REGEX}(?:, '\w+')* (?:was|were) unexpected\)",
+    rf"\bunexpected (?:additional )?propert(?:y|ies):? {_ANY_NAME_REGEX}",
+    rf"\b(?:no such|unknown|unrecogni[sz]ed|unsupported|unexpected|undefined) {_PARAMETER_REGEX}(?: name)?:? "
+    + _ANY_NAME_REGEX,
+    rf"\b{_PARAMETER_REGEX} {_ANY_NAME_REGEX} {_NAME_UNEXPECTED_REGEX}",
+    rf"\b(?:no|there is no) {_PARAMETER_REGEX}(?: named| called)? {_ANY_NAME_REGEX}",
+    rf"{_ANY_NAME_REGEX} is (?:not a|no)(?: valid| known)? {_PARAMETER_REGEX}\b",
+    r"\bdoes not (?:take|accept|have)(?: an?| the)? " + _PARAMETER_REGEX + rf"(?: named| called)? {_ANY_NAME_REGEX}",
 )
 _MISSING_FIELD_PATTERNS = _compile_patterns(
-    rf"{_QUOTED_NAME} is a required property",
-    rf"\bmust have required property {_QUOTED_NAME}",
-    rf"\bmissing (?:\d+ )?(?:required )?(?:positional |keyword-only )?{_WORD_FOR_PARAMETER}s?:? {_ANY_NAME}",
-    rf"\b{_WORD_FOR_PARAMETER} {_ANY_NAME} (?:is|was) (?:required|missing)",
-    rf"\b(?:field|property) {_QUOTED_NAME} is (?:required|missing)",
+    rf"{_QUOTED_NAME_REGEX} is a required property",
+    rf"\bmust have required property {_QUOTED_NAME_REGEX}",
+    rf"\bmissing (?:\d+ )?(?:required )?(?:positional |keyword-only )?{_PARAMETER_REGEX}s?:? {_ANY_NAME_REGEX}",
+    rf"\b{_PARAMETER_REGEX} {_ANY_NAME_REGEX} (?:is|was) (?:required|missing)",
+    rf"\b(?:field|property) {_QUOTED_NAME_REGEX} is (?:required|missing)",
     r"^([A-Za-z_]\w*)\s*\n\s+(?:Field required|Missing required (?:keyword only |positional )?argument)\b",
 )
 _TABLE_NAME_PATTERN = re.compile(r"""\b(?:table|relation) ["'`\[]?([A-Za-z_]\w*)""", re.IGNORECASE)

@@ -179,7 +179,7 @@ def _validator_of(tool: Tool) -> Validator | None:
 
 
 # What says of an object's other fields: then nothing is added to it.
-_OPEN_KEYWORDS = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref")
+_KEYWORDS_OF_UNDECLARED_FIELDS = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref")
 # of the same object:
 _COMPOSING_KEYWORDS = ("allOf", "$ref", "$dynamicRef", "if", "then", "else", "dependentSchemas", "dependencies")
 _CHOICE_KEYWORDS = ("anyOf", "oneOf")
@@ -218,7 +218,7 @@ def _close_objects(schema: JsonObject) -> JsonObject:
             closed[name] = {key: _close_nested(definition) for key, definition in inner.items()}
         else:
             closed[name] = _close_nested(inner) if name in closing else inner
-    is_open = any(name in schema for name in _OPEN_KEYWORDS) or choices_with_fields > 0
+    is_open = any(name in schema for name in _KEYWORDS_OF_UNDECLARED_FIELDS) or choices_with_fields > 0
     return closed if is_open or not has_fields else {**closed, "additionalProperties": False}
 
 

@@ -215,7 +215,7 @@ def prepare_training_rows(reports: Iterable[Report]) -> PreparedRows:
 
 
 def _list_training_signals(report: Report) -> Iterator[dict[str, JsonValue] | str]:
-    for number, signal in enumerate(_signal_rows(report.content.get(_SIGNALS)), 1):
+    for number, signal in enumerate(_read_signal_rows(report.content.get(_SIGNALS)), 1):
         if not _is_training_signal(signal):
             continue
         try:
@@ -230,15 +230,15 @@ def _is_training_signal(signal: JsonValue) -> TypeGuard[dict[str, JsonValue]]:
     return isinstance(signal, dict) and "messages" in signal
 
 
-def _signal_rows(content: JsonValue) -> list[JsonValue]:
+def _read_signal_rows(content: JsonValue) -> list[JsonValue]:
     if isinstance(content, dict):
-        return [signal for name in _ROW_FIELDS for signal in _signal_rows(content.get(name))]
+        return [signal for name in _ROW_FIELDS for signal in _read_signal_rows(content.get(name))]
     return content if isinstance(content, list) else []
 
 
 def _list_failures(report: Report) -> Iterator[dict[str, JsonValue] | str]:
     ranking = {entry.name: entry for entry in report.read_part(_RANKING)}
-    all_signals = _signal_rows(report.content.get(_SIGNALS))
+    all_signals = _read_signal_rows(report.content.get(_SIGNALS))
     plain_signals = [signal for signal in all_signals if not _is_training_signal(signal)]
     failures = [(_FAILURES, entry, TrainingType.NEGATIVE_CORRECTED) for entry in report.read_part(_FAILURES)]
     signals = [(_SIGNALS, entry, _read_training_type(entry)) for entry in list_entries(plain_signals)]
