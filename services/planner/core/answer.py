@@ -11,8 +11,8 @@ from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, find_operation, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
 from services.planner.core.explained import are_related, drop_asking, unexplained_words
-from services.planner.core.figures import PlannedFigure, amount_field
-from services.planner.core.groups import find_standing_out, pick_groups, stated_groups
+from services.planner.core.figures import SUMS, PlannedFigure, amount_field, numeric_fields
+from services.planner.core.groups import find_standing_out, has_superlative, pick_groups, stated_groups
 from services.planner.core.mentions import find, identifiers_in
 from services.planner.core.outcomes import WriteState
 from services.planner.core.parts_of_task import wants_list
@@ -309,6 +309,9 @@ def _find_answer(question: str, situation: Situation) -> str:
     is_of_rows = bool(stated_list) and stated_list[0].operation in _OF_ROWS and not _HOW_MUCH.search(question)
     if is_of_rows and _unread_of_question(question, situation):
         return ""
+    is_extreme = bool(stated_list) and stated_list[0].operation in ("maximum", "minimum")
+    if is_extreme and (not _asks_for_listed(question, situation) or find_standing_out(question, situation) == ((), "")):
+        return ""
     if stated_list:
         return _describe_figure(stated_list[0], question)
     if related:
@@ -372,7 +375,7 @@ def _tell_listed(question: str, situation: Situation) -> str:
     if groups := stated_groups(question, situation):
         picked_groups = pick_groups(question, groups)
         return f"{', '.join(f'{group.label}: {_format_money(group.figure.value)}' for group in picked_groups)}."
-    standing_out = find_standing_out(resolved_text, situation)
+    standing_out = find_standing_out(resolved_text, situation) if _asks_for_listed(question, situation) else None
     sentences = (
         [_name_with_field(record, standing_out.field) for record in standing_out.records] if standing_out else []
     )
@@ -501,11 +504,14 @@ _COMPARES_PATTERN = re.compile(
 _ASKS_PATTERN = re.compile(r"^(?:is|are|was|were|has|have|does|do|did|can|could|will|would)\b", re.I)
 
 
+_ASKS_FOR_SOME_PATTERN = re.compile(r"\b(?:do|does|did)\b.*\bhave\b|\b(?:any|some)\b", re.I)  # whether there are such
+
+
 def answer_yes_or_no(question: str, situation: Situation) -> str:
     """The answer to a yes-or-no question, such as ``Yes: 120.00 is within 200.00.``; empty for any other question, and
     if nothing known decides it.
     """
-    if not _ASKS_PATTERN.match(question):
+    if not _ASKS_PATTERN.match(question) or _ASKS_FOR_SOME_PATTERN.search(question):
         return ""
     judged = judge_statement(_as_condition(question), situation)
     return "" if judged.holds is None else f"{'Yes' if judged.holds else 'No'}: {judged.why}."
@@ -532,7 +538,9 @@ def answer_names(question: str, situation: Situation) -> str:
     resolved_text = with_antecedent(question, situation)
     if not _WHICH_PATTERN.search(question) or _ASKS_PATTERN.match(question):
         return ""
-    if not _was_listed(resolved_text, situation):
+    if has_superlative(question) or not _was_listed(resolved_text, situation):
+        return ""
+    if not _asks_for_listed(question, situation):
         return ""
     if find_uninterpreted_words(resolved_text, situation):
         return ""
@@ -541,6 +549,30 @@ def answer_names(question: str, situation: Situation) -> str:
         return "None of those that were read fits."
     others_note = ", and others" if len(names) > _MOST_NAMES_SHOWN else ""
     return f"{', '.join(names[:_MOST_NAMES_SHOWN])}{others_note}."
+
+
+_LEAD_PATTERN = re.compile(
+    r"\W*(?:(?:and|please|then|also)\s+)*"
+    r"(?:how (?:much|many)|which|what|who|(?:tell|show|give|list|name|find)(?: (?:me|us))?)\b"
+    r"(?:\s+(?:is|are|was|were|do|does|did)\b)?",
+    re.I,
+)
+_HEAD_END_PATTERN = re.compile(r"\b(?:that|who|which|with|do|does|did|has|have|had|is|are|was|were|for|in|of)\b", re.I)
+_NAME_WORDS = frozenset("name names id ids identifier identifiers number numbers list details me us".split())
+
+
+def _asks_for_listed(question: str, situation: Situation) -> bool:
+    """Whether a question asks for listed things, or a figure of theirs, and not for something of one of them."""
+    if re.match(r"\W*(?:whose|whom|who(?! (?:is|are|was|were)\b))\b", question, re.I):
+        return False
+    listed = [record for record in situation.records if record.in_list]
+    figures_of = (field_stems(name) for record in listed for name in numeric_fields(record))
+    known = SUMS.union(*(record.noun for record in listed), *figures_of)
+    text = _LEAD_PATTERN.sub("", with_antecedent(question, situation), count=1)
+    for segment in _HEAD_END_PATTERN.split(text):
+        if words := {*text_words(segment)} - STOP - _NAME_WORDS:
+            return bool(stems(words) & known)
+    return True
 
 
 def _was_listed(question: str, situation: Situation) -> bool:

@@ -7,10 +7,11 @@ from typing import NamedTuple
 from services.planner.core.compute import LEFT, figure_left_of_named, figures, stated_figures, subjects
 from services.planner.core.figures import PlannedFigure, amount_field, in_major_units
 from services.planner.core.intents import Intent
-from services.planner.core.mentions import Mention, MentionKind, find
+from services.planner.core.mentions import Mention, MentionKind, find, identifiers_in
 from services.planner.core.records import FactRecord, own_id
+from services.planner.core.relations import answer_related
 from services.planner.core.situation import Situation, says
-from services.planner.core.words import STOP, field_stems, stem, text_stems, text_words
+from services.planner.core.words import STOP, field_stems, is_identifier, parts, stem, text_stems, text_words
 
 _OVER = r"\b(?:over|above|more than|greater than|exceed(?:s|ing|ed)?|larger than|higher than|at least|beyond)\b"
 _UNDER = (
@@ -19,8 +20,9 @@ _UNDER = (
 )
 _COVERS = r"\b(?:covers?|suffices?|enough|sufficient|allows?|permits?)\b"
 _PREDICATE_PATTERN = re.compile(
-    r"^(?P<subject>.+?)\s+(?:is|are|was|were|has been|have been)\s+(?P<state>(?:\w+\s+){0,3}\w+)$", re.I
+    r"^(?P<subject>.+?)\s+(?:is|are|was|were|has been|have been)\s+(?P<state>(?:\w+\s+){0,3}[\w-]+)$", re.I
 )
+_DOER_PATTERN = re.compile(r"(?P<verb>\w+)\s+by\s+(?P<who>.+)$", re.I)
 _STATE_WORDS = text_stems("status state")
 _OF_SUMS = text_stems("amount total price cost value sum figure come whole full claim request case item document")
 _SEVERAL_PATTERN = re.compile(r"(?:all|every|each|any|some|both|most|none|no|how many)\b", re.I)
@@ -53,8 +55,8 @@ def judge_condition(intent: Intent, situation: Situation) -> JudgedCondition:
 
 
 def _judge_parts(intent: Intent, situation: Situation) -> JudgedCondition:
-    parts = re.split(rf"\s+and\s+(?=(?:it|its|the|they|there)\b|{_OVER}|{_UNDER})", intent.condition)
-    judged = [_judge_part(part, intent, situation) for part in parts]
+    clauses = re.split(rf"\s+and\s+(?=(?:it|its|the|they|there)\b|{_OVER}|{_UNDER})", intent.condition)
+    judged = [_judge_part(part, intent, situation) for part in clauses]
     reason = "; ".join(judged_part.why for judged_part in judged)
     if any(judged_part.holds is None for judged_part in judged):
         return JudgedCondition(None, reason)
@@ -75,7 +77,7 @@ def _judge_part(text: str, intent: Intent, situation: Situation) -> JudgedCondit
             if over is None:
                 return _judge_order(right_text, left_text, False, text, intent, situation)
             return _judge_order(left_text, right_text, over, text, intent, situation)
-    return _judge_state(text, situation)
+    return _judge_state(text, intent, situation)
 
 
 def _judge_order(
@@ -183,20 +185,50 @@ def _find_computed(text: str, situation: Situation) -> PlannedFigure | None:
     return top[1] if top and top[0] else None
 
 
-def _judge_state(text: str, situation: Situation) -> JudgedCondition:
+def _judge_state(text: str, intent: Intent, situation: Situation) -> JudgedCondition:
     """``if it is still open``, ``unless it was already paid``: a word of the condition among the record's values."""
     match = _PREDICATE_PATTERN.match(text.strip())
-    about = _find_subjects(Intent("", match["subject"] if match else text), situation)
-    is_one = match is None or not _SEVERAL_PATTERN.match(match["subject"])  # one record decides nothing of "all kites"
-    records = [record for record in about if is_one and (match is None or _speaks_of(record, match["subject"]))]
+    records = (
+        _find_judged(match["subject"], intent, situation) if match else _find_subjects(Intent("", text), situation)
+    )
     word_stems = {stem(word) for word in text_words(match["state"] if match else text) if word not in STOP}
     negated = bool(re.search(_NOT, text, re.I))
+    if match and (doer := _DOER_PATTERN.match(match["state"])):
+        judged = [_judge_doer(record, doer, negated, situation) for record in records]
+        return judged[0] if len(judged) == 1 else _as_unknown(text)
     for record in records:
-        if stated_word := _find_stated_word(record, match["state"] if match else text, word_stems):
+        if stated_word := _find_stated_word(record, match, text, word_stems):
             return JudgedCondition(not negated, f"it is {stated_word}")
-    if match and (other := _other_state(records, match["state"])):
+    if match and len(word_stems) == 1 and (other := _other_state(records, match["state"])):
         return JudgedCondition(negated, f"it is {other}")
+    return _as_unknown(text)
+
+
+def _as_unknown(text: str) -> JudgedCondition:
     return JudgedCondition(None, f'whether "{text.strip()}" holds could not be found out')
+
+
+def _find_judged(subject: str, intent: Intent, situation: Situation) -> list[FactRecord]:
+    """The records of which a condition says something; of ``it`` those that the action is about."""
+    if _SEVERAL_PATTERN.match(subject):
+        return []  # one record decides nothing of "all kites"
+    if not text_stems(subject):
+        own, known = _find_subjects(intent, situation), subjects(situation)
+        of_kind = [[record for record in found if record.noun & text_stems(intent.clause)] for found in (own, known)]
+        return of_kind[0] or of_kind[1] or own
+    return [record for record in _find_subjects(Intent("", subject), situation) if _speaks_of(record, subject)]
+
+
+def _judge_doer(record: FactRecord, doer: re.Match[str], negated: bool, situation: Situation) -> JudgedCondition:
+    """``if it was booked by Ann Lee``: by the one of whom the record says that."""
+    own, who = own_id(record), doer["who"]
+    told = answer_related(f"who {doer['verb']} {own[1]}", situation) if own else None
+    text = told.text if told else ""
+    others = {*identifiers_in(text)} - {str(own[1]) if own else ""}
+    is_same, is_named = says(text, who), "(" in text or bool(others) is bool(identifiers_in(who))
+    if not text or not (is_same or is_named):
+        return _as_unknown(doer[0])
+    return JudgedCondition(is_same is not negated, text.rstrip("."))
 
 
 def _speaks_of(record: FactRecord, subject: str) -> bool:
@@ -210,11 +242,14 @@ def _speaks_of(record: FactRecord, subject: str) -> bool:
     return all(stem(word) in own or word.lower() in identifiers for word in words)
 
 
-def _find_stated_word(record: FactRecord, text: str, word_stems: set[str]) -> str:
-    """A short word of the record that the condition uses."""
-    for value in record.fields.values():
-        if isinstance(value, str) and (says(text, value) or (value.isalpha() and stem(value) in word_stems)):
-            return value
+def _find_stated_word(record: FactRecord, match: re.Match[str] | None, text: str, word_stems: set[str]) -> str:
+    """A short word of the record that the condition uses; who or what it names is a state only behind an ``is``."""
+    state, own = match["state"] if match else text, own_id(record)
+    for name, value in record.fields.items():
+        is_name = (own and own[0] == name) or (match is None and (is_identifier(name) or "name" in parts(name)))
+        is_said = isinstance(value, str) and (says(state, value) or (value.isalpha() and stem(value) in word_stems))
+        if is_said and not is_name:
+            return str(value)
     return ""
 
 

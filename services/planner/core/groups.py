@@ -8,12 +8,14 @@ from typing import NamedTuple
 from services.planner.core.back_references import with_antecedent
 from services.planner.core.compute import figures, find_operation
 from services.planner.core.criteria import day_columns, day_number
-from services.planner.core.explained import are_related
+from services.planner.core.explained import are_related, drop_asking
 from services.planner.core.figures import FigureOperand, PlannedFigure, amount_field, in_major_units, operand
-from services.planner.core.records import FactRecord
+from services.planner.core.pages import lists_read_in_part
+from services.planner.core.records import FactRecord, own_id
 from services.planner.core.selection import select_records
 from services.planner.core.situation import Situation
-from services.planner.core.words import ID_WORDS, field_stems, parts, stem, stems, text_stems
+from services.planner.core.unread import find_uninterpreted_words
+from services.planner.core.words import ID_WORDS, STOP, field_stems, parts, stem, stems, text_stems, text_words
 
 _EACH_PATTERN = re.compile(
     r"\b(?:(?:for|by|of|in|to|with|at)\s+)?(?:each|every|per|grouped by|by)\s+(?P<by>[a-z_]+)", re.I
@@ -123,6 +125,9 @@ def find_standing_out(text: str, situation: Situation) -> StandingOut | None:
     match, records = _STANDS_OUT.search(selection.rest), selection.records
     if match is None or not _WHICH_PATTERN.search(text) or not records:
         return None
+    others = frozenset().union(*(record.noun for record in situation.records if record.in_list)) - records[0].noun
+    if others & text_stems(text[match.end() :]) - frozenset().union(*map(field_stems, records[0].fields)):
+        return StandingOut((), "")  # "the vase with the largest crack": no vase says how large that is
     field = _deciding_field(match, text, records)
     records_by_amount = [
         (amount, record) for record in records if field and (amount := _amount(record, field)) is not None
@@ -131,6 +136,45 @@ def find_standing_out(text: str, situation: Situation) -> StandingOut | None:
         return StandingOut((), "")
     extreme = (max if match["most"] or match["latest"] else min)(amount for amount, _ in records_by_amount)
     return StandingOut(tuple(record for amount, record in records_by_amount if amount == extreme), field)
+
+
+def has_superlative(text: str) -> bool:
+    return bool(_STANDS_OUT.search(text))
+
+
+_NOUN_WORD = r"(?:(?!(?:of|that|who|which|with|each|every|has|have|does|did)\b)[\w-]+\s*)"
+_MEANT_PATTERN = re.compile(
+    rf"the\s+(?:(?P<noun>{_NOUN_WORD}{{1,4}}?)with\s+the\s+)?(?:{_LATEST}|{_EARLIEST}|{_MOST_WORDS}|{_LEAST_WORDS})\s+"
+    rf"(?P<rest>{_NOUN_WORD}+(?:of\s+{_NOUN_WORD}+)?)",
+    re.I,
+)
+
+
+def name_standing_out(question: str, situation: Situation) -> str:
+    """The question with an identifier in place of what a superlative means: of ``the pilot of the largest kite`` it is
+    K-1. It stays as it is where it asks for that thing itself, or where what was read does not show just one.
+    """
+    text = question.rstrip(" ?.!")
+    for place in [match.start() for match in re.finditer(r"\bthe\b", text, re.I)]:
+        meant, head = _MEANT_PATTERN.fullmatch(text, place), text[:place]
+        asks_of_it = re.search(r"\b(?:of|with|for)\s+$", head) or drop_asking(set(text_words(head)) - STOP)
+        if meant and asks_of_it and (known_id := _find_meant(meant, situation)):
+            return f"{head}{known_id}{question[len(text) :]}"
+    return question
+
+
+def _find_meant(meant: re.Match[str], situation: Situation) -> str:
+    """The identifier of the one thing that the words mean; empty if one of them is not understood."""
+    records, field = find_standing_out(f"which is {meant[0]}", situation) or StandingOut((), "")
+    ids = {str(own[1]) for record in records if (own := own_id(record))}
+    last_word = text_words(meant["rest"])[-1]
+    said, named = text_stems(meant["rest"]), text_stems(meant["noun"] or meant["rest"])
+    if len(ids) != 1 or not named & records[0].noun or (re.search(r"[^s]s$", last_word) and not meant["noun"]):
+        return ""
+    if meant["noun"] and not all(any(are_related(a, b) for b in field_stems(field)) for a in said):
+        return ""
+    is_whole = not find_uninterpreted_words(meant[0], situation) and not lists_read_in_part(situation.facts)
+    return ids.pop() if is_whole else ""
 
 
 def _deciding_field(match: re.Match[str], text: str, records: Sequence[FactRecord]) -> str:

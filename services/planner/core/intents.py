@@ -186,7 +186,9 @@ _STATES_PATTERN = re.compile(
 _AFTER_PATTERN = re.compile(r"\b(?:then|after that|afterwards|thereafter),?\s+(?:also\s+)?$", re.I)
 _OF_ONE_THING = frozenset("approve reject cancel close delete archive restore".split())
 _TWO_QUESTIONS = re.compile(
-    r",?\s+and\s+(?=(?:which|what|how|who|whom|whose|when|where)\b)|,\s*and\s+(?=(?:is|are|give)\b)", re.I
+    r",?\s+and\s+(?=(?:(?:by|for|to|from|with)\s+)?(?:which|what|how|who|whom|whose|when|where|why)\b)"
+    r"|,\s*and\s+(?=(?:is|are|give)\b)",
+    re.I,
 )
 _AND_PATTERN = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.I)
 _TOGETHER_PATTERN = re.compile(

@@ -87,11 +87,14 @@ def find_spoken(value: str, text: str) -> list[TextSpan]:
 
 
 def is_affirmed(value: str, text: str) -> bool:
-    """Whether a text contains a value that it neither denies, excludes nor sets anew."""
+    """Whether a text contains a value that it neither denies, excludes nor sets anew, nor has as a verb."""
     kept_text = drop_spans(text, find_exclusions(text))
     spans = find_spoken(value, kept_text)
     return bool(spans) and not any(
-        find_negation(kept_text, span.start) or _DIRECTLY_INTO.search(kept_text[: span.start]) for span in spans
+        find_negation(kept_text, span.start)
+        or _DIRECTLY_INTO.search(kept_text[: span.start])
+        or _HAS_OBJECT_PATTERN.match(kept_text, span.end)
+        for span in spans
     )
 
 
@@ -129,6 +132,9 @@ _WITH_PATTERN = re.compile(
     r"\b(?:with|in|of|at)\s+(?:the\s+|a\s+)?(?:\w+\s+)?(?:status|state|stage)\s+(?:of\s+)?$", re.I
 )
 _OR_PATTERN = re.compile(r"\s*(?:,|/|,?\s*\b(?:or|and)\b)\s*(?:to\s+)?", re.I)
+_HAS_OBJECT_PATTERN = re.compile(
+    r"\s+(?:the|an?|this|that|these|those|it|them|[A-Za-z]+[-_]?\d\S*)\b"
+)  # "who X-ed the ..."
 _BEFORE_NOUN = r"^(?:\s*(?:,|\band\b|\bor\b)?\s*[\w-]+){0,3}?\s+(?:%s)\b"
 
 

@@ -11,7 +11,7 @@ from services.planner.core.pages import is_paging, next_parts
 from services.planner.core.process import process_of
 from services.planner.core.references import find_identifiers, is_reference, wanted_noun
 from services.planner.core.request import Request, ToolSpec
-from services.planner.core.selection import unknown_names
+from services.planner.core.selection import named_owners, unknown_names
 from services.planner.core.situation import CERTAIN, LIKELY, POSSIBLE, ArgumentCandidate, Situation, best, records_about
 from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import concept, is_identifier, nouns, parts, stem, text_stems, text_words
@@ -42,7 +42,8 @@ def next_reads(
     identified = _nouns_identified(tools, situation)
     least = _least_besides(tools, situation)
     relevant = _relevant_words(request, situation, writers)
-    relevant = relevant | identified if relevant is not None else None
+    named = (owner.noun for owner in named_owners(situation.text, situation))
+    relevant = identified.union(relevant, *named) if relevant is not None else None
     for tool in tools:
         spoken_stems = _words_spoken(tool, least, situation)
         if not _may_help(tool, spoken_stems, relevant):

@@ -24,7 +24,7 @@ from services.planner.core.words import (
 )
 
 _LINK_PATTERN = re.compile(
-    r"\s+(?P<link>of|that|who|which)\s+(?P<aux>(?:has|have|had|is|are|was|were)\s+(?:been\s+)?)?", re.I
+    r"\s+(?P<link>of|with|that|who|which)\s+(?P<aux>(?:has|have|had|is|are|was|were)\s+(?:been\s+)?)?", re.I
 )
 _LEAD_PATTERN = re.compile(r"^\W*(?:(?:and|also|then|please|tell (?:me|us)|say|find out)\s+)*", re.I)
 _BE = r"(?:is|are|was|were|do|does|did|can|could|will|would|should|may|must)\b"
@@ -70,7 +70,7 @@ def answer_related(question: str, situation: Situation) -> RelatedAnswer | None:
         return None
     head, tail = text[:start], text[end:]
     if _HOW_MUCH.match(head) and _COSTS_PATTERN.match(tail):
-        return _tell_sum(record, text)
+        return _tell_sum(record, head)
     steps = _read_steps(head, tail)
     is_whole = bool(steps) and all(step.words or step.verb for step in steps)
     return _take_steps(record, steps, situation) if is_whole else None
@@ -126,7 +126,7 @@ def _read_steps(head: str, tail: str) -> list[_Step]:
     starts, ends = [0, *(link.end() for link in links)], [*(link.start() for link in links), len(head)]
     segments = [head[start:end] for start, end in zip(starts, ends, strict=True)]
     verbs = [
-        "" if link["link"].lower() == "of" else _first_word(words)
+        "" if link["link"].lower() in ("of", "with") else _first_word(words)
         for link, words in zip(links, segments[1:], strict=True)
     ]
     passive = [bool(re.match(r"(?:is|are|was|were)\b|.*\bbeen\b", link["aux"] or "", re.I)) for link in links]

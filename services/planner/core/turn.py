@@ -9,7 +9,7 @@ from services.planner.core.answer import ToldAnswer, compose_answer, find_unansw
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import subject_of
 from services.planner.core.finding import find_tools_calls, wrap_searched_calls
-from services.planner.core.groups import all_figures
+from services.planner.core.groups import all_figures, name_standing_out
 from services.planner.core.intents import Intent
 from services.planner.core.next_turn import is_turn, next_line
 from services.planner.core.outcomes import WriteState, outcome_of_call
@@ -58,7 +58,7 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     toolset = toolset_of(request)
     outdated = last_outdated(request, toolset.writers)
     request = drop_outdated(request, outdated, toolset.writers)
-    situation = observe_situation(request, [tool.name for tool in toolset.writers])
+    request, situation = _observe_what_stands_out(request, toolset)
     situation = _without_conditions(situation) if heedless else situation
     if has_standing(request, situation, toolset):
         return _reply_for_standing_work(request, situation, toolset)
@@ -86,6 +86,18 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     as_a_list = is_list_wanted(request)
     text = compose_answer(situation, told_answer, as_a_list=as_a_list)
     return PlannerReply(improve.add_missing_outputs(request, situation, text) if moves and not as_a_list else text)
+
+
+def _observe_what_stands_out(request: Request, toolset: Toolset) -> tuple[Request, Situation]:
+    """The request and what it shows; what a superlative of a question means is named in both once that is known."""
+    writers = [tool.name for tool in toolset.writers]
+    situation, task = observe_situation(request, writers), request.task
+    for question in situation.reading.questions if situation.reading.reads_only else ():
+        task = task.replace(question, name_standing_out(question, situation))
+    if task == request.task:
+        return request, situation
+    request = request._replace(sections={**request.sections, "task": task})
+    return request, observe_situation(request, writers)
 
 
 def _reply_for_standing_work(request: Request, situation: Situation, toolset: Toolset) -> PlannerReply:

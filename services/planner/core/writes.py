@@ -319,6 +319,8 @@ def _check_plans(
     unknown = why_not_all_known(plans[0], intent, situation) if intent.means_every else ""
     if unknown := unknown or _why_ambiguous(plans, intent):
         return [], WhyUnplanned(unknown)
+    if len(plans) > 1 and any(candidate.source == "value" for plan in plans for _, candidate in plan.chosen):
+        return [], WhyUnplanned("what was worked out is of one of several things")
     if other := find_other_meant(plans, intent, situation):
         return [], WhyUnplanned(f"not understood: {other}")
     for plan in plans:

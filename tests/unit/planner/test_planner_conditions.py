@@ -44,3 +44,35 @@ def test_a_figure_that_nothing_tells_decides_nothing(condition: str) -> None:
     """Another budget, another thing's figure: the amount of the kite stands in for none of them."""
     plan = planned(f"Approve kite KIT-7 {condition}.", _FACTS, [_APPROVE])
     assert (calls(plan), "is not known" in plan.text) == ([], True)
+
+
+_LENT: list[Json] = [
+    fact("f1", "get_kite", {"kite_id": "KIT-1"}, {"id": "KIT-1", "state": "open", "lent_by": "PIL-2"}),
+    fact("f2", "get_pilot", {"pilot_id": "PIL-2"}, {"id": "PIL-2", "name": "Ann Lee", "state": "ill"}),
+    fact("f3", "get_pilot", {"pilot_id": "PIL-4"}, {"id": "PIL-4", "name": "Bob Ray", "state": "ill"}),
+]
+
+
+@pytest.mark.promise("planner.compares_what_is_said")
+@each_row(
+    ("condition", "why"),
+    ("if it was lent by Ann Lee", ""),
+    ("if it was lent by PIL-2", ""),
+    ("unless it was lent by Bob Ray", ""),
+    ("if it is open", ""),
+    ("if it was lent by Bob Ray", "does not hold: Lent by: PIL-2 (Ann Lee)"),
+    ("unless it was lent by PIL-2", "does not hold"),
+    ("if it was mended by PIL-2", "is not known"),
+    ("unless it was mended by PIL-4", "is not known"),
+    ("if it is ill", "is not known"),
+)
+def test_by_whom_something_was_done_is_what_its_own_record_says(condition: str, why: str) -> None:
+    plan = planned(f"Close kite KIT-1 {condition}.", _LENT, [tool("close_kite", kite_id="string")])
+    assert bool(plan.calls) is not bool(why)
+    assert why in plan.text
+
+
+@pytest.mark.promise("planner.yes_or_no")
+@each_row("question", "Did Bob Ray lend KIT-1?", "Did PIL-4 lend KIT-1?", "Does PIL-2 have any ill kites?")
+def test_that_a_question_names_somebody_is_no_yes(question: str) -> None:
+    assert planned(question, _LENT, []).text == f'Could not be found out: "{question}".'

@@ -168,6 +168,15 @@ def test_what_is_done_already_is_not_meant(task: str) -> None:
     ]
 
 
+@pytest.mark.promise("planner.never_invents")
+def test_the_figure_of_one_thing_is_not_taken_for_another() -> None:
+    facts = [fact(f"f{fee}", "get_kite", {"kite_id": f"KIT-{fee}"}, {"id": f"KIT-{fee}", "fee": fee}) for fee in (5, 7)]
+    pay = tool("pay_kite", kite_id="string", fee="number")
+    plan = planned("Pay kites KIT-5 and KIT-7 in full.", facts, [pay], values=[{"name": "full_fee", "value": "5"}])
+    assert calls(plan) == []
+    assert "what was worked out is of one of several things" in plan.text
+
+
 @pytest.mark.promise("planner.each_of_many")
 def test_to_whom_each_is_given_does_not_say_which_are_meant() -> None:
     lend = tool("lend_kite", kite_id="string", pilot_id="string")

@@ -125,6 +125,8 @@ def test_a_list_decides_no_question_for_yes_or_no_and_each_of_two_things_gets_on
 @pytest.mark.promise("planner.answers_each_question")
 def test_a_day_is_a_field_that_holds_one() -> None:
     seen = [fact("f1", "get_loan", {"id": "LOA-3"}, {"id": "LOA-3", "due_on": "2026-05-02", "amount": "8.00"})]
+    text = planned("When is LOA-3 due and by whom?", seen, []).text
+    assert text == 'The due on of LOA-3 is 2026-05-02. Could not be found out: "by whom?".'
     assert planned("What is the due date of LOA-3?", seen, []).text == "The due on of LOA-3 is 2026-05-02."
 
 

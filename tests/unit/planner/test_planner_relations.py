@@ -4,7 +4,7 @@ import pytest
 
 from shared.domain.exact_json import Json
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import fact, planned
+from tests.unit.planner.planner_requests import fact, planned, said, tool
 
 pytestmark = pytest.mark.promise("planner.answers_each_question")
 
@@ -105,3 +105,70 @@ def test_what_is_open_of_a_question_is_said_beside_what_is_told(question: str, t
 def test_what_is_not_known_on_the_way_is_named() -> None:
     text = planned("What is the club of the member of flight FLI-3?", _SEEN, []).text
     assert text.endswith(": nothing shows what MEM-5 is.")
+
+
+_FLIGHTS: list[Json] = [
+    {"id": "FLI-5", "pilot_id": "PIL-4", "fee": "12.00", "state": "open"},
+    {"id": "FLI-6", "pilot_id": "PIL-2", "fee": "90.00", "state": "open"},
+    {"id": "FLI-7", "pilot_id": "PIL-4", "fee": "95.00", "state": "closed"},
+    {"id": "FLI-8", "pilot_id": "PIL-4", "fee": "12.00", "state": "closed"},
+]
+_LISTED: list[Json] = [fact("f0", "list_flights", {}, _FLIGHTS), *_SEEN[1:2], *_SEEN[3:]]
+
+
+@each_row(
+    ("question", "answer"),
+    ("Who is the pilot of the most expensive open flight?", "Pilot: PIL-2 (Ann Lee)."),
+    ("Who is the trainer of the pilot of the most expensive open flight?", "Trainer: PIL-4 (Bob Ray)."),
+    ("What is the club of the pilot with the largest open flight?", "The club of PIL-2 is Harbour."),
+    ("What is the club of the pilot of the flight with the highest fee?", "The club of PIL-4 is Hill."),
+    (
+        "What are the state and the fee of the largest flight?",
+        "The state of FLI-7 is closed. The fee of FLI-7 is 95.00.",
+    ),
+    ("Which flight has the highest fee?", "FLI-7 (fee 95.00)."),
+)
+def test_a_thing_that_a_superlative_names_is_where_the_steps_begin(question: str, answer: str) -> None:
+    assert planned(question, _LISTED, []).text == answer
+
+
+@each_row(
+    "question",
+    "Who is the pilot of the cheapest flight?",
+    "Who is the pilot of the largest flights?",
+    "Who is the pilot of the longest flight in winter?",
+    "Who booked the most expensive open flight?",
+    "What is the colour of the most expensive open flight?",
+    "Which pilot has the most flights at night?",
+    "What is the club of the pilot with the most flights?",
+    "Whose flights are open?",
+)
+def test_a_thing_on_the_way_that_nobody_can_tell_is_not_told_in_place_of_the_answer(question: str) -> None:
+    text = planned(question, _LISTED, []).text
+    assert text.startswith("Could not be found out")
+    assert not any(fee in text for fee in ("12.00", "90.00", "95.00"))
+
+
+def test_the_largest_of_a_list_that_was_not_read_to_its_end_is_nothing() -> None:
+    part: Json = {"flights": _FLIGHTS, "has_more": True}
+    text = planned("Who is the pilot of the largest flight?", [fact("f0", "list_flights", {}, part)], []).text
+    assert "PIL-4" not in text
+
+
+def test_what_the_record_of_a_name_refers_to_is_read() -> None:
+    readers: list[Json] = [tool("search_pilots", query="string"), tool("get_pilot", pilot_id="string")]
+    seen = [fact("f1", "search_pilots", {"query": "Ann Lee"}, [_PILOT])]
+    reply = said({"task": "What is the phone of the trainer of Ann Lee?", "so_far": seen}, readers)
+    assert reply.calls == (("get_pilot", {"pilot_id": "PIL-4"}),)
+
+
+@each_row(
+    ("question", "state"),
+    ("Who lent the largest kite?", {}),
+    ("Which kites are lent?", {"state": "lent"}),
+    ("Who has the largest lent kite?", {"state": "lent"}),
+)
+def test_what_somebody_did_to_a_thing_is_no_state_of_it(question: str, state: Json) -> None:
+    schema: Json = {"type": "object", "properties": {"state": {"type": "string", "enum": ["lent", "torn"]}}}
+    listing: Json = {"name": "list_kites", "description": "", "input_schema": schema}
+    assert said({"task": question}, [listing]).calls == (("list_kites", state),)
