@@ -52,6 +52,8 @@ CATALOGUE = {
         _tool("debit_account", account="string", amount="number"),
         _tool("end_stay", "Vacates the room.", stay_id="string"),
         _tool("change_stay", stay_id="string", departs_on="string"),
+        _tool("flag_twin", woNo="integer", original="integer"),
+        _tool("add_wake_up", stay_id="string", at="string"),
         _tool("enroll_pupil", pupil_id="integer", course_id="integer"),
     )
 }
@@ -93,6 +95,14 @@ DEVICE: JsonObject = {"device_id": "d-1", "retired_on": "2026-11-27"}
     ("Approve invoice 88103.", "rej_inv", {"inv_id": 88103}, "appr_inv"),
     ("Reject invoice 88103.", "set_pay_blk", {"inv_id": 88103, "blk": True}, "rej_inv"),
     ("Credit A-7 with 50 euros.", "debit_account", {"account": "A-7", "amount": 50}, "credit_account"),
+    ("Mark 70317 as a twin of 70316.", "holdWo", {**WO_ONLY, "reason": "asked"}, "flag_twin"),
+    ("Stay S-4 wants to be called awake; arrange the wake-up.", "end_stay", {"stay_id": "S-4"}, ""),  # says "stay"
+    ("A wake-up at seven for S-4, please.", "end_stay", {"stay_id": "S-4"}, "add_wake_up"),
+    ("A wake-up at seven for S-4 is not wanted: vacate it.", "end_stay", {"stay_id": "S-4"}, ""),
+    ("Put 70317 on hold, the twin of 70316.", "holdWo", {**WO_ONLY, "reason": "asked"}, ""),
+    ("Make 70317, the twin of 70316, a P2.", "setWoPrio", {**WO_ONLY, "prio": "P2"}, ""),
+    ("70317, the twin of 70316, goes to Mira.", "assignWo", {**WO_ONLY, "tech_id": 6}, ""),
+    ("If 70317 is a twin, call it off.", "cancelWo", WO_ONLY, ""),
     ("Cancel work order 70317.", "cancelWo", WO_ONLY, ""),
     ("Reject invoice 88103.", "rej_inv", {"inv_id": 88103}, ""),
     ("Move 70317 to 4 December.", "reschedule_wo", {**WO_ONLY, "due_on": "2026-12-04"}, ""),  # no value of move_wo
@@ -192,7 +202,26 @@ def test_what_an_earlier_turn_asked_for_is_told_by_the_user() -> None:
     assert "only a text" not in asked
 
 
+EXTEND: tuple[str, JsonObject] = ("extend_loan", {"loan_id": 31, "until": "2026-12-20"})
 STAY: JsonObject = {"stay_id": "S-4"}
+
+
+@each_row(
+    ("task", "calls", "is_told"),
+    ("Extend loan 31 to 20 December.", [EXTEND, ("end_stay", STAY)], True),
+    ("Extend loan 31 to 20 December.", [("end_stay", STAY)], False),  # nothing else does what the task says
+    ("Prolong 31 to 20 December.", [EXTEND, ("end_stay", STAY)], False),  # nor is it known that this does
+    ("Extend loan 31 to 20 December, and S-4 ends.", [EXTEND, ("end_stay", STAY)], False),
+    ("Extend loan 31 to 20 December, then check S-4 out.", [EXTEND, ("end_stay", STAY)], False),
+    ("Extend loan 31 to 20 December and vacate the room.", [EXTEND, ("end_stay", STAY)], False),
+    ("Extend loan 31 to 20 December.", [EXTEND, ("release_stock", {"parcel_id": 5})], True),
+    ("Cancel parcel 5.", [("cancel_parcel", {"parcel_id": 5}), ("release_stock", {"parcel_id": 5})], False),
+    ("Extend loan 31, write to Ann.", [EXTEND, ("lock_device", {"device_id": "D-2", "reason": "Hello Ann."})], False),
+)
+def test_a_change_that_nobody_asked_for_beside_one_that_somebody_did_is_sent_back(
+    task: str, calls: list[tuple[str, JsonObject]], is_told: bool
+) -> None:
+    assert ("nor of the record that it changes" in _doubts(task, *calls)) == is_told
 
 
 @each_row(

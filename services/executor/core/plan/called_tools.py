@@ -19,6 +19,7 @@ from services.executor.core.tools.name_similarity import words_of
 from services.executor.ports.tools import Tool
 from shared.domain.exact_json import JsonObject, as_object, as_text, loads_object, walk_json
 from shared.domain.keywords import stem
+from shared.domain.words import ToolClass
 
 _CLAUSE_BEGINNING_PATTERN = re.compile(  # the word that begins a clause
     r"(?:^\W*|[.,:;!?]\s+|\b(?:and|then|to|you|we|must|should|now|also|just|please)\s+)"
@@ -53,8 +54,9 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     ``settle_claim``.
 
     The part lacks the called tool's verb, but has all words of another tool's name, or orders that tool's verb for the
-    call's record. It also has no word of the called tool's name, or orders the other one's verb. If the other tool is
-    proposed, too, only a call on the same record after it is a fault: "Approve invoice 7" is no reason to pay it.
+    call's record, or has a noun of that tool alone. It also has no word of the called tool's name, or orders the other
+    one's verb. If the other tool is proposed, too, only a call on the same record after it is a fault: "Approve invoice
+    7" is no reason to pay it.
     """
     quote, part = change.part_mentions.text, change.part
     stems, called_words = _find_stems(quote), classes.words_of_tool(change.tool.name)
@@ -63,6 +65,7 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     other_tools = [tool for tool in part.write_tools if tool.name != change.tool.name]
     meant_tools = [tool for tool in other_tools if _is_tool_mentioned(classes.words_of_tool(tool.name), stems)]
     meant_tools = meant_tools or [tool for tool in other_tools if _is_ordered_instead(tool, change)]
+    meant_tools = meant_tools or [tool for tool in other_tools if _is_told_instead(tool, change)]
     if len({stem(classes.words_of_tool(tool.name).verb) for tool in meant_tools}) != 1:
         return
     meant_words, meant_names = classes.words_of_tool(meant_tools[0].name), {tool.name for tool in meant_tools}
@@ -102,6 +105,26 @@ def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     takes_same_record = not id_fields.isdisjoint(_list_schema_fields(other.input_schema))
     names_called_things = not stems.isdisjoint(map(stem, called_words.nouns - other_words.nouns))
     return takes_same_record and not names_called_things and not _has_stated_value(change, stems, other)
+
+
+def _is_told_instead(other: Tool, change: CallToCheck) -> bool:
+    """Whether the part has a noun of the name of ``other`` that is none for the call's record, which ``other`` takes,
+    and no word of the called tool: neither of its name or description nor a value or partner that only the call has.
+    """
+    stems = _find_stems(change.part_mentions.text)
+    called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
+    id_fields = {_singular_field(name.field_name) for name in _list_naming_arguments(change)}
+    if other.tool_class is not ToolClass.CHANGE or id_fields.isdisjoint(_list_schema_fields(other.input_schema)):
+        return False
+    called_nouns = {*called_words.nouns, *words_of(change.tool.description)}.difference(_VAGUE_VERBS, *id_fields)
+    other_nouns = other_words.nouns.difference(called_nouns, *id_fields)
+    is_called_told, is_other_told = (
+        any(len(noun) > _FEWEST_LETTERS_OF_SHORT_VERB and stem(noun) in stems for noun in nouns)
+        for nouns in (called_nouns, other_nouns)
+    )
+    if is_called_told or not is_other_told:
+        return False
+    return not (_has_stated_value(change, stems, other) or _is_joined_record_stated(change, stems))
 
 
 def _records_order_for_later(change: CallToCheck, verb: str) -> bool:
@@ -180,7 +203,9 @@ def _takes_day_for_record(tool: Tool, change: CallToCheck) -> bool:
 
 
 def find_call_ordered_by_text(change: CallToCheck) -> Iterator[CallFault]:
-    """Yields a fault for a call that no word of the user tells of, but a text that was read orders: "retire it"."""
+    """Yields a fault for a call that no word of the user tells of, but a text that was read orders ("retire it"), or
+    that changes another record than the user names, beside a call of which the user's words tell.
+    """
     called_words = classes.words_of_tool(change.tool.name)
     stems = frozenset[str]().union(*(_find_stems(mentions.text) for mentions in change.user_mentions))
     first_word = next(iter(words_of(change.tool.description)), "")  # "End the lock-out of a device"
@@ -200,6 +225,23 @@ def find_call_ordered_by_text(change: CallToCheck) -> Iterator[CallFault]:
             reason = "no word of the task tells of it, only a text that somebody wrote"
             yield CallFault("", f"{change.tool.name}: {reason} ({shorten(text)})")
             return
+    if stems.isdisjoint(_list_stems_of_tool(called_words)) and _is_beside_asked_change(change, stems):
+        yield CallFault("", f"{change.tool.name}: no word of the task tells of it, nor of the record that it changes")
+
+
+def _is_beside_asked_change(change: CallToCheck, stems: frozenset[str]) -> bool:
+    """Whether the call says nothing in words, and names a read record of which the user says neither id nor name, while
+    another proposed call is one of whose tool the user's words (``stems``) tell.
+    """
+    if any(argument.kind is ArgumentKind.FREE_TEXT for argument in change.scalars):
+        return False
+    read_names = (name for name in _list_naming_arguments(change) if name.origin == "fact")
+    words_by_name = [(name.text, *_list_titles((name,), change)) for name in read_names]
+    texts = change.user_mentions
+    is_named = all(any(text.has_words(word) for text in texts for word in words) for words in words_by_name)
+    others = {name for name, _ in change.part.proposed_calls} - {change.tool.name}
+    stems_of_others = (_list_stems_of_tool(classes.words_of_tool(other)) for other in others)
+    return not is_named and not all(map(stems.isdisjoint, stems_of_others))
 
 
 def _list_calls(change: CallToCheck) -> list[tuple[str, Collection[str]]]:
