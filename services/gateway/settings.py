@@ -131,7 +131,8 @@ class LimitSettings(Settings):
         default=86_400,
         ge=0,
         le=604_800,
-        description="seconds in which a message with the id of an earlier one is the same message; 0: ids may repeat",
+        description="seconds in which a message with the id of an earlier one of its context is the same; "
+        "0: ids may repeat",
     )
 
 

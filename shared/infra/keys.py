@@ -245,7 +245,8 @@ def unpack_arm_field(field: str) -> tuple[str, str, str]:
 
 def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) -> str:
     """The key by which a repeated message is recognised, within its session."""
-    return f"{_slot(partition_of(tenant, session_id))}:dedupe:{_quote(tenant)}:{_quote(principal_id)}:{_quote(message)}"
+    names = ":".join(map(_quote, (tenant, session_id, principal_id, message)))
+    return f"{_slot(partition_of(tenant, session_id))}:dedupe:{names}"
 
 
 def task_location_key(tenant: str, task_id: str) -> str:

@@ -51,8 +51,8 @@ class TaskStore(Tasks):
     ) -> Accepted:
         """Stores a turn, and the record if its task is new, in one step. May be repeated after a failure.
 
-        ``dedupe``: the message's id among the caller's (None: the turn's id). A known task keeps its record. Raises
-        ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` or ``TooManyWaiting``.
+        ``dedupe``: the message's id among the caller's in the session (None: the turn's id). A known task keeps its
+        record. Raises ``SessionBelongsToOther``, ``TaskEnded``, ``TenantIsStopped`` or ``TooManyWaiting``.
         """
         message = dedupe or turn.turn_id
         if prepare is not None:

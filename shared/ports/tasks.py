@@ -68,7 +68,7 @@ class Tasks(Protocol):
     ) -> Accepted:
         """Stores the task (if it is new) and the turn in one atomic step; on a cluster the task's id is stored before.
 
-        A ``dedupe`` seen in the last 24 hours returns the first acceptance. Raises ``SessionBelongsToOther``,
+        A ``dedupe`` that was seen lately in its session returns the first acceptance. Raises ``SessionBelongsToOther``,
         ``TaskEnded``, ``TenantIsStopped`` and ``TooManyWaiting``; what was accepted before is never refused.
         ``prepare`` stores what the turn needs: it is awaited before that step, unless the turn would be refused then.
         """

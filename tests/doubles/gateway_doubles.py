@@ -31,7 +31,7 @@ class MemoryTasks(Tasks):
         self.records: dict[tuple[str, str], TaskRecord] = {}
         self.broken: str | None = None
         self._owners: dict[tuple[str, str], str] = {}
-        self._seen: dict[tuple[str, str, str], Accepted] = {}
+        self._seen: dict[tuple[str, str, str, str], Accepted] = {}
         self._events: dict[tuple[str, str], list[TaskEvent]] = defaultdict(list)
         self._dropped: dict[tuple[str, str], int] = defaultdict(int)
         self._news = asyncio.Condition()
@@ -40,7 +40,7 @@ class MemoryTasks(Tasks):
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None
     ) -> Accepted:
         self._check()
-        message = (record.tenant, turn.principal.id, dedupe or turn.turn_id)
+        message = (record.tenant, record.session_id, turn.principal.id, dedupe or turn.turn_id)
         if seen := self._seen.get(message):
             return Accepted(self.records[record.tenant, seen.record.task_id], seen.turn_id, False)
         if self._owners.setdefault((record.tenant, record.session_id), turn.principal.id) != turn.principal.id:

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from services.gateway.features.tasks.intake import MessageKey
 from services.gateway.features.tasks.store import MOST_RECORDED_MESSAGES, RedisClientIds
-from shared.domain.exact_json import JsonObject, loads_object
+from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.keys import client_task_key
 from shared.infra.live import ChannelListener
@@ -75,10 +75,14 @@ _NEW = {"A2A-Version": "1.0"}
 _CARD = "/.well-known/agent-card.json"
 
 
-async def _sent(play: Stage) -> str:
-    said: JsonObject = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}]}
+async def _sent(play: Stage, **context: Json) -> str:
+    return str(at(await _answered(play, **context), "id"))
+
+
+async def _answered(play: Stage, **context: Json) -> Json:
+    said: JsonObject = {"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "hello"}], **context}
     reply = await play.client.post("/message:send", json={"message": said}, headers=_NEW)
-    return str(at(loads_object(reply.text), "task.id"))
+    return at(loads_object(reply.text), "task")
 
 
 @pytest.mark.promise("gateway.message_id_window")
@@ -87,6 +91,18 @@ async def test_within_the_window_the_same_id_is_the_same_task(redis: Redis, redi
         assert await _sent(play) == await _sent(play)
     keys = [key async for key in redis.scan_iter("*:dedupe:*")]
     assert [0 < await redis.ttl(key) <= 120 for key in keys] == [True]
+
+
+@pytest.mark.promise("gateway.message_id_window")
+async def test_an_id_is_the_same_message_only_within_its_context(redis: Redis, redis_url: str) -> None:
+    """A message without a context, and the same one with the context that it was given, are one."""
+    async with stage(redis, redis_url) as play:
+        of_its_own = await _answered(play)
+        again = await _sent(play, contextId=at(of_its_own, "contextId"))
+        tasks = {name: await _sent(play, contextId=name) for name in ("s1", "s44")}  # they lie in one partition
+        assert again == at(of_its_own, "id")
+        assert len({again, *tasks.values()}) == 3
+        assert tasks == {name: await _sent(play, contextId=name) for name in tasks}
 
 
 @pytest.mark.promise("gateway.message_id_window")

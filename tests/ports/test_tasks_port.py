@@ -8,6 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from shared.contracts.task import Principal, TurnKind
+from shared.domain.partition import partition_of
 from shared.infra.live import ChannelListener
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import SessionBelongsToOther, Tasks
@@ -46,6 +47,15 @@ async def test_the_same_message_gives_the_first_acceptance_again(tasks: Tasks) -
     again_record = a_record()
     again = await tasks.accept(again_record, a_turn(again_record), "m1")
     assert (again.record.task_id, again.turn_id, again.is_new) == (record.task_id, first.turn_id, False)
+
+
+async def test_a_message_id_of_another_session_is_another_message(tasks: Tasks) -> None:
+    """Clients number the messages of each conversation anew; these two sessions lie in one partition."""
+    record, elsewhere = a_record("s1"), a_record("s20")
+    assert partition_of("acme", "s1") == partition_of("acme", "s20")
+    for one in (record, elsewhere):
+        accepted = await tasks.accept(one, a_turn(one), "m1")
+        assert (accepted.record.task_id, accepted.is_new) == (one.task_id, True)
 
 
 async def test_a_session_belongs_to_who_began_it(tasks: Tasks) -> None:

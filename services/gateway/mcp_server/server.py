@@ -49,7 +49,10 @@ class SendTask(ToolCall):
 
     text: str = Field(min_length=1, description="the task, with all that it needs")
     idempotency_key: str | None = Field(
-        default=None, min_length=1, max_length=256, description="two calls with the same key are one task"
+        default=None,
+        min_length=1,
+        max_length=256,
+        description="two calls with the same key, in one session, are one task",
     )
     session_id: str | None = Field(
         default=None, min_length=1, max_length=256, description="the session that it belongs to; a new one without"
