@@ -12,6 +12,7 @@ from shared.contracts.approval import MOST_APPROVAL_HOURS, LadderRung, NoticeTar
 from shared.contracts.base import Contract
 from shared.contracts.credential import Credential
 from shared.contracts.policy import Policy
+from shared.domain.exact_json import digest
 from shared.domain.words import ToolClass
 
 
@@ -52,6 +53,14 @@ class Connection(Contract):
         if self.credential is None:
             return self.url
         return f"{self.url} {self.author_tenant} {self.credential.model_dump_json()}"
+
+    def session_id_for(self, tenant: str, session_id: str) -> str:
+        """The id by which the server knows a tenant's session. Two tenants, or two credentials, never have the same;
+        only a server that a request named is told the session's id as that request gave it.
+        """
+        if self.from_request:
+            return session_id
+        return digest(["session", self.server_key, tenant, session_id])[:32]
 
 
 class RecordKind(Contract):

@@ -101,13 +101,17 @@ async def test_the_result_is_what_the_agents_task_made(version: str) -> None:
     assert (message_id, len(agent.data)) == (stage.write.key, 1)
 
 
-async def test_a_session_keeps_its_context_and_no_other_session_shares_it() -> None:
+async def test_a_session_keeps_its_context_and_no_other_session_or_tenant_shares_it() -> None:
     agent = RemoteAgent()
     async with remote_agent(agent) as url, open_servers(AllowedAddresses()) as servers:
-        for session in ("one", "one", "two"):
-            await servers.call(a_connection(url), SKILL, {"message": "parcels"}, _SECONDS, session)
-    first, again, other = [context for _, _, context, _ in agent.heard]
-    assert first == again != other
+        for tenant, session in (("acme", "one"), ("acme", "one"), ("acme", "two"), ("globex", "one")):
+            stage = AgentStage(servers, url, "parcels")
+            owner = {"tenant": tenant, "session_id": session}
+            stage.turns.record = stage.turns.record.model_copy(update=owner)
+            await stage.run()
+    first, again, *others = [context for _, _, context, _ in agent.heard]
+    assert first == again
+    assert len({first, *others}) == 3
 
 
 @GENERATIONS

@@ -54,6 +54,12 @@ async def test_a_call_carries_tool_params_and_session_with_exact_figures() -> No
     assert "1234567890123456.789" in body
 
 
+def test_only_a_server_that_the_request_named_is_told_the_sessions_own_id() -> None:
+    installed, requested = (Connection(id="bridge", url="http://b", from_request=named) for named in (False, True))
+    assert [requested.session_id_for(tenant, "weekly") for tenant in ("acme", "globex")] == ["weekly", "weekly"]
+    assert len({installed.session_id_for(tenant, "weekly") for tenant in ("acme", "globex")} | {"weekly"}) == 3
+
+
 async def test_discovery_names_the_session_and_keeps_the_base_path() -> None:
     async with answering("[]") as play:
         assert await play.servers.discover(play.connection, "s/1 &2") == ()

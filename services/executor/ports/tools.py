@@ -129,8 +129,9 @@ class OtherProtocol(ToolSilent):
 
 
 class ToolServers(Protocol):
-    """Tool servers, chosen by connection. ``session_id`` is the task's session, by which servers of the REST bridge
-    recognise repeated once-only calls.
+    """Tool servers, chosen by connection. ``session_id`` is the id by which the server knows the task's session
+    (``Connection.session_id_for``): an agent's context, and in servers of the REST bridge what repeated once-only calls
+    are recognised by.
     """
 
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:

@@ -236,7 +236,8 @@ async def discover_tools(
     """Each server's tools. Raises ``Failed`` if a server cannot be asked; a server without tools is accepted."""
     connections = _find_connections(tenant, record.request.tools_endpoint)
     tool_lists = await run_in_parallel(
-        _list_tools(ports, journal, connection, record.session_id) for connection in connections
+        _list_tools(ports, journal, connection, connection.session_id_for(record.tenant, record.session_id))
+        for connection in connections
     )
     server_tools = [*zip(connections, tool_lists, strict=True)]
     for connection, listed_tools in server_tools:

@@ -76,7 +76,8 @@ async def dispatch_call(ctx: TurnContext, tool: Tool, arguments: JsonObject, *, 
         own = {names.TOOL_CLASS: tool.tool_class.value, names.CONNECTION: tool.connection_id}
         span.annotate({**conventional, **own})
         try:
-            answer = await ask(connection, tool.name, arguments, ctx.limits.tool_seconds, ctx.record.session_id)
+            session_id = connection.session_id_for(ctx.record.tenant, ctx.record.session_id)
+            answer = await ask(connection, tool.name, arguments, ctx.limits.tool_seconds, session_id)
             if not is_read and _may_still_be_carried_out(tool, answer):
                 error_text = dumps(answer.content)[:_MOST_ERROR_CHARACTERS]
                 raise ToolSilent(f"{tool.name}: the server did not get its own answer in time: {error_text}")

@@ -113,7 +113,8 @@ async def _ask_outcome(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, sto
     now, hours = ctx.journal.now, timedelta(hours=ctx.tenant.approval_hours)
     is_over = _is_at_work(entry) and now >= (entry.sending_at or now) + hours
     connection, stop_agent = ctx.toolbox.connections[skill.connection_id], stop_agent or is_over
-    arguments, seconds, session = arguments_to_send(entry, skill), ctx.limits.tool_seconds, ctx.record.session_id
+    arguments, seconds = arguments_to_send(entry, skill), ctx.limits.tool_seconds
+    session = connection.session_id_for(ctx.record.tenant, ctx.record.session_id)
     try:
         answer = await ctx.ports.tools.ask_outcome(connection, arguments, seconds, session, stop_agent=stop_agent)
     except (ToolUnreachable, ToolSilent) as error:
