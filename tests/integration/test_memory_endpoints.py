@@ -262,6 +262,22 @@ async def test_a_session_is_forgotten_and_what_others_taught_stays(redis: Redis)
     assert await redis.hgetall(session.session) == {"owner": "casey"}  # type: ignore[misc]  # redis-py
 
 
+@pytest.mark.promise("forget.gone")
+@pytest.mark.parametrize("session", ["s1", "s2"])
+async def test_a_contradicting_fact_of_another_session_quotes_the_forgotten_one_no_more(
+    redis: Redis, session: str
+) -> None:
+    later = TERMS.model_copy(update={"value": "net 90", "text": "Initech Ltd pays within 90 days."})
+    told = {"s1": TERMS, "s2": later}
+    stage = MemoryStage(redis, lambda said: [later if "late" in str(said["task"]) else TERMS])
+    outcomes = [an_outcome_of("Pay Initech Ltd", 1), an_outcome_of("Pay Initech Ltd late", 2, session="s2")]
+    await stage.takes_in(*outcomes)
+    await stage.forget(ForgetScope.SESSION, session)
+    (fact,) = (await stage.memories.read_memory("acme")).facts
+    assert fact.text != told[session].text
+    assert (fact.is_current, fact.replaces, fact.superseded_by) == (True, "", "")
+
+
 async def test_a_session_that_is_being_worked_on_keeps_its_own_memory_and_that_is_said(redis: Redis) -> None:
     stage = await _filled_of(redis)
     session = keys.session_keys("acme", "s1")

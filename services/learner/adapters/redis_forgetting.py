@@ -158,6 +158,9 @@ class RedisForgetting(Forgetting):
 def _list_commands(names: keys.LearnedKeys, removal: Removal) -> Iterator[LearnedCommand]:
     for name, texts in ((names.cases, removal.cases), (names.knowledge, removal.facts)):
         yield from (("LREM", name, (0, text)) for text in texts)
+    for row, fact in removal.reduced_facts.items():
+        yield "LINSERT", names.knowledge, ("BEFORE", row, fact.model_dump_json())
+        yield "LREM", names.knowledge, (0, row)
     yield "HDEL", names.fact_todos, removal.todos
     for command, name in (("HDEL", names.entities), ("HDEL", names.entity_links), ("ZREM", names.entity_ages)):
         yield command, name, removal.entities

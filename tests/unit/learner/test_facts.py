@@ -20,11 +20,13 @@ from services.learner.core.memory.facts import (
     merge_facts,
     says_the_same,
 )
+from services.learner.core.memory.forgetting import StoredMemory, plan_removal
 from services.learner.core.memory.lesson import UnreadableOutcome, make_lesson, parse_outcome
 from services.learner.ports.memory import KnownFacts, RawFact, TaskToSearch
 from services.learner.ports.outcomes import StrategyUse
 from shared.contracts.digest import make_case_entry
 from shared.contracts.knowledge import KnownFact
+from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.domain.bandit import REWARD_UNITS, Arm, choose_arm, ucb1
 from shared.domain.cases import CaseOutcome
 from shared.domain.known import FACTS_KEPT, select_facts
@@ -103,6 +105,20 @@ def test_of_facts_that_contradict_each_other_the_newer_holds_and_says_what_it_re
     assert (older.is_current, older.superseded_by) == (False, newer.text)
     shown = select_facts([newer, older], "Pay Initech Ltd", (), "procurement")
     assert [fact.value for fact in shown] == ["net 45"]
+
+
+@pytest.mark.promise("forget.gone")
+def test_a_fact_stays_replaced_where_a_newer_one_than_the_forgotten_contradicts_it() -> None:
+    facts = taught(
+        *([a_fact(f"net {number}", number).model_copy(update={"session_id": f"s{number}"})] for number in (1, 2, 3))
+    )
+    request = ForgetRequest(
+        request_id="r", tenant="acme", scope=ForgetScope.SESSION, subject="s2", asked_by="o", asked_at=NOON
+    )
+    removal = plan_removal(request, StoredMemory("1", facts=tuple((fact.value, fact) for fact in facts)))
+    newest, oldest = (removal.reduced_facts[value] for value in ("net 3", "net 1"))
+    assert (removal.facts, newest.replaces, newest.is_current) == (("net 2",), "", True)
+    assert (oldest.superseded_by, oldest.superseded_at) == (newest.text, newest.at)
 
 
 @pytest.mark.promise("knowledge.newer_holds")

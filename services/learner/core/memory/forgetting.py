@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 import structlog
 
 from services.learner.core.memory.entities import find_entities, strip_legal_form
+from services.learner.core.memory.facts import contradicts
 from services.learner.ports.memory import Forgetting, TaskToSearch
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
@@ -26,7 +27,9 @@ class StoredMemory(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """Rows, fields and ids to remove. ``reduced_entities``: those that stay, but were named by fewer tasks."""
+    """Rows, fields and ids to remove. ``reduced_entities``: those that stay, but were named by fewer tasks;
+    ``reduced_facts``: by row, those that stay, but quoted one that does not.
+    """
 
     cases: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
@@ -34,6 +37,7 @@ class Removal(NamedTuple):
     entities: tuple[str, ...] = ()
     reduced_entities: Mapping[str, KnownEntity] = {}
     links: Mapping[str, EntityLinks] = {}
+    reduced_facts: Mapping[str, KnownFact] = {}
 
     @property
     def counts(self) -> dict[str, int]:
@@ -62,6 +66,8 @@ def _removal_for_session(session_id: str, memory: StoredMemory) -> Removal:
         elif task_count:
             reduced_entities[field] = entity.model_copy(update={"seen": entity.seen - task_count})
             links[field] = entity_links.model_copy(update={"tasks": tasks_to_keep})
+    kept_facts = {row: fact for row, fact in memory.facts if fact.session_id != session_id}
+    reduced_facts = {row: _quote_kept_facts_only(fact, kept_facts.values()) for row, fact in kept_facts.items()}
     return Removal(
         cases=tuple(row for row, case in memory.cases if case.session_id == session_id),
         facts=tuple(row for row, fact in memory.facts if fact.session_id == session_id),
@@ -69,7 +75,20 @@ def _removal_for_session(session_id: str, memory: StoredMemory) -> Removal:
         entities=tuple(removed_fields),
         reduced_entities=reduced_entities,
         links=_changed_links(removed_fields, {**memory.links, **links}, frozenset(links)),
+        reduced_facts={row: fact for row, fact in reduced_facts.items() if fact != kept_facts[row]},
     )
+
+
+def _quote_kept_facts_only(fact: KnownFact, kept_facts: Collection[KnownFact]) -> KnownFact:
+    """The fact without texts that no kept fact has. It holds again unless a newer kept fact contradicts it."""
+    kept_texts = {"", *(kept_fact.text for kept_fact in kept_facts)}
+    changes: dict[str, object] = {} if fact.replaces in kept_texts else {"replaces": ""}
+    if fact.superseded_by not in kept_texts:
+        rivals = (rival for rival in kept_facts if rival.at > fact.at and contradicts(rival, fact))
+        newest_rival = max(rivals, key=lambda rival: rival.at, default=None)
+        changes["superseded_by"] = newest_rival.text if newest_rival else ""
+        changes["superseded_at"] = newest_rival.at if newest_rival else None
+    return fact.model_copy(update=changes) if changes else fact
 
 
 def _removal_for_entity(subject: str, memory: StoredMemory) -> Removal:
