@@ -1,6 +1,6 @@
 """Ended tasks and sessions that fell idle leave Redis for the archive, whatever dies, and come back."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple, cast
 
@@ -13,7 +13,9 @@ from services.executor.adapters.redis_idle import ArchivedSession, Evictor, Pack
 from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.given_up import give_up
 from services.executor.ports.turns import JournalEntry, SessionCall, SessionState, SessionUnavailable
+from services.learner.adapters.redis_forgetting import RedisForgetting
 from shared.contracts.archive import read_archived
+from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState, WriteStatus
@@ -23,7 +25,7 @@ from shared.infra.task_store import TaskStore
 from shared.ports.archive import ArchiveUnavailable
 from shared.ports.store import StoreUnavailable
 from tests.doubles.memory_turns import Died
-from tests.doubles.redis_tasks import a_record, a_turn
+from tests.doubles.redis_tasks import NOON, a_record, a_turn
 from tests.each_row import each_row
 from tests.integration import state_stage
 
@@ -42,11 +44,14 @@ class FrailArchive(FolderArchive):
 
     broken = False
     dies = False
+    meanwhile: Callable[[], Awaitable[object]] | None = None  # what is done while something is being stored
 
     @override
     async def put(self, tenant: str, task_id: str, content: bytes) -> None:
         if self.broken:
             raise ArchiveUnavailable("the disk is full")
+        if self.meanwhile:
+            await self.meanwhile()
         await super().put(tenant, task_id, content)
         if self.dies:
             raise Died
@@ -286,6 +291,27 @@ async def test_dying_between_the_archive_and_redis_repeats_harmlessly(house: Hou
     assert await idle.remove(taken, found.mark)
     assert await idle.remove(taken, found.mark)
     assert await house.remembered() == MEMORY
+
+
+@pytest.mark.promise("forget.gone")
+@pytest.mark.parametrize("dies", [False, True])
+async def test_what_is_forgotten_on_its_way_to_the_archive_goes_from_there(
+    house: House, archive: FrailArchive, dies: bool
+) -> None:
+    """Whoever stored it removes it; if they died, whoever looks half a minute later."""
+    await house.spoken()
+    asked = {"tenant": "acme", "scope": ForgetScope.SESSION, "subject": "s1", "asked_by": "olga"}
+    request = ForgetRequest.model_validate({"request_id": "r", "asked_at": NOON, **asked})
+    archive.meanwhile, archive.dies = lambda: RedisForgetting(house.redis, archive).remove_stored(request), dies
+    if dies:
+        with pytest.raises(Died):
+            await house.evicted()
+        archive.dies = False
+        idle = keys.partition_keys_of("acme", "s1").idle
+        await house.redis.zadd(idle, dict.fromkeys(await house.redis.zrange(idle, 0, -1), 1))
+    await house.evicted()
+    assert await archive.get("acme", "s1") is None
+    assert not await house.redis.exists(keys.partition_keys_of("acme", "s1").idle)
 
 
 @pytest.mark.promise("archive.off_the_path")

@@ -86,14 +86,11 @@ class Evictor(ScriptedStore):
         return tuple(keys.unpack_member(keys.SessionMember, member) for members in rows for member in members)
 
     async def pack(self, session: keys.SessionMember) -> PackedSession | None:
-        """The session's packed state; None if it has none, and it then leaves the idle list. Only ``remove`` checks
-        whether the session has work.
-        """
+        """The session's packed state; None if it has none. Only ``remove`` checks whether the session has work."""
         name = keys.session_keys(*session).session
         reply = await self._scripts.execute("HMGET", name, "owner", "state", "last")
         owner, state, last_task_id = (str(field or "") for field in cast("list[str | None]", reply))
         if not state:
-            await self._take_off_idle_list([session])
             return None
         session_record = ArchivedSession(
             tenant=session.tenant,
@@ -117,12 +114,25 @@ class Evictor(ScriptedStore):
 
         async def put() -> bool:
             packed = await self.pack(session)
-            if packed is None:
-                return False
-            await archive.put(session.tenant, session.session_id, packed.content)
-            return await self.remove(session, packed.mark)
+            if packed is not None:
+                await archive.put(session.tenant, session.session_id, packed.content)
+                if await self.remove(session, packed.mark):
+                    return True
+            await self._drop_if_stateless(archive, session)
+            return False
 
         return await put_or_log(self._uploads, put, "session_not_archived", session=session.session_id)
+
+    async def _drop_if_stateless(self, archive: Archive, session: keys.SessionMember) -> None:
+        """Takes a session without a state off the idle list. What the archive has of it goes first, unless it was
+        evicted: the session may have been forgotten while its state was on its way there.
+        """
+        name = keys.session_keys(*session).session
+        state, evicted_at = cast("list[str | None]", await self._scripts.execute("HMGET", name, "state", "evicted"))
+        if not state and not evicted_at:
+            await archive.delete(session.tenant, session.session_id)
+        if not state:
+            await self._take_off_idle_list([session])
 
     async def _take_off_idle_list(self, sessions: Sequence[keys.SessionMember]) -> None:
         """Removes these sessions from the idle list until they become idle again. Their state stays in Redis."""

@@ -139,11 +139,9 @@ class RedisForgetting(Forgetting):
 
     async def _forget_session(self, tenant: str, session_id: str) -> Mapping[str, int]:
         """Removes what the session remembers, in Redis and the archive; returns ``session_busy`` if it has work now."""
-        session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
-        participation = keys.participation_key(tenant, session_id)
-        names = keys_for("forget_conversation", session, partition, participation=participation)
-        member = keys.pack_session(tenant, session_id)
-        reply = await self._scripts.run("forget_conversation", names, [member])
+        session, participation = keys.session_keys(tenant, session_id), keys.participation_key(tenant, session_id)
+        names = keys_for("forget_conversation", session, participation=participation)
+        reply = await self._scripts.run("forget_conversation", names, [])
         if reply == -1:
             return {"session_busy": 1}
         is_removed = reply == 1

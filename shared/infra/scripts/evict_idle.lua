@@ -3,8 +3,9 @@
 local idle, session, open, inbox, signals, lease = unpack(KEYS)
 local member, state = unpack(ARGV)
 
-redis.call('ZREM', idle, member)
 local known = redis.call('HMGET', session, 'state', 'evicted')
+if not known[1] and not known[2] then return 0 end -- forgotten: it stays on the list until the archive is empty, too
+redis.call('ZREM', idle, member)
 if not known[1] and known[2] then return 1 end
 if known[1] ~= state or not rests(open, inbox, signals, lease) then return 0 end
 redis.call('HDEL', session, 'state')
