@@ -109,8 +109,8 @@ async def test_a_notice_is_kept_once_and_goes_when_it_is_delivered(redis: Redis)
 async def test_one_tenants_crowd_hides_nobody_elses_line(redis: Redis) -> None:
     """In the worst case, which is one partition and an older crowd."""
     partition = keys.partition_keys(0).deliveries
-    crowd = {keys.pack_member(keys.PostMember("acme", f"n{number}")): number for number in range(100)}
-    await redis.zadd(partition, {**crowd, keys.pack_member(keys.PostMember("other", "n1")): 1000})
+    crowd = {keys.pack_member(keys.PostMember("acme", f"n{number}")): number for number in range(1200)}
+    await redis.zadd(partition, {**crowd, keys.pack_member(keys.PostMember("other", "n1")): 2000})
     due = (await RedisDeliveryQueue(redis, SEAL).list_due(32, 8)).deliveries
     assert [one.tenant for one in due] == ["acme"] * 8 + ["other"]
 

@@ -21,7 +21,8 @@ from shared.ports.meter import NO_METER, Meter
 
 log = structlog.get_logger()
 _MOST_EVENTS = 500
-_MOST_DUE_OF_PARTITION = 500  # of one partition in one look: among so many, each tenant gets its turn
+_DUE_PAGE = 500
+_MOST_DUE_OF_PARTITION = 10_000  # of one partition in one look: among so many, each tenant gets its turn
 
 
 class _DeliveryKeys(NamedTuple):
@@ -50,7 +51,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         await self._scripts.run("put_line", [delivery_keys.hash, delivery_keys.deliveries], arguments)
 
     async def list_due(self, most_per_partition: int, most_per_tenant: int) -> deliveries.DueDeliveries:
-        arguments = [most_per_partition, most_per_tenant, _MOST_DUE_OF_PARTITION]
+        arguments = [most_per_partition, most_per_tenant, _DUE_PAGE, _MOST_DUE_OF_PARTITION]
         calls: list[ScriptCall] = [([partition.deliveries], arguments) for partition in keys.all_partitions()]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
