@@ -205,16 +205,40 @@ async def test_a_session_over_the_cap_holds_no_lease_and_rests(
 async def test_the_slots_of_a_dead_executor_are_free_after_their_time(redis: Redis) -> None:
     """Nobody has to clean up after it."""
     store = RedisSlots(redis)
-    assert await store.acquire("acme", "a", 1, 0.001)
+    assert (await store.acquire("acme", "a", 1, 0.001)).has_slot
     await redis.wait(0, 5)
     assert await _until_taken(store)
 
 
 async def _until_taken(store: RedisSlots) -> bool:
     async with asyncio.timeout(20):
-        while not await store.acquire("acme", "b", 1, 5.0):
+        while not (await store.acquire("acme", "b", 1, 5.0)).has_slot:
             continue
     return True
+
+
+@pytest.mark.promise("tenant.fair_shares")
+async def test_a_slot_goes_to_whoever_has_waited_longest_however_many_come_meanwhile(redis: Redis) -> None:
+    """A session that comes between the release and the wake waits behind the others."""
+    store = RedisSlots(redis)
+    for name in ("a", "s1", "s2"):
+        await store.acquire("acme", name, 1, 10.0)
+    assert await store.release("acme", "a", 1) == ["s1"]
+    assert await store.acquire("acme", "new", 1, 10.0) == (False, [])
+    assert await store.acquire("acme", "s1", 1, 10.0) == (True, [])
+    assert await store.release("acme", "s1", 1) == ["s2"]
+
+
+@pytest.mark.promise("tenant.fair_shares")
+async def test_slots_without_an_owner_go_to_the_queue_first_and_a_lower_cap_passes_none_on(redis: Redis) -> None:
+    """Of an executor that died, or of a cap that was raised; and of a session whose wake was lost, for a while."""
+    store, running = RedisSlots(redis), keys.slot_keys("acme")[0]
+    for name in ("a", "s1", "s2", "s3"):
+        await store.acquire("acme", name, 1, 10.0)
+    assert await store.acquire("acme", "new", 3, 10.0) == (False, ["s1", "s2"])
+    assert await store.release("acme", "a", 2) == []
+    await redis.zadd(running, {"s1": 1}, xx=True)
+    assert await store.acquire("acme", "s2", 2, 10.0) == (True, ["s3"])
 
 
 Session = tuple[str, str]

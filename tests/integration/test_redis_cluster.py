@@ -120,13 +120,13 @@ async def test_what_else_the_services_ask_works_there(cluster: Redis) -> None:
 async def test_what_takes_several_commands_works_there(cluster: Redis) -> None:
     """Those of one step go to one node, whoever asks for others in the same moment."""
     slots, queue = RedisSlots(cluster), RpcQueue(cluster, "learner")
-    taken = [await slots.acquire("acme", session, 1, 60.0) for session in ("a", "b")]
+    taken = [(await slots.acquire("acme", session, 1, 60.0)).has_slot for session in ("a", "b")]
     first, *_ = await asyncio.gather(
-        slots.release("acme", "a"), queue.post_request("do it", 30.0), queue.post_request("and that", 60.0)
+        slots.release("acme", "a", 1), queue.post_request("do it", 30.0), queue.post_request("and that", 60.0)
     )
     left = await cast("Awaitable[int]", cluster.llen(keys.rpc_queue_key("learner")))
     lives = await cluster.ttl(keys.rpc_queue_key("learner"))
-    assert (taken, first, left) == ([True, False], "b", 2)
+    assert (taken, first, left) == ([True, False], ["b"], 2)
     assert 30 < lives <= 60
 
 

@@ -19,6 +19,7 @@ from services.executor.ports.sessions import (
     Lease,
     LeaseHeartbeat,
     Sessions,
+    SlotReply,
     SlotStore,
     TurnWork,
     UnreadableTurn,
@@ -240,23 +241,19 @@ def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
 
 
 _POSTPONE_MS = 30_000  # until the reaper asks again for a session that waits for a slot
+_SLOT_KEPT_MS = _POSTPONE_MS + 10_000  # for a session of the queue: if its wake is lost, the reaper wakes it in time
 _QUEUE_SECONDS = keys.ONE_DAY
 
 
 class RedisSlots(ScriptedStore, SlotStore):
-    async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
-        arguments: list[Argument] = [session_id, cap, int(seconds * 1000), _QUEUE_SECONDS]
-        return await self._scripts.run("take_slot", keys.slot_keys(tenant), arguments) == 1
+    async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> SlotReply:
+        arguments: list[Argument] = [session_id, cap, int(seconds * 1000), _SLOT_KEPT_MS, _QUEUE_SECONDS]
+        reply = cast("list[int | str]", await self._scripts.run("take_slot", keys.slot_keys(tenant), arguments))
+        return SlotReply(reply[0] == 1, [str(session) for session in reply[1:] if session != session_id])
 
-    async def release(self, tenant: str, session_id: str) -> str | None:
-        running, queue = keys.slot_keys(tenant)
-        _, queue_head = await self._scripts.execute_many(("ZREM", running, session_id), ("ZRANGE", queue, 0, 0))
-        while queue_head:
-            (next_session,) = cast("list[str]", queue_head)
-            if await self._scripts.run("leave_queue", [queue], [next_session]) == 1:
-                return next_session
-            queue_head = await self._scripts.execute("ZRANGE", queue, 0, 0)
-        return None
+    async def release(self, tenant: str, session_id: str, cap: int) -> Sequence[str]:
+        arguments: list[Argument] = [session_id, cap, _SLOT_KEPT_MS]
+        return cast("list[str]", await self._scripts.run("leave_slot", keys.slot_keys(tenant), arguments))
 
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None:
         by_tenant: defaultdict[str, list[Argument]] = defaultdict(list)

@@ -170,18 +170,25 @@ class FreeSlotsByTenant(NamedTuple):
     by_tenant: Mapping[str, int]
 
 
+class SlotReply(NamedTuple):
+    """``to_wake``: sessions of the tenant's queue that got a slot by the same step, kept for them for a while."""
+
+    has_slot: bool
+    to_wake: Sequence[str] = ()
+
+
 class SlotStore(Protocol):
     """The session slots of tenants with a cap, over all executors. A slot expires ``seconds`` after it was last
     acquired or extended.
     """
 
-    async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> bool:
-        """Whether the session has a slot now. It gets one if fewer than ``cap`` are taken; otherwise it joins the
-        tenant's queue.
+    async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> SlotReply:
+        """Whether the session has a slot now. It gets one if fewer than ``cap`` are taken and nobody has waited longer;
+        otherwise it joins the tenant's queue.
         """
 
-    async def release(self, tenant: str, session_id: str) -> str | None:
-        """Frees the slot; returns the next session in the tenant's queue, or None."""
+    async def release(self, tenant: str, session_id: str, cap: int) -> Sequence[str]:
+        """Frees the slot, and gives what is free under the cap to the heads of the queue, which are to be woken."""
 
     async def extend(self, slots: Sequence[tuple[str, str]], seconds: float) -> None: ...
 

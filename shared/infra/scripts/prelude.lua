@@ -82,6 +82,21 @@ local function enlist(listed, before, state, ended)
   end
 end
 
+-- A tenant's free slots go to those who have waited longest, each kept for its session until a lost wake has been made
+-- good; those of dead processes are free. The reply: who got one, again if the reply before was lost.
+local function pass_slots(running, queue, cap, kept_ms)
+  local now = now_ms()
+  redis.call('ZREMRANGEBYSCORE', running, '-inf', int(now))
+  local free = cap - redis.call('ZCARD', running)
+  local passed = free > 0 and redis.call('ZRANGE', queue, 0, int(free - 1)) or {}
+  for _, session in ipairs(passed) do
+    redis.call('ZREM', queue, session)
+    redis.call('ZADD', running, int(now + kept_ms), session)
+    redis.call('PEXPIRE', running, 10 * kept_ms)
+  end
+  return again and redis.call('ZRANGEBYSCORE', running, int(now + kept_ms / 2), '+inf') or passed
+end
+
 -- Why a tenant is stopped; '' if it is not. The key holds a version, a newline and the reason.
 local function stop_reason(key)
   return string.match(redis.call('GET', key) or '', '\n(.*)$') or ''

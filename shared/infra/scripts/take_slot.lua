@@ -1,15 +1,16 @@
--- Give a session a slot if the tenant's cap leaves room, or put it into the queue. Slots of dead processes are free.
+-- Give a session a slot if the tenant's cap leaves room after those who wait, or put it into the queue. The reply: 1 or
+-- 0, and the sessions of the queue that got a slot meanwhile, and are to be woken.
 local running, queue = unpack(KEYS)
-local session, cap, slot_ms, queue_seconds = unpack(ARGV)
+local session, cap, slot_ms, kept_ms, queue_seconds = unpack(ARGV)
 
 local now = now_ms()
 redis.call('ZREMRANGEBYSCORE', running, '-inf', int(now))
-if redis.call('ZSCORE', running, session) or redis.call('ZCARD', running) < tonumber(cap) then
-  redis.call('ZADD', running, int(now + slot_ms), session)
-  redis.call('PEXPIRE', running, 10 * slot_ms)
-  redis.call('ZREM', queue, session)
-  return 1
+if not redis.call('ZSCORE', running, session) then
+  redis.call('ZADD', queue, 'NX', int(now_us()), session)
+  redis.call('EXPIRE', queue, queue_seconds)
 end
-redis.call('ZADD', queue, 'NX', int(now), session)
-redis.call('EXPIRE', queue, queue_seconds)
-return 0
+local passed = pass_slots(running, queue, cap, kept_ms)
+if not redis.call('ZSCORE', running, session) then return {0, unpack(passed)} end
+redis.call('ZADD', running, int(now + slot_ms), session)
+redis.call('PEXPIRE', running, 10 * slot_ms)
+return {1, unpack(passed)}

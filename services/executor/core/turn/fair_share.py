@@ -28,7 +28,7 @@ class FairShareSlots:
         self._store, self._tenants, self._wakes = store, tenants, wakes
         self._slot_seconds = slot_seconds
         self._sessions_by_tenant: Counter[str] = Counter()
-        self._with_slots: set[tuple[str, str]] = set()  # sessions of tenants with a cap
+        self._with_slots: dict[tuple[str, str], int] = {}  # sessions of tenants with a cap, and that cap
         self._cap_reached_until: dict[str, float] = {}  # by tenant whose cap was reached: until when that is believed
 
     def free_slots(self, free: int) -> FreeSlotsByTenant:
@@ -53,13 +53,11 @@ class FairShareSlots:
         return has_slot
 
     async def release(self, tenant: str, session_id: str) -> None:
-        """Releases a slot of this process, and wakes the session that waits for it."""
+        """Releases a slot of this process, and wakes the session that gets it."""
         self._subtract_session(tenant)
-        if (tenant, session_id) in self._with_slots:
-            self._with_slots.discard((tenant, session_id))
+        if cap := self._with_slots.pop((tenant, session_id), None):
             self._cap_reached_until.pop(tenant, None)
-            following = await self._store.release(tenant, session_id)
-            if following is not None:
+            for following in await self._store.release(tenant, session_id, cap):
                 await self._wakes.wake_ahead(tenant, following)
 
     async def keep_extending(self) -> None:
@@ -78,10 +76,12 @@ class FairShareSlots:
             cap = None
         if cap is None:
             return True
-        if not await self._store.acquire(tenant, session_id, cap, self._slot_seconds):
-            return False
-        self._with_slots.add((tenant, session_id))
-        return True
+        has_slot, to_wake = await self._store.acquire(tenant, session_id, cap, self._slot_seconds)
+        for following in to_wake:
+            await self._wakes.wake_ahead(tenant, following)
+        if has_slot:
+            self._with_slots[tenant, session_id] = cap
+        return has_slot
 
     def _subtract_session(self, tenant: str) -> None:
         self._sessions_by_tenant[tenant] -= 1
