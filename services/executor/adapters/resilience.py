@@ -55,7 +55,13 @@ class Breaker:
         self._pause = limits.first
         self._opened = 0.0
         self._until = 0.0
-        self.is_probing = False  # whether the one trial call that may close the breaker is in flight
+        self._last_call = 0
+        self._trial_call: int | None = None  # the one that may close the breaker, while it is in flight
+
+    @property
+    def is_probing(self) -> bool:
+        """Whether a trial call is in flight."""
+        return self._trial_call is not None
 
     def get_state(self, now: float) -> CircuitState:
         if self._in_a_row < self._limits.failures:
@@ -66,34 +72,42 @@ class Breaker:
         """For how many seconds the breaker will let no call pass."""
         return max(0.0, self._until - now)
 
-    def allows_call(self, now: float) -> bool:
-        """Whether a call may be made now. If so, the caller must record its outcome afterwards."""
+    def admit_call(self, now: float) -> int | None:
+        """The number of a call that may be made now, by which the caller must record its outcome; None if none may."""
         state = self.get_state(now)
+        if state is CircuitState.OPEN:
+            return None
+        self._last_call += 1
         if state is CircuitState.HALF_OPEN:
-            self.is_probing = True
-        return state is not CircuitState.OPEN
+            self._trial_call = self._last_call
+        return self._last_call
 
     def record_answer(self) -> None:
         """Notes that the server answered, with whatever content."""
-        self._in_a_row, self._pause, self.is_probing = 0, self._limits.first, False
+        self._in_a_row, self._pause, self._trial_call = 0, self._limits.first, None
 
-    def record_failure(self, now: float) -> bool:
-        """Notes that no usable answer came; returns whether this opened the breaker."""
-        state_before = self.get_state(now)
+    def record_failure(self, call: int, now: float) -> bool:
+        """Notes that no usable answer came; returns whether this opened the breaker. Of an open breaker only the trial
+        call decides: another one was made before it opened.
+        """
+        is_trial, state_before = call == self._trial_call, self.get_state(now)
         self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
         has_opened = state_before is CircuitState.CLOSED and self._in_a_row == self._limits.failures
         if has_opened:
             self._opened = now
-        elif self.is_probing and now - self._opened >= self._limits.steady:
+        elif is_trial and now - self._opened >= self._limits.steady:
             self._pause = min(2 * self._pause, self._limits.longest)
-        if has_opened or self.is_probing:
+        if has_opened or is_trial:
             self._until = now + self._pause
-        self.is_probing = False
+        self.record_abandoned_call(call)
         return has_opened
 
-    def record_abandoned_call(self) -> None:
-        """Records that the caller gave up before the outcome: the state stays, and another trial call may be made."""
-        self.is_probing = False
+    def record_abandoned_call(self, call: int) -> None:
+        """Records that the caller gave up before the outcome: the state stays, and if it was the trial call, another
+        one may be made.
+        """
+        if call == self._trial_call:
+            self._trial_call = None
 
 
 MOST_BREAKERS = 1024
@@ -184,19 +198,20 @@ class Resilience:
         breaker = self._breakers.look_up(key) or self._breakers.put(key, Breaker(self._limits))
         if breaker.is_probing:
             await self._wait_for_trial_call(breaker, question.timeout)
-        if not breaker.allows_call(self._clock()):
+        call = breaker.admit_call(self._clock())
+        if call is None:
             raise ToolUnreachable(_describe_open_breaker(question, breaker.seconds_until_retry(self._clock())))
         try:
             answer = await send(max(0.001, question.timeout - (self._clock() - began)))
         except ToolForbidden:
-            breaker.record_abandoned_call()
+            breaker.record_abandoned_call(call)
             raise
         except _NO_ANSWER_ERRORS:
-            if breaker.record_failure(self._clock()):
+            if breaker.record_failure(call, self._clock()):
                 log.warning("tool_server_left_alone", connection=question.connection.id)
             raise
         except BaseException:
-            breaker.record_abandoned_call()
+            breaker.record_abandoned_call(call)
             raise
         else:
             breaker.record_answer()

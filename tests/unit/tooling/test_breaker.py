@@ -157,23 +157,47 @@ def test_whatever_happens_a_server_is_tried_again_within_the_longest_pause(steps
     breaker, now = Breaker(LIMITS), 0.0
     for what, seconds in steps:
         now += seconds
-        if not breaker.allows_call(now):
+        call = breaker.admit_call(now)
+        if call is None:
             continue
         if what == "fail":
-            breaker.record_failure(now)
+            breaker.record_failure(call, now)
+        elif what == "answer":
+            breaker.record_answer()
         else:
-            (breaker.record_answer if what == "answer" else breaker.record_abandoned_call)()
-    assert breaker.allows_call(now + LIMITS.longest)
+            breaker.record_abandoned_call(call)
+    assert breaker.admit_call(now + LIMITS.longest)
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_a_call_from_before_the_breaker_opened_does_not_end_the_trial(fails: bool) -> None:
+    breaker, now = Breaker(LIMITS), 10.0
+    late, *others = [_admitted(breaker, now) for _ in range(LIMITS.failures + 1)]
+    for call in others:
+        breaker.record_failure(call, now)
+    trial = _admitted(breaker, now + LIMITS.first)
+    if fails:
+        breaker.record_failure(late, now + LIMITS.first)
+    else:
+        breaker.record_abandoned_call(late)
+    assert breaker.admit_call(now + LIMITS.longest) is None
+    breaker.record_failure(trial, now + LIMITS.first)
+    assert breaker.seconds_until_retry(now + LIMITS.first) == 2 * LIMITS.first
+
+
+def _admitted(breaker: Breaker, now: float) -> int:
+    call = breaker.admit_call(now)
+    assert call is not None
+    return call
 
 
 def test_while_reads_still_wait_the_pauses_stay_short() -> None:
     breaker, now = Breaker(LIMITS._replace(steady=3.0)), 10.0
     for _ in range(LIMITS.failures):
-        breaker.record_failure(now)
+        breaker.record_failure(_admitted(breaker, now), now)
     for expected in (1.0, 1.0, 2.0, 4.0):
         now += breaker.seconds_until_retry(now)
-        assert breaker.allows_call(now)
-        breaker.record_failure(now)
+        breaker.record_failure(_admitted(breaker, now), now)
         assert breaker.seconds_until_retry(now) == expected
 
 
