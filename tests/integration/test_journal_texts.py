@@ -123,6 +123,20 @@ async def test_a_lost_text_is_told_of_and_never_guessed(redis: Redis, task_store
 
 
 @pytest.mark.promise("journal.texts_once")
+async def test_a_process_that_never_saw_texts_reads_them_in_one_round_trip(redis: Redis) -> None:
+    names = set((await SharedTexts(redis).store("acme", [LISTING, POLICIES])).values())
+    before = await _server_reads(redis)
+    assert set(await SharedTexts(redis).read("acme", names)) == names
+    assert await _server_reads(redis) - before == 2  # this question is one, too
+
+
+async def _server_reads(redis: Redis) -> int:
+    """How often the server has looked at what clients sent."""
+    stats: dict[str, int] = await redis.info("stats")
+    return stats["total_reads_processed"]
+
+
+@pytest.mark.promise("journal.texts_once")
 async def test_after_a_failover_texts_are_stored_again(redis: Redis) -> None:
     texts = SharedTexts(redis)
     await texts.store("acme", [LISTING])

@@ -62,10 +62,9 @@ class SharedTexts:
     async def read(self, tenant: str, names: Collection[str]) -> Mapping[str, str]:
         """The texts by name, without those that have expired."""
         texts = {name: cached_text.text for name in names if (cached_text := self._cached.look_up((tenant, name)))}
-        for name in set(names) - texts.keys():
-            text = await self._scripts.execute("GET", keys.shared_key(tenant, name))
-            if text is not None:
-                texts[name] = str(text)
+        if missing := [name for name in names if name not in texts]:
+            found = await self._scripts.execute_many(*(("GET", keys.shared_key(tenant, name)) for name in missing))
+            texts |= {name: str(text) for name, text in zip(missing, found, strict=True) if text is not None}
         return texts
 
     async def _store_text(self, tenant: str, name: str, text: str) -> bool:
