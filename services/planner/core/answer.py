@@ -308,7 +308,7 @@ def _find_answer(question: str, situation: Situation) -> str:
         return related.text
     is_of_rows = bool(stated_list) and stated_list[0].operation in _OF_ROWS and not _HOW_MUCH.search(question)
     if is_of_rows and _unread_of_question(question, situation):
-        return ""
+        return related.text if related else ""
     is_extreme = bool(stated_list) and stated_list[0].operation in ("maximum", "minimum")
     if is_extreme and (not _asks_for_listed(question, situation) or find_standing_out(question, situation) == ((), "")):
         return ""
