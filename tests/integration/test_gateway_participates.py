@@ -19,6 +19,7 @@ from typing_extensions import override
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.adapters.a2a_replies import read_replies
 from services.assessor.ports.participants import ParticipantFailed
+from services.gateway.features.identity.model import Caller
 from services.gateway.features.participation.participation import Participations
 from shared.contracts.assessment.messages import (
     DEFAULT_ASSESSMENT_INSTRUCTIONS,
@@ -29,7 +30,7 @@ from shared.contracts.assessment.messages import (
     TurnStart,
     read_reply,
 )
-from shared.contracts.task import TaskRecord, TurnKind
+from shared.contracts.task import Principal, TaskRecord, TurnKind
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.keys import PARTICIPATION_SECONDS, participation_key
 from tests.each_row import each_row
@@ -315,6 +316,17 @@ async def test_the_key_is_sealed_and_nowhere_else(redis: Redis, play: Stage, cap
     assert (running.turns, kept.decrypt_key(running)) == (1, SECRET)
     assert SECRET not in repr(running)
     assert 0 < await redis.ttl(participation_key("default", "c1")) <= PARTICIPATION_SECONDS
+
+
+@pytest.mark.promise("participant.walls")
+async def test_only_the_installations_key_gives_the_name_of_a_world(redis: Redis) -> None:
+    """Tenant, caller and message id are no secrets, and whoever knows the name is in that world."""
+    caller, other = Caller("acme", Principal(id="green")), Fernet.generate_key().decode()
+    ours, same, others = (
+        Participations(redis, keys).name_assessment(caller, "m1") for keys in ([KEY], [KEY, other], [other])
+    )
+    assert ours == same != others
+    assert ours != Participations(redis, [KEY]).name_assessment(caller, "m2")
 
 
 @pytest.mark.promise("participant.no_echo")

@@ -48,7 +48,7 @@ log = structlog.get_logger()
 _SCOPE_KEY_OF_ENTRY = "purple.entry"
 _OPEN_PATHS = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
 WORLDS_PATH = "/worlds/"
-# Cards are public; the console asks for a sign-in of its own; a world is named by its assessment, which nobody guesses.
+# Cards are public; the console asks for a sign-in of its own; a world has a name that only ASSESSMENT_KEY gives.
 _OPEN_FOLDERS = ("/.well-known/", "/console/", WORLDS_PATH)
 _BEARER_CHALLENGE = 'Bearer realm="purple-agent"'  # RFC 6750; what was presented in vain is told by an error
 _CREDENTIAL_HEADERS = ("authorization", "x-api-key")

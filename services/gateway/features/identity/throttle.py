@@ -69,13 +69,9 @@ def parse_networks(words: Sequence[str]) -> tuple[Network, ...]:
 def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     """The client's address: the nearest hop that is no trusted proxy. Hops before it may be forged by the client.
 
-    An IPv6 address is replaced by its /64 network. Empty if the address is unknown: for a peer on a Unix socket, and
-    for one behind a proxy that no setting trusts, where all clients would share one address.
+    An IPv6 address is replaced by its /64 network. Where no proxy is trusted, it is the peer's. Empty for a peer on a
+    Unix socket.
     """
-    if not forwarded:
-        return _address_text(_parse_address(peer))
-    if not trusted:
-        return ""
     address = _parse_address(peer)
     for hop in reversed(forwarded.split(",")):
         if address is None or not any(address in network for network in trusted):

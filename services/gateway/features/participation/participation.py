@@ -3,6 +3,7 @@
 Each turn becomes a task in the assessment's session.
 """
 
+import hmac
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import cast
@@ -60,11 +61,20 @@ class UndecryptableKey(Exception):
 class Participations:
     """The running assessments in Redis. Every method may raise ``StoreUnavailable``.
 
-    ``keys``: at least one Fernet key, the newest first; they encrypt the keys to worlds.
+    ``keys``: at least one Fernet key, the newest first; they encrypt the keys to worlds, the first names assessments.
     """
 
     def __init__(self, redis: Redis, keys: Sequence[str], seconds: int = PARTICIPATION_SECONDS) -> None:
         self._scripts, self._seal, self._seconds = Scripts(redis), SecretCipher(keys), seconds
+        self._naming_key = keys[0].encode()
+
+    def name_assessment(self, caller: Caller, message_id: str) -> str:
+        """The name of the assessment that a message begins: its world is open to whoever knows it.
+
+        A repeat of the message gives the same name, which nobody without the key can compute.
+        """
+        parts = "\x00".join((caller.tenant, caller.principal.id, "assessment", message_id))
+        return hmac.digest(self._naming_key, parts.encode(), "sha256").hex()
 
     async def begin(self, tenant: str, participation: Participation, api_key: str) -> Participation:
         """Store an assessment as the caller's latest, and under its session, where it replaces an earlier one.
@@ -188,7 +198,7 @@ class ParticipationService:
             check_url(start.ues_url, self._worlds)  # executors check it again
         except Refused as error:
             raise InvalidField(f"{AssessorMessageKind.START}.ues_url", error.message) from None
-        name = _derive_id(caller, "assessment", message.message_id or self._new_id())
+        name = self._participations.name_assessment(caller, message.message_id or self._new_id())
         session = message.session_id or session_without_context(caller, name)
         if message.session_id:
             previous = await self._participations.find(caller.tenant, session)
@@ -290,7 +300,7 @@ class ParticipationService:
 
 def session_without_context(caller: Caller, assessment: str) -> str:
     """The id of the session of an assessment that began without a context id."""
-    return _derive_id(caller, "assessed", assessment)
+    return derive_id(caller.tenant, caller.principal.id, "assessed", assessment)
 
 
 def _is_replaced(previous: Participation, participation: Participation, caller: Caller) -> bool:
@@ -303,10 +313,6 @@ def _is_replaced(previous: Participation, participation: Participation, caller: 
 def _is_turn_of(record: TaskRecord, participation: Participation) -> bool:
     path_parts = (record.request.tools_endpoint or "").rstrip("/").split("/")
     return is_assessment_turn(record) and participation.assessment in path_parts
-
-
-def _derive_id(caller: Caller, *parts: str) -> str:
-    return derive_id(caller.tenant, caller.principal.id, *parts)
 
 
 _ASSISTANT_INSTRUCTIONS = (
