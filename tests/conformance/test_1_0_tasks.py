@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from services.gateway.edge.fields import encode_page_token
 from shared.domain.exact_json import Json, JsonObject
 from tests.conformance.cells import TRANSPORTS
 from tests.conformance.clients import new_client
@@ -274,6 +275,7 @@ async def test_the_list_is_filtered_by_time(speaker: Speaker) -> None:
         {"pageSize": 101},
         {"pageSize": -1},
         {"pageToken": "none of ours"},
+        {"pageToken": encode_page_token("9" * 4301, "t1")},
         {"status": "TASK_STATE_TIRED"},
         {"historyLength": -1},
         {"statusTimestampAfter": "yesterday"},

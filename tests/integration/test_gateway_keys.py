@@ -78,6 +78,25 @@ async def test_a_message_to_a_task_whose_turn_is_unreadable_is_told_that_it_ende
     assert "has ended (failed)" in str(at(again, "error.message"))
 
 
+@pytest.mark.promise("solver.endpoint")
+async def test_the_solver_refuses_who_is_no_client_with_403(locked: Locked) -> None:
+    approver = await locked.key("dana", roles=["approver"], levels=["manager"])
+    status, refused = await locked.post("/api/a2a/purple-agent", {"task_id": "q1", "task": "Paris"}, approver)
+    assert (status, refused) == (403, {"error": "you do not have the role client, and may not send tasks"})
+
+
+async def test_all_keys_of_a_tenant_are_read_at_once(redis: Redis) -> None:
+    keyring, now = Keyring(redis), datetime.now(UTC)
+    for number in range(30):
+        values = NewKeyValues(now, f"{number:012}", "s" * 43)
+        await keyring.add(make_key(KeyRequest(f"c{number}"), "acme", "olga", values).key)
+    before = (await redis.info("stats"))["total_reads_processed"]
+    found = await keyring.list_keys("acme")
+    reads = (await redis.info("stats"))["total_reads_processed"] - before
+    assert {key.principal_id for key in found} == {f"c{number}" for number in range(30)}
+    assert reads < 10
+
+
 @pytest.mark.promise("gateway.keys")
 async def test_a_key_that_is_wrong_expired_or_revoked_lets_nobody_in(locked: Locked, redis: Redis) -> None:
     """The answer does not tell which it was. A revocation holds from the next request on."""

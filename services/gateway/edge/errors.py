@@ -109,7 +109,7 @@ class NotCancelable(GatewayRefusal):
         super().__init__(f"task {task_id!r} cannot be canceled: it is {state}")
 
 
-class NotAClient(GatewayRefusal):
+class NotAClient(MissingRole):
     """A verified principal without the role client tried to begin or continue a task."""
 
 

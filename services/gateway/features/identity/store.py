@@ -76,15 +76,20 @@ class Keyring(ScriptedStore):
     """The API keys. All methods may raise ``StoreUnavailable`` and may be repeated."""
 
     async def find(self, key_id: str) -> ApiKey | None:
-        row = await self._scripts.execute("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at")
-        return read_stored_key(*cast("tuple[str | None, str | None, str | None]", row))
+        return (await self._find_all([key_id]))[0]
 
     async def list_keys(self, tenant: str) -> Sequence[ApiKey]:
         ids = cast("list[str]", await self._scripts.execute("SMEMBERS", keys.api_keys_of(tenant)))
-        keys_by_id = {key_id: await self.find(key_id) for key_id in ids}
-        if missing_ids := [key_id for key_id, key in keys_by_id.items() if key is None]:
+        found_keys = await self._find_all(ids) if ids else []
+        if missing_ids := [key_id for key_id, key in zip(ids, found_keys, strict=True) if key is None]:
             await self._scripts.execute("SREM", keys.api_keys_of(tenant), *missing_ids)
-        return [key for key in keys_by_id.values() if key is not None]
+        return [key for key in found_keys if key is not None]
+
+    async def _find_all(self, key_ids: Sequence[str]) -> list[ApiKey | None]:
+        """The keys with these ids, in one round trip; None for one that does not exist."""
+        commands = (("HMGET", keys.api_key(key_id), "json", "revoked_at", "used_at") for key_id in key_ids)
+        rows = cast("list[tuple[str | None, str | None, str | None]]", await self._scripts.execute_many(*commands))
+        return [read_stored_key(*row) for row in rows]
 
     async def add(self, key: ApiKey) -> None:
         """Store the key, then add it to the tenant's list; an unlisted key could still be revoked by its id."""

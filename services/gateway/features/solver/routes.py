@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse
 
 from services.gateway.edge.body import BadCall, read_object
-from services.gateway.edge.errors import GatewayRefusal, InvalidField, StoppedTenant, TooManyRequests
+from services.gateway.edge.errors import GatewayRefusal, InvalidField, TaskHasEnded
 from services.gateway.edge.replies import INTERNAL_ERROR_TEXT, error_reply
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
@@ -49,14 +49,14 @@ class SolverEndpoint:
         try:
             message = parse_solver_message(await read_object(request, self._max_body))
             return await self._solve(message, self._identity.caller_of(caller_of_request(request), {}))
-        except (BadCall, StoppedTenant, TooManyRequests, StoreUnavailable):
-            raise  # answered here as on every path of our own
         except InvalidField as fault:
             if fault.field == "metadata.session_id":  # it is named after the content: another one is under way
                 return error_reply(409, "task_id: a task of this id with another content is open; use another id")
             return JSONResponse({"error": str(fault), "field": fault.field}, 422)
-        except GatewayRefusal as fault:
+        except TaskHasEnded as fault:
             return error_reply(409, str(fault))
+        except (BadCall, GatewayRefusal, StoreUnavailable):
+            raise  # answered here as on every path of our own
         except Exception:  # the outermost edge of a request: the client is owed an answer
             log.exception("request_failed", path=SOLVER_PATH)
             return error_reply(500, INTERNAL_ERROR_TEXT)

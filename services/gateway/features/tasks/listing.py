@@ -16,6 +16,7 @@ from shared.infra.stored_tasks import read_record
 
 MOST_LISTED_TASKS = 100
 USUAL_LISTED_TASKS = 50
+_MOST_DIGITS = 18  # of a time in microseconds; Python makes no number of thousands of digits
 _EVERY_STATE = tuple(TaskState)
 
 
@@ -107,7 +108,7 @@ def limit_to_owner(caller: Caller) -> str | None:
 
 def parse_position(field: str, micros: str, task: str) -> TaskListPosition:
     """The place in a token of the client's; raises ``InvalidField``."""
-    if not (micros.isascii() and micros.isdecimal() and task):
+    if not (micros.isascii() and micros.isdecimal() and len(micros) <= _MOST_DIGITS and task):
         raise InvalidField(field, "is none that this server gave")
     return TaskListPosition(int(micros), task)
 
