@@ -70,7 +70,7 @@ def answer_related(question: str, situation: Situation) -> RelatedAnswer | None:
         return None
     head, tail = text[:start], text[end:]
     if _HOW_MUCH.match(head) and _COSTS_PATTERN.match(tail):
-        return _tell_sum(record, head)
+        return _tell_sum(record, text[:end])
     steps = _read_steps(head, tail)
     is_whole = bool(steps) and all(step.words or step.verb for step in steps)
     return _take_steps(record, steps, situation) if is_whole else None

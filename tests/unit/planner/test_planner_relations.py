@@ -41,6 +41,7 @@ _SEEN: list[Json] = [
     ("Who booked flight FLI-3?", "Booked by: PIL-4 (Bob Ray)."),
     ("Who submitted report REP-1?", "Pilot: PIL-2 (Ann Lee)."),
     ("How much is flight FLI-3?", "The total of FLI-3 is 80.50."),
+    ("How much does charter FLI-3 cost?", "The total of FLI-3 is 80.50."),
     ("How much was flight FLI-3 and who booked it?", "The total of FLI-3 is 80.50. Booked by: PIL-4 (Bob Ray)."),
     (
         "Who booked flight FLI-3, and how much was that flight?",
