@@ -18,7 +18,18 @@ _CSV_FIELDS = (
     *("task_id", "session_id", "process_type", "task_state", "asked_by", "asked_at"),
     *("call_id", "connection", "tool", "class", "arguments", "arguments_sha256", "provenance", "figures"),
     *("approved_by", "allowed_by", "approvals", "rules", "policy_hash", "plan_hash"),
-    *("status", "proof", "read_back", "shows_sha256", "sent_at", "attempt", "compensates", "operators", "kept_in"),
+    *(
+        "status",
+        "proof",
+        "read_back",
+        "shows_sha256",
+        "sent_at",
+        "attempt",
+        "compensates",
+        "operators",
+        "kept_in",
+        "problem",
+    ),
 )
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
@@ -89,13 +100,15 @@ def _flatten_write(write: JsonObject) -> JsonObject:
 
 def print_writes(writes: list[JsonObject]) -> None:
     """Print a block of lines for each write, so that nothing is cut on a narrow screen."""
-    out.print("1 write" if len(writes) == 1 else f"{len(writes)} writes", style="bold")
+    count = sum("problem" not in write for write in writes)
+    out.print("1 write" if count == 1 else f"{count} writes", style="bold")
     for write in writes:
         flat = {**write, **_flatten_write(write), "sent": format_local_time(write.get("sent_at"))}
         flat["approved_by"] = _approval_in_words(write, format_local_time)
         flat["why"] = flat["rules"] or "no rule asked for anybody's yes"
-        out.print(Text(f"\ntask {flat.get('task_id')} call {flat.get('call_id')}", "bold"), soft_wrap=True)
-        for name in _PRINTED_FIELDS:
+        call = f" call {flat['call_id']}" if "call_id" in flat else ""
+        out.print(Text(f"\ntask {flat.get('task_id')}{call}", "bold"), soft_wrap=True)
+        for name in ("problem",) if "problem" in flat else _PRINTED_FIELDS:
             words = f"  {name.replace('_', ' '):<12}{plain_text(flat.get(name))}"
             out.print(Text(words), soft_wrap=True)  # a server's words are shown as they are, never read as markup
 

@@ -55,15 +55,18 @@ def read_pairs(flat: object) -> dict[str, str]:
     return dict(zip(items[::2], items[1::2], strict=True))
 
 
+def parse_stored_row(parse: Callable[[StoredRow], T], row: StoredRow) -> T | None:
+    """The parsed row. If this version cannot read it (``parse`` raises ``ValueError``), that is logged: None."""
+    try:
+        return parse(row)
+    except ValueError as error:
+        log.warning("row_unreadable", error=str(error))
+        return None
+
+
 def parse_stored_rows(parse: Callable[[StoredRow], T], rows: Iterable[StoredRow]) -> list[T]:
-    """The parsed rows; one that this version cannot read (``parse`` raises ``ValueError``) is logged and left out."""
-    parsed: list[T] = []
-    for row in rows:
-        try:
-            parsed.append(parse(row))
-        except ValueError as error:
-            log.warning("row_unreadable", error=str(error))
-    return parsed
+    """The parsed rows, without those that this version cannot read."""
+    return [parsed for row in rows if (parsed := parse_stored_row(parse, row)) is not None]
 
 
 @cache

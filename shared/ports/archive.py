@@ -7,6 +7,10 @@ class ArchiveUnavailable(Exception):
     """The archive is down, full or refuses access, or its content cannot be read; the message says which."""
 
 
+class UnreadableArchive(ArchiveUnavailable):
+    """One content cannot be decrypted or parsed, at any later try; others may be read."""
+
+
 class Archive(Protocol):
     """Contents by tenant and task id. Ids may be any text; none reaches another tenant's contents.
 

@@ -105,6 +105,85 @@ async def test_what_has_left_the_store_is_told_from_the_archive(redis: Redis, re
 
 
 @pytest.mark.promise("audit.kept")
+async def test_an_archived_task_that_cannot_be_read_hides_no_other(
+    redis: Redis, redis_url: str, tmp_path: Path
+) -> None:
+    """It is told by name, at every place where its writes are missing; an archive that is away is an outage."""
+    world, kept = _world(), ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_key())
+    archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
+    async with office(redis, redis_url, world, **archive) as here:
+        for name in ("t1", "t2"):
+            world.claims.rows["C-1"]["status"] = "open"
+            await _written(here, name)
+        await Archiver(redis, kept.open_task_archive()).archive_once(range(PARTITIONS))
+        (damaged,) = tmp_path.rglob("t1.task")
+        damaged.write_bytes(damaged.read_bytes()[:-100])
+        await _forget(redis, ":ledger", ":approvals")
+        short = await _writes(here, "?task=t1")
+        await _forget(redis, ":record", ":alias:", ":listed:")
+        alone = [*await _next_page(here), *await _writes(here, "?task=t1&since=2026-01-01")]
+        damaged.unlink()
+        damaged.mkdir()
+        status, _ = await here.request("GET", "/audit?task=t1", "olga")
+    assert [(row["task_id"], row["kept_in"], "problem" in row) for row in (*short, *alone)] == [
+        ("t1", "record", False), ("t1", "archive", True), ("t1", "archive", True), ("t2", "archive", False),
+        ("t1", "archive", True),
+    ]  # fmt: skip
+    assert ("ARCHIVE_KEY" in str(alone[0]["problem"]), status) == (True, 503)
+
+
+@pytest.mark.promise("audit.kept")
+@pytest.mark.parametrize("gone", [":listed:", ":record"])
+async def test_a_write_is_told_once_whichever_of_list_and_record_leaves_first(
+    redis: Redis, redis_url: str, tmp_path: Path, gone: str
+) -> None:
+    kept = ArchiveSettings(archive_url=tmp_path.as_uri(), archive_key=generate_key())
+    archive = {"archive_url": kept.archive_url, "archive_key": kept.archive_key}
+    async with office(redis, redis_url, _world(), **archive) as here:
+        await _written(here)
+        await Archiver(redis, kept.open_task_archive()).archive_once(range(PARTITIONS))
+        session = str((await _writes(here))[0]["session_id"])
+        listed = [len(await _lines(here, query)) for query in ("", f"&session={session}")]
+        await _forget(redis, gone)
+        left = [len(await _lines(here, query)) for query in ("", f"&session={session}", "&session=other")]
+    assert (listed, left) == ([1, 1], [1, 1, 0])
+
+
+async def _lines(here: Office, query: str) -> list[str]:
+    return (await here.client.get(f"/audit?format=ndjson{query}", headers=here.key_of("olga"))).text.splitlines()
+
+
+@pytest.mark.promise("upkeep.goes_on")
+@pytest.mark.parametrize(("part", "field"), [("record", "json"), ("approvals", "newer")])
+async def test_a_task_of_a_newer_release_is_told_as_far_as_it_can_be_read(
+    redis: Redis, redis_url: str, part: str, field: str
+) -> None:
+    world = _world()
+    async with office(redis, redis_url, world) as here:
+        for name in ("t1", "t2"):
+            world.claims.rows["C-1"]["status"] = "open"
+            await _written(here, name)
+        (key,) = [name async for name in redis.scan_iter(f"*:t1:{part}")]
+        await redis.hset(key, field, "{}")  # type: ignore[misc]  # redis-py
+        rows = await _writes(here)
+    told = {str(row["task_id"]): (row["kept_in"], "problem" in row) for row in rows}
+    assert told == {"t2": ("store", False), "t1": ("store", True) if part == "record" else ("record", False)}
+
+
+@pytest.mark.promise("audit.export")
+async def test_a_page_follows_a_task_of_the_longest_id(redis: Redis, redis_url: str) -> None:
+    world = _world()
+    async with office(redis, redis_url, world) as here:
+        for name in ("t1", "𠮷" * 256):
+            world.claims.rows["C-1"]["status"] = "open"
+            await _written(here, name)
+        first = (await here.request("GET", "/audit?limit=1", "olga"))[1]
+        token = str(first["token"])
+        later = await _writes(here, f"?limit=1&token={token}")
+    assert (len(token) > 4_000, [row["task_id"] for row in later]) == (True, ["t1"])
+
+
+@pytest.mark.promise("audit.kept")
 async def test_without_an_archive_the_record_tells_what_it_knows(redis: Redis, redis_url: str) -> None:
     async with office(redis, redis_url, _world()) as here:
         await _written(here)

@@ -191,6 +191,16 @@ def test_no_writes_are_a_line_of_names() -> None:
     assert writes_as_csv([]).count("\n") == 1
 
 
+@pytest.mark.promise("audit.kept")
+def test_a_task_that_cannot_be_read_is_told_beside_the_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    problem: JsonObject = {"task_id": "t9", "kept_in": "archive", "problem": "it was damaged"}
+    print_writes([WRITE, problem])
+    shown = capsys.readouterr().out
+    assert shown.startswith("1 write\n")
+    assert shown.endswith("\ntask t9\n  problem     it was damaged\n")
+    assert [row["problem"] for row in _read([WRITE, problem])] == ["", "it was damaged"]
+
+
 @pytest.mark.promise("audit.formats")
 def test_a_person_is_shown_all_of_a_write_and_that_no_rule_asked(capsys: pytest.CaptureFixture[str]) -> None:
     proof, task = f"read back: {'status=approved ' * 12}end", "4f0c6d0e-7c1f-4a6b-9a51-0d7f3f4b2a11"

@@ -21,9 +21,9 @@ from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.lru_cache import LruCache
 from shared.infra import keys
 from shared.infra.ledger_rows import read_entry
-from shared.infra.lua import ScriptedStore
+from shared.infra.lua import ScriptedStore, parse_stored_row
 from shared.infra.stored_tasks import read_events
-from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchive
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import Tasks
 
@@ -54,7 +54,7 @@ class AuditPage(NamedTuple):
 def is_in_period(row: JsonObject, query: AuditQuery) -> bool:
     moment = read_time_of_row(row)
     if moment is None:
-        return query.since is None and query.until is None
+        return "problem" in row or (query.since is None and query.until is None)
     return (query.since is None or moment >= query.since) and (query.until is None or moment < query.until)
 
 
@@ -98,14 +98,14 @@ class ArchivedTaskReader:
         return self._listed.put(tenant, listing).task_ids
 
     async def find(self, tenant: str, task_id: str) -> ArchivedTask | None:
-        """The archived task, None if there is none. Raises ``ArchiveUnavailable`` if it cannot be parsed, too."""
+        """The archived task, None if there is none. Raises ``UnreadableArchive`` if it cannot be parsed."""
         content = await self._archive.get(tenant, task_id)
         if content is None:
             return None
         try:
             task = read_archived(content)
         except ValueError as error:
-            raise ArchiveUnavailable(f"the archived task {task_id!r} cannot be read: {type(error).__name__}") from error
+            raise UnreadableArchive(f"the archived task {task_id!r} cannot be read: {type(error).__name__}") from error
         return task if task.record.tenant == tenant else None
 
 
@@ -162,62 +162,75 @@ class AuditExport(ScriptedStore):
     async def _build_rows_of_task(self, caller: Caller, task_id: str) -> list[JsonObject]:
         record = await self._tasks.get_record(caller.tenant, task_id)
         if record is not None:
-            (details,) = await self._read_stored_details([record])
-            return await self._build_rows_of_stored(record, details)
-        archived = await self._find_archived(caller.tenant, task_id)
-        if archived is None:
+            return await self._build_rows_of_stored([record])
+        archived, rows = await self._build_rows_of_archived(caller.tenant, task_id)
+        if archived is None and not rows:
             raise NoVisibleTask(task_id)
-        return build_audit_rows(archived, "archive")
+        return rows
 
     async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
         position = parse_position("token", *place.partition(" ")[::2]) if place else None
         listed = TaskQuery(session=query.session, since=query.since, size=query.size)
         page = await self._lists.read_page(tenant, listed, position)
-        tasks = zip(page.records, await self._read_stored_details(page.records), strict=True)
-        rows = [row for record, details in tasks for row in await self._build_rows_of_stored(record, details)]
+        rows = await self._build_rows_of_stored(page.records)
+        rows += [_build_problem_row(task_id, "store", "its record cannot be read here") for task_id in page.unreadable_ids]
         if page.next_position:
             return rows, encode_page_token(_FROM_STORE, f"{page.next_position.micros} {page.next_position.task}")
         return rows, encode_page_token(_FROM_ARCHIVE, "") if self._archive else ""
 
-    async def _build_rows_of_stored(self, record: TaskRecord, details: ArchivedTask | None) -> list[JsonObject]:
-        """The rows of a task's writes, from the store or the archive, else from its record."""
-        if details is not None:
-            return build_audit_rows(details, "store")
-        archived = await self._find_archived(record.tenant, record.task_id)
-        return build_audit_rows(archived, "archive") if archived else build_rows_from_record(record)
+    async def _build_rows_of_stored(self, records: Sequence[TaskRecord]) -> list[JsonObject]:
+        """The rows of the tasks' writes, each task's from the store or the archive, else from its record."""
+        rows: list[JsonObject] = []
+        for record, details in zip(records, await self._read_stored_details(records), strict=True):
+            if details is not None:
+                rows += build_audit_rows(details, "store")
+                continue
+            archived, archived_rows = await self._build_rows_of_archived(record.tenant, record.task_id)
+            rows += archived_rows if archived else [*build_rows_from_record(record), *archived_rows]
+        return rows
+
+    async def _build_rows_of_archived(self, tenant: str, task_id: str) -> tuple[TaskRecord | None, list[JsonObject]]:
+        """The record of an archived task and the rows of its writes.
+
+        The record is None if there is no such task, or it cannot be read: then one row says so.
+        """
+        try:
+            task = await self._find_archived(tenant, task_id)
+        except UnreadableArchive as error:
+            return None, [_build_problem_row(task_id, "archive", str(error))]
+        return (task.record, build_audit_rows(task, "archive")) if task else (None, [])
 
     async def _archived_rows(
         self, archive: ArchivedTaskReader, query: AuditQuery, tenant: str, place: str
     ) -> tuple[list[JsonObject], str]:
-        """A page of the writes of archived tasks that have left the store; earlier pages have the others."""
+        """A page of the writes of archived tasks that have left the store's list; earlier pages have the others."""
         later_ids = [task_id for task_id in await archive.list_task_ids(tenant) if task_id > place]
-        rows: list[JsonObject] = []
-        for task_id in later_ids[: query.size]:
-            task = await archive.find(tenant, task_id)
-            if task is None or query.session not in (None, task.record.session_id):
-                continue
-            if await self._tasks.get_record(tenant, task.record.task_id) is None:
-                rows += build_audit_rows(task, "archive")
+        found = [await self._build_rows_of_archived(tenant, task_id) for task_id in later_ids[: query.size]]
+        listed_ids = await self._lists.find_listed_ids([record for record, _ in found if record], query.session)
+        rows = [
+            row
+            for record, task_rows in found
+            if record is None or (query.session in (None, record.session_id) and record.task_id not in listed_ids)
+            for row in task_rows
+        ]
         return rows, encode_page_token(_FROM_ARCHIVE, later_ids[query.size - 1]) if len(later_ids) > query.size else ""
 
     async def _find_archived(self, tenant: str, task_id: str) -> ArchivedTask | None:
         return await self._archive.find(tenant, task_id) if self._archive else None
 
     async def _read_stored_details(self, records: Sequence[TaskRecord]) -> list[ArchivedTask | None]:
-        """Each task with its ledger and approvals; None if the store no longer has them."""
+        """Each task with its ledger and approvals; None if the store no longer has them, or they cannot be read."""
         if not records:
             return []
         task_keys = [keys.task_keys(record.tenant, record.session_id, record.task_id) for record in records]
         commands = (("HGETALL", name) for names in task_keys for name in (names.ledger, names.approvals))
         answers = cast("list[dict[str, str]]", await self._scripts.execute_many(*commands))
-        return [
-            _build_details(record, ledger, approvals)
-            for record, ledger, approvals in zip(records, answers[::2], answers[1::2], strict=True)
-        ]
+        return [parse_stored_row(_build_details, row) for row in zip(records, answers[::2], answers[1::2], strict=True)]
 
 
-def _build_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[str, str]) -> ArchivedTask | None:
+def _build_details(row: tuple[TaskRecord, dict[str, str], dict[str, str]]) -> ArchivedTask | None:
     """The task with its ledger and approvals; None if the ledger is gone although the record names writes."""
+    record, ledger, approvals = row
     if not ledger and record.metadata.get("writes"):
         return None
     entries = {key: read_entry(row) for key, row in ledger.items()}
@@ -226,8 +239,14 @@ def _build_details(record: TaskRecord, ledger: dict[str, str], approvals: dict[s
     return ArchivedTask(record=record, ledger=entries, approvals=ordered)
 
 
+def _build_problem_row(task_id: str, kept_in: str, problem: str) -> JsonObject:
+    """In place of a task's writes that cannot be told: an export that left them out in silence would pass for whole."""
+    return {"task_id": task_id, "kept_in": kept_in, "problem": problem}
+
+
 _NDJSON_TYPE = "application/x-ndjson"
 _LONGEST_PARAMETER = 512
+_LONGEST_TOKEN = 8_192  # it has a task's id, percent-quoted and in base64: 16 characters for one
 
 
 class AuditEndpoints(ApiEndpoints[AuditExport]):
@@ -254,9 +273,9 @@ def parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
     limit = parameters.get("limit", str(_USUAL_AUDITED_TASKS))
     if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MOST_AUDITED_TASKS):
         raise InvalidField("limit", f"must be a number from 1 to {MOST_AUDITED_TASKS}")
-    for name in ("task", "session", "token"):
-        if len(parameters.get(name, "")) > _LONGEST_PARAMETER:
-            raise InvalidField(name, f"must be at most {_LONGEST_PARAMETER} characters")
+    for name, most in (("task", _LONGEST_PARAMETER), ("session", _LONGEST_PARAMETER), ("token", _LONGEST_TOKEN)):
+        if len(parameters.get(name, "")) > most:
+            raise InvalidField(name, f"must be at most {most} characters")
     return AuditQuery(
         since=parse_time(parameters.get("since"), "since"),
         until=parse_time(parameters.get("until"), "until"),

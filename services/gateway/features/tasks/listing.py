@@ -11,7 +11,7 @@ from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.lua import Argument, ScriptCall, ScriptedStore, parse_stored_rows
+from shared.infra.lua import Argument, Command, ScriptCall, ScriptedStore, parse_stored_row
 from shared.infra.stored_tasks import read_record
 
 MOST_LISTED_TASKS = 100
@@ -30,12 +30,13 @@ class TaskListPosition(NamedTuple):
 class TaskListPage(NamedTuple):
     """A page of tasks. ``next_position``: the place after which the next page begins, None on the last page.
 
-    ``total``: the number of tasks on all pages.
+    ``total``: the number of tasks on all pages. ``unreadable_ids``: of tasks whose records cannot be read.
     """
 
     records: Sequence[TaskRecord]
     next_position: TaskListPosition | None
     total: int
+    unreadable_ids: Sequence[str] = ()
 
     @property
     def next_token(self) -> str:
@@ -82,9 +83,9 @@ class TaskLists(ScriptedStore):
         )
         rows = sorted(places, reverse=True)
         page_rows = rows[: query.size]
-        records = await self._read_records([record for _, record in page_rows])
+        records, unreadable_ids = await self._read_records(page_rows)
         next_position = page_rows[-1][0] if len(rows) > query.size else None
-        return TaskListPage(records, next_position, sum(int(reply[0]) for reply in replies))
+        return TaskListPage(records, next_position, sum(int(reply[0]) for reply in replies), unreadable_ids)
 
     async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
@@ -95,10 +96,29 @@ class TaskLists(ScriptedStore):
             return TaskListPage((), None, 0)
         return page._replace(records=visible)
 
-    async def _read_records(self, names: Sequence[str]) -> tuple[TaskRecord, ...]:
-        """Read the named records, as far as they still exist and can be read."""
-        answers = await self._scripts.execute_many(*(("HGET", name, "json") for name in names)) if names else ()
-        return tuple(parse_stored_rows(read_record, filter(None, cast("Sequence[str | None]", answers))))
+    async def find_listed_ids(self, tasks: Sequence[TaskRecord], session: str | None) -> frozenset[str]:
+        """The ids of those of a tenant's tasks, or of its session's, that a page has: listed, and stored."""
+        commands: list[Command] = []
+        for task in tasks:
+            partition, member = partition_of(task.tenant, task.session_id), keys.pack_member((task.task_id,))
+            query = TaskQuery(session=session, states=(task.state,))
+            commands += [("ZSCORE", name, member) for name in _names_of_lists(task.tenant, None, query, partition)]
+            commands.append(("HEXISTS", keys.listed_record_key(partition, task.tenant, member), "json"))
+        answers = await self._scripts.execute_many(*commands) if commands else []
+        rows = zip(tasks, answers[::2], answers[1::2], strict=True)
+        return frozenset(task.task_id for task, score, has_record in rows if score is not None and has_record)
+
+    async def _read_records(
+        self, rows: Sequence[tuple[TaskListPosition, str]]
+    ) -> tuple[Sequence[TaskRecord], Sequence[str]]:
+        """Read the records of places, as far as they still exist; and the ids of tasks whose records cannot be read."""
+        answers = await self._scripts.execute_many(*(("HGET", name, "json") for _, name in rows)) if rows else ()
+        stored = zip(rows, cast("Sequence[str | None]", answers), strict=True)
+        parsed = [(place.task, parse_stored_row(read_record, answer)) for (place, _), answer in stored if answer]
+        unreadable_ids = [
+            keys.unpack_member(lambda *parts: parts[-1], task) for task, record in parsed if record is None
+        ]
+        return [record for _, record in parsed if record], unreadable_ids
 
 
 def limit_to_owner(caller: Caller) -> str | None:
