@@ -116,8 +116,7 @@ async def test_an_archived_task_that_cannot_be_read_hides_no_other(
             world.claims.rows["C-1"]["status"] = "open"
             await _written(here, name)
         await Archiver(redis, kept.open_task_archive()).archive_once(range(PARTITIONS))
-        (damaged,) = tmp_path.rglob("t1.task")
-        damaged.write_bytes(damaged.read_bytes()[:-100])
+        damaged = _damage(tmp_path, "t1")
         await _forget(redis, ":ledger", ":approvals")
         short = await _writes(here, "?task=t1")
         await _forget(redis, ":record", ":alias:", ":listed:")
@@ -147,6 +146,12 @@ async def test_a_write_is_told_once_whichever_of_list_and_record_leaves_first(
         await _forget(redis, gone)
         left = [len(await _lines(here, query)) for query in ("", f"&session={session}", "&session=other")]
     assert (listed, left) == ([1, 1], [1, 1, 0])
+
+
+def _damage(folder: Path, task_id: str) -> Path:
+    (path,) = folder.rglob(f"{task_id}.task")
+    path.write_bytes(path.read_bytes()[:-100])
+    return path
 
 
 async def _lines(here: Office, query: str) -> list[str]:

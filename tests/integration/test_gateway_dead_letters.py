@@ -35,9 +35,13 @@ def _record(tenant: str = "default") -> TaskRecord:
 
 
 async def _dead_turn(redis: Redis, record: TaskRecord, stream: str = PLACE.dead_turns, **told: JsonValue) -> str:
+    return f"turn-{_number(stream)}-{await redis.xadd(stream, {'letter': _letter(record, **told)})}"
+
+
+def _letter(record: TaskRecord, **told: JsonValue) -> str:
     ended = record.model_copy(update={"reason": "it stopped 5 times", "updated_at": NOON, "metadata": told})
     dead = build_dead_letter(TurnWork(a_turn(record), record, 6, last_error="OSError: boom"), ended, 5)
-    return f"turn-{_number(stream)}-{await redis.xadd(stream, {'letter': dead.model_dump_json()})}"
+    return dead.model_dump_json()
 
 
 async def _dead_outcome(redis: Redis, told: str) -> str:
@@ -160,6 +164,31 @@ async def test_another_tenants_crowd_hides_no_letter(client: httpx.AsyncClient, 
     _, all_of_them = await _ask(client, "/dlq/list", limit=4)
     assert _names(two) == names[:0:-1]
     assert _names(all_of_them) == names[::-1]
+
+
+@pytest.mark.promise("dlq.operator")
+async def test_the_newest_letters_come_first_from_however_full_streams(client: httpx.AsyncClient, redis: Redis) -> None:
+    """One stream is read on many times before another's second letter is due, and some letters are another tenant's."""
+    streams = (PLACE.dead_turns, partition_keys_of("default", "s2").dead_turns)
+    written = [(f"{ms}-{ms % 3}", streams[ms % 50 == 0], "other" if ms % 7 == 0 else "default") for ms in range(1, 700)]
+    letters = {tenant: _letter(_record(tenant)) for tenant in ("default", "other")}
+    for entry_id, stream, tenant in written:
+        await redis.xadd(stream, {"letter": letters[tenant]}, id=entry_id)
+    names = [f"turn-{_number(stream)}-{name}" for name, stream, tenant in reversed(written) if tenant == "default"]
+    for limit in (1, 99, 100, 250, 1000):
+        assert _names((await _ask(client, "/dlq/list", limit=limit))[1]) == names[:limit], limit
+
+
+@pytest.mark.promise("upkeep.goes_on")
+async def test_a_dead_turn_that_cannot_be_read_is_listed_and_dropped_but_not_begun_anew(
+    client: httpx.AsyncClient, redis: Redis
+) -> None:
+    name = f"turn-{_number(PLACE.dead_turns)}-{await redis.xadd(PLACE.dead_turns, {'letter': '{}'})}"
+    _, listed = await _ask(client, "/dlq/list")
+    status, refused = await _ask(client, f"/dlq/{name}/requeue")
+    dropped, _ = await _ask(client, f"/dlq/{name}/drop")
+    assert (_names(listed), status, dropped) == ([name], 409, 200)
+    assert "cannot be read" in str(refused["error"])
 
 
 def _names(listed: JsonObject) -> list[object]:

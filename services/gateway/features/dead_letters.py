@@ -1,6 +1,7 @@
 """Dead letters, and the new task by which a dead turn is requeued."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -9,7 +10,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 
-from services.gateway.edge.errors import InvalidField, NotFound, WouldRepeatWrites
+from services.gateway.edge.errors import GatewayRefusal, InvalidField, NotFound, WouldRepeatWrites
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from shared.contracts.dead_letter import DeadTurn
@@ -21,6 +22,12 @@ from shared.infra import keys
 from shared.infra.lua import ScriptedStore
 from shared.infra.stored_outcomes import unpack_outcome
 from shared.ports.tasks import Tasks, Wakes
+
+
+class UnreadableLetter(GatewayRefusal):
+    """This version cannot read the dead turn, so it cannot start its task again."""
+
+    status = 409
 
 
 class LetterKind(StrEnum):
@@ -76,6 +83,7 @@ def build_requeued_task(dead: DeadTurn, letter_id: str, now: datetime) -> tuple[
 
 
 _MOST_READS_OF_STREAMS = 50  # of reading further in streams that are full of others' letters
+_MOST_ROWS_OF_READ = 100  # of one stream
 _LARGEST_ID_PART = 2**64 - 1  # no stream's id has a larger part
 _LETTER_ID_PATTERN = re.compile(r"(turn|outcome)-(\d{1,4})-(\d{1,20}-\d{1,20})")
 StreamRow = tuple[str, Mapping[str, str]]
@@ -92,8 +100,16 @@ class _LetterAddress(NamedTuple):
         return names.dead_turns if self.kind is LetterKind.TURN else names.dead
 
     @property
+    def age_key(self) -> tuple[int, ...]:
+        """The greater, the newer the letter."""
+        return tuple(map(int, self.entry_id.split("-")))
+
+    @property
     def letter_id(self) -> str:
         return f"{self.kind.value}-{self.partition}-{self.entry_id}"
+
+
+_LetterRow = tuple[_LetterAddress, Mapping[str, str]]
 
 
 class DeadLetters(ScriptedStore):
@@ -107,22 +123,42 @@ class DeadLetters(ScriptedStore):
         self._tasks, self._wakes, self._clock = tasks, wakes, clock
 
     async def list_newest(self, tenant: str, limit: int) -> Sequence[DeadLetter]:
-        """The tenant's latest letters, newest first. Streams mix tenants, so each is read on until it yields enough."""
-        letters_found: list[DeadLetter] = []
-        addresses = [_LetterAddress(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
-        for _ in range(_MOST_READS_OF_STREAMS):
-            if not addresses:
+        """The tenant's latest letters, newest first. Streams mix tenants, so they are read on until that is enough.
+
+        The streams' rows are merged before they are parsed: most are not, since a row costs more to parse than to read.
+        """
+        letters, unparsed, count = list[DeadLetter](), list[_LetterRow](), min(limit, _MOST_ROWS_OF_READ)
+        starts = [_LetterAddress(kind, number, "+") for number in range(PARTITIONS) for kind in LetterKind]
+        ends = {address.stream: address for address in starts}  # where each stream that has more is read on
+        for reads_left in reversed(range(_MOST_READS_OF_STREAMS)):
+            rows_of_streams = Counter(address.stream for address, _ in unparsed)
+            unparsed += await self._read_further(
+                ends, [name for name in ends if rows_of_streams[name] <= count / 2], count
+            )
+            unparsed.sort(key=lambda row: row[0].age_key)
+            newest_unread = max((end.age_key for end in ends.values()), default=()) if reads_left else ()
+            while unparsed and len(letters) < limit and unparsed[-1][0].age_key >= newest_unread:
+                letters += filter(None, [_parse_letter_of_tenant(*unparsed.pop(), tenant)])
+            if len(letters) == limit or not ends:
                 break
-            commands = (("XREVRANGE", address.stream, address.entry_id, "-", "COUNT", limit) for address in addresses)
-            replies = cast("list[list[StreamRow]]", await self._scripts.execute_many(*commands))
-            later_addresses = []
-            for address, rows in zip(addresses, replies, strict=True):
-                letters = _letters_of_tenant(address, rows, tenant)
-                letters_found += letters
-                if len(rows) == limit and len(letters) < limit:
-                    later_addresses.append(address._replace(entry_id=f"({rows[-1][0]}"))
-            addresses = later_addresses
-        return sorted(letters_found, key=lambda letter: letter.at, reverse=True)[:limit]
+        return letters
+
+    async def _read_further(
+        self, ends: dict[str, _LetterAddress], streams: Sequence[str], count: int
+    ) -> Sequence[_LetterRow]:
+        """The next rows of some streams, newest first. Updates ``ends``; a stream that is read wholly leaves it."""
+        starts = ("+" if ends[name].entry_id == "+" else f"({ends[name].entry_id}" for name in streams)
+        commands = (
+            ("XREVRANGE", name, start, "-", "COUNT", count) for name, start in zip(streams, starts, strict=True)
+        )
+        replies = cast("list[list[StreamRow]]", await self._scripts.execute_many(*commands))
+        found: list[_LetterRow] = []
+        for name, rows in zip(streams, replies, strict=True):
+            end = ends.pop(name)
+            found += ((end._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
+            if len(rows) == count:
+                ends[name] = found[-1][0]
+        return found
 
     async def get_letter(self, tenant: str, letter_id: str) -> DeadLetter:
         return (await self._find(tenant, letter_id))[1]
@@ -139,7 +175,10 @@ class DeadLetters(ScriptedStore):
             if await self._scripts.run("requeue_outcome", [names.dead, names.outcomes], [address.entry_id]) != 1:
                 raise _letter_not_found(letter_id)
             return letter, None
-        dead = DeadTurn.model_validate_json(letter.content)
+        dead = DeadTurn.read_row(letter.content)
+        if dead is None:
+            reason = "it cannot be read here. Requeue it with the release that wrote it, or drop it"
+            raise UnreadableLetter(f"dead letter {letter_id!r} is not begun anew: {reason}")
         if dead.writes and not repeats_writes:
             raise WouldRepeatWrites(
                 f"dead letter {letter_id!r} is not begun anew: its task made these writes, or may have, and would make "
@@ -160,9 +199,10 @@ class DeadLetters(ScriptedStore):
         rows = cast(
             "list[StreamRow]", await self._scripts.execute("XRANGE", address.stream, address.entry_id, address.entry_id)
         )
-        for letter in _letters_of_tenant(address, rows, tenant):
-            return address, letter
-        raise _letter_not_found(letter_id)
+        letter = _parse_letter_of_tenant(address, rows[0][1], tenant) if rows else None
+        if letter is None:
+            raise _letter_not_found(letter_id)
+        return address, letter
 
     async def _restart_task(self, address: _LetterAddress, dead: DeadTurn) -> str:
         """Accept the new task, then delete the letter; after a crash in between, a repeat finds the same task."""
@@ -191,10 +231,11 @@ def _parse_letter_id(letter_id: str) -> _LetterAddress | None:
     return _LetterAddress(LetterKind(match[1]), int(match[2]), match[3])
 
 
-def _letters_of_tenant(address: _LetterAddress, rows: Sequence[StreamRow], tenant: str) -> list[DeadLetter]:
+def _parse_letter_of_tenant(address: _LetterAddress, fields: Mapping[str, str], tenant: str) -> DeadLetter | None:
+    """The letter; None if it is known to be another tenant's."""
     parse = _parse_turn_letter if address.kind is LetterKind.TURN else _parse_outcome_letter
-    letters = (parse(address._replace(entry_id=entry_id), fields) for entry_id, fields in rows)
-    return [letter for letter in letters if letter.tenant in (tenant, None)]
+    letter = parse(address, fields)
+    return letter if letter.tenant in (tenant, None) else None
 
 
 def _parse_turn_letter(address: _LetterAddress, fields: Mapping[str, str]) -> DeadLetter:
