@@ -3,17 +3,15 @@
 import asyncio
 import hashlib
 import os
-import re
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, unquote
 from uuid import uuid4
 
-from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.archive import HASHED_ID_PATTERN, Archive, ArchiveUnavailable
 
 _LONGEST_NAME = 180  # a folder's names are limited to 255 bytes, a bucket's to 1024
 _FILE_SUFFIX = ".task"
-_HASHED_NAME_PATTERN = re.compile(r"~[0-9a-f]{64}")
 
 
 def tenant_folder_name(tenant: str) -> str:
@@ -21,7 +19,7 @@ def tenant_folder_name(tenant: str) -> str:
 
 
 def task_file_name(task_id: str) -> str:
-    return (task_id if _HASHED_NAME_PATTERN.fullmatch(task_id) else _shorten(task_id)) + _FILE_SUFFIX
+    return (task_id if HASHED_ID_PATTERN.fullmatch(task_id) else _shorten(task_id)) + _FILE_SUFFIX
 
 
 def task_id_of(name: str) -> str | None:
@@ -29,7 +27,7 @@ def task_id_of(name: str) -> str | None:
     stem = name.removesuffix(_FILE_SUFFIX)
     if stem == name:
         return None
-    return stem if _HASHED_NAME_PATTERN.fullmatch(stem) else unquote(stem)
+    return stem if HASHED_ID_PATTERN.fullmatch(stem) else unquote(stem)
 
 
 def _shorten(text: str) -> str:

@@ -62,7 +62,7 @@ async def _call_bucket(call: Callable[[], T]) -> T:
 
 
 async def _call_or_miss(call: Callable[[], T]) -> T | None:
-    """Makes an S3 call in a thread; None if the object or bucket does not exist."""
+    """Makes an S3 call in a thread; None if the object does not exist."""
 
     def call_unless_missing() -> T | None:
         try:

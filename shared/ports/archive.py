@@ -1,6 +1,9 @@
 """The port to the archive: opaque contents by tenant and task."""
 
+import re
 from typing import Protocol
+
+HASHED_ID_PATTERN = re.compile(r"~[0-9a-f]{64}")
 
 
 class ArchiveUnavailable(Exception):
@@ -12,7 +15,9 @@ class UnreadableArchive(ArchiveUnavailable):
 
 
 class Archive(Protocol):
-    """Contents by tenant and task id. Ids may be any text; none reaches another tenant's contents.
+    """Contents by tenant and task id; no id reaches another tenant's contents.
+
+    Ids may be any text but a long id's hash (``HASHED_ID_PATTERN``): gateways refuse a client's id of that form.
 
     Every method may raise ``ArchiveUnavailable``.
     """

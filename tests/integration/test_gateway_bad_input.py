@@ -80,6 +80,7 @@ async def test_what_is_no_call_is_refused(
     ({"id": ""}, "params.id"),
     ({"id": 5}, "params.id"),
     ({"id": "x" * 300}, "params.id"),
+    ({"id": f"~{'0a' * 32}"}, "params.id"),  # so a long id's file is named in the archive
     ({"id": "a\nb"}, "params.id"),
     ({"sessionId": 5}, "params.sessionId"),
     ({"historyLength": -1}, "params.historyLength"),

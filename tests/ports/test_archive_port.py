@@ -78,8 +78,9 @@ async def test_an_archive_that_cannot_be_reached_says_so(bucket: str, tmp_path: 
     for archive in (FolderArchive(tmp_path / "file"), S3Archive("no-such-bucket")):
         with pytest.raises(ArchiveUnavailable):
             await archive.put("acme", "t1", b"x")
-    with pytest.raises(ArchiveUnavailable):
-        await S3Archive("no-such-bucket").list("acme")
+    for read in (S3Archive("no-such-bucket").list("acme"), S3Archive("no-such-bucket").get("acme", "t1")):
+        with pytest.raises(ArchiveUnavailable):
+            await read
 
 
 @pytest.mark.promise("archive.encrypted")

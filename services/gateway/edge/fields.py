@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from services.gateway.edge.errors import InvalidField
 from shared.domain.exact_json import Json, JsonObject
+from shared.ports.archive import HASHED_ID_PATTERN
 
 MAX_ID_LENGTH = 256
 ChoiceT = TypeVar("ChoiceT", bound=StrEnum)
@@ -110,6 +111,8 @@ def id_at(source: JsonObject, key: str, path: str) -> str | None:
         return None
     if len(value) > MAX_ID_LENGTH or not value.isprintable():
         raise InvalidField(path, f"must be at most {MAX_ID_LENGTH} printable characters")
+    if HASHED_ID_PATTERN.fullmatch(value):
+        raise InvalidField(path, "must not be ~ and 64 hexadecimal digits: so the archive names a longer id")
     return value
 
 

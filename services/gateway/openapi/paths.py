@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from services.gateway.edge.replies import A2A_MEDIA_TYPE, VERSION_HEADER
-from services.gateway.features.audit.export import MOST_AUDITED_TASKS as MOST_AUDITED
+from services.gateway.features.audit.export import LONGEST_TOKEN, MOST_AUDITED_TASKS
 from services.gateway.features.identity.api_paths import OPERATORS_TEXT
 from services.gateway.features.tasks.listing import MOST_LISTED_TASKS
 from services.gateway.openapi.schemas import Schema
@@ -73,8 +73,8 @@ _AUDIT_QUERY = (
     ParameterShape("until", {"type": "string", "format": "date-time"}),
     ParameterShape("task", {"type": "string", "maxLength": 512}),
     ParameterShape("session", {"type": "string", "maxLength": 512}),
-    ParameterShape("limit", {"type": "integer", "minimum": 1, "maximum": MOST_AUDITED}),
-    ParameterShape("token", {"type": "string", "maxLength": 512}),
+    ParameterShape("limit", {"type": "integer", "minimum": 1, "maximum": MOST_AUDITED_TASKS}),
+    ParameterShape("token", {"type": "string", "maxLength": LONGEST_TOKEN}),
     ParameterShape("format", {"type": "string", "enum": ["json", "ndjson"]}),
 )
 OWN_API_SHAPE = PathShape(refusals=(409,))

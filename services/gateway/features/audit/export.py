@@ -246,7 +246,7 @@ def _build_problem_row(task_id: str, kept_in: str, problem: str) -> JsonObject:
 
 _NDJSON_TYPE = "application/x-ndjson"
 _LONGEST_PARAMETER = 512
-_LONGEST_TOKEN = 8_192  # it has a task's id, percent-quoted and in base64: 16 characters for one
+LONGEST_TOKEN = 4_608  # it has a task's id of at most 256 characters, percent-quoted and in base64: 16 for one
 
 
 class AuditEndpoints(ApiEndpoints[AuditExport]):
@@ -273,7 +273,7 @@ def parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
     limit = parameters.get("limit", str(_USUAL_AUDITED_TASKS))
     if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MOST_AUDITED_TASKS):
         raise InvalidField("limit", f"must be a number from 1 to {MOST_AUDITED_TASKS}")
-    for name, most in (("task", _LONGEST_PARAMETER), ("session", _LONGEST_PARAMETER), ("token", _LONGEST_TOKEN)):
+    for name, most in (("task", _LONGEST_PARAMETER), ("session", _LONGEST_PARAMETER), ("token", LONGEST_TOKEN)):
         if len(parameters.get(name, "")) > most:
             raise InvalidField(name, f"must be at most {most} characters")
     return AuditQuery(
