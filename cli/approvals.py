@@ -48,7 +48,7 @@ def list_approvals(url: Gateway = "", as_json: AsJson = False) -> None:
 
       purple approvals list
     """
-    answer = ask_gateway(url, "GET", "/approvals")
+    answer = run_with_gateway(url, lambda client: client.read_all_pages("/approvals", "approvals", {"limit": "100"}))
     print_rows(answer, "approvals", _approvals_table, "Nothing waits for an approval.", as_json=as_json)
 
 

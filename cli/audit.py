@@ -4,13 +4,12 @@ import csv
 import io
 from collections.abc import Callable
 from typing import Annotated
-from urllib.parse import urlencode
 
 import typer
 from rich.text import Text
 
 from cli.console import CommandError, format_local_time, out, plain_text, print_json
-from cli.gateway.client import AsJson, Gateway, GatewayClient, run_with_gateway
+from cli.gateway.client import AsJson, Gateway, run_with_gateway
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
 _PRINTED_FIELDS = ("tool", "arguments", "asked_by", "approved_by", "why", "status", "proof", "sent")
@@ -53,7 +52,7 @@ def audit(
         raise CommandError("--json and --csv exclude each other.", "Ask for one of them.")
     options = {"task": task, "session": session, "since": since, "until": until}
     filters = {name: value for name, value in options.items() if value}
-    answer = run_with_gateway(url, lambda client: _read_all_pages(client, filters))
+    answer = run_with_gateway(url, lambda client: client.read_all_pages("/audit", "writes", filters))
     writes = objects_in(answer.get("writes"))
     if as_json:
         print_json(dumps(answer))
@@ -61,17 +60,6 @@ def audit(
         out.file.write(writes_as_csv(writes))
     else:
         print_writes(writes)
-
-
-async def _read_all_pages(client: GatewayClient, filters: dict[str, str]) -> JsonObject:
-    """Read all pages of the export, and return their writes as one answer."""
-    writes: list[Json] = []
-    while True:
-        page = await client.request_json("GET", f"/audit?{urlencode(filters)}")
-        writes += objects_in(page.get("writes"))
-        if not (token := page.get("token")):
-            return {"writes": writes, "archive": page.get("archive")}
-        filters = {**filters, "token": str(token)}
 
 
 def writes_as_csv(writes: list[JsonObject]) -> str:

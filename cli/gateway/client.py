@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from typing import Annotated, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import httpx
 import typer
@@ -58,6 +58,16 @@ class GatewayClient:
         if answer.is_success:
             return reply
         raise _build_refusal(f"{verb} {path}", answer, reply.get("error"))
+
+    async def read_all_pages(self, path: str, name: str, parameters: dict[str, str]) -> JsonObject:
+        """Read all pages of a list; returns the last one without its token, and with all rows under ``name``."""
+        rows: list[Json] = []
+        while True:
+            page = await self.request_json("GET", f"{path}?{urlencode(parameters)}")
+            rows += objects_in(page.get(name))
+            if not (token := page.pop("token", "")):
+                return {**page, name: rows}
+            parameters = {**parameters, "token": str(token)}
 
     async def stream_events(self, task_id: str, after: str = "") -> AsyncIterator[Event]:
         """Yields the task's events after the event id ``after``, until the task has ended or waits for a person.

@@ -69,6 +69,13 @@ def parse_stored_rows(parse: Callable[[StoredRow], T], rows: Iterable[StoredRow]
     return [parsed for row in rows if (parsed := parse_stored_row(parse, row)) is not None]
 
 
+def read_scores(reply: object) -> dict[str, float]:
+    """Each member's score; servers reply with pairs or with one flat list."""
+    pairs = cast("list[object]", reply)
+    flat = [part for pair in pairs for part in (pair if isinstance(pair, list | tuple) else (pair,))]
+    return {str(member): float(str(score)) for member, score in zip(flat[::2], flat[1::2], strict=True)}
+
+
 @cache
 def script_source(name: str, *, is_repeated: bool = False) -> str:
     """The text of a script with the prelude's functions that it uses. ``is_repeated``: an earlier call of

@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from starlette.testclient import TestClient
 
 from services.executor.ports.turns import Notice, Timer, TurnEnd
-from services.gateway.features.approvals.approvals import Approvals, DueNotices
+from services.gateway.features.approvals.approvals import ApprovalListPage, ApprovalQuery, Approvals, DueNotices
 from shared.contracts.approval import Approval, ApprovalStatus, NoticeEvent
 from shared.contracts.task import TurnKind
 from shared.domain.partition import partition_of
@@ -50,7 +50,7 @@ async def _next(
 
 
 async def _waiting(redis: Redis) -> list[str]:
-    return [one.approval.approval_id for one in await Approvals(redis).list_waiting("acme")]
+    return [one.approval.approval_id for one in (await Approvals(redis).list_waiting("acme")).requests]
 
 
 @pytest.mark.promise("approvals.own_index")
@@ -101,10 +101,31 @@ async def test_a_later_deadline_of_the_same_question_is_one_entry(redis: Redis, 
 
 
 @pytest.mark.promise("approvals.own_index")
+async def test_more_than_are_read_at_once_come_whole_and_in_order(redis: Redis, task_store: TaskStore) -> None:
+    """With those of them that one caller may not see, or nobody can read, left out of the pages."""
+    begun, approval = await _asked(redis, task_store)
+    task, names = begun.work.record, keys.task_keys("acme", "s1", begun.work.record.task_id)
+    for number in range(2, 251):
+        later = approval.model_copy(
+            update={"approval_id": f"a{number}", "deadline": approval.deadline + timedelta(minutes=number)}
+        )
+        member = keys.pack_member(keys.WaitingApprovalMember(later.approval_id, "acme", "s1", task.task_id))
+        await redis.hset(names.approvals, later.approval_id, later.stored_json() if number % 50 else "{}")  # type: ignore[misc]  # redis-py
+        await redis.zadd(_ASKED, {member: int(later.deadline.timestamp() * 1000)})
+    ids = [f"a{number}" for number in range(1, 251) if number % 50]
+    paged, page = list[str](), ApprovalListPage((), "")
+    for _ in range(3):
+        page = await Approvals(redis).list_waiting("acme", ApprovalQuery(120, page.token))
+        paged += [request.approval.approval_id for request in page.requests]
+    assert (await _waiting(redis), paged, page.token, len(page.requests)) == (ids, ids, "", 5)
+    assert (await Approvals(redis).list_waiting("acme", may_see=lambda _: False)).requests == []
+
+
+@pytest.mark.promise("approvals.own_index")
 async def test_what_is_asked_is_nobody_elses(redis: Redis, task_store: TaskStore) -> None:
     await _asked(redis, task_store)
     approvals = Approvals(redis)
-    assert (await approvals.list_waiting("other"), await approvals.find("other", "a1")) == ([], None)
+    assert (await approvals.list_waiting("other"), await approvals.find("other", "a1")) == (ApprovalListPage([]), None)
 
 
 @pytest.mark.promise("approvals.notices_once")

@@ -10,6 +10,7 @@ from redis.asyncio import Redis
 
 from shared.contracts.task import TurnKind
 from shared.domain.exact_json import JsonObject, loads_object
+from tests.e2e.commands import call_purple
 from tests.integration.gateway_stage import Stage, at, list_at, object_at, stage
 
 ANNA: JsonObject = {"id": "anna"}
@@ -204,6 +205,24 @@ async def test_a_row_of_a_newer_release_hides_no_other(play: Stage, field: str) 
     assert (status, [row["approval_id"] for row in _rows(found)]) == (200, [good])
     ids = [at(listed, f"result.tasks.{number}.id") for number in range(len(list_at(listed, "result.tasks")))]
     assert ids == (["t2"] if field == "record" else ["t2", "t1"])
+
+
+@pytest.mark.promise("gateway.inbox")
+async def test_pages_of_the_inbox_have_what_the_whole_has(play: Stage) -> None:
+    for task_id in ("t1", "t2", "t3"):
+        await _asked(play, task_id)
+    whole, paged, token = _rows((await _get(play, "/approvals"))[1]), list[JsonObject](), ""
+    for _ in whole:
+        _, page = await _get(play, f"/approvals?limit=1&token={token}")
+        token, rows = str(page["token"]), _rows(page)
+        paged += rows
+        assert len(rows) == 1
+    shown = await call_purple("approvals", "list", "--url", play.url, "--json")
+    assert (paged, token, len(whole)) == (whole, "", 3)
+    assert loads_object(shown.out) == {"approvals": [*whole]}
+    assert [row["deadline"] for row in whole] == sorted(str(row["deadline"]) for row in whole)
+    for wrong in ("limit=0", "limit=501", "limit=x", "limit=1&token=x", "token=%00"):
+        assert (await _get(play, f"/approvals?{wrong}"))[0] == 400, wrong
 
 
 @pytest.mark.promise("gateway.inbox")

@@ -95,6 +95,13 @@ def decode_page_token(token: str) -> tuple[str, str]:
     return word, position
 
 
+def parse_limit(text: str, most: int) -> int:
+    """Parse the query parameter ``limit``, how many a page may have; raises ``InvalidField``."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 5 and 1 <= int(text) <= most):
+        raise InvalidField("limit", f"must be a number from 1 to {most}")
+    return int(text)
+
+
 def decode_base64(text: str, path: str) -> bytes:
     """Decode base64 in either alphabet, with or without padding; raises ``InvalidField``."""
     standard_text = text.rstrip("=").translate(str.maketrans("-_", "+/"))

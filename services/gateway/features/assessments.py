@@ -23,7 +23,7 @@ from shared.contracts.assessment.results import Assessment, AssessmentCard, Run,
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore
+from shared.infra.lua import ScriptedStore, read_scores
 
 
 class KeptAssessment(NamedTuple):
@@ -119,7 +119,7 @@ class AssessmentRepository(ScriptedStore):
         """The summaries of the assessments that the caller may see, the newest first."""
         hashes = keys.assessment_keys(caller.tenant)
         order = await self._scripts.execute("ZREVRANGEBYSCORE", hashes.order, "+inf", "-inf", "WITHSCORES")
-        times = _read_times(cast("Sequence[object]", order))
+        times = {name: _parse_score_time(score) for name, score in read_scores(order).items()}
         if not times:
             return ()
         rows = cast("Sequence[str | None]", await self._scripts.execute("HMGET", hashes.cards, *times))
@@ -148,12 +148,6 @@ class AssessmentRepository(ScriptedStore):
         order, cards, bodies = keys.assessment_keys(caller.tenant)
         commands = (("HDEL", cards), ("HDEL", bodies), ("ZREM", order))
         await self._scripts.execute_many(*((*command, assessment_id) for command in commands))
-
-
-def _read_times(pairs: Sequence[object]) -> dict[str, datetime]:
-    """When each assessment was stored, by its id; servers reply with pairs or with one flat list."""
-    flat = [part for pair in pairs for part in (pair if isinstance(pair, list | tuple) else (pair,))]
-    return {str(name): _parse_score_time(score) for name, score in zip(flat[::2], flat[1::2], strict=True)}
 
 
 def _parse_score_time(score: object) -> datetime:

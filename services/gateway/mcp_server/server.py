@@ -159,9 +159,9 @@ class McpEndpoint:
             case ListTasks():
                 return await self._list_tasks(call, caller)
             case ListApprovals():
-                approvals = await self._services.approvals.list_waiting(caller)
+                page = await self._services.approvals.list_waiting(caller)
                 views: list[JsonValue] = [
-                    self._services.approvals.show_request(request, caller) for request in approvals
+                    self._services.approvals.show_request(request, caller) for request in page.requests
                 ]
                 return {"approvals": views}
             case DecideApproval():

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from services.gateway.edge.replies import A2A_MEDIA_TYPE, VERSION_HEADER
+from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS
 from services.gateway.features.audit.export import LONGEST_TOKEN, MOST_AUDITED_TASKS
 from services.gateway.features.identity.api_paths import OPERATORS_TEXT
 from services.gateway.features.tasks.listing import MOST_LISTED_TASKS
@@ -76,6 +77,10 @@ _AUDIT_QUERY = (
     ParameterShape("limit", {"type": "integer", "minimum": 1, "maximum": MOST_AUDITED_TASKS}),
     ParameterShape("token", {"type": "string", "maxLength": LONGEST_TOKEN}),
     ParameterShape("format", {"type": "string", "enum": ["json", "ndjson"]}),
+)
+_APPROVALS_QUERY = (
+    ParameterShape("limit", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED_APPROVALS}),
+    ParameterShape("token", {"type": "string"}),
 )
 OWN_API_SHAPE = PathShape(refusals=(409,))
 
@@ -153,6 +158,7 @@ SHAPES_BY_PATH: Mapping[tuple[str, str], PathShape] = {
         {200: {**_JSON_OBJECT, "application/x-ndjson": ("text",)}}, body="", query=_AUDIT_QUERY
     ),
     ("POST", "/assessments"): PathShape({201: _JSON_OBJECT}),
+    ("GET", "/approvals"): PathShape(body="", query=_APPROVALS_QUERY),
     ("POST", "/approvals/{approval_id}"): PathShape({200: _JSON_OBJECT, 202: _JSON_OBJECT}, refusals=(409,)),
 }
 

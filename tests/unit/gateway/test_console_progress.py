@@ -1,13 +1,19 @@
 """What the console says of learning and asks of the store, whoever looks at it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.approvals.approvals import Approvals, ApprovalService
+from services.gateway.features.approvals.approvals import (
+    ALL_WAITING,
+    ApprovalListPage,
+    ApprovalQuery,
+    Approvals,
+    ApprovalService,
+)
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.charts import (
     ChartFrame,
@@ -311,8 +317,10 @@ class Store(TaskLists, Approvals, LearnedData):
         return TaskListPage((), None, 0)
 
     @override
-    async def list_waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
-        return ()
+    async def list_waiting(
+        self, tenant: str, query: ApprovalQuery = ALL_WAITING, may_see: Callable[[TaskRecord], bool] = lambda _: True
+    ) -> ApprovalListPage:
+        return ApprovalListPage(())
 
     @override
     async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:

@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -13,7 +13,14 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
-from services.gateway.features.approvals.approvals import Approvals, DueNotices, resolve_env_reference
+from services.gateway.features.approvals.approvals import (
+    ALL_WAITING,
+    ApprovalListPage,
+    ApprovalQuery,
+    Approvals,
+    DueNotices,
+    resolve_env_reference,
+)
 from services.gateway.features.approvals.notices import (
     ApprovalNews,
     Notifier,
@@ -54,8 +61,10 @@ class OneApproval(Approvals):
         self.request = ApprovalRequest(approval, _record())
 
     @override
-    async def list_waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
-        return [self.request]
+    async def list_waiting(
+        self, tenant: str, query: ApprovalQuery = ALL_WAITING, may_see: Callable[[TaskRecord], bool] = lambda _: True
+    ) -> ApprovalListPage:
+        return ApprovalListPage([self.request])
 
     @override
     async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:

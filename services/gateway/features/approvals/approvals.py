@@ -3,12 +3,12 @@
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import cast
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import DecisionNotCounted, InvalidField, MissingRole, UnknownApproval
-from services.gateway.edge.fields import required_id_at, short_text_at
+from services.gateway.edge.fields import decode_page_token, encode_page_token, required_id_at, short_text_at
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.approvals.views import ApprovalRequest, build_approval_view
 from services.gateway.features.identity.model import Caller, may_read
@@ -20,26 +20,77 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import Role, TaskState
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore, parse_stored_rows
+from shared.infra.lua import ScriptedStore, parse_stored_rows, read_scores
 from shared.infra.stored_tasks import read_record
+
+MOST_LISTED_APPROVALS = 500
+_READ_AT_ONCE = 100  # approvals with whole records: a round trip that other commands share has five seconds
+
+
+class ApprovalQuery(NamedTuple):
+    """At most ``limit`` of the waiting approvals, or all. ``token``: from the page before; empty for the first page."""
+
+    limit: int | None = None
+    token: str = ""
+
+
+class ApprovalListPage(NamedTuple):
+    """Waiting approvals, the nearest deadline first. ``token``: for the next page; empty on the last page."""
+
+    requests: Sequence[ApprovalRequest]
+    token: str = ""
+
+
+ALL_WAITING = ApprovalQuery()
+_WaitingPlace = tuple[int, str]  # an approval's place among those that wait: its deadline in milliseconds, and its id
+
+
+def _parse_token(token: str) -> _WaitingPlace:
+    deadline, approval_id = decode_page_token(token) if token else ("0", "")
+    if not (deadline.isascii() and deadline.isdecimal() and len(deadline) < 20):
+        raise InvalidField("token", "is none that this server gave")
+    return int(deadline), approval_id
 
 
 class Approvals(ScriptedStore):
-    """Reads tenants' approvals in two round trips: their names in each partition, then their contents.
+    """Reads tenants' approvals: their names in each partition in one round trip, then their contents.
 
     Both methods may raise ``StoreUnavailable``.
     """
 
-    async def list_waiting(self, tenant: str) -> Sequence[ApprovalRequest]:
-        """Every undecided approval of the tenant that can be read."""
-        commands = (("ZRANGE", keys.waiting_approvals_key(partition, tenant), 0, -1) for partition in range(PARTITIONS))
-        rows = cast("list[list[str]]", await self._scripts.execute_many(*commands))
-        members = [keys.unpack_member(keys.WaitingApprovalMember, member) for row in rows for member in row]
-        return [
-            request
-            for request in parse_stored_rows(_parse_request, await self._read_rows(members))
-            if request.approval.status is ApprovalStatus.WAITING and not request.record.state.is_terminal
+    async def list_waiting(
+        self, tenant: str, query: ApprovalQuery = ALL_WAITING, may_see: Callable[[TaskRecord], bool] = lambda _: True
+    ) -> ApprovalListPage:
+        """The undecided approvals of the tenant's tasks that ``may_see`` permits and that can be read.
+
+        Raises ``InvalidField`` for a wrong token.
+        """
+        places = [row for row in await self._list_places(tenant) if row[0] > _parse_token(query.token)]
+        requests: list[ApprovalRequest] = []
+        for start in range(0, len(places), _READ_AT_ONCE):
+            rows = await self._read_rows(member for _, member in places[start : start + _READ_AT_ONCE])
+            requests += (
+                request
+                for request in parse_stored_rows(_parse_request, rows)
+                if request.approval.status is ApprovalStatus.WAITING and not request.record.state.is_terminal
+                if may_see(request.record)
+            )
+            if query.limit is not None and len(requests) > query.limit:
+                last_id = requests[query.limit - 1].approval.approval_id
+                deadline = next(deadline for (deadline, approval_id), _ in places if approval_id == last_id)
+                return ApprovalListPage(requests[: query.limit], encode_page_token(str(deadline), last_id))
+        return ApprovalListPage(requests)
+
+    async def _list_places(self, tenant: str) -> list[tuple[_WaitingPlace, keys.WaitingApprovalMember]]:
+        """The tenant's entries in all partitions by their places, the nearest deadline first."""
+        names = (keys.waiting_approvals_key(partition, tenant) for partition in range(PARTITIONS))
+        replies = await self._scripts.execute_many(*(("ZRANGE", name, 0, -1, "WITHSCORES") for name in names))
+        members = [
+            (int(score), keys.unpack_member(keys.WaitingApprovalMember, member))
+            for reply in replies
+            for member, score in read_scores(reply).items()
         ]
+        return sorted(((deadline, member.approval_id), member) for deadline, member in members)
 
     async def find(self, tenant: str, approval_id: str) -> ApprovalRequest | None:
         """The approval, decided or not; None if it does not exist, or is no longer stored."""
@@ -87,14 +138,9 @@ class ApprovalService:
     def __init__(self, approvals: Approvals, send_signal: SendSignal, clock: Callable[[], datetime]) -> None:
         self._approvals, self._send_signal, self._clock = approvals, send_signal, clock
 
-    async def list_waiting(self, caller: Caller) -> list[ApprovalRequest]:
-        """The waiting approvals that the caller may see, the nearest deadline first."""
-        requests = [
-            request
-            for request in await self._approvals.list_waiting(caller.tenant)
-            if may_read(caller.principal, request.record)
-        ]
-        return sorted(requests, key=lambda request: (request.approval.deadline, request.approval.approval_id))
+    async def list_waiting(self, caller: Caller, query: ApprovalQuery = ALL_WAITING) -> ApprovalListPage:
+        """The waiting approvals that the caller may see, the nearest deadline first; raises ``InvalidField``."""
+        return await self._approvals.list_waiting(caller.tenant, query, lambda task: may_read(caller.principal, task))
 
     def show_request(self, request: ApprovalRequest, caller: Caller) -> dict[str, JsonValue]:
         """The approval as JSON; it also says whether the caller's answer would count."""

@@ -3,16 +3,28 @@
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
-from services.gateway.features.approvals.approvals import ApprovalService, read_answer
+from services.gateway.edge.fields import parse_limit
+from services.gateway.features.approvals.approvals import (
+    MOST_LISTED_APPROVALS,
+    ApprovalQuery,
+    ApprovalService,
+    read_answer,
+)
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 
 
 class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
     @api_path("GET", "/approvals")
     async def list_all(self, call: ApiCall) -> JsonValue:
-        """List the approvals that wait for a decision, the nearest deadline first."""
-        requests = await self._service.list_waiting(call.caller)
-        return {"approvals": [self._service.show_request(request, call.caller) for request in requests]}
+        """List the approvals that wait for a decision, the nearest deadline first.
+
+        Parameters: ``limit`` (approvals a page; all without it), ``token`` (of the page before).
+        """
+        parameters = call.request.query_params
+        limit = parse_limit(parameters["limit"], MOST_LISTED_APPROVALS) if "limit" in parameters else None
+        page = await self._service.list_waiting(call.caller, ApprovalQuery(limit, parameters.get("token", "")))
+        views: list[JsonValue] = [self._service.show_request(request, call.caller) for request in page.requests]
+        return {"approvals": views, "token": page.token}
 
     @api_path("GET", "/approvals/{approval_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:

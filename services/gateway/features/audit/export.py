@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from starlette.responses import Response, StreamingResponse
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask
-from services.gateway.edge.fields import decode_page_token, encode_page_token, parse_time
+from services.gateway.edge.fields import decode_page_token, encode_page_token, parse_limit, parse_time
 from services.gateway.features.audit.rows import build_audit_rows, build_rows_from_record, read_time_of_row
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller, check_operator
@@ -173,7 +173,9 @@ class AuditExport(ScriptedStore):
         listed = TaskQuery(session=query.session, since=query.since, size=query.size)
         page = await self._lists.read_page(tenant, listed, position)
         rows = await self._build_rows_of_stored(page.records)
-        rows += [_build_problem_row(task_id, "store", "its record cannot be read here") for task_id in page.unreadable_ids]
+        rows += [
+            _build_problem_row(task_id, "store", "its record cannot be read here") for task_id in page.unreadable_ids
+        ]
         if page.next_position:
             return rows, encode_page_token(_FROM_STORE, f"{page.next_position.micros} {page.next_position.task}")
         return rows, encode_page_token(_FROM_ARCHIVE, "") if self._archive else ""
@@ -270,9 +272,6 @@ class AuditEndpoints(ApiEndpoints[AuditExport]):
 
 def parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
     """Parse the query parameters of an export; raises ``InvalidField``."""
-    limit = parameters.get("limit", str(_USUAL_AUDITED_TASKS))
-    if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= MOST_AUDITED_TASKS):
-        raise InvalidField("limit", f"must be a number from 1 to {MOST_AUDITED_TASKS}")
     for name, most in (("task", _LONGEST_PARAMETER), ("session", _LONGEST_PARAMETER), ("token", LONGEST_TOKEN)):
         if len(parameters.get(name, "")) > most:
             raise InvalidField(name, f"must be at most {most} characters")
@@ -281,7 +280,7 @@ def parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
         until=parse_time(parameters.get("until"), "until"),
         task=parameters.get("task") or None,
         session=parameters.get("session") or None,
-        size=int(limit),
+        size=parse_limit(parameters.get("limit", str(_USUAL_AUDITED_TASKS)), MOST_AUDITED_TASKS),
         token=parameters.get("token", ""),
     )
 

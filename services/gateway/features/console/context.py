@@ -10,7 +10,7 @@ from urllib.parse import quote
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.features.approvals.approvals import ApprovalService
+from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, ApprovalQuery, ApprovalService
 from services.gateway.features.approvals.views import ApprovalRequest
 from services.gateway.features.console.pages import Link, PageRenderer, redirect_to, visible_links
 from services.gateway.features.console.sessions import ConsoleSessions, Visitor, read_form
@@ -51,7 +51,10 @@ class InboxCache:
         self._snapshots = LruCache[_CacheKey, _InboxSnapshot](_MOST_SNAPSHOTS)
 
     async def list_waiting_approvals(self, caller: Caller) -> Sequence[ApprovalRequest]:
-        """The waiting approvals that the caller may see, at most a second old; raises ``StoreUnavailable``."""
+        """The waiting approvals that the caller may see, those of the nearest deadlines; at most a second old.
+
+        Raises ``StoreUnavailable``.
+        """
         return (await self._read_snapshot(caller)).requests
 
     async def page_version(self, caller: Caller) -> str:
@@ -64,10 +67,8 @@ class InboxCache:
         async with snapshot.lock:
             now = self.clock()
             if snapshot.at is None or now - snapshot.at > _SNAPSHOT_LIFETIME:
-                snapshot.requests, newest = (
-                    await self._approvals.list_waiting(caller),
-                    await self._newest_change(caller),
-                )
+                waiting = await self._approvals.list_waiting(caller, ApprovalQuery(MOST_LISTED_APPROVALS))
+                snapshot.requests, newest = waiting.requests, await self._newest_change(caller)
                 parts = [newest, *(request.approval.model_dump_json() for request in snapshot.requests)]
                 snapshot.version, snapshot.at = sha256("\n".join(parts).encode()).hexdigest()[:16], now
         return snapshot

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ExceptionHandler
 
 from services.gateway.edge import errors
-from services.gateway.features.approvals.approvals import read_answer
+from services.gateway.features.approvals.approvals import MOST_LISTED_APPROVALS, read_answer
 from services.gateway.features.assessments import KeptAssessment
 from services.gateway.features.console.context import ConsoleContext, PageGroup
 from services.gateway.features.console.operations import LearningPages, OperationsPages, OverviewPages, WebhookPage
@@ -42,9 +42,14 @@ class InboxPages(PageGroup):
         cards = [(page, summarize_calls(page.calls)) for page in pages]
         for_visitor = [(page, summary) for page, summary in cards if not page.why_not_counted]
         for_others = [(page, summary) for page, summary in cards if page.why_not_counted]
-        decides = visitor.has_any_role(Role.APPROVER)
         return await self._context.render_page(
-            request, "inbox.html", visitor, for_visitor=for_visitor, for_others=for_others, decides=decides
+            request,
+            "inbox.html",
+            visitor,
+            for_visitor=for_visitor,
+            for_others=for_others,
+            decides=visitor.has_any_role(Role.APPROVER),
+            most=MOST_LISTED_APPROVALS,
         )
 
     async def submit_answer(self, request: Request, visitor: Visitor, fields: dict[str, str]) -> Response:
