@@ -57,14 +57,14 @@ _IBAN_NUMBER_PATTERN = re.compile(
 )
 _DASHED_SSN_PATTERN = re.compile(r"\d(?<![\w-]\d)\d{2}-\d{2}-\d{4}(?![\w-])")
 _LABELLED_SSN_PATTERN = re.compile(
-    r"(?:\bssn|_ssn|social[ _]security(?:[ _](?:number|no\.?))?)[\\\"'\s:=#]*(?:\bis\b\s*)?[\\\"']*"
+    r"(?:\bssn|_ssn|social[ _]security(?:[ _](?:number|no\.?))?)[\\\"'\s:=#]*+(?:\bis\b\s*+[\\\"']*+)?"
     r"(?P<v>\d{9}|\d{3}[- ]\d{2}[- ]\d{4})(?!\w)",
     re.I,
 )
 _SECRET_PATTERN = re.compile(
     r"(?<!\w)(?:sk-[A-Za-z0-9_-]{16,}|[sr]k_(?:live|test)_[A-Za-z0-9]{10,}|(?:AKIA|ASIA)[0-9A-Z]{16}"
     r"|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abposr]-[A-Za-z0-9-]{10,}|AIza[\w-]{30,}"
-    r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,})(?!\w)"
+    r")(?!\w)|(?<![\w-])(?=[\w-]*+\.[\w-]{8,}+\.[\w-]{8})[\w-]*?(?<!\w)eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
     r"|-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.{1,8000}?-----END [A-Z ]{0,30}PRIVATE KEY-----",
     re.S,
 )
@@ -72,7 +72,7 @@ _SECRET_PREFIXES = (
     *("sk-", "k_live_", "k_test_", "akia", "asia", "github_pat_", "glpat-", "xox", "aiza", "eyj", "-----begin"),
     *(f"gh{kind}_" for kind in "pousr"),
 )
-_BEARER_TOKEN_PATTERN = re.compile(r"\bbearer\s+(?P<v>[\w.~+/-]{16,}=*)", re.I)
+_BEARER_TOKEN_PATTERN = re.compile(r"\bbearer\s++(?P<v>[\w.~+/-]{16,}=*)", re.I)
 _URL_PASSWORD_PATTERN = re.compile(r"://[^\s/:@\"']{1,80}:(?P<v>[^\s/@\"']{4,200})@")
 # By words of which one stands, in lower case, in a text: what is looked for there, and the group that holds the value.
 _VALUES_BESIDE_WORDS = (
@@ -86,9 +86,9 @@ _LABEL_REGEX = (
     r"|(?:access|auth|api|refresh|session)[ _-]?token|client[ _-]?secret)"
 )
 _LABELLED_PASSWORD_PATTERN = re.compile(
-    _LABEL_REGEX + r"(?:\s+(?:for|of)\s+[\w.@-]{1,60}(?:\s+[\w.@-]{1,60})?)?"
-    r"(?P<by>\\*[\"']?\s*[:=]\s*|\s+(?:is|was|to|as|=)\s*:?\s+|\s+)"
-    r"(?:\\*[\"'“](?P<q>[^\"'”\\\n]{4,200})\\*[\"'”]|(?P<v>[^\s\"'“”,;<>{}\[\]\\()]{4,200}))",
+    _LABEL_REGEX + r"(?:\s++(?:for|of)\s++[\w.@-]{1,60}(?:\s++[\w.@-]{1,60})?)?"
+    r"(?P<by>\\*+[\"']?\s*+[:=]\s*+|\s++(?:is|was|to|as|=)(?:\s*+:)?\s++|\s++)"
+    r"(?:\\*+[\"'“](?P<q>[^\"'”\\\n]{4,200})\\*[\"'”]|(?P<v>[^\s\"'“”,;<>{}\[\]\\()]{4,200}))",
     re.I,
 )
 _VALUE_END_PATTERN = re.compile(r"\s*(?:$|[,;\n\"'}\\)]|[.?!](?:\s|$)|and\b)")

@@ -89,7 +89,7 @@ _CREDENTIAL_PATTERN = re.compile(
     | \b(?:bearer|basic)\s+[a-z0-9._~+/=-]{8,}  # what stands in Authorization
     | \bsk-[a-z0-9_-]{8,}                       # a key of a model's endpoint
     | \bpa_[a-z0-9]{4,}_[\w-]{16,}              # a key of ours
-    | \beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+         # a signed token
+    | (?<![\w-])(?=[\w-]*+\.[\w-]{8,}+\.[\w-])[\w-]*?\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]+  # a signed token
     """,
     re.IGNORECASE | re.VERBOSE,
 )

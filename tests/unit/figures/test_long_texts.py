@@ -7,12 +7,20 @@ from datetime import UTC, date, datetime
 
 import pytest
 
+from services.executor.core.figures.identifiers import strip_strange_addresses
 from services.executor.core.figures.mentions import find_amounts, find_mentions
+from services.executor.core.figures.trace import FactsIndex
 from services.executor.core.prime.prime import find_named_tools
 from services.executor.core.records.asked_fields import list_rule_fields
+from services.executor.core.reflect.documents import find_document_requests
+from services.executor.core.reflect.quality import FoundSources, find_untraced_tokens
+from services.executor.core.session.values import Fact
+from services.executor.core.tools.failures import classify_failure
+from services.executor.ports.tools import ToolAnswer
 from services.gateway.features.solver.service import extract_answers
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import Connection
+from shared.domain.exact_json import dumps
 from tests.each_row import each_row
 
 LONG = 262_144
@@ -59,3 +67,30 @@ def test_fields_of_a_condition_whose_quotes_nobody_closes_are_found() -> None:
 def test_words_in_a_long_text_are_looked_for(length: int) -> None:
     read = find_mentions(repeated("a-1 ", length), NOW)
     assert (read.has_phrase("a"), read.has_words("a")) == (False, False)
+
+
+@each_row("text", [repeated("a"), f"a{repeated(chr(10))}b", f"column {repeated('a.')}", repeated("no such column ")])
+def test_a_long_error_of_a_server_is_classified(text: str) -> None:
+    assert classify_failure(ToolAnswer(text, is_error=True)) is not None
+
+
+@each_row("text", [f"{repeated(' ')}<ann@example", repeated('"a '), f"Ann {repeated(' ')}<"])
+def test_a_long_text_of_a_record_that_is_no_name_with_an_address_is_looked_through(text: str) -> None:
+    mail = dumps({"sender": text, "id": "M-1"})
+    fact = Fact(ref="R1", connection_id="office", tool="get_mail", arguments_json="{}", result_json=mail)
+    assert FactsIndex([fact], NOW).find_fields_of_words("M-1")
+
+
+@each_row("piece", ["[", "<a ", "[x](", "![](a"])
+def test_a_long_answer_is_looked_through_for_addresses(piece: str) -> None:
+    assert strip_strange_addresses(repeated(piece), lambda _: True)
+
+
+def test_numbers_in_a_long_answer_are_told_from_numbering() -> None:
+    nothing = FoundSources("", (), frozenset(), frozenset())
+    assert find_untraced_tokens(f"1. first\n2. second\n{'37 ' * 80_000}", nothing) == ("37",)
+
+
+@each_row("piece", ["a report, ", "do not write a report and "])
+def test_documents_that_a_long_text_asks_for_are_found(piece: str) -> None:
+    assert find_document_requests(repeated(piece)).keys() <= {"status_report"}

@@ -127,10 +127,10 @@ _LEFT_OUT_ADDRESS_TEXT = "(address left out)"
 _ADDRESS_ARGUMENT_WORDS = frozenset(
     "url urls uri uris link links href endpoint webhook callback host domain site website".split()
 )
-_LINK_TARGET = r"\(\s*<?(?P<target>[^\s()<>]*(?:\([^\s()]*\)[^\s()<>]*)*)>?[^)\n]*\)"
-_MARKDOWN_LINK_PATTERN = re.compile(rf"(?P<image>!?)\[(?P<label>[^\]\n]*)\]{_LINK_TARGET}")
+_LINK_TARGET_REGEX = r"\(\s*+<?(?P<target>[^\s()<>]*+(?:\([^\s()]*+\)[^\s()<>]*+)*)>?[^)\n]{0,500}+\)"
+_MARKDOWN_LINK_PATTERN = re.compile(rf"(?P<image>!?)\[(?P<label>[^\[\]\n]*+)\]{_LINK_TARGET_REGEX}")
 _MARKDOWN_REFERENCE_PATTERN = re.compile(r"^ {0,3}\[[^\]\n]+\]:\s*<?(?P<target>[^\s<>]+)>?[^\n]*$", re.MULTILINE)
-_HTML_TAG_PATTERN = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^>]*>", re.IGNORECASE)
+_HTML_TAG_PATTERN = re.compile(r"<(?:a|img|iframe|link|source|video|audio)\b[^<>]*+>", re.IGNORECASE)
 _MARKDOWN_AUTOLINK_PATTERN = re.compile(r"<(?P<target>[a-z][a-z0-9+.-]*:[^\s<>]+)>", re.IGNORECASE)
 
 

@@ -292,8 +292,8 @@ _DOTTED_DAY_PATTERN = re.compile(r"(?<!\d)(\d{1,2})\.\d{1,2}\.")
 _NON_DIGITS_PATTERN = re.compile(r"\D+")
 _ACCOUNT_KINDS = (IdentifierKind.IBAN, IdentifierKind.PHONE)
 _ComparableValue = str | Decimal | date | tuple[str, ...]
-_ANGLE_BRACKETS_PATTERN = re.compile(r"<\s*([^<>]*?)\s*>")
-_NAME_AND_ADDRESS_PATTERN = re.compile(r"\s*\"?([^\"<>]+?)\"?\s*<([^<>@\s]+@[^<>\s]+)>\s*")
+_ANGLE_BRACKETS_PATTERN = re.compile(r"<([^<>]*+)>")
+_NAME_AND_ADDRESS_PATTERN = re.compile(r"\s*+\"?+([^\"<>]++)\"?+\s*+<([^<>@\s]++@[^<>\s]++)>\s*+")
 
 
 class FactsIndex:
@@ -326,7 +326,7 @@ class FactsIndex:
             moment = read_epoch(field.field_name, field.value, self._now.tzinfo)
             is_named_address = isinstance(field.value, str) and "<" in field.value
             person = _NAME_AND_ADDRESS_PATTERN.fullmatch(str(field.value)) if is_named_address else None
-            parts = [moment.isoformat()] if moment else person.groups() if person else ()
+            parts = [moment.isoformat()] if moment else map(str.strip, person.groups() if person else ())
             fields += [field, *(field._replace(value=part) for part in parts)]
         return fields
 
@@ -707,7 +707,7 @@ def _trace_composed_value(name: str, value: Json, kind: ArgumentKind, sources: T
     if (person := _find_record_with_words(value, sources.facts)) is not None:
         is_met = kind in (ArgumentKind.RECIPIENT, ArgumentKind.OTHER)
         return _trace_to_fields(name, kind, (person,), is_met=is_met)
-    in_brackets = _ANGLE_BRACKETS_PATTERN.findall(value) if kind is ArgumentKind.RECIPIENT else []
+    in_brackets = [*map(str.strip, _ANGLE_BRACKETS_PATTERN.findall(value))] if kind is ArgumentKind.RECIPIENT else []
     if not in_brackets or not all(map(kind_of_identifier, in_brackets)):
         return None
     addresses = dict.fromkeys([*in_brackets, *(identifier.text for identifier in find_special_identifiers(value))])

@@ -1,6 +1,7 @@
 """Whether the records that a change is made on keep to the limits that its part states: "all invoices under 1,000"."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -43,10 +44,13 @@ def find_unmet_limits(change: CallToCheck) -> Iterator[CallFault]:
     pronoun. Of several amounts the one counts whose name the clause has, else the one that the call has as well.
     """
     text = change.part_mentions.text
-    clauses = (
-        (vocabulary.CLAUSE_END_PATTERN.split(text[: number.start])[-1], number)
-        for number in change.part_mentions.numbers
-    )
+    ends_of_clauses = [0, *(match.end() for match in vocabulary.CLAUSE_END_PATTERN.finditer(text))]
+
+    def clause_before(position: int) -> str:
+        start = ends_of_clauses[bisect_right(ends_of_clauses, position) - 1]
+        return vocabulary.CLAUSE_END_PATTERN.split(text[start:position])[-1]
+
+    clauses = ((clause_before(number.start), number) for number in change.part_mentions.numbers)
     limits = [(clause, number, match) for clause, number in clauses if (match := _COMPARISON_PATTERN.search(clause))]
     if len(limits) != 1 or vocabulary.ALTERNATIVE_WORD_PATTERN.search(text):
         return

@@ -40,6 +40,7 @@ _WORDS_FOR_OUTPUT: dict[str, str] = {
     "requester": "employee submitted claimant",
 }
 SUMMARY_OUTPUT = "summary"  # an output that any answer is
+_NUMBERING_PATTERN = re.compile(r"^[^\S\n]*+(\d+)[.)]\s", re.MULTILINE)  # of a list's items
 _LONGEST_VALUE_MET_BY_CHANCE = 3  # characters of a value that may stand in an answer by chance
 
 
@@ -118,9 +119,8 @@ def find_untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
     """The figures and identifiers of a text that occur neither in the task nor in what was found. An amount that was
     found in cents counts in whole units, too, and so does the length of a list. Numbering and durations are left out.
     """
-    tokens = (
-        token for token in find_tokens_with_digits(text) if not (_is_numbering(token, text) or is_duration(token))
-    )
+    numberings = {*_NUMBERING_PATTERN.findall(text)}
+    tokens = (token for token in find_tokens_with_digits(text) if not (token in numberings or is_duration(token)))
     return tuple(dict.fromkeys(token for token in tokens if sources.tokens.isdisjoint(_list_spellings(token))))
 
 
@@ -191,11 +191,6 @@ def _list_spellings(token: str) -> set[str]:
     """The forms in which a token is compared: as it is, without its sign, and without a percent sign."""
     normal = normalize_token(token)
     return {normal, normal.removeprefix("-"), normalize_token(token.rstrip("%"))}
-
-
-def _is_numbering(token: str, text: str) -> bool:
-    """Whether the token only numbers a list item, like ``2.`` at the beginning of a line."""
-    return token.isdigit() and re.search(rf"(?m)^\s*{token}[.)]\s", text) is not None
 
 
 def _find_scalars(value: Json) -> Iterator[NamedScalar]:

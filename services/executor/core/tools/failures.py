@@ -202,7 +202,7 @@ class UnknownName(NamedTuple):
 _COLUMN_REGEX = r"(?:column|field|attribute|property)"
 _PARAMETER_REGEX = r"(?:(?:keyword |input )?(?:parameter|param|argument|arg|option))"
 _NOT_A_GRAMMAR_WORD_REGEX = r"(?!(?:in|on|of|for|with|named?|called|the|is|was|does|not|found)\b)"
-_ANY_NAME_REGEX = rf"""["'`\[]?{_NOT_A_GRAMMAR_WORD_REGEX}([A-Za-z_](?:[\w.]*\w)?)["'`\]]?"""
+_ANY_NAME_REGEX = rf"""["'`\[]?(?<![\w.]){_NOT_A_GRAMMAR_WORD_REGEX}([A-Za-z_](?:[\w.]*\w)?)["'`\]]?"""
 _OF_TABLE_PHRASE_REGEX = r"""(?: (?:of|in) (?:the )?(?:relation|table) ["'`]?\w+["'`]?)?"""
 _NAME_ABSENT_REGEX = r"(?:(?:does not|doesn't) exist|(?:was |is )?(?:not found|unknown|not recogni[sz]ed|not defined))"
 _NAME_UNEXPECTED_REGEX = (
@@ -226,7 +226,7 @@ _UNKNOWN_COLUMN_PATTERNS = _compile_patterns(
     r"\bKeyError:? ['\"]([A-Za-z_][\w.]*)['\"]",
 )
 _UNKNOWN_PARAMETER_PATTERNS = _compile_patterns(
-    r"^([A-Za-z_]\w*)\s*\n\s+(?:Extra inputs are not permitted|Unexpected keyword argument)\b",
+    r"^([A-Za-z_]\w*)[^\S\n]*+\n\s++(?:Extra inputs are not permitted|Unexpected keyword argument)\b",
     rf"\badditional properties are not allowed \({_QUOTED_NAME_REGEX}(?:, '\w+')* (?:was|were) unexpected\)",
     rf"\bunexpected (?:additional )?propert(?:y|ies):? {_ANY_NAME_REGEX}",
     rf"\b(?:no such|unknown|unrecogni[sz]ed|unsupported|unexpected|undefined) {_PARAMETER_REGEX}(?: name)?:? "
@@ -242,7 +242,7 @@ _MISSING_FIELD_PATTERNS = _compile_patterns(
     rf"\bmissing (?:\d+ )?(?:required )?(?:positional |keyword-only )?{_PARAMETER_REGEX}s?:? {_ANY_NAME_REGEX}",
     rf"\b{_PARAMETER_REGEX} {_ANY_NAME_REGEX} (?:is|was) (?:required|missing)",
     rf"\b(?:field|property) {_QUOTED_NAME_REGEX} is (?:required|missing)",
-    r"^([A-Za-z_]\w*)\s*\n\s+(?:Field required|Missing required (?:keyword only |positional )?argument)\b",
+    r"^([A-Za-z_]\w*)[^\S\n]*+\n\s++(?:Field required|Missing required (?:keyword only |positional )?argument)\b",
 )
 _TABLE_NAME_PATTERN = re.compile(r"""\b(?:table|relation) ["'`\[]?([A-Za-z_]\w*)""", re.IGNORECASE)
 _EXTRA_FIELD_KINDS = frozenset(
