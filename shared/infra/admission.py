@@ -63,7 +63,7 @@ class Admission:
                     return
                 name = uuid4().hex
                 yield UNLIMITED if await self._wait_for_place(self._redis, name, start + _WAIT_SECONDS) else FULL
-                await self._free_place(name)  # not where it is unknown what was stored
+                await self._release_place(name)  # not where it is unknown what was stored
 
     async def _wait_for_place(self, cluster: ClusterRedis, name: str, until: float) -> bool:
         while True:
