@@ -32,7 +32,7 @@ from services.gateway.features.participation.participation import (
     refuse_assessments,
 )
 from services.gateway.features.tasks.listing import TaskLists
-from services.gateway.features.tasks.service import ReadAssessment
+from services.gateway.features.tasks.service import PrepareMessageOrAnswer
 from services.gateway.features.webhooks.service import WebhookRegistrar
 from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
@@ -155,7 +155,7 @@ def run_notifier(
     return notifier.run_in_background(lambda: live.open_news_event(NOTICES_CHANNEL))
 
 
-def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> ReadAssessment:
+def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> PrepareMessageOrAnswer:
     if not (keys := settings.world_sealing_keys):
         return refuse_assessments
     reach = addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")

@@ -115,7 +115,7 @@ def trend_points(points: Sequence[TrendTotal]) -> tuple[TrendPoint, ...]:
 
 PREDICTIONS_KEPT = 10
 _NEWEST_PREDICTIONS = 5
-_DRIFT_PERCENT = 40  # percent: with fewer of the last ones right, a prediction misleads
+_LEAST_PERCENT_RIGHT = 40  # percent: with fewer of the last ones right, a prediction misleads
 _FEWEST_SAMPLES = 3  # samples before anything is said of them
 _UNKNOWN_CONFIDENCE = 0.75
 _TRUSTED_CONFIDENCE = 0.75
@@ -138,7 +138,7 @@ def prediction_confidence(attempts: int, matches: int) -> float:
 def is_drifting(window: Sequence[bool]) -> bool:
     """Whether fewer than 40 % of the last five predictions came true; False while there are fewer than five."""
     newest = window[-_NEWEST_PREDICTIONS:]
-    return len(newest) == _NEWEST_PREDICTIONS and 100 * sum(newest) < _DRIFT_PERCENT * len(newest)
+    return len(newest) == _NEWEST_PREDICTIONS and 100 * sum(newest) < _LEAST_PERCENT_RIGHT * len(newest)
 
 
 def judge_trust(attempts: int, matches: int, window: Sequence[bool]) -> Trust:

@@ -194,7 +194,7 @@ async def test_guesses_from_an_address_are_braked_and_good_keys_from_it_are_not(
         )
     async with stage(redis, redis_url, **{**settings, "trusted_proxies": ""}) as play:
         unnamed = [await tried(f"pa_guess_{number}", "198.51.100.7") for number in range(5)]
-    assert unnamed == [401, 401, 401, 429, 429]  # a header that anybody may write does not hide who guesses
+    assert set(unnamed) == {401}  # all clients of that proxy have its address: one guesser would shut out the others
     assert (good, guesses, neighbour, elsewhere) == (404, [401, 401, 401, 429, 429], 404, 401)
     assert set(nothing) == {401}  # who presents nothing guesses nothing
     assert (braked.status_code, 1 <= int(braked.headers["Retry-After"]) <= 60) == (429, True)

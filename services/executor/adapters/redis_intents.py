@@ -65,7 +65,8 @@ class StoredIntents:
         - After a restore from a backup: true, since the backup may be older than what replicas confirmed.
         - After a crash: true if the record showed the write's values before it, unless this process alone has worked
           on the turn.
-        - For a plan that was made anew, all earlier turns of the task count, too.
+        - For a plan that was made anew: true also after a loss during any earlier turn of the task, if the record
+          showed the write's values before it.
         """
         if entry.idempotency_field is not None and not entry.is_replanned:
             return False

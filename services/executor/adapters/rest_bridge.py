@@ -108,8 +108,9 @@ def parse_listing(connection: Connection, status: int, body: bytes) -> list[List
 
 
 def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
-    """The answer to a call. A refusal after which nothing was done is an error answer; an unusable answer raises
-    ``ToolSilent``.
+    """The answer to a call. A status 4xx but 408, and a 2xx whose content is an error, are error answers; of these only
+    a 4xx that is neither 409 nor 429 says that nothing was done (``not_begun``). Any other status, and a body that is
+    not JSON, raise ``ToolSilent``.
     """
     if 400 <= status < 500 and status != _TIMEOUT_STATUS:
         not_begun = status not in _UNCERTAIN_STATUSES

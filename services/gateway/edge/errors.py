@@ -70,7 +70,7 @@ class NoVisibleTask(NotFound):
 
 
 class UnknownApproval(NotFound):
-    """There is no such approval, or the caller may not see it, or its deadline has passed."""
+    """There is no such approval, or the caller may not see it, or its task is no longer stored."""
 
 
 class UnknownAssessment(NotFound):

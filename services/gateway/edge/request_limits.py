@@ -18,7 +18,7 @@ from services.gateway.edge.replies import RETRY_LATER_HEADERS, error_reply
 _ORIGIN_PATTERN = re.compile(
     r"(?P<scheme>https?)://(?P<host>[a-z0-9_.-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE
 )
-_MOST_CACHED_HEADERS = 64  # words of clients, up to a whole head of a request each
+_MOST_CACHED_ADDRESSES = 64  # words of clients, up to a whole head of a request each
 _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 
@@ -27,7 +27,7 @@ class _PageOrigin(NamedTuple):
     port: str
 
 
-@lru_cache(_MOST_CACHED_HEADERS)
+@lru_cache(_MOST_CACHED_ADDRESSES)
 def is_own_page(origin: str, host: str, public: str) -> bool:
     """Whether ``origin`` is the gateway itself, at its public URL or at the request's own ``Host``.
 
@@ -42,7 +42,7 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
     return page == _read_origin(_ORIGIN_PATTERN.fullmatch(f"{scheme}://{host}")) and _is_local_name(page.host)
 
 
-@lru_cache(_MOST_CACHED_HEADERS)
+@lru_cache(_MOST_CACHED_ADDRESSES)
 def is_own_or_local_host(host: str, public: str) -> bool:
     """Whether ``host`` is the gateway's public name, an IP address, localhost, or a name without a dot.
 

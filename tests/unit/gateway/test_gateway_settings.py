@@ -181,7 +181,7 @@ def test_the_source_is_the_nearest_hop_that_is_no_trusted_proxy(peer: str, forwa
     assert client_address(peer, forwarded, TRUSTED) == source
 
 
-def test_without_a_trusted_proxy_the_source_is_the_peer_and_what_is_no_network_is_refused() -> None:
-    assert [client_address("10.0.0.1", forwarded, ()) for forwarded in ("203.0.113.7", "")] == 2 * ["10.0.0.1"]
+def test_behind_a_proxy_that_nobody_named_no_address_can_be_told_and_what_is_no_network_is_refused() -> None:
+    assert (client_address("10.0.0.1", "203.0.113.7", ()), client_address("10.0.0.1", "", ())) == ("", "10.0.0.1")
     with pytest.raises(ValueError, match="proxy"):
         parse_networks(["proxy.example"])

@@ -172,7 +172,7 @@ def test_a_read_that_does_not_plainly_come_to_single_ones_is_not_taken_apart(
 
 
 WORDS = st.sampled_from(
-    sorted(verbs.READ_VERBS | verbs.CHANGE_VERBS | verbs.AMBIGUOUS_VERBS | {"claim", "order", "orders", "user"})
+    sorted(verbs.READ_VERBS | verbs.CHANGE_VERBS | verbs.VERBS_OR_NOUNS | {"claim", "order", "orders", "user"})
 )
 NAMES = st.lists(WORDS, min_size=1, max_size=4).map("_".join)
 TOOLS = st.builds(tool, NAMES, st.sampled_from(["", "id", "claim_id"]), st.sampled_from(ToolClass))

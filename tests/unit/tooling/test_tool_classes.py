@@ -107,7 +107,7 @@ def test_the_catalogue_decides_outright(tool_class: ToolClass) -> None:
 
 NAMES = st.lists(
     st.sampled_from(
-        sorted(verbs.READ_VERBS | verbs.CHANGE_VERBS | verbs.AMBIGUOUS_VERBS | verbs.MESSAGE_NOUNS | {"and", "zap"})
+        sorted(verbs.READ_VERBS | verbs.CHANGE_VERBS | verbs.VERBS_OR_NOUNS | verbs.MESSAGE_NOUNS | {"and", "zap"})
     )
 )
 HINTS = st.sampled_from([None, True, False])

@@ -163,10 +163,10 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
         return False
     start = next((index for index, word in enumerate(words) if word not in _LEADING_WORDS), 0)
     verb, next_word, *_ = [*words[start:], "", ""]
-    if sentence.rstrip().endswith("?") or (verb in verbs and verb not in classes.AMBIGUOUS_VERBS):
+    if sentence.rstrip().endswith("?") or (verb in verbs and verb not in classes.VERBS_OR_NOUNS):
         return True
     is_noun = _STATE_VERBS.intersection(words[start + 1 :]) or any(map(str.isdigit, next_word))
-    return verb in classes.AMBIGUOUS_VERBS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
+    return verb in classes.VERBS_OR_NOUNS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
 
 
 def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_tools: Collection[str]) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_too
     }
     texts = (*(part.quote for part in dossier.parts), *(fact.arguments_json for fact in dossier.facts))
     known_ids = planned_ids.union(*map(_find_identifiers, texts))
-    verbs = {words_of_tool(name).verb for name in write_tools} - classes.AMBIGUOUS_VERBS
+    verbs = {words_of_tool(name).verb for name in write_tools} - classes.VERBS_OR_NOUNS
     unaddressed = []
     for sentence in sentences:
         clauses = _find_unquoted_orders(sentence, dossier.parts, verbs)

@@ -296,7 +296,7 @@ def _unit_of(words: Sequence[str], description: str) -> Unit | None:
     return UNITS_BY_WORD.get(match[1]) if match else None
 
 
-class ContentKind(StrEnum):
+class DataOrText(StrEnum):
     """Whether a field's value is data, or text that somebody wrote (``FREE_TEXT``). ``PROSE``: the whole answer is one
     text, of which nobody knows whether the tool made it or somebody wrote it.
     """
@@ -338,15 +338,15 @@ class ReadField(NamedTuple):
         return self.path.rpartition(".")[2].partition("[")[0]
 
     @property
-    def kind(self) -> ContentKind:
+    def kind(self) -> DataOrText:
         if self.is_free:
-            return ContentKind.FREE_TEXT
+            return DataOrText.FREE_TEXT
         if not isinstance(self.value, str):
-            return ContentKind.STRUCTURED
+            return DataOrText.STRUCTURED
         is_text = self.value.count(" ") >= _MOST_WORDS_OF_DATA or "\n" in self.value
         if not self.name or self.is_tool_text:
-            return ContentKind.PROSE if is_text or " " in self.value.strip() else ContentKind.STRUCTURED
-        return ContentKind.FREE_TEXT if is_text or is_free_text_name(self.name) else ContentKind.STRUCTURED
+            return DataOrText.PROSE if is_text or " " in self.value.strip() else DataOrText.STRUCTURED
+        return DataOrText.FREE_TEXT if is_text or is_free_text_name(self.name) else DataOrText.STRUCTURED
 
     @property
     def is_tool_text(self) -> bool:

@@ -338,7 +338,7 @@ _PAST_TENSE_PATTERN = re.compile(
     r"(?:\s+(?!(?:and|und|et|but|to|is|are|will|comes?|book|move|set)\b)[^\s.,:;!?]+){0,12}\s*$",
     re.IGNORECASE,
 )
-_CHARACTERS_BEFORE_WEEKDAY = 200  # characters before a weekday in which the tense of its clause is looked for
+_LOOKBACK_FROM_WEEKDAY = 200  # characters before a weekday in which the tense of its clause is looked for
 _MONTHS_SEARCHED = 3  # in which a weekday is looked for that falls on a day: "Friday the 13th"
 
 
@@ -403,7 +403,7 @@ def _read_weekday_in_context(text: str, mention: DateMention, today: date) -> Da
         matching = [day for day in days if day.first >= today and day.first.weekday() == roles[0].value]
         if matching:
             return mention._replace(end=match.end(), periods=(matching[0],))
-    if not _PAST_TENSE_PATTERN.search(text, max(0, mention.start - _CHARACTERS_BEFORE_WEEKDAY), mention.start):
+    if not _PAST_TENSE_PATTERN.search(text, max(0, mention.start - _LOOKBACK_FROM_WEEKDAY), mention.start):
         return mention
     last = mention.periods[0].first - timedelta(weeks=1)
     return mention._replace(periods=(*mention.periods, Period(last, last)))

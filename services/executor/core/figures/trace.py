@@ -17,7 +17,7 @@ from services.executor.core.figures.arguments import (
     SOURCED_KINDS,
     ArgumentHints,
     ArgumentKind,
-    ContentKind,
+    DataOrText,
     ReadField,
     fields_of_facts,
     hints_of_argument,
@@ -336,7 +336,7 @@ class FactsIndex:
         fields_by_meaning: dict[_ComparableValue, list[ReadField]] = {}
         for field in self._fields:
             text = str(field.value)
-            if field.kind is ContentKind.STRUCTURED or len(text) <= _LONGEST_COMPARED_TEXT:
+            if field.kind is DataOrText.STRUCTURED or len(text) <= _LONGEST_COMPARED_TEXT:
                 words = [spaced_words(text)] if isinstance(field.value, str) else []
                 for meaning in (*words, *(self._read_figures(text) if has_digit(text) else ())):
                     fields_by_meaning.setdefault(meaning, []).append(field)
@@ -397,7 +397,7 @@ class FactsIndex:
         """Yields the texts that contain the value among other words, data fields before free text."""
         characters_left = _MOST_CHARACTERS
         texts = sorted(
-            self._find_texts_with_rarest_term(value), key=lambda field: field.kind is not ContentKind.STRUCTURED
+            self._find_texts_with_rarest_term(value), key=lambda field: field.kind is not DataOrText.STRUCTURED
         )
         for field in texts[:_MOST_TEXTS_READ]:
             text = str(field.value)
@@ -640,7 +640,7 @@ def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSourc
     if composed is not None and (composed.is_sourced or not origins):
         return composed
     if origins:
-        is_free = all(field.kind is not ContentKind.STRUCTURED for field in origins)
+        is_free = all(field.kind is not DataOrText.STRUCTURED for field in origins)
         return _trace_to_fields(name, kind, origins, is_met=kind not in SOURCED_KINDS, is_free=is_free)
     return ArgumentTrace(name, kind, OriginKind.NONE, is_sourced=kind not in SOURCED_KINDS)
 
@@ -665,7 +665,7 @@ def _is_valid_source(origin: ReadField, name: str, kind: ArgumentKind) -> bool:
     """Whether a field is a source for an argument of this name and kind: it holds the value alone, and is not of an
     unsuitable kind, such as an id for an amount. A quantity is an id only if it is an integer under a fitting name.
     """
-    if not origin.is_whole or origin.kind is not ContentKind.STRUCTURED:
+    if not origin.is_whole or origin.kind is not DataOrText.STRUCTURED:
         return False
     field_kind = kind_of_argument(origin.field_name, {}, origin.value)
     if kind is ArgumentKind.IDENTIFIER and field_kind is ArgumentKind.QUANTITY:

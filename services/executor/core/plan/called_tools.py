@@ -42,7 +42,7 @@ _NOT_A_DAY_TO_SET_PATTERN = re.compile(  # in the clause before a day that is a 
     re.IGNORECASE,
 )
 _END_BEFORE_CLAUSE_PATTERN = re.compile(r"[.,:!?]\s+(?!\S*\s*$)")
-_CHARACTERS_BEFORE_DAY = 500  # characters before a day
+_LOOKBACK_FROM_DAY = 500  # characters before a day
 _SAMPLE_EIGHT_DIGIT_DAY = 20261231  # eight digits that count as a day under a name such as ``until``
 _BATCH_WORDS = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
 _FEWEST_LETTERS_OF_SHORT_VERB = 3  # of a verb that a tool's name shortens
@@ -160,7 +160,7 @@ def find_day_for_other_tool(change: CallToCheck) -> Iterator[CallFault]:
     dates = [
         date
         for date in mentions.dates
-        if _is_day_for_record(mentions.text[max(0, date.start - _CHARACTERS_BEFORE_DAY) : date.start], change)
+        if _is_day_for_record(mentions.text[max(0, date.start - _LOOKBACK_FROM_DAY) : date.start], change)
     ]
     days = {period.first for date in dates for period in date.periods if period.first == period.last}
     if not days or min(days) <= mentions.now.date() or has_condition(mentions.text):
@@ -340,7 +340,7 @@ def _does_verb_begin_clause(tool_words: classes.ToolWords, text: str) -> bool:
 
 def _says_verb(verb: str, stems: Iterable[str]) -> bool:
     """Whether a stem is the verb's, or begins with the verb as a tool's name shortens it: ``appr``."""
-    is_short = len(verb) >= _FEWEST_LETTERS_OF_SHORT_VERB and verb not in classes.CHANGE_VERBS | classes.AMBIGUOUS_VERBS
+    is_short = len(verb) >= _FEWEST_LETTERS_OF_SHORT_VERB and verb not in classes.CHANGE_VERBS | classes.VERBS_OR_NOUNS
     return any(word_stem == stem(verb) or (is_short and word_stem.startswith(verb)) for word_stem in stems)
 
 

@@ -31,7 +31,7 @@ _ADVANCING_VERB_PATTERN = re.compile(
     r"\b(?:bring\w*\b.*\bforward|advanc\w*|shorten\w*|vorzieh\w*|vorverleg\w*|adelant\w*)\b", re.IGNORECASE
 )
 # Of its sentence before a length of time: there the verb for its direction stands.
-_CHARACTERS_BEFORE_LENGTH = 200
+_LOOKBACK_FROM_NUMBER = 200
 _SENTENCE_ENDS = ".!?;\n"
 _NO_CHARGE_PATTERN = re.compile(
     r"\b(?:free\s+of\s+(?:charge|cost)|for\s+free|no\s+(?:charge|fee|cost)s?|nothing|kostenlos\w*|kostenfrei\w*|"
@@ -96,9 +96,7 @@ class DerivedValues:
         """
         texts = self._sources.texts
         before_hours = (
-            text.text[max(0, hour.start - _CHARACTERS_BEFORE_LENGTH) : hour.start]
-            for text in texts
-            for hour in text.times
+            text.text[max(0, hour.start - _LOOKBACK_FROM_NUMBER) : hour.start] for text in texts for hour in text.times
         )
         if any(_ARTICLE_AND_TIME_UNIT_PATTERN.search(text.text) for text in texts) or any(
             map(_WORD_BEFORE_BOUND_PATTERN.search, before_hours)
@@ -225,7 +223,7 @@ def _list_durations(number: NumberMention, text: str) -> Sequence[timedelta]:
     """The lengths of time that a number can mean: forward, back, or both if no word near it says which."""
     length = read_duration_of_mention(number) or _read_length_of_stay(number, text)
     begins = max(text.rfind(mark, 0, number.start) for mark in _SENTENCE_ENDS) + 1
-    text_before = text[max(begins, number.start - _CHARACTERS_BEFORE_LENGTH) : number.start]
+    text_before = text[max(begins, number.start - _LOOKBACK_FROM_NUMBER) : number.start]
     is_later = (
         _WORD_FOR_LATER_PATTERN.match(text, number.end) is not None
         or _POSTPONING_VERB_PATTERN.search(text_before) is not None

@@ -28,7 +28,7 @@ _CONJUNCTION_PATTERN = re.compile(
 _LAST_WORD_PATTERN = re.compile(r"(\w+)\W*\Z")
 _DIGITS_PATTERN = re.compile(r"\d+")
 _ARBITRARY_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # where a text has a day does not hang on today
-_CHARACTERS_BEFORE_IDENTIFIER = 60  # characters before an identifier in which the word before it stands
+_LOOKBACK_FROM_IDENTIFIER = 60  # characters before an identifier in which the word before it stands
 
 
 def find_listed_ids_without_call(
@@ -96,7 +96,7 @@ def _continues_list(text: str, listed_codes: Sequence[WrittenIdentifier], next_c
     if joint is None:
         return False
     word_before = _LAST_WORD_PATTERN.search(
-        text, max(0, listed_codes[0].start - _CHARACTERS_BEFORE_IDENTIFIER), listed_codes[0].start
+        text, max(0, listed_codes[0].start - _LOOKBACK_FROM_IDENTIFIER), listed_codes[0].start
     )
     return joint[1] is None or (word_before is not None and stem(joint[1].lower()) == stem(word_before[1].lower()))
 

@@ -12,7 +12,7 @@ from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import (
     SOURCED_KINDS,
     ArgumentKind,
-    ContentKind,
+    DataOrText,
     ReadField,
     hints_of_argument,
 )
@@ -205,7 +205,7 @@ class SourceFinder:
         if argument.kind not in _RECORD_KINDS or argument.origin is not OriginKind.FACT:
             return False
         machine_refs = {fact.ref for fact in self._facts if fact.by_machine}
-        data_origins = [origin for origin in argument.source_fields if origin.kind is not ContentKind.FREE_TEXT]
+        data_origins = [origin for origin in argument.source_fields if origin.kind is not DataOrText.FREE_TEXT]
         if not data_origins or any(origin.fact_id not in machine_refs for origin in data_origins):
             return False
         return not self._records.mentions_record(argument.text)

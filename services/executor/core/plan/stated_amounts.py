@@ -77,7 +77,7 @@ _WORD_FOR_RECORDED_NUMBER_PATTERN = re.compile(
     r"\b(?:all|alle[ns]?|tou[ts]e?s?|tod[ao]s)\b(?!\s+\d)",
     re.IGNORECASE,
 )
-_CHARACTERS_BEFORE_NUMBER = 60  # characters before a number in which the words for it stand
+_LOOKBACK_FROM_NUMBER = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
 _HIGHEST_PRIORITY_SCALE = 10  # a number up to a schema's maximum of 5 is a priority, and counts nothing
 _SENTENCE_ENDS = ".!?:;\n"
@@ -423,7 +423,7 @@ def _is_stated_figure(mention: NumberMention, text: str, fields: ReadFields) -> 
 
 
 def _text_before(mention: NumberMention, text: str) -> str:
-    return text[max(0, mention.start - _CHARACTERS_BEFORE_NUMBER) : mention.start]
+    return text[max(0, mention.start - _LOOKBACK_FROM_NUMBER) : mention.start]
 
 
 def _is_condition_or_past(mention: NumberMention, text: str) -> bool:

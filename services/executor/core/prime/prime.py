@@ -22,7 +22,7 @@ from services.executor.core.session.context import (
 )
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.recorded_answers import list_recorded_tools, request_recorded_verdict
+from services.executor.core.session.recorded_answers import list_and_record_tools, request_recorded_verdict
 from services.executor.core.session.ruled_tools import (
     mark_ruled_reads_as_changes,
     rules_about_unknown_tools,
@@ -211,9 +211,7 @@ _CALL_SYNTAX_AFTER_NAME_PATTERN = re.compile(r"[`'\"]?(?:\(|\s+(?:tool|function)
 _PROHIBITION_BEFORE_PATTERN = re.compile(
     r"\b(?:not|never|don't|without|avoid|instead of)\b[^.,;\n]{0,40}$", re.IGNORECASE
 )
-_CHARACTERS_BEFORE_TOOL_NAME = (
-    60  # characters before a name in which a word may speak of it: no pattern above is longer
-)
+_LOOKBACK_FROM_TOOL_NAME = 60  # characters before a name in which a word may speak of it: no pattern above is longer
 # None that is a noun as often.
 _TOOL_VERBS = verbs.READ_VERBS | verbs.COMPUTE_VERBS | verbs.NOTIFY_VERBS | verbs.DELIVERY_VERBS | verbs.CHANGE_VERBS
 # Two words of which the second is one of these name a field sooner than a tool: ``update_date``, ``display_name``.
@@ -248,7 +246,7 @@ async def discover_tools(
 
 def _find_tool_names(text: str) -> Iterator[str]:
     for match in _TOOL_NAME_IN_TEXT_PATTERN.finditer(text):
-        span_before = (text, max(0, match.start() - _CHARACTERS_BEFORE_TOOL_NAME), match.start())
+        span_before = (text, max(0, match.start() - _LOOKBACK_FROM_TOOL_NAME), match.start())
         is_called = _WORD_FOR_CALL_BEFORE_PATTERN.search(*span_before) or _CALL_SYNTAX_AFTER_NAME_PATTERN.match(
             text, match.end()
         )
@@ -283,7 +281,7 @@ def _find_connections(tenant: TenantRecord, endpoint: str | None) -> Sequence[Co
 
 async def _list_tools(ports: Ports, journal: Journal, connection: Connection, session_id: str) -> tuple[Tool, ...]:
     try:
-        return await list_recorded_tools(ports.tools, journal, ports.tracer, connection, session_id)
+        return await list_and_record_tools(ports.tools, journal, ports.tracer, connection, session_id)
     except (ToolUnreachable, ToolSilent) as error:
         raise Failed(
             f"the tool server {connection.id!r} at {connection.url} cannot be used: {error}", "tool_server"

@@ -70,7 +70,7 @@ _ESCAPED_SPACE, _WHITE_SPACE = re.escape(" "), r"\s+"
 _NEGATION_PATTERN = re.compile(
     r"(?:do not|don['\u2019]t|never|without|no need to|not to|not)\s+(?:\w+\s+){0,2}$", re.IGNORECASE
 )
-_LONGEST_NEGATION = 100  # characters before a request that are searched
+_LOOKBACK_FROM_REQUEST = 100  # characters before a request that are searched
 # Between the verb and the document may stand words that describe it, but none that begins another phrase.
 _ADJECTIVES_REGEX = (
     r"(?:,?\s+(?!(?:about|on|to|of|for|from|in|with|into|after|before|and|that|which)\b)[\w'\u2019-]+){0,5}?\s+"
@@ -86,7 +86,7 @@ def find_document_requests(task: str) -> Mapping[str, Sequence[str]]:
     matches = ((name, match) for name in document_templates() for match in _compile_request(name).finditer(task))
     phrases_by_type: dict[str, list[str]] = {}
     for name, match in matches:
-        if _NEGATION_PATTERN.search(task, max(0, match.start() - _LONGEST_NEGATION), match.start()) is None:
+        if _NEGATION_PATTERN.search(task, max(0, match.start() - _LOOKBACK_FROM_REQUEST), match.start()) is None:
             phrases_by_type.setdefault(name, []).append(match[0])
     return phrases_by_type
 

@@ -64,7 +64,7 @@ def parse_verdict(text: str) -> Verdict:
     return Verdict.from_json(dumps(recorded["verdict"]))
 
 
-async def list_recorded_tools(
+async def list_and_record_tools(
     servers: ToolServers, journal: Journal, tracer: Tracer, connection: Connection, session_id: str
 ) -> tuple[Tool, ...]:
     """The server's tools, which are recorded, as is the lack of an answer: ``ToolUnreachable`` or ``ToolSilent``. In a

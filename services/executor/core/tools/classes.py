@@ -41,7 +41,7 @@ CHANGE_VERBS = frozenset(
     kill""".split()
 )
 # These are nouns as often: they change only where a verb stands, in front or after a conjunction.
-AMBIGUOUS_VERBS = frozenset(
+VERBS_OR_NOUNS = frozenset(
     """order refund charge transfer book report request access budget invoice credit debit claim lease rent bill mark
     flag tag link export import payment deposit return exchange release reserve process set reset issue close schedule
     commit start stop halt run raise lower attach detach store place sign split upload void fix correct open trigger
@@ -70,7 +70,7 @@ PHRASAL_VERBS = frozenset({("check", "in"), ("check", "out"), ("check", "off"), 
 _WORD_IN_NAME_PATTERN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAMESPACE_SIGN_PATTERN = re.compile(r"[./:]|__")
 CLEAR_VERBS = COMPUTE_VERBS.union(READ_VERBS, NOTIFY_VERBS, DELIVERY_VERBS, RECORD_VERBS, CHANGE_VERBS)
-_KNOWN_VERBS = CLEAR_VERBS | AMBIGUOUS_VERBS
+_KNOWN_VERBS = CLEAR_VERBS | VERBS_OR_NOUNS
 
 
 class ToolAnnotations(NamedTuple):
@@ -144,7 +144,7 @@ def _split_name(name: str) -> list[list[str]]:
 
 def _find_effect_verb(clause: Sequence[str]) -> str:
     """The verb for what a clause does: ``refund`` for ``create_refund``."""
-    return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE_VERBS | AMBIGUOUS_VERBS else clause[0]
+    return clause[-1] if clause[0] == "create" and clause[-1] in CHANGE_VERBS | VERBS_OR_NOUNS else clause[0]
 
 
 def _build_change_class(word: str) -> ToolClassification:

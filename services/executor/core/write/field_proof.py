@@ -127,7 +127,7 @@ def _prove_row(reads: "_ComparedReads") -> ProofFinding:
     last_count = next((finding for finding in reversed(findings) if finding.miscount), ProofFinding())
     return last_count._replace(
         shown_before=next((finding.shown_before for finding in findings if finding.shown_before), ()),
-        shows_other_values=any(finding.shows_other_values for finding in findings) or _contradicts_write(reads),
+        shows_other_values=any(finding.shows_other_values for finding in findings) or _misses_or_keeps_record(reads),
     )
 
 
@@ -240,7 +240,7 @@ class _ComparedReads:
         return find_subjects(content, self.evidence.arguments, self.evidence.result, self.evidence.read_arguments)
 
 
-def _contradicts_write(reads: _ComparedReads) -> bool:
+def _misses_or_keeps_record(reads: _ComparedReads) -> bool:
     """Whether what was to be made is not there, or what was to be deleted still is."""
     evidence, words = reads.evidence, reads.words
     if words.is_removal:

@@ -167,7 +167,7 @@ _ERROR_PAGES_BY_EXCEPTION: Mapping[type[Exception], ErrorPage] = {
     errors.UnknownApproval: ErrorPage(
         404,
         "There is no such approval",
-        "It was decided and its deadline has passed, or it is none that you may see.",
+        "It is none that you may see, or its task is no longer kept.",
         "/console/approvals",
         "Go to the approvals",
     ),

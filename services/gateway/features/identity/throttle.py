@@ -57,7 +57,7 @@ class FailureThrottle:
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
-_MOST_CACHED_HEADERS = 256  # words of clients, up to a whole head of a request each
+_MOST_CACHED_ADDRESSES = 256  # words of clients, up to a whole head of a request each
 _IPV6_NETWORK_BITS = 64  # whoever has an IPv6 address has a whole network of so many bits
 
 
@@ -69,9 +69,13 @@ def parse_networks(words: Sequence[str]) -> tuple[Network, ...]:
 def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     """The client's address: the nearest hop that is no trusted proxy. Hops before it may be forged by the client.
 
-    An IPv6 address is replaced by its /64 network. Where no proxy is trusted, it is the peer's. Empty for a peer on a
-    Unix socket.
+    An IPv6 address is replaced by its /64 network. Empty if the address is unknown: for a peer on a Unix socket, and
+    for one behind a proxy that no setting trusts, where all clients would share one address.
     """
+    if not forwarded:
+        return _address_text(_parse_address(peer))
+    if not trusted:
+        return ""
     address = _parse_address(peer)
     for hop in reversed(forwarded.split(",")):
         if address is None or not any(address in network for network in trusted):
@@ -83,7 +87,7 @@ def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str
     return _address_text(address)
 
 
-@lru_cache(_MOST_CACHED_HEADERS)
+@lru_cache(_MOST_CACHED_ADDRESSES)
 def _parse_address(text: str) -> Address | None:
     bare = text[1:].partition("]")[0] if text.startswith("[") else text
     if bare.count(":") == 1:
@@ -96,7 +100,7 @@ def _parse_address(text: str) -> Address | None:
     return mapped or address
 
 
-@lru_cache(_MOST_CACHED_HEADERS)
+@lru_cache(_MOST_CACHED_ADDRESSES)
 def _address_text(address: Address | None) -> str:
     if isinstance(address, IPv6Address):
         return str(ip_network((address, _IPV6_NETWORK_BITS), strict=False))

@@ -62,7 +62,9 @@ class SeenEvents(NamedTuple):
 
     @property
     def stream_id_to_read_after(self) -> str:
-        """The stream id after which events are to be read."""
+        """The stream id after which the gateway reads on for this client: ``place``, or the id just before it if the
+        client has only some of that event's updates, so that the event is read again.
+        """
         return str(self.place if self.part is None else self.place.previous)
 
     @property

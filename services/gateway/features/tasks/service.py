@@ -32,7 +32,7 @@ from shared.ports.tasks import EventsLost, PrepareAcceptance, SessionBelongsToOt
 
 # The message from which a task is made; or, for an assessor's message, its answer: the record of a task that is not
 # stored. Raises ``GatewayRefusal`` and ``StoreUnavailable``.
-ReadAssessment = Callable[[ClientMessage, Caller], Awaitable[ClientMessage | TaskRecord]]
+PrepareMessageOrAnswer = Callable[[ClientMessage, Caller], Awaitable[ClientMessage | TaskRecord]]
 
 
 _ASSESSMENT_TURN_WAIT_SECONDS = 600.0  # an assessor asks for a turn's task only once
@@ -64,7 +64,7 @@ class TaskService:
         rules: MessageRules,
         wait_seconds: float,
         shutdown: ShutdownState,
-        read_assessment: ReadAssessment,
+        read_assessment: PrepareMessageOrAnswer,
     ) -> None:
         self._tasks, self._client_ids, self._take_time_and_id = tasks, client_ids, take_time_and_id
         self._rules, self._webhooks, self.files = rules, rules.webhooks, rules.files

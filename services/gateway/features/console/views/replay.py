@@ -107,12 +107,14 @@ class TimelineTurn(NamedTuple):
     tone: str
 
 
-class TurnCount(NamedTuple):
-    """A count of rows in the world. ``moved``: the change since the turn before, such as ``+2``."""
+class WorldRowCount(NamedTuple):
+    """How many rows of one kind the assessment's world has at the end of a turn. ``change``: since the turn before,
+    such as ``+2``; empty if there is none.
+    """
 
     name: str
     number: int
-    moved: str
+    change: str
 
 
 class ReplayedTurn(NamedTuple):
@@ -124,7 +126,7 @@ class ReplayedTurn(NamedTuple):
     timeline_turn: TimelineTurn
     began: datetime | None
     has_world_state: bool
-    counts: tuple[tuple[str, tuple[TurnCount, ...]], ...]
+    counts: tuple[tuple[str, tuple[WorldRowCount, ...]], ...]
     agent_changes: tuple[WorldChange, ...]
     other_changes: tuple[WorldChange, ...]
     changes_left_out: int
@@ -249,7 +251,7 @@ def _format_duration(duration: str) -> str:
 
 def _count_rows(
     world: WorldAfterTurn | None, world_before: WorldAfterTurn | None
-) -> tuple[tuple[str, tuple[TurnCount, ...]], ...]:
+) -> tuple[tuple[str, tuple[WorldRowCount, ...]], ...]:
     if world is None:
         return ()
     rows = []
@@ -261,7 +263,7 @@ def _count_rows(
     return tuple(rows)
 
 
-def _build_turn_count(name: str, value: int, counts_before: Mapping[str, int]) -> TurnCount:
+def _build_turn_count(name: str, value: int, counts_before: Mapping[str, int]) -> WorldRowCount:
     change = value - counts_before.get(name, value)
     short_name = name.removesuffix("_count").removeprefix("total_")
-    return TurnCount(humanize_name(short_name), value, f"{change:+d}" if change else "")
+    return WorldRowCount(humanize_name(short_name), value, f"{change:+d}" if change else "")
