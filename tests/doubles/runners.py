@@ -50,7 +50,7 @@ class UncappedSlots(FairShareSlots):
         return True
 
     @override
-    async def release(self, tenant: str, session_id: str) -> None:
+    async def release(self, tenant: str, session_id: str, *, has_run: bool = True) -> None:
         return
 
     @override

@@ -224,9 +224,25 @@ async def test_a_slot_goes_to_whoever_has_waited_longest_however_many_come_meanw
     for name in ("a", "s1", "s2"):
         await store.acquire("acme", name, 1, 10.0)
     assert await store.release("acme", "a", 1) == ["s1"]
-    assert await store.acquire("acme", "new", 1, 10.0) == (False, [])
-    assert await store.acquire("acme", "s1", 1, 10.0) == (True, [])
+    assert await store.acquire("acme", "new", 1, 10.0) == (False, [], False)
+    assert await store.acquire("acme", "s1", 1, 10.0) == (True, [], False)
     assert await store.release("acme", "s1", 1) == ["s2"]
+
+
+@pytest.mark.promise("tenant.fair_shares")
+async def test_who_finds_a_session_at_work_elsewhere_does_not_give_its_slot_away(redis: Redis) -> None:
+    """A message to a running session wakes another executor, which gets no lease."""
+    owner, other, heir = (FairShareSlots(RedisSlots(redis), Capped(1), ArqWakes(redis), 10.0) for _ in range(3))
+    assert await owner.acquire("acme", "a")
+    assert not await other.acquire("acme", "s1")
+    assert await other.acquire("acme", "a")
+    await other.release("acme", "a", has_run=False)
+    assert not await other.acquire("acme", "s1")
+    assert await heir.acquire("acme", "a")
+    await heir.release("acme", "a")
+    assert await other.acquire("acme", "s1")
+    await other.release("acme", "s1", has_run=False)  # the slot was kept for it, and it had no turn any more
+    assert not await redis.exists(*keys.slot_keys("acme"))
 
 
 @pytest.mark.promise("tenant.fair_shares")
@@ -235,10 +251,10 @@ async def test_slots_without_an_owner_go_to_the_queue_first_and_a_lower_cap_pass
     store, running = RedisSlots(redis), keys.slot_keys("acme")[0]
     for name in ("a", "s1", "s2", "s3"):
         await store.acquire("acme", name, 1, 10.0)
-    assert await store.acquire("acme", "new", 3, 10.0) == (False, ["s1", "s2"])
+    assert await store.acquire("acme", "new", 3, 10.0) == (False, ["s1", "s2"], False)
     assert await store.release("acme", "a", 2) == []
     await redis.zadd(running, {"s1": 1}, xx=True)
-    assert await store.acquire("acme", "s2", 2, 10.0) == (True, ["s3"])
+    assert await store.acquire("acme", "s2", 2, 10.0) == (True, ["s3"], False)
 
 
 Session = tuple[str, str]

@@ -249,7 +249,8 @@ class RedisSlots(ScriptedStore, SlotStore):
     async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> SlotReply:
         arguments: list[Argument] = [session_id, cap, int(seconds * 1000), _SLOT_KEPT_MS, _QUEUE_SECONDS]
         reply = cast("list[int | str]", await self._scripts.run("take_slot", keys.slot_keys(tenant), arguments))
-        return SlotReply(reply[0] == 1, [str(session) for session in reply[1:] if session != session_id])
+        to_wake = [str(session) for session in reply[1:] if session != session_id]
+        return SlotReply(reply[0] != 0, to_wake, had_slot=reply[0] == 2)
 
     async def release(self, tenant: str, session_id: str, cap: int) -> Sequence[str]:
         arguments: list[Argument] = [session_id, cap, _SLOT_KEPT_MS]

@@ -171,10 +171,13 @@ class FreeSlotsByTenant(NamedTuple):
 
 
 class SlotReply(NamedTuple):
-    """``to_wake``: sessions of the tenant's queue that got a slot by the same step, kept for them for a while."""
+    """``to_wake``: sessions of the tenant's queue that got a slot by the same step, kept for them for a while.
+    ``had_slot``: an executor had taken the slot for this session before.
+    """
 
     has_slot: bool
     to_wake: Sequence[str] = ()
+    had_slot: bool = False
 
 
 class SlotStore(Protocol):

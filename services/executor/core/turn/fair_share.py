@@ -7,6 +7,7 @@ applies; a session over the cap is woken when another one of the tenant ends, or
 
 import asyncio
 from collections import Counter
+from typing import NamedTuple
 
 import structlog
 
@@ -21,6 +22,11 @@ _CAP_REACHED_SECONDS = (
 log = structlog.get_logger()
 
 
+class _CappedSlot(NamedTuple):
+    cap: int
+    had_slot: bool
+
+
 class FairShareSlots:
     """The slots of this process, without which no session runs. To take one may raise ``StoreUnavailable``."""
 
@@ -28,7 +34,7 @@ class FairShareSlots:
         self._store, self._tenants, self._wakes = store, tenants, wakes
         self._slot_seconds = slot_seconds
         self._sessions_by_tenant: Counter[str] = Counter()
-        self._with_slots: dict[tuple[str, str], int] = {}  # sessions of tenants with a cap, and that cap
+        self._with_slots: dict[tuple[str, str], _CappedSlot] = {}  # sessions of tenants with a cap
         self._cap_reached_until: dict[str, float] = {}  # by tenant whose cap was reached: until when that is believed
 
     def free_slots(self, free: int) -> FreeSlotsByTenant:
@@ -52,12 +58,15 @@ class FairShareSlots:
             await self._store.postpone_reaping(tenant, session_id)
         return has_slot
 
-    async def release(self, tenant: str, session_id: str) -> None:
-        """Releases a slot of this process, and wakes the session that gets it."""
+    async def release(self, tenant: str, session_id: str, *, has_run: bool = True) -> None:
+        """Releases a slot of this process, and wakes the session that gets it. If the session has not run here, a slot
+        that was taken for it before stays: another executor may be running it.
+        """
         self._subtract_session(tenant)
-        if cap := self._with_slots.pop((tenant, session_id), None):
+        slot = self._with_slots.pop((tenant, session_id), None)
+        if slot is not None and (has_run or not slot.had_slot):
             self._cap_reached_until.pop(tenant, None)
-            for following in await self._store.release(tenant, session_id, cap):
+            for following in await self._store.release(tenant, session_id, slot.cap):
                 await self._wakes.wake_ahead(tenant, following)
 
     async def keep_extending(self) -> None:
@@ -76,11 +85,11 @@ class FairShareSlots:
             cap = None
         if cap is None:
             return True
-        has_slot, to_wake = await self._store.acquire(tenant, session_id, cap, self._slot_seconds)
+        has_slot, to_wake, had_slot = await self._store.acquire(tenant, session_id, cap, self._slot_seconds)
         for following in to_wake:
             await self._wakes.wake_ahead(tenant, following)
         if has_slot:
-            self._with_slots[tenant, session_id] = cap
+            self._with_slots[tenant, session_id] = _CappedSlot(cap, had_slot)
         return has_slot
 
     def _subtract_session(self, tenant: str) -> None:

@@ -135,7 +135,7 @@ class Runner:
             if lease is None:
                 try:
                     if has_slot:
-                        await self._release_slot(name)
+                        await self._release_slot(name, has_run=False)
                 finally:
                     self._remove_session(name)
         if lease is None:  # its tenant has no free slot, another owner holds it, or no turn waits
@@ -148,9 +148,9 @@ class Runner:
         claimed.task.add_done_callback(lambda _: self._remove_session(name))
         return True
 
-    async def _release_slot(self, name: SessionName) -> None:
+    async def _release_slot(self, name: SessionName, *, has_run: bool = True) -> None:
         try:
-            await self._slots.release(*name)
+            await self._slots.release(*name, has_run=has_run)
         except StoreUnavailable as error:  # a slot ends by itself, and the reaper wakes whoever waited for it
             log.warning("slot_not_left", session=name.session_id, error=str(error))
 
