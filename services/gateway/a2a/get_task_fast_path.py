@@ -149,7 +149,7 @@ def _fast_path_headers(scope: Scope, most_bytes: int) -> Mapping[str, str] | Non
     length = head.get("content-length", "")
     if not is_call:
         return None if length else head
-    is_short = length.isdigit() and len(length) < 5 and int(length) <= most_bytes
+    is_short = length.isdecimal() and len(length) < 5 and int(length) <= most_bytes
     return head if is_short and head.get("content-type", _JSON_TYPE) == _JSON_TYPE else None
 
 
