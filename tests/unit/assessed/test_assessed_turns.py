@@ -28,7 +28,7 @@ def stage(world: WorldStage) -> TurnStage:
 
 @pytest.mark.promise("participant.turn_as_task")
 async def test_the_users_chat_is_the_task_and_each_write_is_read_back(world: WorldStage, stage: TurnStage) -> None:
-    stage.asks("Star the mail from Anna and tell her: it is Friday.")
+    stage.asks("Star the mail from Anna, label it as answered, and tell her: it is Friday.")
     mail = await world.mail(ANNA, "When?")
     stage.plans(
         write("star_email", message_id=mail),
