@@ -1,5 +1,6 @@
 """A tenant: one versioned document of policies, connections and switches."""
 
+import re
 from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -31,6 +32,10 @@ class CatalogueEntry(Contract):
     errors_change_nothing: bool = False  # whether an answer that is an error means that nothing was written
 
 
+DEFAULT_TENANT = "default"  # to whom everybody belongs where tenants are not told apart
+_TENANT_SESSION_PATTERN = re.compile(r"tenant-[0-9a-f]{32}")
+
+
 class Connection(Contract):
     """One tool server of a tenant.
 
@@ -55,12 +60,15 @@ class Connection(Contract):
         return f"{self.url} {self.author_tenant} {self.credential.model_dump_json()}"
 
     def session_id_for(self, tenant: str, session_id: str) -> str:
-        """The id by which the server knows a tenant's session. Two tenants, or two credentials, never have the same;
-        only a server that a request named is told the session's id as that request gave it.
+        """The id by which the server knows a tenant's session.
+
+        It is the session's own for the default tenant and for a server that a request named: there a client may have
+        prepared the session under its id. Another tenant's is one that no other tenant's session can have.
         """
-        if self.from_request:
+        is_of_a_tenant = _TENANT_SESSION_PATTERN.fullmatch(session_id) is not None
+        if self.from_request or (tenant == DEFAULT_TENANT and not is_of_a_tenant):
             return session_id
-        return digest(["session", self.server_key, tenant, session_id])[:32]
+        return f"tenant-{digest(['session', self.server_key, tenant, session_id])[:32]}"
 
 
 class RecordKind(Contract):

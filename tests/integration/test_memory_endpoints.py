@@ -10,7 +10,6 @@ from redis.asyncio import Redis
 from typer.testing import CliRunner
 
 from cli.main import app
-from services.gateway.features.identity.model import DEFAULT_TENANT
 from services.learner.adapters.redis_forgetting import REQUESTS_KEPT
 from services.learner.adapters.redis_knowledge import RedisFactRepository, RedisKnowledge
 from services.learner.core.memory.fact_worker import FactWorker, TenantBudgets
@@ -18,6 +17,7 @@ from services.learner.ports.memory import KnownFacts
 from shared.contracts.knowledge import KnownEntity
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
 from shared.contracts.outcome import PredictionOutcome, ThresholdKind
+from shared.contracts.tenant import DEFAULT_TENANT
 from shared.infra import keys
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.tenant_records import RedisTenantRecords

@@ -54,10 +54,13 @@ async def test_a_call_carries_tool_params_and_session_with_exact_figures() -> No
     assert "1234567890123456.789" in body
 
 
-def test_only_a_server_that_the_request_named_is_told_the_sessions_own_id() -> None:
+def test_the_default_tenant_and_a_server_that_the_request_named_have_the_sessions_own_id() -> None:
     installed, requested = (Connection(id="bridge", url="http://b", from_request=named) for named in (False, True))
     assert [requested.session_id_for(tenant, "weekly") for tenant in ("acme", "globex")] == ["weekly", "weekly"]
-    assert len({installed.session_id_for(tenant, "weekly") for tenant in ("acme", "globex")} | {"weekly"}) == 3
+    assert installed.session_id_for("default", "weekly") == "weekly"
+    ids = {installed.session_id_for(tenant, "weekly") for tenant in ("acme", "globex")}
+    assert len(ids | {"weekly"}) == 3
+    assert ids.isdisjoint(installed.session_id_for("default", each) for each in ids)  # nobody can ask for another's
 
 
 async def test_discovery_names_the_session_and_keeps_the_base_path() -> None:

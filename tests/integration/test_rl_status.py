@@ -11,11 +11,11 @@ import pytest
 from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
-from services.gateway.features.identity.model import DEFAULT_TENANT
 from services.gateway.features.learning import LearnedData, build_learning_view
 from services.learner.adapters.redis_lessons import RedisLessons
 from services.learner.core.memory.lesson import make_lesson
 from shared.contracts.knowledge import CaseEntry
+from shared.contracts.tenant import DEFAULT_TENANT
 from shared.domain.estimates import TrendPoint
 from shared.domain.exact_json import loads_object
 from shared.domain.words import Strategy, TaskState

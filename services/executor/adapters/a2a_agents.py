@@ -23,7 +23,7 @@ from services.executor.adapters.server_http import (
 )
 from services.executor.ports import tools
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import JsonObject
+from shared.domain.exact_json import JsonObject, digest
 from shared.ports.tracing import Tracer
 
 
@@ -88,7 +88,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
     ) -> tools.ToolAnswer:
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._find_agent(connection, tool, deadline)
-        return await agent.send(tool, arguments, deadline, session_id)
+        return await agent.send(tool, arguments, deadline, context_id_of(connection, session_id))
 
     @override
     async def read(
@@ -97,7 +97,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         """Calls a skill that only reads. If it times out or asks a question, the agent is told to stop."""
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._find_agent(connection, tool, deadline)
-        answer = await agent.send(tool, arguments, deadline, session_id)
+        answer = await agent.send(tool, arguments, deadline, context_id_of(connection, session_id))
         if answer.unfinished is None:
             return answer
         await agent.stop(answer.unfinished.task_id)
@@ -120,7 +120,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         try:
             async with asyncio.timeout(timeout):
                 agent = self._discovered.get(connection.server_key) or await self._fetch_agent(connection)
-                return await agent.ask_outcome(arguments, session_id, stop_agent=stop_agent)
+                return await agent.ask_outcome(arguments, context_id_of(connection, session_id), stop_agent=stop_agent)
         except TimeoutError:
             raise tools.ToolSilent(
                 f"the agent did not say within {timeout:g} seconds what became of the call"
@@ -147,3 +147,10 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         transport = AgentTransport(self._http, connection, self._tracer)
         client = httpx.AsyncClient(transport=transport, headers=_HEADERS, timeout=_TIMEOUT, follow_redirects=False)
         return self._discovered.put(connection.server_key, await fetch_agent(connection, client))
+
+
+def context_id_of(connection: Connection, session_id: str) -> str:
+    """The A2A context id for a session, by the id of ``Connection.session_id_for``. Two tenants, or two credentials,
+    never get the same one.
+    """
+    return digest(["a2a-context", connection.server_key, session_id])[:32]

@@ -31,7 +31,7 @@ from services.gateway.edge.replies import (
     rest_fault_reply,
 )
 from services.gateway.features.identity.middleware import caller_of_request
-from services.gateway.features.identity.model import DEFAULT_TENANT
+from shared.contracts.tenant import DEFAULT_TENANT
 from shared.domain.exact_json import JsonObject
 
 log = structlog.get_logger()

@@ -18,6 +18,7 @@ from services.gateway.features.identity.middleware import check_rate_limits
 from services.gateway.features.identity.store import RateMeter
 from shared.contracts.api_key import ApiKey
 from shared.contracts.task import Principal
+from shared.contracts.tenant import DEFAULT_TENANT
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import Role
 
@@ -150,7 +151,7 @@ class UnverifiedIdentity(identity.Identity):
 
     @override
     def caller_of(self, authenticated: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
-        return identity.Caller(identity.DEFAULT_TENANT, identity.claimed_principal(metadata))
+        return identity.Caller(DEFAULT_TENANT, identity.claimed_principal(metadata))
 
 
 _UNKNOWN_KEY_TEXT = "the API key is unknown, expired or revoked"

@@ -92,7 +92,6 @@ class AdmittedCaller:
             raise
 
 
-DEFAULT_TENANT = "default"
 ANONYMOUS = "anonymous"
 _PRINCIPAL_FIELD_PATH = "metadata.principal"
 
