@@ -6,7 +6,7 @@ from typing import NamedTuple
 TURNS_KEPT_VERBATIM = 6  # the newest turns, which stay as they were said
 SUMMARY_WORDS = 200
 _CHARACTERS_OF_LONG_HISTORY = 4 * 8_000  # 8,000 tokens
-_FEWEST_WORDS_OF_TURN = 5
+_FEWEST_SUMMARY_WORDS = 5
 
 
 class SpokenTurn(NamedTuple):
@@ -28,7 +28,7 @@ def excerpt_turns(turns: Sequence[SpokenTurn]) -> str:
     get half of the words.
     """
     summaries = [turn.text for turn in turns if turn.role == "summary"]
-    spoken_turns = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_WORDS_OF_TURN) :]
+    spoken_turns = [turn for turn in turns if turn.role != "summary"][-SUMMARY_WORDS // (2 * _FEWEST_SUMMARY_WORDS) :]
     summary_words = _first_words(" ".join(summaries), SUMMARY_WORDS // 2).split()
     share = (SUMMARY_WORDS - len(summary_words)) // len(spoken_turns) if spoken_turns else 0
     return " ".join([*summary_words, *(_first_words(f"{turn.role}: {turn.text}", share) for turn in spoken_turns)])

@@ -175,7 +175,10 @@ class SeedingStatus:
 
 
 async def keep_seeding(open_seeder: Callable[[], Seeder], status: SeedingStatus, every_seconds: float) -> None:
-    """Loads new objects at intervals until cancelled. ``open_seeder`` may block, so it runs in a thread."""
+    """Until cancelled, gives the learner the training rows of objects that are new in the bucket, every
+    ``every_seconds``; after a failure, which ``status`` tells, it tries again sooner. ``open_seeder`` may block, so it
+    runs in a thread.
+    """
     seeder: Seeder | None = None
     while True:
         is_done = False

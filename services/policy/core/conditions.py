@@ -5,7 +5,7 @@ from decimal import Decimal
 from operator import not_
 from typing import NamedTuple, TypeAlias, cast
 
-from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, parse, walk_nodes
+from services.policy.core.grammar import Constant, FieldReference, Node, OperatorNode, parse, walk_nodes
 from services.policy.core.values import (
     COMPARE_BY_OPERATOR,
     UNKNOWN,
@@ -74,15 +74,15 @@ def value_at(context: Context, path: Sequence[str]) -> Value:
 def compile_node(node: Node) -> DecideCondition:
     """A closure that decides a condition for a context: true, false or unknown. It may raise ``ConditionError``."""
     match node:
-        case SignNode("&&" | "||" as sign, terms):
+        case OperatorNode("&&" | "||" as sign, terms):
             return _join_terms(tuple(map(compile_node, terms)), settles=sign == "||")
-        case SignNode("!", (FieldReference((name,)) as field,)):
+        case OperatorNode("!", (FieldReference((name,)) as field,)):
             return _compile_fast_path(
                 name, bool, not_, _negate_term(_add_position_to_errors(to_truth, (field,), field.position))
             )
-        case SignNode("!", (operand,)):
+        case OperatorNode("!", (operand,)):
             return _negate_term(compile_node(operand))
-        case SignNode(sign, operands):
+        case OperatorNode(sign, operands):
             general = _add_position_to_errors(COMPARE_BY_OPERATOR[sign], operands, node.position)
             match operands:
                 case (FieldReference((name,)), Constant(Decimal() as number)) if sign in _NUMBER_METHODS:
@@ -155,7 +155,7 @@ def _make_reader(node: Node) -> Callable[[Context], Value]:
             return lambda _: value
         case FieldReference(path):
             return lambda context: value_at(context, path)
-        case SignNode("[]", choices):
+        case OperatorNode("[]", choices):
             literals: list[Scalar] = [choice.value for choice in choices if isinstance(choice, Constant)]
             return lambda _: literals
         case _:

@@ -42,7 +42,7 @@ class FieldReference:
 
 
 @dataclass(frozen=True, slots=True)
-class SignNode:
+class OperatorNode:
     """An operator with its operands: two for a comparison or ``in``, one for ``!``, two or more for ``&&`` and ``||``.
 
     The list of literals after ``in`` is a node with the sign ``[]``.
@@ -53,13 +53,13 @@ class SignNode:
     position: int = field(default=0, compare=False)
 
 
-Node: TypeAlias = Constant | FieldReference | SignNode
+Node: TypeAlias = Constant | FieldReference | OperatorNode
 
 
 def walk_nodes(node: Node) -> Iterator[Node]:
     """Yields the node and all nodes inside it, in the order of the text."""
     yield node
-    if isinstance(node, SignNode):
+    if isinstance(node, OperatorNode):
         for operand in node.operands:
             yield from walk_nodes(operand)
 
@@ -163,7 +163,7 @@ class _Parser:
         terms, position = list[Node](), self._next.position
         while not terms or self._take_sign(sign):
             terms.append(self._parse_junction(*tighter) if tighter else self._parse_comparison())
-        return SignNode(sign, tuple(terms), position) if len(terms) > 1 else terms[0]
+        return OperatorNode(sign, tuple(terms), position) if len(terms) > 1 else terms[0]
 
     def _parse_comparison(self) -> Node:
         left, (_, sign, position) = self._parse_operand(), self._next
@@ -173,7 +173,7 @@ class _Parser:
         right = self._parse_choices() if sign == "in" else self._parse_operand()
         if self._is_comparison():
             raise ConditionError(f"{self._next}: comparisons do not chain; join them with &&", self._next.position)
-        return SignNode(sign, (left, right), position)
+        return OperatorNode(sign, (left, right), position)
 
     def _is_comparison(self) -> bool:
         return self._next.kind in ("SIGN", "NAME") and self._next.text in _COMPARISONS
@@ -186,7 +186,7 @@ class _Parser:
         if self._depth > MAX_CONDITION_DEPTH:
             raise ConditionError(f"nested deeper than {MAX_CONDITION_DEPTH}", position)
         if self._take_sign("!"):
-            node: Node = SignNode("!", (self._parse_operand(),), position)
+            node: Node = OperatorNode("!", (self._parse_operand(),), position)
         else:
             self._advance()
             node = self._parse_junction("||", "&&")
@@ -232,7 +232,7 @@ class _Parser:
             choices.append(choice)
             if not self._is_sign("]"):
                 self._expect(",")
-        return SignNode("[]", tuple(choices), position)
+        return OperatorNode("[]", tuple(choices), position)
 
     def _advance(self) -> None:
         self._next = next(self._tokens)

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.policy.core.conditions import Condition
-from services.policy.core.grammar import Constant, FieldReference, Node, SignNode, walk_nodes
+from services.policy.core.grammar import Constant, FieldReference, Node, OperatorNode, walk_nodes
 from services.policy.core.prepared import RequestTooLarge, refuse_too_much_text
 from services.policy.core.quotes import Quotes
 from services.policy.core.rules import prepare_rule
@@ -170,12 +170,12 @@ def _find_tool_names(tree: Node) -> Iterator[str]:
     """Yields the texts that the condition compares the field ``tool`` with."""
     for node in walk_nodes(tree):
         if (
-            isinstance(node, SignNode)
+            isinstance(node, OperatorNode)
             and FieldReference(("tool",)) in node.operands
             and node.sign in COMPARE_BY_OPERATOR
         ):
             for operand in node.operands:
-                choices = operand.operands if isinstance(operand, SignNode) and operand.sign == "[]" else (operand,)
+                choices = operand.operands if isinstance(operand, OperatorNode) and operand.sign == "[]" else (operand,)
                 literals = (choice.value for choice in choices if isinstance(choice, Constant))
                 yield from (literal for literal in literals if isinstance(literal, str))
 

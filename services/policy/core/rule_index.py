@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from services.policy.core.conditions import DecideCondition, compile_node
-from services.policy.core.grammar import Constant, FieldReference, Node, SignNode
+from services.policy.core.grammar import Constant, FieldReference, Node, OperatorNode
 from services.policy.core.rules import PreparedRule
 from services.policy.core.values import ConditionError, Context
 from shared.contracts.policy import ContextValue
@@ -131,7 +131,7 @@ def _terms_of(rules: Sequence[PreparedRule]) -> Sequence[Term]:
     terms_by_node: dict[Node, Term] = {}
     for index, rule in enumerate(rules):
         tree = rule.condition.tree
-        for node in tree.operands if isinstance(tree, SignNode) and tree.sign == "||" else (tree,):
+        for node in tree.operands if isinstance(tree, OperatorNode) and tree.sign == "||" else (tree,):
             if node not in terms_by_node:
                 terms_by_node[node] = Term(compile_node(node), _first_comparisons(node), [])
             terms_by_node[node].places.append(index)
@@ -143,19 +143,21 @@ def _first_comparisons(node: Node) -> tuple[FirstComparison, ...]:
     match node:
         case FieldReference((name,)):
             return (FirstComparison(name, "==", (True,)),)
-        case SignNode("!", (FieldReference((name,)),)):
+        case OperatorNode("!", (FieldReference((name,)),)):
             return (FirstComparison(name, "==", (False,)),)
-        case SignNode(sign, (FieldReference((name,)), Constant(value))) if sign in _INDEXED_SIGNS and value is not None:
+        case OperatorNode(sign, (FieldReference((name,)), Constant(value))) if (
+            sign in _INDEXED_SIGNS and value is not None
+        ):
             is_usable = isinstance(value, Decimal) or _INDEXED_SIGNS[sign] == "=="
             return (FirstComparison(name, _INDEXED_SIGNS[sign], (value,)),) if is_usable else ()
-        case SignNode("in", (FieldReference((name,)), SignNode("[]", choices))):
+        case OperatorNode("in", (FieldReference((name,)), OperatorNode("[]", choices))):
             values = [choice.value for choice in choices if isinstance(choice, Constant)]
             literals = tuple(value for value in values if value is not None)
             is_of_one_kind = len(literals) == len(values) and len(set(map(type, literals))) == 1
             return (FirstComparison(name, "==", literals),) if is_of_one_kind else ()
-        case SignNode("&&", (first, *_)):
+        case OperatorNode("&&", (first, *_)):
             return _first_comparisons(first)
-        case SignNode("||", terms):
+        case OperatorNode("||", terms):
             comparisons_of_terms = [_first_comparisons(term) for term in terms]
             if () in comparisons_of_terms:
                 return ()

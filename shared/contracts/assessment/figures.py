@@ -29,12 +29,12 @@ def criterion_points(assessment: Assessment) -> list[CriterionPoints]:
     for run in assessment.runs:
         for result in run.results.criteria_results:
             results_by_criterion.setdefault(result.criterion_id, []).append(result)
-    criteria = [_points_of_criterion(results) for results in results_by_criterion.values()]
+    criteria = [_collect_points_by_run(results) for results in results_by_criterion.values()]
     order = list(dict.fromkeys(criterion.dimension for criterion in criteria))
     return sorted(criteria, key=lambda criterion: order.index(criterion.dimension))
 
 
-def _points_of_criterion(results: Sequence[CriterionResult]) -> CriterionPoints:
+def _collect_points_by_run(results: Sequence[CriterionResult]) -> CriterionPoints:
     worst = min(results, key=lambda result: result.score)
     points = tuple(result.score for result in results)
     any_result = results[0]

@@ -6,7 +6,7 @@ from time import process_time
 
 from hypothesis import strategies as st
 
-from services.policy.core.grammar import Constant, FieldReference, Node, SignNode
+from services.policy.core.grammar import Constant, FieldReference, Node, OperatorNode
 from shared.contracts.policy import (
     CallContext,
     CallOutcome,
@@ -44,17 +44,17 @@ numbers = st.sampled_from(EDGES) | st.decimals(-10_000, 10_000, allow_nan=False,
 constants = st.builds(Constant, st.none() | st.booleans() | numbers | texts)
 references = st.sampled_from(PATHS).map(FieldReference)
 leaves = constants | references
-lists = st.lists(constants, max_size=5).map(lambda values: SignNode("[]", tuple(values)))
+lists = st.lists(constants, max_size=5).map(lambda values: OperatorNode("[]", tuple(values)))
 
 
 def _pair(signs: list[str], left: st.SearchStrategy[Node], right: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
-    return st.builds(SignNode, st.sampled_from(signs), st.tuples(left, right))
+    return st.builds(OperatorNode, st.sampled_from(signs), st.tuples(left, right))
 
 
 def _joined(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     terms: st.SearchStrategy[tuple[Node, ...]] = st.lists(inner, min_size=2, max_size=4).map(tuple)
-    negated = st.builds(SignNode, st.just("!"), st.tuples(inner))
-    return negated | st.builds(SignNode, st.sampled_from(["&&", "||"]), terms)
+    negated = st.builds(OperatorNode, st.just("!"), st.tuples(inner))
+    return negated | st.builds(OperatorNode, st.sampled_from(["&&", "||"]), terms)
 
 
 def _grown(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:

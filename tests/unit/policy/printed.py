@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from services.policy.core.grammar import Constant, FieldReference, Node, SignNode
+from services.policy.core.grammar import Constant, FieldReference, Node, OperatorNode
 
 _LOOSER = {"||": ("||",), "&&": ("||", "&&")}  # what stands in brackets beside these signs
 
@@ -14,24 +14,24 @@ def text_of(node: Node) -> str:
             return _literal(value)
         case FieldReference():
             return node.name
-        case SignNode("!", (operand,)):
+        case OperatorNode("!", (operand,)):
             return "!" + _tight(operand)
-        case SignNode("[]", choices):
+        case OperatorNode("[]", choices):
             return f"[{', '.join(map(text_of, choices))}]"
-        case SignNode("&&" | "||" as sign, terms):
+        case OperatorNode("&&" | "||" as sign, terms):
             return f" {sign} ".join(_bracketed(term, _LOOSER[sign]) for term in terms)
-        case SignNode(sign, (left, right)):
+        case OperatorNode(sign, (left, right)):
             return f"{_tight(left)} {sign} {_tight(right)}"
         case _:
             raise AssertionError(node)
 
 
 def _bracketed(node: Node, signs: tuple[str, ...]) -> str:
-    return f"({text_of(node)})" if isinstance(node, SignNode) and node.sign in signs else text_of(node)
+    return f"({text_of(node)})" if isinstance(node, OperatorNode) and node.sign in signs else text_of(node)
 
 
 def _tight(node: Node) -> str:
-    is_tight = not isinstance(node, SignNode) or node.sign in ("!", "[]")
+    is_tight = not isinstance(node, OperatorNode) or node.sign in ("!", "[]")
     return text_of(node) if is_tight else f"({text_of(node)})"
 
 

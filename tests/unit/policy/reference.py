@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from services.policy.core.grammar import Constant, FieldReference, Node, SignNode
+from services.policy.core.grammar import Constant, FieldReference, Node, OperatorNode
 
 Tagged = tuple[str, object]
 MISSING: Tagged = ("missing", None)
@@ -171,7 +171,7 @@ def _within(tested: Tagged, choices: Node, context: dict[str, object]) -> str:
             raise Invalid
         items = [_tagged(item) for item in found[1]]
     else:
-        assert isinstance(choices, SignNode)
+        assert isinstance(choices, OperatorNode)
         items = [_value(choice, context) for choice in choices.operands]
     if _is_unknown(tested):
         return "unknown"

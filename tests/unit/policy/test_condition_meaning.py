@@ -141,12 +141,12 @@ def test_parsed_conditions_are_remembered_within_a_bound() -> None:
 A, B, C = grammar.FieldReference(("a",)), grammar.FieldReference(("b",)), grammar.FieldReference(("c",))
 
 
-def _operation(sign: str, *operands: grammar.Node) -> grammar.SignNode:
-    return grammar.SignNode(sign, operands)
+def _operation(sign: str, *operands: grammar.Node) -> grammar.OperatorNode:
+    return grammar.OperatorNode(sign, operands)
 
 
-def _choices(*values: str | bool | Decimal | None) -> grammar.SignNode:
-    return grammar.SignNode("[]", tuple(map(grammar.Constant, values)))
+def _choices(*values: str | bool | Decimal | None) -> grammar.OperatorNode:
+    return grammar.OperatorNode("[]", tuple(map(grammar.Constant, values)))
 
 
 @pytest.mark.promise("policy.conditions")

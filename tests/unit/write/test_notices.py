@@ -36,16 +36,16 @@ NOTICE = planned("n1", tool_class=ToolClass.NOTIFY)
 @each_row("status", sorted(set(WriteStatus) - {WriteStatus.VERIFIED, WriteStatus.UNVERIFIED}))
 def test_no_notice_tells_of_a_change_that_failed_or_is_open(status: WriteStatus) -> None:
     whole = frozen(planned("c1"), NOTICE)
-    going = notices.check_notice_release(whole.calls[1], whole, ledger(c1=status))
+    going = notices.check_notice(whole.calls[1], whole, ledger(c1=status))
     assert (bool(going.why_not), going.sentence) == (True, "")
     assert "c1 change_address is" in going.why_not
-    assert notices.check_notice_release(whole.calls[1], whole, {}).why_not
+    assert notices.check_notice(whole.calls[1], whole, {}).why_not
 
 
 @pytest.mark.promise("notify.proved_only")
 def test_a_notice_that_was_frozen_without_a_sentence_waits_for_proof_and_one_that_does_not_fit_is_not_frozen() -> None:
     whole = plan(planned("c1"), NOTICE)
-    assert notices.check_notice_release(NOTICE, whole, ledger(c1=WriteStatus.UNVERIFIED)).why_not
+    assert notices.check_notice(NOTICE, whole, ledger(c1=WriteStatus.UNVERIFIED)).why_not
     narrow = TELL._replace(input_schema={"properties": {"body": {"type": "string", "maxLength": 20}}})
     assert notices.with_notice_sentences(whole, tools(narrow)) == whole
 
@@ -57,14 +57,14 @@ def test_a_notice_that_was_frozen_without_a_sentence_waits_for_proof_and_one_tha
 def test_only_a_change_of_its_own_part_holds_a_notice_back(change: int | None, notice: int | None, held: bool) -> None:
     whole = frozen(planned("c1", change), planned("c2", notice), planned("n1", notice, ToolClass.NOTIFY))
     made = ledger(c1=WriteStatus.REFUSED, c2=WriteStatus.VERIFIED)
-    assert bool(notices.check_notice_release(whole.calls[2], whole, made).why_not) is held
+    assert bool(notices.check_notice(whole.calls[2], whole, made).why_not) is held
 
 
 @pytest.mark.promise("notify.own_part")
 def test_a_notice_in_a_part_without_changes_tells_of_those_of_the_others() -> None:
     """ "Close the period. Tell Finance that it is closed." has the notice in a part of its own."""
     whole = frozen(planned("c1", 1), planned("n1", 2, ToolClass.NOTIFY))
-    assert notices.check_notice_release(whole.calls[1], whole, ledger(c1=WriteStatus.REFUSED)).why_not
+    assert notices.check_notice(whole.calls[1], whole, ledger(c1=WriteStatus.REFUSED)).why_not
 
 
 @pytest.mark.promise("notify.proved_only")

@@ -226,8 +226,8 @@ class LocalTools:
         )
 
     async def _update_part_by_condition(self, value: NamedValue, call: _LocalCall) -> JsonObject:
-        """If the calculated value is the condition of a part and is false, marks that part as left; if it is true,
-        removes that mark. Returns a note for the model.
+        """If the calculated value is the condition of a part and is false, marks that part as left, unless a tool was
+        called for it already; if it is true, removes that mark. Returns a note for the model.
         """
         part = self._find_named_part(call)
         if part and value.value == "false":

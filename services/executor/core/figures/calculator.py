@@ -116,7 +116,9 @@ def has_few_digits(number: Decimal, max_digits: int = _MOST_DIGITS) -> bool:
 
 
 def check_operands(operation: str, arguments: str, operands: Figures) -> None:
-    """Raises ``CannotCalculate`` if the arguments do not take so many operands, or one has too many digits."""
+    """Raises ``CannotCalculate`` if the operation, whose signature is ``arguments`` (``rate %, flow...``), does not
+    take so many operands, or one has too many digits.
+    """
     if not accepts_figure_count(arguments, len(operands)):
         raise CannotCalculate(f"{operation} needs {arguments}; got {len(operands)} operands")
     if (too_long := next((operand for operand in operands if not has_few_digits(operand)), None)) is not None:

@@ -136,7 +136,7 @@ def perform_operation(call: CalculationCall, made_tools: MadeToolResults) -> Ope
     return operation.compute(call)
 
 
-def _run_catalogue_calculator(call: CalculationCall) -> OperationResult:
+def _run_builtin_calculator(call: CalculationCall) -> OperationResult:
     calculator, currency = CALCULATORS[call.operation], call.require_currency()
     if "..." not in calculator.arguments:
         call.require_single_cells()
@@ -554,7 +554,7 @@ _OPERATIONS_BY_NAMES: Mapping[str, CalculationOperation] = {
 }
 _OWN_OPERATIONS = {name: operation for names, operation in _OPERATIONS_BY_NAMES.items() for name in names.split()}
 OPERATIONS: Mapping[str, CalculationOperation] = _OWN_OPERATIONS | {
-    name: CalculationOperation(calculator.arguments, _run_catalogue_calculator, takes_dates=calculator.takes_dates)
+    name: CalculationOperation(calculator.arguments, _run_builtin_calculator, takes_dates=calculator.takes_dates)
     for name, calculator in CALCULATORS.items()
 }
 

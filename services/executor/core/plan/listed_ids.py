@@ -20,7 +20,7 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.keywords import stem
 
-_IdKey = tuple[str, ...]  # of an id, by ``normalize_identifier``
+_NormalizedId = tuple[str, ...]  # of an id, by ``normalize_identifier``
 # What may stand between two things of one list; a word before the second is that before the first.
 _CONJUNCTION_PATTERN = re.compile(
     r"\s*(?:,\s*(?:and\s+)?|/\s*|(?:and|as well as|plus|und|et|y|&|\+)\s+)(?:the\s+)?(?:(\w+)\s+)?#?"
@@ -43,7 +43,7 @@ def find_listed_ids_without_call(
     tools = {call.tool for call in calls if call.part == part.number}
     own_calls = (call for call in calls if call.tool in tools or call.part == part.number)
     keys_of_calls = [{*_identifier_keys_in(call.arguments)} for call in own_calls]
-    named_keys = set[_IdKey]().union(*keys_of_calls)
+    named_keys = set[_NormalizedId]().union(*keys_of_calls)
     if not named_keys or CHOICE_WORD_PATTERN.search(part.quote):
         return ()
     id_lists = [ids for ids in _find_id_lists(part.quote) if not named_keys.issuperset(map(normalize_identifier, ids))]
@@ -57,7 +57,7 @@ def find_listed_ids_without_call(
 
 
 def _find_ids_without_call(
-    ids: Sequence[str], named_keys: set[_IdKey], kinds: dict[_IdKey, set[_IdKey]]
+    ids: Sequence[str], named_keys: set[_NormalizedId], kinds: dict[_NormalizedId, set[_NormalizedId]]
 ) -> Iterator[str]:
     """Yields the listed ids that no call names and that are of the kind, or the pattern, of one that a call names."""
     called_ids = [listed_id for listed_id in ids if normalize_identifier(listed_id) in named_keys]
@@ -101,12 +101,12 @@ def _continues_list(text: str, listed_codes: Sequence[WrittenIdentifier], next_c
     return joint[1] is None or (word_before is not None and stem(joint[1].lower()) == stem(word_before[1].lower()))
 
 
-def _kinds_by_identifier(facts: Sequence[Fact], keys: RecordKeys) -> dict[_IdKey, set[_IdKey]]:
+def _kinds_by_identifier(facts: Sequence[Fact], keys: RecordKeys) -> dict[_NormalizedId, set[_NormalizedId]]:
     """``{identifier key: its kinds}``: ``(tool, *place)`` of its own record, ``("", *words)`` of a field with it."""
-    kinds: dict[_IdKey, set[_IdKey]] = {}
+    kinds: dict[_NormalizedId, set[_NormalizedId]] = {}
     for fact in facts:
         nodes = find_record_nodes(fact.result)
-        ids: list[tuple[Json, _IdKey]] = [(node.record_id, (fact.tool, *node.place)) for node in nodes]
+        ids: list[tuple[Json, _NormalizedId]] = [(node.record_id, (fact.tool, *node.place)) for node in nodes]
         for record in (*(node.record for node in nodes), loads_object(fact.arguments_json)):
             for name, value in record.items():
                 if keys.kind_of(name) or (is_id_name(name) and len(words_of(name)) > 1):
@@ -117,7 +117,7 @@ def _kinds_by_identifier(facts: Sequence[Fact], keys: RecordKeys) -> dict[_IdKey
     return kinds
 
 
-def _identifier_keys_in(arguments: JsonObject) -> Iterator[_IdKey]:
+def _identifier_keys_in(arguments: JsonObject) -> Iterator[_NormalizedId]:
     """Yields the keys of a call's values, except counts and measures, and of the codes within them."""
     for leaf in find_leaves(arguments):
         for value in leaf.value if isinstance(leaf.value, list) else [leaf.value]:
@@ -131,14 +131,14 @@ def _identifier_keys_in(arguments: JsonObject) -> Iterator[_IdKey]:
 class _Child(NamedTuple):
     """A record that a read showed, and that is not listed itself."""
 
-    own_keys: frozenset[_IdKey]  # of its ids
-    parent_keys: frozenset[_IdKey]  # of the listed records to which it belongs
+    own_keys: frozenset[_NormalizedId]  # of its ids
+    parent_keys: frozenset[_NormalizedId]  # of the listed records to which it belongs
     tool: str  # the read that showed it
 
 
 def _find_covered_parents(
-    listed_keys: Set[_IdKey], calls_keys: Sequence[Set[_IdKey]], facts: Sequence[Fact], keys: RecordKeys
-) -> set[_IdKey]:
+    listed_keys: Set[_NormalizedId], calls_keys: Sequence[Set[_NormalizedId]], facts: Sequence[Fact], keys: RecordKeys
+) -> set[_NormalizedId]:
     """The keys of the listed records that calls concern through a child: an order through its delivery. Empty if no
     call names a child. ``calls_keys``: the keys of the ids in each call; a call that names a listed record is skipped.
 
@@ -172,21 +172,21 @@ def _find_covered_parents(
     return reached
 
 
-def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_IdKey]:
+def _find_parents(graph: RecordGraph, node: GraphNode) -> frozenset[_NormalizedId]:
     """The keys of what a record belongs to: what it is in, what it refers to, what its read was asked with."""
     outer = graph.enclosing_record(node)
     around = _own_keys(outer) | _find_parents(graph, outer) if outer else frozenset()
     return around | _references_of(node) | _keys_of(node.read_arguments)
 
 
-def _own_keys(node: GraphNode) -> frozenset[_IdKey]:
+def _own_keys(node: GraphNode) -> frozenset[_NormalizedId]:
     return frozenset(map(normalize_identifier, node.ids))
 
 
-def _references_of(node: GraphNode) -> frozenset[_IdKey]:
+def _references_of(node: GraphNode) -> frozenset[_NormalizedId]:
     return _keys_of(references_in(node.record, node.kind, node.keys))
 
 
-def _keys_of(references: Iterable[RecordReference]) -> frozenset[_IdKey]:
+def _keys_of(references: Iterable[RecordReference]) -> frozenset[_NormalizedId]:
     ids = (reference.text for reference in references if reference.is_id or reference.looks_like_id)
     return frozenset(map(normalize_identifier, ids))

@@ -28,7 +28,7 @@ _NAMES_THAT_ARE_NO_BODY = frozenset(
 )
 
 
-class NoticeRelease(NamedTuple):
+class NoticeCheck(NamedTuple):
     """Whether a notice may be sent now. ``why_not``: what holds it back, empty if nothing does; ``sentence``: what is
     then added to its text.
     """
@@ -73,9 +73,9 @@ def append_sentence(arguments: JsonObject, tool: Tool, sentence: str) -> JsonObj
     return None
 
 
-def check_notice_release(
+def check_notice(
     notice: PlannedCall, plan: WritePlan, ledger: Mapping[str, LedgerEntry], *, after_proof: bool = False
-) -> NoticeRelease:
+) -> NoticeCheck:
     """Whether every change that the notice tells of is proved, or acknowledged and contradicted by no read.
 
     ``ledger``: the plan's entries by call id. ``after_proof``: the tenant accepts nothing less than proof. A notice
@@ -84,11 +84,11 @@ def check_notice_release(
     changes = list_changes_told_by_notice(notice, plan)
     unproved = [change for change in changes if not took_effect(ledger.get(change.call_id))]
     if not unproved:
-        return NoticeRelease()
+        return NoticeCheck()
     doubtful = [change for change in unproved if not _is_acknowledged(ledger.get(change.call_id))]
     if doubtful or after_proof or not notice.if_acknowledged:
-        return NoticeRelease(why_not=_describe_unproved(doubtful or unproved, ledger))
-    return NoticeRelease(sentence=notice.if_acknowledged)
+        return NoticeCheck(why_not=_describe_unproved(doubtful or unproved, ledger))
+    return NoticeCheck(sentence=notice.if_acknowledged)
 
 
 def _is_acknowledged(entry: LedgerEntry | None) -> bool:
@@ -164,8 +164,8 @@ def is_addressed_to(call: PlannedCall, party: str, plan: WritePlan, facts: Itera
 
 
 def why_notice_waits(ctx: TurnContext, notice: PlannedCall, plan: WritePlan, entries: Mapping[str, LedgerEntry]) -> str:
-    """Which change that the notice tells of is neither proved nor acknowledged; empty if it may be sent."""
-    release = check_notice_release(notice, plan, entries, after_proof=ctx.tenant.notices_after_proof)
+    """A sentence on the changes for which the notice must wait (``check_notice``); empty if it may be sent."""
+    release = check_notice(notice, plan, entries, after_proof=ctx.tenant.notices_after_proof)
     return f"nobody is told of a change that is not verified: {release.why_not}" if release.why_not else ""
 
 

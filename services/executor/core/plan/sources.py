@@ -152,7 +152,7 @@ class SourceFinder:
             _find_empty_change,
             self._find_unmentioned_records,
             _find_disagreements,
-            self._find_stale_amounts,
+            self._find_amounts_of_earlier_answers,
             self._find_unsourced_texts,
             self._find_other_hours,
             self._find_doubtful_values,
@@ -296,7 +296,7 @@ class SourceFinder:
                 )
                 yield argument.build_fault(sentence, Severity.UNMENTIONED)
 
-    def _find_stale_amounts(self, call: CallToCheck) -> Iterator[CallFault]:
+    def _find_amounts_of_earlier_answers(self, call: CallToCheck) -> Iterator[CallFault]:
         """Amounts calculated from a figure that only an earlier answer states: the record may have changed."""
         if not self._has_answers or call.tool.tool_class is not ToolClass.CHANGE:
             return

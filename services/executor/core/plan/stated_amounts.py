@@ -208,7 +208,7 @@ def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) 
             or _WORD_FOR_SHARES_PATTERN.search(part_mentions.text)
         ):
             continue
-        likeliest, *_ = _convert_to_unit(argument, mention)
+        likeliest, *_ = _read_in_unit_of(mention, argument)
         if all(likeliest > limit for limit in mention.values):
             yield argument.build_fault(f"this part says at most {mention.text}")
 
@@ -337,7 +337,7 @@ def read_share(mention: NumberMention, value: Number) -> Fraction:
     return value if isinstance(value, Fraction) else Fraction()
 
 
-def _convert_to_unit(argument: ArgumentToCheck, mention: NumberMention) -> tuple[Fraction, ...]:
+def _read_in_unit_of(mention: NumberMention, argument: ArgumentToCheck) -> tuple[Fraction, ...]:
     """The argument, unsigned, in a stated number's unit: for "5 euros", 500 may be 500 or 5. Empty if no number."""
     if argument.number is None:
         return ()
@@ -351,7 +351,7 @@ def _convert_to_unit(argument: ArgumentToCheck, mention: NumberMention) -> tuple
 
 def may_equal(mention: NumberMention, argument: ArgumentToCheck) -> bool:
     """Whether an argument is the stated number, in one of the units that it may have."""
-    return any(abs(Fraction(number)) in _convert_to_unit(argument, mention) for number in mention.values)
+    return any(abs(Fraction(number)) in _read_in_unit_of(mention, argument) for number in mention.values)
 
 
 def _sums_to_stated(argument: ArgumentToCheck, figures: Sequence[NumberMention], change: CallToCheck) -> bool:

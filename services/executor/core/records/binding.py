@@ -130,7 +130,9 @@ def refs_of_reads_around(
 def _concerns_nearby_record(
     call: PlannedCall, nearby_by_object_id: Mapping[int, GraphNode], facts: Sequence[Fact], keys: RecordKeys
 ) -> bool:
-    """Whether the call concerns one of the nearby records, or names a record to which one of them refers."""
+    """Whether an earlier call shares a record with those around a later call (``nearby_by_object_id``), or names a
+    record to which one of these refers.
+    """
     if not nearby_by_object_id.keys().isdisjoint(_nodes_around_by_object_id(call, facts, keys)):
         return True
     ids = build_call_view(call.tool, call.arguments, facts, keys).ids

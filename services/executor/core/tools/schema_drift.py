@@ -158,7 +158,9 @@ def _match_aliases(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
 
 
 def _match_former_names(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
-    """The columns whose description says that they had the missing name."""
+    """The columns whose description mentions the missing name: one with an underscore anywhere, another only after a
+    phrase such as "formerly".
+    """
     name = re.escape(missing)
     pattern = rf"(?<![\w.]){name}(?![\w.])" if "_" in missing else rf"{_PHRASES_FOR_FORMER_NAME}[\"'`]?{name}(?![\w.])"
     return [column for column, description in columns.items() if re.search(pattern, description, re.IGNORECASE)]

@@ -245,7 +245,9 @@ class ReplayCursor:
         return (*self.attempt.entries_before, *own_entries)
 
     def find_first_untaken_step(self) -> str | None:
-        """The first step that the archived attempt took and the replay did not; None if there is none."""
+        """The first step that the archived attempt took and the replay did not; None if there is none. Reads that are
+        repeated before a plan's first write do not count: a replay's ledger has that write already.
+        """
         untaken = (key for key in self.attempt.own_keys if key not in self._replayed_keys)
         return next((key for key in untaken if _REREAD_STEP not in key), None)
 
