@@ -41,6 +41,11 @@ def test_a_seed_makes_the_same_worlds_each_time_for_the_day_that_is_given() -> N
     assert {task.world.blueprint.today for task in tasks} == {date(2027, 11, 30)}
 
 
+def test_a_world_without_a_record_for_one_of_its_tasks_is_drawn_again() -> None:
+    """The first draw of this seed has no quote above the limit of its rule."""
+    assert len(generate_tasks(2475689147)) == len(generate_tasks(1))
+
+
 @pytest.mark.parametrize("seed", [*range(1, 4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 21))])
 def test_the_gold_is_carried_out_without_a_refusal(seed: int) -> None:
     for task in tasks_of(seed):

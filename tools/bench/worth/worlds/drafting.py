@@ -11,6 +11,10 @@ from tools.bench.worth.worlds.task import EarlierTurn, GoldCall, PartKind, TaskP
 from tools.bench.worth.worlds.world import ForeignWorld
 
 
+class NoFittingRecord(Exception):
+    """The world, as it was drawn, has no record that the task could be about."""
+
+
 class TaskDraft:
     """A task while it is being written."""
 
@@ -116,6 +120,9 @@ class TaskDraft:
         return next(row for row in self.initial.rows(table) if next(iter(row.values())) == key)
 
     def choose(self, rows: list[TableRow]) -> TableRow:
+        """One of the records; raises ``NoFittingRecord`` if there is none that the task could be about."""
+        if not rows:
+            raise NoFittingRecord
         return self.random.choice(rows)
 
     def limit(self, number: int = 0) -> int:

@@ -1,5 +1,6 @@
 """The worlds and tasks of a seed: five tasks in each of fifteen domains, one of the five under a rule."""
 
+from contextlib import suppress
 from datetime import date
 from random import Random
 from types import ModuleType
@@ -23,7 +24,7 @@ from tools.bench.worth.worlds.domains import (
     vendors,
     warehouse,
 )
-from tools.bench.worth.worlds.drafting import TaskDraft
+from tools.bench.worth.worlds.drafting import NoFittingRecord, TaskDraft
 from tools.bench.worth.worlds.names import NamePool
 from tools.bench.worth.worlds.standing import add_standing_tools, add_unused_tools
 from tools.bench.worth.worlds.task import WorthTask
@@ -90,7 +91,14 @@ def generate_tasks(seed: int, today: date = TODAY) -> tuple[WorthTask, ...]:
 
 
 def _generate_domain(domain: Domain, seed: int, names: NamePool, today: date) -> list[WorthTask]:
-    random = Random(f"{domain.name} {seed}")  # noqa: S311 - the same world each time
+    """The domain's tasks in the first world, of those drawn one after the other, that has records for all of them."""
+    random = Random(f"{domain.name} {seed}")  # noqa: S311 - the same worlds each time
+    while True:
+        with suppress(NoFittingRecord):
+            return _generate_in_world(domain, seed, random, names, today)
+
+
+def _generate_in_world(domain: Domain, seed: int, random: Random, names: NamePool, today: date) -> list[WorthTask]:
     build = WorldBuild(domain.name, random, names, today)
     world = build_world(build, domain)
     writers = [*random.sample(domain.tasks, UNRULED_TASKS), random.choice(domain.ruled_tasks)]
