@@ -17,18 +17,8 @@ _CSV_FIELDS = (
     *("task_id", "session_id", "process_type", "task_state", "asked_by", "asked_at"),
     *("call_id", "connection", "tool", "class", "arguments", "arguments_sha256", "provenance", "figures"),
     *("approved_by", "allowed_by", "approvals", "rules", "policy_hash", "plan_hash"),
-    *(
-        "status",
-        "proof",
-        "read_back",
-        "shows_sha256",
-        "sent_at",
-        "attempt",
-        "compensates",
-        "operators",
-        "kept_in",
-        "problem",
-    ),
+    *("status", "proof", "read_back", "shows_sha256", "sent_at", "attempt", "compensates", "operators"),
+    *("kept_in", "problem"),
 )
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 

@@ -209,6 +209,7 @@ async def test_a_row_of_a_newer_release_hides_no_other(play: Stage, field: str) 
 
 @pytest.mark.promise("gateway.inbox")
 async def test_pages_of_the_inbox_have_what_the_whole_has(play: Stage) -> None:
+    assert (await _get(play, "/approvals?token=x"))[0] == 400  # also where nothing waits
     for task_id in ("t1", "t2", "t3"):
         await _asked(play, task_id)
     whole, paged, token = _rows((await _get(play, "/approvals"))[1]), list[JsonObject](), ""

@@ -108,9 +108,10 @@ def test_what_a_record_holds_is_held_against_what_the_call_takes(
     assert bool(reason) is bool(doubts), doubts
 
 
-def test_a_part_of_many_conditions_is_read_in_linear_time() -> None:
-    called = tool("order_part", ToolClass.CHANGE, {"type": "object", "properties": {"pieces": {}}})
-    text = "if " * 8_000
+@each_row("piece", ["if ", "1 ", "A-1 "])
+def test_a_part_of_many_conditions_numbers_or_ids_is_read_in_linear_time(piece: str) -> None:
+    called = tool("order_part", ToolClass.CHANGE, {"type": "object", "properties": {"pieces": {}, "part_id": {}}})
+    text = piece * 3_000
     finder = SourceFinder(KnownSources((text,), (), (), NOW, (text,)))
-    planned = call({"pieces": 5}, tool=called.name, tool_class=called.tool_class)
+    planned = call({"pieces": 5, "part_id": "A-1"}, tool=called.name, tool_class=called.tool_class)
     assert soon(lambda: finder.find_sources(planned, called, PartContext(text)))

@@ -70,6 +70,8 @@ _SAME_AS_OTHER_PATTERN = re.compile(  # before a record whose value another one 
     r"\b(?:(?:to|as|auf)\s+(?:that|those|the\s+same|die|das|den)\s+(?:of|for|in|as|von)|same\s+as|equal\s+to)\s+(?:[^\W\d]+\s+)?$",
     re.IGNORECASE,
 )
+_LOOKBACK = 200  # characters before a value or a record in which the words for it stand
+_LONGEST_CLAUSE = 500  # characters of a clause on one side of a value
 _SOURCE_NAMES = frozenset("from source origin debit".split())
 _TARGET_NAMES = frozenset("to target destination credit".split())
 _CAPITALIZED_NAME_PATTERN = re.compile(r"[A-Z][^\W\d_]+(?:[ -][A-Z][^\W\d_]+)*")
@@ -192,7 +194,7 @@ def _find_records_excepted_by_value(change: CallToCheck) -> Iterator[CallFault]:
         titles = change.titles.get(value.casefold(), ()) if is_other else ()
         for title in dict.fromkeys((value, *titles, *map(without_legal_form, titles))):
             positions = _find_word_positions(title, quote) if _is_name(title) else ()
-            found = ((position, _EXCEPTION_PHRASE_PATTERN.search(quote[:position])) for position in positions)
+            found = ((position, _search_before(_EXCEPTION_PHRASE_PATTERN, quote, position)) for position in positions)
             excepted = (position for position, exception in found if exception and not exception["no_others"])
             if any(not exceptions.is_within_longer_title(title, all_titles, quote, place) for place in excepted):
                 yield CallFault("", f"this part makes an exception of {title}, which is this record's {' '.join(name)}")
@@ -235,6 +237,11 @@ def _asks_to_choose(text: str) -> bool:
     return leaves_choice_open(text) or _SUPERLATIVE_WORD_PATTERN.search(text) is not None
 
 
+def _search_before(pattern: re.Pattern[str], text: str, position: int) -> re.Match[str] | None:
+    """The match of a pattern that ends here, in the text's last characters before the position."""
+    return pattern.search(text, max(0, position - _LOOKBACK), position)
+
+
 def _does_part_set_value(value: str, change: CallToCheck) -> bool:
     """Whether a part that asks to choose says the value as a new one: after "to" or the like; or in a clause without a
     word of choice, if no record that the call names has it yet: "make A-1 a P1, all agree".
@@ -242,8 +249,8 @@ def _does_part_set_value(value: str, change: CallToCheck) -> bool:
     text = change.part_mentions.text
     for position in _find_word_positions(value, text):
         clause_before, clause_after = (
-            CLAUSE_END_PATTERN.split(text[:position])[-1],
-            CLAUSE_END_PATTERN.split(text[position:])[0],
+            CLAUSE_END_PATTERN.split(text[max(0, position - _LONGEST_CLAUSE) : position])[-1],
+            CLAUSE_END_PATTERN.split(text[position : position + _LONGEST_CLAUSE])[0],
         )
         if _WORD_BEFORE_NEW_VALUE_PATTERN.search(clause_before):
             return True
@@ -383,7 +390,7 @@ def _find_value_of_other_record(
     positions_of_values = [_find_positions_of_value(value, mentions, ids_by_position, change) for value in values]
     used_positions = {position for found in positions_of_values for position, is_own in found.items() if is_own}
     source_positions = {
-        position for position in ids_by_position if _WORD_BEFORE_SOURCE_PATTERN.search(mentions.text[:position])
+        position for position in ids_by_position if _search_before(_WORD_BEFORE_SOURCE_PATTERN, mentions.text, position)
     }
     for value, is_own_by_position in zip(values, positions_of_values, strict=True):
         if value.origin == "calculated":
@@ -416,7 +423,7 @@ def _find_positions_of_value(
         targets = (
             (position, known_id)
             for position, known_id in known_ids
-            if not _WORD_BEFORE_SOURCE_PATTERN.search(text[:position])
+            if not _search_before(_WORD_BEFORE_SOURCE_PATTERN, text, position)
         )
         return {position: known_id == argument.text.casefold() for position, known_id in targets}
     days = read_possible_dates(argument.value)
@@ -431,7 +438,7 @@ def _find_positions_of_value(
     return {
         position: word == argument.value
         for position, word in places
-        if _WORD_BEFORE_NEW_VALUE_PATTERN.search(text[:position])
+        if _search_before(_WORD_BEFORE_NEW_VALUE_PATTERN, text, position)
     }
 
 
@@ -500,7 +507,7 @@ def _find_source_as_target(change: CallToCheck) -> Iterator[CallFault]:
     used_texts = {as_text(value).casefold() for call in calls for value in call.values()}
     for argument in change.scalars if words_of_tool(change.tool.name).verb in EDIT_VERBS else ():
         position = _find_value_position(argument, change) if _is_record_name(argument) else None
-        if position is None or not _SAME_AS_OTHER_PATTERN.search(mentions.text[:position]):
+        if position is None or not _search_before(_SAME_AS_OTHER_PATTERN, mentions.text, position):
             continue
         record_ids = _find_ids_by_position(mentions, change).values()
         if any(len(record_id) > 2 and record_id not in used_texts for record_id in record_ids):

@@ -1,7 +1,6 @@
 """Whether the records that a change is made on keep to the limits that its part states: "all invoices under 1,000"."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -20,6 +19,7 @@ _COMPARISON_PATTERN = re.compile(  # what stands before the limit; "to just over
     r"over|above|more\s+than|exceed(?:s|ing)?|über|mehr\s+als|plus\s+de|más\s+de)\s+(?:[€$£]|[A-Z]{3})?\s*$",
     re.IGNORECASE,
 )
+_LOOKBACK_FROM_NUMBER = 60  # characters before a number in which the words for a limit stand
 _EXCEPTION_PATTERN = re.compile(r"\b(?:unless|except|but\s+not|not|außer|nicht|sauf|salvo|excepto)\b", re.IGNORECASE)
 _IF_ENOUGH_PATTERN = re.compile(
     r"\b(?:(?P<unless>unless|es\s+sei\s+denn|außer\s+wenn|sauf\s+si)|if|provided|wenn|falls|sofern|si)\b(?P<clause>[^.,;:!?]{0,200}"
@@ -44,18 +44,17 @@ def find_unmet_limits(change: CallToCheck) -> Iterator[CallFault]:
     pronoun. Of several amounts the one counts whose name the clause has, else the one that the call has as well.
     """
     text = change.part_mentions.text
-    ends_of_clauses = [0, *(match.end() for match in vocabulary.CLAUSE_END_PATTERN.finditer(text))]
-
-    def clause_before(position: int) -> str:
-        start = ends_of_clauses[bisect_right(ends_of_clauses, position) - 1]
-        return vocabulary.CLAUSE_END_PATTERN.split(text[start:position])[-1]
-
-    clauses = ((clause_before(number.start), number) for number in change.part_mentions.numbers)
-    limits = [(clause, number, match) for clause, number in clauses if (match := _COMPARISON_PATTERN.search(clause))]
+    limits = [
+        (number, match)
+        for number in change.part_mentions.numbers
+        if (match := _COMPARISON_PATTERN.search(text, max(0, number.start - _LOOKBACK_FROM_NUMBER), number.start))
+    ]
     if len(limits) != 1 or vocabulary.ALTERNATIVE_WORD_PATTERN.search(text):
         return
-    clause, limit, comparison = limits[0]
-    is_exception = _EXCEPTION_PATTERN.search(clause[: comparison.start()]) is not None
+    limit, comparison = limits[0]
+    clause_before = vocabulary.CLAUSE_END_PATTERN.split(text[: comparison.start()])[-1]
+    clause = f"{clause_before}{comparison[0]}"
+    is_exception = _EXCEPTION_PATTERN.search(clause_before) is not None
     is_upper_limit = (comparison["below"] is not None) is not is_exception
     ids = (scalar.text for scalar in change.scalars if is_identifying_name(scalar.field_name))
     for record_id in dict.fromkeys(ids):

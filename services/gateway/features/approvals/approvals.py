@@ -65,7 +65,8 @@ class Approvals(ScriptedStore):
 
         Raises ``InvalidField`` for a wrong token.
         """
-        places = [row for row in await self._list_places(tenant) if row[0] > _parse_token(query.token)]
+        last_place = _parse_token(query.token)
+        places = [row for row in await self._list_places(tenant) if row[0] > last_place]
         requests: list[ApprovalRequest] = []
         for start in range(0, len(places), _READ_AT_ONCE):
             rows = await self._read_rows(member for _, member in places[start : start + _READ_AT_ONCE])
