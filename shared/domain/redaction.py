@@ -1,13 +1,15 @@
 """Removes protected values permanently from logs, events, outcomes and cases."""
 
 import re
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.marks import ProtectedKind, find_protected_spans, is_long_enough_to_mark, protected_values
+from shared.domain.marks import ProtectedKind, is_long_enough_to_mark, protected_values
 
 T = TypeVar("T")
 NO_PROTECTED_VALUES: Mapping[str, ProtectedKind] = MappingProxyType({})
@@ -19,56 +21,112 @@ _PASSWORD_FIELD_PATTERN = re.compile(
 )
 
 
+class LiteralFinder:
+    """Finds any of a set of values in texts: the longest at each place, a short one only as a whole word.
+
+    The time hardly depends on how many values there are.
+    """
+
+    def __init__(self, values: Collection[str]) -> None:
+        self._values = sorted(values)
+        self._longest = max(map(len, values))
+        # For each value, the lengths of those values that it begins with, itself included.
+        self._lengths: list[tuple[int, ...]] = []
+        last, last_lengths = "", tuple[int, ...]()
+        for value in self._values:
+            shared = bisect_left(last_lengths, True, key=lambda length: not value.startswith(last[:length]))
+            last, last_lengths = value, (*last_lengths[:shared], len(value))
+            self._lengths.append(last_lengths)
+        letters = zip(*(value[:_SHORTEST_EMBEDDED_VALUE] for value in values), strict=False)  # up to the shortest
+        first, *others = (f"[{re.escape(''.join(sorted(set(at_one_place))))}]" for at_one_place in letters)
+        self._beginning_pattern = re.compile(f"{first}(?={''.join(others)})")
+
+    def find(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yields start and end of the longest value at each place where one begins; these may overlap."""
+        for match in self._beginning_pattern.finditer(text):
+            start = match.start()
+            # Every value that begins here is, in order, at or before the text from here, and begins the last such one.
+            index = bisect_right(self._values, text[start : start + self._longest]) - 1
+            if index >= 0:
+                last, lengths = self._values[index], self._lengths[index]
+                fitting = bisect_left(lengths, True, key=lambda length: not text.startswith(last[:length], start))
+                for length in reversed(lengths[:fitting]):
+                    if length >= _SHORTEST_EMBEDDED_VALUE or _is_whole_word(text, start, start + length):
+                        yield start, start + length
+                        break
+
+
+def replace_spans(text: str, spans: Iterable[tuple[int, int]], replace: Callable[[int, int], str]) -> str:
+    """The text with ``replace(start, end)`` in place of each span; of overlapping spans, of the first, longest one."""
+    parts: list[str] = []
+    end_of_last = 0
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if start >= end_of_last:
+            parts += (text[end_of_last:start], replace(start, end))
+            end_of_last = end
+    return "".join((*parts, text[end_of_last:])) if parts else text
+
+
 def redact_text(text: str, known_values: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES) -> str:
     """The text with a word such as ``[card]`` in place of each protected value, and of the ``known_values``."""
-    if not (find_protected_spans(text) or known_values):
-        return text
-    values = {**protected_values(text), **known_values}
-    kinds = {value: kind for value, kind in values.items() if value in text}
-    return literals_pattern(kinds).sub(lambda match: f"[{kinds[match.group()]}]", text) if kinds else text
-
-
-def literals_pattern(values: Iterable[str]) -> re.Pattern[str]:
-    """A pattern that matches any of the values, the longest first; a short one only as a whole word."""
-    longest_first = sorted(values, key=lambda value: (-len(value), value))
-    return re.compile("|".join(_escape_literal(value) for value in longest_first))
+    return _Redactor(known_values).redact_text(text)
 
 
 def redact_json(value: T, known_values: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES) -> T:
     """JSON-like data with protected values redacted, including passwords that only their field's name reveals."""
-    return cast(T, _redact_value(value, known_values))
+    return cast(T, _Redactor(known_values).redact_value(value))
 
 
-def _redact_value(value: object, known_values: Mapping[str, ProtectedKind]) -> object:
-    match value:
-        case str():
-            return redact_text(value, known_values)
-        case bool() | None | float():
-            return value
-        case int():
-            return redact_text(str(value)) if is_long_enough_to_mark(value) and protected_values(str(value)) else value
-        case list():
-            return [_redact_value(inner, known_values) for inner in value]
-        case dict() | Mapping():  # what has to be asked of a class by its registry comes last
-            return _redact_fields(value, known_values)
-        case tuple() if type(value) is tuple:
-            return tuple(_redact_value(inner, known_values) for inner in value)
-        case _:
-            return value
+class _Redactor:
+    """Redacts ``known_values`` and what each text itself marks as protected."""
 
+    def __init__(self, known_values: Mapping[str, ProtectedKind]) -> None:
+        self._known_values = known_values
+        self._known_finders = (LiteralFinder(known_values),) if known_values else ()
 
-def _redact_fields(fields: Mapping[object, object], known_values: Mapping[str, ProtectedKind]) -> dict[object, object]:
-    """The fields with names redacted like values; names that became equal are numbered."""
-    redacted: dict[object, object] = {}
-    for key, inner in fields.items():
-        name = redacted_name = redact_text(key, known_values) if isinstance(key, str) else key
-        number = 1
-        while name in redacted:
-            number += 1
-            name = f"{redacted_name} ({number})"
-        is_password = isinstance(inner, str) and bool(inner) and _is_password_field(str(key))
-        redacted[name] = f"[{ProtectedKind.PASSWORD}]" if is_password else _redact_value(inner, known_values)
-    return redacted
+    def redact_text(self, text: str) -> str:
+        values = protected_values(text)
+        finders = (*self._known_finders, LiteralFinder(values)) if values else self._known_finders
+        if not finders:
+            return text
+
+        def replace(start: int, end: int) -> str:
+            value = text[start:end]
+            return f"[{self._known_values.get(value) or values[value]}]"
+
+        return replace_spans(text, (span for finder in finders for span in finder.find(text)), replace)
+
+    def redact_value(self, value: object) -> object:
+        match value:
+            case str():
+                return self.redact_text(value)
+            case bool() | None | float():
+                return value
+            case int():
+                return (
+                    redact_text(str(value)) if is_long_enough_to_mark(value) and protected_values(str(value)) else value
+                )
+            case list():
+                return [self.redact_value(inner) for inner in value]
+            case dict() | Mapping():  # what has to be asked of a class by its registry comes last
+                return self._redact_fields(value)
+            case tuple() if type(value) is tuple:
+                return tuple(self.redact_value(inner) for inner in value)
+            case _:
+                return value
+
+    def _redact_fields(self, fields: Mapping[object, object]) -> dict[object, object]:
+        """The fields with names redacted like values; names that became equal are numbered."""
+        redacted: dict[object, object] = {}
+        further_uses: Counter[object] = Counter()
+        for key, inner in fields.items():
+            name = redacted_name = self.redact_text(key) if isinstance(key, str) else key
+            while name in redacted:
+                further_uses[redacted_name] += 1
+                name = f"{redacted_name} ({further_uses[redacted_name] + 1})"
+            is_password = isinstance(inner, str) and bool(inner) and _is_password_field(str(key))
+            redacted[name] = f"[{ProtectedKind.PASSWORD}]" if is_password else self.redact_value(inner)
+        return redacted
 
 
 @lru_cache(maxsize=2_048)  # the same few names of fields, over and over
@@ -76,9 +134,8 @@ def _is_password_field(name: str) -> bool:
     return _PASSWORD_FIELD_PATTERN.search(name) is not None
 
 
-def _escape_literal(value: str) -> str:
-    escaped = re.escape(value)
-    return escaped if len(value) >= _SHORTEST_EMBEDDED_VALUE else rf"(?<!\w){escaped}(?!\w)"
+def _is_whole_word(text: str, start: int, end: int) -> bool:
+    return not any(char.isalnum() or char == "_" for char in (text[max(0, start - 1) : start], text[end : end + 1]))
 
 
 _CREDENTIAL_REPLACEMENT = "[secret]"

@@ -3,13 +3,16 @@
 A reader that looks at the whole text for each of its pieces takes minutes here, and its process does nothing else.
 """
 
+import re
 from datetime import UTC, date, datetime
 
 import pytest
+from stdnum import luhn
 
 from services.executor.core.figures.identifiers import strip_strange_addresses
 from services.executor.core.figures.mentions import find_amounts, find_mentions
 from services.executor.core.figures.trace import FactsIndex
+from services.executor.core.model.masking import mask_request, restore_values
 from services.executor.core.prime.prime import find_named_tools
 from services.executor.core.records.asked_fields import list_rule_fields
 from services.executor.core.reflect.documents import find_document_requests
@@ -21,6 +24,9 @@ from services.gateway.features.solver.service import extract_answers
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import dumps
+from shared.domain.marks import ProtectedKind
+from shared.domain.redaction import redact_json, redact_text
+from shared.ports.models import Message, ModelReply, ModelRequest, TextBlock, Tier, Usage
 from tests.each_row import each_row
 
 LONG = 262_144
@@ -94,3 +100,32 @@ def test_numbers_in_a_long_answer_are_told_from_numbering() -> None:
 @each_row("piece", ["a report, ", "do not write a report and "])
 def test_documents_that_a_long_text_asks_for_are_found(piece: str) -> None:
     assert find_document_requests(repeated(piece)).keys() <= {"status_report"}
+
+
+def different_cards(length: int = LONG) -> list[str]:
+    """So many card numbers as fill a text of the length."""
+    bodies = [f"4{number * 7_919:014d}" for number in range(length // 17)]
+    return [body + luhn.calc_check_digit(body) for body in bodies]
+
+
+def test_each_of_many_card_numbers_in_a_long_text_is_redacted() -> None:
+    cards = different_cards()
+    kinds = dict.fromkeys(cards, ProtectedKind.CARD)
+    assert redact_text(" ".join(cards)) == redact_text(" ".join(cards), kinds) == " ".join(["[card]"] * len(cards))
+    assert redact_json({"cards": cards}, kinds) == {"cards": ["[card]"] * len(cards)}
+    assert len(redact_json(dict.fromkeys(cards, 1), kinds)) == len(cards)
+
+
+@each_row("words", [different_cards(), [f"PROTECTED_CARD_{number}Z" for number in range(LONG // 20)]])
+def test_each_of_many_values_in_a_long_text_is_masked_and_restored(words: list[str]) -> None:
+    text = "[" + ", ".join(words) + "]"
+    masked = mask_request(ModelRequest(Tier.SMALL, (), (Message("user", (TextBlock(text),)),)), "")
+    (block,) = masked.request.messages[0].blocks
+    assert isinstance(block, TextBlock)
+    assert block.text.count("PROTECTED_") == len(words) == len(masked.values)
+    assert restore_values(ModelReply((block,), "end_turn", Usage(), "m"), masked).blocks == (TextBlock(text),)
+
+
+def test_long_passwords_that_begin_alike_are_told_apart_in_a_long_text() -> None:
+    labelled = " ".join(f"password: {'a' * length}1b" for length in range(8, 190))
+    assert redact_text(f"{labelled} {repeated('a')}") == re.sub(r"a+1b", "[password]", labelled) + f" {repeated('a')}"

@@ -15,21 +15,19 @@ from pydantic import JsonValue
 from shared.domain.exact_json import Json, JsonObject, dumps, map_leaves, walk_json
 from shared.domain.identity_cache import cached_by_identity
 from shared.domain.marks import ProtectedKind, protected_values
-from shared.domain.redaction import literals_pattern
+from shared.domain.redaction import LiteralFinder, replace_spans
 from shared.ports import models
 
 _PLACEHOLDER_PATTERN = re.compile(r"PROTECTED_[A-Z]+_\d+Z")
-_NEVER_MATCHING_PATTERN = re.compile(r"(?!)")
 _QUOTED_PLACEHOLDER_PATTERN = re.compile(r'\\*"(PROTECTED_[A-Z]+_\d+Z)\\*"')
-_OPEN_JSON_STRING_PATTERN = re.compile(r'(\\*)"[^"]*$')
 
 
 class MaskedRequest(NamedTuple):
-    """A masked request, the values by placeholder, and the placeholders that replaced a bare JSON number."""
+    """A masked request with what is needed to restore the values in its reply."""
 
     request: models.ModelRequest
-    values: Mapping[str, str]
-    bare: frozenset[str]
+    values: Mapping[str, str]  # by placeholder
+    number_placeholders: frozenset[str]  # those that replaced a bare JSON number
     kinds: Mapping[str, ProtectedKind]  # by value
 
 
@@ -49,7 +47,8 @@ def mask_request(request: models.ModelRequest, task: str) -> MaskedRequest:
         mask = masked_values.make_mask()
         messages.append(message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks)))
     masked = request._replace(tools=tools, messages=tuple(messages))
-    return MaskedRequest(masked, masked_values.names, frozenset(masked_values.bare), masked_values.kinds)
+    values = {placeholder: value for value, placeholder in masked_values.placeholders.items()}
+    return MaskedRequest(masked, values, frozenset(masked_values.number_placeholders), masked_values.kinds)
 
 
 def restore_values(reply: models.ModelReply, masked: MaskedRequest) -> models.ModelReply:
@@ -60,45 +59,57 @@ def restore_values(reply: models.ModelReply, masked: MaskedRequest) -> models.Mo
 
 
 class _MaskedValues:
-    """The values hidden so far (``names``: by placeholder), among them words of texts that look like placeholders."""
+    """The values hidden so far with their placeholders, among them words of texts that look like placeholders."""
 
     def __init__(self) -> None:
         self.kinds: dict[str, ProtectedKind] = {}
-        self.names: dict[str, str] = {}
-        self.bare: set[str] = set()
+        self.placeholders: dict[str, str] = {}  # by value
+        self.number_placeholders: set[str] = set()
 
     def add_found(self, found_values: "_FoundValues") -> None:
         self.add_values(found_values.values)
-        for word in found_values.words:
-            if word not in self.names.values():
-                self._add_placeholder(word, "WORD")
+        for word in found_values.placeholder_like_words:
+            self._add_placeholder(word, "WORD")
 
     def add_values(self, values: Mapping[str, ProtectedKind]) -> None:
         for value, kind in values.items():
-            if (normal := _restore_line_breaks(value)) not in self.kinds:
-                self.kinds[normal] = kind
-                self._add_placeholder(normal, kind.value.upper())
+            normal = _restore_line_breaks(value)
+            self.kinds.setdefault(normal, kind)
+            self._add_placeholder(normal, kind.value.upper())
 
     def make_mask(self, kind_left_out: ProtectedKind | None = None) -> "_Mask":
         """A mask of all values so far, without those of ``kind_left_out``."""
-        values_left_out = {value for value, kind in self.kinds.items() if kind is kind_left_out}
-        names = {name: value for name, value in self.names.items() if value not in values_left_out}
-        return _Mask({form: name for name, value in names.items() for form in _escaped_forms(value)}, self.bare)
+        return _Mask(
+            {
+                form: placeholder
+                for value, placeholder in self.placeholders.items()
+                if kind_left_out is None or self.kinds.get(value) is not kind_left_out
+                for form in _escaped_forms(value)
+            },
+            self.number_placeholders,
+        )
 
     def _add_placeholder(self, value: str, kind: str) -> None:
-        self.names[f"PROTECTED_{kind}_{len(self.names) + 1}Z"] = value
+        self.placeholders.setdefault(value, f"PROTECTED_{kind}_{len(self.placeholders) + 1}Z")
 
 
 class _Mask:
-    """Replaces values by placeholders (``names``: by value). ``bare`` gets those that replaced a bare JSON number."""
+    """Replaces values by their placeholders; adds to ``number_placeholders`` those that replaced a bare JSON number."""
 
-    def __init__(self, names: Mapping[str, str], bare: set[str]) -> None:
-        self.names = names
-        self._pattern = literals_pattern(names) if names else _NEVER_MATCHING_PATTERN
-        self.bare = bare
+    def __init__(self, placeholders: Mapping[str, str], number_placeholders: set[str]) -> None:
+        self._placeholders = placeholders
+        self._finder = LiteralFinder(placeholders) if placeholders else None
+        self._number_placeholders = number_placeholders
+
+    def would_change(self, text: str) -> bool:
+        return self._finder is not None and any(True for _ in self._finder.find(text))
 
     def mask_text(self, text: str) -> str:
-        return self._pattern.sub(self._write_placeholder, text)
+        if self._finder is None:
+            return text
+        return replace_spans(
+            text, self._finder.find(text), lambda start, end: self._write_placeholder(text, start, end)
+        )
 
     def mask_json(self, value: Json) -> Json:
         return map_leaves(value, self._mask_leaf)
@@ -106,16 +117,16 @@ class _Mask:
     def _mask_leaf(self, value: Json) -> Json:
         if isinstance(value, str):
             return self.mask_text(value)
-        if isinstance(value, int) and not isinstance(value, bool) and str(value) in self.names:
-            self.bare.add(self.names[str(value)])
-            return self.names[str(value)]
+        if isinstance(value, int) and not isinstance(value, bool) and str(value) in self._placeholders:
+            self._number_placeholders.add(self._placeholders[str(value)])
+            return self._placeholders[str(value)]
         return value
 
-    def _write_placeholder(self, match: re.Match[str]) -> str:
-        name, text = self.names[match.group()], match.string
-        if not _is_json_number(text, match.start(), match.end()):
+    def _write_placeholder(self, text: str, start: int, end: int) -> str:
+        name = self._placeholders[text[start:end]]
+        if not _is_json_number(text, start, end):
             return name
-        self.bare.add(name)
+        self._number_placeholders.add(name)
         return f'"{name}"'
 
 
@@ -132,7 +143,7 @@ class _FoundValues(NamedTuple):
     """The protected values in one text, and its words that look like placeholders."""
 
     values: Mapping[str, ProtectedKind]
-    words: tuple[str, ...]
+    placeholder_like_words: tuple[str, ...]
 
 
 @lru_cache(maxsize=512)
@@ -150,7 +161,9 @@ def _find_values_in_tools(tools: tuple[models.ToolDefinition, ...]) -> tuple[_Fo
         for tool in tools
         for text in (tool.description, json.dumps(tool.input_schema, ensure_ascii=False, default=str))
     ]
-    return tuple(found_values for found_values in values_of_texts if found_values.values or found_values.words)
+    return tuple(
+        found_values for found_values in values_of_texts if found_values.values or found_values.placeholder_like_words
+    )
 
 
 @cached_by_identity(32)
@@ -206,7 +219,7 @@ def _mask_tools(
 ) -> tuple[models.ToolDefinition, ...]:
     """The tools with masked values; the same objects if nothing is masked, so that caches by identity apply."""
     mask = masked_values.make_mask()
-    if not masked_values.names or not any(value in _join_maskable_texts(tools) for value in mask.names):
+    if not mask.would_change(_join_maskable_texts(tools)):
         return tools
     self_evident_mask = masked_values.make_mask(kind_left_out=ProtectedKind.PASSWORD)
     return tuple(_mask_tool(tool, mask, self_evident_mask) for tool in tools)
@@ -237,20 +250,22 @@ def _restore_text(text: str, masked: MaskedRequest) -> str:
 
     def restore_value(match: re.Match[str]) -> str:
         value = masked.values.get(match.group(), match.group())
-        return _escape_for_context(value, text[: match.start()]) if is_json else value
+        return _escape_for_context(value, text, match.start()) if is_json else value
 
     def restore_number(match: re.Match[str]) -> str:
-        return masked.values[match[1]] if match[1] in masked.bare else match.group()
+        return masked.values[match[1]] if match[1] in masked.number_placeholders else match.group()
 
-    if is_json and masked.bare:
+    if is_json and masked.number_placeholders:
         text = _QUOTED_PLACEHOLDER_PATTERN.sub(restore_number, text)
     return _PLACEHOLDER_PATTERN.sub(restore_value, text)
 
 
-def _escape_for_context(value: str, text_before: str) -> str:
+def _escape_for_context(value: str, text: str, place: int) -> str:
     """The value escaped as often as JSON strings are nested at its place, which the last quote before it shows."""
-    open_quote = _OPEN_JSON_STRING_PATTERN.search(text_before)
-    for _ in range((len(open_quote[1]) + 1).bit_length() if open_quote else 0):
+    quote = first_backslash = text.rfind('"', 0, place)
+    while first_backslash > 0 and text[first_backslash - 1] == "\\":
+        first_backslash -= 1
+    for _ in range((quote - first_backslash + 1).bit_length() if quote >= 0 else 0):
         value = _escape_json(value)
     return value
 
@@ -258,4 +273,4 @@ def _escape_for_context(value: str, text_before: str) -> str:
 def _restore_leaf(value: Json, masked: MaskedRequest) -> Json:
     if not isinstance(value, str):
         return value
-    return int(masked.values[value]) if value in masked.bare else _restore_text(value, masked)
+    return int(masked.values[value]) if value in masked.number_placeholders else _restore_text(value, masked)
