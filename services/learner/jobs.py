@@ -68,7 +68,7 @@ class MemoryJobs:
         """What this process has remembered, found and forgotten since its start."""
         memory_counts = asdict(self.rememberer.counts)
         facts: JsonValue = asdict(self.worker.counts) if self.worker else "off"
-        return {**memory_counts, "facts": facts, "forgotten": self.forgetter.done}
+        return {**memory_counts, "facts": facts, "forgotten": self.forgetter.finished_count}
 
     async def _find_facts(self, stop: asyncio.Event) -> None:
         if self.worker is None or self.close is None:
@@ -128,17 +128,17 @@ class FolderSync:
         self._folder, self._redis, self._importer = folder, redis, importer
         self._tenant, self._every = tenant, every_seconds
         self._waiting: dict[LearningFile, JsonValue] = {}  # what is still to be imported
-        self._is_in_step = False
+        self._has_synced = False
 
     async def run(self) -> None:
         """Synchronises at intervals until cancelled. Failures are logged and tried again."""
         while True:
             await self._try_to_sync()
-            await asyncio.sleep(self._every if self._is_in_step else min(1.0, self._every))
+            await asyncio.sleep(self._every if self._has_synced else min(1.0, self._every))
 
     async def close(self) -> None:
         """Writes the files a last time, if they were ever synchronised."""
-        if self._is_in_step:
+        if self._has_synced:
             await self._try_to_sync()
 
     async def _sync_files(self) -> None:
@@ -150,9 +150,9 @@ class FolderSync:
             await self._import_file(FileRequest(tenant=self._tenant, file=file, content=content))
             del self._waiting[file]
         files = await read_learned_files(self._redis, self._tenant)
-        if not (self._is_in_step and await self._is_memory_empty()):  # lost meanwhile: the next step fills it again
+        if not (self._has_synced and await self._is_memory_empty()):  # lost meanwhile: the next step fills it again
             await asyncio.to_thread(self._folder.write, files)
-        self._is_in_step = True
+        self._has_synced = True
 
     async def _is_memory_empty(self) -> bool:
         """Whether nothing was ever learned of the tenant, or forgotten."""
@@ -195,7 +195,7 @@ class FileJobs:
             if self.settings.s3_training_bucket:
                 every = self.settings.s3_training_hours * 3600
                 group.create_task(keep_seeding(self._make_row_seeder, self.seeding, every))
-                group.create_task(keep_seeding(self._report_seeder, self.reports, every))
+                group.create_task(keep_seeding(self._make_report_seeder, self.reports, every))
             if self.cache is not None:
                 group.create_task(self.cache.run())
 
@@ -209,7 +209,7 @@ class FileJobs:
             self._open_bucket(self.settings.s3_training_prefix), repository, self.settings.s3_training_tenant, _now
         )
 
-    def _report_seeder(self) -> Seeder:
+    def _make_report_seeder(self) -> Seeder:
         """A seeder for benchmark reports: their failures become cases, and the causes become facts.
 
         It has the same owner as the other seeder, so that neither waits for the other's lock.

@@ -1,6 +1,6 @@
 """Carries out requests to forget on Redis: removes learned keys, and what a session remembers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from redis.asyncio import Redis
@@ -12,7 +12,7 @@ from services.learner.ports.files import StoredVersions
 from services.learner.ports.memory import Forgetting, TaskToSearch
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope, ForgetState
-from shared.domain.partition import partition_of
+from shared.domain.partition import PARTITIONS, partition_of
 from shared.infra import keys
 from shared.infra.lua import Scripts, bounded_redis_calls
 from shared.infra.signatures import keys_for
@@ -49,16 +49,16 @@ class RedisForgetting(Forgetting):
         forgets = keys.learned_keys(request.tenant).forgets
         self._lines[request.request_id] = str(await self._scripts.run("line_of_writes", [forgets], []))
         if request.scope is ForgetScope.TENANT:
-            return await self._commands_for_tenant(request.tenant)
-        counts = await self._commands_for_rows(request)
+            return await self._remove_tenant_memory(request.tenant)
+        counts = await self._remove_rows(request)
         if request.scope is ForgetScope.SESSION:
             counts |= await self._forget_session(request.tenant, request.subject)
         return counts
 
     async def has_older_outcomes(self, request: ForgetRequest) -> bool:
-        numbers = range(len(list(keys.all_partitions())))
+        numbers: Iterable[int] = range(PARTITIONS)
         if request.scope is ForgetScope.SESSION:
-            numbers = range(partition := partition_of(request.tenant, request.subject), partition + 1)
+            numbers = [partition_of(request.tenant, request.subject)]
         async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
             for number in numbers:
                 pipe.xinfo_groups(keys.partition_keys(number).outcomes)
@@ -95,7 +95,7 @@ class RedisForgetting(Forgetting):
         if dropped_ids := [request.request_id for request in finished_requests[REQUESTS_KEPT:]]:
             await self._scripts.execute("HDEL", name, *dropped_ids)
 
-    async def _commands_for_tenant(self, tenant: str) -> Mapping[str, int]:
+    async def _remove_tenant_memory(self, tenant: str) -> Mapping[str, int]:
         names = keys.learned_keys(tenant)
         async with bounded_redis_calls(), self._redis.pipeline(transaction=True) as pipe:
             pipe.llen(names.cases)
@@ -109,7 +109,7 @@ class RedisForgetting(Forgetting):
         named_sizes = zip(("cases", "facts", "entities", "predictions", "arms"), sizes, strict=False)
         return {name: size for name, size in named_sizes if size}
 
-    async def _commands_for_rows(self, request: ForgetRequest) -> dict[str, int]:
+    async def _remove_rows(self, request: ForgetRequest) -> dict[str, int]:
         for _ in range(_MOST_TRIES):
             memory = await self._read_stored(request.tenant)
             removal = plan_removal(request, memory)

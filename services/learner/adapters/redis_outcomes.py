@@ -29,7 +29,7 @@ class OutcomeGroup(NamedTuple):
     """A consumer group that reads the streams for one purpose, and the lock that says who reads a partition."""
 
     name: str
-    reader_of: Callable[[keys.PartitionKeys], str]
+    reader_key_of: Callable[[keys.PartitionKeys], str]
 
 
 LEARNING_GROUP = OutcomeGroup(keys.OUTCOME_GROUP, lambda partition: partition.reader)
@@ -61,7 +61,7 @@ class RedisOutcomes(Outcomes):
         arguments: list[Argument] = [self._owner, self._lease_ms, self._group.name, keys.OUTCOME_READER, EVENTS_AT_ONCE]
         arguments.append(" ".join(keys.OUTCOME_GROUPS))
         calls = [
-            ([self._name_reader(number), self._partitions[number].outcomes], [*arguments, int(number in self._newest)])
+            ([self._reader_key(number), self._partitions[number].outcomes], [*arguments, int(number in self._newest)])
             for number in numbers
         ]
         replies = await self._scripts.run_many("take_outcomes", calls) if calls else []
@@ -119,7 +119,7 @@ class RedisOutcomes(Outcomes):
 
     async def release(self, partitions: Collection[int]) -> None:
         arguments: list[Argument] = [self._owner, 0]
-        calls = [([self._name_reader(number)], arguments) for number in sorted(partitions)]
+        calls = [([self._reader_key(number)], arguments) for number in sorted(partitions)]
         if calls:
             await self._scripts.run_many("let_go", calls)
 
@@ -127,8 +127,8 @@ class RedisOutcomes(Outcomes):
         """Removes this learner from the roster, so that others take over its partitions."""
         await self._scripts.execute("ZREM", keys.LIVE_LEARNERS_KEY, self._owner)
 
-    def _name_reader(self, number: int) -> str:
-        return self._group.reader_of(self._partitions[number])
+    def _reader_key(self, number: int) -> str:
+        return self._group.reader_key_of(self._partitions[number])
 
     async def await_new(self, partitions: Collection[int], seconds: float) -> Collection[int]:
         if isinstance(self._redis, ClusterRedis):

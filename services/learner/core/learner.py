@@ -47,16 +47,16 @@ class Learner:
         self._outcomes = outcomes
         self._lessons = lessons
         self._share: frozenset[int] = frozenset()
-        self._others: set[int] = set()  # of its share, what another still reads
+        self._partitions_of_others: set[int] = set()  # of its share, what another still reads
         self._expected: set[int] = set()
         self._run_lock = asyncio.Lock()
         self.counts = LearnedCounts()
-        self.shared = asyncio.Event()  # set once it knows what it should read
+        self.share_is_known = asyncio.Event()
 
     @property
     def partitions(self) -> frozenset[int]:
         """The partitions that this learner reads, as far as it knows."""
-        return self._share - self._others
+        return self._share - self._partitions_of_others
 
     def expect_outcomes_in(self, partitions: Collection[int]) -> None:
         """Reads these partitions in the next run."""
@@ -68,9 +68,9 @@ class Learner:
         async with self._run_lock:
             if partitions_to_release := self._share - share:
                 await self._outcomes.release(partitions_to_release)
-            self._expected = (self._expected | (share - self._share) | self._others) & share
-            self._share, self._others = share, set()
-        self.shared.set()
+            self._expected = (self._expected | (share - self._share) | self._partitions_of_others) & share
+            self._share, self._partitions_of_others = share, set()
+        self.share_is_known.set()
 
     async def release_partitions(self) -> None:
         """Releases all partitions, once no run is in progress."""
@@ -94,7 +94,7 @@ class Learner:
         """Handles some partitions; returns how many outcomes there were. Raises ``StoreUnavailable``."""
         try:
             outcomes = await self._outcomes.claim(partitions)
-            self._others.update(outcomes.partitions_lost)
+            self._partitions_of_others.update(outcomes.partitions_lost)
             self._expected.update(outcomes.partitions_with_more)
             if outcomes.deliveries:
                 self._expected.update(await self._learn(outcomes.deliveries))

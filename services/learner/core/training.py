@@ -1,5 +1,6 @@
 """Parses training rows, and loads them from a bucket into a tenant's case log, each object once."""
 
+import asyncio
 import heapq
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
@@ -95,10 +96,10 @@ class TrainingRows(NamedTuple):
 
 def read_rows(name: str, content: bytes) -> TrainingRows:
     """Parses the rows of an object. Never raises: what cannot be parsed becomes a bad row."""
-    return read_rows_of(_read_numbered_rows(name, content))
+    return validate_rows(_read_numbered_rows(name, content))
 
 
-def read_rows_of(entries: Iterable[tuple[str, object]]) -> TrainingRows:
+def validate_rows(entries: Iterable[tuple[str, object]]) -> TrainingRows:
     """The rows of the entries, each with its position. An entry that is a text is the reason why there is no row."""
     good_rows: list[TrainingRow] = []
     bad_rows: list[BadRow] = []
@@ -164,8 +165,8 @@ def merge_cases(
     changes = {name: case for name, case in new_by_id.items() if not _is_known_case(old_by_id.get(name), case)}
     unchanged_entries = [entry for entry in log if entry.case and entry.case.case_id not in changes]
     unreadable_entries = [entry for entry in log if not entry.case]
-    new_entries = sorted(map(parse_stored_case, changes.values()), key=_read_age)
-    best_entries = _keep_best(list(heapq.merge(unchanged_entries, new_entries, key=_read_age)), limit)
+    new_entries = sorted(map(parse_stored_case, changes.values()), key=_newest_first_key)
+    best_entries = _keep_best(list(heapq.merge(unchanged_entries, new_entries, key=_newest_first_key)), limit)
     return [*best_entries, *unreadable_entries[: limit - len(best_entries)]]
 
 
@@ -181,7 +182,7 @@ def _is_known_case(stored_case: CaseEntry | None, new_case: CaseEntry) -> bool:
     return stored_case.model_copy(update={"at": new_case.at, "session_id": new_case.session_id}) == new_case
 
 
-def _read_age(entry: outcomes.StoredCase) -> float:
+def _newest_first_key(entry: outcomes.StoredCase) -> float:
     return -entry.case.at.timestamp() if entry.case else 0.0
 
 
@@ -202,14 +203,14 @@ class SeedResult(NamedTuple):
 
 
 async def _ignore_content(_name: str, _content: bytes) -> None:
-    """The ``teach`` of a ``Seeder`` of training rows, whose objects hold nothing but cases."""
+    """The ``import_other_content`` of a ``Seeder`` of training rows, whose objects hold nothing but cases."""
 
 
 class Seeder:
     """Loads new objects of a bucket into a tenant's case log. Only one learner at a time does so.
 
-    ``read`` parses an object's rows. ``teach`` imports its other content before it counts as loaded, and may be called
-    again for the same object.
+    ``read`` parses an object's rows, in a thread. ``import_other_content`` is called before the object counts as
+    loaded, and may be called again for the same object.
     """
 
     def __init__(
@@ -219,17 +220,17 @@ class Seeder:
         tenant: str,
         clock: Callable[[], datetime],
         read: Callable[[str, bytes], TrainingRows] = read_rows,
-        teach: Callable[[str, bytes], Awaitable[None]] = _ignore_content,
+        import_other_content: Callable[[str, bytes], Awaitable[None]] = _ignore_content,
     ) -> None:
         self._read = read
-        self._teach = teach
+        self._import_other_content = import_other_content
         self._bucket = bucket
         self._repository = repository
         self._tenant = tenant
         self._clock = clock
 
-    async def load_new(self, tell: Callable[[SeedResult], None]) -> bool:
-        """Loads new objects, calling ``tell`` with the result of each; False if another learner is doing so.
+    async def load_new(self, report_result: Callable[[SeedResult], None]) -> bool:
+        """Loads new objects, calling ``report_result`` with the result of each; False if another learner is doing so.
 
         Raises ``BucketUnavailable`` and ``StoreUnavailable``; objects loaded by then stay loaded.
         """
@@ -241,7 +242,7 @@ class Seeder:
                 if loaded_versions.get(source.name) == source.version:
                     continue
                 if result := await self._load_object(source):
-                    tell(result)
+                    report_result(result)
                     await self._repository.lock(self._tenant)
         finally:
             await self._repository.unlock(self._tenant)
@@ -250,16 +251,19 @@ class Seeder:
     async def _load_object(self, source: outcomes.TrainingObject) -> SeedResult | None:
         """Loads one object; None if it was replaced meanwhile, so that the next pass finds the new one."""
         if source.size > LARGEST_OBJECT:
-            bad_rows = (BadRow("the object", f"it is larger than {LARGEST_OBJECT} bytes, and nothing of it was read"),)
-            return await self._store(source, [], bad_rows)
+            reason = f"it is larger than {LARGEST_OBJECT} bytes, and nothing of it was read"
+            return await self._store(source, [], (BadRow("the object", reason),))
         try:
             content = await self._bucket.read(source)
         except outcomes.ObjectChanged:
             return None
-        rows = self._read(source.name, content)
-        await self._teach(source.name, content)
-        name, now = source.name.rpartition("/")[2], self._clock()
-        return await self._store(source, [make_case(row, rows.scale, name, now) for row in rows.good], tuple(rows.bad))
+        cases, bad_rows = await asyncio.to_thread(self._read_cases, source.name, content)  # a large object takes long
+        await self._import_other_content(source.name, content)
+        return await self._store(source, cases, tuple(bad_rows))
+
+    def _read_cases(self, name: str, content: bytes) -> tuple[list[CaseEntry], Sequence[BadRow]]:
+        rows, short_name, now = self._read(name, content), name.rpartition("/")[2], self._clock()
+        return [make_case(row, rows.scale, short_name, now) for row in rows.good], rows.bad
 
     async def _store(
         self, source: outcomes.TrainingObject, cases: list[CaseEntry], bad_rows: tuple[BadRow, ...]

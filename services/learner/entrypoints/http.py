@@ -33,7 +33,7 @@ def health_app(
         return {"service": "learner", "partitions": len(learner.partitions), **outcome_counts, **state}
 
     def why_not_ready() -> str:
-        return "" if learner.shared.is_set() else "it does not know yet which outcomes to read"
+        return "" if learner.share_is_known.is_set() else "it does not know yet which outcomes to read"
 
     return side_server.health_app(describe, why_not_ready, ping, [metrics_route(metrics)] if metrics else [])
 
@@ -49,11 +49,11 @@ class LearnerGauges(GaugeReading):
         metrics.set_gauge(names.LEARNER_PARTITIONS, len(self._learner.partitions))
         counts = self._learner.counts
         for result in ("learned", "known", "dead"):
-            metrics.add(names.OUTCOMES_APPLIED, self._growth_of(result, getattr(counts, result)), result=result)
+            metrics.add(names.OUTCOMES_APPLIED, self._take_growth(result, getattr(counts, result)), result=result)
         for count_name, count in _flatten_counts(self._memory()):
-            metrics.add(names.FACTS_FOUND, self._growth_of(f"memory {count_name}", count), what=count_name)
+            metrics.add(names.FACTS_FOUND, self._take_growth(f"memory {count_name}", count), what=count_name)
 
-    def _growth_of(self, name: str, count: int) -> int:
+    def _take_growth(self, name: str, count: int) -> int:
         last_count, self._last_counts[name] = self._last_counts.get(name, 0), count
         return max(0, count - last_count)
 

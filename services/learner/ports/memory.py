@@ -107,8 +107,8 @@ class FactCost(NamedTuple):
 class FactRepository(Protocol):
     """Facts of tenants, and the tasks to be searched for facts.
 
-    Every method may raise ``StoreUnavailable``; ``find_task_to_search``, ``facts`` and ``store_facts`` also
-    ``MemorySpoiled``.
+    Every method may raise ``StoreUnavailable``; ``find_task_to_search``, ``read_facts`` and ``store_facts``
+    also ``MemorySpoiled``.
     """
 
     async def claim(self, limit: int, seconds: float) -> Sequence[tuple[str, str]]:

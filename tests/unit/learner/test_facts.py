@@ -420,3 +420,11 @@ def test_no_case_has_what_the_privacy_guard_marks_whoever_sent_the_event() -> No
     told = case.model_dump_json()
     assert (card in told, secret in told) == (False, False)
     assert "[card]" in case.summary
+
+
+def test_a_figure_with_a_footnote_mark_is_merged_like_any_other_word() -> None:
+    """``isdigit`` is true of a superscript, which is no number."""
+    known = choose_facts_to_keep([raw(value="5,000¹", attribute="limit")], a_todo(1))
+    new = choose_facts_to_keep([raw(value="6,000¹", attribute="limit")], a_todo(2))
+    change = merge_facts(KnownFacts("1", (("row", known[0]),)), new)
+    assert [fact.value for fact in change.added_facts if fact.is_current] == ["6,000¹"]

@@ -2,11 +2,13 @@
 
 import json
 from datetime import UTC, datetime
+from time import perf_counter
 
 import pytest
 from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
+from services.learner.core.files.importer import read_facts
 from services.learner.core.files.report import (
     BadReport,
     Report,
@@ -16,7 +18,7 @@ from services.learner.core.files.report import (
     prepare_training_rows,
     read_report,
 )
-from services.learner.core.training import read_rows
+from services.learner.core.training import MOST_ROWS, read_rows
 from tests.each_row import each_row
 from tests.unit.learner.training import a_row, lines_of
 
@@ -153,3 +155,28 @@ def test_failures_and_ready_made_rows_of_a_report_become_rows_and_what_is_no_rep
     assert sorted(row.metadata.overall_score / rows.scale for row in rows.good) == [0.4, 0.85]
     rows = build_report_rows("r.json", b"[]")
     assert (list(rows.good), [row.place for row in rows.bad]) == ([], ["the object"])
+
+
+@pytest.mark.promise("report.teaches")
+def test_a_report_with_an_impossible_date_teaches_its_facts_as_of_now() -> None:
+    content = _content(generated_at="1970-01-01T00:00:00Z", top_failures=[{"scenario": "b", "failure_cause": "late"}])
+    (fact,) = build_report_facts("r.json", content, NOW)
+    assert fact["at"] == NOW.isoformat()
+    assert len(read_facts([fact])) == 1
+
+
+@pytest.mark.promise("report.teaches")
+def test_a_report_that_is_nested_too_deeply_is_a_bad_row_and_teaches_nothing() -> None:
+    """It must not keep the objects after it from being loaded."""
+    deep = '[{"a":' * 450 + "1" + "}]" * 450
+    content = f'{{"pass_rate": 0.5, "top_failures": [{deep}]}}'.encode()
+    assert [row.reason for row in build_report_rows("r.json", content).bad] == ["it is nested too deeply"]
+    assert build_report_facts("r.json", content, NOW) == []
+
+
+@pytest.mark.promise("report.teaches")
+def test_a_report_of_many_ready_made_rows_is_read_in_time_that_grows_with_their_number() -> None:
+    signals: JsonValue = [a_row(number, score=85.0) for number in range(MOST_ROWS)]
+    began = perf_counter()
+    rows = build_report_rows("r.json", _content(brainos_training_signals=signals))
+    assert (len(rows.good), rows.scale, perf_counter() - began < 5) == (MOST_ROWS, 1.0, True)

@@ -1,17 +1,28 @@
 """Training rows as cases; cases and files merged into what is stored: bad ones are named, nothing is there twice."""
 
 import json
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from time import perf_counter
 
 import pytest
 from hypothesis import given, strategies as st
 
 from services.learner.core.files import importer
 from services.learner.core.files.formats import FileStatistics
-from services.learner.core.training import MOST_ROWS, TrainingRows, make_case, merge_cases, parse_stored_case, read_rows
+from services.learner.core.training import (
+    MOST_ROWS,
+    Seeder,
+    SeedResult,
+    TrainingRows,
+    make_case,
+    merge_cases,
+    parse_stored_case,
+    read_rows,
+)
 from services.learner.ports.files import ArmRecord, EntityRecord, FileTotals, StoredFile, StoredVersions
-from services.learner.ports.outcomes import StoredCase
+from services.learner.ports.outcomes import CaseRepository, LoadedRows, StoredCase, TrainingBucket, TrainingObject
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
@@ -293,3 +304,47 @@ def test_what_has_no_room_is_left_out_and_counted_first_of_all_what_cannot_be_re
     log = [StoredCase("?", None), *(parse_stored_case(a_case(number)) for number in range(3))]
     assert [entry.text == "?" for entry in merge_cases(log, [], 4)] == [False, False, False, True]
     assert not any(entry.text == "?" for entry in merge_cases(log, [a_case(9)], 4))
+
+
+def test_of_a_long_file_of_facts_the_newest_are_merged_and_the_others_counted_as_left_out() -> None:
+    here = _fact("old", "terms", 1, -100_000)
+    many = [_fact(f"s{number}", "terms", number, -number) for number in range(10 * FACTS_KEPT)]
+    began = perf_counter()
+    done = importer.merge_file_facts(_stored(facts=[(here.model_dump_json(), here)]), many)
+    assert (done.taken, done.left_out, perf_counter() - began < 5) == (FACTS_KEPT, 9 * FACTS_KEPT, True)
+
+
+class _OneObject(TrainingBucket):
+    async def list_objects(self) -> Sequence[TrainingObject]:
+        return [TrainingObject("rows.jsonl", "1", 10)]
+
+    async def read(self, listed_object: TrainingObject) -> bytes:
+        return lines_of([a_row()])
+
+
+class _EmptyLog(CaseRepository):
+    async def lock(self, tenant: str) -> bool:
+        return True
+
+    async def unlock(self, tenant: str) -> None:
+        pass
+
+    async def read_loaded_versions(self, tenant: str) -> Mapping[str, str]:
+        return {}
+
+    async def replace_log(
+        self, tenant: str, merge: Callable[[Sequence[StoredCase]], Sequence[StoredCase]], loaded_rows: LoadedRows
+    ) -> Sequence[StoredCase] | None:
+        return merge(())
+
+
+async def test_an_object_is_parsed_beside_the_event_loop_which_keeps_the_learners_locks_alive() -> None:
+    threads: list[int] = []
+
+    def read(name: str, content: bytes) -> TrainingRows:
+        threads.append(threading.get_ident())
+        return read_rows(name, content)
+
+    results: list[SeedResult] = []
+    await Seeder(_OneObject(), _EmptyLog(), "acme", lambda: NOON, read).load_new(results.append)
+    assert ([result.cases_in_log for result in results], threading.get_ident() in threads) == ([1], False)

@@ -96,8 +96,7 @@ class _Arm(FrozenModel):
 def read_arms(content: JsonValue) -> list[ArmRecord]:
     """The arms of a file, without those that were never pulled; raises ``BadFile``."""
     arms_by_kind = entries_of_object(content, "arms", "bandit")
-    entries = ((f"{kind}", arms) for kind, arms in arms_by_kind.items())
-    checked_arms = parse_entries(entries, _read_object)
+    checked_arms = parse_entries(arms_by_kind.items(), _read_object)
     arm_entries = (
         (f"{kind} {strategy}", {"kind": kind, "strategy": strategy, "arm": arm})
         for kind, arms in zip(arms_by_kind, checked_arms, strict=True)
@@ -139,7 +138,7 @@ def _read_arm(entry: JsonValue) -> ArmRecord:
 
 
 _MOST_KEYWORDS, _ID_CHARACTERS = 15, 16
-_EARLIEST_MOMENT, _LATEST_MOMENT = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
+EARLIEST_MOMENT, _LATEST_MOMENT = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
 def _read_notes(value: object) -> object:
@@ -161,7 +160,7 @@ def _read_moment(value: object) -> object:
 
 
 Notes = Annotated[tuple[str, ...], BeforeValidator(_read_notes)]
-Moment = Annotated[AwareDatetime, BeforeValidator(_read_moment), Field(ge=_EARLIEST_MOMENT, le=_LATEST_MOMENT)]
+Moment = Annotated[AwareDatetime, BeforeValidator(_read_moment), Field(ge=EARLIEST_MOMENT, le=_LATEST_MOMENT)]
 
 
 class _Case(FrozenModel):

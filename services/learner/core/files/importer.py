@@ -48,19 +48,24 @@ def merge_file_arms(stored_file: StoredFile, new_arms: Sequence[ArmRecord]) -> F
 
 
 def merge_file_facts(stored_file: StoredFile, new_facts: Sequence[KnownFact]) -> FileDecision:
-    """Merges facts with the stored ones. A tenant without facts takes them unchanged, including superseded ones."""
+    """Merges the newest of the facts with the stored ones.
+
+    ``new_facts``: newest first. A tenant without facts takes them unchanged, including superseded ones.
+    """
+    new_facts, left_out = new_facts[:FACTS_KEPT], max(0, len(new_facts) - FACTS_KEPT)
     if not stored_file.facts:
-        texts = [fact.model_dump_json() for fact in new_facts[:FACTS_KEPT]]
-        return FileDecision(FileChanges(facts=texts or None), len(texts), len(new_facts) - len(texts))
+        texts = [fact.model_dump_json() for fact in new_facts]
+        return FileDecision(FileChanges(facts=texts or None), len(texts), left_out)
     rows = tuple((text, fact) for text, fact in stored_file.facts if fact is not None)
     latest_times = {fact.text: fact.at for _, fact in sorted(rows, key=lambda row: row[1].at)}
     newer_facts = [fact for fact in new_facts if fact.text not in latest_times or latest_times[fact.text] < fact.at]
-    facts_to_add = [fact for fact in newer_facts if not _is_known(fact, [fact for _, fact in rows])]
+    known_facts = [fact for _, fact in rows]
+    facts_to_add = [fact for fact in newer_facts if not _is_known(fact, known_facts)]
     change = merge_facts(KnownFacts("", rows), facts_to_add[::-1])
     removed_texts = set(change.removed_rows)
     texts = [fact.model_dump_json() for fact in reversed(change.added_facts)]
     texts_to_store = [*texts, *(text for text, _ in stored_file.facts if text not in removed_texts)][:FACTS_KEPT]
-    return FileDecision(FileChanges(facts=texts_to_store if facts_to_add else None), len(facts_to_add))
+    return FileDecision(FileChanges(facts=texts_to_store if facts_to_add else None), len(facts_to_add), left_out)
 
 
 def merge_file_entities(stored_file: StoredFile, records: Sequence[EntityRecord], now: datetime) -> FileDecision:

@@ -1,5 +1,6 @@
 """Parses benchmark reports of any shape: their results, most frequent failures, and what they teach later tasks."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -7,8 +8,9 @@ from typing import NamedTuple, TypeGuard
 
 from pydantic import JsonValue, ValidationError
 
+from services.learner.core.files.formats import EARLIEST_MOMENT
 from services.learner.core.files.importer import Importer
-from services.learner.core.training import BadRow, TrainingRow, TrainingRows, TrainingType, read_rows_of
+from services.learner.core.training import BadRow, TrainingRow, TrainingRows, TrainingType, validate_rows
 from shared.contracts.base import describe_first_error
 from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.keywords import keywords
@@ -285,7 +287,6 @@ _MOST_FACTS = 20
 _LONGEST_TEXT, _LONGEST_FIELD = 240, 80  # characters
 _UNSCORED_WORTH = 0.5  # the worth of a fact whose failure has no score, as of any imported fact
 _FAILURE_ATTRIBUTE = "usual failure"
-_EARLIEST_REPORT_TIME = datetime(2, 1, 1, tzinfo=UTC)
 
 
 def build_report_rows(name: str, content: bytes) -> TrainingRows:
@@ -294,8 +295,10 @@ def build_report_rows(name: str, content: bytes) -> TrainingRows:
         prepared_rows = prepare_training_rows([read_report(name, content)])
     except BadReport as error:
         return TrainingRows([], [BadRow("the object", str(error))], 1.0)
+    except RecursionError:
+        return TrainingRows([], [BadRow("the object", "it is nested too deeply")], 1.0)
     ready_rows = _rescale_signal_rows(prepared_rows.rows, name)
-    rows = read_rows_of((f"row {number}", row) for number, row in enumerate(ready_rows, 1))
+    rows = validate_rows((f"row {number}", row) for number, row in enumerate(ready_rows, 1))
     return rows._replace(bad=[*rows.bad, *(BadRow("the report", reason) for reason in prepared_rows.skipped)])
 
 
@@ -306,11 +309,12 @@ def build_report_facts(name: str, content: bytes, now: datetime) -> list[dict[st
     """
     try:
         report = read_report(name, content)
-    except BadReport:
+        entries = (*report.read_part(_FAILURES), *report.read_part(_SIGNALS))
+    except (BadReport, RecursionError):
         return []
-    at = report.at if report.at > _EARLIEST_REPORT_TIME else now
+    at = report.at if report.at >= EARLIEST_MOMENT else now
     facts: dict[JsonValue, dict[str, JsonValue]] = {}
-    for entry in (*report.read_part(_FAILURES), *report.read_part(_SIGNALS)):
+    for entry in entries:
         if fact := _build_fact(entry, min(at, now), name):
             facts.setdefault(fact["subject"], fact)  # reports list the most important failure first
     return [*facts.values()][:_MOST_FACTS]
@@ -318,15 +322,14 @@ def build_report_facts(name: str, content: bytes, now: datetime) -> list[dict[st
 
 def _rescale_signal_rows(rows: Sequence[dict[str, JsonValue]], source: str) -> list[dict[str, JsonValue]]:
     """The rows, with ready-made scores out of 100 divided by 100."""
-    ready = [row for row in rows if _read_metadata(row).get("source") != source]
-    if not any(_overall_score_of(row) > 1 for row in ready):
+    marked_rows = [(row, _read_metadata(row).get("source") != source) for row in rows]
+    if not any(is_ready and _overall_score_of(row) > 1 for row, is_ready in marked_rows):
         return [*rows]
-    all_rows = list(rows)
-    for number, row in enumerate(rows):
-        if row in ready:
-            metadata = {**_read_metadata(row), "overall_score": _overall_score_of(row) / 100}
-            all_rows[number] = {**row, "metadata": metadata}
-    return all_rows
+    return [_divide_score(row) if is_ready else row for row, is_ready in marked_rows]
+
+
+def _divide_score(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    return {**row, "metadata": {**_read_metadata(row), "overall_score": _overall_score_of(row) / 100}}
 
 
 def _read_metadata(row: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -374,7 +377,7 @@ def make_report_importer(
     """A function that imports the facts of one report; it may be repeated and raises ``StoreUnavailable``."""
 
     async def import_facts_of_report(name: str, content: bytes) -> None:
-        facts = build_report_facts(name, content, clock())
+        facts = await asyncio.to_thread(build_report_facts, name, content, clock())
         if facts:
             await importer.carry_out(FileRequest(tenant=tenant, file=LearningFile.KNOWLEDGE_BASE, content=[*facts]))
 

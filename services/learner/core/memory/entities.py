@@ -117,10 +117,10 @@ def find_dates(text: str) -> Iterator[FoundEntity]:
             month = int(parts["m"]) if parts.get("m") else month_numbers().get(parts["month"].casefold(), 0)
             yield from _find_date(match, int(parts["year"]), month, int(parts["day"]))
     for match in _SLASHED_DATE_PATTERN.finditer(text):
-        yield from _read_slashed(match)
+        yield from _find_slashed_date(match)
 
 
-def _read_slashed(match: re.Match[str]) -> Iterator[FoundEntity]:
+def _find_slashed_date(match: re.Match[str]) -> Iterator[FoundEntity]:
     first_number, second_number, year = int(match["a"]), int(match["b"]), int(match["year"])
     if first_number > _MONTHS_A_YEAR or first_number == second_number:
         yield from _find_date(match, year, second_number, first_number)

@@ -62,9 +62,9 @@ def _merge_fact(facts: list[KnownFact], new: KnownFact) -> list[KnownFact]:
 
 def says_the_same(fact: KnownFact, other: KnownFact) -> bool:
     """Whether both say the same: the same value of the same attribute, or nearly the same words and figures."""
-    meaning, other_meaning = _stems_of_meaning(fact), _stems_of_meaning(other)
+    meaning, other_meaning = _subject_and_attribute_of(fact), _subject_and_attribute_of(other)
     if meaning and meaning == other_meaning:
-        return _value_words(fact.value) == _value_words(other.value)
+        return _normalize_value(fact.value) == _normalize_value(other.value)
     if meaning and other_meaning and meaning[0] != other_meaning[0]:
         return False
     words, other_words = frozenset(fact.keywords), frozenset(other.keywords)
@@ -76,8 +76,10 @@ def says_the_same(fact: KnownFact, other: KnownFact) -> bool:
 
 def contradicts(fact: KnownFact, other: KnownFact) -> bool:
     """Whether they state different values of the same attribute of the same subject."""
-    meaning, words = _stems_of_meaning(fact), _value_words(fact.value)
-    return meaning is not None and meaning == _stems_of_meaning(other) and words != _value_words(other.value)
+    meaning, words = _subject_and_attribute_of(fact), _normalize_value(fact.value)
+    return (
+        meaning is not None and meaning == _subject_and_attribute_of(other) and words != _normalize_value(other.value)
+    )
 
 
 def _strengthen_fact(known_fact: KnownFact, new: KnownFact) -> KnownFact:
@@ -123,7 +125,7 @@ def _build_fact(raw: RawFact, todo: TaskToSearch) -> KnownFact:
     )
 
 
-def _stems_of_meaning(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
+def _subject_and_attribute_of(fact: KnownFact) -> tuple[str, frozenset[str]] | None:
     """What the fact states a value of: its subject and its attribute's stems; None if it lacks one."""
     return _subject_and_attribute_stems(fact.subject, fact.attribute)
 
@@ -141,7 +143,7 @@ def _normalize_subject(name: str) -> str:
 
 
 @lru_cache(maxsize=_MOST_CACHED_TEXTS)
-def _value_words(value: str) -> frozenset[str]:
+def _normalize_value(value: str) -> frozenset[str]:
     """A value for comparison: money and dates in a normal form, else its words."""
     entities = find_entities(value)
     if entities:
@@ -151,7 +153,8 @@ def _value_words(value: str) -> frozenset[str]:
 
 def _normalize_word(word: str) -> str:
     text = word.strip(".,;:()\"'")
-    number = read_number(text) if text[:1].isdigit() and text.replace(",", "").replace(".", "").isdigit() else None
+    is_number = text[:1].isdecimal() and text.replace(",", "").replace(".", "").isdecimal()  # "¹" is a digit only
+    number = read_number(text) if is_number else None
     return stem(text) if number is None else number_as_text(number)
 
 

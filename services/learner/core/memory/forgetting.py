@@ -94,17 +94,19 @@ def _quote_kept_facts_only(fact: KnownFact, kept_facts: Collection[KnownFact]) -
 def _removal_for_entity(subject: str, memory: StoredMemory) -> Removal:
     names_subject = _make_subject_test(subject, memory)
 
-    def find_naming(rows_with_texts: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
+    def find_rows_naming_subject(rows_with_texts: Iterable[tuple[str, tuple[str, ...]]]) -> tuple[str, ...]:
         return tuple(row for row, texts in rows_with_texts if any(map(names_subject, texts)))
 
-    removed_fields = find_naming((field, (entity.value, *entity.names)) for field, entity in memory.entities.items())
+    removed_fields = find_rows_naming_subject(
+        (field, (entity.value, *entity.names)) for field, entity in memory.entities.items()
+    )
     return Removal(
-        cases=find_naming((row, (case.summary, *case.worked, *case.failed)) for row, case in memory.cases),
-        facts=find_naming(
+        cases=find_rows_naming_subject((row, (case.summary, *case.worked, *case.failed)) for row, case in memory.cases),
+        facts=find_rows_naming_subject(
             (row, (fact.text, fact.subject, fact.value, fact.replaces, fact.superseded_by, *fact.entities))
             for row, fact in memory.facts
         ),
-        todos=find_naming(
+        todos=find_rows_naming_subject(
             (event, (todo.task, todo.answer, *todo.values.values(), *todo.entities))
             for event, todo in memory.todos.items()
         ),
@@ -169,11 +171,11 @@ _REMAINING_BY_SCOPE: Mapping[ForgetScope, Mapping[str, str]] = {
 
 
 class ForgetRequestWorker:
-    """Carries out requests to forget. ``done``: how many it has finished."""
+    """Carries out requests to forget. ``finished_count``: how many it has finished."""
 
     def __init__(self, forgetting: Forgetting) -> None:
         self._forgetting = forgetting
-        self.done = 0
+        self.finished_count = 0
 
     async def carry_out_waiting(self, now: datetime) -> int:
         """Carries out the waiting requests; returns how many there were."""
@@ -197,5 +199,5 @@ class ForgetRequestWorker:
         changed_request = request.model_copy(update=changes)
         is_noted = await self._forgetting.store_state(changed_request, _RETRY_SECONDS if is_under_way else None)
         if is_noted and not is_under_way:
-            self.done += 1
+            self.finished_count += 1
             log.info("forgotten", request=request.request_id, scope=request.scope.value, removed=dict(counts))

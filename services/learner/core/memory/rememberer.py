@@ -46,12 +46,12 @@ def make_memo(outcome: TaskOutcome, *, wants_facts: bool) -> OutcomeMemo:
         process_type=outcome.process_type,
         source=TaskSource(task_id=outcome.task_id, session_id=outcome.session_id, at=outcome.ended_at),
         entities=entities,
-        predictions_held=dict(_threshold_samples(outcome)),
+        predictions_held=dict(_predictions_held(outcome)),
         todo=_build_task_to_search(outcome, texts, entities) if teaches_facts else None,
     )
 
 
-def _threshold_samples(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
+def _predictions_held(outcome: TaskOutcome) -> Iterator[tuple[ThresholdKind, bool]]:
     """Yields one sample for each kind of threshold, whether the task had one or ten of it."""
     for kind in ThresholdKind:
         results = {threshold.held for threshold in outcome.thresholds if threshold.kind is kind} - {None}
