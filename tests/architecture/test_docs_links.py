@@ -88,6 +88,17 @@ def test_every_file_and_class_of_the_glossary_is_there() -> None:
     ] == []
 
 
+@pytest.mark.promise("docs.links")
+def test_every_decision_stands_once_on_the_page_of_decisions_under_its_own_title() -> None:
+    folder = ROOT / "docs" / "decisions"
+    records = {path.name: path.read_text("utf-8").partition("\n")[0] for path in folder.glob("[0-9]*.md")}
+    listed = re.findall(r"^- \[(.+)\]\((.+)\)$", (folder / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert len(records) > 90
+    assert sorted((f"# {title}", name) for title, name in listed) == sorted(
+        (one, name) for name, one in records.items()
+    )
+
+
 def _functions(path: Path) -> Iterator[str]:
     """The module's functions, and the methods of its classes as ``Class.method``."""
     for node in ast.parse(path.read_text("utf-8") if path.suffix == ".py" else "").body:

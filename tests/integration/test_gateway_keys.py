@@ -260,11 +260,13 @@ async def test_tokens_and_keys_open_the_same_door(redis: Redis, redis_url: str) 
         await _send_with(play, "t1", issuer.token("ec"))
         by_key = await _read(play, made.token)
         by_header = await play.client.get("/tasks/t1", headers={"X-API-Key": made.token})
+        beside = {"X-API-Key": made.token, "Authorization": "Basic cHJveHk6eA=="}  # a proxy's own, in front of us
+        by_both = await play.client.get("/tasks/t1", headers=beside)
         stranger = await _read(play, other.token)
         neither = await _read(play, "sk-else")
         nothing = await play.client.get("/tasks/t1")
-    answers = [one.status_code for one in (by_key, by_header, stranger, neither, nothing)]
-    assert answers == [200, 200, 404, 401, 401]
+    answers = [one.status_code for one in (by_key, by_header, by_both, stranger, neither, nothing)]
+    assert answers == [200, 200, 200, 404, 401, 401]
     assert "key or a token" in nothing.json()["error"]
     assert "error" not in nothing.headers["WWW-Authenticate"]
     assert 'error="invalid_token"' in neither.headers["WWW-Authenticate"]

@@ -116,6 +116,16 @@ async def test_every_method_names_redis_when_it_is_down(own_server: EmbeddedRedi
     assert [said for said in (*map(str, replies), *(one.text for one in rest)) if place in said] == []
 
 
+@pytest.mark.parametrize(
+    "path", ["/health", "/ready", "/.well-known/agent-card.json", "/.well-known/agent.json", "/.well-known/jwks.json"]
+)
+async def test_a_probe_that_asks_with_head_gets_the_status_of_a_get_and_no_body(redis_url: str, path: str) -> None:
+    async with gateway_process(redis_url) as gateway:
+        asked, read = await gateway.http.head(path), await gateway.http.get(path)
+    assert (asked.status_code, asked.content) == (read.status_code, b"") == (200, b"")
+    assert asked.headers["content-type"] == read.headers["content-type"]
+
+
 async def test_a_server_that_would_forget_is_not_ready(own_server: EmbeddedRedis, own_redis: Redis) -> None:
     await own_redis.config_set("appendfsync", "everysec")
     async with gateway_client(own_server.url) as http:

@@ -102,6 +102,19 @@ async def test_an_approval_takes_the_approvers_key(redis: Redis, redis_url: str)
     assert (_field(after, "state"), _field(after, "answer")) == ("completed", "approved by boss")
 
 
+async def test_approvals_are_listed_page_by_page(redis: Redis, redis_url: str) -> None:
+    async with _locked(redis, redis_url) as (play, keys):
+        for number in range(3):
+            await _call(play, keys["anna"], "send_task", text=f"gate it {number}")
+        pages = [await _call(play, keys["boss"], "list_approvals", page_size=2)]
+        while token := _field(pages[-1], "next_page_token"):
+            pages.append(await _call(play, keys["boss"], "list_approvals", page_size=2, page_token=token))
+        whole = await _call(play, keys["boss"], "list_approvals")
+    found = [cast("list[dict[str, JsonValue]]", _field(page, "approvals")) for page in pages]
+    assert [len(page) for page in found] == [2, 1]
+    assert [one for page in found for one in page] == _field(whole, "approvals")
+
+
 async def test_what_is_asked_wrongly_is_refused_by_the_name_of_its_field(redis: Redis, redis_url: str) -> None:
     async with _locked(redis, redis_url) as (play, keys):
         empty = await _call(play, keys["anna"], "send_task", text="", wait="yes")

@@ -154,6 +154,15 @@ async def test_a_name_that_leads_inside_by_now_is_not_called() -> None:
 
 
 @pytest.mark.promise("push.guarded")
+async def test_a_name_that_stands_for_no_host_is_an_address_that_gives_no_answer() -> None:
+    url, reach = "https://xn--a.example/hook", AllowedAddresses(permits_public=True)
+    assert why_refused(url, reach) is None
+    async with aclosing(WebhookHttpClient(Guard(reach), 5, 1)) as post:
+        with pytest.raises(NoReceiverAnswer, match="no answer: InvalidCodepoint"):
+            await post.post(url, {}, b"{}")
+
+
+@pytest.mark.promise("push.guarded")
 async def test_in_production_this_machine_is_called_where_the_operator_says_so(redis: Redis, redis_url: str) -> None:
     closed = {**SOON, "profile": "production", "authentication": "off", "allow_volatile_redis": True}
     async with receiving() as receiver:

@@ -115,6 +115,18 @@ async def test_one_tenants_crowd_hides_nobody_elses_line(redis: Redis) -> None:
     assert [one.tenant for one in due] == ["acme"] * 8 + ["other"]
 
 
+@pytest.mark.promise("push.fair")
+async def test_a_crowd_too_large_for_one_look_hides_nobody_elses_line_for_long(redis: Redis) -> None:
+    """The next looks read on from where the last one ended, and the oldest line is in each of them."""
+    partition = keys.partition_keys(0).deliveries
+    crowd = {keys.pack_member(keys.PostMember("acme", f"n{number:05}")): number for number in range(25_000)}
+    await redis.zadd(partition, {**crowd, keys.pack_member(keys.PostMember("other", "n1")): 30_000})
+    lines = RedisDeliveryQueue(redis, SEAL)
+    looks = [[one.tenant for one in (await lines.list_due(32, 8)).deliveries] for _ in range(6)]
+    assert [look[:8] for look in looks] == [["acme"] * 8] * 6
+    assert [look[8:] for look in looks].count(["other"]) == 2
+
+
 @pytest.mark.promise("push.killed")
 async def test_an_event_that_comes_while_a_line_is_held_is_not_missed(redis: Redis, task_store: TaskStore) -> None:
     lines, record = RedisDeliveryQueue(redis, SEAL), await _hooked(redis, task_store)

@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 from services.gateway.a2a.card_keys import JWKS_PATH, CardKeys
 from services.gateway.a2a.profile import SKILLS, GatewayProfile
 from services.gateway.a2a.views import FORMAT_0_3, FORMAT_1_0
+from services.gateway.edge.replies import add_probe_route
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.domain.version import VERSION
 
@@ -105,9 +106,9 @@ def card_routes(card: new.AgentCard, last_modified: datetime, profile: GatewayPr
             keys.public_key_set if keys else {"keys": []}, headers={"Cache-Control": "public, max-age=300"}
         )
 
-    router.add_api_route(JWKS_PATH, get_keys, methods=["GET"], response_class=JSONResponse)
+    add_probe_route(router, JWKS_PATH, get_keys)
     for path in CARD_PATHS:
-        router.add_api_route(path, get_card, methods=["GET"], response_class=Response)
+        add_probe_route(router, path, get_card)
     return router
 
 

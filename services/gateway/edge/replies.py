@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote
 
 from a2a.utils.errors import JSON_RPC_ERROR_CODE_MAP
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from pydantic import JsonValue
 from starlette.exceptions import HTTPException
@@ -247,6 +247,12 @@ def add_error_handlers(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, _answer_bad_parameter)
     for kind in (BadCall, GatewayRefusal, *_STATUS_BY_KIND):
         app.add_exception_handler(kind, _answer_refusal)
+
+
+def add_probe_route(router: APIRouter, path: str, endpoint: Callable[..., Awaitable[object]]) -> None:
+    """Add a path that load balancers ask by HEAD, too: it is answered as a GET, and the server leaves out the body."""
+    router.add_api_route(path, endpoint, methods=["GET"], response_class=JSONResponse)
+    router.add_api_route(path, endpoint, methods=["HEAD"], response_class=JSONResponse, include_in_schema=False)
 
 
 def error_reply(status: int, error: str) -> JSONResponse:

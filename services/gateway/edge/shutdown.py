@@ -25,7 +25,8 @@ class ShutdownState:
     def end_waits(self) -> None:
         self._is_hurried = True
         for wait in self._waits:
-            wait.reschedule(0)
+            if not wait.expired():  # one that has just ended by itself can be given no other time
+                wait.reschedule(0)
 
     @asynccontextmanager
     async def limit_wait(self, seconds: float) -> AsyncIterator[None]:

@@ -15,6 +15,7 @@ from starlette.routing import Route
 
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.replies import INTERNAL_ERROR_TEXT
+from services.gateway.features.approvals.approvals import ApprovalQuery
 from services.gateway.features.identity.middleware import caller_of_request, count_message
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
@@ -75,17 +76,20 @@ class GetTask(ToolCall):
     task_id: str = _ID_FIELD
 
 
-class ListTasks(ToolCall):
+class _PagedToolCall(ToolCall):
+    page_size: int = Field(default=20, ge=1, le=100)
+    page_token: str = ""
+
+
+class ListTasks(_PagedToolCall):
     name = "list_tasks"
     description = "The tasks that the caller may see, the last changed first."
     is_read_only = True
 
     session_id: str | None = Field(default=None, min_length=1, max_length=256)
-    page_size: int = Field(default=20, ge=1, le=100)
-    page_token: str = ""
 
 
-class ListApprovals(ToolCall):
+class ListApprovals(_PagedToolCall):
     name = "list_approvals"
     description = (
         "The approvals that wait, the nearest deadline first: calls, reasons, and whether the caller may decide."
@@ -159,11 +163,13 @@ class McpEndpoint:
             case ListTasks():
                 return await self._list_tasks(call, caller)
             case ListApprovals():
-                page = await self._services.approvals.list_waiting(caller)
+                page = await self._services.approvals.list_waiting(
+                    caller, ApprovalQuery(call.page_size, call.page_token)
+                )
                 views: list[JsonValue] = [
                     self._services.approvals.show_request(request, caller) for request in page.requests
                 ]
-                return {"approvals": views}
+                return {"approvals": views, "next_page_token": page.token}
             case DecideApproval():
                 return await self._decide_approval(call, caller)
             case _:

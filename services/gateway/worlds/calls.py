@@ -24,7 +24,7 @@ from services.gateway.worlds.world import (
 )
 from shared.contracts.base import describe_first_error
 from shared.contracts.ues.modalities import ChatMessage
-from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in, to_builtins
+from shared.domain.exact_json import Json, JsonObject, as_object, map_leaves, objects_in
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import GuardedTransport, RefusedConnection
 from shared.infra.tls import trusted_certificates
@@ -148,7 +148,7 @@ class WorldToolCaller:
     async def __aexit__(self, *_: object) -> None:
         await self._line.close()
 
-    async def call(self, world: BridgedWorld, tool: str, arguments: JsonObject, timeout: float) -> WorldReply:
+    async def call(self, world: BridgedWorld, tool: str, arguments: Mapping[str, object], timeout: float) -> WorldReply:
         """Call a tool of a world, within ``timeout`` seconds. The world's key is removed from the reply."""
         operation = _parse_operation(tool, arguments)
         if isinstance(operation, WorldReply):
@@ -174,6 +174,8 @@ async def _run_operation(world: ConnectedWorld, operation: Operation, timeout: f
         return _reply_to_error_answer(error, world)
     except TimeoutError:
         return _report_failure(operation, world, f"no answer within {timeout:g} seconds")
+    except UnicodeError as error:  # of a host name, which is decoded before anything is sent
+        return WorldReply(CallResult.NOTHING, f"{operation.tool} was not sent: the world's host name: {error}")
     except UESError as error:
         if isinstance(error.__cause__, RefusedConnection):
             return WorldReply(CallResult.NOTHING, str(error.__cause__))
@@ -198,20 +200,21 @@ def _reply_to_error_answer(error: APIError, world: ConnectedWorld) -> WorldReply
     return WorldReply(result, f"HTTP {error.status_code}: {error}{remark}")
 
 
-def _parse_operation(tool: str, arguments: JsonObject) -> Operation | WorldReply:
+def _parse_operation(tool: str, arguments: Mapping[str, object]) -> Operation | WorldReply:
     kind = OPERATIONS.get(tool)
     if kind is None:
         return WorldReply(CallResult.NOTHING, f"there is no tool {tool}")
     try:
-        return kind.model_validate(to_builtins(arguments))
+        return kind.model_validate(arguments)
     except ValidationError as error:
         return WorldReply(CallResult.NOTHING, f"{tool} was not called: {describe_first_error(error)}")
 
 
 def _redact_key(content: Json, key: str) -> Json:
-    """The content with the key removed, which a world may repeat; replies are journaled and archived."""
-    text = dumps(content)
-    return loads(text.replace(key, _KEY_REPLACEMENT)) if key and key in text else content
+    """The content with the key removed from its texts, which a world may repeat; replies are journaled and archived."""
+    return map_leaves(
+        content, lambda leaf: leaf.replace(key, _KEY_REPLACEMENT) if isinstance(leaf, str) and key else leaf
+    )
 
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024  # a whole mailbox

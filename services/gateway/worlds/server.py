@@ -21,7 +21,7 @@ from starlette.routing import BaseRoute, Route
 from services.gateway.worlds.addresses import ASSESSED_WORLD_PATH
 from services.gateway.worlds.calls import CALL_SECONDS, OPERATIONS, BridgedWorld, CallResult, WorldToolCaller
 from services.gateway.worlds.world import Operation
-from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, to_builtins, to_exact
+from shared.domain.exact_json import Json, JsonObject, as_object, dumps, to_builtins, to_exact
 from shared.domain.version import VERSION
 
 ANY_WORLD_PATH = "/bridge/mcp"
@@ -59,8 +59,7 @@ class WorldsEndpoint:
     ) -> types.CallToolResult:
         """Call a tool. ``MCPError`` has the code INVALID_PARAMS if certainly nothing was done, else INTERNAL_ERROR."""
         world = await self._find_world(cast(Request, context.request))
-        arguments: JsonObject = loads_object(dumps(cast(JsonObject, params.arguments or {})))
-        reply = await self._calls.call(world, params.name, arguments, self._seconds)
+        reply = await self._calls.call(world, params.name, params.arguments or {}, self._seconds)
         match reply.result:
             case CallResult.DONE:
                 return types.CallToolResult(content=[types.TextContent(text=dumps(reply.content))])

@@ -211,11 +211,40 @@ async def test_any_world_is_bridged_that_a_request_names_with_its_key(world: Wor
     assert "X-UES-URL" in nameless
 
 
-async def _ask_bridge(url: str, headers: dict[str, str]) -> str:
-    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_emails", "arguments": {}}}
+async def _ask_bridge(url: str, headers: dict[str, str], arguments: JsonObject | dict[str, float] | None = None) -> str:
+    params = {"name": "list_emails", "arguments": arguments or {}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
     accepts = {"Accept": "application/json, text/event-stream"}
     async with open_http(trust_env=False) as http:
         return (await http.post(f"{url}/bridge/mcp", json=body, headers={**accepts, **headers})).text
+
+
+@pytest.mark.promise("participant.world_failures")
+@pytest.mark.parametrize("url", ["https://xn--a.example/", "http://[", "http://a b/"])
+async def test_a_world_whose_url_is_none_was_certainly_not_asked(world: WorldStage, url: str) -> None:
+    reply = await world.calls.call(BridgedWorld(url, "key"), "send_chat_message", {"content": "Hello."}, 5.0)
+
+    assert reply.result is CallResult.NOTHING
+
+
+@pytest.mark.promise("participant.world_failures")
+async def test_an_argument_that_is_a_fraction_is_refused_by_its_name(world: WorldStage) -> None:
+    named = {"X-UES-URL": URL, "X-UES-Key": str(world.keys.key)}
+
+    found = await _ask_bridge(world.bridge, named, {"limit": 2.5})
+
+    assert "list_emails was not called: limit" in found
+
+
+@pytest.mark.promise("I12.world_key")
+async def test_a_key_of_any_characters_is_taken_out_of_an_answers_texts_alone() -> None:
+    async with WorldToolCaller(transport=Hostile(httpx.Response(400, json={"detail": 'it is a"key'}))) as calls:
+        refused = await calls.call(BridgedWorld(URL, 'a"key'), "get_chat", {}, 5.0)
+    async with WorldToolCaller(transport=Hostile(httpx.Response(200, json={"total_message_count": 11}))) as calls:
+        counted = await calls.call(BridgedWorld(URL, "1"), "get_chat", {}, 5.0)
+
+    assert refused.content == "HTTP 400: it is (the key)"
+    assert counted.content == {"total_message_count": 11, "conversation_count": 0}
 
 
 @pytest.mark.promise("I12.world_key")

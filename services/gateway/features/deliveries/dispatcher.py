@@ -43,9 +43,9 @@ class WebhookHttpClient(HttpPoster):
         await self._client.aclose()
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> ReceiverAnswer:
-        request = self._client.build_request("POST", url, headers={**headers, **_FIXED_HEADERS}, content=body)
         began, outcome = perf_counter(), "undelivered"
         try:
+            request = self._client.build_request("POST", url, headers={**headers, **_FIXED_HEADERS}, content=body)
             async with asyncio.timeout(self._seconds):
                 response = await self._client.send(request, stream=True)
                 await _drain_answer(response)
@@ -55,7 +55,7 @@ class WebhookHttpClient(HttpPoster):
             raise NoReceiverAnswer(str(refused)) from refused
         except (TimeoutError, httpx.TimeoutException) as error:
             raise NoReceiverAnswer(f"no answer within {self._seconds:g} seconds") from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last: of a host name (IDNA)
             raise NoReceiverAnswer(f"no answer: {type(error).__name__}") from error
         finally:
             self._meter.observe(names.WEBHOOK_SECONDS, perf_counter() - began)

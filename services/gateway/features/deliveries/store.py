@@ -22,7 +22,7 @@ from shared.ports.meter import NO_METER, Meter
 log = structlog.get_logger()
 _MOST_EVENTS = 500
 _DUE_PAGE = 500
-_MOST_DUE_OF_PARTITION = 10_000  # of one partition in one look: among so many, each tenant gets its turn
+_MOST_DUE_OF_PARTITION = 10_000  # of one partition in one look: of more, later looks read on
 
 
 class _DeliveryKeys(NamedTuple):
@@ -42,6 +42,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         self._scripts = Scripts(redis)
         self._seal, self._meter = seal, meter
         self._failing = rows.FailingDeliveries(self._scripts)
+        self._places = ["0" for _ in keys.all_partitions()]  # in each partition, where the next look reads on
 
     async def enqueue(self, delivery: SignedPost) -> None:
         member = keys.PostMember(delivery.tenant, delivery.delivery_id)
@@ -52,13 +53,17 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
 
     async def list_due(self, most_per_partition: int, most_per_tenant: int) -> deliveries.DueDeliveries:
         arguments = [most_per_partition, most_per_tenant, _DUE_PAGE, _MOST_DUE_OF_PARTITION]
-        calls: list[ScriptCall] = [([partition.deliveries], arguments) for partition in keys.all_partitions()]
+        calls: list[ScriptCall] = [
+            ([partition.deliveries], [*arguments, place])
+            for partition, place in zip(keys.all_partitions(), self._places, strict=True)
+        ]
         replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
+        self._places = [reply[1] for reply in replies]
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
         due_deliveries = [
             deliveries.DueDelivery(member, keys.unpack_delivery(member).tenant, score)
             for reply in replies
-            for member, score in zip(reply[1::2], reply[2::2], strict=True)
+            for member, score in zip(reply[2::2], reply[3::2], strict=True)
         ]
         return deliveries.DueDeliveries(
             sorted(due_deliveries, key=lambda delivery: int(delivery.score)), min(waits) / 1000 if waits else None

@@ -196,8 +196,8 @@ class KeyOrTokenIdentity(identity.Identity):
         self._keys, self._tokens = keys, tokens
 
     async def admit(self, headers: Mapping[str, str], use: identity.LimitUse) -> identity.AdmittedCaller:
-        authorization = headers.get("authorization", "")
-        if not authorization and "x-api-key" not in headers:
+        bearer = identity.bearer_token(headers)
+        if bearer is None and "x-api-key" not in headers:
             raise Unauthenticated("an API key or a token is needed, as in Authorization: Bearer pa_... or eyJ...")
-        is_key = not authorization or authorization.split(" ")[-1].startswith(f"{PREFIX_OF_KEYS}_")
+        is_key = bearer is None or bearer.startswith(f"{PREFIX_OF_KEYS}_")
         return await (self._keys if is_key else self._tokens).admit(headers, use)

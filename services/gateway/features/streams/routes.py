@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.keep_alive import sse_frame, sse_response
-from services.gateway.edge.replies import RETRY_LATER_HEADERS, asks_for_1_0, file_reply
+from services.gateway.edge.replies import RETRY_LATER_HEADERS, add_probe_route, asks_for_1_0, file_reply
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.streams import updates
@@ -103,8 +103,8 @@ class RestEndpoints:
         router.add_api_route(
             "/tasks/{task_id}/files/{file_id}", self.download_file, methods=["GET"], response_class=Response
         )
-        router.add_api_route("/health", self.report_health, methods=["GET"])
-        router.add_api_route("/ready", self.report_readiness, methods=["GET"], response_class=JSONResponse)
+        add_probe_route(router, "/health", self.report_health)
+        add_probe_route(router, "/ready", self.report_readiness)
         return router
 
     async def get_task(self, task_id: str, request: Request) -> Response:
