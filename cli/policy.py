@@ -123,6 +123,8 @@ def _print_backtest(answer: JsonObject) -> None:
     out.print(_build_table(title, ("task", "text", "before", "after", "rules"), rows))
     if answer.get("without_plan"):
         err.print(f"{answer['without_plan']} archived tasks planned no writes.", style="dim")
+    for problem in list_or_empty(answer.get("unread")):
+        err.print(f"An archived task cannot be read: {problem}", style="dim")
 
 
 def _build_table(title: str, columns: tuple[str, ...], rows: Json) -> Table:

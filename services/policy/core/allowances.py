@@ -94,8 +94,11 @@ def _prohibit_by_rule(
 
 
 def _refuse_too_much(request: contracts.AllowanceRequest, policies: PreparedPolicies) -> None:
-    comparisons = policies.looks_back * len(request.history) + len(request.confirmations) * policies.rules_about_tools
-    work = (policies.rules_about_tools + comparisons // 2) * len(request.tools)
+    comparisons = (
+        policies.comparisons_per_earlier_call * len(request.history)
+        + len(request.confirmations) * policies.tool_rule_count
+    )
+    work = (policies.tool_rule_count + comparisons // 2) * len(request.tools)
     if work > MAX_EVALUATION_STEPS:
         raise RequestTooLarge(
             f"{len(request.tools)} tools are too much: {work} steps, {MAX_EVALUATION_STEPS} allowed", "tools"

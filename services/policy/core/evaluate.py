@@ -1,10 +1,17 @@
 """Combines the findings of all rules into one verdict: pass, approval, escalation, refusal or block."""
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from services.policy.core.findings import CallFacts, applies_to_call, build_call_facts, build_row_facts, find_for_call
-from services.policy.core.plan_findings import find_for_plan
+from services.policy.core.findings import (
+    CallFacts,
+    any_rule_applies_to_call,
+    build_call_facts,
+    build_row_facts,
+    find_call_findings,
+)
+from services.policy.core.plan_findings import find_plan_findings
 from services.policy.core.prepared import PreparedPolicies, PreparedPolicy, RequestTooLarge, prepare_policies
 from services.policy.core.rules import Finding, ReportOnlyFinding, RuleWithoutEffect
 from services.policy.core.text_rules import find_text_violations
@@ -20,6 +27,7 @@ MAX_EVALUATION_STEPS = 300_000  # nodes decided or merged, over all calls
 MAX_PATTERN_COST = 10_000_000  # instructions of one pattern, times bytes of the text: 70 ms at the very worst
 MAX_PATTERNS_COST = 40_000_000  # the same over all patterns
 MAX_KEYWORD_COST = 20_000_000  # keywords times characters of the text
+_FOLDING_COST = 40  # keywords that a text is searched for while it is folded, unless it is ASCII
 
 
 def evaluate(request: contracts.EvaluateRequest) -> contracts.Verdict:
@@ -39,10 +47,10 @@ def decide(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> co
     findings: list[Finding] = []
     for prepared in policies.all:
         for facts in build_row_facts(prepared.policy, request):
-            findings += find_for_call(prepared.rules, facts)
+            findings += find_call_findings(prepared.rules, facts)
     if any(call.rows for call in request.calls):
         findings = [*_drop_repeated_rules(findings)]
-    findings += find_for_plan(facts_by_policy, request)
+    findings += find_plan_findings(facts_by_policy, request)
     findings += find_text_violations([prepared.texts for prepared in policies.all], policies.problems, request)
     ruled_calls = {
         call.call_id: tuple(
@@ -56,7 +64,7 @@ def decide(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> co
 def _governs_call(prepared: PreparedPolicy, call: contracts.CallContext, facts: CallFacts) -> bool:
     """Whether some tool rule or condition of the policy applies to the call."""
     matching_rules = (rule for rule in prepared.tool_rules if rule.matches(call.tool) and not rule.rule.report_only)
-    return any(matching_rules) or applies_to_call(prepared.rules_of_calls, facts)
+    return any(matching_rules) or any_rule_applies_to_call(prepared.rules_of_calls, facts)
 
 
 def _build_verdict(
@@ -134,31 +142,34 @@ def _refuse_too_much_work(request: contracts.EvaluateRequest, policies: Prepared
     if (work := _count_work(request, policies)) > MAX_EVALUATION_STEPS:
         calls = max(1, len(request.calls))
         sentence = (
-            f"{policies.rules} rules over {calls} calls are too much: {work} steps, {MAX_EVALUATION_STEPS} allowed"
+            f"{policies.rule_count} rules over {calls} calls are too much: {work} steps, {MAX_EVALUATION_STEPS} allowed"
         )
         raise RequestTooLarge(sentence, "calls")
 
 
 def _refuse_too_much_searching(text: str | None, policies: PreparedPolicies) -> None:
-    """Raises ``RequestTooLarge`` if the text is too long for the patterns and keywords that would search it."""
-    if not text or not (policies.pattern_sizes or policies.keywords):
+    """Raises ``RequestTooLarge`` if the text is too long to be folded, and searched by all patterns and keywords."""
+    if not text or all(prepared.texts.first_id is None for prepared in policies.all):
         return
+    text = unicodedata.normalize("NFKC", text)  # what is searched: one character may become eighteen
     size, pattern_sizes = 4 * len(text), policies.pattern_sizes
     if size * max(pattern_sizes, default=0) > MAX_PATTERN_COST or size * sum(pattern_sizes) > MAX_PATTERNS_COST:
         raise RequestTooLarge(f"a text of {len(text)} characters is too long for patterns of this size", "text")
-    if policies.keywords * len(text) > MAX_KEYWORD_COST:
-        raise RequestTooLarge(f"a text of {len(text)} characters is too long for {policies.keywords} keywords", "text")
+    if (policies.keyword_count + (0 if text.isascii() else _FOLDING_COST)) * len(text) > MAX_KEYWORD_COST:
+        raise RequestTooLarge(
+            f"a text of {len(text)} characters is too long for {policies.keyword_count} keywords", "text"
+        )
 
 
 def _count_work(request: contracts.EvaluateRequest, policies: PreparedPolicies) -> int:
     calls = max(1, sum(len(call.rows) or 1 for call in request.calls))
-    id_costs = sum(len(call.call_id) for call in request.calls) * policies.rules // 16
+    id_costs = sum(len(call.call_id) for call in request.calls) * policies.rule_count // 16
     fields = sum(len(call.fields) * (1 + len(call.recorded)) for call in request.calls)
     facts = len(policies.all) * (len(request.context) * calls + fields)
     facts += sum(len(prepared.policy.context) for prepared in policies.all) * calls
     earlier = len(request.history) + len(request.calls)
-    confirming = sum(1 + len(yes.fields) for yes in request.confirmations) * policies.rules_about_tools
-    comparisons = (policies.looks_back * earlier + confirming) * len(request.calls)
+    confirming = sum(1 + len(yes.fields) for yes in request.confirmations) * policies.tool_rule_count
+    comparisons = (policies.comparisons_per_earlier_call * earlier + confirming) * len(request.calls)
     for call in request.calls:  # each is also decided with summed figures, without unproven fields, and as recorded
         calls += bool(call.summed) + (1 + bool(call.unproven)) * (1 + len(call.recorded)) - 1
     return policies.cost * calls + id_costs + facts // 8 + comparisons // 2

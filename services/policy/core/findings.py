@@ -96,7 +96,7 @@ def _build_call_facts(policy: Policy, context: Context, call: CallContext, bindi
     return CallFacts(call, binding, fields, proven, recorded, policy.judges_records, tuple(proven_by_record), summed)
 
 
-def find_for_call(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
+def find_call_findings(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
     """Yields each rule's findings for the call; nothing for a rule whose condition is false."""
     for prepared in rules.find_candidates(facts.contexts):
         try:
@@ -105,7 +105,7 @@ def find_for_call(rules: RuleIndex, facts: CallFacts) -> Iterator[Finding]:
             yield build_problem(prepared.policy_id, prepared.rule.id, error)
 
 
-def applies_to_call(rules: RulesOfCalls, facts: CallFacts) -> bool:
+def any_rule_applies_to_call(rules: RulesOfCalls, facts: CallFacts) -> bool:
     """Whether any rule with an effect applies to the call, whatever it finds."""
     may_apply = rules.all
     if facts.call is not None and facts.unknown_fields is not None:
@@ -125,12 +125,12 @@ def _applies_to_call(prepared: PreparedRule, facts: CallFacts) -> bool:
     """Whether the rule concerns the call; always, if the sender does not say which fields are unknown."""
     if facts.unknown_fields is None or facts.call is None:
         return True
-    if not prepared.states_calls:
+    if not prepared.names_its_calls:
         fields, unknown_fields = facts.call.fields, facts.unknown_fields
-        for field in prepared.looks_at:
+        for field in prepared.deciding_fields:
             if field.name in unknown_fields or not isinstance(value_at(fields, field.path), UnknownTruth):
                 return True
-        return not prepared.looks_at
+        return not prepared.deciding_fields
     try:  # where tool and process leave it open that the rule acts
         return prepared.condition.decide(_read_stated_fields(facts)) is not False
     except ConditionError:
@@ -181,7 +181,7 @@ def _find_by_rule(prepared: PreparedRule, facts: CallFacts) -> Iterator[Finding]
 def _waits_for_unknown_field(prepared: PreparedRule, facts: CallFacts) -> bool:
     """Whether an unknown field makes the call wait; a notice waits only for a rule that names it."""
     is_change = facts.unknown_fields is None or facts.call is None or facts.call.tool_class is ToolClass.CHANGE
-    return _applies_to_call(prepared, facts) and (is_change or prepared.states_calls)
+    return _applies_to_call(prepared, facts) and (is_change or prepared.names_its_calls)
 
 
 def _forbids_for_everyone(prepared: PreparedRule, facts: CallFacts) -> bool:

@@ -156,7 +156,7 @@ class _Parser:
             raise ConditionError("the condition is empty", 0)
         tree = self._parse_junction("||", "&&")
         if self._next.kind != "END":
-            raise self._unexpected_token("an operator or the end")
+            raise self._build_unexpected_token_error("an operator or the end")
         return tree
 
     def _parse_junction(self, sign: str, *tighter: str) -> Node:
@@ -216,7 +216,7 @@ class _Parser:
                 self._advance()
                 return FieldReference(tuple(text.split(".")), position)
             case _:
-                raise self._unexpected_token("a number" if is_negative else "a field or a value")
+                raise self._build_unexpected_token_error("a number" if is_negative else "a field or a value")
         self._advance()
         return Constant(value, position)
 
@@ -248,9 +248,9 @@ class _Parser:
 
     def _expect(self, sign: str) -> None:
         if not self._take_sign(sign):
-            raise self._unexpected_token(repr(sign))
+            raise self._build_unexpected_token_error(repr(sign))
 
-    def _unexpected_token(self, expectation: str) -> ConditionError:
+    def _build_unexpected_token_error(self, expectation: str) -> ConditionError:
         token = self._next
         hint = _SIGN_BY_FOREIGN_WORD.get(token.text.lower()) if token.kind == "NAME" else None
         advice = f"; write {hint}" if hint else ""

@@ -13,7 +13,7 @@ from shared.contracts import policy as contracts
 from shared.domain.words import Level, RuleAction
 
 
-def find_for_plan(
+def find_plan_findings(
     facts_by_policy: Sequence[tuple[PreparedPolicy, Sequence[CallFacts]]], request: contracts.EvaluateRequest
 ) -> list[rules.Finding]:
     """The findings of tool rules for each call, in order. ``facts_by_policy``: each with the facts of the calls."""

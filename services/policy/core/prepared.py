@@ -41,12 +41,12 @@ class PreparedPolicies(NamedTuple):
     all: tuple[PreparedPolicy, ...]
     problems: tuple[PolicyProblem, ...]
     hash: str
-    rules: int
+    rule_count: int
     cost: int  # of deciding all rules for one call
-    rules_about_tools: int
-    looks_back: int  # how often one call is compared with each earlier one
+    tool_rule_count: int
+    comparisons_per_earlier_call: int  # of one call with each call before it
     pattern_sizes: tuple[int, ...]
-    keywords: int
+    keyword_count: int
 
 
 class PreparedPolicyCache(WeightedCache[str, PreparedPolicies]):
@@ -77,12 +77,14 @@ def prepare_policies(policies: Sequence[Policy]) -> PreparedPolicies:
         all=prepared,
         problems=tuple(problems),
         hash=policy_hash(policies),
-        rules=len(condition_rules) + len(tool_rules),
+        rule_count=len(condition_rules) + len(tool_rules),
         cost=sum(rule.cost for rule in condition_rules) + sum(rule.cost for rule in tool_rules),
-        rules_about_tools=len(tool_rules),
-        looks_back=sum(1 + 4 * len(rule.per) + len(rule.rule.after) // 4 for rule in tool_rules if rule.needs_history),
+        tool_rule_count=len(tool_rules),
+        comparisons_per_earlier_call=sum(
+            1 + 4 * len(rule.per) + len(rule.rule.after) // 4 for rule in tool_rules if rule.needs_history
+        ),
         pattern_sizes=tuple(rule.pattern.size for rule in text_rules if rule.pattern),
-        keywords=sum(len(rule.words) for rule in text_rules),
+        keyword_count=sum(len(rule.words) for rule in text_rules),
     )
 
 

@@ -89,7 +89,7 @@ class _CandidateCheck(NamedTuple):
         if is_taken:
             return f"another rule has the id {rule.id!r}"
         try:
-            quote_words = self.quotes.words_of(candidate.quote)
+            quote_words = self.quotes.require_quoted_words(candidate.quote)
             _refuse_unsupported(rule, quote_words, self.vocabulary)
         except ConditionError as error:
             return f"{error.cause} (at character {error.position} of the condition)"

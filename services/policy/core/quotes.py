@@ -95,7 +95,7 @@ class Quotes:
         self._offsets = list(accumulate((len(text) + 1 for text in texts), initial=0))  # of the words in it
         self._marked: set[int] = set()
 
-    def words_of(self, quote: str) -> tuple[str, ...]:
+    def require_quoted_words(self, quote: str) -> tuple[str, ...]:
         """The quote's words. Raises ``ValueError`` if it is too short, too long, or not in the source."""
         if len(quote) > MAX_QUOTE_CHARACTERS:
             raise ValueError(f"the quote has {len(quote)} characters; the limit is {MAX_QUOTE_CHARACTERS}")

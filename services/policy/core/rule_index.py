@@ -34,7 +34,7 @@ class Term(NamedTuple):
 
     decide: DecideCondition
     comparisons: tuple[FirstComparison, ...]  # none where it may be true of any call
-    places: list[int]
+    rule_indices: list[int]
 
     def may_be_true(self, contexts: Sequence[Context]) -> bool:
         """Whether the term is true, unknown or an error in any of the contexts."""
@@ -67,12 +67,12 @@ class RuleIndex:
                 value = context.get(field)
                 has_kind = _LITERAL_TYPES.get(type(value)) is kind
                 term_numbers.update(comparisons.find_possible_terms(value) if has_kind else comparisons.numbers)
-        places = set[int]()
+        rule_indices = set[int]()
         for number in term_numbers:
             term = self._terms[number]
-            if not places.issuperset(term.places) and term.may_be_true(contexts):
-                places.update(term.places)
-        return [self.all[index] for index in sorted(places)]
+            if not rule_indices.issuperset(term.rule_indices) and term.may_be_true(contexts):
+                rule_indices.update(term.rule_indices)
+        return [self.all[index] for index in sorted(rule_indices)]
 
 
 class RulesOfCalls:
@@ -80,11 +80,11 @@ class RulesOfCalls:
 
     def __init__(self, rules: Sequence[PreparedRule]) -> None:
         self.all: Iterable[PreparedRule] = rules
-        self._rules_naming_calls = RuleIndex([rule for rule in rules if rule.states_calls])
+        self._rules_naming_calls = RuleIndex([rule for rule in rules if rule.names_its_calls])
         self._of_field = defaultdict[str | None, list[PreparedRule]](list)
         for rule in rules:
-            if not rule.states_calls:
-                names = {name for field in rule.looks_at for name in (field.name, field.path[0])}
+            if not rule.names_its_calls:
+                names = {name for field in rule.deciding_fields for name in (field.name, field.path[0])}
                 for name in names or (None,):
                     self._of_field[name].append(rule)
 
@@ -134,7 +134,7 @@ def _terms_of(rules: Sequence[PreparedRule]) -> Sequence[Term]:
         for node in tree.operands if isinstance(tree, OperatorNode) and tree.sign == "||" else (tree,):
             if node not in terms_by_node:
                 terms_by_node[node] = Term(compile_node(node), _first_comparisons(node), [])
-            terms_by_node[node].places.append(index)
+            terms_by_node[node].rule_indices.append(index)
     return [*terms_by_node.values()]
 
 

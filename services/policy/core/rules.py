@@ -92,8 +92,8 @@ class PreparedRule(NamedTuple):
     action: RuleAction
     level: Level | None  # set for all but a block that names none
     condition: Condition
-    states_calls: bool  # it is about no call but those of the tools or the process that it names
-    looks_at: tuple[FieldReference, ...]  # the fields by which it decides, but for those that every call has
+    names_its_calls: bool  # it is about no call but those of the tools or the process that it names
+    deciding_fields: tuple[FieldReference, ...]  # the fields by which it decides, but for those that every call has
 
     @property
     def reason(self) -> str:
@@ -110,9 +110,15 @@ def prepare_rule(policy_id: str, rule: contracts.Rule) -> PreparedRule:
     action = parse_enum_word(RuleAction, "action", rule.action, "known actions")
     _check_approvers(rule, action)
     condition = parse_condition(rule.condition)
-    looks_at = tuple(field for field in condition.fields if field.path[0] not in _FIELDS_OF_EVERY_CALL)
+    deciding_fields = tuple(field for field in condition.fields if field.path[0] not in _FIELDS_OF_EVERY_CALL)
     return PreparedRule(
-        policy_id, rule, action, _find_level(rule, action), condition, _concerns_named_calls_only(condition), looks_at
+        policy_id,
+        rule,
+        action,
+        _find_level(rule, action),
+        condition,
+        _concerns_named_calls_only(condition),
+        deciding_fields,
     )
 
 

@@ -147,7 +147,7 @@ class PreparedTextRule(NamedTuple):
     words: tuple[str, ...]  # folded
     pattern: TextPattern | None
 
-    def match(self, text: FoldedText) -> str | None:
+    def describe_match(self, text: FoldedText) -> str | None:
         """A sentence on what the rule found in the text; None if nothing."""
         for word, keyword in zip(self.words, self.rule.keywords, strict=True):
             if word in text.words:
@@ -205,12 +205,14 @@ def _find_by_policies(
 ) -> Iterator[Finding]:
     violations, applied_rules = list[str](), list[str]()
     for texts in policies:
-        matches = [(prepared, prepared.match(text)) for prepared in texts.rules]
+        matches = [(prepared, prepared.describe_match(text)) for prepared in texts.rules]
         applied_rules += [
             prepared.rule.id for prepared, match in matches if match or prepared.type is TextRuleType.REQUIRE
         ]
         faults = [
-            (prepared.rule.id, reason) for prepared, match in matches if (reason := _find_violation(prepared, match))
+            (prepared.rule.id, reason)
+            for prepared, match in matches
+            if (reason := _describe_violation(prepared, match))
         ]
         is_allowed = any(match for prepared, match in matches if prepared.type is TextRuleType.ALLOW)
         if texts.default is not TextDefault.ALLOW and not is_allowed:
@@ -224,7 +226,7 @@ def _find_by_policies(
     )
 
 
-def _find_violation(prepared: PreparedTextRule, match_sentence: str | None) -> str | None:
+def _describe_violation(prepared: PreparedTextRule, match_sentence: str | None) -> str | None:
     match prepared.type:
         case TextRuleType.DENY if match_sentence is not None:
             reason = match_sentence

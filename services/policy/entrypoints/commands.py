@@ -24,7 +24,7 @@ from shared.contracts.tenant_document import (
     readable_policies,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
-from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchive
 
 EXIT_USABLE, EXIT_NOT_USABLE, EXIT_CANNOT_READ = 0, 1, 2
 _FIELDS_OF_WHOLE_REQUEST = {"context", "calls"}  # a file with one of these is a whole request
@@ -72,11 +72,9 @@ def backtest(arguments: Sequence[str], archive: Archive) -> int:
     options = parser.parse_args(arguments)
     try:
         changed_policies = _usable_policies(options.file)
-        plans, tasks_without_plan = asyncio.run(_backtest_archive(archive, options.tenant, changed_policies))
+        result = asyncio.run(_backtest_archive(archive, options.tenant, changed_policies))
     except (UnreadableDocument, ArchiveUnavailable) as error:
         return _print_refusal(str(error))
-    differing_plans: list[Json] = [_plan_as_json(plan) for plan in plans if plan.differs]
-    result: JsonObject = {"plans": len(plans), "without_plan": tasks_without_plan, "different": differing_plans}
     sys.stdout.write(dumps(result) + "\n")
     return EXIT_USABLE
 
@@ -93,16 +91,20 @@ def _usable_policies(file: Path) -> tuple[Policy, ...]:
     return document.policies
 
 
-async def _backtest_archive(
-    archive: Archive, tenant: str, changed_policies: Sequence[Policy]
-) -> tuple[list[BacktestedPlan], int]:
-    plans, tasks_without_plan = list[BacktestedPlan](), 0
+async def _backtest_archive(archive: Archive, tenant: str, changed_policies: Sequence[Policy]) -> JsonObject:
+    """The result for all archived tasks; one that cannot be read, as a newer release writes it, is named in it."""
+    plans, tasks_without_plan, unread = list[BacktestedPlan](), 0, list[Json]()
     for task_id in await archive.list(tenant):
-        content = await archive.get(tenant, task_id)
-        decided_here = list_decided_plans(read_archived(content)) if content is not None else ()
+        try:
+            content = await archive.get(tenant, task_id)
+            decided_here = list_decided_plans(read_archived(content)) if content is not None else ()
+        except (ValueError, UnreadableArchive) as error:
+            unread.append(f"{task_id}: {str(error).splitlines()[0]}")
+            continue
         plans += [backtest_plan(plan, changed_policies) for plan in decided_here]
         tasks_without_plan += not decided_here
-    return plans, tasks_without_plan
+    differing_plans: list[Json] = [_plan_as_json(plan) for plan in plans if plan.differs]
+    return {"plans": len(plans), "without_plan": tasks_without_plan, "unread": unread, "different": differing_plans}
 
 
 def _build_request(policies: Sequence[Policy], context: Path | None, task: str | None) -> EvaluateRequest:
@@ -236,7 +238,7 @@ def read_object(file: Path) -> JsonObject:
 def read_value(file: Path) -> Json:
     try:
         return loads(file.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UnreadableDocument(f"{file} cannot be read: {error}") from None
 
 

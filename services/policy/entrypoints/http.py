@@ -80,7 +80,7 @@ def _parse_body(body: bytes) -> JsonObject:
 
 
 def validate_document(model: type[_Model], document: JsonObject, **parsed_fields: object) -> _Model:
-    """The document as a ``model``, with the fields in ``ready`` already parsed; raises ``RequestRejected``."""
+    """The document as a ``model``, with ``parsed_fields`` in place of its own; raises ``RequestRejected``."""
     try:
         return model.model_validate({**document, **parsed_fields})
     except ValidationError as error:
@@ -252,7 +252,7 @@ def _reach_verdict(document: JsonObject, policy_hash: str | None, cache: Prepare
         "verdict",
         passed=verdict.passed,
         binding=verdict.binding,
-        rules=policies.rules,
+        rules=policies.rule_count,
         calls=len(evaluation.calls),
         triggered=len(verdict.triggered_rules),
         refused=len(verdict.refusals),

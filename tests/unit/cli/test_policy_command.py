@@ -1,5 +1,6 @@
 """`purple policy check` and `purple audit`."""
 
+import asyncio
 import csv
 import io
 import json
@@ -138,6 +139,17 @@ def test_no_plan_is_decided_again_by_a_rule_that_cannot_be_understood(
     said = capsys.readouterr()
     assert said.out == ""
     assert cause in said.err
+
+
+@pytest.mark.promise("policy.backtest")
+def test_an_archived_task_that_cannot_be_read_is_named_and_stops_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive = FolderArchive(tmp_path / "archive")
+    asyncio.run(archive.put("default", "t1", b'{"v": 99}'))
+    assert backtest([_file(tmp_path, "p.json", POLICY)], archive) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [problem.partition(":")[0] for problem in said["unread"]] == ["t1"]
 
 
 WRITE: JsonObject = {

@@ -175,6 +175,8 @@ def test_a_hostile_pattern_answers_or_is_refused_within_a_moment(written: str, t
     ),  # one pattern alone, four bytes a character
     ([TextRule(id=str(n), type="deny", pattern="(a?){99}b") for n in range(90)], "x" * 1_000, "text"),
     ([TextRule(id="r", type="deny", keywords=("ab",) * 2_000)], "x" * 20_000, "text"),
+    ([TextRule(id="r", type="deny", keywords=("ab",))], "\ufdfa" * 100_000, "text"),  # eighteen each, once it is folded
+    ([TextRule(id="r", type="deny", pattern="(?:.{0,200}){0,1}z")], "\ufdfa" * 300, "text"),
 )
 def test_more_searching_than_the_others_can_wait_for_is_refused(rules: list[TextRule], text: str, field: str) -> None:
     """Patterns in all, one pattern, all patterns, and keywords, each over the text."""
