@@ -185,6 +185,7 @@ async def test_tools_that_cannot_be_used_are_dropped_and_the_others_stay(tmp_pat
     (listing({"name": "x", "inputSchema": "any"}), "inputSchema"),
     (listing("x"), "tools"),
     (listing(tool("a"), nextCursor="again"), "same cursor twice"),
+    (listing(*(tool(f"get_{number}") for number in range(5_001))), "more than 5,000 tools"),
     (result({"tools": None}), "cannot be used"),
     (error(-32601), "it broke"),
     (raw("down", 500), "HTTP 500"),

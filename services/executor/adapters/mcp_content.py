@@ -30,6 +30,7 @@ from shared.domain.exact_json import Json, loads, loads_object
 log = structlog.get_logger()
 
 MAX_PAGES = 100
+MAX_TOOLS = 5_000  # of one server; compiling them holds up whatever else this process does
 LONGEST_NAME = 128
 _MOST_CONNECTIONS = 8  # of one listing: by connections that name the same server, each with its catalogue
 PROOF_KEY = "purple-agent/proof"  # in a listed tool's _meta: {"read_back": TOOL, "expect": {FIELD: VALUE}}
@@ -49,7 +50,7 @@ class ListedTools(NamedTuple):
 
 
 async def list_tools(session: ClientSession) -> ListedTools:
-    """Reads all pages of the server's tool list; raises ``BadListing`` if the pages do not end."""
+    """Reads all pages of the server's tool list; raises ``BadListing`` if these, or the tools, are too many."""
     tools: list[ListedTool] = []
     cursors: set[str] = set()
     cursor: str | None = None
@@ -57,6 +58,8 @@ async def list_tools(session: ClientSession) -> ListedTools:
     for _ in range(MAX_PAGES):
         page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor))
         tools += page.tools
+        if len(tools) > MAX_TOOLS:
+            raise BadListing(f"the tool list has more than {MAX_TOOLS:,} tools")
         cursor = page.next_cursor
         if page.ttl_ms:  # 0 is what SDKs write where a server says nothing
             seconds = min(seconds, page.ttl_ms / 1000)

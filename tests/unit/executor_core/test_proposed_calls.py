@@ -280,5 +280,26 @@ def test_arguments_are_held_to_a_sound_schema_and_spared_a_broken_one(
     assert problems({"properties": {"a": schema}}, {"a": value}) == told
 
 
+def test_no_schema_of_a_server_takes_endless_time() -> None:
+    """A process that looks for a pattern does nothing else meanwhile, for any tenant."""
+    doubled: JsonObject = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)}
+    slow, text = "^(a+)+$", "a" * 5_000
+    assert problems({"properties": {"a": {"pattern": slow}}}, {"a": text}) is None
+    assert problems({"properties": {"a": {"pattern": slow}}}, {"a": f"{text}!"}) is not None
+    assert problems({"patternProperties": {slow: {}}, "additionalProperties": False}, {f"{text}!": 1}) is None
+    assert problems({"$ref": "#/$defs/d0", "$defs": {**doubled, "d40": {}}}, {}) is None
+
+
+@each_row(
+    ("pattern", "text", "fits"),
+    (r"^[A-Z]{2}-\d+$", "PO-7", True),
+    (r"^[A-Z]{2}-\d+$", "7", False),
+    ("b", "abc", True),
+    (r"^(?=.*\d)", "x", True),
+)
+def test_a_text_is_held_to_its_pattern_unless_that_looks_around(pattern: str, text: str, fits: bool) -> None:
+    assert (problems({"properties": {"a": {"pattern": pattern}}}, {"a": text}) is None) is fits
+
+
 def test_a_schema_that_refers_to_itself_without_end_does_not_end_the_run() -> None:
     assert problems({"$ref": "#"}, {}) is None

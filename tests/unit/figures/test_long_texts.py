@@ -15,15 +15,16 @@ from services.executor.core.figures.trace import FactsIndex
 from services.executor.core.model.masking import mask_request, restore_values
 from services.executor.core.prime.prime import find_named_tools
 from services.executor.core.records.asked_fields import list_rule_fields
-from services.executor.core.reflect.documents import find_document_requests
+from services.executor.core.reflect.documents import DocumentMaterial, find_document_requests, read_source_data
 from services.executor.core.reflect.quality import FoundSources, find_untraced_tokens
+from services.executor.core.session.dossier import NO_PROGRESS
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.failures import classify_failure
 from services.executor.ports.tools import ToolAnswer
 from services.gateway.features.solver.service import extract_answers
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import dumps
+from shared.domain.exact_json import Json, dumps
 from shared.domain.marks import ProtectedKind
 from shared.domain.redaction import redact_json, redact_text
 from shared.ports.models import Message, ModelReply, ModelRequest, TextBlock, Tier, Usage
@@ -100,6 +101,13 @@ def test_numbers_in_a_long_answer_are_told_from_numbering() -> None:
 @each_row("piece", ["a report, ", "do not write a report and "])
 def test_documents_that_a_long_text_asks_for_are_found(piece: str) -> None:
     assert find_document_requests(repeated(piece)).keys() <= {"status_report"}
+
+
+def test_the_first_of_very_many_records_that_were_read_stand_in_a_document() -> None:
+    rows: list[Json] = [{"id": f"INV-{number}"} for number in range(20_000)]
+    fact = Fact(ref="r1", connection_id="office", tool="list_invoices", arguments_json="{}", result_json=dumps(rows))
+    material = DocumentMaterial("", NO_PROGRESS.update_dossier(facts=(fact,)), ())
+    assert read_source_data("records: invoice", material) == rows[:50]
 
 
 def different_cards(length: int = LONG) -> list[str]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from typing import Literal, NamedTuple, cast
 
 from pydantic import BaseModel, Field, JsonValue, ValidationError
@@ -147,14 +148,14 @@ def find_unaddressed_sentences(task: str, parts: Sequence[PartOfTask], tools: It
     verbs = classes.CLEAR_VERBS | _REQUEST_VERBS | {words_of_tool(name).verb for name in tools}
     quotes = [normalize_quote(sentence) for part in parts for sentence in _SENTENCE_END_PATTERN.split(part.quote)]
     quoted_ids = {key for part in parts for key in _find_identifiers(part.quote)}
-    unaddressed = []
-    for sentence in _SENTENCE_END_PATTERN.split(task):
-        words = normalize_quote(sentence)
-        is_quoted = not words or any(words in quote for quote in quotes)
-        names_more = bool(set(_find_identifiers(sentence)) - quoted_ids)
-        if names_more and not is_quoted and _is_request(sentence, verbs):
-            unaddressed.append(sentence.strip())
-    return tuple(unaddressed[:_MOST_UNADDRESSED_SENTENCES])
+    unaddressed = (
+        sentence.strip()
+        for sentence in _SENTENCE_END_PATTERN.split(task)
+        if not quoted_ids.issuperset(_find_identifiers(sentence))
+        and _is_request(sentence, verbs)
+        and not any(normalize_quote(sentence) in quote for quote in quotes)
+    )
+    return tuple(islice(unaddressed, _MOST_UNADDRESSED_SENTENCES))
 
 
 def _is_request(sentence: str, verbs: Collection[str]) -> bool:

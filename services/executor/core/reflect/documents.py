@@ -280,7 +280,9 @@ def _select_records(material: DocumentMaterial, words: frozenset[str]) -> Json:
         flat = _flatten_record(seen_record.record)
         if flat not in chosen and any(stems_of(name) & words for name in (seen_record.fact.tool, *seen_record.record)):
             chosen.append(flat)
-    return chosen[:_MOST_ROWS]
+        if len(chosen) == _MOST_ROWS:
+            break
+    return chosen
 
 
 def _flatten_record(record: JsonObject) -> JsonObject:

@@ -2,21 +2,24 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from decimal import Decimal
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
 from jsonschema import Draft202012Validator, TypeChecker
-from jsonschema.exceptions import SchemaError
+from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.protocols import Validator
 from jsonschema.validators import extend
 from pydantic import JsonValue
+from pydantic_core import SchemaError as BadPattern, SchemaValidator, core_schema
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
 from services.executor.core.tools.name_similarity import singular, stems_of, words_of
-from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys, map_objects
 from services.executor.ports.tools import CALL_ID_KEY, MESSAGE_KEY, PARTS_KEY, TASK_ID_KEY, Tool
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.tenant import Connection, RecordKind
@@ -142,11 +145,13 @@ def find_argument_problems(arguments: JsonObject, tool: Tool) -> str | None:
     """What is wrong with the arguments, naming each field; None if they fit. Numbers are compared exactly (I8).
 
     A write may have no argument that its tool does not declare, unless the schema permits others: rules would not see
-    it. A schema that is invalid, endless or refers to something outside itself lets everything pass: the server will
-    judge. What a schema refers to is never fetched. The executor's idempotency key counts as given.
+    it. The server will judge what passes: everything, if its schema is invalid, endless or refers to something outside
+    itself; a text with a pattern that takes more than one look at each character; a field that a pattern of names may
+    allow. What a schema refers to is never fetched. The executor's idempotency key counts as given.
     """
     if (key := key_argument(tool)) and key not in arguments:
         arguments = {**arguments, key: "key"}
+    _followed_references.set(0)
     try:
         validator = _validator_of(tool)
         errors = validator.iter_errors(cast("Mapping[str, str]", arguments)) if validator else ()
@@ -163,8 +168,37 @@ def _is_integer(_checker: TypeChecker, value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+@lru_cache(maxsize=MOST_CACHED_TOOLS)
+def _compile_pattern(pattern: str) -> SchemaValidator | None:
+    """Matches texts in time that grows with their length alone, unlike ``re``; None for a pattern that looks around."""
+    try:
+        return SchemaValidator(core_schema.str_schema(pattern=pattern))
+    except BadPattern:
+        return None
+
+
+def _check_pattern(_: Validator, pattern: str, text: object, _schema: JsonObject) -> Iterator[ValidationError]:
+    matcher = _compile_pattern(pattern) if isinstance(text, str) else None
+    if matcher is not None and not matcher.isinstance_python(text):
+        yield ValidationError(f"{text!r} does not match {pattern!r}")
+
+
+def _follow_reference(
+    validator: Validator, reference: str, value: object, schema: JsonObject
+) -> Iterator[ValidationError]:
+    """Follows a ``$ref``; raises ``RecursionError`` after too many, since a few can multiply to more than ever end."""
+    _followed_references.set(count := _followed_references.get() + 1)
+    if count > _MOST_REFERENCES:
+        raise RecursionError
+    yield from Draft202012Validator.VALIDATORS["$ref"](validator, reference, value, schema)
+
+
+_MOST_REFERENCES = 10_000  # of one check of arguments
+_followed_references: ContextVar[int] = ContextVar("followed_references", default=0)
 _TYPE_CHECKER = Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer)
-_ExactValidator = extend(Draft202012Validator, type_checker=_TYPE_CHECKER)  # type: ignore[no-untyped-call]  # the library types it not
+_ExactValidator = extend(  # type: ignore[no-untyped-call]  # the library types it not
+    Draft202012Validator, {"pattern": _check_pattern, "$ref": _follow_reference}, type_checker=_TYPE_CHECKER
+)
 
 
 @cached_by_identity(MOST_CACHED_TOOLS)
@@ -174,16 +208,25 @@ def _validator_of(tool: Tool) -> Validator | None:
         Draft202012Validator.check_schema(tool.input_schema)
     except (SchemaError, Unresolvable, RecursionError):
         return None
-    schema = _close_schema(tool.input_schema) if tool.tool_class in WRITE_CLASSES else tool.input_schema
+    schema = cast(JsonObject, map_objects(tool.input_schema, _allow_any_field_for_patterns))
+    schema = _close_schema(schema) if tool.tool_class in WRITE_CLASSES else schema
     return cast(Validator, _ExactValidator(schema, registry=EMPTY_REGISTRY))
 
 
 # What says of an object's other fields: then nothing is added to it.
-_KEYWORDS_OF_UNDECLARED_FIELDS = ("additionalProperties", "patternProperties", "unevaluatedProperties", "$ref")
+_KEYWORDS_OF_UNDECLARED_FIELDS = ("additionalProperties", "unevaluatedProperties", "$ref")
 # of the same object:
 _COMPOSING_KEYWORDS = ("allOf", "$ref", "$dynamicRef", "if", "then", "else", "dependentSchemas", "dependencies")
 _CHOICE_KEYWORDS = ("anyOf", "oneOf")
 _NAMED_SCHEMAS_KEYWORDS = ("properties", "$defs", "definitions")
+
+
+def _allow_any_field_for_patterns(schema: JsonObject) -> JsonObject:
+    """The schema; if patterns of names say which undeclared fields it allows, one that allows any."""
+    if "patternProperties" not in schema:
+        return schema
+    replaced = ("patternProperties", "unevaluatedProperties")
+    return {name: value for name, value in schema.items() if name not in replaced} | {"additionalProperties": True}
 
 
 def _close_schema(schema: JsonObject) -> JsonObject:
