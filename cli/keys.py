@@ -69,7 +69,7 @@ def create(
     key: JsonObject = {"principal": principal, "label": label, "levels": [*parse_levels(level)]}
     key |= {"roles": [word.value for word in role or [Role.CLIENT]]}
     numbers = {"days": days, "requests_a_minute": rate, "messages_a_minute": messages, "messages_a_day": daily}
-    key |= {speaker: number for speaker, number in numbers.items() if number is not None}
+    key |= {name: number for name, number in numbers.items() if number is not None}
     print_answer(ask_as_operator(url, speaker, "keys", "create", body={"key": key}), _print_new_key, as_json=as_json)
 
 

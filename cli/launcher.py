@@ -167,7 +167,8 @@ class Stack:
     async def keep_running(self, say: PrintLine) -> CommandError:
         """Restart processes that end; returns a complaint once the Redis of durable state has ended.
 
-        The queue's Redis is restarted too: what it loses is rebuilt from the durable state.
+        The queue's Redis is restarted too, since what it loses is rebuilt from the durable state. If it cannot be, that
+        is the complaint.
         """
         async with asyncio.TaskGroup() as group:
             keepers = [group.create_task(keep_child_running(child, say)) for child in self.children]
@@ -181,7 +182,10 @@ class Stack:
             if self.redis is not None and self.redis.exit_code is not None:
                 return CommandError(f"redis ended with exit code {self.redis.exit_code}.", f"see {self.redis.log_path}")
             if self.queue is not None and self.queue.exit_code is not None:
-                _start_redis(self.queue)
+                try:
+                    _start_redis(self.queue)
+                except CommandError as complaint:
+                    return complaint
             await asyncio.sleep(CHECK_SECONDS)
 
 

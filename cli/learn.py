@@ -35,9 +35,7 @@ def export(
       purple learn export ./learned
     """
     files = as_object(gateway.ask_as_operator(url, speaker, "learn", "export").get("files"))
-    contents = {
-        speaker: files[speaker] for speaker in map(str, LearningFile) if speaker in files
-    }  # no other leads anywhere
+    contents = {name: files[name] for name in map(str, LearningFile) if name in files}  # no other leads anywhere
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for file_name, content in contents.items():

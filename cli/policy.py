@@ -10,6 +10,7 @@ from rich.text import Text
 
 from cli.child_json import run_module_for_json
 from cli.console import err, out, print_answer, text_table
+from cli.gateway.client import AsJson
 from cli.gateway.messages import list_or_empty
 from cli.replay import Folder, archive_environ
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
@@ -17,7 +18,6 @@ from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects
 _TIMEOUT_SECONDS = 120.0
 _EXIT_CANNOT = 2
 _File = Annotated[Path, typer.Argument(help="A policy, a list of policies, or a tenant's record.", exists=True)]
-_AsJson = Annotated[bool, typer.Option("--json", help="One JSON object instead of tables.")]
 
 policy = typer.Typer(no_args_is_help=True, help="Try policies before they rule: what they mean, what they would do.")
 
@@ -29,7 +29,7 @@ def check(
         Path | None, typer.Option(help="The facts: a JSON object of fields, or a whole request.", exists=True)
     ] = None,
     task: Annotated[str | None, typer.Option(help="The task's text, for rules about texts.")] = None,
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show how a policy's rules are parsed, their verdict on the given facts, and the reasons.
 
@@ -56,7 +56,7 @@ def backtest(
     file: _File,
     tenant: Annotated[str, typer.Option(help="Whose tasks; the embedded profile has one tenant.")] = "default",
     folder: Folder = None,
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Decide every archived plan again, with the file's policies in place of those with the same id.
 

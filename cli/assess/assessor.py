@@ -15,7 +15,7 @@ from httpx_sse import aconnect_sse
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from cli.console import CommandError
-from cli.gateway.client import read_key
+from cli.gateway.client import check_url, read_key
 from cli.stack.child import Child, wait_until_ready
 from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
 from shared.contracts.assessment.messages import JsonObject, Update
@@ -42,7 +42,7 @@ async def connect_assessor(
     headers = {name: value for name, value in keys_by_header.items() if value}
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=trusted_certificates()) as http:
         if url:
-            yield url, http
+            yield check_url(url, "assessor"), http
             return
         async with _start_assessor(scenarios) as own_url:
             yield own_url, http
@@ -177,7 +177,7 @@ def _read_progress(url: str, body: JsonObject) -> ProgressEvent:
     status = _object_or_empty(result.get("status"))
     parts = [*_message_parts(status.get("message")), *_message_parts(result.get("artifact"))]
     data = [_object_or_empty(part.get("data")) or _object_or_empty(_parse_json(part.get("text"))) for part in parts]
-    text = " ".join(str(part["text"]) for part in parts if part.get("kind") == "text")
+    text = " ".join(str(part.get("text")) for part in parts if part.get("kind") == "text")
     task_id = result.get("taskId") or result.get("id") or ""
     return ProgressEvent(str(task_id), str(status.get("state", "")), tuple(filter(None, data)), text)
 

@@ -86,14 +86,14 @@ class GatewayClient:
                             after, tries_left = line.id or after, MOST_RECONNECTS
             except httpx.TransportError as error:
                 if tries_left == 1 or not after:
-                    raise self._translate_error(error) from error
+                    raise self._unreachable_error(error) from error
                 is_interrupted = True
             tries_left -= 1
             await asyncio.sleep(RECONNECT_SECONDS if is_interrupted else 0)
 
     async def _sse_lines(self, task_id: str, after: str) -> AsyncGenerator[ServerSentEvent]:
         headers = {"Last-Event-ID": after} if after else {}
-        url = f"{self.url}/tasks/{task_id}/events"
+        url = f"{self.url}{path_of('tasks', task_id, 'events')}"
         async with aconnect_sse(self._http, "GET", url, headers=headers, timeout=STREAM_TIMEOUT) as source:
             if not source.response.is_success:
                 raise CommandError(f"{self.url} shows no events of task {task_id} ({source.response.status_code}).")
@@ -118,17 +118,25 @@ class GatewayClient:
             answer = await self._http.request(verb, url, content=content, headers=headers, timeout=REQUEST_TIMEOUT)
             return answer, loads_object(answer.text)
         except httpx.TransportError as error:
-            raise self._translate_error(error) from error
+            raise self._unreachable_error(error) from error
         except ValueError as error:
             sentence = f"{answer.url} answered {request_name} with {answer.status_code} and no JSON."
             raise CommandError(sentence) from error
 
-    def _translate_error(self, error: httpx.TransportError) -> CommandError:
-        if isinstance(error, httpx.UnsupportedProtocol):
-            return CommandError(f"{self.url} is no gateway's URL: it has to begin with http:// or https://.")
-        return GatewayUnreachable(
-            f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`."
-        )
+    def _unreachable_error(self, error: httpx.TransportError) -> GatewayUnreachable:
+        sentence = f"No gateway answers at {self.url} ({type(error).__name__}): start one with `purple up`."
+        return GatewayUnreachable(sentence)
+
+
+def check_url(url: str, service: str) -> str:
+    """The URL of a service, such as ``gateway``; raises ``CommandError`` unless it is an HTTP URL with a host."""
+    try:
+        parsed = httpx.URL(url)
+    except httpx.InvalidURL:
+        parsed = httpx.URL()
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise CommandError(f"{url} is no {service}'s URL: it has to begin with http:// or https:// and a host.")
+    return url
 
 
 def read_key(variable: str) -> str:
@@ -153,7 +161,7 @@ async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
     key = read_key(API_KEY_VARIABLE)
     headers, tls = {"Authorization": f"Bearer {key}"} if key else None, trusted_certificates()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
-        yield GatewayClient(url or url_of_running_gateway(), http, has_key=bool(key))
+        yield GatewayClient(check_url(url or url_of_running_gateway(), "gateway"), http, has_key=bool(key))
 
 
 def _remove_principal_claims(value: Json) -> Json:

@@ -1,4 +1,4 @@
-"""Plans a stack: which processes it has, and their arguments and environments. No I/O."""
+"""Plans a stack: which processes it has, their arguments and environments, and free ports for them."""
 
 import random
 import socket
@@ -13,8 +13,8 @@ from shared.infra.archive_open import folder_url
 HOST = "127.0.0.1"
 PLANNER_MODEL = "offline-planner-1"
 PLANNER_NOTICE = "rule-based planner, not an LLM"
-# Only the executor talks to a model, so only the executor is handed what opens one.
 _GRACE_SECONDS = "5"  # for turns under way: less than the launcher waits before it kills
+# Only executors, the learner and the assessor talk to a model, so only they are handed what opens one.
 _MODEL_SECRET_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 _BRAINOS_KEY = "BRAINOS_API_KEY"  # of the other orchestrator
 _SECRET_VARIABLES = (*_MODEL_SECRET_VARIABLES, "ARCHIVE_KEY", _BRAINOS_KEY, "WEBHOOK_SECRET", "ASSESSMENT_KEY")

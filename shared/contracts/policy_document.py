@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from shared.contracts.policy import Policy, PolicyContract, Rule, TextRule, ToolRule
+from shared.domain.answer import split_code_fence
 from shared.domain.exact_json import Json, JsonObject, loads
 
 _RULE_MODELS: Mapping[str, type[PolicyContract]] = {
@@ -23,7 +24,6 @@ _DESCRIPTIVE_FIELDS = frozenset(
     updated_at effective_date metadata $schema""".split()
 )
 _EMPTY_VALUES: tuple[Json, ...] = (None, False, "", [], {})
-_CODE_FENCE_PATTERN = re.compile(r"\A```\w*[ \t]*\n(?P<inside>.*?)\n?[ \t]*```\Z", re.S)
 _EMBEDDED_RULES_PATTERN = re.compile(r"[\"'](?:rules|(?:tool|text)_?rules)[\"']\s*:\s*[\[{]", re.I)
 _YAML_RULES_PATTERN = re.compile(
     r"^(?:rules|(?:tool|text)_?rules|policies)[ \t]*:[ \t]*(?:\[|\n\s*-[ \t]+[\w\"']+[ \t]*:)", re.I | re.M
@@ -51,8 +51,7 @@ def parse_rules_in_text(text: str) -> Json:
 
     Raises ``BadPolicyDocument`` for invalid JSON, and for rules in the middle of a text.
     """
-    fenced = _CODE_FENCE_PATTERN.match(text.strip())
-    inside = fenced["inside"].strip() if fenced else text.strip()
+    _, inside = split_code_fence(text)
     if not inside.startswith(("{", "[")):
         if _EMBEDDED_RULES_PATTERN.search(inside) or _YAML_RULES_PATTERN.search(inside):
             raise BadPolicyDocument("", "it has rules inside of another text; they must be a JSON object of their own")

@@ -141,9 +141,10 @@ def _objects_in(document: JsonObject, name: str) -> list[JsonObject]:
 def _find_repeated_ids(document: JsonObject) -> Iterator[FieldProblem]:
     """Yields the entries whose id an earlier entry of the same list has."""
     for name in ("connections", "policies", "prose_policies"):
-        ids = [entry.get("id") for entry in _objects_in(document, name)]
-        for index, entry_id in enumerate(ids):
-            if entry_id is not None and entry_id in ids[:index]:
+        first_uses: dict[str, int] = {}
+        for index, entry in enumerate(_objects_in(document, name)):
+            entry_id = entry.get("id")
+            if isinstance(entry_id, str) and first_uses.setdefault(entry_id, index) != index:
                 yield FieldProblem(f"{name}.{index}.id", f"{entry_id!r} is another's already")
 
 

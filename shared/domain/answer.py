@@ -3,8 +3,7 @@
 import json
 import re
 
-_CODE_FENCE_PATTERN = re.compile(r"\A\s*```(?:json)?[ \t]*\n(?P<inside>.*?)\n?[ \t]*```\s*\Z", re.S | re.I)
-_LIST_ITEM_PATTERN = re.compile(r"\A\s*(?:[-*\u2022]|\d{1,3}[.)])\s+(?P<item>\S.*?)\s*\Z")
+_LIST_ITEM_PATTERN = re.compile(r"(?:[-*\u2022]|\d{1,3}[.)])\s+(?P<item>.*)")
 
 
 def is_json_list(text: str) -> bool:
@@ -25,11 +24,23 @@ def parse_list_answer(text: str) -> str | None:
     """
     if is_json_list(text):
         return text
-    fence = _CODE_FENCE_PATTERN.match(text)
-    if fence:
-        inside = fence["inside"].strip()
-        return inside if is_json_list(inside) else None
-    items = [_LIST_ITEM_PATTERN.match(line) for line in text.splitlines() if line.strip()]
+    language, inside = split_code_fence(text)
+    if language is not None:
+        return inside if language.lower() in ("", "json") and is_json_list(inside) else None
+    items = [_LIST_ITEM_PATTERN.fullmatch(line.strip()) for line in text.splitlines() if line.strip()]
     if not items or None in items:
         return None
     return json.dumps([match["item"] for match in items if match], ensure_ascii=False)
+
+
+def split_code_fence(text: str) -> tuple[str | None, str]:
+    """The language and the content of a text that is one Markdown code fence; None and the text for any other.
+
+    White space around the text and around its content is left out.
+    """
+    stripped = text.strip()
+    head, line_break, body = stripped.partition("\n")
+    language = head.removeprefix("```").rstrip(" \t")
+    if not (line_break and head.startswith("```") and body.endswith("```") and re.fullmatch(r"\w*", language)):
+        return None, stripped
+    return language, body.removesuffix("```").strip()

@@ -154,6 +154,17 @@ async def test_the_end_of_redis_ends_a_stack_and_the_end_of_the_queues_server_do
     assert "redis ended with exit code -9" in complaint.sentence
 
 
+async def test_a_queues_server_that_cannot_be_started_again_ends_a_stack_with_a_sentence() -> None:
+    with short_folder() as name, EmbeddedRedis(Path(name)) as queue:
+        assert queue.pid
+        os.kill(queue.pid, signal.SIGKILL)
+        assert await eventually(lambda: queue.exit_code is not None)
+        with EmbeddedRedis(Path(name)):
+            stack = Stack(StackOptions(Path(name), {}), (), "redis://x", None, queue)
+            complaint = await asyncio.wait_for(stack.keep_running(print), READY)
+    assert "Another server keeps its data" in complaint.sentence
+
+
 def test_free_ports_are_different_and_free() -> None:
     ports = free_ports(5)
     assert len(set(ports)) == 5

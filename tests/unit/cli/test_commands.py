@@ -15,6 +15,7 @@ from cli.main import all_commands, app, load_command
 from shared.domain.version import VERSION
 from tests.each_row import each_row
 
+_ASSESS = ("assess", "--scenario", "x", "--agent", "http://x")
 _HEAVY = ("httpx", "redis", "pydantic", "mcp", "a2a", "anthropic", "services", "tools.bench.command")
 
 
@@ -47,6 +48,10 @@ def test_help_loads_no_command() -> None:
     (["send", "x", "--role", "king"], "'king' is not one of"),
     (["send", "x", "--policy", '{"a":'], "--policy"),
     (["send", "x", "--url", "ftp://x"], "has to begin with http:// or https://"),
+    (["send", "x", "--url", "http://[::1"], "has to begin with http:// or https://"),
+    (["task", "show", "t", "--url", "http://localhost:abc"], "has to begin with http:// or https://"),
+    ([*_ASSESS, "--assessor", "localhost:9060"], "localhost:9060 is no assessor's URL"),
+    ([*_ASSESS, "--assessor", "http://localhost:abc"], "http://localhost:abc is no assessor's URL"),
 )
 def test_a_wrong_option_is_refused_in_plain_words(arguments: list[str], sentence: str) -> None:
     done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})

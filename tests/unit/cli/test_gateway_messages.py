@@ -142,6 +142,19 @@ async def test_a_story_goes_on_when_its_replica_leaves_or_breaks(first: str, bre
 
 
 @pytest.mark.promise("cli.send")
+async def test_the_events_of_a_task_are_read_under_its_own_id_whatever_a_client_has_chosen() -> None:
+    asked: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(request.url.raw_path.decode())
+        return httpx.Response(200, headers={"Content-Type": "text/event-stream"})
+
+    async with httpx.AsyncClient(transport=httpx.MockTransport(answer)) as http:
+        assert [event async for event in GatewayClient("http://gateway", http).stream_events("May 5?#1")] == []
+    assert asked == ["/tasks/May%205%3F%231/events"]
+
+
+@pytest.mark.promise("cli.send")
 async def test_a_task_is_named_as_soon_as_it_is_accepted_and_when_its_gateway_stops() -> None:
     """Whoever wants to end it from elsewhere needs its id; nothing says then that no stack ever ran."""
     written, shown = StringIO(), list[str]()

@@ -1,6 +1,7 @@
 """Answers that are lists stay as they are to the byte; the fixed words, and the partition of a session."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given, strategies as st
@@ -41,6 +42,13 @@ def test_a_list_in_a_fence_comes_out_of_it_to_the_byte(items: list[object], word
 def test_lines_that_are_all_items_are_a_list_and_anything_else_is_none(text: str, listed: str | None) -> None:
     """Nothing that an answer says besides its items is ever dropped."""
     assert parse_list_answer(text) == listed
+
+
+@each_row("text", ["```\n" + " " * 200_000 + "x", "- a" + " " * 200_000 + "b", "```\n" + "```\n" * 50_000 + "x"])
+def test_no_answer_takes_long_to_read(text: str) -> None:
+    began = time.process_time()
+    parse_list_answer(text)
+    assert time.process_time() - began < 2
 
 
 @given(text=st.text())

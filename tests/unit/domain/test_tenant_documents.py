@@ -1,5 +1,7 @@
 """A tenant's record as people write it: whatever is wrong with it is named, and no value is repeated."""
 
+import time
+
 import pytest
 from pydantic import ValidationError
 
@@ -175,3 +177,12 @@ def test_a_misspelt_field_is_refused(document: JsonObject) -> None:
 def test_a_notice_target_is_a_url_or_a_variable(url: str) -> None:
     with pytest.raises(ValidationError):
         TenantRecord.model_validate({"id": "acme", "notices": [{"url": url}]})
+
+
+@pytest.mark.promise("tenant.record_bad_fields")
+def test_no_record_takes_long_to_read_however_many_entries_it_has() -> None:
+    policies: list[Json] = [{"id": str(number), "name": 1} for number in range(30_000)]
+    began = time.process_time()
+    with pytest.raises(BadRecord):
+        read_owned_record({**RECORD, "prose_policies": policies}, "default")
+    assert time.process_time() - began < 3

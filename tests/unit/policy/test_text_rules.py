@@ -1,5 +1,6 @@
 """Rules over the task's text, in linear time; and rules translated from prose, accepted only with what is there."""
 
+import time
 from contextlib import suppress
 from itertools import product
 from uuid import uuid4
@@ -12,7 +13,7 @@ from services.policy.core.prepared import RequestTooLarge
 from services.policy.core.prose import check_candidates
 from services.policy.core.quotes import split_sentences
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, TextFinding, TextRule, ToolRule, Verdict
-from shared.contracts.policy_document import sort_rules_by_kind
+from shared.contracts.policy_document import parse_rules_in_text, sort_rules_by_kind
 from shared.contracts.prose import Candidate, KnownTool, ProseAnswer, ProseRequest
 from shared.domain.exact_json import JsonObject
 from tests.each_row import each_row
@@ -398,3 +399,17 @@ _RULE = Rule(id="R", condition="amount > 5000", action="block")
 def test_hostile_prose_is_checked_in_a_bounded_time(request_: ProseRequest) -> None:
     """Repetition is what makes searching dear; its own processor time counts, for the machine may be busy."""
     assert soon(lambda: check_candidates(request_))
+
+
+@pytest.mark.promise("policy.text_rules")
+@each_row("fence", ["```", "```json", "```JSON  "])
+def test_rules_in_a_code_fence_are_read_and_another_text_is_prose(fence: str) -> None:
+    assert parse_rules_in_text(f" {fence}\n{{}}\n  ```\n") == {}
+    assert parse_rules_in_text(f"{fence}\nNobody pays twice.\n```") is None
+    assert parse_rules_in_text("```no fence``` Nobody pays twice.") is None
+
+
+def test_no_policy_document_takes_long_to_read() -> None:
+    began = time.process_time()
+    assert parse_rules_in_text("```\n" + " " * 200_000 + "Nobody pays twice. ```x```") is None
+    assert time.process_time() - began < 2
