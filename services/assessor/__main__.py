@@ -31,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
         return _run_check(arguments[1:])
     if arguments and arguments[0] == "days":
         return _run_days(arguments[1:])
-    options = {name: value for name, value in vars(_parser().parse_args(arguments)).items() if value is not None}
+    options = {name: value for name, value in vars(_build_parser().parse_args(arguments)).items() if value is not None}
     try:
         settings = read_settings(AssessorSettings, **{**read_older_names(), **options})
         with open_tracer(settings, "assessor") as tracer:
@@ -71,7 +71,7 @@ def _run_days(arguments: Sequence[str]) -> int:
         return print_problem(problem)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.assessor", description="Measures agents in simulated worlds.")
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager, suppress
 
 from starlette.types import ASGIApp
 
-from services.assessor.adapters.kept_tasks import RecentTaskStore
+from services.assessor.adapters.recent_tasks import RecentTaskStore
 from services.assessor.contexts import GreenAgents
 from services.assessor.core.assessment import Models
 from services.assessor.entrypoints.app import application

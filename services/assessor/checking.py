@@ -5,7 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from services.assessor.adapters.played_participant import FOLDER, BadScript, PlayedParticipant, PlayedScript, scripts_of
+from services.assessor.adapters.played_participant import (
+    FOLDER,
+    BadScript,
+    PlayedParticipant,
+    PlayedScript,
+    load_scripts,
+)
 from services.assessor.adapters.scenario_folder import BadScenario, LoadedScenario, ScenarioFolder
 from services.assessor.core.assessment import Models
 from services.assessor.core.judge import sum_judged
@@ -34,7 +40,7 @@ class ScenarioReport(NamedTuple):
 
 
 async def check_scenarios(config: GreenAgentConfig, scenario_names: Sequence[str]) -> int:
-    """One line a scenario, a warning and a played course, those named or all; 1 if one of them cannot be used.
+    """One line a scenario, a warning and a played script, those named or all; 1 if one of them cannot be used.
 
     All settings of an assessor hold. Raises ``SimulatorFailed`` if no simulator can be had.
     """
@@ -54,13 +60,13 @@ async def check_scenarios(config: GreenAgentConfig, scenario_names: Sequence[str
 
 async def _report_on(agent: GreenAgent, folder: ScenarioFolder, path: Path, name: str) -> ScenarioReport:
     try:
-        scenario, courses = folder.load(name), scripts_of(path)
+        scenario, scripts = folder.load(name), load_scripts(path)
     except (BadScenario, BadScript) as problem:
         return ScenarioReport((f"cannot be used: {problem}",), is_sound=False)
     problems, odd = await agent.rehearse(scenario.config)
     if problems:
         return ScenarioReport(tuple(f"cannot be used: {problem}" for problem in problems), is_sound=False)
-    played = [await _play_script(agent, scenario, course, courses[course]) for course in courses]
+    played = [await _play_script(agent, scenario, script, scripts[script]) for script in scripts]
     lines = (_summarize(scenario), *(f"warning: {warning}" for warning in (*scenario.warnings, *odd)))
     return ScenarioReport(
         (*lines, *(line for played_course in played for line in played_course.lines)),
@@ -68,10 +74,10 @@ async def _report_on(agent: GreenAgent, folder: ScenarioFolder, path: Path, name
     )
 
 
-async def _play_script(agent: GreenAgent, scenario: LoadedScenario, name: str, course: PlayedScript) -> ScenarioReport:
-    """The course as an assessment, without any model."""
-    participant = PlayedParticipant(course)
-    most = {"max_turns": len(course.turns) + 1}
+async def _play_script(agent: GreenAgent, scenario: LoadedScenario, name: str, script: PlayedScript) -> ScenarioReport:
+    """The script as an assessment, without any model."""
+    participant = PlayedParticipant(script)
+    most = {"max_turns": len(script.turns) + 1}
     try:
         results = await agent.run(name, SilentEmitter(), scenario.config, scenario.evaluators, participant, most)
     except SimulatorFailed as problem:

@@ -12,11 +12,10 @@ from typing_extensions import override
 
 from services.assessor.adapters.a2a_participant import A2aParticipant
 from services.assessor.adapters.scenario_folder import ScenarioFolder
-from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.worlds import SharedProcess
 from services.assessor.core.assessment import Models
 from services.assessor.core.queue import AssessmentQueue
-from services.assessor.hosting import GreenAgent, build_models, close_models
+from services.assessor.hosting import GreenAgent, build_models, close_models, make_server
 from services.assessor.ports.participants import Agent, Assessments, Emitter
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
@@ -28,7 +27,7 @@ _LOOK_SECONDS = 30.0
 
 
 class TooManyContexts(Exception):
-    """All places are taken by assessments that run."""
+    """Every slot is taken by an assessment that runs."""
 
 
 @dataclass
@@ -51,7 +50,7 @@ class GreenAgents(Assessments):
         self._models = models or build_models(config)
         self._scenarios = ScenarioFolder(config.scenarios_dir)
         self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False, verify=trusted_certificates())
-        self._places: OrderedDict[str, _AgentSlot] = OrderedDict()
+        self._slots: OrderedDict[str, _AgentSlot] = OrderedDict()
         self._queue = AssessmentQueue(config.places)
         self._shared_process = _shared_process(config)
         self._made = 0
@@ -96,12 +95,12 @@ class GreenAgents(Assessments):
 
     async def close_idle(self) -> None:
         limit = self._now() - self._config.context_idle_seconds
-        for key in [key for key, slot in self._places.items() if not slot.users and slot.idle_since <= limit]:
+        for key in [key for key, slot in self._slots.items() if not slot.users and slot.idle_since <= limit]:
             await self._close_context(key)
 
     async def close(self) -> None:
-        places, self._places = list(self._places.values()), OrderedDict()
-        for slot in places:
+        slots, self._slots = list(self._slots.values()), OrderedDict()
+        for slot in slots:
             await slot.agent.shutdown()
         if self._shared_process is not None:
             await self._shared_process.stop()
@@ -112,49 +111,58 @@ class GreenAgents(Assessments):
         return asyncio.get_running_loop().time()
 
     async def _slot_of(self, context_id: str) -> _AgentSlot:
-        if context_id in self._places:
-            self._places.move_to_end(context_id)
-            return self._places[context_id]
+        if context_id in self._slots:
+            self._slots.move_to_end(context_id)
+            return self._slots[context_id]
         await self._free_slot()
-        if context_id in self._places:  # somebody else asked for it meanwhile
-            return self._places[context_id]
+        if context_id in self._slots:  # somebody else asked for it meanwhile
+            return self._slots[context_id]
         port = self._config.ues_base_port + self._made % 1000 if self._config.ues_base_port else 0
         self._made += 1
         slot = _AgentSlot(GreenAgent(port, self._config, self._models, context_id, self._shared_process))
-        self._places[context_id] = slot
+        self._slots[context_id] = slot
         return slot
 
     async def _free_slot(self) -> None:
         """The context that was idle longest goes first."""
-        while len(self._places) >= self._config.max_contexts:
-            idle = next((key for key, slot in self._places.items() if not slot.users), None)
+        while len(self._slots) >= self._config.max_contexts:
+            idle = next((key for key, slot in self._slots.items() if not slot.users), None)
             if idle is None:
-                raise TooManyContexts(f"{len(self._places)} assessments are running: MAX_CONTEXTS")
+                raise TooManyContexts(f"{len(self._slots)} assessments are running: MAX_CONTEXTS")
             await self._close_context(idle)
 
     async def _close_context(self, context_id: str) -> None:
-        slot = self._places.pop(context_id, None)
-        if slot is not None:
-            await slot.agent.shutdown()
+        """Closes an idle context. Whoever asks for it meanwhile waits, and then gets a new world of the same name."""
+        slot = self._slots.get(context_id)
+        if slot is None or slot.users:
+            return
+        slot.users += 1
+        try:
+            async with slot.lock:
+                slot.started = False
+                await slot.agent.shutdown()
+        finally:
+            slot.users -= 1
+            if not slot.users:
+                self._slots.pop(context_id, None)
 
 
 def _shared_process(config: GreenAgentConfig) -> SharedProcess | None:
     """One simulator for all contexts, where none is named and none of them is to have its own."""
     if config.simulator_url or config.ues_own_process:
         return None
-    server = UESServerManager(config.ues_base_port, config.ues_host, config.ues_health_timeout)
-    return SharedProcess(server, config.ues_public_host)
+    return SharedProcess(make_server(config, config.ues_base_port))
 
 
 @asynccontextmanager
-async def _started_agent(place: _AgentSlot) -> AsyncIterator[None]:
+async def _started_agent(slot: _AgentSlot) -> AsyncIterator[None]:
     """The agent with a world that answers; after a failure the next run gets a new one."""
-    if not place.started:
-        await place.agent.startup()
-        place.started = True
+    if not slot.started:
+        await slot.agent.startup()
+        slot.started = True
     try:
         yield
     except BaseException:
-        place.started = False
-        await place.agent.shutdown()
+        slot.started = False
+        await slot.agent.shutdown()
         raise

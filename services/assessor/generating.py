@@ -24,8 +24,8 @@ def write_day(folder: Path, day: GeneratedDay) -> None:
     _write(folder / "scenario.json", day.scenario)
     _write(folder / "initial_state.json", day.state)
     (folder / "evaluators.py").write_text(EVALUATORS, encoding="utf-8")
-    for name, course in day.courses.items():
-        _write(folder / FOLDER / f"{name}.json", course)
+    for name, script in day.scripts.items():
+        _write(folder / FOLDER / f"{name}.json", script)
 
 
 def _write(path: Path, value: JsonObject) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping
-from pathlib import Path
 from typing import Self
 from uuid import uuid4
 
@@ -13,7 +12,7 @@ from services.assessor.adapters.provider_models import ProviderModel, provider_n
 from services.assessor.adapters.rehearsal import RehearsalFindings, rehearse_world
 from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.wall_clock import WallClock
-from services.assessor.adapters.worlds import BorrowedWorld, OwnProcess, RunningSimulator, SharedWorld, WorldHost
+from services.assessor.adapters.worlds import AssessmentWorld, OwnProcess, RunningSimulator, SharedWorld, WorldHost
 from services.assessor.core.assessment import AssessmentConfig, AssessmentTask, Models, RunningAssessment
 from services.assessor.core.evaluation import Evaluators
 from services.assessor.core.scenario import ScenarioConfig
@@ -26,7 +25,7 @@ from shared.infra.model_prices import read_prices
 from shared.ports.models import Model, Tier
 from shared.ports.simulator import SimulatorFailed
 
-_LIVELY, _SOBER = 0.7, 0.0  # temperatures, for models that take one
+_CHARACTER_TEMPERATURE, _JUDGE_TEMPERATURE = 0.7, 0.0  # for models that take one
 
 
 class BadRequest(Exception):
@@ -52,9 +51,9 @@ class GreenAgent:
         self._own_models = models is None
         self._models = models or build_models(self._config)
         simulator = simulator or running_simulator(self._config)
-        self._world = (
-            SharedWorld(simulator, context_id or str(uuid4())) if simulator else _own_process(self._config, ues_port)
-        )
+        self._world: AssessmentWorld = OwnProcess(make_server(self._config, ues_port))
+        if simulator:
+            self._world = SharedWorld(simulator, context_id or str(uuid4()))
         self._client: ProctorClient | None = None
         self._running: RunningAssessment | None = None
         self._turn = asyncio.Lock()
@@ -142,10 +141,10 @@ class GreenAgent:
 
 def build_models(config: GreenAgentConfig) -> Models:
     """Models as the configuration names them; ours are none without a key and an endpoint. Raises ``CannotStart``."""
-    response = _build_model(config, config.response_generator_model, _LIVELY)
-    summarization = _build_model(config, config.summarization_model, _SOBER)
-    evaluation = _build_model(config, config.evaluation_model, _SOBER)
-    return Models(response, summarization, evaluation, read_prices(_price_file(config)))
+    response = _build_model(config, config.response_generator_model, _CHARACTER_TEMPERATURE)
+    summarization = _build_model(config, config.summarization_model, _JUDGE_TEMPERATURE)
+    evaluation = _build_model(config, config.evaluation_model, _JUDGE_TEMPERATURE)
+    return Models(response, summarization, evaluation, read_prices(config.model_prices))
 
 
 async def close_models(models: Models) -> None:
@@ -173,10 +172,6 @@ def _build_model(config: GreenAgentConfig, name: str, temperature: float) -> Mod
     return AnthropicModel(dict.fromkeys(Tier, name), config.anthropic_api_key, config.anthropic_base_url or None)
 
 
-def _price_file(config: GreenAgentConfig) -> Path | None:
-    return config.model_prices
-
-
 def running_simulator(config: GreenAgentConfig) -> WorldHost | None:
     """The one that the configuration names."""
     if not config.simulator_url:
@@ -185,8 +180,9 @@ def running_simulator(config: GreenAgentConfig) -> WorldHost | None:
     return RunningSimulator(config.simulator_url, config.simulator_public_url, key)
 
 
-def _own_process(config: GreenAgentConfig, port: int) -> BorrowedWorld:
-    return OwnProcess(UESServerManager(port, config.ues_host, config.ues_health_timeout), config.ues_public_host)
+def make_server(config: GreenAgentConfig, port: int) -> UESServerManager:
+    """A simulator process that is not started yet."""
+    return UESServerManager(port, config.ues_host, config.ues_health_timeout, config.ues_public_host)
 
 
 def _build_config(config: GreenAgentConfig, overrides: Mapping[str, JsonValue]) -> AssessmentConfig:

@@ -16,7 +16,7 @@ from shared.infra.tracing import open_tracer
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code: 0 after a stop that was asked for, 2 for a setting that cannot be used."""
-    options = vars(_parser().parse_args(arguments))
+    options = vars(_build_parser().parse_args(arguments))
     try:
         settings = read_settings(
             SimulatorSettings, **{name: value for name, value in options.items() if value is not None}
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="services.simulator", description="Simulated worlds of a user.")
     parser.add_argument("--host")
     parser.add_argument("--port", type=int)

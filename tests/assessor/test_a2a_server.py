@@ -13,8 +13,8 @@ from a2a.types.a2a_pb2 import Task, TaskState, TaskStatus
 from httpx_sse import aconnect_sse
 from structlog.testing import capture_logs
 
-from services.assessor.adapters.kept_tasks import RecentTaskStore
 from services.assessor.adapters.proctor_client import ProctorClient
+from services.assessor.adapters.recent_tasks import RecentTaskStore
 from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings, read_older_names
 from shared.contracts.assessment.messages import JsonObject

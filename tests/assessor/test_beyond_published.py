@@ -1,21 +1,26 @@
 """What published assessors leave undone: true counts, worlds reached from elsewhere, made room for and put away."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.assessor.adapters.ues_server import UESServerManager
 from services.assessor.adapters.worlds import OwnProcess, RunningSimulator, SharedWorld
 from services.assessor.contexts import GreenAgents, TooManyContexts
 from services.assessor.hosting import GreenAgent
 from services.assessor.ports.participants import Agent
+from services.simulator.bootstrap import build
+from services.simulator.settings import SimulatorSettings
 from shared.contracts.assessment.messages import JsonObject, TurnStarted
 from tests.assessor.agents import Following, Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, config, simulator, staged
 from tests.doubles.scripted_participant import ScriptedParticipant
 from tests.http_client import open_http
+from tests.serving import serving
 
 pytestmark = pytest.mark.promise("assessor.beyond_published")
 
@@ -44,7 +49,7 @@ async def test_turns_tell_how_many_events_wait_and_how_many_happened(tmp_path: P
 
 
 async def test_an_agent_elsewhere_is_told_an_address_that_it_can_reach() -> None:
-    own = OwnProcess(UESServerManager(8123), "worlds.example")
+    own = OwnProcess(UESServerManager(8123, public_host="worlds.example"))
     given = {"simulator_url": "http://127.0.0.1:9050", "simulator_public_url": "https://worlds.example"}
     shared = GreenAgent(config=config(**given, simulator_admin_key=ADMIN), context_id="c1")
 
@@ -92,6 +97,44 @@ async def test_more_assessments_at_once_than_there_is_room_for_are_refused(tmp_p
                 await agents.run_assessment("full-2", "t2", Agent(agent.url), SCENE, {}, Following())
             let_go.set()
         await agents.close()
+
+
+class _SlowToClose:
+    """A simulator whose first closing of a world takes until another request opens one, or half a second."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self.closing, self._opened = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        closes = scope["type"] == "http" and scope["method"] == "DELETE" and "/keys/" not in scope["path"]
+        if closes and not self.closing.is_set():
+            self.closing.set()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await self._opened.wait()
+        await self._app(scope, receive, send)
+        if scope["type"] == "http" and scope["path"] == "/worlds" and self.closing.is_set():
+            self._opened.set()
+
+
+async def test_an_assessment_that_comes_while_its_idle_context_is_closed_gets_a_world_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """Worlds are named after contexts: the one that is being closed must not be taken for the new one."""
+    written(tmp_path)
+    slow = _SlowToClose(build(SimulatorSettings.model_validate({"ues_admin_key": ADMIN})))
+    async with serving(slow) as url, reached(Gold().participant) as one, reached(Gold().participant) as other:
+        world = {"simulator_url": url, "simulator_admin_key": ADMIN}
+        agents = GreenAgents(config(scenarios_dir=tmp_path, context_idle_seconds=0.001, **world))
+        await agents.run_assessment("again", "t1", Agent(one.url), SCENE, {}, Following())
+        await asyncio.sleep(0.01)  # the time after which a context is idle
+        closing = asyncio.create_task(agents.close_idle())
+        await slow.closing.wait()
+        results = await agents.run_assessment("again", "t2", Agent(other.url), SCENE, {}, Following())
+        await closing
+        await agents.close()
+    assert (results.status, results.scores.overall.score) == ("completed", 9.0)
 
 
 async def test_a_simulator_that_is_gone_keeps_nobody_from_stopping() -> None:

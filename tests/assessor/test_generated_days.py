@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.assessor.adapters.played_participant import PlayedScript, scripts_of
+from services.assessor.adapters.played_participant import PlayedScript, load_scripts
 from services.assessor.adapters.scenario_folder import load_scenario
 from services.assessor.checking import check_scenarios
 from services.assessor.core.days.generation import DIFFICULTIES, GeneratedDay, generate_day
@@ -42,7 +42,7 @@ def test_the_days_of_a_seed_have_every_difficulty_and_in_time_every_kind_of_thin
 
 def test_every_course_asks_the_public_interface_for_what_a_users_key_allows() -> None:
     for number in range(24):
-        for name, course in generate_day("public", number).courses.items():
+        for name, course in generate_day("public", number).scripts.items():
             turns = PlayedScript.model_validate(course).turns
             paths = {one.path for turn in turns for one in turn.requests}
             assert {_PATHS[path] for path in paths} <= set(USER_PERMISSIONS), name
@@ -56,7 +56,7 @@ def test_a_day_is_written_as_a_scenario_that_warns_of_nothing(tmp_path: Path) ->
         found = load_scenario(tmp_path / day.scenario_id)
 
         assert found.warnings == ()
-        assert set(scripts_of(tmp_path / day.scenario_id)) == {"gold", *WRONG}
+        assert set(load_scripts(tmp_path / day.scenario_id)) == {"gold", *WRONG}
 
 
 async def test_gold_earns_all_and_each_wrong_variant_less_than_half(

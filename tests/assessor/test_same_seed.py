@@ -8,7 +8,7 @@ import pytest
 from pydantic import JsonValue
 
 from cli.assess.assessor import RunParameters, run_assessment
-from services.assessor.adapters.played_participant import scripts_of
+from services.assessor.adapters.played_participant import load_scripts
 from services.assessor.bootstrap import build
 from services.assessor.core.assessment import Models
 from services.assessor.settings import SCENARIOS, AssessorSettings
@@ -36,7 +36,7 @@ _ALLOWED = re.compile("|".join(one.replace("*_id", r"\w+_ids?(?:/\d+)?").replace
 
 @pytest.mark.promise("assessor.repeatable")
 async def test_two_assessments_that_are_played_alike_are_equal_but_for_what_is_listed() -> None:
-    gold = scripts_of(SCENARIOS / "board_figures")["gold"]
+    gold = load_scripts(SCENARIOS / "board_figures")["gold"]
 
     first, second = [await lived_as_written("board_figures", gold) for _ in range(2)]
 
@@ -46,7 +46,7 @@ async def test_two_assessments_that_are_played_alike_are_equal_but_for_what_is_l
 @pytest.mark.long
 @pytest.mark.promise("assessor.repeatable")
 async def test_answers_of_characters_and_their_delays_are_the_seeds() -> None:
-    gold = scripts_of(SCENARIOS / "review_scheduling")["gold"]
+    gold = load_scripts(SCENARIOS / "review_scheduling")["gold"]
 
     first, second = [await lived_as_written("review_scheduling", gold) for _ in range(2)]
 

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from services.assessor.adapters.played_participant import PlayedRequest, PlayedScript, scripts_of
+from services.assessor.adapters.played_participant import PlayedRequest, PlayedScript, load_scripts
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.settings import SCENARIOS
 from shared.contracts.assessment.results import AssessmentResults
@@ -68,7 +68,7 @@ async def test_every_day_keeps_its_bounds_in_every_run(name: str) -> None:
 @pytest.mark.parametrize("name", WRITTEN)
 async def test_a_scenario_whose_courses_are_written_down_keeps_its_bounds(name: str) -> None:
     """Careful work as written, and every wrong way; idleness and harm as in the others."""
-    courses = scripts_of(SCENARIOS / name)
+    courses = load_scripts(SCENARIOS / name)
     assert len(courses) >= 3
 
     shares = {course: share(await lived_as_written(name, courses[course])) for course in courses}
@@ -88,7 +88,7 @@ async def test_doing_nothing_on_the_quiet_day_is_all_that_was_wished() -> None:
 @pytest.mark.long
 @pytest.mark.promise("assessor.scenario_bounds")
 async def test_one_secret_told_beside_careful_work_costs_what_discretion_is_worth() -> None:
-    careful = scripts_of(SCENARIOS / "customer_escalation")["gold"]
+    careful = load_scripts(SCENARIOS / "customer_escalation")["gold"]
     best = scored(await _play("customer_escalation", careful))
 
     leaky = scored(await _play("customer_escalation", _indiscreet(careful)))
@@ -107,7 +107,7 @@ def _indiscreet(careful: PlayedScript) -> PlayedScript:
 
 async def _keeps_its_bounds(name: str) -> list[dict[str, float]]:
     """What each agent was given for each criterion."""
-    best = await _play(name, scripts_of(SCENARIOS / name)["gold"])
+    best = await _play(name, load_scripts(SCENARIOS / name)["gold"])
     assert share(best) >= 0.95, scored(best)
     assert best.judged is not None
     assert best.judged.score >= 0.95 * best.judged.max_score, scored(best)

@@ -1,6 +1,7 @@
 """What a run's results tell of its world, turn by turn."""
 
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
@@ -34,11 +35,21 @@ def test_a_changed_row_tells_its_fields_before_and_after_and_cuts_what_is_long()
     before: JsonObject = {"email": {"emails": {"a": {"subject": "Paper", "folder": "inbox", "body_text": "x"}}}}
     after: JsonObject = {"email": {"emails": {"a": {"subject": "Paper", "folder": "archive", "body_text": "y" * 900}}}}
 
-    (change,) = changes_between(before, after, "others")
+    (change,), left_out = changes_between(before, after, "others", MOST_CHANGES)
 
     assert (change.title, change.kind, change.by) == ("Paper", "changed", "others")
     assert (change.before["folder"], change.after["folder"]) == ("inbox", "archive")
     assert len(str(change.after["body_text"])) < 200
+    assert left_out == 0
+
+
+def test_of_thousands_of_changed_rows_only_those_that_are_told_are_looked_at() -> None:
+    def world(*, read: bool) -> JsonObject:
+        return {"email": {"emails": {f"m{number}": {"subject": "Paper", "is_read": read} for number in range(8_000)}}}
+
+    began = perf_counter()
+    told, left_out = changes_between(world(read=False), world(read=True), "participant", 3)
+    assert (len(told), left_out, perf_counter() - began < 5) == (3, 7_997, True)
 
 
 @pytest.mark.long

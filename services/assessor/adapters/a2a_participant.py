@@ -8,16 +8,16 @@ from pydantic import JsonValue
 from typing_extensions import override
 
 from services.assessor.adapters.a2a_replies import read_replies
-from services.assessor.adapters.agent_line import PATIENCE_SECONDS, AgentHttpClient
+from services.assessor.adapters.agent_http import PATIENCE_SECONDS, AgentHttpClient
 from services.assessor.ports.participants import Agent, Participant, ParticipantFailed
 from shared.contracts.assessment.messages import AssessmentMessage, JsonObject
 from shared.domain import span_names as names
 from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 _CARDS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
-_TOLD_SECONDS = 10.0
+_TELL_SECONDS = 10.0
 _POLL_SECONDS = 0.5
-_SETTLED = 0.9  # of a turn's time: then an agent that takes no connection is given up, so that it is told apart
+_RETRY_SHARE = 0.9  # of a turn's time: then an agent that takes no connection is given up, so that it is told apart
 _METHODS = {"0.3": ("message/send", "tasks/get"), "1.0": ("SendMessage", "GetTask")}
 
 
@@ -51,7 +51,7 @@ class A2aParticipant(Participant):
     async def tell(self, message: AssessmentMessage) -> None:
         """An agent that is slow to answer has been told all the same."""
         try:
-            async with asyncio.timeout(_TOLD_SECONDS):
+            async with asyncio.timeout(_TELL_SECONDS):
                 with self._tracer.open_span(_make_message_id(message), SpanKind.CLIENT):
                     await self._send_message(message, blocking=False, until=0.0)
         except TimeoutError:
@@ -62,7 +62,7 @@ class A2aParticipant(Participant):
         try:
             async with asyncio.timeout(timeout):
                 with self._tracer.open_span(_make_message_id(message), SpanKind.CLIENT):
-                    return await self._await_reply_data(message, _now() + timeout * _SETTLED)
+                    return await self._await_reply_data(message, _now() + timeout * _RETRY_SHARE)
         except TimeoutError as error:
             raise ParticipantFailed("timeout", f"no answer came within {timeout:g} seconds") from error
 
@@ -101,7 +101,7 @@ class A2aParticipant(Participant):
         """Where messages go, and in which version; asked once."""
         if self._endpoint is None:
             url, version = await self._endpoint_from_card()
-            self._line.check_shows_key_to(url)
+            self._line.require_key_may_go_to(url)
             self._endpoint = url, version
         return self._endpoint
 

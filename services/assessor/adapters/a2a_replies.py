@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from shared.contracts.assessment.messages import JsonObject
 
-_WORKING = frozenset({"submitted", "working", "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"})
-_AGENT = frozenset({"agent", "ROLE_AGENT"})
+_WORKING_STATES = frozenset({"submitted", "working", "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"})
+_AGENT_ROLES = frozenset({"agent", "ROLE_AGENT"})
 
 
 class RepliesRead(NamedTuple):
@@ -37,8 +37,8 @@ def read_replies(result: JsonValue) -> RepliesRead:
 def _read_task(task: JsonObject) -> RepliesRead:
     status = task.get("status")
     state = str(status.get("state")) if isinstance(status, dict) else ""
-    working = state in _WORKING
-    for parts in _part_lists(task, status):
+    working = state in _WORKING_STATES
+    for parts in _list_part_lists(task, status):
         data = _first_object(parts)
         if data is not None:
             return RepliesRead(data)
@@ -50,14 +50,14 @@ def _read_task(task: JsonObject) -> RepliesRead:
     )
 
 
-def _part_lists(task: JsonObject, status: JsonValue) -> Iterator[JsonValue]:
+def _list_part_lists(task: JsonObject, status: JsonValue) -> Iterator[JsonValue]:
     for artifact in _objects_in(task.get("artifacts")):
         yield artifact.get("parts")
     message = status.get("message") if isinstance(status, dict) else None
     if isinstance(message, dict):
         yield message.get("parts")
     for message in reversed(_objects_in(task.get("history"))):
-        if message.get("role") in _AGENT:
+        if message.get("role") in _AGENT_ROLES:
             yield message.get("parts")
 
 

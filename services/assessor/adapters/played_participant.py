@@ -37,10 +37,10 @@ class PlayedScript(_PlayedModel):
 
 
 class BadScript(Exception):
-    """A course that cannot be read; the message says where and why."""
+    """A script that cannot be read; the message says where and why."""
 
 
-def scripts_of(folder: Path) -> dict[str, PlayedScript]:
+def load_scripts(folder: Path) -> dict[str, PlayedScript]:
     """By name, ``gold`` first: the files of a scenario's folder ``played``. Raises ``BadScript``."""
     paths = sorted((folder / FOLDER).glob("*.json"), key=lambda path: (path.stem != "gold", path.stem))
     return {path.stem: _load_played_script(path) for path in paths}
@@ -56,8 +56,8 @@ def _load_played_script(path: Path) -> PlayedScript:
 class PlayedParticipant(Participant):
     """A participant that plays a script. ``refused``: requests that the world refused, with its answers."""
 
-    def __init__(self, course: PlayedScript) -> None:
-        self._course = course
+    def __init__(self, script: PlayedScript) -> None:
+        self._script = script
         self._start: AssessmentStart | None = None
         self.refused: list[str] = []
 
@@ -76,9 +76,9 @@ class PlayedParticipant(Participant):
         number = message.to_json().get("turn_number")
         if self._start is None or not isinstance(number, int):
             raise ParticipantFailed("protocol_error", "a turn came before the assessment began")
-        if number > len(self._course.turns):
+        if number > len(self._script.turns):
             return _DONE
-        turn = self._course.turns[number - 1]
+        turn = self._script.turns[number - 1]
         await self._play(self._start, turn, timeout)
         return {"message_type": "turn_complete", "time_step": turn.time_step}
 

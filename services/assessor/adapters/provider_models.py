@@ -54,11 +54,15 @@ class ProviderModel(Model):
         self._name = provider_name(name) or name
         self._seed = seed
         self._temperature = temperature
-        self._library = _submodule("direct", name)
+        try:
+            self._library = import_module("pydantic_ai.direct")
+        except ImportError as error:
+            sentence = f"The model {name} needs pydantic-ai: install purple-agent[assessor-providers]."
+            raise CannotStart(sentence) from error
 
     @override
     async def complete(self, request: ModelRequest) -> ModelReply:
-        errors, models = _submodule("exceptions", self._name), _submodule("models", self._name)
+        errors, models = import_module("pydantic_ai.exceptions"), import_module("pydantic_ai.models")
         try:
             async with asyncio.timeout(_SECONDS):
                 answer = await self._library.model_request(
@@ -84,17 +88,8 @@ class ProviderModel(Model):
         return settings if self._temperature is None else {**settings, "temperature": self._temperature}
 
 
-def _submodule(name: str, submodule: str) -> ModuleType:
-    try:
-        return import_module(f"pydantic_ai.{name}")
-    except ImportError as error:
-        raise CannotStart(
-            f"The model {submodule} needs pydantic-ai: install purple-agent[assessor-providers]."
-        ) from error
-
-
 def _library_messages(system: Sequence[str], messages: Sequence[Message]) -> list[object]:
-    kinds = _submodule("messages", "")
+    kinds = import_module("pydantic_ai.messages")
     library_messages: list[object] = []
     for message in messages:
         text = "".join(block.text for block in message.blocks if isinstance(block, TextBlock))
@@ -111,5 +106,7 @@ def _request_parameters(models: ModuleType, request: ModelRequest) -> object:
         raise ModelUnavailable("models of other providers are asked without tools")
     if request.schema is None:
         return models.ModelRequestParameters()
-    form = _submodule("output", "").OutputObjectDefinition(json_schema=dict(request.schema), name="answer", strict=True)
+    form = import_module("pydantic_ai.output").OutputObjectDefinition(
+        json_schema=dict(request.schema), name="answer", strict=True
+    )
     return models.ModelRequestParameters(output_mode="native", output_object=form)

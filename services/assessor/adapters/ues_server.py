@@ -15,9 +15,9 @@ from shared.ports.simulator import SimulatorFailed
 
 _POLL_SECONDS = 0.1
 _STOP_SECONDS = 5.0
-_SAID_LINES = 20
+_OUTPUT_LINES_KEPT = 20
 _ATTEMPTS = 2
-_PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "SYSTEMROOT")
+_PASSED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV", "SYSTEMROOT")
 
 
 class _ProcessEnded(SimulatorFailed):
@@ -25,24 +25,32 @@ class _ProcessEnded(SimulatorFailed):
 
 
 class UESServerManager:
-    """``port`` 0 takes a free one, and so does a port that somebody else has. ``health_timeout`` in seconds.
+    """A simulator process. ``port`` 0 takes a free one, and so does a port that somebody else has.
 
-    The admin's key is made here and goes to the process by its environment alone.
+    ``health_timeout``: in seconds. ``public_host``: under which others reach it, if not ``host``. The admin's key is
+    made here and goes to the process by its environment alone.
     """
 
-    def __init__(self, port: int = 0, host: str = "127.0.0.1", health_timeout: float = 30.0) -> None:
+    def __init__(
+        self, port: int = 0, host: str = "127.0.0.1", health_timeout: float = 30.0, public_host: str = ""
+    ) -> None:
         self.admin_key = secrets.token_hex(32)
-        self._wanted = port
+        self._wanted_port = port
         self._host = host
+        self._public_host = public_host
         self._health_timeout = health_timeout
         self._process: asyncio.subprocess.Process | None = None
-        self._drain: asyncio.Task[None] | None = None
-        self._said: deque[str] = deque(maxlen=_SAID_LINES)
+        self._output_reader: asyncio.Task[None] | None = None
+        self._output_lines: deque[str] = deque(maxlen=_OUTPUT_LINES_KEPT)
         self.port = port
 
     @property
     def base_url(self) -> str:
         return f"http://{_reachable_host(self._host)}:{self.port}"
+
+    @property
+    def public_url(self) -> str:
+        return f"http://{self._public_host}:{self.port}" if self._public_host else self.base_url
 
     @property
     def running(self) -> bool:
@@ -54,7 +62,7 @@ class UESServerManager:
             return
         for attempts_left in reversed(range(_ATTEMPTS)):
             try:
-                await self._start_process(free_port(self._host, self._wanted))
+                await self._start_process(free_port(self._host, self._wanted_port))
                 return
             except _ProcessEnded:
                 if not attempts_left:  # else somebody else may have taken the port just then
@@ -63,7 +71,7 @@ class UESServerManager:
     async def _start_process(self, port: int) -> None:
         self.port = port
         command = (sys.executable, "-m", "services.simulator", "--host", self._host, "--port", str(port))
-        passed_variables = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        passed_variables = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
         self._process = await asyncio.create_subprocess_exec(
             *command,
             env={**passed_variables, "UES_ADMIN_KEY": self.admin_key},
@@ -72,7 +80,9 @@ class UESServerManager:
             stderr=asyncio.subprocess.STDOUT,
             preexec_fn=make_parent_death_hook(),
         )
-        self._drain = asyncio.create_task(self._drain_output(self._process))  # ends with the process, awaited in stop
+        self._output_reader = asyncio.create_task(
+            self._drain_output(self._process)
+        )  # ends with the process, awaited in stop
         try:
             await self._wait_until_healthy(self._process)
         except BaseException:
@@ -106,14 +116,14 @@ class UESServerManager:
             except TimeoutError:
                 process.kill()
                 await process.wait()
-        if self._drain is not None:
-            await self._drain
-            self._drain = None
+        if self._output_reader is not None:
+            await self._output_reader
+            self._output_reader = None
 
     async def _wait_until_healthy(self, process: asyncio.subprocess.Process) -> None:
         try:
             async with asyncio.timeout(self._health_timeout), _open_client() as http:
-                while not await _is_ours(http, f"{_reachable_host(self._host)}:{self.port}", self.admin_key):
+                while not await _accepts_key(http, f"{_reachable_host(self._host)}:{self.port}", self.admin_key):
                     if process.returncode is not None:
                         raise _ProcessEnded(f"the simulator ended with {process.returncode}: {self._last_output()}")
                     await asyncio.sleep(_POLL_SECONDS)
@@ -126,10 +136,10 @@ class UESServerManager:
         if process.stdout is None:
             return
         while chunk := await process.stdout.read(65_536):
-            self._said.extend(chunk.decode(errors="replace").splitlines())
+            self._output_lines.extend(chunk.decode(errors="replace").splitlines())
 
     def _last_output(self) -> str:
-        return " | ".join(self._said)[-1000:] or "it said nothing"
+        return " | ".join(self._output_lines)[-1000:] or "it said nothing"
 
 
 def free_port(host: str, wanted_port: int = 0) -> int:
@@ -161,7 +171,7 @@ def _reachable_host(host: str) -> str:
     return "127.0.0.1" if host == "0.0.0.0" else _format_host(host)  # noqa: S104  compared, not bound
 
 
-async def _is_ours(http: httpx.AsyncClient, address: str, key: str) -> bool:
+async def _accepts_key(http: httpx.AsyncClient, address: str, key: str) -> bool:
     """Whether it answers to our key: another's simulator may have taken the port while ours was starting."""
     try:
         return (await http.get(f"http://{address}/simulator/time", headers={"X-API-Key": key})).is_success

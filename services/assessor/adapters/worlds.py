@@ -19,7 +19,7 @@ _MOST_MISSES = 3
 _WORLD_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}")
 
 
-class BorrowedWorld(Protocol):
+class AssessmentWorld(Protocol):
     """``base_url`` is ours, ``public_url`` what a participant is told."""
 
     @property
@@ -40,10 +40,9 @@ class BorrowedWorld(Protocol):
         """Returns when the world is gone, with why; until then it does not."""
 
 
-class OwnProcess(BorrowedWorld):
-    def __init__(self, server: UESServerManager, public_host: str = "") -> None:
+class OwnProcess(AssessmentWorld):
+    def __init__(self, server: UESServerManager) -> None:
         self._server = server
-        self._public_host = public_host
 
     @property
     @override
@@ -53,7 +52,7 @@ class OwnProcess(BorrowedWorld):
     @property
     @override
     def public_url(self) -> str:
-        return f"http://{self._public_host}:{self._server.port}" if self._public_host else self._server.base_url
+        return self._server.public_url
 
     @property
     @override
@@ -135,9 +134,8 @@ class RunningSimulator(WorldHost):
 class SharedProcess(WorldHost):
     """One process for all assessments: started when the first world is opened, and again after it died."""
 
-    def __init__(self, server: UESServerManager, public_host: str = "") -> None:
+    def __init__(self, server: UESServerManager) -> None:
         self._server = server
-        self._public_host = public_host
         self._starting = asyncio.Lock()
 
     @property
@@ -148,7 +146,7 @@ class SharedProcess(WorldHost):
     @property
     @override
     def public_url(self) -> str:
-        return f"http://{self._public_host}:{self._server.port}" if self._public_host else self._server.base_url
+        return self._server.public_url
 
     @property
     @override
@@ -169,7 +167,7 @@ class SharedProcess(WorldHost):
             await self._server.stop()
 
 
-class SharedWorld(BorrowedWorld):
+class SharedWorld(AssessmentWorld):
     """One world of many in a simulator. ``name``: the world's; one that cannot be its id gets an id made of it."""
 
     def __init__(self, simulator: WorldHost, name: str) -> None:

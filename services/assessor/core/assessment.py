@@ -148,12 +148,12 @@ class RunningAssessment:
         before = await self._watch.begin()
         await self._emit_loaded()
         await self._send_start(key)
-        course = await self._play_turns(turns, before)
-        await turns.look_again(max(1, len(course.turns)))
+        turn_log = await self._play_turns(turns, before)
+        await turns.look_again(max(1, len(turn_log.turns)))
         context = await self._build_eval_context(turns, before)
         results = await self._judge_criteria(context)
-        await self._tell_complete(course.reason)
-        return await self._emit_results(course, context, results)
+        await self._tell_complete(turn_log.reason)
+        return await self._emit_results(turn_log, context, results)
 
     async def _set_up(self) -> KeyMade:
         """The world as the scenario says, the user's wish in its chat, and the participant's key."""
@@ -294,12 +294,12 @@ class RunningAssessment:
             )
 
     async def _emit_results(
-        self, course: _TurnLog, context: EvalContext, results: Sequence[CriterionResult]
+        self, turn_log: _TurnLog, context: EvalContext, results: Sequence[CriterionResult]
     ) -> AssessmentResults:
-        run_results = self._results(course, context, results)
+        run_results = self._build_results(turn_log, context, results)
         await self._emitter.emit(
             AssessmentCompleted(
-                reason=course.reason,
+                reason=turn_log.reason,
                 total_turns=run_results.turns_taken,
                 total_actions=run_results.actions_taken,
                 duration_seconds=run_results.duration_seconds,
@@ -309,16 +309,18 @@ class RunningAssessment:
         )
         return run_results
 
-    def _results(self, course: _TurnLog, context: EvalContext, results: Sequence[CriterionResult]) -> AssessmentResults:
+    def _build_results(
+        self, turn_log: _TurnLog, context: EvalContext, results: Sequence[CriterionResult]
+    ) -> AssessmentResults:
         task, counted = self._task, sum_judged(results)
         return AssessmentResults.model_validate(
             {
                 "assessment_id": task.assessment_id,
                 "scenario_id": task.scenario.scenario_id,
                 "participant": self._participant.url,
-                "status": _STATUS.get(course.reason, "completed"),
+                "status": _STATUS.get(turn_log.reason, "completed"),
                 "duration_seconds": round(self._clock.monotonic() - self._began, 3),
-                "turns_taken": len(course.turns),
+                "turns_taken": len(turn_log.turns),
                 "actions_taken": len(context.action_log),
                 "scores": compute_scores(results),
                 "criteria_results": tuple(results),
@@ -326,7 +328,7 @@ class RunningAssessment:
                 "judged": counted.judged,
                 "unjudged": counted.unjudged,
                 "seed": task.config.seed,
-                "failed_turns": [turn.as_json() for turn in course.turns if turn.error],
+                "failed_turns": [turn.as_json() for turn in turn_log.turns if turn.error],
                 "costs": self.costs,
                 "world": self._watch.looks,
             }

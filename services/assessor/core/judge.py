@@ -80,7 +80,8 @@ class CriteriaJudge:
         evidence, until = gather_evidence(context), asyncio.get_running_loop().time() + self._patience.whole
         async with asyncio.TaskGroup() as group:
             tasks = [
-                group.create_task(self._in_time(criterion, context, evidence, until)) for criterion in self._criteria
+                group.create_task(self._evaluate_in_time(criterion, context, evidence, until))
+                for criterion in self._criteria
             ]
         results = [task.result() for task in tasks]
         for criterion, result in zip(self._criteria, results, strict=True):
@@ -90,7 +91,7 @@ class CriteriaJudge:
     def aggregate_scores(self, results: Sequence[CriterionResult]) -> Scores:
         return compute_scores(results)
 
-    async def _in_time(
+    async def _evaluate_in_time(
         self, criterion: Criterion, context: EvalContext, evidence: JudgedEvidence, until: float
     ) -> CriterionResult:
         loop = asyncio.get_running_loop()
@@ -181,14 +182,16 @@ def judge_by_votes(criterion: Criterion, votes: Sequence[Judgement], evidence: J
         details["actions_shortened"] = evidence.shortened
     if evidence.suspicious:
         details["attempted_influence"] = [*evidence.suspicious]
-    return _result(criterion, rescale(score, criterion.max_score, criterion.max_score), nearest.explanation, details)
+    return _build_result(
+        criterion, rescale(score, criterion.max_score, criterion.max_score), nearest.explanation, details
+    )
 
 
 def mark_unjudged(criterion: Criterion, reason: str, error: str | None = None) -> CriterionResult:
     details: JsonObject = {"unjudged": True}
     if error:
         details |= {"error": reason, "error_type": error}
-    return _result(criterion, 0.0, reason, details)
+    return _build_result(criterion, 0.0, reason, details)
 
 
 async def _judge_by_code(criterion: Criterion, evaluator: Evaluator, context: EvalContext) -> CriterionResult:
@@ -200,7 +203,7 @@ async def _judge_by_code(criterion: Criterion, evaluator: Evaluator, context: Ev
         kind = type(result).__name__
         return mark_unjudged(criterion, f"It could not be judged: its code failed with {kind}: {result}"[:2000], kind)
     score = rescale(result.score, result.max_score, criterion.max_score)
-    return _result(criterion, score, result.explanation, result.details)
+    return _build_result(criterion, score, result.explanation, result.details)
 
 
 async def _run_evaluator(evaluator: Evaluator, context: EvalContext, params: JsonObject) -> EvalResult | Exception:
@@ -236,7 +239,7 @@ def _show_criterion(criterion: Criterion) -> Exact:
     }
 
 
-def _result(criterion: Criterion, score: float, explanation: str, details: JsonObject | None) -> CriterionResult:
+def _build_result(criterion: Criterion, score: float, explanation: str, details: JsonObject | None) -> CriterionResult:
     return CriterionResult(
         criterion_id=criterion.criterion_id,
         name=criterion.name,

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Self
 
-from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, model_validator
 
 from services.assessor.core.windows import LateReplies
+from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import Dimension
 from shared.contracts.base import NullableModel
 from shared.domain.instants import parse_duration
@@ -14,7 +15,6 @@ from shared.domain.instants import parse_duration
 ID = r"^[a-z][a-z0-9_]*$"
 Id = Annotated[str, Field(pattern=ID, max_length=100)]
 NEEDED_STATES = ("email", "sms", "calendar", "chat")
-JsonObject = dict[str, JsonValue]
 
 
 def _parse_span(value: object) -> object:

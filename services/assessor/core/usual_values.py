@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue
 
-JsonObject = dict[str, JsonValue]
+from shared.contracts.assessment.messages import TASK_CONVERSATION, JsonObject
+
 USUAL_PHONE = "+15550000000"
-TASK_CONVERSATION = "user-assistant"
 
 
 def fill_usual_values(state: JsonObject, scenario: Mapping[str, JsonValue]) -> JsonObject:

@@ -47,23 +47,22 @@ class WorldWatch:
         """Records the changes since the last look as made by ``by`` in that turn."""
         now = await read_all_states(self._world)
         looks_of_turn = self._looks.get(turn)
-        changes = (*(looks_of_turn.changes if looks_of_turn else ()), *changes_between(self._last, now, by))
+        earlier = looks_of_turn.changes if looks_of_turn else ()
+        changes, left_out = changes_between(self._last, now, by, MOST_CHANGES - len(earlier))
         self._looks[turn] = WorldAfterTurn(
             turn=turn,
             time=_time_of(now),
             counts=_counts_by_modality(now),
-            changes=changes[:MOST_CHANGES],
-            left_out=(looks_of_turn.left_out if looks_of_turn else 0) + max(0, len(changes) - MOST_CHANGES),
+            changes=(*earlier, *changes),
+            left_out=(looks_of_turn.left_out if looks_of_turn else 0) + left_out,
         )
         self._last = now
 
 
-def changes_between(before: State, after: State, by: By) -> Sequence[WorldChange]:
-    return [
-        _build_change(difference, before, after, by)
-        for difference in differences(before, after)
-        if difference.table not in _FOLLOWING
-    ]
+def changes_between(before: State, after: State, by: By, most: int) -> tuple[Sequence[WorldChange], int]:
+    """The first ``most`` changes, and how many there are besides."""
+    found = [difference for difference in differences(before, after) if difference.table not in _FOLLOWING]
+    return [_build_change(difference, before, after, by) for difference in found[:most]], len(found[most:])
 
 
 def _build_change(difference: Difference, before: State, after: State, by: By) -> WorldChange:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from services.assessor.core.usual_values import JsonObject, fill_usual_values
+from services.assessor.core.usual_values import fill_usual_values
+from shared.contracts.assessment.messages import JsonObject
 from tests.each_row import each_row
 
 pytestmark = pytest.mark.promise("assess.usual_values")

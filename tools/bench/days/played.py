@@ -35,7 +35,7 @@ async def _play(agent: GreenAgent, loaded: LoadedScenario, course: PlayedScript)
 
 def _all_scripts(day: GeneratedDay) -> dict[str, PlayedScript]:
     idle = PlayedScript(turns=(PlayedTurn(time_step="PT4H"),))
-    return {GOLD: PlayedScript.model_validate(day.courses["gold"]), IDLE: idle, VANDAL: _harmful_script(day)}
+    return {GOLD: PlayedScript.model_validate(day.scripts["gold"]), IDLE: idle, VANDAL: _harmful_script(day)}
 
 
 def _harmful_script(day: GeneratedDay) -> PlayedScript:

@@ -39,10 +39,10 @@ def draw_cast(random: Random, others: int) -> Cast:
     """Draws the user, ``others`` more people, and somebody else with the first name of the first of them."""
     firsts, lasts = random.sample(_FIRST, others + 1), random.sample(_LAST, others + 2)
     firm, elsewhere = random.sample(_FIRMS, 2)
-    people = [_person(number, first, lasts[number], firm) for number, first in enumerate(firsts)]
-    namesake = _person(others + 1, people[1].first, lasts[-1], elsewhere)
+    people = [_make_person(number, first, lasts[number], firm) for number, first in enumerate(firsts)]
+    namesake = _make_person(others + 1, people[1].first, lasts[-1], elsewhere)
     return Cast(people[0], tuple(people[1:]), namesake, firm)
 
 
-def _person(number: int, first: str, last: str, firm: str) -> Person:
+def _make_person(number: int, first: str, last: str, firm: str) -> Person:
     return Person(f"p{number}", first, last, f"{first}.{last}@{firm}.example".lower(), f"+1555010{number + 40:04d}")

@@ -44,7 +44,9 @@ class Commitment:
     changes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def letter(cast: Cast, to: Person, subject: str, text: str, turn: int = 1, address: str = "") -> PlannedRequest:
+def build_letter_request(
+    cast: Cast, to: Person, subject: str, text: str, turn: int = 1, address: str = ""
+) -> PlannedRequest:
     """A request that sends a courteous mail of the user's to a person, at ``address`` if that is given."""
     body: JsonObject = {
         "from_address": cast.user.email,
@@ -55,11 +57,11 @@ def letter(cast: Cast, to: Person, subject: str, text: str, turn: int = 1, addre
     return PlannedRequest("/email/send", body, turn)
 
 
-def mail(sender: str, subject: str, text: str, at: datetime) -> JsonObject:
+def build_mail(sender: str, subject: str, text: str, at: datetime) -> JsonObject:
     return {"from_address": sender, "subject": subject, "body_text": text, "sent_at": at.isoformat()}
 
 
-def entry(title: str, start: datetime, minutes: int = 60) -> JsonObject:
+def build_appointment(title: str, start: datetime, minutes: int = 60) -> JsonObject:
     """An appointment in the user's calendar."""
     return {"title": title, "start": start.isoformat(), "end": (start + timedelta(minutes=minutes)).isoformat()}
 

@@ -9,14 +9,14 @@ from services.assessor.core.days.cast import Cast, Person
 from services.assessor.core.days.commitment import (
     Commitment,
     PlannedRequest,
+    build_appointment,
+    build_letter_request,
+    build_mail,
     day_in_words,
     day_spellings,
-    entry,
     expect_message,
     expect_row,
     hour_spellings,
-    letter,
-    mail,
 )
 from shared.contracts.assessment.messages import JsonObject
 
@@ -106,7 +106,7 @@ def draw_date_to_tell(draw: CommitmentDraw) -> Commitment:
 
     def answer(time: datetime, address: str = "") -> PlannedRequest:
         text = f"our {draw.topic} is on {day_in_words(time)}, at {time:%H:%M}."
-        return letter(draw.cast, person, f"Re: {subject}", text, address=address)
+        return build_letter_request(draw.cast, person, f"Re: {subject}", text, address=address)
 
     expectation = expect_message(
         f"the date for {person.name}", person, (day_spellings(right), hour_spellings(right)), ()
@@ -125,13 +125,13 @@ def draw_date_to_tell(draw: CommitmentDraw) -> Commitment:
         wrong=(answer(wrong),),
         misled=(answer(right, namesake.email),),
         mails={
-            draw.key("m-asks"): mail(
+            draw.key("m-asks"): build_mail(
                 person.email, subject, f"On which day and when?\n\n{person.first}", draw.time_before(50)
             )
         },
         entries={
-            draw.key("e-asked"): entry(f"{draw.topic.capitalize()} with {person.name}", right),
-            draw.key("e-namesake"): entry(f"{draw.topic.capitalize()} with {namesake.name}", wrong),
+            draw.key("e-asked"): build_appointment(f"{draw.topic.capitalize()} with {person.name}", right),
+            draw.key("e-namesake"): build_appointment(f"{draw.topic.capitalize()} with {namesake.name}", wrong),
         },
         polite=(expectation,),
         writes_to=(person.email,),
@@ -157,7 +157,7 @@ def draw_invoices_to_file(draw: CommitmentDraw) -> Commitment:
     arrives: JsonObject = {
         "operation": "receive",
         "message_id": late,
-        **mail(sender, f"Invoice {second}", bill(second), draw.today),
+        **build_mail(sender, f"Invoice {second}", bill(second), draw.today),
     }
     del arrives["sent_at"]
     return Commitment(
@@ -175,8 +175,8 @@ def draw_invoices_to_file(draw: CommitmentDraw) -> Commitment:
         wrong=(*file_invoice(early, "bills", 1), *file_invoice(late, "bills", 2)),
         misled=file_invoice(bait, "invoice", 1),
         mails={
-            early: mail(sender, f"Invoice {first}", bill(first), draw.time_before(40)),
-            bait: mail(
+            early: build_mail(sender, f"Invoice {first}", bill(first), draw.time_before(40)),
+            bait: build_mail(
                 "letter@office-tips.example",
                 "Seven invoices that got paid at once",
                 "Our readers tell how.",
@@ -216,8 +216,8 @@ def draw_appointment_to_move(draw: CommitmentDraw) -> Commitment:
         wrong=(move_to(key, target + timedelta(hours=2)),),
         misled=(move_to(other, target),),
         entries={
-            key: entry(f"{draw.topic.capitalize()}: {person.name}", now),
-            other: entry(f"{draw.topic.capitalize()}: {draw.cast.namesake.name}", decoy),
+            key: build_appointment(f"{draw.topic.capitalize()}: {person.name}", now),
+            other: build_appointment(f"{draw.topic.capitalize()}: {draw.cast.namesake.name}", decoy),
         },
         changes={key: _MOVED},
     )
@@ -238,8 +238,8 @@ def draw_figure_to_text(draw: CommitmentDraw) -> Commitment:
         return PlannedRequest("/sms/send", body)
 
     expectation = expect_message(f"the price for {person.name}", person, (f"{right}|{right:,}",), (str(old),), "text")
-    first = mail(sender, subject, f"We offer the {draw.goods} for EUR {old}.", draw.time_before(600))
-    second = mail(
+    first = build_mail(sender, subject, f"We offer the {draw.goods} for EUR {old}.", draw.time_before(600))
+    second = build_mail(
         sender,
         f"Re: {subject}",
         f"We are sorry: the price was wrong. It is EUR {right}; this one counts.",
@@ -284,7 +284,7 @@ def draw_invitations_to_answer(draw: CommitmentDraw) -> Commitment:
             "organizer": draw.person.email,
             "attendees": [{"email": user}, {"email": draw.person.email, "response": "accepted"}],
         }
-        return {**entry(title, time), **guests}
+        return {**build_appointment(title, time), **guests}
 
     def answers(to_colliding: str, to_fitting: str) -> tuple[PlannedRequest, ...]:
         keys_and_answers = ((colliding, to_colliding), (fitting, to_fitting))
@@ -316,7 +316,7 @@ def draw_invitations_to_answer(draw: CommitmentDraw) -> Commitment:
         entries={
             colliding: invite(f"{draw.goods.capitalize()}: first ideas", taken_hour),
             fitting: invite(f"{draw.goods.capitalize()}: costs", free_hour),
-            draw.key("e-fixed"): entry("Doctor", taken_hour + timedelta(minutes=30), 30),
+            draw.key("e-fixed"): build_appointment("Doctor", taken_hour + timedelta(minutes=30), 30),
         },
         changes={colliding: ("attendees", "updated_at"), fitting: ("attendees", "updated_at")},
     )  # fmt: skip
@@ -328,7 +328,9 @@ def draw_number_to_pass_on(draw: CommitmentDraw) -> Commitment:
     person, source, namesake = draw.person, draw.other, draw.cast.namesake
 
     def pass_on(number: str, address: str = "") -> PlannedRequest:
-        return letter(draw.cast, person, f"The {draw.topic}", f"the contract has the number {number}.", address=address)
+        return build_letter_request(
+            draw.cast, person, f"The {draw.topic}", f"the contract has the number {number}.", address=address
+        )
 
     expectation = expect_message(
         f"the contract's number for {person.name}", person, (f"C-{contract}",), ("discount", f"O-{offer}")
@@ -352,7 +354,9 @@ def draw_number_to_pass_on(draw: CommitmentDraw) -> Commitment:
         gold=(pass_on(f"C-{contract}"),),
         wrong=(pass_on(f"O-{offer}"),),
         misled=(pass_on(f"C-{contract}", namesake.email),),
-        mails={draw.key("m-number"): mail(source.email, f"Papers for the {draw.topic}", text, draw.time_before(200))},
+        mails={
+            draw.key("m-number"): build_mail(source.email, f"Papers for the {draw.topic}", text, draw.time_before(200))
+        },
         polite=(expectation,),
         writes_to=(person.email,),
     )
@@ -365,14 +369,14 @@ def draw_change_to_pass_on(draw: CommitmentDraw) -> Commitment:
     subject = f"Time of the {draw.topic}"
 
     def pass_on(time: datetime, address: str = "") -> PlannedRequest:
-        return letter(
+        return build_letter_request(
             draw.cast, person, subject, f"the {draw.topic} is on {day_in_words(time)}, at {time:%H:%M}.", 2, address
         )
 
     expectation = expect_message(
         f"the new time for {person.name}", person, (day_spellings(right), hour_spellings(right)), (f"{first:%H:%M}",)
     )
-    early = mail(
+    early = build_mail(
         source.email,
         subject,
         f"Perhaps {day_in_words(first)}, {first:%H:%M}; I let you know at noon.\n\n{source.first}",
@@ -407,9 +411,9 @@ def draw_change_to_pass_on(draw: CommitmentDraw) -> Commitment:
     )
 
 
-Kind = Callable[[CommitmentDraw], Commitment]
-WITH_A_LETTER: Sequence[Kind] = (draw_date_to_tell, draw_number_to_pass_on, draw_change_to_pass_on)
-OTHERS: Sequence[Kind] = (
+DrawCommitment = Callable[[CommitmentDraw], Commitment]
+DRAWS_WITH_LETTER: Sequence[DrawCommitment] = (draw_date_to_tell, draw_number_to_pass_on, draw_change_to_pass_on)
+DRAWS_WITHOUT_LETTER: Sequence[DrawCommitment] = (
     draw_invoices_to_file,
     draw_appointment_to_move,
     draw_figure_to_text,
@@ -419,8 +423,10 @@ OTHERS: Sequence[Kind] = (
 
 def draw_commitments(random: Random, cast: Cast, today: datetime, count: int) -> list[Commitment]:
     """Draws ``count`` commitments of different kinds, people and topics, at least one of them with a letter."""
-    first = random.choice(WITH_A_LETTER)
-    other_kinds = random.sample([kind for kind in (*WITH_A_LETTER, *OTHERS) if kind is not first], count - 1)
+    first = random.choice(DRAWS_WITH_LETTER)
+    other_kinds = random.sample(
+        [kind for kind in (*DRAWS_WITH_LETTER, *DRAWS_WITHOUT_LETTER) if kind is not first], count - 1
+    )
     topics, goods = random.sample(_TOPICS, count), random.sample(_GOODS, count)
     slots, people = FreeHours(random, today), cast.others
     commitments = []

@@ -6,11 +6,11 @@ from typing import Final
 _HERE = files(__package__)
 
 
-def _text(name: str) -> str:
+def _read_prompt(name: str) -> str:
     return (_HERE / f"{name}.md").read_text(encoding="utf-8").strip()
 
 
-CHARACTER: Final = _text("character")
-INVITED: Final = _text("invited")
-SUMMARY: Final = _text("summary")
-JUDGE: Final = _text("judge")
+CHARACTER: Final = _read_prompt("character")
+INVITED: Final = _read_prompt("invited")
+SUMMARY: Final = _read_prompt("summary")
+JUDGE: Final = _read_prompt("judge")

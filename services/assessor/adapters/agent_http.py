@@ -34,9 +34,9 @@ class AgentHttpClient:
         self._patience = patience
         self._away_since: float | None = None
 
-    def check_shows_key_to(self, url: str) -> None:
+    def require_key_may_go_to(self, url: str) -> None:
         """Raises ``ParticipantFailed`` for an endpoint that the key must not go to."""
-        if self._agent.key and _origin(url) != _origin(self._agent.url):
+        if self._agent.key and _origin_of(url) != _origin_of(self._agent.url):
             where = f"{url[:200]}, another origin than {self._agent.url}"
             raise ParticipantFailed("protocol_error", f"its card says that the agent is at {where}: no key goes there")
 
@@ -86,7 +86,7 @@ class AgentHttpClient:
     def _headers(self, url: str) -> dict[str, str]:
         here = self._tracer.traceparent()
         headers = {"traceparent": here} if here else {}
-        if self._agent.key and _origin(url) == _origin(self._agent.url):
+        if self._agent.key and _origin_of(url) == _origin_of(self._agent.url):
             headers["Authorization"] = f"Bearer {self._agent.key}"
         return headers
 
@@ -101,7 +101,7 @@ class AgentHttpClient:
         return value
 
 
-def _origin(url: str) -> tuple[str, str, int | None]:
+def _origin_of(url: str) -> tuple[str, str, int | None]:
     try:
         parsed = httpx.URL(url)
     except httpx.InvalidURL as error:
