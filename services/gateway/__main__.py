@@ -11,7 +11,7 @@ import structlog
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
 from services.gateway.bootstrap import build_app, shutdown_state_of
-from services.gateway.first_key import FIRST_KEY_COMMAND, first_key_command
+from services.gateway.first_key import FIRST_KEY_COMMAND, run_first_key_command
 from services.gateway.settings import GatewaySettings
 from shared.infra.counted_app import LoggedApp
 from shared.infra.main_server import serve_until_stopped
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the gateway, or the command ``first-key``; returns the exit code: 2 for an invalid setting."""
     argv = sys.argv[1:] if arguments is None else arguments
     if list(argv[:1]) == [FIRST_KEY_COMMAND]:
-        return first_key_command(argv[1:])
+        return run_first_key_command(argv[1:])
     options = vars(_parse_options(argv)).items()
     overrides = {_SETTING_BY_OPTION[name]: value for name, value in options if value is not None}
     try:

@@ -110,7 +110,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
     for part in parts:
         app.router.routes.extend(part.routes)
     app.add_api_route("/docs", lambda: docs_page(app.openapi()), include_in_schema=False, response_model=None)
-    app.entry = _add_middleware(app, settings, opened, shutdown, rpc)
+    app.outermost_app = _add_middleware(app, settings, opened, shutdown, rpc)
     return app
 
 
@@ -156,7 +156,9 @@ def _build_services(
         most_parts=settings.max_parts,
         most_characters=settings.max_text_characters,
         most_metadata=settings.max_metadata_characters,
-        endpoints=addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"),
+        tool_addresses=addresses_for_tools(
+            settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"
+        ),
         records=RedisTenantRecords(state),
         files=message_files(settings),
         webhooks=opened.webhooks.registrar,
@@ -197,7 +199,7 @@ def _add_a2a_routes(
     rest_endpoint, rpc = A2aRest(methods, profile), JsonRpcEndpoint(methods, profile)
     readiness = RedisReadiness(opened.state, opened.queue, shutdown, allow_volatile=settings.allow_volatile_redis)
     task_paths = RestEndpoints(
-        services.tasks, identity, readiness.find_problems, profile.notice, rest_endpoint.get_task_in_1_0
+        services.tasks, identity, readiness.find_problems, profile.model_notice, rest_endpoint.get_task_in_1_0
     )
     card_paths = card_routes(card, utc_now(), profile)
     # Described like any path; a request takes the short way of ``JsonRpcMiddleware``.
@@ -214,7 +216,7 @@ def _own_routers(settings: GatewaySettings, opened: _Connections, services: Feat
         RedisTenantRecords(state),
         partial(find_policy_problems, settings.policy_url),
         addresses_for_operators(settings.tools_allowed_hosts),
-        opened.webhooks.reach,
+        opened.webhooks.addresses,
         utc_now,
     )
     endpoints = (
@@ -248,7 +250,7 @@ def _add_middleware(
     drain = DrainMiddleware(limiter, shutdown)  # nothing new while the process leaves
     counted = CountedApp(drain, meter)  # counts and times
     # the same for a usual read, which passes them in one step
-    return GetTaskFastPath(counted, rpc.acts, limiter, origin_guard, callers, identity, AnswerCounts(meter))
+    return GetTaskFastPath(counted, rpc.a2a_methods, limiter, origin_guard, callers, identity, AnswerCounts(meter))
 
 
 def _take_time_and_id() -> TimeAndFreshId:

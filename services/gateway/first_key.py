@@ -25,7 +25,7 @@ FIRST_KEY_COMMAND = "first-key"
 _EXIT_REFUSED = 1
 
 
-def first_key_command(arguments: Sequence[str]) -> int:
+def run_first_key_command(arguments: Sequence[str]) -> int:
     """Create the key, and print it with its token as a line of JSON.
 
     Returns the exit code: 1 if the tenant has an operator's key already, 2 if Redis does not answer.
@@ -33,7 +33,7 @@ def first_key_command(arguments: Sequence[str]) -> int:
     options = _parse_options(arguments)
     try:
         created = asyncio.run(
-            first_key(read_settings(StateSettings).redis_url, options.tenant, options.principal, options.again)
+            create_first_key(read_settings(StateSettings).redis_url, options.tenant, options.principal, options.again)
         )
     except (CannotStart, StoreUnavailable) as problem:
         return print_problem(problem)
@@ -44,7 +44,7 @@ def first_key_command(arguments: Sequence[str]) -> int:
     return 0
 
 
-async def first_key(redis_url: str, tenant: str, principal_id: str, allows_another: bool) -> CreatedKey:
+async def create_first_key(redis_url: str, tenant: str, principal_id: str, allows_another: bool) -> CreatedKey:
     """Create an operator's key. Unless ``allows_another``, raises ``OperatorExists`` if the tenant has a valid one."""
     state = connect(redis_url)
     try:

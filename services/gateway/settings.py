@@ -19,9 +19,7 @@ from shared.infra.service_settings import HostList, SentFileSettings, ServiceSet
 
 
 class AssessmentSettings(Settings):
-    """Settings of assessments. ``assessment_key``: the Fernet keys that encrypt stored access keys to assessed
-    worlds.
-    """
+    """Settings of assessments. ``assessment_key``: the Fernet keys that encrypt stored keys to assessed worlds."""
 
     assessment_key: str = Field(
         default="",
@@ -168,13 +166,11 @@ class GatewaySettings(
         description="the port of /metrics, which the operators' network alone may reach; 0: it is shown nowhere",
     )
     purple_agent_card_url: str = Field(
-        default="",
-        pattern=r"^(https?://\S+)?$",
-        description="the address that the agent card names; empty: the address it binds",
+        default="", pattern=_URL_REGEX, description="the address that the agent card names; empty: the address it binds"
     )
     policy_url: str = Field(
         default="",
-        pattern=r"^(https?://\S+)?$",
+        pattern=_URL_REGEX,
         description="the policy service, which checks policies before they are stored; empty: unchecked",
     )
     blocking_limit: float = Field(
@@ -256,9 +252,9 @@ class GatewaySettings(
     def client_profile(self) -> GatewayProfile:
         return GatewayProfile(
             url=self.card_url,
-            notice=self.model_notice,
-            max_body=self.max_body_bytes,
-            max_message=self.message_bytes,
+            model_notice=self.model_notice,
+            max_body_bytes=self.max_body_bytes,
+            max_message_bytes=self.message_bytes,
             default_card=self.a2a_card,
             processes=self.a2a_processes,
             provider=self.a2a_provider,
@@ -269,7 +265,7 @@ class GatewaySettings(
             shows_extended_card=self.a2a_extended_card == "on" and bool(self.auth_methods),
             accepts_files=bool(self.archive_url),
             auth_methods=self.auth_methods,
-            discovery=self.discovery,
+            discovery_url=self.discovery_url,
             keys=self.card_keys,
         )
 

@@ -74,8 +74,8 @@ class IdentityWiring:
             SigningKeys(source.fetch, monotonic, renewal_times) if "jwt" in settings.auth_methods else None
         )
         self.identity = self._build_identity(settings, meter)
-        trusted = parse_networks(settings.trusted_proxies)
-        self.throttle = ThrottleSettings(settings.failures_a_minute, trusted=trusted)
+        trusted_proxies = parse_networks(settings.trusted_proxies)
+        self.throttle = ThrottleSettings(settings.failures_a_minute, trusted_proxies=trusted_proxies)
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
@@ -95,28 +95,28 @@ class IdentityWiring:
 
 
 class WebhookWiring:
-    """Webhooks. ``registrar`` and ``posts``, the queue of deliveries: None if webhooks are not offered.
+    """Webhooks. ``registrar`` and ``queue``, the queue of deliveries: None if webhooks are not offered.
 
-    ``reach``: the addresses to which webhooks and notices may lead.
+    ``addresses``: the addresses to which webhooks and notices may lead.
     """
 
     def __init__(
         self, settings: PushSettings, state: Redis, live: ChannelListener, *, is_embedded: bool, meter: Meter = NO_METER
     ) -> None:
         self._settings, self._live, self._meter = settings, live, meter
-        self.reach = addresses_for_webhooks(settings.webhook_allowed_hosts, permits_loopback=is_embedded)
+        self.addresses = addresses_for_webhooks(settings.webhook_allowed_hosts, permits_loopback=is_embedded)
         self.registrar: WebhookRegistrar | None = None
-        self.posts: RedisDeliveryQueue | None = None
+        self.queue: RedisDeliveryQueue | None = None
         if settings.push_offered:
             seal = SecretCipher(settings.secrets.derive_sealing_keys())
-            self.posts = RedisDeliveryQueue(state, seal, meter)
+            self.queue = RedisDeliveryQueue(state, seal, meter)
             webhooks = RedisWebhooks(state, seal)
-            self.registrar = WebhookRegistrar(webhooks, self.reach, settings.secrets, settings.webhooks_per_task)
+            self.registrar = WebhookRegistrar(webhooks, self.addresses, settings.secrets, settings.webhooks_per_task)
 
     @asynccontextmanager
-    async def open(self, notice: str) -> AsyncIterator[None]:
-        """Deliver queued webhooks while the context lasts. ``live`` must be open; ``notice``: the text on the model."""
-        if self.posts is None:
+    async def open(self, model_notice: str) -> AsyncIterator[None]:
+        """Deliver queued webhooks while the context lasts; ``live`` must be open. ``model_notice``: as in tasks."""
+        if self.queue is None:
             yield
             return
         settings = self._settings
@@ -128,10 +128,10 @@ class WebhookWiring:
             slots=settings.push_concurrency,
             per_tenant=max(1, settings.push_concurrency // 4),
         )
-        async with aclosing(WebhookHttpClient(Guard(self.reach), rules.timeout, rules.slots, self._meter)) as post:
-            write_body = partial(build_webhook_body, notice)
-            service = DeliveryService(self.posts, post, write_body, settings.secrets, utc_now, random.random, rules)
-            loop = DeliveryLoop(service, self.posts, lambda: self._live.open_news_event(DELIVERIES_CHANNEL), rules)
+        async with aclosing(WebhookHttpClient(Guard(self.addresses), rules.timeout, rules.slots, self._meter)) as post:
+            write_body = partial(build_webhook_body, model_notice)
+            service = DeliveryService(self.queue, post, write_body, settings.secrets, utc_now, random.random, rules)
+            loop = DeliveryLoop(service, self.queue, lambda: self._live.open_news_event(DELIVERIES_CHANNEL), rules)
             async with loop.run_in_background():
                 yield
 
@@ -146,8 +146,8 @@ def run_notifier(
     notifier = Notifier(
         notices=DueNotices(state),
         approvals=Approvals(state),
-        posts=push.posts,
-        reach=push.reach,
+        queue=push.queue,
+        addresses=push.addresses,
         resolve_env_reference=resolve_env_reference,
         console=console,
         clock=utc_now,
@@ -158,20 +158,20 @@ def run_notifier(
 def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> PrepareMessageOrAnswer:
     if not (keys := settings.world_sealing_keys):
         return refuse_assessments
-    reach = addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")
+    addresses = addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")
     service = ParticipationService(
         participations=Participations(state, keys),
         tasks=tasks,
         lists=TaskLists(state),
         clock=utc_now,
         new_id=lambda: str(uuid4()),
-        worlds=reach,
-        read_user_messages=partial(read_user_messages, Guard(reach)),
-        endpoint=partial(world_endpoint, settings.worlds_base),
+        world_addresses=addresses,
+        read_user_messages=partial(read_user_messages, Guard(addresses)),
+        build_world_url=partial(world_endpoint, settings.worlds_base),
     )
     return service.read_assessment
 
 
 def message_files(settings: GatewaySettings) -> MessageFiles:
-    reach = addresses_for_files(settings.files_allowed_hosts, permits_loopback=settings.profile == "embedded")
-    return MessageFiles(settings.open_file_archive(), reach, settings.files_per_message, settings.file_bytes)
+    addresses = addresses_for_files(settings.files_allowed_hosts, permits_loopback=settings.profile == "embedded")
+    return MessageFiles(settings.open_file_archive(), addresses, settings.files_per_message, settings.file_bytes)

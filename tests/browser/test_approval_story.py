@@ -12,7 +12,7 @@ from playwright.async_api import Browser, expect
 
 import cli
 from examples.company import ledger
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from tests.browser.chromium import chromium
 from tests.browser.looks import check
 from tests.browser.test_console_pages import OPERATORS
@@ -59,8 +59,8 @@ class Office:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def office() -> AsyncIterator[Office]:
     async with chromium() as browser, whole_stack(AUTHENTICATION="keys") as stack:
-        operator = await first_key(stack.stack.redis_url, "default", "olga", allows_another=False)
-        stranger = await first_key(stack.stack.redis_url, "globex", "gina", allows_another=False)
+        operator = await create_first_key(stack.stack.redis_url, "default", "olga", allows_another=False)
+        stranger = await create_first_key(stack.stack.redis_url, "globex", "gina", allows_another=False)
         keys = {"operator": operator.token, "stranger": stranger.token}
         for name, roles, levels in (("clerk", ["client"], []), ("dana", ["approver"], ["manager"])):
             wish = {"key": {"principal": name, "roles": roles, "levels": levels}}

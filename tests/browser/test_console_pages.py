@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Browser, expect
 from redis.asyncio import Redis
 
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from tests.browser.chromium import chromium
 from tests.browser.looks import check
 from tests.browser.visitor import DESKTOP, PHONE, Theme, Visitor, visiting
@@ -42,7 +42,7 @@ class Scene(NamedTuple):
 
 @asynccontextmanager
 async def scene(redis: Redis, redis_url: str) -> AsyncIterator[Scene]:
-    operator = await first_key(redis_url, "acme", "olga", allows_another=False)
+    operator = await create_first_key(redis_url, "acme", "olga", allows_another=False)
     keys = {"olga": operator.token}
     async with chromium() as browser, stage(redis, redis_url, **LOCKED) as play:
         for name, role in (("anna", "client"), ("ben", "client"), ("dana", "approver")):

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from services.gateway.features.participation.participation import Participations
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from shared.contracts.assessment.results import Assessment, AssessmentResults
 from tests.e2e.commands import Done, purple
 from tests.e2e.whole_stack import TENANT, WholeStack, whole_stack
@@ -80,7 +80,7 @@ def _written(folder: Path) -> bytes:
 @pytest.mark.promise("assessor.agent_key")
 async def test_a_whole_stack_behind_keys_is_measured_and_its_key_is_written_nowhere(tmp_path: Path) -> None:
     async with whole_stack(1, None, AUTHENTICATION="keys") as whole:
-        operator = await first_key(whole.stack.redis_url, TENANT, "olga", allows_another=False)
+        operator = await create_first_key(whole.stack.redis_url, TENANT, "olga", allows_another=False)
         wish = {"key": {"principal": "assessor", "roles": ["client"]}}
         shown = {"Authorization": f"Bearer {operator.token}"}
         made = await whole.http.post("/keys/create", json=wish, headers=shown)

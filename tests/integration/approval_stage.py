@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.ports.sessions import Lease, TurnWork
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from shared.contracts.policy import TriggeredRule
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import RuleAction
@@ -109,7 +109,9 @@ async def office(redis: Redis, redis_url: str, world: Stage, **settings: object)
         ("max", ["approver"], ["manager"]),
         ("fay", ["approver"], ["finance"]),
     )
-    tokens = {name: (await first_key(redis_url, of, name, allows_another=False)).token for name, of in _OPERATORS}
+    tokens = {
+        name: (await create_first_key(redis_url, of, name, allows_another=False)).token for name, of in _OPERATORS
+    }
     worker = CoreWorker(redis, redis_url, world)
     given = {"authentication": "keys", "profile": "production", **settings}
     async with (

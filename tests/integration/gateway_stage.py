@@ -22,7 +22,7 @@ from services.executor.core.authorize.approval import (
 from services.executor.ports.sessions import Lease, TurnWork
 from services.executor.ports.turns import SessionState, Timer, TurnEnd
 from services.gateway.bootstrap import build_app
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from services.gateway.settings import GatewaySettings
 from shared.contracts.approval import Approval
 from shared.contracts.plan import Origin, PlannedCall, WritePlan
@@ -305,7 +305,7 @@ class Locked(NamedTuple):
 
 @asynccontextmanager
 async def locked_stage(redis: Redis, redis_url: str, **settings: object) -> AsyncIterator[Locked]:
-    made = await first_key(redis_url, "acme", "olga", allows_another=False)
+    made = await create_first_key(redis_url, "acme", "olga", allows_another=False)
     async with stage(redis, redis_url, **{**LOCKED, **settings}) as play:
         yield Locked(play, made.token)
 

@@ -137,7 +137,7 @@ async def test_what_is_owed_is_taken_by_one_and_by_another_if_it_dies(redis: Red
     assert await two.claim_due() == []
     await redis.zadd(keys.partition_keys(_PARTITION).notices, {keys.pack_member(owed): 1}, xx=True)  # its time is over
     assert await two.claim_due() == [owed]
-    await two.mark_done(owed)
+    await two.remove(owed)
     assert await redis.exists(keys.partition_keys(_PARTITION).notices) == 0
 
 

@@ -39,7 +39,7 @@ async def test_a_client_that_uses_one_id_for_ever_does_not_fill_the_store(
     noted = await redis.hlen(key)  # type: ignore[misc]  # redis-py
     kept = await client_ids.find(daily)
     assert MOST_RECORDED_MESSAGES // 2 < noted < MOST_RECORDED_MESSAGES
-    assert (kept.record, kept.answered) == (record, "turn-new")
+    assert (kept.record, kept.answered_turn_id) == (record, "turn-new")
 
 
 @pytest.mark.promise("gateway.threads_bounded")

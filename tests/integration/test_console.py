@@ -19,7 +19,7 @@ from starlette.routing import Route
 from services.gateway.features.console.pages import PageRenderer, asset_urls
 from services.gateway.features.console.routes import exception_handlers
 from services.gateway.features.console.sessions import MOST_REFUSED_SIGN_INS
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import loads_object
 from shared.infra.archive_open import generate_key
 from shared.infra.embedded_redis import EmbeddedRedis
@@ -96,7 +96,7 @@ async def _asked(play: Stage) -> str:
 @pytest.mark.promise("console.sign_in")
 async def test_a_key_becomes_a_cookie_that_no_other_site_can_use(redis: Redis, redis_url: str, reader: Readers) -> None:
     """And neither the cookie nor Redis holds the key in a form that can be read."""
-    made = await first_key(redis_url, "acme", "olga", allows_another=False)
+    made = await create_first_key(redis_url, "acme", "olga", allows_another=False)
     async with gateway(redis_url, **LOCKED, purple_agent_card_url="https://agent.example/") as url:
         olga = reader(url)
         await olga.go("/console/sign-in")

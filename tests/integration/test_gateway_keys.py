@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from services.gateway.bootstrap import build_app
 from services.gateway.features.identity.api_keys import KeyRequest, NewKeyValues, OperatorExists, make_key
 from services.gateway.features.identity.store import Keyring
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import Role
@@ -158,10 +158,10 @@ async def test_a_wrong_wish_names_its_field(locked: Locked) -> None:
 @pytest.mark.promise("gateway.keys")
 async def test_the_first_key_is_made_once(redis: Redis, redis_url: str) -> None:
     """Whoever can reach Redis makes it; a second one has to be asked for by name."""
-    made = await first_key(redis_url, "acme", "olga", allows_another=False)
+    made = await create_first_key(redis_url, "acme", "olga", allows_another=False)
     with pytest.raises(OperatorExists, match="olga"):
-        await first_key(redis_url, "acme", "mallory", allows_another=False)
-    again = await first_key(redis_url, "acme", "omar", allows_another=True)
+        await create_first_key(redis_url, "acme", "mallory", allows_another=False)
+    again = await create_first_key(redis_url, "acme", "omar", allows_another=True)
     assert Role.OPERATOR in made.key.roles
     assert made.token != again.token
 
@@ -176,7 +176,7 @@ async def test_a_store_that_is_away_lets_nobody_in_and_says_so() -> None:
 @pytest.mark.promise("identity.brake")
 async def test_guesses_from_an_address_are_braked_and_good_keys_from_it_are_not(redis: Redis, redis_url: str) -> None:
     """A proxy that is trusted says the address; what its clients write of themselves does not count."""
-    made = await first_key(redis_url, "acme", "olga", allows_another=False)
+    made = await create_first_key(redis_url, "acme", "olga", allows_another=False)
     settings = {**LOCKED, "failures_a_minute": 3, "trusted_proxies": "127.0.0.0/8"}
 
     async def tried(key: str, source: str) -> int:
@@ -254,8 +254,8 @@ async def test_a_token_says_who_speaks_for_which_tenant(redis: Redis, redis_url:
 @pytest.mark.promise("identity.tokens")
 async def test_tokens_and_keys_open_the_same_door(redis: Redis, redis_url: str) -> None:
     """What is presented tells which it is; the walls between tenants are the same."""
-    made = await first_key(redis_url, "acme", "olga", allows_another=False)
-    other = await first_key(redis_url, "globex", "gina", allows_another=False)
+    made = await create_first_key(redis_url, "acme", "olga", allows_another=False)
+    other = await create_first_key(redis_url, "globex", "gina", allows_another=False)
     async with trusting(redis, redis_url, "keys, jwt") as (play, issuer):
         await _send_with(play, "t1", issuer.token("ec"))
         by_key = await _read(play, made.token)

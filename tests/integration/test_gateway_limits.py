@@ -298,9 +298,9 @@ async def test_nobody_uses_up_anothers_allowance(redis: Redis) -> None:
     for _ in range(5):
         key, stranger = await meter.count_for_key(made.key.key_id, hash_secret("guess"), LimitUse.REQUEST, NONE)
         assert key is not None
-        assert stranger.measures == ()
+        assert stranger.usages == ()
     _, mine = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
-    assert (mine.used_up, mine.measures[0].remaining) == ("", 1)
+    assert (mine.used_up, mine.usages[0].remaining) == ("", 1)
 
 
 @pytest.mark.promise("limits.flow")
@@ -309,8 +309,8 @@ async def test_a_fresh_caller_is_told_the_whole_of_its_allowance(redis: Redis) -
     told = []
     for quota in (51, 102, 105, 420):
         caller = Caller("acme", Principal(id=f"p{quota}"))
-        fresh = await RateMeter(redis).count_for_bearer(caller, LimitUse.LOOK, RateAllowance(requests=quota))
-        told.append(fresh.measures[0].remaining)
+        fresh = await RateMeter(redis).count_for_bearer(caller, LimitUse.UNCOUNTED, RateAllowance(requests=quota))
+        told.append(fresh.usages[0].remaining)
     assert told == [51, 102, 105, 420]
 
 
@@ -325,9 +325,9 @@ async def test_a_minutes_allowance_flows_back_evenly(redis: Redis) -> None:
     await redis.set(name, now + 90_000_000)
     _, none = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST, NONE)
     assert half.used_up == ""
-    assert 29 <= half.measures[0].remaining <= 50  # one more a second that the test took
-    assert 10 <= half.measures[0].reset_seconds <= 31
-    assert (none.used_up, none.measures[0].remaining) == ("requests", 0)
+    assert 29 <= half.usages[0].remaining <= 50  # one more a second that the test took
+    assert 10 <= half.usages[0].reset_seconds <= 31
+    assert (none.used_up, none.usages[0].remaining) == ("requests", 0)
     assert 10 <= none.wait <= 31
 
 
@@ -337,7 +337,7 @@ async def test_a_days_quota_is_that_of_its_day(redis: Redis) -> None:
     seconds, _ = await redis.time()
     await redis.set(keys.rate_keys_of_key(made.key.key_id).daily, f"{seconds // 86400 - 1}:2")
     stood = [(await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.MESSAGE, NONE))[1] for _ in range(3)]
-    assert [(one.used_up, one.measures[0].remaining) for one in stood] == [("", 1), ("", 0), ("daily", 0)]
+    assert [(one.used_up, one.usages[0].remaining) for one in stood] == [("", 1), ("", 0), ("daily", 0)]
 
 
 @pytest.mark.promise("limits.cheap")
@@ -420,5 +420,5 @@ async def test_a_request_whose_reply_was_lost_costs_nothing_more(redis: Redis) -
     await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST_AND_MESSAGE, NONE)
     names = [*keys.rate_keys_of_key(made.key.key_id), keys.api_key(made.key.key_id)]
     await Scripts(redis).execute("EVAL", script_source("admit", is_repeated=True), 4, *names, 1, 1, 0, 0, 0, DIGEST, 60)
-    _, stands = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.LOOK, NONE)
-    assert [one.remaining for one in stands.measures] == [4, 4]
+    _, stands = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.UNCOUNTED, NONE)
+    assert [one.remaining for one in stands.usages] == [4, 4]

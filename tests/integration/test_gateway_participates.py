@@ -323,10 +323,10 @@ async def test_only_the_installations_key_gives_the_name_of_a_world(redis: Redis
     """Tenant, caller and message id are no secrets, and whoever knows the name is in that world."""
     caller, other = Caller("acme", Principal(id="green")), Fernet.generate_key().decode()
     ours, same, others = (
-        Participations(redis, keys).name_assessment(caller, "m1") for keys in ([KEY], [KEY, other], [other])
+        Participations(redis, keys).derive_assessment_name(caller, "m1") for keys in ([KEY], [KEY, other], [other])
     )
     assert ours == same != others
-    assert ours != Participations(redis, [KEY]).name_assessment(caller, "m2")
+    assert ours != Participations(redis, [KEY]).derive_assessment_name(caller, "m2")
 
 
 @pytest.mark.promise("participant.no_echo")

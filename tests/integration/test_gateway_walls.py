@@ -22,7 +22,7 @@ from services.executor.adapters.made_tools import RedisMadeTools
 from services.gateway.a2a.jsonrpc import JsonRpcEndpoint
 from services.gateway.bootstrap import build_app
 from services.gateway.features.console.sessions import form_token
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from services.gateway.settings import GatewaySettings
 from shared.contracts.task import Principal
 from shared.domain.exact_json import Json, JsonObject
@@ -61,7 +61,7 @@ class World(NamedTuple):
 @asynccontextmanager
 async def world(redis: Redis, redis_url: str) -> AsyncIterator[World]:
     """``gina`` may do everything at globex; ``eve`` is a client of acme, as casey is."""
-    gina = (await first_key(redis_url, "globex", "gina", allows_another=False)).token
+    gina = (await create_first_key(redis_url, "globex", "gina", allows_another=False)).token
     with tempfile.TemporaryDirectory(prefix="pa-") as folder:
         kept = {"archive_url": f"file://{folder}", "archive_key": generate_key()}
         async with locked_stage(redis, redis_url, **SETTINGS, **kept) as locked:

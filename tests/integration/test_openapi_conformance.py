@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from services.gateway.bootstrap import build_app
 from services.gateway.features.identity.api_paths import OPERATORS_TEXT
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from services.gateway.settings import GatewaySettings
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from tests.integration.gateway_stage import Stage, at, object_at, stage
@@ -59,7 +59,7 @@ async def known_identifiers(play: Stage, token: str) -> Mapping[str, str]:
 
 async def found_by_schemathesis(redis: Redis, redis_url: str, folder: Path, *more: str) -> str:
     """Its failures, in its own words; empty if nothing was found."""
-    made = await first_key(redis_url, "acme", "olga", allows_another=False)
+    made = await create_first_key(redis_url, "acme", "olga", allows_another=False)
     async with stage(redis, redis_url, **LOCKED) as play:
         token = await somebody(play, made.token)
         known = json.dumps(dict(await known_identifiers(play, token)))

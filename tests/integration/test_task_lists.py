@@ -55,7 +55,7 @@ async def test_tasks_that_changed_at_the_same_moment_are_not_lost_between_pages(
     lists, place, seen = TaskLists(redis), None, list[str]()
     for _ in members:
         page = await lists.read_page("acme", TaskQuery(size=1), place)
-        seen.append(page.next_position.task if page.next_position else "end")
+        seen.append(page.next_position.member if page.next_position else "end")
         place = page.next_position
     assert seen == [members[2], members[1], "end"]
 
@@ -79,7 +79,7 @@ async def test_it_asks_by_owner_session_state_and_time(redis: Redis, task_store:
     later = datetime.now(UTC) + timedelta(minutes=5)
     asked = {
         "owner": lists.read_page("acme", TaskQuery(size=10), None, "bert"),
-        "session": lists.read_page("acme", TaskQuery(session="s-t1"), None),
+        "session": lists.read_page("acme", TaskQuery(session_id="s-t1"), None),
         "state": lists.read_page("acme", TaskQuery(states=(TaskState.FAILED, TaskState.CANCELED)), None),
         "time": lists.read_page("acme", TaskQuery(since=later), None),
         "tenant": lists.read_page("other", TaskQuery(), None),

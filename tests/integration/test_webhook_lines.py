@@ -160,7 +160,7 @@ async def test_a_webhook_set_anew_is_not_bound_to_what_was_under_way(redis: Redi
     await RedisWebhooks(redis, SEAL).put(
         record, HOOK.model_copy(update={"url": "https://b.example/"}), includes_past=True, limit=3
     )
-    assert await lines.store_result(stale, work, DeliveryProgress(disabled=True), DeliveryStep.OFF, 0) == ""
+    assert await lines.store_result(stale, work, DeliveryProgress(disabled=True), DeliveryStep.DISABLE, 0) == ""
     again = await lines.read(await claim_of(lines))
     assert isinstance(again, WebhookWork)
     assert (again.webhook.url, again.progress.disabled) == ("https://b.example/", False)
@@ -191,7 +191,7 @@ async def test_what_no_key_opens_any_more_is_given_up_and_a_notice_leaves(redis:
         assert isinstance(work, UnreadableDelivery)
         found.append((work.subject, work.config_id))
         await lines.store_result(
-            claim, work, work.progress.model_copy(update={"tries": 12, "disabled": True}), DeliveryStep.OFF, 0
+            claim, work, work.progress.model_copy(update={"tries": 12, "disabled": True}), DeliveryStep.DISABLE, 0
         )
     assert sorted(found) == [("a notice", "n1"), (record.task_id, "c1")]
     assert await redis.exists(keys.partition_keys(partition_of("acme", "n1")).posts) == 0

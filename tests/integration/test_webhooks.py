@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from redis.asyncio import Redis
 
 from services.gateway.features.webhooks.secrets import read_secrets
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import JsonObject
 from tests.http_client import rpc_body
 from tests.integration.gateway_stage import Stage, at, list_at, locked_stage, stage
@@ -147,7 +147,7 @@ async def test_secrets_are_neither_shown_again_nor_readable_in_the_store(redis: 
 @pytest.mark.promise("push.walls")
 async def test_only_who_may_see_a_task_has_to_do_with_its_webhooks(redis: Redis, redis_url: str) -> None:
     """Neither another principal nor another tenant; and an approver, who may look, has a task told nowhere."""
-    foreign = (await first_key(redis_url, "other", "oscar", allows_another=False)).token
+    foreign = (await create_first_key(redis_url, "other", "oscar", allows_another=False)).token
     async with locked_stage(redis, redis_url, **SOON) as locked:
         casey, dana = await locked.key("casey"), await locked.key("dana", roles=["approver"])
         others = [await locked.key("eve"), foreign]

@@ -21,9 +21,7 @@ from services.gateway.edge.replies import add_probe_route
 from services.gateway.features.tasks.options import OUTPUT_MODES
 from shared.domain.version import VERSION
 
-_CONDITIONAL_REQUEST_CHECKER = (
-    StaticFiles()
-)  # which compares If-None-Match and If-Modified-Since with an answer's headers
+_CONDITIONAL_REQUEST_CHECKER = StaticFiles()  # it compares If-None-Match and If-Modified-Since with a response
 CARD_PATHS = ("/.well-known/agent-card.json", "/.well-known/agent.json")
 _DESCRIPTION = (
     "Carries out business processes end to end: reads, computes, checks policy, asks for approval where a rule "
@@ -44,7 +42,7 @@ def build_agent_card(profile: GatewayProfile) -> new.AgentCard:
     schemes = _build_schemes(profile)
     card = new.AgentCard(
         name="Purple Agent",
-        description=f"{_DESCRIPTION} Model: {profile.notice}." if profile.notice else _DESCRIPTION,
+        description=f"{_DESCRIPTION} Model: {profile.model_notice}." if profile.model_notice else _DESCRIPTION,
         version=VERSION,
         provider=new.AgentProvider(organization=profile.provider, url=profile.provider_url)
         if profile.provider
@@ -131,9 +129,9 @@ def _build_schemes(profile: GatewayProfile) -> dict[str, new.SecurityScheme]:
         bearer = new.HTTPAuthSecurityScheme(scheme="Bearer", description=f"Authorization: Bearer, with {kinds}.")
         bearer.bearer_format = "JWT" if profile.auth_methods == ("jwt",) else ""
         schemes["bearer"] = new.SecurityScheme(http_auth_security_scheme=bearer)
-    if profile.discovery:
+    if profile.discovery_url:
         issuer = new.OpenIdConnectSecurityScheme(
-            open_id_connect_url=profile.discovery, description="Who issues tokens."
+            open_id_connect_url=profile.discovery_url, description="Who issues tokens."
         )
         schemes["openId"] = new.SecurityScheme(open_id_connect_security_scheme=issuer)
     return schemes

@@ -130,9 +130,8 @@ class GetTaskFastPath:
             is_rest = call_id is None
             refusal = rest_fault_reply(fault) if is_rest else rpc_fault_reply(call_id, fault, includes_reason=True)
             status, headers, body = refusal.status_code, refusal.raw_headers, bytes(refusal.body)
-        if admitted.rate_limits.measures:
-            limits = limit_headers(admitted.rate_limits)
-            headers += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
+        limits = limit_headers(admitted.rate_limits)
+        headers += [(name.lower().encode(), value.encode()) for name, value in limits.items()]
         return {"type": "http.response.start", "status": status, "headers": headers}, body
 
 

@@ -94,7 +94,7 @@ _SHARED_METHODS = ("tasks/get", "tasks/cancel", "tasks/resubscribe")  # names of
 
 class JsonRpcEndpoint:
     def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
-        self.acts, self.methods, self._profile = methods, rpc_methods(methods), profile
+        self.a2a_methods, self.methods, self._profile = methods, rpc_methods(methods), profile
         self._shared = _SHARED_METHODS if profile.offers_streaming else _SHARED_METHODS[:2]
 
     async def __call__(self, request: Request) -> Response:
@@ -102,10 +102,10 @@ class JsonRpcEndpoint:
         call = RpcCall(None, "", {})
         try:
             check_content_type(request)
-            body = await read_body(request, self._profile.max_message)
+            body = await read_body(request, self._profile.max_message_bytes)
             call = parse_call(body)
             if call.method not in MESSAGE_METHODS:
-                check_body_size(len(body), self._profile.max_body, call)
+                check_body_size(len(body), self._profile.max_body_bytes, call)
             return await self._answer_call(call, request)
         except BadCall as bad_call:
             status = _BAD_REQUEST if self._answer_format_of(bad_call.method) is LEGACY_FORMAT else 200
@@ -141,7 +141,7 @@ class JsonRpcEndpoint:
         if call.method in MESSAGE_METHODS:
             await count_message(request)
         method_call = streams.MethodCall(partial(method.read, call.params), request)
-        if call.method in self._shared and not version and await self.acts.is_legacy_task(method_call):
+        if call.method in self._shared and not version and await self.a2a_methods.is_legacy_task(method_call):
             answer_format = LEGACY_FORMAT
         try:
             answer = await method.act(method_call, answer_format)

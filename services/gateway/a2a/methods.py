@@ -33,20 +33,21 @@ _MOST_WEBHOOKS = 100
 class A2aMethods:
     def __init__(self, services: FeatureServices, identity: Identity, profile: GatewayProfile, card: AgentCard) -> None:
         self._services, self._identity, self._card, self._profile = services, identity, card, profile
-        self._streams, self._written, self._notice = Streams(services.tasks), TaskJsonCache(), profile.notice
+        self._streams, self._json_cache = Streams(services.tasks), TaskJsonCache()
+        self._model_notice = profile.model_notice
 
     async def send_message(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
         params, caller = call.params, self.identify_caller(call, answer_format)
         waits, history_length = read_send_options(params, answer_format.dialect)
-        ticket = await self._services.tasks.submit(read_message(params, answer_format.dialect), caller)
-        view = ClientView(self._notice, ticket.shown_id, history_length)
-        if ticket.is_reply:
-            return cast(JsonValue, answer_format.show_answer(ticket.record, view, is_reply=True))
+        accepted = await self._services.tasks.submit(read_message(params, answer_format.dialect), caller)
+        view = ClientView(self._model_notice, accepted.shown_id, history_length)
+        if accepted.is_reply:
+            return cast(JsonValue, answer_format.show_answer(accepted.record, view, is_reply=True))
         if not waits:
-            record = await self._add_file_contents(ticket.record, answer_format)
+            record = await self._add_file_contents(accepted.record, answer_format)
             return cast(JsonValue, answer_format.show_answer(record, view))
-        return streams.PendingAnswer(self._services.tasks, ticket, answer_format, view)
+        return streams.PendingAnswer(self._services.tasks, accepted, answer_format, view)
 
     async def stream_message(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendStreamingMessage: send a message; answers with its task's updates as server-sent events."""
@@ -56,7 +57,7 @@ class A2aMethods:
         stream = await self._streams.send_and_stream(
             read_message(params, answer_format.dialect), caller, call.last_event_id
         )
-        view = ClientView(self._notice, stream.shown_id, history_length)
+        view = ClientView(self._model_notice, stream.shown_id, history_length)
         return streams.StreamAnswer(stream, answer_format, view)
 
     async def subscribe_to_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
@@ -64,23 +65,25 @@ class A2aMethods:
         self._check_streaming_offered()
         task_id, caller = self._read_task_and_caller(call, answer_format)
         stream = await self._streams.subscribe_to_task(task_id, caller, call.last_event_id, answer_format.dialect)
-        return streams.StreamAnswer(stream, answer_format, ClientView(self._notice, task_id))
+        return streams.StreamAnswer(stream, answer_format, ClientView(self._model_notice, task_id))
 
     async def get_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTask: the present state of a task."""
         task_id, caller = self._read_task_and_caller(call, answer_format)
-        length = read_history_length(call.params, f"{answer_format.prefix}historyLength", answer_format.dialect)
+        path = f"{answer_format.parameter_prefix}historyLength"
+        length = read_history_length(call.params, path, answer_format.dialect)
         return await self.serialize_task(task_id, caller, answer_format, length)
 
     async def serialize_task(
         self, task_id: str, caller: Caller, answer_format: AnswerFormat, length: int | None = None
     ) -> bytes:
         """The task as JSON bytes, from the cache if its record has not changed."""
-        record, view = await self._services.tasks.get_task(task_id, caller), ClientView(self._notice, task_id, length)
-        cached = self._written.find(record, answer_format, view)
+        view = ClientView(self._model_notice, task_id, length)
+        record = await self._services.tasks.get_task(task_id, caller)
+        cached = self._json_cache.find(record, answer_format, view)
         if cached is not None:
             return cached
-        return self._written.serialize(await self._add_file_contents(record, answer_format), answer_format, view)
+        return self._json_cache.serialize(await self._add_file_contents(record, answer_format), answer_format, view)
 
     async def is_legacy_task(self, call: streams.MethodCall) -> bool:
         """Whether the task that the call names was begun over the early protocol."""
@@ -92,7 +95,7 @@ class A2aMethods:
         caller = self.identify_caller(call, answer_format)
         options = read_list_options(call.params)
         page = await self._services.lists.list_tasks(options.query, caller)
-        view = ClientView(self._notice, "", options.history_length, options.includes_artifacts)
+        view = ClientView(self._model_notice, "", options.history_length, options.includes_artifacts)
         return {
             "tasks": [answer_format.show_task(record, view) for record in page.records],
             "nextPageToken": page.next_token,
@@ -104,19 +107,18 @@ class A2aMethods:
         """CancelTask: cancel a task; answers with the task, usually once it has ended."""
         task_id, caller = self._read_task_and_caller(call, answer_format)
         record = await self._add_file_contents(await self._services.signals.cancel(task_id, caller), answer_format)
-        return answer_format.show_task(record, ClientView(self._notice, task_id))
+        return answer_format.show_task(record, ClientView(self._model_notice, task_id))
 
     async def set_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """CreateTaskPushNotificationConfig: register a URL that receives the task's updates from now on."""
         task_id, caller = self._read_webhook_task_and_caller(call, answer_format)
-        path = f"{answer_format.prefix}pushNotificationConfig"
+        path = f"{answer_format.parameter_prefix}pushNotificationConfig"
         shown_id = task_id if answer_format is LEGACY_FORMAT else None
         webhook = read_webhook(call.params, path, answer_format.dialect, shown_id)
         webhook = webhook.model_copy(update={"config_id": webhook.config_id or task_id})
         await self._services.webhooks.register(task_id, webhook, caller)
-        return answer_format.show_webhook(
-            webhook, task_id, webhook.token
-        )  # only whoever has just set it is told it again
+        # only whoever has just set the token is told it again
+        return answer_format.show_webhook(webhook, task_id, webhook.token)
 
     async def get_webhook(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """GetTaskPushNotificationConfig: one webhook of a task; before 1.0 the first one if the call names none."""
@@ -153,7 +155,7 @@ class A2aMethods:
 
     def identify_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> Caller:
         """The caller. Raises ``InvalidField`` if the request names another tenant than the caller's."""
-        caller = self._identity.caller_of(call.authenticated, merged_metadata(call.params))
+        caller = self._identity.caller_of(call.authenticated_caller, merged_metadata(call.params))
         names_tenant = answer_format.dialect is not A2aVersion.LEGACY
         if names_tenant and text_at(call.params, "tenant", "tenant") not in (None, "", caller.tenant):
             raise InvalidField("tenant", "is not the tenant that the request was let into")
@@ -161,7 +163,7 @@ class A2aMethods:
 
     def _read_task_and_caller(self, call: streams.MethodCall, answer_format: AnswerFormat) -> tuple[str, Caller]:
         caller = self.identify_caller(call, answer_format)
-        return required_id_at(call.params, "id", f"{answer_format.prefix}id"), caller
+        return required_id_at(call.params, "id", f"{answer_format.parameter_prefix}id"), caller
 
     def _check_streaming_offered(self) -> None:
         if not self._profile.offers_streaming:
@@ -176,7 +178,7 @@ class A2aMethods:
 
     async def _add_file_contents(self, record: TaskRecord, answer_format: AnswerFormat) -> TaskRecord:
         """The record with the bytes of its files, if the format includes them; streams and lists only link them."""
-        return await self._services.tasks.files.add_contents(record) if answer_format.fills_files else record
+        return await self._services.tasks.files.add_contents(record) if answer_format.includes_file_contents else record
 
 
 _MOST_CACHED_TASKS = 1024
@@ -191,15 +193,15 @@ class TaskJsonCache:
     """
 
     def __init__(self) -> None:
-        self._kept = LruCache[_CacheKey, tuple[TaskRecord, bytes]](_MOST_CACHED_TASKS)
+        self._entries = LruCache[_CacheKey, tuple[TaskRecord, bytes]](_MOST_CACHED_TASKS)
 
     def find(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes | None:
-        entry = self._kept.look_up((record.tenant, answer_format, view))
+        entry = self._entries.look_up((record.tenant, answer_format, view))
         return entry[1] if entry and entry[0] is record else None
 
     def serialize(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes:
         content = write_json(answer_format.show_task(record, view)).encode()
         has_contents = any("raw" in part for message in record.history for part in message.parts)
         if len(content) <= _LARGEST_CACHED_BYTES and not has_contents:
-            self._kept.put((record.tenant, answer_format, view), (record, content))
+            self._entries.put((record.tenant, answer_format, view), (record, content))
         return content

@@ -125,16 +125,16 @@ SKILLS = (
 class GatewayProfile(NamedTuple):
     """The settings that concern clients; what the gateway offers, the card says and the methods enforce.
 
-    ``notice``: the text about the model that is shown with each task. ``default_card``: the card for clients that name
-    no version (``merged``, ``1.0``, ``0.3``). ``processes``: those offered as skills, all if empty. ``auth_methods``:
-    ``keys``, ``jwt`` or both. ``discovery``: the OpenID Connect discovery URL of the tokens' issuer; empty if there is
-    none. ``keys``: what the card is signed with.
+    ``model_notice``: the text about the model that is shown with each task. ``default_card``: the card for clients that
+    name no version (``merged``, ``1.0``, ``0.3``). ``processes``: those offered as skills, all if empty.
+    ``auth_methods``: ``keys``, ``jwt`` or both. ``discovery_url``: the OpenID Connect discovery URL of the tokens'
+    issuer; empty if there is none. ``keys``: what the card is signed with.
     """
 
     url: str
-    notice: str
-    max_body: int
-    max_message: int
+    model_notice: str
+    max_body_bytes: int
+    max_message_bytes: int
     default_card: str
     processes: tuple[str, ...]
     provider: str
@@ -145,5 +145,5 @@ class GatewayProfile(NamedTuple):
     shows_extended_card: bool
     accepts_files: bool
     auth_methods: tuple[str, ...]
-    discovery: str
+    discovery_url: str
     keys: CardKeys | None

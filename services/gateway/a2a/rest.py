@@ -126,7 +126,7 @@ class A2aRest:
 
     async def _read_body(self, path: RestPath, request: Request) -> JsonObject:
         check_content_type(request)
-        limit = self._profile.max_message if "/message:" in path.path else self._profile.max_body
+        limit = self._profile.max_message_bytes if "/message:" in path.path else self._profile.max_body_bytes
         return await read_object(request, limit, may_be_empty=True)
 
 

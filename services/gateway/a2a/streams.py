@@ -34,11 +34,8 @@ class MethodCall:
     """One call of a method: its parameters, its authenticated caller, and the client's ``Last-Event-ID``."""
 
     def __init__(self, read: Callable[[], JsonObject], request: Request) -> None:
-        self._read, self.authenticated, self.last_event_id = (
-            read,
-            caller_of_request(request),
-            request.headers.get(LAST_EVENT_ID_HEADER),
-        )
+        self._read, self.authenticated_caller = read, caller_of_request(request)
+        self.last_event_id = request.headers.get(LAST_EVENT_ID_HEADER)
 
     @cached_property
     def params(self) -> JsonObject:
@@ -49,27 +46,32 @@ class PendingAnswer:
     """The answer to an accepted message whose client waits for the end of the turn."""
 
     def __init__(
-        self, tasks: TaskService, ticket: AcceptedMessage, answer_format: AnswerFormat, view: ClientView
+        self, tasks: TaskService, accepted: AcceptedMessage, answer_format: AnswerFormat, view: ClientView
     ) -> None:
-        self._tasks, self._ticket, self._answer_format, self._view = tasks, ticket, answer_format, view
-        self._record, self.task_id = ticket.record, ticket.record.task_id
+        self._tasks, self._accepted, self._answer_format, self._view = (
+            tasks,
+            accepted,
+            answer_format,
+            view,
+        )
+        self._record, self.task_id = accepted.record, accepted.record.task_id
 
     async def wait_for_answer(self) -> JsonFields:
         """Wait for the end of the message's turn; returns the task, or for some completed tasks a message."""
-        record = self._record = await self._tasks.wait_for_answer(self._ticket)
+        record = self._record = await self._tasks.wait_for_answer(self._accepted)
         is_reply = record.answers_as == "message" and record.state is TaskState.COMPLETED
-        if self._answer_format.fills_files:
+        if self._answer_format.includes_file_contents:
             record = await self._tasks.files.add_contents(record)
         return self._answer_format.show_answer(record, self._view, is_reply=is_reply)
 
     def show_accepted(self) -> JsonFields:
         """The task as it was when the message was accepted."""
-        return self._answer_format.show_answer(self._ticket.record, self._view)
+        return self._answer_format.show_answer(self._accepted.record, self._view)
 
     async def record_delivery(self) -> None:
         """Record that the client has received the answer."""
         await record_delivery_or_log(
-            partial(self._tasks.record_answer_received, self._ticket, self._record), self.task_id
+            partial(self._tasks.record_answer_received, self._accepted, self._record), self.task_id
         )
 
 

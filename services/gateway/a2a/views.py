@@ -33,7 +33,7 @@ JsonFields = dict[str, JsonValue]
 
 
 def build_task_view(
-    record: TaskRecord, notice: str, length: int | None = None, *, has_artifacts: bool = True
+    record: TaskRecord, model_notice: str, length: int | None = None, *, has_artifacts: bool = True
 ) -> JsonFields:
     """The task as JSON of protocol 1.0. ``length``: how many of the latest messages it has; all if None."""
     messages = record.history if length is None else record.history[max(0, len(record.history) - length) :]
@@ -43,11 +43,11 @@ def build_task_view(
         status=_build_status_view(record, record.state, record.reason, record.updated_at, "status"),
         artifacts=_build_artifact_views(record) if has_artifacts else [],
         history=[_build_message_view(record, message) for message in messages],
-        metadata=_build_metadata_view(build_client_metadata(record, notice)),
+        metadata=_build_metadata_view(build_client_metadata(record, model_notice)),
     )
 
 
-def build_reply_view(record: TaskRecord, notice: str) -> JsonFields:
+def build_reply_view(record: TaskRecord, model_notice: str) -> JsonFields:
     """The answer and the results' data of an ended task, as an A2A message without a task id."""
     answer = build_answer_text(record)
     with_data = (artifact for artifact in list_artifacts(record) if artifact.data is not None)
@@ -57,31 +57,31 @@ def build_reply_view(record: TaskRecord, notice: str) -> JsonFields:
         "contextId": record.session_id,
         "role": "ROLE_AGENT",
         "parts": [{"text": answer.text if answer else ""}, *data],
-        "metadata": _build_metadata_view(build_client_metadata(record, notice)),
+        "metadata": _build_metadata_view(build_client_metadata(record, model_notice)),
     }
 
 
 def build_update_view(
-    update: Update, name: str, record: TaskRecord, notice: str, length: int | None = None
+    update: Update, name: str, record: TaskRecord, model_notice: str, length: int | None = None
 ) -> JsonFields:
     """An update as JSON of protocol 1.0: one field, named after its kind. ``name``: unique among the task's updates."""
     match update:
         case Snapshot():
             gap: JsonFields = {} if update.lost_after is None else {"gap": {"lostAfter": update.lost_after}}
-            metadata = _build_metadata_view({**build_client_metadata(update.record, notice), **gap})
-            return {"task": {**build_task_view(update.record, notice, length), "metadata": metadata}}
+            metadata = _build_metadata_view({**build_client_metadata(update.record, model_notice), **gap})
+            return {"task": {**build_task_view(update.record, model_notice, length), "metadata": metadata}}
         case updates.TasklessReply(replied):
-            return {"message": build_reply_view(replied, notice)}
+            return {"message": build_reply_view(replied, model_notice)}
         case StatusUpdate():
-            return {"statusUpdate": _build_status_update_view(update, name, record, notice)}
+            return {"statusUpdate": _build_status_update_view(update, name, record, model_notice)}
         case updates.ArtifactUpdate():
             artifact = _build_artifact_view(update.place, update.artifact)
             flags = _drop_empty(append=update.append, lastChunk=update.last_chunk)
             return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
 
 
-def _build_status_update_view(update: StatusUpdate, name: str, record: TaskRecord, notice: str) -> JsonFields:
-    metadata = build_client_metadata(update.record, notice) if update.record else update.metadata
+def _build_status_update_view(update: StatusUpdate, name: str, record: TaskRecord, model_notice: str) -> JsonFields:
+    metadata = build_client_metadata(update.record, model_notice) if update.record else update.metadata
     status = _build_status_view(record, update.state, update.text, update.at, name)
     return {**_ids_of_task(record), "status": status, **_drop_empty(metadata=_build_metadata_view(metadata))}
 
@@ -206,12 +206,12 @@ def _convert_part_to_0_3(part: JsonFields) -> JsonFields:
 
 
 class ClientView(NamedTuple):
-    """How a task is shown to one client. ``notice``: the text about the model; ``shown_id``: the client's own task id.
+    """How a task is shown to one client. ``model_notice``: the text about the model.
 
-    ``history_length``: how many of the latest messages are shown; all if None.
+    ``shown_id``: the client's own task id; ``history_length``: how many of the latest messages; all if None.
     """
 
-    notice: str
+    model_notice: str
     shown_id: str = ""
     history_length: int | None = None
     includes_artifacts: bool = True
@@ -221,9 +221,9 @@ class AnswerFormat:
     """Formats answers as JSON of protocol 1.0, for both bindings. Each subclass formats for an older protocol."""
 
     dialect = A2aVersion.A2A_1_0
-    prefix = ""  # of its parameters, in refusals that name a field
-    fills_files = True  # whether its answers have the contents of messages' files
-    names_payloads = True  # whether a payload stands under its kind's name
+    parameter_prefix = ""  # of its parameters, in refusals that name a field
+    includes_file_contents = True  # whether its answers have the contents of messages' files
+    wraps_payloads = True  # whether a payload stands under its kind's name
     empty_result: JsonValue = {}
 
     def convert(self, payload: JsonFields, _: bool = False) -> JsonFields:
@@ -234,19 +234,21 @@ class AnswerFormat:
         return payload
 
     def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:
-        view_1_0 = build_task_view(record, view.notice, view.history_length, has_artifacts=view.includes_artifacts)
-        payload = self.convert({"task": view_1_0})
-        return cast(JsonFields, payload["task"]) if self.names_payloads else payload
+        length, has_artifacts = view.history_length, view.includes_artifacts
+        payload = self.convert(
+            {"task": build_task_view(record, view.model_notice, length, has_artifacts=has_artifacts)}
+        )
+        return cast(JsonFields, payload["task"]) if self.wraps_payloads else payload
 
     def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> JsonFields:
         """The answer to a message: the task or, if ``is_reply``, a message without a task."""
         if is_reply:
-            return self.convert({"message": build_reply_view(record, view.notice)})
-        return self.convert({"task": build_task_view(record, view.notice, view.history_length)})
+            return self.convert({"message": build_reply_view(record, view.model_notice)})
+        return self.convert({"task": build_task_view(record, view.model_notice, view.history_length)})
 
     def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> JsonFields:
         is_final = isinstance(update, StatusUpdate) and update.is_final
-        return self.convert(build_update_view(update, name, record, view.notice, view.history_length), is_final)
+        return self.convert(build_update_view(update, name, record, view.model_notice, view.history_length), is_final)
 
     def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:
         """A webhook as JSON. ``token``: shown unless it is empty."""
@@ -263,7 +265,7 @@ class AnswerFormat:
 class JsonRpc03Format(AnswerFormat):
     """Protocol 0.3 over JSON-RPC."""
 
-    dialect, names_payloads = A2aVersion.A2A_0_3, False
+    dialect, wraps_payloads = A2aVersion.A2A_0_3, False
     empty_result: JsonValue = None
 
     @override
@@ -291,7 +293,7 @@ class JsonRpc03Format(AnswerFormat):
 class Rest03Format(JsonRpc03Format):
     """Protocol 0.3 over REST, which names each webhook by its path."""
 
-    names_payloads = True
+    wraps_payloads = True
     empty_result: JsonValue = {}
 
     @override
@@ -313,11 +315,11 @@ class Rest03Format(JsonRpc03Format):
 class LegacyFormat(AnswerFormat):
     """The early protocol, from before A2A 0.2 (``tasks/send``)."""
 
-    dialect, prefix, fills_files = A2aVersion.LEGACY, "params.", False
+    dialect, parameter_prefix, includes_file_contents = A2aVersion.LEGACY, "params.", False
 
     @override
     def show_task(self, record: TaskRecord, view: ClientView) -> JsonFields:
-        return build_legacy_view(record, view.shown_id, view.history_length, view.notice)
+        return build_legacy_view(record, view.shown_id, view.history_length, view.model_notice)
 
     @override
     def show_answer(self, record: TaskRecord, view: ClientView, *, is_reply: bool = False) -> JsonFields:
@@ -325,7 +327,7 @@ class LegacyFormat(AnswerFormat):
 
     @override
     def show_update(self, update: Update, name: str, record: TaskRecord, view: ClientView) -> JsonFields:
-        return updates.build_legacy_update(update, view.shown_id, view.notice)
+        return updates.build_legacy_update(update, view.shown_id, view.model_notice)
 
     @override
     def show_webhook(self, webhook: TaskWebhook, task_id: str, token: str) -> JsonFields:

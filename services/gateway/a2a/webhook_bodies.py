@@ -8,10 +8,10 @@ from services.gateway.features.streams.updates import StatusUpdate, Update
 from shared.contracts.task import TaskRecord
 
 
-def build_webhook_body(notice: str, work: WebhookWork, update: WebhookUpdate) -> str:
+def build_webhook_body(model_notice: str, work: WebhookWork, update: WebhookUpdate) -> str:
     """The body of a webhook request: a ``StreamResponse`` in 1.0; in older protocols the task at the update."""
     answer_format = ANSWER_FORMATS[work.webhook.dialect]
-    view = ClientView(notice, work.webhook.shown_id or work.record.task_id)
+    view = ClientView(model_notice, work.webhook.shown_id or work.record.task_id)
     if answer_format is FORMAT_1_0:
         shape = answer_format.show_update(update.update, update.name, work.record, view)
     else:

@@ -24,7 +24,7 @@ class RateLimitStatus(NamedTuple):
     request may be repeated.
     """
 
-    measures: tuple[QuotaUsage, ...] = ()
+    usages: tuple[QuotaUsage, ...] = ()
     used_up: str = ""
     wait: float = 0
 
@@ -151,8 +151,8 @@ class NothingToResolve(GatewayRefusal):
 
     status = 409
 
-    def __init__(self, task_id: str, call: str, reason: str) -> None:
-        super().__init__(f"nothing is to be resolved about call {call!r} of task {task_id!r}: {reason}")
+    def __init__(self, task_id: str, call_id: str, reason: str) -> None:
+        super().__init__(f"nothing is to be resolved about call {call_id!r} of task {task_id!r}: {reason}")
 
 
 class StoppedTenant(GatewayRefusal):

@@ -43,7 +43,7 @@ class KeepAliveResponse(Response):
     ) -> None:
         super().__init__(media_type=media_type, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._chunks, self._beat, self._on_delivered = chunks, heartbeat, on_delivered
+        self._chunks, self._heartbeat, self._on_delivered = chunks, heartbeat, on_delivered
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -74,7 +74,7 @@ class KeepAliveResponse(Response):
             await self._chunks.aclose()
 
     async def _send_heartbeats(self, send: Send) -> None:
-        filler, seconds = self._beat
+        filler, seconds = self._heartbeat
         while True:
             await asyncio.sleep(seconds)
             await send({"type": "http.response.body", "body": filler, "more_body": True})

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue, ValidationError
 
 from services.gateway.edge.errors import InvalidField, Unavailable
-from services.gateway.edge.fields import choice_at
+from services.gateway.edge.fields import choice_at, flag_at
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
@@ -76,9 +76,7 @@ def _build_arms_view(arms: Mapping[str, Arm]) -> dict[str, JsonValue]:
 
 def parse_import(body: JsonObject) -> tuple[LearningFile, Json, bool]:
     """Parse ``{"file", "content", "dry_run"}``; raises ``InvalidField``."""
-    file, dry_run = choice_at(body, "file", LearningFile), body.get("dry_run", False)
-    if not isinstance(dry_run, bool):
-        raise InvalidField("dry_run", "must be true or false")
+    file, dry_run = choice_at(body, "file", LearningFile), flag_at(body, "dry_run", "dry_run")
     if "content" not in body:
         raise InvalidField("content", "must be the content of the file")
     return file, body["content"], dry_run

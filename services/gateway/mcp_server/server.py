@@ -121,11 +121,11 @@ ToolResultFields = dict[str, JsonValue]
 class McpEndpoint:
     """The MCP endpoint. ``route`` serves requests while the context of ``open`` lasts.
 
-    ``notice``: the text about the model that is shown with each task.
+    ``model_notice``: the text about the model that is shown with each task.
     """
 
-    def __init__(self, services: FeatureServices, identity: Identity, notice: str) -> None:
-        self._services, self._identity, self._notice = services, identity, notice
+    def __init__(self, services: FeatureServices, identity: Identity, model_notice: str) -> None:
+        self._services, self._identity, self._model_notice = services, identity, model_notice
         server: Server[object] = Server(
             "purple-agent", version=VERSION, on_list_tools=_list_tools, on_call_tool=self._call_tool
         )
@@ -179,13 +179,13 @@ class McpEndpoint:
         message: JsonObject = {"messageId": call.idempotency_key or str(uuid4()), "parts": [{"text": call.text}]}
         ids: JsonObject = {"contextId": call.session_id, "taskId": call.task_id}
         message |= {name: value for name, value in ids.items() if value is not None}
-        ticket = await self._services.tasks.submit(read_message({"message": message}, A2aVersion.A2A_1_0), caller)
+        accepted = await self._services.tasks.submit(read_message({"message": message}, A2aVersion.A2A_1_0), caller)
         if not call.wait:
-            return self._build_task_result(ticket.record)
-        return self._build_task_result(await self._services.tasks.wait_for_answer(ticket))
+            return self._build_task_result(accepted.record)
+        return self._build_task_result(await self._services.tasks.wait_for_answer(accepted))
 
     async def _list_tasks(self, call: ListTasks, caller: Caller) -> ToolResultFields:
-        query = TaskQuery(session=call.session_id, size=call.page_size, token=call.page_token)
+        query = TaskQuery(session_id=call.session_id, size=call.page_size, token=call.page_token)
         page = await self._services.lists.list_tasks(query, caller)
         summaries: list[JsonValue] = [
             {
@@ -205,7 +205,9 @@ class McpEndpoint:
         return {**self._services.approvals.show_request(request, caller), "heeded": has_effect}
 
     def _build_task_result(self, record: TaskRecord) -> ToolResultFields:
-        return {name: value for name, value in build_public_view(record, self._notice).items() if name != "history"}
+        return {
+            name: value for name, value in build_public_view(record, self._model_notice).items() if name != "history"
+        }
 
 
 async def _list_tools(_: object, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:

@@ -10,6 +10,7 @@ from services.gateway.features.audit.export import LONGEST_TOKEN, MOST_AUDITED_T
 from services.gateway.features.identity.api_paths import OPERATORS_TEXT
 from services.gateway.features.tasks.listing import MOST_LISTED_TASKS
 from services.gateway.openapi.schemas import Schema
+from shared.domain.words import TaskState
 
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _ERROR_1_0, _ERROR_0_3 = "Status", "V03Error"
@@ -21,9 +22,8 @@ class ParameterShape(NamedTuple):
     is_required: bool = False
 
 
-ResponseSchemas = Mapping[
-    int, Mapping[str, tuple[str, ...]]
-]  # by status: for each media type the names of fitting schemas
+# By status: for each media type the names of fitting schemas.
+ResponseSchemas = Mapping[int, Mapping[str, tuple[str, ...]]]
 _JSON_OBJECT: Mapping[str, tuple[str, ...]] = {_JSON: ("Anything",)}
 
 
@@ -50,16 +50,7 @@ _VERSION_0_3_PARAMETER = ParameterShape(VERSION_HEADER, {"type": "string", "enum
 _LAST_EVENT_ID_PARAMETER = ParameterShape("Last-Event-ID", {"type": "string"})
 _IF_MATCH_PARAMETER = ParameterShape("If-Match", {"type": "string", "pattern": '^"[0-9]{1,9}"$'})
 _HISTORY_LENGTH_PARAMETER = ParameterShape("historyLength", {"type": "integer", "minimum": 0, "maximum": 2**31 - 1})
-_TASK_STATE_NAMES = (
-    "SUBMITTED",
-    "WORKING",
-    "INPUT_REQUIRED",
-    "AUTH_REQUIRED",
-    "COMPLETED",
-    "REJECTED",
-    "FAILED",
-    "CANCELED",
-)
+_TASK_STATE_NAMES = (*TaskState.__members__, "AUTH_REQUIRED")
 _LIST_QUERY = (
     ParameterShape("contextId", {"type": "string"}),
     ParameterShape("status", {"type": "string", "enum": [f"TASK_STATE_{state}" for state in _TASK_STATE_NAMES]}),
@@ -166,9 +157,8 @@ _ANYBODY = "anybody, without a key"
 _CLIENTS = "clients"
 _TASK_OWNERS = "whoever asked for the task, and operators"
 _CALLERS_OF_OTHER_PATHS = "whoever is let in, about what they may see"
-_CALLERS_BY_PATH_PREFIX: tuple[
-    tuple[str, str, str], ...
-] = (  # method or any, how the path begins, who; the first that fits
+# Method or any, how the path begins, who may call it; the first row that fits.
+_CALLERS_BY_PATH_PREFIX: tuple[tuple[str, str, str], ...] = (
     ("", "/health", _ANYBODY),
     ("", "/ready", _ANYBODY),
     ("", "/.well-known/", _ANYBODY),

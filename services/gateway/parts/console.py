@@ -20,7 +20,7 @@ def build_console(host: PartHost) -> GatewayPart:
         pages=PageRenderer(settings.model_notice, host.clock),
         inbox_cache=InboxCache(services.approvals, services.lists, services.learned, host.clock),
         has_secure_cookies=settings.card_url.startswith("https://"),
-        trusted=parse_networks(settings.trusted_proxies),
+        trusted_proxies=parse_networks(settings.trusted_proxies),
     )
     return GatewayPart([Route("/console", _redirect_home), Mount("/console", console_app(context))])
 

@@ -8,10 +8,10 @@ from pydantic import Field
 from services.gateway.worlds.world import (
     ConnectedWorld,
     Operation,
-    created_ids,
-    list_page,
-    row_fields,
+    build_created_ids,
+    build_list_page,
     select_record_fields,
+    select_row_fields,
 )
 from shared.contracts.ues.modalities import CalendarEvent, Moment
 from shared.domain.exact_json import Json, JsonObject
@@ -49,7 +49,7 @@ class ListCalendarEvents(Operation):
         has_span = True if self.start is not None and self.end is not None else None
         filters = self.model_dump(exclude_none=True)
         page = await world.ues.calendar.query(expand_recurring=has_span, **filters)
-        return list_page("events", [_build_row(event) for event in page.events], page.total_count)
+        return build_list_page("events", [_build_row(event) for event in page.events], page.total_count)
 
 
 class GetCalendarEvent(Operation):
@@ -75,7 +75,7 @@ class FindCalendarEvents(Operation):
         title = self.title.strip().casefold()
         events = (await world.ues.calendar.get_state()).events.values()
         matches = [event for event in events if event.title.strip().casefold() == title and not event.deleted_at]
-        return list_page("events", [_describe_event(event) for event in matches], len(matches))
+        return build_list_page("events", [_describe_event(event) for event in matches], len(matches))
 
 
 class GetInvitationResponse(Operation):
@@ -122,7 +122,7 @@ class CreateCalendarEvent(_CalendarEventFields):
             location=self.location,
         )
         response = await world.carry_out_change(create)
-        return created_ids(response, "event_id")
+        return build_created_ids(response, "event_id")
 
 
 class UpdateCalendarEvent(_CalendarEventFields):
@@ -193,8 +193,8 @@ def _describe_event(event: CalendarEvent) -> JsonObject:
 def _build_row(event: CalendarEvent) -> JsonObject:
     """An appointment as a row of a list. Times are in UTC, so the time zone is shown only if it is another one."""
     zone = ("timezone",) if event.timezone == _UTC else ()
-    row = row_fields(event, "created_at", "updated_at", *zone)
-    guests: list[Json] = [row_fields(guest) for guest in event.attendees]
+    row = select_row_fields(event, "created_at", "updated_at", *zone)
+    guests: list[Json] = [select_row_fields(guest) for guest in event.attendees]
     return {**row, **({"attendees": guests} if guests else {})}
 
 

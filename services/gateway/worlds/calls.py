@@ -19,8 +19,8 @@ from services.gateway.worlds.world import (
     ConnectedWorld,
     Operation,
     WorldRefused,
-    created_ids,
-    list_page,
+    build_created_ids,
+    build_list_page,
 )
 from shared.contracts.base import describe_first_error
 from shared.contracts.ues.modalities import ChatMessage
@@ -45,7 +45,7 @@ class ListChatMessages(Operation):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         filters = self.model_dump(exclude_none=True)
         page = await world.ues.chat.query(conversation_id=USERS_CHAT, sort_by="timestamp", sort_order="asc", **filters)
-        return list_page("messages", [_describe_message(message) for message in page.messages], page.total_count)
+        return build_list_page("messages", [_describe_message(message) for message in page.messages], page.total_count)
 
 
 class FindChatAnswers(Operation):
@@ -58,7 +58,7 @@ class FindChatAnswers(Operation):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         page = await world.ues.chat.query(conversation_id=USERS_CHAT, role="assistant", limit=1000)
         rows = [_describe_message(message) for message in page.messages if message.text.strip() == self.content.strip()]
-        return list_page("messages", rows, len(rows))
+        return build_list_page("messages", rows, len(rows))
 
 
 class SendChatMessage(Operation):
@@ -69,7 +69,7 @@ class SendChatMessage(Operation):
     content: str = Field(min_length=1)
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
-        return created_ids(
+        return build_created_ids(
             await world.carry_out_change(world.ues.chat.send("assistant", self.content, USERS_CHAT)), "message_id"
         )
 
@@ -140,20 +140,20 @@ class WorldToolCaller:
     """Calls tools of worlds over one transport. Use it as an async context manager."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
-        self._line = SharedTransport(transport)
+        self._transport = SharedTransport(transport)
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._line.close()
+        await self._transport.close()
 
     async def call(self, world: BridgedWorld, tool: str, arguments: Mapping[str, object], timeout: float) -> WorldReply:
         """Call a tool of a world, within ``timeout`` seconds. The world's key is removed from the reply."""
         operation = _parse_operation(tool, arguments)
         if isinstance(operation, WorldReply):
             return operation
-        async with AsyncUESClient(world.url, timeout, transport=self._line, api_key=world.key) as ues:
+        async with AsyncUESClient(world.url, timeout, transport=self._transport, api_key=world.key) as ues:
             reply = await _run_operation(ConnectedWorld(ues), operation, timeout)
         return reply._replace(content=_redact_key(reply.content, world.key))
 

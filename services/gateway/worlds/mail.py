@@ -12,11 +12,11 @@ from services.gateway.worlds.world import (
     MessageChange,
     Operation,
     WorldRefused,
-    created_ids,
-    list_page,
+    build_created_ids,
+    build_list_page,
     make_message_change,
-    row_fields,
     select_record_fields,
+    select_row_fields,
 )
 from shared.contracts.ues.modalities import Email
 from shared.domain.exact_json import Json, JsonObject
@@ -71,7 +71,7 @@ class ListEmails(Operation):
         page = await world.ues.email.query(labels=labels, **filters)
         thread_sizes = Counter(mail.thread_id for mail in page.emails)
         rows = [_build_row(mail, is_alone=thread_sizes[mail.thread_id] == 1) for mail in page.emails]
-        return list_page("emails", rows, page.total_count)
+        return build_list_page("emails", rows, page.total_count)
 
 
 class GetEmail(Operation):
@@ -109,7 +109,7 @@ class FindSentEmails(Operation):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         page = await world.ues.email.query(folder="sent", subject_contains=self.subject.strip(), limit=100)
-        return list_page("emails", [_describe_mail(mail) for mail in page.emails], page.total_count)
+        return build_list_page("emails", [_describe_mail(mail) for mail in page.emails], page.total_count)
 
 
 class FindEmailReplies(Operation):
@@ -126,7 +126,7 @@ class FindEmailReplies(Operation):
             {"reply_id": mail.message_id, **select_record_fields(mail, "message_id", *_HIDDEN_FIELDS)}
             for mail in replies
         ]
-        return list_page("replies", rows, len(rows))
+        return build_list_page("replies", rows, len(rows))
 
 
 class SendEmail(Operation):
@@ -149,7 +149,7 @@ class SendEmail(Operation):
             cc_addresses=self.cc_addresses or None,
             bcc_addresses=self.bcc_addresses or None,
         )
-        return created_ids(await world.carry_out_change(email), "message_id")
+        return build_created_ids(await world.carry_out_change(email), "message_id")
 
 
 class ReplyToEmail(Operation):
@@ -180,7 +180,7 @@ class ReplyToEmail(Operation):
             in_reply_to=original.message_id,
             references=[*original.references, original.message_id],
         )
-        return created_ids(await world.carry_out_change(reply), "reply_id")
+        return build_created_ids(await world.carry_out_change(reply), "reply_id")
 
 
 class MoveEmail(MessageChange):
@@ -221,7 +221,7 @@ def _build_row(mail: Email, *, is_alone: bool) -> JsonObject:
     """A mail as a row of a list. ``is_alone``: whether no other mail in the list belongs to its thread."""
     thread_field = ("thread_id",) if is_alone and mail.thread_id == f"thread-{mail.message_id}" else ()
     sent_field = ("sent_at",) if mail.sent_at == mail.received_at else ()
-    return row_fields(mail, *_hidden_fields(mail), *thread_field, *sent_field)
+    return select_row_fields(mail, *_hidden_fields(mail), *thread_field, *sent_field)
 
 
 def _hidden_fields(mail: Email) -> tuple[str, ...]:

@@ -8,11 +8,11 @@ from pydantic import Field
 from services.gateway.worlds.world import (
     ConnectedWorld,
     Operation,
-    created_ids,
-    list_page,
+    build_created_ids,
+    build_list_page,
     make_message_change,
-    row_fields,
     select_record_fields,
+    select_row_fields,
 )
 from shared.contracts.ues.modalities import SmsMessage
 from shared.domain.exact_json import Json, JsonObject
@@ -57,7 +57,7 @@ class ListTexts(Operation):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         page = await world.ues.sms.query(**self.model_dump(exclude_none=True))
-        return list_page("texts", [_build_row(text) for text in page.messages], page.total_count)
+        return build_list_page("texts", [_build_row(text) for text in page.messages], page.total_count)
 
 
 class GetText(Operation):
@@ -81,7 +81,7 @@ class FindSentTexts(Operation):
 
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         page = await world.ues.sms.query(direction="outgoing", body_contains=self.body.strip(), limit=100)
-        return list_page("texts", [select_record_fields(text) for text in page.messages], page.total_count)
+        return build_list_page("texts", [select_record_fields(text) for text in page.messages], page.total_count)
 
 
 class GetTextReaction(Operation):
@@ -111,7 +111,7 @@ class SendText(Operation):
     async def carry_out(self, world: ConnectedWorld) -> JsonObject:
         number = await world.user_number()
         text = world.ues.sms.send(from_number=number, to_numbers=self.to_numbers, body=self.body)
-        return created_ids(await world.carry_out_change(text), "message_id")
+        return build_created_ids(await world.carry_out_change(text), "message_id")
 
 
 class ReactToText(Operation):
@@ -130,7 +130,7 @@ class ReactToText(Operation):
 
 def _build_row(text: SmsMessage) -> JsonObject:
     arrival_fields = ("delivery_status", "delivered_at") if text.delivery_status in _ARRIVAL_STATES else ()
-    return row_fields(text, "read_at", *arrival_fields)
+    return select_row_fields(text, "read_at", *arrival_fields)
 
 
 _FLAG_CHANGES = tuple(

@@ -87,12 +87,8 @@ def make_message_change(
 ) -> type[MessageChange]:
     """An operation for a change that needs only the message's id."""
     operation = create_model(tool, __base__=MessageChange, __doc__=description)
-    operation.tool, operation.permission, operation.read_back, operation.expect = (
-        tool,
-        permission,
-        read_back,
-        {**expect},
-    )
+    operation.tool, operation.permission = tool, permission
+    operation.read_back, operation.expect = read_back, {**expect}
     return operation
 
 
@@ -102,7 +98,7 @@ def select_record_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
     return {name: value for name, value in to_exact_json(fields).items() if value not in ([], {}, "")}
 
 
-def row_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
+def select_row_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
     """The answer's fields for a row of a list: without empty ones, those at their defaults and those left out."""
     fields = type(answer).model_fields.items()
     usual = (
@@ -111,7 +107,7 @@ def row_fields(answer: UesAnswer, *left_out: str) -> JsonObject:
     return select_record_fields(answer, *left_out, *usual)
 
 
-def list_page(name: str, rows: list[JsonObject], total: int) -> JsonObject:
+def build_list_page(name: str, rows: list[JsonObject], total: int) -> JsonObject:
     """A page of a list under ``name``, with the total and returned counts that the worker's paging expects."""
     return {name: cast(Json, rows), "total_count": total, "returned_count": len(rows)}
 
@@ -120,6 +116,6 @@ def to_exact_json(fields: dict[str, JsonValue]) -> JsonObject:
     return cast(JsonObject, to_exact(fields))
 
 
-def created_ids(response: ActionDone, name: str) -> JsonObject:
+def build_created_ids(response: ActionDone, name: str) -> JsonObject:
     """The id of what an action created, as ``id`` and under ``name``; ``accepted`` if the server returns no id."""
     return {"id": response.entity_id, name: response.entity_id} if response.entity_id else {"accepted": True}

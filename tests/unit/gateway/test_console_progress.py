@@ -118,11 +118,11 @@ def test_it_works_where_tasks_are_done_and_nothing_stands_still(
 
 @pytest.mark.promise("console.first_screen")
 def test_what_needs_somebody_is_counted_and_leads_there() -> None:
-    tile = health.build_waiting_tile(health.WaitingCounts(approvals=2, doubts=1, letters=1), 5, NOON, NOON)
+    tile = health.build_waiting_tile(health.WaitingCounts(approvals=2, doubts=1, dead_letters=1), 5, NOON, NOON)
     assert (tile.value, tile.remark) == ("4", "2 approvals, 1 write in doubt and 1 dead letter; first due now")
     places = [
         health.build_waiting_tile(health.WaitingCounts(**{kind: 1}), 0, None, NOON).href
-        for kind in ("approvals", "doubts", "letters", "hooks")
+        for kind in ("approvals", "doubts", "dead_letters", "disabled_webhooks")
     ]
     assert places == [
         "/console/approvals",
@@ -285,7 +285,7 @@ def test_the_verdict_says_which_rules_why_and_by_which_values() -> None:
     verdict = {"passed": False, "escalate": True, "triggeredRules": [rule], "indeterminate": ["OTHER"]}
     found = build_policy_evidence(a_record("s").model_copy(update={"metadata": {"verdict": verdict}}))
     assert found is not None
-    assert (found.word.text, found.undecided_rules) == ("Escalates", ("OTHER",))
+    assert (found.badge.text, found.undecided_rules) == ("Escalates", ("OTHER",))
     assert found.rules[0] == ("LIMIT", "p", "too much", "Escalate by legal", (("amount", "900"),))
 
 

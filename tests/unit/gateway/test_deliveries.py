@@ -127,7 +127,7 @@ async def test_a_receiver_is_left_alone_for_as_long_as_it_asks(said: str, second
 
 
 @pytest.mark.promise("push.disabled")
-@each_row(("tries", "step"), [(0, deliveries.DeliveryStep.RETRY), (5, deliveries.DeliveryStep.OFF)])
+@each_row(("tries", "step"), [(0, deliveries.DeliveryStep.RETRY), (5, deliveries.DeliveryStep.DISABLE)])
 async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: deliveries.DeliveryStep) -> None:
     """Another replica may have the key already; but nothing is tried for ever."""
     lines, post = OneLine(DeliveryProgress(tries=tries)), Answering(200)
@@ -143,13 +143,15 @@ async def test_what_no_key_opens_is_a_failure_like_others(tries: int, step: deli
 async def test_it_is_given_up_when_the_receiver_is_gone_or_has_failed_too_often(tries: int, answer: int | str) -> None:
     lines = OneLine(DeliveryProgress(tries=tries))
     await _courier(lines, Answering(answer)).deliver(CLAIM)
-    assert [(progress.disabled, step) for progress, step, _ in lines.settled] == [(True, deliveries.DeliveryStep.OFF)]
+    assert [(progress.disabled, step) for progress, step, _ in lines.settled] == [
+        (True, deliveries.DeliveryStep.DISABLE)
+    ]
 
 
 async def test_a_failure_of_our_own_counts_as_one_of_the_line() -> None:
     lines = OneLine(DeliveryProgress(tries=5))
     await _courier(lines, Answering(200)).count_internal_failure(CLAIM)
-    assert [(progress.tries, step) for progress, step, _ in lines.settled] == [(6, deliveries.DeliveryStep.OFF)]
+    assert [(progress.tries, step) for progress, step, _ in lines.settled] == [(6, deliveries.DeliveryStep.DISABLE)]
 
 
 @pytest.mark.promise("push.fair")

@@ -39,7 +39,7 @@ def _legacy(text: str = "hello", **metadata: str) -> ClientMessage:
 
 def _accept(message: ClientMessage, answered: str = "", fresh_id: str = "fresh") -> AcceptTurn:
     key = KEY._replace(fingerprint=compute_fingerprint(message, ANNA))
-    intake = decide_intake(message, ANNA, FoundTask(key, answered=answered), TimeAndFreshId(NOW, fresh_id))
+    intake = decide_intake(message, ANNA, FoundTask(key, answered_turn_id=answered), TimeAndFreshId(NOW, fresh_id))
     assert isinstance(intake, AcceptTurn)
     return intake
 
@@ -97,7 +97,7 @@ async def _asked_to_cancel() -> tuple[MemoryTasks, "asyncio.Task[TaskRecord]"]:
     played = Played()
     record = await played.sent()
     await played.tasks.turns.get()
-    signals = TaskSignals(played.tasks, played.service(), played.moment, limit=0.2)
+    signals = TaskSignals(played.tasks, played.service(), played.moment, wait_seconds=0.2)
     return played.tasks, asyncio.create_task(signals.cancel(record.task_id, ANN))
 
 

@@ -84,7 +84,7 @@ class ListedNotices(DueNotices):
         return list(self.due)
 
     @override
-    async def mark_done(self, due: NoticeMember) -> None:
+    async def remove(self, due: NoticeMember) -> None:
         self.due.remove(due)
 
 
@@ -215,8 +215,8 @@ class TakenOnce(ListedNotices):
         return fresh
 
     @override
-    async def mark_done(self, due: NoticeMember) -> None:
-        await super().mark_done(due)
+    async def remove(self, due: NoticeMember) -> None:
+        await super().remove(due)
         self.told.set()
 
 

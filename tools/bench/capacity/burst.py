@@ -19,7 +19,7 @@ from cli.gateway.client import GatewayClient, path_of
 from cli.gateway.messages import OutgoingMessage, Speaker
 from cli.launcher import Stack, run_stack
 from cli.stack.plan import StackOptions, free_ports
-from services.gateway.first_key import first_key
+from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import Json, loads_object, to_exact
 from shared.infra.installation import InstallationReading
 from shared.infra.redis import connect
@@ -132,7 +132,7 @@ async def _redis_of(stack: Stack) -> AsyncIterator[tuple[Redis, Redis]]:
 
 
 async def _headers(stack: Stack, tenant: str) -> Mapping[str, str]:
-    made = await first_key(stack.redis_url, tenant, "bench", allows_another=False)
+    made = await create_first_key(stack.redis_url, tenant, "bench", allows_another=False)
     return {"Authorization": f"Bearer {made.token}"}
 
 

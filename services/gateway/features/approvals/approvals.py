@@ -241,7 +241,7 @@ class DueNotices(ScriptedStore):
         rows = cast("list[list[str]]", await self._scripts.run_many("claim_due", calls))
         return [keys.unpack_member(keys.NoticeMember, member) for row in rows for member in row]
 
-    async def mark_done(self, notice: keys.NoticeMember) -> None:
+    async def remove(self, notice: keys.NoticeMember) -> None:
         notices = keys.partition_keys_of(notice.tenant, notice.session_id).notices
         await self._scripts.execute("ZREM", notices, keys.pack_member(notice))
 

@@ -158,21 +158,22 @@ _NO_WEBHOOKS_TEXT = "no webhooks are offered here: WEBHOOK_SECRET is not set, or
 class Notifier:
     """Queues due notices about approvals for delivery. ``console``: the gateway's public URL, for links.
 
-    ``posts``: the queue of their posts, None if webhooks are not offered; ``reach``: the addresses that they may be
-    sent to. A target that cannot be notified is logged and skipped. Nothing is lost if the process is killed.
+    ``queue``: the queue of their posts, None if webhooks are not offered; ``addresses``: the addresses
+    that they may be sent to. A target that cannot be notified is logged and skipped. Nothing is lost if the process is
+    killed.
     """
 
     def __init__(
         self,
         notices: DueNotices,
         approvals: Approvals,
-        posts: DeliverySink | None,
-        reach: AllowedAddresses,
+        queue: DeliverySink | None,
+        addresses: AllowedAddresses,
         resolve_env_reference: ResolveEnvReference,
         console: str,
         clock: Callable[[], datetime],
     ) -> None:
-        self._notices, self._approvals, self._posts, self._reach = notices, approvals, posts, reach
+        self._notices, self._approvals, self._queue, self._addresses = notices, approvals, queue, addresses
         self._resolve_env_reference, self._console, self._clock = resolve_env_reference, console, clock
 
     @asynccontextmanager
@@ -203,25 +204,25 @@ class Notifier:
             for target in request.approval.notices:
                 if news.event in target.events:
                     await self._enqueue_for_target(target, news)
-        await self._notices.mark_done(notice)
+        await self._notices.remove(notice)
 
     async def _enqueue_for_target(self, target: NoticeTarget, news: ApprovalNews) -> None:
-        posts, tenant = self._posts, news.request.record.tenant
+        queue, tenant = self._queue, news.request.record.tenant
         try:
-            if posts is None:
+            if queue is None:
                 raise UnreadableReference(_NO_WEBHOOKS_TEXT)
             url, secret = self._resolve_target(target, tenant)
         except UnreadableReference as problem:
             approval_id = news.request.approval.approval_id
             log.warning("notice_not_sent", tenant=tenant, approval=approval_id, why=str(problem))
             return
-        await posts.enqueue(build_signed_post(news, target, url, secret, self._console, self._clock()))
+        await queue.enqueue(build_signed_post(news, target, url, secret, self._console, self._clock()))
 
     def _resolve_target(self, target: NoticeTarget, tenant: str) -> tuple[str, str]:
         """The URL and secret that a target's fields refer to; raises ``UnreadableReference``."""
         url = self._resolve_env_reference(target.url, tenant)
         secret = self._resolve_env_reference(target.secret, tenant)
-        if problem := why_refused(url, self._reach):
+        if problem := why_refused(url, self._addresses):
             raise UnreadableReference(f"the URL of a notice target: {problem}")
         if secret and not is_secret(secret):
             raise UnreadableReference(f"{target.secret} holds no secret of Standard Webhooks")

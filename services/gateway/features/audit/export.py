@@ -37,8 +37,8 @@ class AuditQuery(NamedTuple):
 
     since: datetime | None = None
     until: datetime | None = None
-    task: str | None = None
-    session: str | None = None
+    task_id: str | None = None
+    session_id: str | None = None
     size: int = _USUAL_AUDITED_TASKS
     token: str = ""
 
@@ -69,9 +69,7 @@ def parse_page_token(token: str) -> tuple[str, str]:
     return where, position
 
 
-LISTING_CACHE_SECONDS = (
-    60.0  # a task is asked for here only when it has left the store, which is days after it came here
-)
+LISTING_CACHE_SECONDS = 60.0  # a task is asked for here only once it has left the store, days after it came here
 _MOST_LISTINGS = 16
 
 
@@ -152,8 +150,8 @@ class AuditExport(ScriptedStore):
         return [row for entry_id, fields in rows for row in read_events(entry_id, fields["e"])]
 
     async def _build_rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
-        if query.task is not None:
-            return await self._build_rows_of_task(caller, query.task), ""
+        if query.task_id is not None:
+            return await self._build_rows_of_task(caller, query.task_id), ""
         where, position = parse_page_token(query.token)
         if where == _FROM_ARCHIVE and self._archive is not None:
             return await self._archived_rows(self._archive, query, caller.tenant, position)
@@ -170,14 +168,14 @@ class AuditExport(ScriptedStore):
 
     async def _stored_rows(self, query: AuditQuery, tenant: str, place: str) -> tuple[list[JsonObject], str]:
         position = parse_position("token", *place.partition(" ")[::2]) if place else None
-        listed = TaskQuery(session=query.session, since=query.since, size=query.size)
+        listed = TaskQuery(session_id=query.session_id, since=query.since, size=query.size)
         page = await self._lists.read_page(tenant, listed, position)
         rows = await self._build_rows_of_stored(page.records)
         rows += [
             _build_problem_row(task_id, "store", "its record cannot be read here") for task_id in page.unreadable_ids
         ]
         if page.next_position:
-            return rows, encode_page_token(_FROM_STORE, f"{page.next_position.micros} {page.next_position.task}")
+            return rows, encode_page_token(_FROM_STORE, f"{page.next_position.micros} {page.next_position.member}")
         return rows, encode_page_token(_FROM_ARCHIVE, "") if self._archive else ""
 
     async def _build_rows_of_stored(self, records: Sequence[TaskRecord]) -> list[JsonObject]:
@@ -208,11 +206,11 @@ class AuditExport(ScriptedStore):
         """A page of the writes of archived tasks that have left the store's list; earlier pages have the others."""
         later_ids = [task_id for task_id in await archive.list_task_ids(tenant) if task_id > place]
         found = [await self._build_rows_of_archived(tenant, task_id) for task_id in later_ids[: query.size]]
-        listed_ids = await self._lists.find_listed_ids([record for record, _ in found if record], query.session)
+        listed_ids = await self._lists.find_listed_ids([record for record, _ in found if record], query.session_id)
         rows = [
             row
             for record, task_rows in found
-            if record is None or (query.session in (None, record.session_id) and record.task_id not in listed_ids)
+            if record is None or (query.session_id in (None, record.session_id) and record.task_id not in listed_ids)
             for row in task_rows
         ]
         return rows, encode_page_token(_FROM_ARCHIVE, later_ids[query.size - 1]) if len(later_ids) > query.size else ""
@@ -278,8 +276,8 @@ def parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
     return AuditQuery(
         since=parse_time(parameters.get("since"), "since"),
         until=parse_time(parameters.get("until"), "until"),
-        task=parameters.get("task") or None,
-        session=parameters.get("session") or None,
+        task_id=parameters.get("task") or None,
+        session_id=parameters.get("session") or None,
         size=parse_limit(parameters.get("limit", str(_USUAL_AUDITED_TASKS)), MOST_AUDITED_TASKS),
         token=parameters.get("token", ""),
     )

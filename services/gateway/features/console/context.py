@@ -102,14 +102,14 @@ _NEWLY_WAITING_AGE = timedelta(seconds=15)
 
 @dataclass(frozen=True)
 class ConsoleContext:
-    """What the pages share. ``has_secure_cookies``: for https only. ``trusted``: proxies that are believed."""
+    """What the pages share. ``has_secure_cookies``: for https only. ``trusted_proxies``: proxies that are believed."""
 
     services: FeatureServices
     sessions: ConsoleSessions
     pages: PageRenderer
     inbox_cache: InboxCache
     has_secure_cookies: bool
-    trusted: tuple[Network, ...] = ()
+    trusted_proxies: tuple[Network, ...] = ()
 
     def make_page_handler(self, show: ShowPage, *, requires_operator: bool = False) -> Handler:
         """Make a request handler of a page. Without a session, it redirects to the sign-in page, and back afterwards.
@@ -158,7 +158,7 @@ class ConsoleContext:
     def client_address(self, request: Request) -> str:
         """The IP address of the request's client; empty if it is unknown."""
         peer = request.client.host if request.client else ""
-        return client_address(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted)
+        return client_address(peer, ",".join(request.headers.getlist("x-forwarded-for")), self.trusted_proxies)
 
     async def render_page(
         self,

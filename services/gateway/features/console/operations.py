@@ -50,13 +50,13 @@ _DAYS_DRAWN = 14
 
 
 class _OperatorData(NamedTuple):
-    """What the overview page shows to operators only. ``letters``, ``hooks``: dead letters, and disabled webhooks."""
+    """What the overview page shows to operators only."""
 
     state: TenantState | None = None
     spent: Sequence[DailySpending] = ()
-    doubted: Sequence[TaskRecord] = ()
-    letters: int = 0
-    hooks: int = 0
+    tasks_in_doubt: Sequence[TaskRecord] = ()
+    dead_letters: int = 0
+    disabled_webhooks: int = 0
 
 
 class OverviewPages(PageGroup):
@@ -66,7 +66,9 @@ class OverviewPages(PageGroup):
         answerable = select_answerable_requests(waiting, caller.principal, now)
         history = await context.services.learned.read_history(caller.tenant)
         operated = await self._read_operator_data(visitor)
-        needs = health.WaitingCounts(len(answerable), len(operated.doubted), operated.letters, operated.hooks)
+        needs = health.WaitingCounts(
+            len(answerable), len(operated.tasks_in_doubt), operated.dead_letters, operated.disabled_webhooks
+        )
         running = await context.services.lists.list_tasks(TaskQuery(states=RUNNING_STATES, size=1), caller)
         deadline = min((approval.approval.deadline for approval in answerable), default=None)
         tiles = [
@@ -92,7 +94,7 @@ class OverviewPages(PageGroup):
             tiles=tiles,
             needs=needs,
             approvals=[(page, summarize_calls(page.calls)) for page in pages],
-            doubted=operated.doubted[:_MOST_QUESTIONS_SHOWN],
+            tasks_in_doubt=operated.tasks_in_doubt[:_MOST_QUESTIONS_SHOWN],
             latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS_SHOWN)),
             quality=quality,
             quality_drawn=draw_quality_chart(quality, is_small=True) if quality else "",
@@ -108,12 +110,12 @@ class OverviewPages(PageGroup):
         return _OperatorData(
             state=await services.tenants.read_state(caller.tenant, now),
             spent=await self._context.read_spending(caller.tenant, _DAYS_DRAWN),
-            doubted=await self._tasks_in_doubt(visitor),
-            letters=len(await services.dead_letters.list_newest(caller.tenant, _COUNT_LIMIT)),
-            hooks=sum(delivery.disabled for delivery in failing),
+            tasks_in_doubt=await self._list_tasks_in_doubt(visitor),
+            dead_letters=len(await services.dead_letters.list_newest(caller.tenant, _COUNT_LIMIT)),
+            disabled_webhooks=sum(delivery.disabled for delivery in failing),
         )
 
-    async def _tasks_in_doubt(self, visitor: Visitor) -> Sequence[TaskRecord]:
+    async def _list_tasks_in_doubt(self, visitor: Visitor) -> Sequence[TaskRecord]:
         """The waiting tasks with writes in doubt, which operators have to resolve."""
         waiting = await self._list_tasks(visitor, TaskQuery(states=(TaskState.INPUT_REQUIRED,), size=_COUNT_LIMIT))
         return [record for record in waiting if list_writes_in_doubt(record)]

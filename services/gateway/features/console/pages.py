@@ -23,8 +23,6 @@ from shared.domain.words import Role
 
 ASSETS_FOLDER = Path(__file__).parent / "static"
 _CACHE_FOREVER_HEADER = "public, max-age=31536000, immutable"
-
-
 _STATIC_FILES = StaticFiles(directory=ASSETS_FOLDER)
 
 
@@ -40,9 +38,8 @@ async def serve_asset(request: Request) -> Response:
     version, name = request.path_params["version"], request.path_params["name"]
     reply = await _STATIC_FILES.get_response(name, request.scope)
     is_current = asset_urls()[name].endswith(f"/{version}/{name}")
-    reply.headers["Cache-Control"] = (
-        _CACHE_FOREVER_HEADER if is_current else "no-cache"
-    )  # during an update replicas differ
+    # during an update replicas differ
+    reply.headers["Cache-Control"] = _CACHE_FOREVER_HEADER if is_current else "no-cache"
     return reply
 
 
@@ -90,8 +87,6 @@ SECURITY_HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
-
-
 _PAGE_LINKS = (
     Link("/console/", "Overview", "home"),
     Link("/console/approvals", "Approvals", "inbox"),
@@ -99,8 +94,6 @@ _PAGE_LINKS = (
     Link("/console/learning", "Learning", "trend"),
     Link("/console/operations", "Operations", "gauge", requires_operator=True),
 )
-
-
 _LETTER_KIND_BADGES = {
     LetterKind.TURN: Badge("Task given up", "bad"),
     LetterKind.OUTCOME: Badge("Not learned from", "warn"),
@@ -148,10 +141,10 @@ _TEMPLATE_GLOBALS: Mapping[str, object] = {  # the functions and tables for temp
 
 
 class PageRenderer:
-    """Renders pages. ``notice``: the text about the model."""
+    """Renders pages. ``model_notice``: the text about the model."""
 
-    def __init__(self, notice: str, clock: Callable[[], datetime]) -> None:
-        self._clock, self._common_values = clock, {"notice": notice}
+    def __init__(self, model_notice: str, clock: Callable[[], datetime]) -> None:
+        self._clock, self._common_values = clock, {"model_notice": model_notice}
 
     @cached_property
     def _templates(self) -> Environment:

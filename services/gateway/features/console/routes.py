@@ -102,10 +102,7 @@ class AssessmentPages(PageGroup):
         run = kept_assessment.assessment.runs[number - 1]
         turns = list_timeline_turns(run)
         turn = build_replayed_turn(run, turns, _parse_count(request.query_params.get("turn", "")))
-        first_shown, last_shown = (
-            max(0, turn.timeline_turn.turn - TURNS_SHOWN_EACH_WAY),
-            turn.timeline_turn.turn + TURNS_SHOWN_EACH_WAY,
-        )
+        shown_number = turn.timeline_turn.turn
         return await self._context.render_page(
             request,
             "replay.html",
@@ -114,7 +111,7 @@ class AssessmentPages(PageGroup):
             place=f"{_ASSESSMENTS_PATH}/{kept_assessment.card.assessment_id}",
             run=run,
             run_number=number,
-            stops=turns[first_shown : last_shown + 1],
+            stops=turns[max(0, shown_number - TURNS_SHOWN_EACH_WAY) : shown_number + TURNS_SHOWN_EACH_WAY + 1],
             last=turns[-1].turn,
             turn=turn,
             criteria=sorted_criteria(run),
@@ -214,41 +211,45 @@ def exception_handlers(pages: PageRenderer) -> "dict[type[Exception] | int, Exce
 
 
 def console_app(context: ConsoleContext) -> Starlette:
-    shows, acts = context.make_page_handler, context.make_form_handler
+    make_page, make_form = context.make_page_handler, context.make_form_handler
     sign_in, live, inbox, tasks = SignInPages(context), LiveStreams(context), InboxPages(context), TaskPages(context)
     learning, assessment_pages, operations = LearningPages(context), AssessmentPages(context), OperationsPages(context)
     assessments_path, letters_path = "/learning/assessments", "/operations/dead-letters"
-    requeue = acts(operations.requeue_dead_letter, requires_operator=True)
-    drop = acts(operations.drop_dead_letter, requires_operator=True)
+    requeue = make_form(operations.requeue_dead_letter, requires_operator=True)
+    drop = make_form(operations.drop_dead_letter, requires_operator=True)
     routes = [
-        Route("/", shows(OverviewPages(context).show_overview)),
+        Route("/", make_page(OverviewPages(context).show_overview)),
         Route("/sign-in", sign_in.show_form),
         Route("/sign-in", sign_in.sign_in, methods=["POST"]),
-        Route("/sign-out", acts(sign_in.sign_out), methods=["POST"]),
+        Route("/sign-out", make_form(sign_in.sign_out), methods=["POST"]),
         Route("/theme", sign_in.set_theme, methods=["POST"]),
-        Route("/live", shows(live.stream_inbox)),
-        Route("/approvals", shows(inbox.show_list)),
-        Route("/approvals/{approval_id}", shows(inbox.show_approval)),
-        Route("/approvals/{approval_id}", acts(inbox.submit_answer), methods=["POST"]),
-        Route("/tasks", shows(tasks.show_list)),
-        Route("/tasks/{task_id:path}/live", shows(live.stream_task)),
-        Route("/tasks/{task_id:path}/files/{file_id}", shows(tasks.download_file)),
-        Route("/tasks/{task_id:path}/cancel", acts(tasks.cancel_task), methods=["POST"]),
-        Route("/tasks/{task_id:path}/resolve", acts(tasks.resolve_write), methods=["POST"]),
-        Route("/tasks/{task_id:path}", shows(tasks.show_task)),  # last: a client's own id may hold a slash
-        Route("/learning", shows(learning.show_progress)),
-        Route("/learning/cases", shows(learning.show_cases, requires_operator=True)),
-        Route("/learning/facts", shows(learning.show_facts, requires_operator=True)),
-        Route("/learning/entities", shows(learning.show_entities, requires_operator=True)),
-        Route(assessments_path, shows(assessment_pages.show_list)),
-        Route(f"{assessments_path}/{{assessment_id}}", shows(assessment_pages.show_assessment)),
-        Route(f"{assessments_path}/{{assessment_id}}/runs/{{number}}", shows(assessment_pages.show_replay)),
-        Route(f"{assessments_path}/{{assessment_id}}/remove", acts(assessment_pages.drop_assessment), methods=["POST"]),
-        Route("/operations", shows(operations.show_load, requires_operator=True)),
-        Route(letters_path, shows(operations.show_dead_letters, requires_operator=True)),
+        Route("/live", make_page(live.stream_inbox)),
+        Route("/approvals", make_page(inbox.show_list)),
+        Route("/approvals/{approval_id}", make_page(inbox.show_approval)),
+        Route("/approvals/{approval_id}", make_form(inbox.submit_answer), methods=["POST"]),
+        Route("/tasks", make_page(tasks.show_list)),
+        Route("/tasks/{task_id:path}/live", make_page(live.stream_task)),
+        Route("/tasks/{task_id:path}/files/{file_id}", make_page(tasks.download_file)),
+        Route("/tasks/{task_id:path}/cancel", make_form(tasks.cancel_task), methods=["POST"]),
+        Route("/tasks/{task_id:path}/resolve", make_form(tasks.resolve_write), methods=["POST"]),
+        Route("/tasks/{task_id:path}", make_page(tasks.show_task)),  # last: a client's own id may hold a slash
+        Route("/learning", make_page(learning.show_progress)),
+        Route("/learning/cases", make_page(learning.show_cases, requires_operator=True)),
+        Route("/learning/facts", make_page(learning.show_facts, requires_operator=True)),
+        Route("/learning/entities", make_page(learning.show_entities, requires_operator=True)),
+        Route(assessments_path, make_page(assessment_pages.show_list)),
+        Route(f"{assessments_path}/{{assessment_id}}", make_page(assessment_pages.show_assessment)),
+        Route(f"{assessments_path}/{{assessment_id}}/runs/{{number}}", make_page(assessment_pages.show_replay)),
+        Route(
+            f"{assessments_path}/{{assessment_id}}/remove",
+            make_form(assessment_pages.drop_assessment),
+            methods=["POST"],
+        ),
+        Route("/operations", make_page(operations.show_load, requires_operator=True)),
+        Route(letters_path, make_page(operations.show_dead_letters, requires_operator=True)),
         Route(f"{letters_path}/{{letter_id}}/requeue", requeue, methods=["POST"]),
         Route(f"{letters_path}/{{letter_id}}/drop", drop, methods=["POST"]),
-        Route("/webhooks", shows(WebhookPage(context).show_failing_webhooks)),
+        Route("/webhooks", make_page(WebhookPage(context).show_failing_webhooks)),
         Route("/static/{version}/{name}", serve_asset),
     ]
     compression = [Middleware(GZipMiddleware, minimum_size=1000, compresslevel=6)]

@@ -105,18 +105,14 @@ class DeliveryLoop:
         self, group: asyncio.TaskGroup, running: set[asyncio.Task[None]], news: asyncio.Event
     ) -> float:
         """Start the due deliveries as tasks of ``group``; returns the seconds until the queue is to be read again."""
-        list_due = await self._queue.list_due(self._rules.slots, self._rules.per_tenant)
-        chosen = choose_due_deliveries(list_due.deliveries, self._busy, self._rules)
+        due = await self._queue.list_due(self._rules.slots, self._rules.per_tenant)
+        chosen = choose_due_deliveries(due.deliveries, self._busy, self._rules)
         for claim in await self._queue.claim(chosen, self._rules.lease):
             self._busy[claim.tenant] += 1
             delivery = group.create_task(self._deliver(claim, news))
             running.add(delivery)
             delivery.add_done_callback(running.discard)
-        return (
-            LOOK_WITHOUT_NEWS_SECONDS
-            if list_due.next_in is None
-            else min(list_due.next_in + 0.001, LOOK_WITHOUT_NEWS_SECONDS)
-        )
+        return LOOK_WITHOUT_NEWS_SECONDS if due.next_in is None else min(due.next_in + 0.001, LOOK_WITHOUT_NEWS_SECONDS)
 
     async def _deliver(self, claim: ClaimedDelivery, news: asyncio.Event) -> None:
         try:

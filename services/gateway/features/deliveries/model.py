@@ -75,10 +75,10 @@ DeliveryWork = WebhookWork | SignedPostWork | UnreadableDelivery
 class DeliveryStep(StrEnum):
     """What happens to a webhook or notice after a try to deliver it."""
 
-    HOLD = "hold"  # it is held for the next delivery
+    KEEP_CLAIM = "hold"  # it is held for the next delivery
     DONE = "done"  # it rests until there is news
     RETRY = "retry"
-    OFF = "off"  # it is told nothing more
+    DISABLE = "off"  # it is told nothing more
 
 
 class DeliveryQueue(Protocol):

@@ -55,9 +55,8 @@ class DeliveryRules(NamedTuple):
         return 2 * self.timeout + 1
 
 
-WriteBody = Callable[
-    [deliveries.WebhookWork, deliveries.WebhookUpdate], str
-]  # the update as JSON, in the webhook's protocol
+# The update as JSON, in the webhook's protocol.
+WriteBody = Callable[[deliveries.WebhookWork, deliveries.WebhookUpdate], str]
 
 
 class _PreparedPost(NamedTuple):
@@ -110,7 +109,7 @@ class DeliveryService:
             outcome = await self._send_post(prepared)
             progress = self._compute_progress_after(work.progress, prepared, outcome)
             step, token = await self._store_progress(claim, work, progress, outcome.wait)
-            if step is not deliveries.DeliveryStep.HOLD or not token:
+            if step is not deliveries.DeliveryStep.KEEP_CLAIM or not token:
                 return
             claim, work = claim._replace(token=token), work._replace(progress=progress)
         await self._queue.store_result(
@@ -134,7 +133,7 @@ class DeliveryService:
         """Store the progress; returns what happens to the webhook or notice next, and the token of its claim."""
         step = _step_after_delivery(progress, work)
         token = await self._queue.store_result(claim, work, progress, step, self._compute_pause(progress, step, wait))
-        if step is deliveries.DeliveryStep.OFF:
+        if step is deliveries.DeliveryStep.DISABLE:
             log.warning("webhook_disabled", tenant=claim.tenant, tries=progress.tries, error=progress.error)
         return step, token
 
@@ -209,10 +208,11 @@ def choose_due_deliveries(
 
 def _step_after_delivery(progress: DeliveryProgress, work: deliveries.DeliveryWork) -> deliveries.DeliveryStep:
     if progress.disabled:
-        return deliveries.DeliveryStep.OFF
+        return deliveries.DeliveryStep.DISABLE
     if progress.tries:
         return deliveries.DeliveryStep.RETRY
-    return deliveries.DeliveryStep.DONE if isinstance(work, deliveries.SignedPostWork) else deliveries.DeliveryStep.HOLD
+    is_all = isinstance(work, deliveries.SignedPostWork)
+    return deliveries.DeliveryStep.DONE if is_all else deliveries.DeliveryStep.KEEP_CLAIM
 
 
 def _progress_after_delivering_all(work: deliveries.WebhookWork | deliveries.SignedPostWork) -> DeliveryProgress:

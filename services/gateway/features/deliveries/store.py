@@ -117,7 +117,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         token = str(await self._scripts.run("settle_delivery", key_names, arguments))
         if work.progress.tries and not (progress.tries or progress.disabled):
             await self._failing.remove(claim.tenant, claim.member)
-        if step is deliveries.DeliveryStep.OFF:
+        if step is deliveries.DeliveryStep.DISABLE:
             self._meter.add(names.WEBHOOKS_OFF)
         return token
 

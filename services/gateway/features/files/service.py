@@ -77,14 +77,14 @@ _NO_FILES_KEPT_TEXT = "this agent keeps no files (ARCHIVE_URL is not set at its 
 class MessageFiles:
     """Checks, stores and reads the files of messages. ``archive``: None if files are not accepted.
 
-    ``reach``: the addresses to which files' URLs may lead, which the fetching executor checks again. ``most_files``: of
-    a message; ``most_bytes``: of a file.
+    ``addresses``: to which files' URLs may lead, which the fetching executor checks again. ``most_files``: of a
+    message; ``most_bytes``: of a file.
     """
 
     def __init__(
-        self, archive: Archive | None, reach: AllowedAddresses, most_files: int = 10, most_bytes: int = 10_000_000
+        self, archive: Archive | None, addresses: AllowedAddresses, most_files: int = 10, most_bytes: int = 10_000_000
     ) -> None:
-        self._archive, self._reach, self._most_files, self._most_bytes = archive, reach, most_files, most_bytes
+        self._archive, self._addresses, self._most_files, self._most_bytes = archive, addresses, most_files, most_bytes
 
     def check_files(self, files: Sequence[ClientFile]) -> None:
         """Check number, size and URLs of files. Raises ``UnsupportedContent`` and ``InvalidField``."""
@@ -128,7 +128,7 @@ class MessageFiles:
                 raise InvalidField(file.path, f"the file is larger than {self._most_bytes:,} bytes")
             return
         try:
-            check_url(file.file.url or "", self._reach)
+            check_url(file.file.url or "", self._addresses)
         except Refused as refused:
             raise InvalidField(file.path, f"the URL {refused.message}") from refused
 

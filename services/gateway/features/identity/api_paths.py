@@ -75,14 +75,14 @@ class ApiEndpoints(Generic[Service]):
         self._service = service
 
 
-def api_router(identity: Identity, max_body: int, endpoints: ApiEndpoints[object]) -> APIRouter:
-    """The routes of the marked methods. ``max_body``: the most bytes of a body."""
+def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[object]) -> APIRouter:
+    """The routes of the marked methods. ``max_body_bytes``: the most bytes of a body."""
     router = APIRouter()
 
     def make_endpoint(verb: str, act: HandleApiCall, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             has_body = verb != "GET"
-            body = await read_object(request, max_body, may_be_empty=rules.may_be_empty) if has_body else {}
+            body = await read_object(request, max_body_bytes, may_be_empty=rules.may_be_empty) if has_body else {}
             caller = identity.caller_of(caller_of_request(request), object_at(body, "metadata", "metadata"))
             if rules.requires_operator:
                 check_operator_of(str(request.path_params.get("tenant", caller.tenant)), caller)

@@ -28,7 +28,7 @@ MESSAGE_METHODS = frozenset(
 
 def check_rate_limits(rate_limits: errors.RateLimitStatus) -> errors.RateLimitStatus:
     """Raises ``TooManyRequests`` if a limit is used up; otherwise returns ``rate_limits``."""
-    for measure in rate_limits.measures:
+    for measure in rate_limits.usages:
         if measure.name == rate_limits.used_up:
             cause = f"{measure.quota} {_LIMIT_NAMES[measure.name]} are used up"
             raise errors.TooManyRequests(cause, rate_limits.wait, rate_limits)
@@ -37,15 +37,15 @@ def check_rate_limits(rate_limits: errors.RateLimitStatus) -> errors.RateLimitSt
 
 def limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
     """The rate-limit headers of the IETF draft "RateLimit header fields for HTTP"."""
-    if not rate_limits.measures:
+    if not rate_limits.usages:
         return {}
-    policies = (f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in rate_limits.measures)
-    usages = (f'"{limit.name}";r={limit.remaining};t={ceil(limit.reset_seconds)}' for limit in rate_limits.measures)
+    policies = (f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in rate_limits.usages)
+    usages = (f'"{limit.name}";r={limit.remaining};t={ceil(limit.reset_seconds)}' for limit in rate_limits.usages)
     return {"RateLimit-Policy": ", ".join(policies), "RateLimit": ", ".join(usages)}
 
 
 log = structlog.get_logger()
-_SCOPE_KEY_OF_ENTRY = "purple.entry"
+_ADMISSION_SCOPE_KEY = "purple.entry"
 _OPEN_PATHS = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
 WORLDS_PATH = "/worlds/"
 # Cards are public; the console asks for a sign-in of its own; a world has a name that only ASSESSMENT_KEY gives.
@@ -61,26 +61,26 @@ class CallerMiddleware:
     """
 
     def __init__(self, app: ASGIApp, identity: Identity, throttle: ThrottleSettings) -> None:
-        self._app, self._identity, self._trusted = app, identity, throttle.trusted
+        self._app, self._identity, self._trusted_proxies = app, identity, throttle.trusted_proxies
         self._throttle = FailureThrottle(monotonic, throttle)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
         if scope["type"] != "http" or path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS):
             return await self._app(scope, receive, send)
-        entry = scope.get(_SCOPE_KEY_OF_ENTRY)
-        if entry is None:
+        admission = scope.get(_ADMISSION_SCOPE_KEY)
+        if admission is None:
             headers = Headers(scope=scope)
-            entry = await self.admit(scope, headers, ",".join(headers.getlist("x-forwarded-for")))
-        if isinstance(entry, Response):
-            return await entry(scope, receive, send)
-        return await self._app(scope, receive, _add_limit_headers(send, entry))
+            admission = await self.admit(scope, headers, ",".join(headers.getlist("x-forwarded-for")))
+        if isinstance(admission, Response):
+            return await admission(scope, receive, send)
+        return await self._app(scope, receive, _add_limit_headers(send, admission))
 
     async def admit(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller | Response:
         """Identify the caller and store it in the scope; returns the error response if the request is refused."""
-        entry: AdmittedCaller | Response
+        admission: AdmittedCaller | Response
         try:
-            entry = await self._identify(scope, headers, forwarded)
+            admission = await self._identify(scope, headers, forwarded)
         except (
             errors.Unauthenticated,
             errors.NotEntitled,
@@ -88,14 +88,14 @@ class CallerMiddleware:
             StoreUnavailable,
             errors.IssuerUnavailable,
         ) as fault:
-            entry = _reply_to_unadmitted(scope, fault)
-        scope[_SCOPE_KEY_OF_ENTRY] = entry
-        return entry
+            admission = _reply_to_unadmitted(scope, fault)
+        scope[_ADMISSION_SCOPE_KEY] = admission
+        return admission
 
     async def _identify(self, scope: Scope, headers: Mapping[str, str], forwarded: str) -> AdmittedCaller:
         credential = hash(tuple([headers.get(name) for name in _CREDENTIAL_HEADERS]))
         peer = scope.get("client")
-        source = client_address(str(peer[0]) if peer else "", forwarded, self._trusted)
+        source = client_address(str(peer[0]) if peer else "", forwarded, self._trusted_proxies)
         if wait := self._throttle.seconds_to_wait(source, credential):
             raise errors.TooManyRequests("too many were turned away who came from this address", wait)
         # a message over JSON-RPC is counted later, when its body is parsed
@@ -114,15 +114,15 @@ class CallerMiddleware:
 
 def caller_of_request(request: Request) -> Caller | None:
     """The caller that the middleware has identified; None if there is no authentication."""
-    entry = cast("AdmittedCaller | None", request.scope.get(_SCOPE_KEY_OF_ENTRY))
-    return entry.caller if entry else None
+    admission = cast("AdmittedCaller | None", request.scope.get(_ADMISSION_SCOPE_KEY))
+    return admission.caller if admission else None
 
 
 async def count_message(request: Request) -> None:
     """Count a JSON-RPC request as a message; raises ``TooManyRequests`` and ``StoreUnavailable``."""
-    entry = cast("AdmittedCaller | None", request.scope.get(_SCOPE_KEY_OF_ENTRY))
-    if entry:
-        await entry.count_message()
+    admission = cast("AdmittedCaller | None", request.scope.get(_ADMISSION_SCOPE_KEY))
+    if admission:
+        await admission.count_message()
 
 
 def _reply_to_unadmitted(scope: Scope, fault: Exception) -> Response:
@@ -153,10 +153,10 @@ def _answer_too_many(scope: Scope, fault: errors.TooManyRequests) -> Response:
     return reply
 
 
-def _add_limit_headers(send: Send, entry: AdmittedCaller) -> Send:
+def _add_limit_headers(send: Send, admission: AdmittedCaller) -> Send:
     async def send_with_limit_headers(message: Message) -> None:
-        if message["type"] == "http.response.start" and entry.rate_limits.measures:
-            MutableHeaders(scope=message).update(limit_headers(entry.rate_limits))
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(limit_headers(admission.rate_limits))
         await send(message)
 
     return send_with_limit_headers

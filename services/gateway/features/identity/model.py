@@ -28,7 +28,7 @@ class Caller(NamedTuple):
 class LimitUse(StrEnum):
     """What a request counts as against rate limits: nothing, a request, a message, or both."""
 
-    LOOK = "look"
+    UNCOUNTED = "uncounted"
     REQUEST = "request"
     MESSAGE = "message"
     REQUEST_AND_MESSAGE = "request_and_message"
@@ -45,7 +45,7 @@ class Identity(Protocol):
         """The caller of a request, as by ``admit`` but without counting it against limits; None if there is no
         authentication.
         """
-        return (await self.admit(headers, LimitUse.LOOK)).caller
+        return (await self.admit(headers, LimitUse.UNCOUNTED)).caller
 
     def caller_of(self, authenticated: Caller | None, metadata: JsonObject) -> Caller:
         """The caller of a request. ``authenticated``: as ``identify`` found it; ``metadata``: the request's own claims.

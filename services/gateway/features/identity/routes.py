@@ -1,5 +1,7 @@
 """``/keys``: operators create, list and revoke their tenant's API keys."""
 
+from datetime import UTC, datetime
+
 from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
@@ -32,14 +34,14 @@ class KeyEndpoints(ApiEndpoints[Keyring]):
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the tenant's API keys, the newest first, without their secrets."""
         # Revoked and expired ones too, while they are stored.
-        keys, now = await self._service.list_keys(call.caller.tenant), generate_key_values().now
+        keys, now = await self._service.list_keys(call.caller.tenant), datetime.now(UTC)
         newest_first = sorted(keys, key=lambda key: key.created_at, reverse=True)
         return {"keys": [build_key_view(key, now) for key in newest_first]}
 
     @api_path("POST", "/keys/{key_id}/revoke")
     async def revoke(self, call: ApiCall) -> JsonValue:
         """Revoke an API key: from now on it is refused."""
-        key_id, now = call.path_value("key_id"), generate_key_values().now
+        key_id, now = call.path_value("key_id"), datetime.now(UTC)
         key = await self._service.find(key_id)
         if key is None or key.tenant != call.caller.tenant:
             raise NotFound(f"key {key_id!r}")

@@ -103,7 +103,7 @@ class IdentitySettings(Settings):
         return tuple(method for method in self.authentication.split(",") if method in _AUTHENTICATION_METHODS)
 
     @property
-    def discovery(self) -> str:
+    def discovery_url(self) -> str:
         """The URL of the issuer's discovery document (OpenID Connect); empty if the URL of its keys is configured."""
         return discovery_url(self.jwt_issuer) if "jwt" in self.auth_methods and not self.jwt_jwks_url else ""
 

@@ -13,12 +13,12 @@ _MOST_ADDRESSES = 10_000  # addresses, and credentials; whoever was longest unhe
 class ThrottleSettings(NamedTuple):
     """How many failures within ``window`` seconds throttle an address; 0 turns throttling off.
 
-    ``trusted``: the proxies whose ``X-Forwarded-For`` is believed.
+    ``trusted_proxies``: the proxies whose ``X-Forwarded-For`` is believed.
     """
 
     failures: int = 20
     window: float = 60.0
-    trusted: "tuple[Network, ...]" = ()
+    trusted_proxies: "tuple[Network, ...]" = ()
 
 
 class FailureThrottle:
@@ -66,7 +66,7 @@ def parse_networks(words: Sequence[str]) -> tuple[Network, ...]:
     return tuple(ip_network(word, strict=False) for word in words)
 
 
-def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
+def client_address(peer: str, forwarded: str, trusted_proxies: Sequence[Network]) -> str:
     """The client's address: the nearest hop that is no trusted proxy. Hops before it may be forged by the client.
 
     An IPv6 address is replaced by its /64 network. Empty if the address is unknown: for a peer on a Unix socket, and
@@ -74,11 +74,11 @@ def client_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str
     """
     if not forwarded:
         return _address_text(_parse_address(peer))
-    if not trusted:
+    if not trusted_proxies:
         return ""
     address = _parse_address(peer)
     for hop in reversed(forwarded.split(",")):
-        if address is None or not any(address in network for network in trusted):
+        if address is None or not any(address in network for network in trusted_proxies):
             break
         previous = _parse_address(hop.strip())
         if previous is None:

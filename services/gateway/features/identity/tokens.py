@@ -112,7 +112,7 @@ class JwtIdentity(identity.Identity):
         return caller_from_claims(self._verify(token, key.key, algorithm), self._settings)
 
     async def _count_request(self, caller: identity.Caller, use: identity.LimitUse) -> RateLimitStatus:
-        if use is identity.LimitUse.LOOK or not any(self._default_allowance):
+        if use is identity.LimitUse.UNCOUNTED or not any(self._default_allowance):
             return RateLimitStatus()
         return check_rate_limits(await self._meter.count_for_bearer(caller, use, self._default_allowance))
 

@@ -68,7 +68,7 @@ class Participations:
         self._scripts, self._seal, self._seconds = Scripts(redis), SecretCipher(keys), seconds
         self._naming_key = keys[0].encode()
 
-    def name_assessment(self, caller: Caller, message_id: str) -> str:
+    def derive_assessment_name(self, caller: Caller, message_id: str) -> str:
         """The name of the assessment that a message begins: its world is open to whoever knows it.
 
         A repeat of the message gives the same name, which nobody without the key can compute.
@@ -158,8 +158,8 @@ async def refuse_assessments(message: ClientMessage, caller: Caller) -> ClientMe
 class ParticipationService:
     """Handles assessors' messages.
 
-    ``worlds``: the addresses that worlds may have. ``endpoint``: gives the URL of an assessment's world for executors,
-    by tenant, session and assessment.
+    ``world_addresses``: the addresses that worlds may have. ``build_world_url``: gives the URL of an assessment's world
+    for executors, by tenant, session and assessment.
     """
 
     def __init__(
@@ -169,13 +169,13 @@ class ParticipationService:
         lists: TaskLists,
         clock: Callable[[], datetime],
         new_id: Callable[[], str],
-        worlds: AllowedAddresses,
+        world_addresses: AllowedAddresses,
         read_user_messages: ReadUserMessages,
-        endpoint: Callable[[str, str, str], str],
+        build_world_url: Callable[[str, str, str], str],
     ) -> None:
         self._participations, self._tasks, self._lists = participations, tasks, lists
-        self._clock, self._new_id, self._worlds = clock, new_id, worlds
-        self._read_user_messages, self._endpoint = read_user_messages, endpoint
+        self._clock, self._new_id, self._world_addresses = clock, new_id, world_addresses
+        self._read_user_messages, self._build_world_url = read_user_messages, build_world_url
 
     async def read_assessment(self, message: ClientMessage, caller: Caller) -> ClientMessage | TaskRecord:
         assessor_message = find_assessor_message(message)
@@ -195,10 +195,10 @@ class ParticipationService:
         """Begin an assessment. Without a context id it gets a session of its own, and ends the caller's earlier one."""
         start = parse_start_message(data)
         try:
-            check_url(start.ues_url, self._worlds)  # executors check it again
+            check_url(start.ues_url, self._world_addresses)  # executors check it again
         except Refused as error:
             raise InvalidField(f"{AssessorMessageKind.START}.ues_url", error.message) from None
-        name = self._participations.name_assessment(caller, message.message_id or self._new_id())
+        name = self._participations.derive_assessment_name(caller, message.message_id or self._new_id())
         session = message.session_id or session_without_context(caller, name)
         if message.session_id:
             previous = await self._participations.find(caller.tenant, session)
@@ -242,9 +242,9 @@ class ParticipationService:
             session_id=participation.session_id,
             text=words or DEFAULT_ASSESSMENT_INSTRUCTIONS,
             data=(),
-            tools_endpoint=self._endpoint(caller.tenant, participation.session_id, participation.assessment),
+            tools_endpoint=self._build_world_url(caller.tenant, participation.session_id, participation.assessment),
             practice=practice,
-            same_as=f"{participation.assessment}:{turn.turn_number}",
+            repeat_key=f"{participation.assessment}:{turn.turn_number}",
         )
 
     async def _complete_assessment(

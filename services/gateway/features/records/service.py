@@ -45,19 +45,20 @@ class RecordChange(NamedTuple):
 class RecordService:
     """Reads and changes tenants' records. Each change is stored as a new version.
 
-    The addresses that a record may name: ``servers``: of tool servers and their tokens, ``notices``: of notices.
+    The addresses that a record may name: ``server_addresses``: of tool servers and their tokens, ``notice_addresses``:
+    of notices.
     """
 
     def __init__(
         self,
         records: TenantRecords,
         check_policies: PolicyCheck,
-        servers: AllowedAddresses,
-        notices: AllowedAddresses,
+        server_addresses: AllowedAddresses,
+        notice_addresses: AllowedAddresses,
         clock: Callable[[], datetime],
     ) -> None:
         self._records, self._check_policies, self._clock = records, check_policies, clock
-        self._servers, self._notices = servers, notices
+        self._server_addresses, self._notice_addresses = server_addresses, notice_addresses
 
     async def get_version(self, tenant: str, number: int | None) -> TenantVersion:
         """The version of that number, or the latest; raises ``NoRecord``."""
@@ -94,10 +95,10 @@ class RecordService:
         for index, connection in enumerate(record.connections):
             token_url = connection.credential.token_url if connection.credential else ""
             for name, url in (("url", connection.url), ("credential.token_url", token_url)):
-                if url and (problem := why_refused(url, self._servers)):
+                if url and (problem := why_refused(url, self._server_addresses)):
                     yield FieldProblem(f"connections.{index}.{name}", problem)
         for index, target in enumerate(record.notices):
-            if not target.url.startswith("env:") and (problem := why_refused(target.url, self._notices)):
+            if not target.url.startswith("env:") and (problem := why_refused(target.url, self._notice_addresses)):
                 yield FieldProblem(f"notices.{index}.url", problem)
 
     async def _find_field_and_rule_problems(self, document: JsonObject, tenant: str) -> tuple[FieldProblem, ...]:

@@ -32,8 +32,8 @@ log = structlog.get_logger()
 
 
 class SolverEndpoint:
-    def __init__(self, tasks: TaskService, identity: Identity, max_body: int) -> None:
-        self._tasks, self._identity, self._max_body = tasks, identity, max_body
+    def __init__(self, tasks: TaskService, identity: Identity, max_body_bytes: int) -> None:
+        self._tasks, self._identity, self._max_body_bytes = tasks, identity, max_body_bytes
 
     def list_routes(self) -> APIRouter:
         router = APIRouter()
@@ -47,7 +47,7 @@ class SolverEndpoint:
         takes longer than the gateway waits; the same request again then waits for the same task.
         """
         try:
-            message = parse_solver_message(await read_object(request, self._max_body))
+            message = parse_solver_message(await read_object(request, self._max_body_bytes))
             return await self._solve(message, self._identity.caller_of(caller_of_request(request), {}))
         except InvalidField as fault:
             if fault.field == "metadata.session_id":  # it is named after the content: another one is under way
@@ -64,9 +64,9 @@ class SolverEndpoint:
     async def _solve(self, message: ClientMessage, caller: Caller) -> JSONResponse:
         if caller.principal.verified:  # a session of the caller's own, since two may send the same request
             message = message._replace(session_id=caller_scoped_id(message.session_id or "", caller))
-        ticket = await self._tasks.submit(message, caller)
-        record = await self._tasks.wait_for_answer(ticket)
-        await self._tasks.record_answer_received(ticket, record)
+        accepted = await self._tasks.submit(message, caller)
+        record = await self._tasks.wait_for_answer(accepted)
+        await self._tasks.record_answer_received(accepted, record)
         return _build_response(message, record)
 
 

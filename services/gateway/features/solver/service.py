@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import check_type, list_at, required_id_at, text_at
-from services.gateway.features.tasks.message import ClientMessage, read_policy_document, spell_our_names
+from services.gateway.features.tasks.message import ClientMessage, normalize_field_spelling, read_policy_document
 from shared.contracts.policy_document import BadPolicyDocument, parse_rules_in_text, read_rules
 from shared.contracts.task import PriorTurn, SolverRequest, TaskRecord
 from shared.domain.exact_json import EXACT_DECODER, Json, JsonObject, as_object, as_text, digest, dumps, loads
@@ -164,7 +164,7 @@ def parse_solver_message(body: JsonObject) -> ClientMessage:
     task = _required_text(body, "task")
     context = text_at(body, "context", "context")
     solver = SolverRequest(history=_read_history(body), expected_format=_read_format(body))
-    policy = spell_our_names(body, "body").get("policy_doc")
+    policy = normalize_field_spelling(body, "body").get("policy_doc")
     check_policy_document(policy, "policy_doc")
     return ClientMessage(
         dialect=A2aVersion.LEGACY,

@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 
 async def event_frames(
-    tasks: TaskService, task_snapshot: TaskSnapshot, seen: updates.SeenEvents | None, notice: str, *, follow: bool
+    tasks: TaskService, task_snapshot: TaskSnapshot, seen: updates.SeenEvents | None, model_notice: str, *, follow: bool
 ) -> AsyncGenerator[bytes, None]:
     """Yields a task's events after ``seen`` as SSE frames, to the end of the current turn or, if ``follow``, the task.
 
@@ -34,7 +34,7 @@ async def event_frames(
         resumption = updates.find_resumption(seen, task_snapshot)
         while True:
             if resumption.lost_after is not None:
-                yield _gap_frame(task_snapshot, resumption.lost_after, notice)
+                yield _gap_frame(task_snapshot, resumption.lost_after, model_notice)
             try:
                 async with aclosing(_later_frames(tasks, task_snapshot, resumption, follow=follow)) as frames:
                     async for frame in frames:
@@ -69,19 +69,18 @@ async def _later_frames(
                 return
 
 
-def _gap_frame(task_snapshot: TaskSnapshot, lost_after: str, notice: str) -> bytes:
+def _gap_frame(task_snapshot: TaskSnapshot, lost_after: str, model_notice: str) -> bytes:
     data = {
         "kind": "snapshot",
         "gap": {"lost_after": lost_after},
-        "task": build_public_view(task_snapshot.record, notice),
+        "task": build_public_view(task_snapshot.record, model_notice),
     }
     return sse_frame(json.dumps(data), event_id=task_snapshot.newest or "0-0", event="snapshot")
 
 
 GetTaskIn1_0 = Callable[[Request], Awaitable[Response]]
-ListReadinessProblems = Callable[
-    [], Awaitable[tuple[str, ...]]
-]  # why this replica should get no requests; empty if it is ready
+# Why this replica should get no requests; empty if it is ready.
+ListReadinessProblems = Callable[[], Awaitable[tuple[str, ...]]]
 
 
 class RestEndpoints:
@@ -89,12 +88,12 @@ class RestEndpoints:
         self,
         tasks: TaskService,
         identity: Identity,
-        problems: ListReadinessProblems,
-        notice: str,
-        task_of_1_0: GetTaskIn1_0,
+        find_problems: ListReadinessProblems,
+        model_notice: str,
+        get_task_in_1_0: GetTaskIn1_0,
     ) -> None:
-        self._task_of_1_0 = task_of_1_0
-        self._tasks, self._identity, self._problems, self._notice = tasks, identity, problems, notice
+        self._tasks, self._identity, self._find_problems = tasks, identity, find_problems
+        self._model_notice, self._get_task_in_1_0 = model_notice, get_task_in_1_0
 
     def list_routes(self) -> APIRouter:
         router = APIRouter()
@@ -110,9 +109,9 @@ class RestEndpoints:
     async def get_task(self, task_id: str, request: Request) -> Response:
         """Show the task in the gateway's own form or, for requests of protocol 1.0, as an A2A task."""
         if asks_for_1_0(request):
-            return await self._task_of_1_0(request)
+            return await self._get_task_in_1_0(request)
         return JSONResponse(
-            build_public_view(await self._tasks.get_task(task_id, self._identify_caller(request)), self._notice)
+            build_public_view(await self._tasks.get_task(task_id, self._identify_caller(request)), self._model_notice)
         )
 
     async def stream_events(self, task_id: str, request: Request, follow: bool = False) -> Response:
@@ -121,7 +120,7 @@ class RestEndpoints:
         task_snapshot = await self._tasks.read_snapshot(
             await self._tasks.get_task(task_id, self._identify_caller(request))
         )
-        return sse_response(event_frames(self._tasks, task_snapshot, last_event_id, self._notice, follow=follow))
+        return sse_response(event_frames(self._tasks, task_snapshot, last_event_id, self._model_notice, follow=follow))
 
     async def download_file(self, task_id: str, file_id: str, request: Request) -> Response:
         """Download a file of the task's messages."""
@@ -130,11 +129,11 @@ class RestEndpoints:
 
     async def report_health(self) -> dict[str, JsonValue]:
         """Whether the process is alive, without asking any other service."""
-        return {"status": "ok", "service": "gateway", "version": VERSION, "model": self._notice or None}
+        return {"status": "ok", "service": "gateway", "version": VERSION, "model": self._model_notice or None}
 
     async def report_readiness(self) -> Response:
         """Whether this replica can serve requests; 503 with the reasons otherwise."""
-        if problems := await self._problems():
+        if problems := await self._find_problems():
             return JSONResponse({"status": "not ready", "problems": list(problems)}, 503, RETRY_LATER_HEADERS)
         return JSONResponse({"status": "ready"})
 

@@ -76,7 +76,7 @@ class TaskStream:
     shown_id: str
     beginning: StreamStart
     end: StreamEnd
-    ticket: AcceptedMessage | None = None
+    accepted: AcceptedMessage | None = None
     newest: TaskRecord | None = None
 
     async def stream_updates(self) -> AsyncGenerator[NumberedUpdate, None]:
@@ -112,9 +112,9 @@ class TaskStream:
 
     async def record_delivery(self) -> None:
         """Record that the client has received the whole stream, so that an equal message is a new one from now on."""
-        if self.ticket is not None and self.ticket.key:
+        if self.accepted is not None and self.accepted.key:
             await self.tasks.record_answer_received(
-                self.ticket, self.newest or await self.tasks.reread_record(self.record)
+                self.accepted, self.newest or await self.tasks.reread_record(self.record)
             )
 
 
@@ -127,16 +127,16 @@ class Streams:
     async def send_and_stream(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> TaskStream:
         """Accept a message; returns the stream of its turn. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
         seen_events = updates.parse_last_event_id(last_event_id)
-        ticket = await self._tasks.submit(message, caller)
-        if ticket.is_reply:
-            start = StreamStart(NumberedUpdate("0-0", TasklessReply(ticket.record)), SeenEvents(EventPosition(0, 0)))
-            return TaskStream(self._tasks, ticket.record, ticket.shown_id, start, StreamEnd(), ticket)
-        task_snapshot = await self._tasks.read_snapshot(ticket.record)
-        end, resumption = StreamEnd(ticket.turn_id), updates.find_resumption(seen_events, task_snapshot)
-        start = _start_of_new_task(ticket.record, task_snapshot, resumption) or _find_start(
+        accepted = await self._tasks.submit(message, caller)
+        if accepted.is_reply:
+            start = StreamStart(NumberedUpdate("0-0", TasklessReply(accepted.record)), SeenEvents(EventPosition(0, 0)))
+            return TaskStream(self._tasks, accepted.record, accepted.shown_id, start, StreamEnd(), accepted)
+        task_snapshot = await self._tasks.read_snapshot(accepted.record)
+        end, resumption = StreamEnd(accepted.turn_id), updates.find_resumption(seen_events, task_snapshot)
+        start = _start_of_new_task(accepted.record, task_snapshot, resumption) or _find_start(
             resumption, task_snapshot, is_over=end.has_passed(task_snapshot.record)
         )
-        return TaskStream(self._tasks, task_snapshot.record, ticket.shown_id, start, end, ticket)
+        return TaskStream(self._tasks, task_snapshot.record, accepted.shown_id, start, end, accepted)
 
     async def subscribe_to_task(
         self, task_id: str, caller: Caller, last_event_id: str | None, dialect: A2aVersion

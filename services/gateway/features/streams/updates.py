@@ -268,20 +268,21 @@ def _status_between_turns(event: TaskEvent) -> StatusUpdate | None:
     return StatusUpdate(state, event.at, None if reason is None else str(reason))
 
 
-def build_legacy_update(update: Update, shown_id: str, notice: str) -> dict[str, JsonValue]:
+def build_legacy_update(update: Update, shown_id: str, model_notice: str) -> dict[str, JsonValue]:
     """An update in the early protocol: ``{id, status, final}`` or ``{id, artifact}``, with the client's own task id."""
     match update:
         case Snapshot(record, lost_after, is_final):
             gap: dict[str, JsonValue] = {} if lost_after is None else {"gap": {"lost_after": lost_after}}
             status = build_legacy_status(record.state, record.reason, record.updated_at)
-            metadata = {**build_client_metadata(record, notice), **gap}
+            metadata = {**build_client_metadata(record, model_notice), **gap}
             return {"id": shown_id, "status": status, "final": is_final, "metadata": metadata}
         case TasklessReply(record):
             status = build_legacy_status(record.state, record.answer, record.updated_at)
-            return {"id": shown_id, "status": status, "final": True, "metadata": build_client_metadata(record, notice)}
+            metadata = build_client_metadata(record, model_notice)
+            return {"id": shown_id, "status": status, "final": True, "metadata": metadata}
         case StatusUpdate():
             status = build_legacy_status(update.state, update.text, update.at)
-            metadata = build_client_metadata(update.record, notice) if update.record else dict(update.metadata)
+            metadata = build_client_metadata(update.record, model_notice) if update.record else dict(update.metadata)
             return {"id": shown_id, "status": status, "final": update.is_final, "metadata": metadata}
         case ArtifactUpdate():
             artifact = build_legacy_artifact(update.place, update.artifact)

@@ -16,7 +16,7 @@ from shared.ports.tenant_records import TenantRecords
 class MessageRules(NamedTuple):
     """The rules for messages. ``most_characters``: of all texts and data together, earlier turns included.
 
-    ``most_metadata``: characters of the metadata as JSON. ``endpoints``: addresses of tool servers, in addition to
+    ``most_metadata``: characters of the metadata as JSON. ``tool_addresses``: addresses of tool servers, in addition to
     those of a tenant's record. ``webhooks``: None if webhooks are not offered. ``ids_mark_repeats``: a message with the
     id of an earlier one is a repeat of it.
     """
@@ -24,7 +24,7 @@ class MessageRules(NamedTuple):
     most_parts: int = 100
     most_characters: int = 262_144
     most_metadata: int = 65_536
-    endpoints: AllowedAddresses = AllowedAddresses()
+    tool_addresses: AllowedAddresses = AllowedAddresses()
     records: TenantRecords | None = None
     files: MessageFiles = MessageFiles(None, AllowedAddresses())
     webhooks: WebhookRegistrar | None = None
@@ -36,7 +36,7 @@ class MessageRules(NamedTuple):
         Raises ``InvalidField``, ``PushUnsupported`` and ``UnsupportedContent``.
         """
         url = message.tools_endpoint
-        problem = why_refused(url, self.endpoints) if url else None  # the executor checks the address again
+        problem = why_refused(url, self.tool_addresses) if url else None  # the executor checks the address again
         if url and problem and not await self._has_connection(caller.tenant, url):
             raise InvalidField("metadata.tools_endpoint", problem)
         if message.webhook is not None:

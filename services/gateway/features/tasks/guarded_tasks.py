@@ -40,7 +40,7 @@ class GuardedTasks(ports.Tasks):
     ) -> None:
         """``clock``: a monotonic clock in seconds."""
         self._tasks, self._wakes, self._meter, self._tracer = tasks, wakes, meter, tracer
-        self._clock, self._tell_at = clock, float("-inf")
+        self._clock, self._next_log_at = clock, float("-inf")
 
     async def accept(
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.PrepareAcceptance | None = None
@@ -102,8 +102,8 @@ class GuardedTasks(ports.Tasks):
             return accepted
 
     def _log_shedding(self, waiting: int) -> None:
-        if self._clock() >= self._tell_at:
-            self._tell_at = self._clock() + REFUSAL_LOG_SECONDS
+        if self._clock() >= self._next_log_at:
+            self._next_log_at = self._clock() + REFUSAL_LOG_SECONDS
             log.warning("load_shedding", waiting=waiting)
 
 

@@ -25,14 +25,14 @@ class MessageKey(NamedTuple):
 class FoundTask(NamedTuple):
     """The newest task with a client's id, and what is recorded of one message with that id.
 
-    ``signalled``: the turn of a decision that was already stored. ``answered``: the last turn whose answer the client
-    has received; before that, an equal message is a repeat.
+    ``signalled_turn_id``: the turn of a decision that was already stored. ``answered_turn_id``: the last turn whose
+    answer the client has received; before that, an equal message is a repeat.
     """
 
     key: MessageKey
     record: TaskRecord | None = None
-    signalled: str = ""
-    answered: str = ""
+    signalled_turn_id: str = ""
+    answered_turn_id: str = ""
 
 
 class ClientIds(Protocol):
@@ -86,13 +86,13 @@ def decide_intake(message: ClientMessage, caller: Caller, found_task: FoundTask,
     """
     id_rules, record = choose_id_rules(message.dialect), found_task.record
     dedupe = id_rules.dedupe_key(message, found_task, moment.fresh_id)
-    if message.same_as:
+    if message.repeat_key:
         dedupe = digest(["same", found_task.key.fingerprint])
     incoming = _IncomingMessage(message, caller, moment, dedupe, derive_id("turn", caller.tenant, dedupe))
     if record is None:
         check_client(caller)
         return incoming.begin_task(*id_rules.choose_ids_of_new_task(incoming, found_task))
-    if incoming.turn_id in (*record.turns_done, found_task.signalled):
+    if incoming.turn_id in (*record.turns_done, found_task.signalled_turn_id):
         return JoinTurn(record, incoming.turn_id)
     decision = parse_decision(message) if record.state is TaskState.INPUT_REQUIRED else None
     if not (decision and may_decide(caller.principal, record)):
@@ -165,7 +165,7 @@ class IdRules:
     """
 
     task_field, session_field = "message.taskId", "message.contextId"
-    answer_counts = False  # whether a message that comes again is a new one if its answer was received
+    answer_ends_repeats = False  # whether a message that comes again is a new one if its answer was received
 
     def dedupe_key(self, message: ClientMessage, found_task: FoundTask, fresh_id: str) -> str:
         """The key by which a repeat of the message is recognised: its id; without one, no message is a repeat."""
@@ -194,11 +194,11 @@ class LegacyIdRules(IdRules):
     """
 
     task_field, session_field = "params.id", "metadata.session_id"
-    answer_counts = True
+    answer_ends_repeats = True
 
     @override
     def dedupe_key(self, message: ClientMessage, found_task: FoundTask, fresh_id: str) -> str:
-        return digest(["legacy", found_task.key.alias, found_task.key.fingerprint, found_task.answered])
+        return digest(["legacy", found_task.key.alias, found_task.key.fingerprint, found_task.answered_turn_id])
 
     @override
     def choose_ids_of_new_task(self, incoming: _IncomingMessage, found_task: FoundTask) -> tuple[str, str]:
@@ -227,7 +227,7 @@ def caller_scoped_id(task_id: str, caller: Caller) -> str:
 
 def compute_fingerprint(message: ClientMessage, caller: Caller) -> str:
     """A hash that identifies a message: of its sender and its id or, without an id, its content."""
-    if name := message.same_as or message.message_id:
+    if name := message.repeat_key or message.message_id:
         return digest([caller.principal.id, "id", name])
     solver = (message.solver.model_dump_json(),) if message.solver else ()
     files = (list[Json]([file.file.file_id or file.file.url for file in message.files]),) if message.files else ()

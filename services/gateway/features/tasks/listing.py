@@ -21,10 +21,10 @@ _EVERY_STATE = tuple(TaskState)
 
 
 class TaskListPosition(NamedTuple):
-    """A task's place in the list: when it last changed (microseconds), and its key in the store's list."""
+    """A task's place in the list: when it last changed (microseconds), and its member in the store's lists."""
 
     micros: int
-    task: str
+    member: str
 
 
 class TaskListPage(NamedTuple):
@@ -41,16 +41,18 @@ class TaskListPage(NamedTuple):
     @property
     def next_token(self) -> str:
         """The token for the next page; empty on the last page."""
-        return encode_page_token(str(self.next_position.micros), self.next_position.task) if self.next_position else ""
+        return (
+            encode_page_token(str(self.next_position.micros), self.next_position.member) if self.next_position else ""
+        )
 
 
 class TaskQuery(NamedTuple):
-    """Which tasks to list: of ``session``, in one of ``states``, changed since a time; at most ``size`` of them.
+    """Which tasks to list: of ``session_id``, in one of ``states``, changed since a time; at most ``size`` of them.
 
     ``token``: from the page before; empty for the first page.
     """
 
-    session: str | None = None
+    session_id: str | None = None
     states: tuple[TaskState, ...] = _EVERY_STATE
     since: datetime | None = None
     size: int = USUAL_LISTED_TASKS
@@ -67,9 +69,9 @@ class TaskLists(ScriptedStore):
 
         ``owner``: whose tasks they are, None for everybody's.
         """
-        of_session = [] if query.session is None else [partition_of(tenant, query.session)]
+        of_session = [] if query.session_id is None else [partition_of(tenant, query.session_id)]
         partitions: Sequence[int] = of_session or range(PARTITIONS)
-        place = (str(position.micros), position.task) if position else ("", "")
+        place = (str(position.micros), position.member) if position else ("", "")
         since = str(int(query.since.timestamp() * 1_000_000)) if query.since else "-inf"
         arguments: list[Argument] = [query.size + 1, *place, since]
         calls: list[ScriptCall] = [
@@ -77,9 +79,9 @@ class TaskLists(ScriptedStore):
         ]
         replies = cast("list[list[str]]", await self._scripts.run_many("list_tasks", calls))
         places = (
-            (TaskListPosition(int(micros), task), keys.listed_record_key(partition, tenant, task))
+            (TaskListPosition(int(micros), member), keys.listed_record_key(partition, tenant, member))
             for partition, reply in zip(partitions, replies, strict=True)
-            for task, micros in zip(reply[1::2], reply[2::2], strict=True)
+            for member, micros in zip(reply[1::2], reply[2::2], strict=True)
         )
         rows = sorted(places, reverse=True)
         page_rows = rows[: query.size]
@@ -96,12 +98,12 @@ class TaskLists(ScriptedStore):
             return TaskListPage((), None, 0)
         return page._replace(records=visible)
 
-    async def find_listed_ids(self, tasks: Sequence[TaskRecord], session: str | None) -> frozenset[str]:
+    async def find_listed_ids(self, tasks: Sequence[TaskRecord], session_id: str | None) -> frozenset[str]:
         """The ids of those of a tenant's tasks, or of its session's, that a page has: listed, and stored."""
         commands: list[Command] = []
         for task in tasks:
             partition, member = partition_of(task.tenant, task.session_id), keys.pack_member((task.task_id,))
-            query = TaskQuery(session=session, states=(task.state,))
+            query = TaskQuery(session_id=session_id, states=(task.state,))
             commands += [("ZSCORE", name, member) for name in _names_of_lists(task.tenant, None, query, partition)]
             commands.append(("HEXISTS", keys.listed_record_key(partition, task.tenant, member), "json"))
         answers = await self._scripts.execute_many(*commands) if commands else []
@@ -114,9 +116,9 @@ class TaskLists(ScriptedStore):
         """Read the records of places, as far as they still exist; and the ids of tasks whose records cannot be read."""
         answers = await self._scripts.execute_many(*(("HGET", name, "json") for _, name in rows)) if rows else ()
         stored = zip(rows, cast("Sequence[str | None]", answers), strict=True)
-        parsed = [(place.task, parse_stored_row(read_record, answer)) for (place, _), answer in stored if answer]
+        parsed = [(place.member, parse_stored_row(read_record, answer)) for (place, _), answer in stored if answer]
         unreadable_ids = [
-            keys.unpack_member(lambda *parts: parts[-1], task) for task, record in parsed if record is None
+            keys.unpack_member(lambda *parts: parts[-1], member) for member, record in parsed if record is None
         ]
         return [record for _, record in parsed if record], unreadable_ids
 
@@ -126,17 +128,17 @@ def limit_to_owner(caller: Caller) -> str | None:
     return None if may_see_all_tasks(caller.principal) else caller.principal.id
 
 
-def parse_position(field: str, micros: str, task: str) -> TaskListPosition:
+def parse_position(field: str, micros: str, member: str) -> TaskListPosition:
     """The place in a token of the client's; raises ``InvalidField``."""
-    if not (micros.isascii() and micros.isdecimal() and len(micros) <= _MOST_DIGITS and task):
+    if not (micros.isascii() and micros.isdecimal() and len(micros) <= _MOST_DIGITS and member):
         raise InvalidField(field, "is none that this server gave")
-    return TaskListPosition(int(micros), task)
+    return TaskListPosition(int(micros), member)
 
 
 def _names_of_lists(tenant: str, owner: str | None, query: TaskQuery, partition: int) -> list[str]:
     """The store's lists of a partition's tasks, one for each state."""
-    stems = keys.task_list_prefixes(partition, tenant, owner or "", query.session or "")
+    stems = keys.task_list_prefixes(partition, tenant, owner or "", query.session_id or "")
     stem = stems.tenant if owner is None else stems.owner
-    if query.session is not None:
+    if query.session_id is not None:
         stem = stems.session
     return [stem + state.value for state in query.states]

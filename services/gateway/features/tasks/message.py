@@ -37,7 +37,7 @@ _OTHER_SPELLINGS = {
 class ClientMessage(NamedTuple):
     """A client's message. ``task_id``: of a known task; in the early protocol it may be a new one.
 
-    ``same_as``: messages with the same value are repeats of one, whatever their ids. ``parts``: as sent, if there is
+    ``repeat_key``: messages with the same value are repeats of one, whatever their ids. ``parts``: as sent, if there is
     more than text. ``is_always_new``: whether it is never a repeat of a message with the same id.
     """
 
@@ -54,7 +54,7 @@ class ClientMessage(NamedTuple):
     webhook: TaskWebhook | None = None
     part_count: int = 1
     practice: PracticeRun | None = None
-    same_as: str | None = None
+    repeat_key: str | None = None
     parts: tuple[dict[str, JsonValue], ...] = ()
     files: tuple[ClientFile, ...] = ()
     is_always_new: bool = False
@@ -108,11 +108,11 @@ def read_message(params: JsonObject, dialect: A2aVersion) -> ClientMessage:
 def merged_metadata(params: JsonObject) -> JsonObject:
     """The metadata of the message, overridden by that of the request: clients use either."""
     message = object_at(params, "message", "params.message")
-    inner = spell_our_names(object_at(message, "metadata", "message.metadata"), "message.metadata")
-    return {**inner, **spell_our_names(object_at(params, "metadata", "metadata"), "metadata")}
+    inner = normalize_field_spelling(object_at(message, "metadata", "message.metadata"), "message.metadata")
+    return {**inner, **normalize_field_spelling(object_at(params, "metadata", "metadata"), "metadata")}
 
 
-def spell_our_names(fields: JsonObject, path: str) -> JsonObject:
+def normalize_field_spelling(fields: JsonObject, path: str) -> JsonObject:
     """The fields with our names in snake case; raises ``InvalidField`` for a name in both spellings."""
     for other, name in _OTHER_SPELLINGS.items():
         if other in fields and name in fields:
@@ -233,6 +233,6 @@ def parse_decision(message: ClientMessage) -> MessageDecision | None:
         raise InvalidField(path, "must be approve or reject")
     comment = text_at(claims[0], "comment", "message.parts.data.comment") or ""
     approval_id = id_at(
-        spell_our_names(claims[0], "message.parts.data"), "approval_id", "message.parts.data.approval_id"
+        normalize_field_spelling(claims[0], "message.parts.data"), "approval_id", "message.parts.data.approval_id"
     )
     return MessageDecision(word, comment, approval_id)

@@ -51,7 +51,7 @@ def read_history_length(source: JsonObject, path: str, dialect: A2aVersion) -> i
 def read_list_options(params: JsonObject) -> ListOptions:
     """Parse the parameters of ListTasks; raises ``InvalidField``."""
     query = TaskQuery(
-        session=fields.id_at(params, "contextId", "contextId"),
+        session_id=fields.id_at(params, "contextId", "contextId"),
         states=_parse_states(fields.text_at(params, "status", "status")),
         since=fields.parse_time(
             fields.text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"

@@ -105,8 +105,8 @@ class TaskService:
         if isinstance(intake, SignalTurn):
             await self._client_ids.record_signal(key, turn_id)
         await self._record_newest_task(key, record, found_task.record)
-        answer_counts = choose_id_rules(message.dialect).answer_counts
-        return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if answer_counts else None)
+        answer_ends_repeats = choose_id_rules(message.dialect).answer_ends_repeats
+        return AcceptedMessage(record, turn_id, message.task_id or record.task_id, key if answer_ends_repeats else None)
 
     async def _record_newest_task(self, key: MessageKey, record: TaskRecord, newest_before: TaskRecord | None) -> None:
         """Record that the client's task id leads to ``record``, unless it is that task's own id.
@@ -130,17 +130,17 @@ class TaskService:
                 accepted = await self._tasks.accept(record, turn, dedupe, keep_files)
                 return accepted.record, accepted.turn_id
 
-    async def wait_for_answer(self, ticket: AcceptedMessage) -> TaskRecord:
+    async def wait_for_answer(self, accepted: AcceptedMessage) -> TaskRecord:
         """Wait for the end of an accepted message's turn, up to the time limit; returns the task as it is then."""
-        if ticket.is_reply:
-            return ticket.record
+        if accepted.is_reply:
+            return accepted.record
         try:
-            if ticket.turn_id not in ticket.record.turns_done:
-                limit = _ASSESSMENT_TURN_WAIT_SECONDS if is_assessment_turn(ticket.record) else self._wait_seconds
-                await self.wait_for_turn_end(ticket.record, ticket.turn_id, limit)
-            return await self.reread_record(ticket.record)
+            if accepted.turn_id not in accepted.record.turns_done:
+                limit = _ASSESSMENT_TURN_WAIT_SECONDS if is_assessment_turn(accepted.record) else self._wait_seconds
+                await self.wait_for_turn_end(accepted.record, accepted.turn_id, limit)
+            return await self.reread_record(accepted.record)
         except StoreUnavailable as error:
-            cause = f"task {ticket.shown_id!r} was accepted, but its end could not be followed"
+            cause = f"task {accepted.shown_id!r} was accepted, but its end could not be followed"
             raise StoreUnavailable(f"{cause}: {error}") from error
 
     async def wait_for_turn_end(self, record: TaskRecord, turn_id: str, limit: float) -> None:
@@ -160,10 +160,10 @@ class TaskService:
         except (TimeoutError, EventsLost):
             return  # the client is told how the task stands
 
-    async def record_answer_received(self, ticket: AcceptedMessage, record: TaskRecord) -> None:
+    async def record_answer_received(self, accepted: AcceptedMessage, record: TaskRecord) -> None:
         """Record that the client has received the turn's answer, so that an equal message is a new one from now on."""
-        if ticket.key and (ticket.turn_id in record.turns_done or record.state.is_terminal):
-            await self._client_ids.record_answer_received(ticket.key, ticket.turn_id)
+        if accepted.key and (accepted.turn_id in record.turns_done or record.state.is_terminal):
+            await self._client_ids.record_answer_received(accepted.key, accepted.turn_id)
 
     async def get_task(self, task_id: str, caller: Caller) -> TaskRecord:
         """Read the newest task with that id; raises ``NoVisibleTask`` if there is none that the caller may see."""

@@ -22,9 +22,9 @@ _LONGEST_COMMENT = 2000
 
 
 class WriteResolution(NamedTuple):
-    """An operator's decision on a write in doubt. ``call``: the id of the write's call in the plan."""
+    """An operator's decision on a write in doubt. ``call_id``: the id of the write's call in the plan."""
 
-    call: str
+    call_id: str
     resolution: Resolution
     comment: str = ""
 
@@ -39,16 +39,16 @@ _WAIT_SECONDS = 15.0  # that a client waits until what it sent has taken effect
 
 
 class TaskSignals:
-    """Sends signals to tasks. ``limit``: the seconds that a client waits for its signal to take effect."""
+    """Sends signals to tasks. ``wait_seconds``: the seconds that a client waits for its signal to take effect."""
 
     def __init__(
         self,
         tasks: Tasks,
         service: TaskService,
         take_time_and_id: Callable[[], TimeAndFreshId],
-        limit: float = _WAIT_SECONDS,
+        wait_seconds: float = _WAIT_SECONDS,
     ) -> None:
-        self._tasks, self._service, self._limit = tasks, service, limit
+        self._tasks, self._service, self._wait_seconds = tasks, service, wait_seconds
         self._take_time_and_id = take_time_and_id
 
     async def cancel(self, task_id: str, caller: Caller) -> TaskRecord:
@@ -79,15 +79,15 @@ class TaskSignals:
         """
         check_operator(caller)
         record = await self._service.get_task(task_id, caller)
-        doubt = _find_doubt(record, resolution.call)
+        doubt = _find_doubt(record, resolution.call_id)
         if doubt is None:
             if _is_latest_recorded_decision(record, resolution, caller):
                 return record, True
-            raise NothingToResolve(record.task_id, resolution.call, _why_not_resolvable(record, resolution.call))
+            raise NothingToResolve(record.task_id, resolution.call_id, _why_not_resolvable(record, resolution.call_id))
         turn = _build_resolution_turn(record, resolution, doubt, caller, self._take_time_and_id().now)
         signalled = await self._signal_and_wait(record, turn)
         if signalled is None:
-            raise NothingToResolve(task_id, resolution.call, "the task has ended")
+            raise NothingToResolve(task_id, resolution.call_id, "the task has ended")
         has_effect = _is_latest_recorded_decision(signalled, resolution, caller)
         if not has_effect:
             _check_not_refused(signalled, turn, resolution)
@@ -103,7 +103,7 @@ class TaskSignals:
         """Store the turn and wait for its end, up to the limit; returns the task then, None if it had already ended."""
         if not await self._tasks.signal(record.tenant, record.session_id, turn):
             return None
-        await self._service.wait_for_turn_end(record, turn.turn_id, self._limit)
+        await self._service.wait_for_turn_end(record, turn.turn_id, self._wait_seconds)
         return await self._service.reread_record(record)
 
 
@@ -132,7 +132,7 @@ def _build_resolution_turn(
         text=resolution.resolution.value,
         data={
             "doubt": doubt,
-            "call_id": resolution.call,
+            "call_id": resolution.call_id,
             "resolution": resolution.resolution.value,
             "comment": resolution.comment,
         },
@@ -141,7 +141,7 @@ def _build_resolution_turn(
 
 def _is_latest_recorded_decision(record: TaskRecord, resolution: WriteResolution, caller: Caller) -> bool:
     """Whether the last recorded decision on the call is this one, by this operator."""
-    last = _last_resolution(record, resolution.call)
+    last = _last_resolution(record, resolution.call_id)
     return last is not None and (last.get("resolution"), last.get("by")) == (
         resolution.resolution.value,
         caller.principal.id,
@@ -150,25 +150,25 @@ def _is_latest_recorded_decision(record: TaskRecord, resolution: WriteResolution
 
 def _check_not_refused(record: TaskRecord, turn: Turn, resolution: WriteResolution) -> None:
     """Raises ``NothingToResolve``, with the reason, if a decision can no longer take effect."""
-    last = _last_resolution(record, resolution.call)
+    last = _last_resolution(record, resolution.call_id)
     if record.state.is_terminal or (last is not None and last.get("doubt") == turn.data["doubt"]):
-        raise NothingToResolve(record.task_id, resolution.call, _why_not_resolvable(record, resolution.call))
+        raise NothingToResolve(record.task_id, resolution.call_id, _why_not_resolvable(record, resolution.call_id))
     if turn.turn_id in record.turns_done:
-        raise NothingToResolve(record.task_id, resolution.call, record.reason or "the word did not count")
+        raise NothingToResolve(record.task_id, resolution.call_id, record.reason or "the word did not count")
 
 
-def _find_doubt(record: TaskRecord, call: str) -> str | None:
+def _find_doubt(record: TaskRecord, call_id: str) -> str | None:
     doubts = objects_in(record.metadata.get("doubts")) if not record.state.is_terminal else []
-    return next((str(doubt["doubt"]) for doubt in doubts if doubt.get("call_id") == call), None)
+    return next((str(doubt["doubt"]) for doubt in doubts if doubt.get("call_id") == call_id), None)
 
 
-def _last_resolution(record: TaskRecord, call: str) -> JsonObject | None:
+def _last_resolution(record: TaskRecord, call_id: str) -> JsonObject | None:
     resolutions = reversed(objects_in(record.metadata.get("resolutions")))
-    return next((resolution for resolution in resolutions if resolution.get("call_id") == call), None)
+    return next((resolution for resolution in resolutions if resolution.get("call_id") == call_id), None)
 
 
-def _why_not_resolvable(record: TaskRecord, call: str) -> str:
-    last = _last_resolution(record, call)
+def _why_not_resolvable(record: TaskRecord, call_id: str) -> str:
+    last = _last_resolution(record, call_id)
     if last is not None:
         return f"{last.get('by')} said {last.get('resolution')!r} of it at {last.get('at')}"
     if record.state.is_terminal:

@@ -56,25 +56,25 @@ class RedisClientIds(ScriptedStore, ClientIds):
             ("GET", keys.task_location_key(tenant, alias)),
             ("HGET", keys.task_keys(tenant, cached.session_id, alias).record, "json"),
         )
-        task_id, signalled, answered = (field or "" for field in cast("list[str | None]", fields))
+        task_id, signalled_turn_id, answered_turn_id = (field or "" for field in cast("list[str | None]", fields))
         is_there = place == f"{alias}\n{cached.session_id}" and task_id in ("", alias)
         if not is_there or not isinstance(record_json, str):
             self._cached_tasks.pop((tenant, alias), None)
             return await self._find_uncached(key)
         if cached.record is not None and record_json == cached.record_json:
-            return FoundTask(key, cached.record, signalled, answered)
+            return FoundTask(key, cached.record, signalled_turn_id, answered_turn_id)
         record = read_record(record_json)
         self._cache(record, record_json)
-        return FoundTask(key, record, signalled, answered)
+        return FoundTask(key, record, signalled_turn_id, answered_turn_id)
 
     async def _find_uncached(self, key: MessageKey) -> FoundTask:
         name = client_task_key(key.tenant, key.alias)
         fields = await self._scripts.execute("HMGET", name, *_fields_of_message(key.fingerprint))
-        task_id, signalled, answered = cast("list[str | None]", fields)
+        task_id, signalled_turn_id, answered_turn_id = cast("list[str | None]", fields)
         record = await self._tasks.get_record(key.tenant, task_id or key.alias)
         if record is not None and record.task_id == key.alias and task_id in (None, key.alias):
             self._cache(record, "")
-        return FoundTask(key, record, signalled or "", answered or "")
+        return FoundTask(key, record, signalled_turn_id or "", answered_turn_id or "")
 
     def _cache(self, record: TaskRecord, record_json: str) -> None:
         """Cache a task's place, and its record unless it is large."""
@@ -98,9 +98,9 @@ class RedisClientIds(ScriptedStore, ClientIds):
             pipe.hlen(name)
             *_, count = cast("list[int]", await pipe.execute())
         if count > MOST_RECORDED_MESSAGES:
-            await self._evict_some(name, field)
+            await self._evict_random_fields(name, field)
 
-    async def _evict_some(self, name: str, newest: str) -> None:
+    async def _evict_random_fields(self, name: str, newest: str) -> None:
         """Delete some random entries: each matters only to a client that sends the very same message again."""
         names = cast("list[str]", await self._scripts.execute("HRANDFIELD", name, MOST_RECORDED_MESSAGES // 4))
         if some := [field for field in names if field not in (_TASK_FIELD, newest)]:

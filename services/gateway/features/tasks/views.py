@@ -83,7 +83,7 @@ def build_answer_text(record: TaskRecord) -> AnswerText | None:
     return AnswerText(text or f"The task is {record.state.value}.", is_given)
 
 
-def build_client_metadata(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
+def build_client_metadata(record: TaskRecord, model_notice: str) -> dict[str, JsonValue]:
     """The record's metadata, with the reason, the session, the requester, and the notice about the model."""
     extra: dict[str, JsonValue] = {
         "session_id": record.session_id,
@@ -91,13 +91,13 @@ def build_client_metadata(record: TaskRecord, notice: str) -> dict[str, JsonValu
     }
     if record.reason:
         extra["reason"] = record.reason
-    if notice:
-        extra["model_notice"] = notice
+    if model_notice:
+        extra["model_notice"] = model_notice
     return {**record.metadata, **extra}
 
 
 def build_legacy_view(
-    record: TaskRecord, shown_id: str, history_length: int | None, notice: str
+    record: TaskRecord, shown_id: str, history_length: int | None, model_notice: str
 ) -> dict[str, JsonValue]:
     """The task as JSON of the early protocol, under the client's own id."""
     messages = record.history[-history_length:] if history_length else ()
@@ -107,7 +107,7 @@ def build_legacy_view(
         "status": build_legacy_status(record.state, record.reason, record.updated_at),
         "artifacts": _legacy_artifacts(record),
         "history": [{"role": message.role, "parts": [_text_part(message.text)]} for message in messages],
-        "metadata": build_client_metadata(record, notice),
+        "metadata": build_client_metadata(record, model_notice),
     }
 
 
@@ -116,12 +116,12 @@ def build_legacy_status(state: TaskState, text: str | None, at: datetime) -> dic
     return {**status, "message": {"role": "agent", "parts": [_text_part(text)]}} if text else status
 
 
-def build_public_view(record: TaskRecord, notice: str) -> dict[str, JsonValue]:
+def build_public_view(record: TaskRecord, model_notice: str) -> dict[str, JsonValue]:
     """The task in the gateway's own JSON form: its record without internal fields."""
     fields = {"task_id", "session_id", "dialect", "state", "reason", "answer", "artifacts", "history"}
     times = {"accepted_at", "started_at", "updated_at"}
     view: dict[str, JsonValue] = record.model_dump(mode="json", include=fields | times)
-    return {**view, "request": {"text": record.request.text}, "metadata": build_client_metadata(record, notice)}
+    return {**view, "request": {"text": record.request.text}, "metadata": build_client_metadata(record, model_notice)}
 
 
 def _legacy_artifacts(record: TaskRecord) -> list[JsonValue]:

@@ -4,9 +4,12 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
+from services.gateway.edge.fields import check_type, short_text_at
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
-from services.gateway.features.tenants.service import build_state_view, read_reason, read_switch
+from services.gateway.features.tenants.service import build_state_view
 from services.gateway.features.tenants.store import TenantStates
+
+_LONGEST_REASON = 500
 
 
 class TenantEndpoints(ApiEndpoints[TenantStates]):
@@ -15,7 +18,7 @@ class TenantEndpoints(ApiEndpoints[TenantStates]):
     @api_path("POST", "/tenants/{tenant}/stop")
     async def stop_tenant(self, call: ApiCall) -> JsonValue:
         """Stop the tenant: ``{"reason"}``; 200 with the tenant's state."""
-        await self._service.stop(call.caller.tenant, read_reason(call.body))
+        await self._service.stop(call.caller.tenant, short_text_at(call.body, "reason", _LONGEST_REASON))
         return await self.show_tenant(call)
 
     @api_path("POST", "/tenants/{tenant}/resume")
@@ -27,7 +30,7 @@ class TenantEndpoints(ApiEndpoints[TenantStates]):
     @api_path("POST", "/tenants/{tenant}/made-tools")
     async def switch_made_tools(self, call: ApiCall) -> JsonValue:
         """Switch the making of calculators at run time on or off: ``{"on"}``; 200 with the tenant's state."""
-        await self._service.switch_made_tools(call.caller.tenant, read_switch(call.body))
+        await self._service.switch_made_tools(call.caller.tenant, check_type(call.body.get("on"), bool, "on"))
         return await self.show_tenant(call)
 
     @api_path("POST", "/tenants/{tenant}/show")

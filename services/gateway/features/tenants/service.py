@@ -5,10 +5,6 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.edge.errors import InvalidField
-from services.gateway.edge.fields import short_text_at
-from shared.domain.exact_json import JsonObject
-
 
 class DailySpending(NamedTuple):
     """What a tenant's model calls used on one day of its time zone, and what is reserved for calls under way."""
@@ -34,21 +30,7 @@ class TenantState(NamedTuple):
     made_tools: bool | None = None
 
 
-_LONGEST_REASON = 500
 _NANOS_PER_DOLLAR = 1_000_000_000
-
-
-def read_reason(body: JsonObject) -> str:
-    """Parse ``{"reason"}``; raises ``InvalidField``."""
-    return short_text_at(body, "reason", _LONGEST_REASON)
-
-
-def read_switch(body: JsonObject) -> bool:
-    """Parse ``{"on"}``; raises ``InvalidField``."""
-    is_on = body.get("on")
-    if not isinstance(is_on, bool):
-        raise InvalidField("on", "must be true or false")
-    return is_on
 
 
 def build_state_view(tenant: str, state: TenantState) -> dict[str, JsonValue]:

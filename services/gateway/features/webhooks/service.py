@@ -14,16 +14,16 @@ _CONFIG_PATH = "pushNotificationConfig"
 
 
 class WebhookRegistrar(NamedTuple):
-    """Registers webhooks. ``reach``: the addresses that they may have; ``most_webhooks``: how many a task may have."""
+    """Registers webhooks. ``addresses``: those that they may have; ``most_webhooks``: how many a task may have."""
 
     webhooks: hooks.WebhookStore
-    reach: AllowedAddresses
+    addresses: AllowedAddresses
     secrets: WebhookMasterSecrets
     most_webhooks: int = 10
 
     def check(self, webhook: hooks.TaskWebhook) -> None:
         """Raises ``InvalidField`` for a URL that the gateway may not call."""
-        if problem := why_refused(webhook.url, self.reach):
+        if problem := why_refused(webhook.url, self.addresses):
             raise InvalidField(f"{_CONFIG_PATH}.url", problem)
 
     async def register(self, record: TaskRecord, webhook: hooks.TaskWebhook, *, includes_past: bool = False) -> None:

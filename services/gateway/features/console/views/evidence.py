@@ -55,7 +55,7 @@ class WriteRow(NamedTuple):
 class PolicyEvidence(NamedTuple):
     """A policy verdict. ``undecided_rules``: rules that could not be decided since a value was missing."""
 
-    word: Badge
+    badge: Badge
     rules: tuple[RuleRow, ...]
     undecided_rules: tuple[str, ...]
     problems: tuple[str, ...]

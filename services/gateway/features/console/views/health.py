@@ -174,12 +174,12 @@ class WaitingCounts(NamedTuple):
 
     approvals: int = 0
     doubts: int = 0
-    letters: int = 0
-    hooks: int = 0
+    dead_letters: int = 0
+    disabled_webhooks: int = 0
 
     @property
     def total(self) -> int:
-        return self.approvals + self.doubts + self.letters + self.hooks
+        return self.approvals + self.doubts + self.dead_letters + self.disabled_webhooks
 
 
 def build_working_tile(
@@ -261,4 +261,4 @@ def _page_of_waiting(needs: WaitingCounts) -> str:
         return _INBOX_PATH
     if needs.doubts:
         return "/console/tasks?state=waiting"
-    return "/console/operations/dead-letters" if needs.letters else "/console/webhooks"
+    return "/console/operations/dead-letters" if needs.dead_letters else "/console/webhooks"

@@ -80,9 +80,8 @@ def compute_quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
     lately, earlier = _mean_between(middle, last), _mean_between(start, middle)
     tasks = last.n - middle.n
     text = f"over the last {count_with_noun(tasks, 'task')}; {earlier:.2f} over the {middle.n - start.n} before"
-    standard_error = _QUALITY_STANDARD_DEVIATION * sqrt(
-        2 / tasks
-    )  # of the difference between two means over so many tasks each
+    # of the difference between two means over so many tasks each
+    standard_error = _QUALITY_STANDARD_DEVIATION * sqrt(2 / tasks)
     if abs(lately - earlier) <= standard_error:
         return QualityTrend("level", "", lately, text)
     return QualityTrend("up", "good", lately, text) if lately > earlier else QualityTrend("down", "warn", lately, text)
