@@ -15,7 +15,7 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 from typing_extensions import override
 
-from services.executor.core.reflect.turn_end import new_user_messages
+from services.executor.core.reflect.turn_end import list_new_user_messages
 from services.executor.ports.sessions import Lease, TurnWork
 from services.executor.ports.turns import SessionState, TurnEnd, TurnStore
 from shared.contracts.task import Artifact, ArtifactChunk, File, TaskEvent, TaskRecord, TurnKind
@@ -134,7 +134,7 @@ def _ended(work: TurnWork, script: Script, state: TaskState) -> TaskRecord:
             "answer": None if waits or script.artifacts else f"{work.turn.message_id}: {state.value}",
             "reason": "what else is there to know?" if waits else None,
             "artifacts": script.artifacts,
-            "history": (*work.record.history, *new_user_messages(work)),
+            "history": (*work.record.history, *list_new_user_messages(work)),
             "answers_as": "message" if script.as_message else "task",
             "turns_done": (*work.record.turns_done, work.turn.turn_id),
         }

@@ -177,7 +177,7 @@ def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
     return Ceilings(settings.task_tokens, int(settings.task_money * NANOS_A_DOLLAR), tariff)
 
 
-def fallback_models(settings: ExecutorSettings) -> dict[Tier, str]:
+def choose_fallback_models(settings: ExecutorSettings) -> dict[Tier, str]:
     """The fallback model of each tier's model. The smaller model is never the fallback of one that plans writes."""
     is_small = settings.fallback_model == settings.haiku_model
     return {tier: settings.fallback_model for tier in Tier if not (is_small and tier is Tier.LARGE)}
@@ -193,7 +193,7 @@ def _build_model(settings: ExecutorSettings, tracer: Tracer) -> LazyModel:
 
         return AnthropicModel(
             tiers=_build_tiers(settings),
-            fallbacks=fallback_models(settings),
+            fallbacks=choose_fallback_models(settings),
             api_key=settings.anthropic_api_key,
             base_url=settings.anthropic_base_url or None,
             limits=ModelLimits(seconds=settings.model_timeout),

@@ -183,11 +183,11 @@ async def _read_stored_record(tenant: str, settings: ConnectionTrialSettings) ->
     if version is None or version.withdrawn:
         return None
     record = version.record(tenant)
-    connections = with_default_url(record.connections, _own_tool_server_url(tenant, settings))
+    connections = with_default_url(record.connections, _get_own_tool_server_url(tenant, settings))
     return f"version {number} of its record", record.model_copy(update={"connections": connections})
 
 
-def _own_tool_server_url(tenant: str, settings: ConnectionTrialSettings) -> str:
+def _get_own_tool_server_url(tenant: str, settings: ConnectionTrialSettings) -> str:
     """The executor's own tool server, if TENANT_FILE is of this tenant; else empty."""
     if settings.tenant_file is None or FileTenants.read(settings.tenant_file).record.id != tenant:
         return ""

@@ -22,7 +22,7 @@ from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttempt
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
-from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
+from services.executor.entrypoints.heartbeat_thread import make_heartbeat_in_thread
 from services.executor.entrypoints.http import ExecutorGauges, HasCircuitCounts, health_app
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import TurnRunner
@@ -68,7 +68,7 @@ async def run_sessions(
         sessions = RedisSessions(state, owner, settings.lease_seconds, session_archive, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
-        heartbeat = heartbeat_in_thread(lambda: _open_leases(settings, owner))
+        heartbeat = make_heartbeat_in_thread(lambda: _open_leases(settings, owner))
         news = upkeep_loop.PartitionsToArchive()
         plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
         limits = RunnerLimits(

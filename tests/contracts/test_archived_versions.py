@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.executor.core.session.journal import latest_progress
+from services.executor.core.session.journal import restore_latest_progress
 from services.executor.core.turn.replay_cursor import CannotReplay, split_into_attempts
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.approval import ApprovalStatus
@@ -40,7 +40,7 @@ def test_the_journal_of_the_first_version_is_read_as_its_turns() -> None:
     attempts = split_into_attempts(task)
     assert [attempt.start.turn.kind for attempt in attempts] == ["message", "decision"]
     assert {"tenant", "session", "experience", "tools:office"} <= attempts[0].inputs.keys()
-    progress = latest_progress(_entries(task))
+    progress = restore_latest_progress(_entries(task))
     assert progress is not None
     assert (progress.state, progress.dossier.facts[0].tool) == (FsmState.COMPLETE, "get_claim")
 
@@ -51,7 +51,7 @@ def test_a_journal_from_before_turns_were_noted_is_read_and_said_not_to_be_repla
     older = task.model_copy(
         update={"journal": tuple(step for step in task.journal if step.kind not in ("turn", "input"))}
     )
-    assert latest_progress(_entries(older)) == latest_progress(_entries(task))
+    assert restore_latest_progress(_entries(older)) == restore_latest_progress(_entries(task))
     with pytest.raises(CannotReplay, match="too old"):
         split_into_attempts(older)
 

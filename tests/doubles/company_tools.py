@@ -11,7 +11,7 @@ from examples.company.catalogue import TOOLS
 from examples.company.faults import ToolFault, ToolFaults
 from examples.company.over_mcp import KEY, published_schema
 from examples.company.toolbox import AnyTool
-from services.executor.adapters.mcp_content import tools_of
+from services.executor.adapters.mcp_content import build_tools
 from services.executor.ports.tools import Tool, ToolAnswer, ToolServers, ToolSilent
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject, dumps, loads, to_builtins
@@ -32,7 +32,7 @@ class CompanyTools(ToolServers):
 
     @override
     async def discover(self, connection: Connection, session_id: str = "") -> tuple[Tool, ...]:
-        self._listed = self._listed or tools_of(connection, _listing(self._others))
+        self._listed = self._listed or build_tools(connection, _listing(self._others))
         return self._listed
 
     @override

@@ -26,7 +26,7 @@ def a_runner(
 ) -> Runner:
     async def keep_leases_here(keeper: LeaseKeeper) -> NoReturn:
         async with asyncio.TaskGroup() as group:
-            group.create_task(keeper.record_liveness())
+            group.create_task(keeper.keep_recording_liveness())
             await keeper.keep_extending(sessions)
 
     slots, heartbeat = slots or UncappedSlots(), heartbeat or keep_leases_here

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from services.executor.adapters.redis_sessions import RedisSlots
 from services.executor.adapters.redis_upkeep import Reaper
-from services.executor.core.turn.fair_share import FairShareSlots, fair_slot_count
+from services.executor.core.turn.fair_share import FairShareSlots, compute_fair_slot_count
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
@@ -165,18 +165,18 @@ async def test_a_cap_holds_over_executors_and_an_end_wakes_one(
 @pytest.mark.promise("tenant.fair_shares")
 @given(free=st.integers(0, 600), here=st.integers(0, 600))
 def test_a_tenant_takes_no_more_than_there_is_and_leaves_a_place_for_another(free: int, here: int) -> None:
-    left = free - fair_slot_count(here, free)
+    left = free - compute_fair_slot_count(here, free)
     assert 0 <= left <= free
-    assert fair_slot_count(0, left) > 0 or free < 2
+    assert compute_fair_slot_count(0, left) > 0 or free < 2
 
 
 @pytest.mark.promise("tenant.fair_shares")
 def test_a_tenant_alone_takes_nine_tenths_and_one_beside_another_less_than_half() -> None:
-    assert [fair_slot_count(0, capacity) for capacity in (1, 2, 16, 500)] == [1, 1, 15, 450]
+    assert [compute_fair_slot_count(0, capacity) for capacity in (1, 2, 16, 500)] == [1, 1, 15, 450]
     mine, yours = 0, 0
-    while fair_slot_count(mine, 500 - mine - yours) or fair_slot_count(yours, 500 - mine - yours):
-        mine += fair_slot_count(mine, 500 - mine - yours) > 0
-        yours += fair_slot_count(yours, 500 - mine - yours) > 0
+    while compute_fair_slot_count(mine, 500 - mine - yours) or compute_fair_slot_count(yours, 500 - mine - yours):
+        mine += compute_fair_slot_count(mine, 500 - mine - yours) > 0
+        yours += compute_fair_slot_count(yours, 500 - mine - yours) > 0
     assert (mine, yours) == (237, 237)
 
 

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from services.executor.adapters.kept_files import FileBounds, FileFailed, KeptFiles, content_id, parse_in_subprocess
+from services.executor.adapters.kept_files import FileBounds, FileFailed, KeptFiles, hash_content, parse_in_subprocess
 from services.executor.ports.files import ReadFile
 from shared.contracts.task import SentFile
 from shared.domain.outgoing import addresses_for_files
@@ -36,8 +36,8 @@ def kept(archive: Archive, *, loopback: bool = True, seconds: float = 20) -> Kep
 
 
 async def read(archive: Archive, content: bytes, name: str = "a.bin") -> ReadFile:
-    await archive.put("acme", content_id(content), content)
-    return await kept(archive).fetch_and_parse("acme", SentFile(file_id=content_id(content), name=name))
+    await archive.put("acme", hash_content(content), content)
+    return await kept(archive).fetch_and_parse("acme", SentFile(file_id=hash_content(content), name=name))
 
 
 @pytest.mark.promise("files.read")

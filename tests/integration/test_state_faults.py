@@ -9,7 +9,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from redis.asyncio import Redis
 
-from services.executor.adapters.redis_upkeep import ALL_PARTITIONS, OverdueWork, Reaper, make_owner_name, process_of
+from services.executor.adapters.redis_upkeep import (
+    ALL_PARTITIONS,
+    OverdueWork,
+    Reaper,
+    make_owner_name,
+    parse_owner_process,
+)
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.session_run import RunnerLimits
 from services.executor.ports.sessions import Fault, TurnRunner, TurnWork
@@ -94,7 +100,7 @@ async def test_a_dead_owners_lease_is_kept_while_its_call_may_be_answered(redis:
     dead = make_owner_name(await _ended_process())
     begun = await state_stage.begin(state_stage.sessions_of(redis, dead, 60.0))
     await begun.store.open_write(state_stage.an_entry(), 60.0)
-    await redis.sadd(executors_key(process_of(dead).machine), dead)  # type: ignore[misc]  # sync or async
+    await redis.sadd(executors_key(parse_owner_process(dead).machine), dead)  # type: ignore[misc]  # sync or async
     upkeep = Reaper(redis, HeardWakes(), owner=make_owner_name())
     assert await upkeep.end_dead_leases() == 0
     assert (await upkeep.find_overdue()).orphaned == ()

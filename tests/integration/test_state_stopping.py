@@ -18,7 +18,7 @@ from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.turn.runner import Runner
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.entrypoints.heartbeat_thread import heartbeat_in_thread
+from services.executor.entrypoints.heartbeat_thread import make_heartbeat_in_thread
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.sessions import HeartbeatResult, Lease, TurnRunner, TurnWork
 from services.executor.ports.turns import TurnStore
@@ -196,7 +196,7 @@ async def _running(redis: Redis, url: str, worker: TurnRunner) -> AsyncIterator[
         finally:
             await other.aclose()
 
-    async with running(redis, worker, LIMITS, heartbeat=heartbeat_in_thread(leases)) as runner:
+    async with running(redis, worker, LIMITS, heartbeat=make_heartbeat_in_thread(leases)) as runner:
         yield runner
 
 
@@ -240,7 +240,7 @@ async def test_a_process_that_hangs_keeps_no_lease_for_good() -> None:
     """Nobody notes that the sessions' event loop lives, so the heart ceases to beat."""
     keeper, counting = LeaseKeeper(0.03), CountsBeats()
     kept = KeptLease(keeper, Lease("acme", "s1", 1, "one"))
-    ways = keeper.keep_until_lost(kept), keeper.keep_extending(counting), keeper.record_liveness()
+    ways = keeper.keep_until_lost(kept), keeper.keep_extending(counting), keeper.keep_recording_liveness()
     watching, beating, living = map(asyncio.ensure_future, ways)
     with capture_logs() as told:
         await counting.first.wait()

@@ -17,8 +17,8 @@ from services.executor.adapters.server_http import (
     TRANSPORT_ERRORS,
     HttpToolServers,
     ServerHttp,
-    bounded_parts,
-    origin_of,
+    get_origin,
+    read_bounded_parts,
     to_port_error,
 )
 from services.executor.ports import tools
@@ -37,7 +37,7 @@ class AgentTransport(httpx.AsyncBaseTransport):
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        if origin_of(str(request.url)) != origin_of(self._connection.url):
+        if get_origin(str(request.url)) != get_origin(self._connection.url):
             host = urlsplit(str(request.url)).netloc
             raise tools.ToolUnreachable(f"its card names another origin ({host}) than the connection")
         if self._connection.traceparent and (traceparent := self._tracer.traceparent()):
@@ -52,7 +52,7 @@ class AgentTransport(httpx.AsyncBaseTransport):
         try:
             response = await self._http.send(self._connection, forwarded_request)
             try:
-                body = b"".join([chunk async for chunk in bounded_parts(response)])
+                body = b"".join([chunk async for chunk in read_bounded_parts(response)])
             finally:
                 await response.aclose()
         except TRANSPORT_ERRORS as error:
@@ -88,7 +88,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
     ) -> tools.ToolAnswer:
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._find_agent(connection, tool, deadline)
-        return await agent.send(tool, arguments, deadline, context_id_of(connection, session_id))
+        return await agent.send(tool, arguments, deadline, compute_context_id(connection, session_id))
 
     @override
     async def read(
@@ -97,7 +97,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         """Calls a skill that only reads. If it times out or asks a question, the agent is told to stop."""
         deadline = asyncio.get_running_loop().time() + timeout
         agent = await self._find_agent(connection, tool, deadline)
-        answer = await agent.send(tool, arguments, deadline, context_id_of(connection, session_id))
+        answer = await agent.send(tool, arguments, deadline, compute_context_id(connection, session_id))
         if answer.unfinished is None:
             return answer
         await agent.stop(answer.unfinished.task_id)
@@ -120,7 +120,9 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         try:
             async with asyncio.timeout(timeout):
                 agent = self._discovered.get(connection.server_key) or await self._fetch_agent(connection)
-                return await agent.ask_outcome(arguments, context_id_of(connection, session_id), stop_agent=stop_agent)
+                return await agent.ask_outcome(
+                    arguments, compute_context_id(connection, session_id), stop_agent=stop_agent
+                )
         except TimeoutError:
             raise tools.ToolSilent(
                 f"the agent did not say within {timeout:g} seconds what became of the call"
@@ -149,7 +151,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
         return self._discovered.put(connection.server_key, await fetch_agent(connection, client))
 
 
-def context_id_of(connection: Connection, session_id: str) -> str:
+def compute_context_id(connection: Connection, session_id: str) -> str:
     """The A2A context id for a session, by the id of ``Connection.session_id_for``. Two tenants, or two credentials,
     never get the same one.
     """

@@ -56,7 +56,7 @@ def main() -> None:
     content = sys.stdin.buffer.read()
     parsed_file: ParsedFile = {"media_type": ""}
     try:
-        parsed_file["media_type"] = media_type_of(content)
+        parsed_file["media_type"] = detect_media_type(content)
         parsed_file |= _parse(content, parsed_file["media_type"])
     except UnreadableFile as error:
         parsed_file["problem"] = str(error)
@@ -67,13 +67,13 @@ def main() -> None:
     sys.stdout.write(json.dumps(parsed_file))
 
 
-def media_type_of(content: bytes) -> str:
+def detect_media_type(content: bytes) -> str:
     """The media type that the bytes themselves show, whatever the sender called it."""
     import filetype
 
     media_type = filetype.guess_mime(content[:8192]) or ""
     if media_type == "application/zip" or media_type in (_DOCUMENT_TYPE, _SHEET_TYPE, _SLIDES_TYPE):
-        return _type_of_zip(content)
+        return _detect_type_of_zip(content)
     return str(media_type) or ("text/plain" if _decode(content) is not None else "application/octet-stream")
 
 
@@ -110,7 +110,7 @@ def _join_until_full(lines: Iterator[str]) -> tuple[str, bool]:
     return "\n".join(texts), False
 
 
-def _type_of_zip(content: bytes) -> str:
+def _detect_type_of_zip(content: bytes) -> str:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()
         if len(entries) > _MOST_ENTRIES or sum(entry.file_size for entry in entries) > _MOST_UNPACKED_BYTES:
@@ -171,19 +171,19 @@ def _read_slides(content: bytes) -> Iterator[str]:
     for number, slide in enumerate(Presentation(io.BytesIO(content)).slides, 1):
         yield f"# Slide {number}"
         for shape in slide.shapes:
-            yield from _lines_of_shape(shape)
+            yield from _list_lines_of_shape(shape)
         if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
             yield slide.notes_slide.notes_text_frame.text
 
 
-def _lines_of_shape(shape: "BaseShape") -> Iterator[str]:
+def _list_lines_of_shape(shape: "BaseShape") -> Iterator[str]:
     from pptx.shapes.autoshape import Shape
     from pptx.shapes.graphfrm import GraphicFrame
     from pptx.shapes.group import GroupShape
 
     if isinstance(shape, GroupShape):
         for inner in shape.shapes:
-            yield from _lines_of_shape(inner)
+            yield from _list_lines_of_shape(inner)
     elif isinstance(shape, Shape):
         yield shape.text_frame.text
     elif isinstance(shape, GraphicFrame) and shape.has_table:
@@ -197,11 +197,11 @@ def _read_sheets(content: bytes) -> Iterator[str]:
     for name in book.sheet_names:
         yield f"# {name}"
         for row in book.get_sheet_by_name(name).iter_rows():
-            if line := _join_cells(_cell_text(cell) for cell in row).rstrip("\t"):
+            if line := _join_cells(_format_cell(cell) for cell in row).rstrip("\t"):
                 yield line
 
 
-def _cell_text(cell: object) -> str:
+def _format_cell(cell: object) -> str:
     """A cell's value as text: whole numbers without a decimal point, other numbers with only their own digits."""
     return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 1e15 else str(cell)
 

@@ -57,7 +57,7 @@ class KeptFiles(TaskFiles):
         description = ReadFile(name=file.shown_name, file_id=file.file_id, size=file.size or 0)
         try:
             content = await self._fetch_or_load(tenant, file)
-            description = description.model_copy(update={"size": len(content), "file_id": content_id(content)})
+            description = description.model_copy(update={"size": len(content), "file_id": hash_content(content)})
             async with self._parser_slots:
                 parsed_file = await parse_in_subprocess(content)
             return await self._archive_picture(tenant, description, parsed_file)
@@ -75,7 +75,7 @@ class KeptFiles(TaskFiles):
     async def _fetch_or_load(self, tenant: str, file: SentFile) -> bytes:
         if not file.file_id:
             content = await self._fetch(file.url or "")
-            await self._archive.put(tenant, content_id(content), content)
+            await self._archive.put(tenant, hash_content(content), content)
             return content
         archived_content = await self._archive.get(tenant, file.file_id)
         if archived_content is None:
@@ -85,9 +85,9 @@ class KeptFiles(TaskFiles):
     async def _archive_picture(self, tenant: str, description: ReadFile, parsed_file: ParsedFile) -> ReadFile:
         picture = base64.b64decode(parsed_file.get("picture", ""))
         if picture:
-            await self._archive.put(tenant, content_id(picture), picture)
+            await self._archive.put(tenant, hash_content(picture), picture)
         fields = {name: value for name, value in parsed_file.items() if name != "picture"}
-        return description.model_copy(update={**fields, "picture_id": content_id(picture) if picture else ""})
+        return description.model_copy(update={**fields, "picture_id": hash_content(picture) if picture else ""})
 
     async def _fetch(self, url: str) -> bytes:
         """Fetches the content at an address, without credentials. The address of each redirect is checked like the
@@ -122,7 +122,7 @@ class KeptFiles(TaskFiles):
         return bytes(body)
 
 
-def content_id(content: bytes) -> str:
+def hash_content(content: bytes) -> str:
     """The id of a content in the file archive: its hash."""
     return hashlib.sha256(content).hexdigest()
 

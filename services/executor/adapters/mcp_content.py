@@ -71,7 +71,7 @@ async def list_tools(session: ClientSession) -> ListedTools:
     raise BadListing(f"the tool list does not end after {MAX_PAGES} pages")
 
 
-def tools_of(connection: Connection, listed_tools: Sequence[ListedTool]) -> tuple[Tool, ...]:
+def build_tools(connection: Connection, listed_tools: Sequence[ListedTool]) -> tuple[Tool, ...]:
     """The usable tools, sorted by name. A tool that cannot be used is logged with the reason and left out."""
     counts = Counter(tool.name for tool in listed_tools)
     usable = []
@@ -95,7 +95,7 @@ class CompiledListing:
         for owner, tools in self._compiled:
             if owner is connection or owner == connection:
                 return tools
-        tools = tools_of(connection, self.listed)
+        tools = build_tools(connection, self.listed)
         self._compiled = [(connection, tools), *self._compiled[: _MOST_CONNECTIONS - 1]]
         return tools
 
@@ -165,7 +165,7 @@ def _find_fault_in_schema(schema_json: str) -> str | None:
 
 
 def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
-    entry = connection.catalogue.get(tool.name) or _declared_read_back(tool)
+    entry = connection.catalogue.get(tool.name) or _read_declared_proof(tool)
     hints = tool.annotations
     annotations = ToolAnnotations(hints.read_only_hint, hints.destructive_hint) if hints else None
     is_own = not connection.from_request
@@ -181,7 +181,7 @@ def _build_tool(connection: Connection, tool: ListedTool) -> Tool:
     )
 
 
-def _declared_read_back(tool: ListedTool) -> CatalogueEntry:
+def _read_declared_proof(tool: ListedTool) -> CatalogueEntry:
     """The read tool that the server declares as the proof of a write, and the value that it then shows. A server never
     declares its tool's class.
 

@@ -174,7 +174,7 @@ class McpConnection:
         """Opens the session and keeps it open until ``close``. Never raises."""
         trouble: Exception = ToolUnreachable("the session was closed before it opened")
         try:
-            for url in _candidate_urls(self._url):
+            for url in _list_candidate_urls(self._url):
                 if self._closing.is_set() or self._opened.done():
                     break
                 trouble = await self._run_session_at(url)
@@ -189,7 +189,7 @@ class McpConnection:
         try:
             await self._keep_session(Client(open_streams(url, self._transport), cache=None))
         except Exception as error:  # noqa: BLE001 - the outer edge of a session: its callers are told, others live on
-            return self._port_error(_innermost_error(error))
+            return self._translate_error(_find_innermost_error(error))
         return ToolSilent("the session was closed")
 
     async def _keep_session(self, client: Client) -> None:
@@ -204,7 +204,7 @@ class McpConnection:
             finally:
                 self._opening = None
 
-    def _port_error(self, error: Exception) -> Exception:
+    def _translate_error(self, error: Exception) -> Exception:
         trouble = self._transport.pop_port_error(error) if isinstance(error, MCPError) else None
         if self._opened.done():
             log.warning("tool_session_lost", error=type(error).__name__)
@@ -218,13 +218,13 @@ class McpConnection:
             self._opened.exception()  # marks it as seen: perhaps nobody waits any more
 
 
-def _candidate_urls(url: str) -> Iterator[str]:
+def _list_candidate_urls(url: str) -> Iterator[str]:
     yield url
     if not url.rstrip("/").endswith("/mcp"):
         yield f"{url.rstrip('/')}/mcp"
 
 
-def _innermost_error(error: Exception) -> Exception:
+def _find_innermost_error(error: Exception) -> Exception:
     while isinstance(error, ExceptionGroup):
         error = error.exceptions[0]
     return error

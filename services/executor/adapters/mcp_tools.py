@@ -126,7 +126,7 @@ class McpTools(ToolServers):
                     raise
                 raise ToolSilent(f"{tool}: no answer within {timeout:g} seconds") from None
             except MCPError as error:
-                return _refusal_as_answer(tool, error)
+                return _answer_refusal_or_raise(tool, error)
         return mcp_content.to_tool_answer(tool, result)
 
     def _get_or_open_link(self, connection: Connection) -> McpConnection:
@@ -173,7 +173,7 @@ async def _list_tools(link: McpConnection) -> mcp_content.ListedTools:
         return await link.translate_errors(mcp_content.list_tools(await link.await_session()))
 
 
-def _refusal_as_answer(tool: str, error: MCPError) -> ToolAnswer:
+def _answer_refusal_or_raise(tool: str, error: MCPError) -> ToolAnswer:
     if error.code in _REFUSAL_CODES:
         return ToolAnswer(error.message, is_error=True, not_begun=True)
     raise ToolSilent(f"{tool}: the server broke off: {error.message}") from error

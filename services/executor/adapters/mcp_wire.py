@@ -22,7 +22,7 @@ from services.executor.adapters.server_http import (
     TRANSPORT_ERRORS,
     USER_AGENT,
     ServerHttp,
-    bounded_parts,
+    read_bounded_parts,
     refuse_compressed,
     to_port_error,
 )
@@ -48,7 +48,7 @@ _parse_url_cached = lru_cache(maxsize=512)(httpx2.URL)  # of servers that are ca
 
 
 @lru_cache(maxsize=512)
-def _headers_of_call(session: str, tool_headers: tuple[tuple[str, str], ...]) -> httpx2.Headers:
+def _build_call_headers(session: str, tool_headers: tuple[tuple[str, str], ...]) -> httpx2.Headers:
     """The HTTP headers of every call of one tool in one session."""
     of_session = {"mcp-session-id": session} if session else {}
     return httpx2.Headers({**_HEADERS, **of_session, **dict(tool_headers)})
@@ -104,7 +104,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         call. If the caller does not, it calls ``drop_answer``.
         """
         message = call.model_dump(by_alias=True, mode="json", exclude_unset=True)
-        headers = _headers_of_call(self._session, tuple(tool_headers.items()))
+        headers = _build_call_headers(self._session, tuple(tool_headers.items()))
         request = httpx2.Request("POST", _parse_url_cached(url), headers=headers, content=_encode_message(message))
         request.extensions["timeout"] = _TIMEOUT_EXTENSION
         answer = await self._send(request, message)
@@ -172,7 +172,7 @@ async def _read_usable_answer(
         if kind == "text/event-stream":
             stream = _BoundedStream(response, encode_failure)
             return _WireAnswer(response.status_code, response.headers, stream=stream)
-        body = b"".join([chunk async for chunk in bounded_parts(response)])
+        body = b"".join([chunk async for chunk in read_bounded_parts(response)])
     except BaseException:
         await response.aclose()
         raise
@@ -225,7 +225,7 @@ class _BoundedStream(httpx2.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         rest = b""
         try:
-            async for chunk in bounded_parts(self._response):
+            async for chunk in read_bounded_parts(self._response):
                 lines, newline, rest = (rest + chunk).rpartition(b"\n")
                 yield lines + newline
             yield rest

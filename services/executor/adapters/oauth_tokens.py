@@ -69,7 +69,7 @@ class TokenEndpoints:
 
     def _find_cached_token(self, owner: str, credential: Credential, refused: str) -> str | None:
         """A cached token that has not expired and is not the ``refused`` one; None if there is none."""
-        token = self._cached.get(_token_key(owner, credential))
+        token = self._cached.get(_build_token_key(owner, credential))
         if token is None or token.value == refused or asyncio.get_running_loop().time() >= token.until:
             return None
         return token.value
@@ -80,7 +80,7 @@ class TokenEndpoints:
         """
         if token_value := self._find_cached_token(owner, credential, refused):
             return token_value
-        name = _token_key(owner, credential)
+        name = _build_token_key(owner, credential)
         shared = self._requests.setdefault(name, _SharedRequest())
         failure_count = len(shared.failures)
         async with shared.lock:
@@ -122,7 +122,7 @@ class TokenEndpoints:
         except (httpx.HTTPError, httpx.InvalidURL, OSError, TimeoutError) as error:
             cause = f"its token endpoint does not answer ({type(error).__name__})"
             raise CredentialUnavailable(_describe_failure(credential, cause)) from None
-        answer = _object_or_empty(body)
+        answer = _parse_object_or_empty(body)
         if status == 200 and answer:
             return _read_token(credential, answer, began)
         error_code = str(answer.get("error", ""))
@@ -183,7 +183,7 @@ def read_lifetime(expires_in: object) -> float:
     return DEFAULT_TOKEN_LIFETIME_SECONDS if math.isnan(seconds) else min(max(seconds, 1.0), 86_400.0)
 
 
-def _object_or_empty(body: bytes) -> JsonObject:
+def _parse_object_or_empty(body: bytes) -> JsonObject:
     """The body as a JSON object; empty if it is none."""
     try:
         return loads_object(body)
@@ -195,5 +195,5 @@ def _describe_failure(credential: Credential, cause: str) -> str:
     return f"no token for the credential {credential.reference}: {cause} ({credential.token_url})"
 
 
-def _token_key(owner: str, credential: Credential) -> str:
+def _build_token_key(owner: str, credential: Credential) -> str:
     return f"{owner} {credential.model_dump_json()}"

@@ -47,11 +47,13 @@ class StoredIntents:
     def find_refusal(self, entry: LedgerEntry, *, is_confirmed: bool) -> WriteRefusal | None:
         """Why the write of a stored intent must not be sent; None if it may."""
         if problem := self._lineage.failover_risk:
-            return _unsent_refusal(entry, str(problem))
+            return _build_unsent_refusal(entry, str(problem))
         if self.may_have_been_sent(entry):
             return WriteRefusal(mark_possibly_sent(entry), build_failover_conflict(entry))
         if not is_confirmed:
-            return _unsent_refusal(entry, f"the intent of {entry.call.call_id} was not confirmed by enough replicas")
+            return _build_unsent_refusal(
+                entry, f"the intent of {entry.call.call_id} was not confirmed by enough replicas"
+            )
         return None
 
     def add_stored_intent(self, entry: LedgerEntry) -> None:
@@ -110,5 +112,5 @@ def mark_possibly_sent(entry: LedgerEntry) -> LedgerEntry:
     return entry.model_copy(update={"status": WriteStatus.SENDING, "before_json": None, "note": note})
 
 
-def _unsent_refusal(entry: LedgerEntry, note: str) -> WriteRefusal:
+def _build_unsent_refusal(entry: LedgerEntry, note: str) -> WriteRefusal:
     return WriteRefusal(entry.model_copy(update={"status": WriteStatus.UNSENT, "note": note}), StoreUnavailable(note))

@@ -131,7 +131,7 @@ class RedisSessions(Sessions):
         return HeartbeatResult(lost_leases, signalled_leases)
 
     def _pack_extension(self, partition: str, leases: Sequence[Lease]) -> tuple[list[str], list[Argument]]:
-        names = [partition, *(name for lease in leases for name in _heartbeat_keys(lease))]
+        names = [partition, *(name for lease in leases for name in _list_heartbeat_keys(lease))]
         members = ((lease.fence, keys.pack_session(lease.tenant, lease.session_id)) for lease in leases)
         return names, [self._owner, self._lease_ms, *(value for member in members for value in member)]
 
@@ -224,7 +224,7 @@ def _session_and_partition_keys(lease: Lease) -> tuple[keys.SessionKeys, keys.Pa
     return keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
 
 
-def _heartbeat_keys(lease: Lease) -> tuple[str, str, str]:
+def _list_heartbeat_keys(lease: Lease) -> tuple[str, str, str]:
     session = keys.session_keys(lease.tenant, lease.session_id)
     return session.lease, session.signals, keys.tenant_stop_key(lease.tenant, lease.session_id)
 

@@ -12,7 +12,7 @@ from services.executor.adapters.redis_idle import SESSION_STATE_ADAPTER, restore
 from services.executor.adapters.redis_intents import StoredIntents, build_failover_conflict, mark_possibly_sent
 from services.executor.adapters.shared_texts import SharedTexts
 from services.executor.adapters.turn_scripts import ClaimReply, TurnScripts
-from services.executor.core.session.ledger import in_sending_order
+from services.executor.core.session.ledger import sort_by_sending_time
 from services.executor.ports import turns as ports
 from services.executor.ports.sessions import Lease, LeaseHeartbeat, TurnWork
 from shared.contracts.approval import Approval
@@ -220,4 +220,4 @@ class RedisTurnStore(ports.TurnStore):
 
 
 def _in_sending_order(entries: Iterable[LedgerEntry]) -> dict[str, LedgerEntry]:
-    return {entry.key: entry for entry in in_sending_order(entries)}
+    return {entry.key: entry for entry in sort_by_sending_time(entries)}

@@ -45,7 +45,7 @@ def make_owner_name(pid: int | None = None) -> str:
     return f"{socket.gethostname()}:{os.getpid() if pid is None else pid}:{uuid4().hex[:8]}{_identify_machine()}"
 
 
-def process_of(owner: str) -> OwnerProcess:
+def parse_owner_process(owner: str) -> OwnerProcess:
     parts = owner.split(":")
     if len(parts) != 3 or not parts[1].isdecimal():
         return OwnerProcess("", 0)
@@ -54,8 +54,8 @@ def process_of(owner: str) -> OwnerProcess:
 
 def is_owner_dead(owner: str, own_name: str) -> bool:
     """Whether the owner's process has certainly ended: it ran on the machine of this process, and no longer runs."""
-    machine, pid = process_of(owner)
-    if owner == own_name or not machine or machine != process_of(own_name).machine:
+    machine, pid = parse_owner_process(owner)
+    if owner == own_name or not machine or machine != parse_owner_process(own_name).machine:
         return False
     return pid == os.getpid() or not _is_running(pid)
 
@@ -120,7 +120,7 @@ class Reaper:
     ) -> None:
         """``owner`` names this process, if it is to help find executors of its machine that have died."""
         self._redis, self._wakes, self._fault_counts = redis, wakes, fault_counts or FaultCounts()
-        self._owner, self._machine = owner, process_of(owner).machine
+        self._owner, self._machine = owner, parse_owner_process(owner).machine
         self._scripts = Scripts(redis)
         self.outcomes_behind = 0
         self.seconds_until_due: Mapping[int, float] = {}
@@ -165,7 +165,7 @@ class Reaper:
             if not survey:
                 continue
             now_ms, waiting, expired, due_timers = cast("tuple[int, list[str], list[str], list[str]]", survey)
-            for member, score in _member_scores(waiting):
+            for member, score in _pair_members_with_scores(waiting):
                 (due if score % 1 > 0 else unwoken).append(_parse_session_name(member))
             orphaned += map(_parse_session_name, expired)
             timers += _parse_due_timers(int(now_ms), due_timers)
@@ -264,7 +264,7 @@ def _parse_session_name(member: str) -> SessionName:
     return SessionName(*keys.unpack_member(keys.SessionMember, member))
 
 
-def _member_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
+def _pair_members_with_scores(row: Sequence[str]) -> Iterator[tuple[str, float]]:
     """Pairs of member and score, from Redis's flat list."""
     return zip(row[::2], map(float, row[1::2]), strict=True)
 
@@ -273,7 +273,7 @@ def _parse_due_timers(now_ms: int, row: Sequence[str]) -> Iterator[DueTimer]:
     now = _to_datetime(now_ms)
     return (
         DueTimer(keys.unpack_member(keys.TimerMember, member), now, _to_datetime(score))
-        for member, score in _member_scores(row)
+        for member, score in _pair_members_with_scores(row)
     )
 
 

@@ -75,7 +75,7 @@ class RestBridge(http.HttpToolServers[tuple[_BridgeReply, CompiledListing]]):
         response = await self._http.send(connection, request)
         try:
             http.refuse_compressed(response, prefix)
-            body = b"".join([chunk async for chunk in http.bounded_parts(response, prefix)])
+            body = b"".join([chunk async for chunk in http.read_bounded_parts(response, prefix)])
         finally:
             await response.aclose()
         return _BridgeReply(response.status_code, body)
@@ -114,7 +114,7 @@ def parse_answer(tool: str, status: int, body: bytes) -> ports.ToolAnswer:
     """
     if 400 <= status < 500 and status != _TIMEOUT_STATUS:
         not_begun = status not in _UNCERTAIN_STATUSES
-        return ports.ToolAnswer(_error_content(status, body), is_error=True, not_begun=not_begun)
+        return ports.ToolAnswer(_parse_error_content(status, body), is_error=True, not_begun=not_begun)
     if not 200 <= status < 300:
         raise ports.ToolSilent(f"{tool}: the server answered HTTP {status}")
     try:
@@ -131,7 +131,7 @@ def _is_refusal(content: Json) -> bool:
     return content.get("found") is not False and "id" not in content
 
 
-def _error_content(status: int, body: bytes) -> Json:
+def _parse_error_content(status: int, body: bytes) -> Json:
     content = _parse_json(body)
     if content in (None, "", [], {}):
         content = body.decode(errors="replace") or f"HTTP {status}"

@@ -81,7 +81,7 @@ class ServerHttp:
     async def _send_with_header(
         self, header: CredentialHeader, connection: Connection, request: httpx2.Request
     ) -> httpx2.Response:
-        if origin_of(str(request.url)) != origin_of(connection.url):
+        if get_origin(str(request.url)) != get_origin(connection.url):
             raise CredentialUnavailable(
                 f"the credential {_name_credential(connection)} goes to its connection's own origin alone"
             )
@@ -93,7 +93,7 @@ def _name_credential(connection: Connection) -> str:
     return str(connection.credential.reference) if connection.credential else "of no connection"
 
 
-def origin_of(url: str) -> tuple[str, str, int | None]:
+def get_origin(url: str) -> tuple[str, str, int | None]:
     """Scheme, host and port of a URL; a missing port becomes the scheme's default."""
     split = urlsplit(url)
     return split.scheme.lower(), (split.hostname or "").lower(), split.port or _DEFAULT_PORTS.get(split.scheme.lower())
@@ -132,7 +132,7 @@ def refuse_compressed(response: httpx2.Response, prefix: str = "") -> None:
         raise ToolSilent(f"{prefix}the server compressed its answer, unasked")
 
 
-async def bounded_parts(response: httpx2.Response, prefix: str = "") -> AsyncIterator[bytes]:
+async def read_bounded_parts(response: httpx2.Response, prefix: str = "") -> AsyncIterator[bytes]:
     """Yields the parts of the response body; raises ``AnswerTooLarge`` once they exceed the size limit."""
     size = 0
     async for chunk in cast("httpx2.AsyncByteStream", response.stream):

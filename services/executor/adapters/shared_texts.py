@@ -46,7 +46,7 @@ class SharedTexts:
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, _COMMAND_SECONDS)
         self._cached = WeightedCache[tuple[str, str], _StoredText](_MOST_CHARACTERS_CACHED)
-        self._server = self._replacement_times()
+        self._server = self._get_replacement_times()
         self._new_counts: Counter[str] = Counter()
         self._counted_since = 0.0
 
@@ -84,14 +84,14 @@ class SharedTexts:
 
     def _reset_if_outdated(self, now: float) -> None:
         """Forgets what was stored if Redis was replaced, and resets the count of new texts each day."""
-        if (server := self._replacement_times()) != self._server:
+        if (server := self._get_replacement_times()) != self._server:
             self._cached.clear()
             self._server = server
         if now >= self._counted_since + _STORE_AGAIN_SECONDS:
             self._new_counts.clear()
             self._counted_since = now
 
-    def _replacement_times(self) -> _ReplacementTimes:
+    def _get_replacement_times(self) -> _ReplacementTimes:
         lineage = self._scripts.lineage
         return lineage.failed_over_at, lineage.restored_at, lineage.crashed_at
 

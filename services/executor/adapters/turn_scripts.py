@@ -152,7 +152,7 @@ class TurnScripts:
             "detail": keys.TASK_DETAIL_RETENTION_SECONDS,
             "settled_id": settled_approval.approval_id if settled_approval else "",
             "settled": settled_approval.stored_json() if settled_approval else "",
-            "deadline": _approval_deadline_ms(approval),
+            "deadline": _get_approval_deadline_ms(approval),
             "seconds": keys.TASK_RETENTION_SECONDS,
             "notice_members": "\n".join(self._list_notice_members(end)),
             "trace": record.traceparent or "",
@@ -197,7 +197,7 @@ def read_store_time(pulse: Sequence[str]) -> datetime:
     return _EPOCH + timedelta(microseconds=int(pulse[1]))
 
 
-def _approval_deadline_ms(approval: Approval | None) -> int | str:
+def _get_approval_deadline_ms(approval: Approval | None) -> int | str:
     """The deadline of a waiting approval in milliseconds; empty for any other approval."""
     if approval is None or approval.status is not ApprovalStatus.WAITING:
         return ""

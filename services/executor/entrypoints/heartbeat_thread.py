@@ -13,7 +13,7 @@ from services.executor.ports.sessions import ExtendsLeases
 OpenLeases = Callable[[], AbstractAsyncContextManager[ExtendsLeases]]
 
 
-def heartbeat_in_thread(open_leases: OpenLeases) -> RunHeartbeat:
+def make_heartbeat_in_thread(open_leases: OpenLeases) -> RunHeartbeat:
     """A heartbeat that runs in its own thread, so that a long calculation of a session does not delay it."""
 
     async def run(keeper: LeaseKeeper) -> NoReturn:
@@ -21,7 +21,7 @@ def heartbeat_in_thread(open_leases: OpenLeases) -> RunHeartbeat:
         beating = asyncio.create_task(asyncio.to_thread(asyncio.run, _extend_until(stop, keeper, open_leases)))
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(keeper.record_liveness())
+                group.create_task(keeper.keep_recording_liveness())
                 await asyncio.shield(beating)
                 raise RuntimeError("the heartbeat ended by itself")
         finally:

@@ -21,7 +21,7 @@ from services.executor.core.tools.classes import is_identifying_name, nouns_of_i
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.paging import ListPage, PagingRole, find_paging_arguments
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
-from services.executor.core.tools.toolbox import key_argument
+from services.executor.core.tools.toolbox import find_idempotency_argument
 from services.executor.ports.tools import Tool
 from shared.contracts.policy import Policy
 from shared.contracts.tenant import CatalogueEntry, Connection
@@ -98,7 +98,7 @@ def _describe_tool(tool: Tool, listing: ServerListing) -> JsonObject:
         "records": {name: " ".join(record.noun) for name, record in records.items()},
         "undecided": undecided_fields,
         "pages": _list_page_arguments(tool),
-        "idempotency_field": key_argument(tool),
+        "idempotency_field": find_idempotency_argument(tool),
         "key_offered": _find_key_argument(tool),
         "errors_change_nothing": tool.catalogue.errors_change_nothing,
         "description": tool.description,

@@ -12,7 +12,7 @@ from datetime import timedelta
 from decimal import Decimal, InvalidOperation
 from functools import reduce
 
-from services.executor.core.session.journal import Journal, latest_progress
+from services.executor.core.session.journal import Journal, restore_latest_progress
 from shared.contracts.approval import Approval, ApprovalStatus
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import WritePlan
@@ -207,7 +207,7 @@ def _asked_for(run: Run) -> Iterator[str]:
 
 
 def _plans(run: Run) -> Sequence[WritePlan]:
-    progress = latest_progress(run.turns.steps.values())
+    progress = restore_latest_progress(run.turns.steps.values())
     return progress.dossier.every_plan if progress else ()
 
 
@@ -223,7 +223,7 @@ def _figures(run: Run) -> Iterator[str]:
 
 def _calculated(run: Run) -> Iterator[str]:
     """I2: a value is what its operands give, and those stand in results that were read, or in other values."""
-    progress = latest_progress(run.turns.steps.values())
+    progress = restore_latest_progress(run.turns.steps.values())
     if progress is None:
         return
     facts = {fact.ref: fact.result for fact in progress.dossier.facts}
@@ -312,14 +312,14 @@ def _ended(run: Run) -> Iterator[str]:
 
 async def _round_trip(run: Run) -> AsyncIterator[str]:
     """Each checkpoint that was stored is the same when it is stored again and read."""
-    progress = latest_progress(run.turns.steps.values())
+    progress = restore_latest_progress(run.turns.steps.values())
     if progress is None:
         return
     store = MemoryTurns(run.record)
     journal = Journal(store, (), store.now(), 60)
     journal.save_progress(progress)
     await journal.flush()
-    if latest_progress(store.steps.values()) != progress:
+    if restore_latest_progress(store.steps.values()) != progress:
         yield "the checkpoint is another one"
     if type(progress).model_validate_json(progress.model_dump_json()) != progress:
         yield "the checkpoint does not survive its JSON"

@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.session.context import Limits, Ports
-from services.executor.core.session.journal import latest_progress
+from services.executor.core.session.journal import restore_latest_progress
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES, Processes
 from services.executor.core.states.prompts import load_prompts
@@ -384,7 +384,7 @@ def _plain(fields: object) -> JsonObject:
 
 def facts_of(stage: "Stage") -> tuple[Fact, ...]:
     """What the run has read."""
-    progress = latest_progress(stage.turns.steps.values())
+    progress = restore_latest_progress(stage.turns.steps.values())
     assert progress is not None
     return progress.dossier.facts
 

@@ -136,21 +136,21 @@ def test_what_agrees_is_never_more_than_a_thousandth_part_away(result: Decimal, 
     ("Set reason = not applicable - see the note", []),
 )
 def test_gaps_are_found_in_the_words_of_a_task(text: str, names: list[str]) -> None:
-    assert [spec.name for spec in made_code.missing_calculators(text)] == names
+    assert [spec.name for spec in made_code.find_calculators_in_text(text)] == names
 
 
 @pytest.mark.promise("made.gap")
 @each_row("terms", "(" + "a+" * 220, "a*(b" * 200, "a + b and " * 200)
 def test_a_task_full_of_unfinished_formulas_is_looked_through_at_once(terms: str) -> None:
     began = time.process_time()
-    made_code.missing_calculators(f"xyz={terms}\n.\n" * 100)
+    made_code.find_calculators_in_text(f"xyz={terms}\n.\n" * 100)
     assert time.process_time() - began < 1
 
 
 @pytest.mark.promise("made.gap")
 def test_no_known_measure_is_one_that_a_calculator_has() -> None:
     text = "CAGR break-even point payback period gross margin"
-    found = {spec.name for spec in made_code.missing_calculators(text)}
+    found = {spec.name for spec in made_code.find_calculators_in_text(text)}
     assert found
     assert not found & {*OPERATIONS, *CALCULATORS}
 

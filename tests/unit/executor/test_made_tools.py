@@ -7,7 +7,7 @@ import pytest_asyncio
 
 from services.executor.adapters.made_tools import MontySandbox
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.journal import latest_progress
+from services.executor.core.session.journal import restore_latest_progress
 from services.executor.ports.sandbox import NoSandbox
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import Strategy, TaskState, ToolClass
@@ -34,7 +34,7 @@ async def stage() -> AsyncIterator[MadeStage]:
 
 
 async def _last(stage: MadeStage) -> Progress:
-    found = latest_progress(await stage.turns.read_journal())
+    found = restore_latest_progress(await stage.turns.read_journal())
     assert found is not None
     return found
 

@@ -7,7 +7,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.adapters.stored_tenants import BadTenantFile, FileTenants
-from services.executor.core.prime.prose import binding_sentences
+from services.executor.core.prime.prose import select_binding_sentences
 from services.executor.ports.policy import PolicyUnavailable, Tenants
 from services.executor.ports.tools import ToolAnswer
 from shared.contracts.allowance import CallLimit, ToolAllowance
@@ -200,7 +200,7 @@ TELLING = (
 def test_a_sentence_that_commands_or_forbids_is_told_from_one_that_tells_or_sets_a_tone(
     sentence: str, is_binding: bool
 ) -> None:
-    assert binding_sentences((sentence,)) == ((sentence,) if is_binding else ())
+    assert select_binding_sentences((sentence,)) == ((sentence,) if is_binding else ())
 
 
 @pytest.mark.promise("prose.nothing_dropped", "prose.said")

@@ -9,8 +9,8 @@ from services.executor.core.reflect.documents import (
     READ_BY_SOURCE,
     DocumentMaterial,
     build_document,
-    document_templates,
     find_document_requests,
+    load_document_templates,
     mark_unverified,
 )
 from services.executor.core.session.dossier import Dossier, Progress
@@ -252,11 +252,11 @@ def test_a_date_is_told_with_its_field_and_its_record(result: Json, dates: list[
 @pytest.mark.promise("documents.templates")
 def test_there_are_nine_templates_with_the_sections_of_the_seed_and_every_source_that_one_names_exists() -> None:
     assert {
-        name: " ".join(section.name for section in one.sections) for name, one in document_templates().items()
+        name: " ".join(section.name for section in one.sections) for name, one in load_document_templates().items()
     } == NINE
     named = {
         source.partition(":")[0]
-        for one in document_templates().values()
+        for one in load_document_templates().values()
         for s in one.sections
         for source in s.filled_from
     }
@@ -267,7 +267,7 @@ def test_there_are_nine_templates_with_the_sections_of_the_seed_and_every_source
 @each_row("kind", sorted(NINE))
 def test_with_everything_written_a_document_is_complete_and_with_nothing_known_each_section_is_named(kind: str) -> None:
     """What data does not fill comes from the drafted texts; the Markdown has one heading for each section."""
-    texts = {f"{kind}.{section.name}": f"About {section.name}." for section in document_templates()[kind].sections}
+    texts = {f"{kind}.{section.name}": f"About {section.name}." for section in load_document_templates()[kind].sections}
     made, bare = (
         build_document(
             kind,
@@ -280,11 +280,11 @@ def test_with_everything_written_a_document_is_complete_and_with_nothing_known_e
     told, without = data(made), data(bare)
     assert (told["type"], told["created_at"], told["complete"]) == (kind, NOON.isoformat(), True)
     assert set(told) == {"type", "created_at", "metadata", "sections", "complete"}
-    assert (made.text or "").count("\n## ") == len(document_templates()[kind].sections)
+    assert (made.text or "").count("\n## ") == len(load_document_templates()[kind].sections)
     assert "REQUIRED" not in (made.text or "")
     assert made.media_type == "text/markdown"
     always = {"request_summary", "audit_scope", "blameless_note", "action_items_"}
-    empty = [section.name for section in document_templates()[kind].sections if section.name not in always]
+    empty = [section.name for section in load_document_templates()[kind].sections if section.name not in always]
     assert isinstance(without["metadata"], dict)
     assert (without["metadata"]["missing_sections"], without["complete"]) == (empty, False)
     for name in empty:

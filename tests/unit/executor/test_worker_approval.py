@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from typing_extensions import override
 
-from services.executor.core.session.journal import latest_progress
+from services.executor.core.session.journal import restore_latest_progress
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.tools import ToolUnreachable
 from shared.contracts.policy import EvaluateRequest, Verdict
@@ -132,7 +132,7 @@ async def test_a_plan_that_the_rules_refuse_does_not_stand_in_place_of_the_one_t
     stage = asks_about_the_second_plan()
     stage.policy = _BlocksLater()
     await stage.ends(NO, ["C-1"])
-    known = latest_progress(await stage.turns.read_journal())
+    known = restore_latest_progress(await stage.turns.read_journal())
     assert known is not None
     calls = [[call.arguments["claim_id"] for call in plan.calls] for plan in known.dossier.every_plan]
     assert calls == [["C-1"], ["C-2"]]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.prime.known import describe_limits
+from services.executor.core.prime.known import describe_thresholds
 from shared.contracts.knowledge import Accuracy, CaseEntry
 from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule, TriggeredRule
@@ -148,7 +148,7 @@ def _known(*held: bool) -> Accuracy:
 
 
 def _shown(*held: bool) -> Json:
-    return describe_limits([_LIMIT], {ThresholdKind.POLICY_LIMIT: _known(*held)})[0]
+    return describe_thresholds([_LIMIT], {ThresholdKind.POLICY_LIMIT: _known(*held)})[0]
 
 
 @pytest.mark.promise("accuracy.drift")

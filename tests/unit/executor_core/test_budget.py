@@ -17,7 +17,7 @@ from services.executor.core.session.budget import (
     bill_reply,
     estimate_cost,
     measure_request,
-    settlement_in,
+    parse_settlement,
 )
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import DO, FIND_OUT, NamedValue, PartOfTask
@@ -83,7 +83,7 @@ def test_a_reservation_stays_counted_until_a_stored_reply_settles_it_also_one_of
     spending = TaskSpending([reserved.entry, JournalEntry("k", "model", json.dumps(reply))])
     assert spending.counted_cost == CallCost(40, 50)
     stored = '{"spent": {"name": "reserve:1:k", "tokens": 40, "nanos": 50, "day": "2026-01-02"}}'
-    assert settlement_in(stored) == Settlement("reserve:1:k", CallCost(40, 50), "2026-01-02")
+    assert parse_settlement(stored) == Settlement("reserve:1:k", CallCost(40, 50), "2026-01-02")
 
 
 def test_tokens_count_what_is_fresh_and_money_counts_everything() -> None:
@@ -157,14 +157,14 @@ def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usag
     assert amount == estimate_cost(SMALL, 10, PRICE)
     assert doubt in why
     settled = json.dumps({"spent": Settlement("n", amount, "d", doubt=why).as_json()})
-    assert settlement_in(settled) == Settlement("n", amount, "d", doubt=why)
+    assert parse_settlement(settled) == Settlement("n", amount, "d", doubt=why)
 
 
 def test_an_unknown_model_costs_as_much_as_the_dearest() -> None:
     """And a tier that two models may serve costs as the dearer one."""
     tariff = Tariff({"cheap": Price(1, 2, 0, 1), "dear": PRICE}, {Tier.SMALL: ("cheap", "dear")})
     assert tariff.price_of("unheard-of") == PRICE
-    assert tariff.tier_price(Tier.SMALL) == PRICE
+    assert tariff.get_tier_price(Tier.SMALL) == PRICE
 
 
 @each_row(

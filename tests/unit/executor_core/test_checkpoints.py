@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.session.dossier import Dossier, Progress
-from services.executor.core.session.journal import Journal, latest_progress
+from services.executor.core.session.journal import Journal, restore_latest_progress
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES
 from shared.contracts.policy import TriggeredRule
 from shared.contracts.task import TaskRecord, TaskRequest
@@ -59,7 +59,7 @@ class OpenedTurn:
     def __init__(self, store: MemoryTurns) -> None:
         entries = tuple(store.steps.values())
         self._journal = Journal(store, entries, datetime.now(UTC), 60.0)
-        self._journal.progress = latest_progress(entries)
+        self._journal.progress = restore_latest_progress(entries)
 
     async def save(self, progress: Progress, label: str = "entered") -> None:
         self._journal.save_progress(progress, label)
@@ -76,7 +76,7 @@ async def test_the_last_checkpoint_is_read_back_as_it_was(walk: list[Progress]) 
         await steady.save(progress, f"at{number}")
         await OpenedTurn(handed).save(progress, f"at{number}")
 
-    assert latest_progress(kept.steps.values()) == latest_progress(handed.steps.values()) == walk[-1]
+    assert restore_latest_progress(kept.steps.values()) == restore_latest_progress(handed.steps.values()) == walk[-1]
 
 
 async def test_an_unchanged_list_of_facts_is_stored_once() -> None:
@@ -100,7 +100,7 @@ async def test_a_yes_that_becomes_a_one_is_a_change() -> None:
             start.update_dossier(verdict=verdict(triggered_rules=[{**rule, "values": {"a": said}}])), str(number)
         )
 
-    found = latest_progress(store.steps.values())
+    found = restore_latest_progress(store.steps.values())
     assert found is not None
     assert found.dossier.verdict is not None
     assert found.dossier.verdict.triggered_rules[0].values["a"] is not True

@@ -12,7 +12,7 @@ from services.executor.core.process.rules import build_process_policy, describe_
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.values import Fact, FigureResults, find_figures_about, with_figures
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES, GENERAL_TEMPLATE, Figure, ProcessTemplate
-from services.executor.core.tools.classes import verb_of_tool
+from services.executor.core.tools.classes import find_deciding_verb
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import Rule
@@ -323,4 +323,4 @@ def test_what_a_process_does_not_know_is_told_and_asks_nobody() -> None:
 )
 def test_the_verb_of_a_tool_is_that_of_its_effect(tool: str, verb: str) -> None:
     """A name that first looks and then acts is read by what it does; one that does two things is neither alone."""
-    assert verb_of_tool(tool) == verb
+    assert find_deciding_verb(tool) == verb

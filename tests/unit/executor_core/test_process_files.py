@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from services.executor.core.process import synthesis
 from services.executor.core.process.figures import compute_figures
-from services.executor.core.session.context import DispatchRefused, require_permitted
+from services.executor.core.session.context import DispatchRefused, require_tool_permitted
 from services.executor.core.states import machine
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from services.policy.core.prepared import prepare_policies
@@ -274,12 +274,12 @@ def test_a_class_passes_exactly_where_the_table_opens(state: FsmState, tool_clas
     asked = tool("some_tool", tool_class)
     assert set(machine.PERMITTED_CLASSES) == set(FsmState)
     if tool_class in _OPEN.get(state, set()):
-        require_permitted(state, asked)
+        require_tool_permitted(state, asked)
     else:
         with pytest.raises(
             DispatchRefused, match=rf"some_tool .*{tool_class}.*by its name.*{state} permits .* not called"
         ):
-            require_permitted(state, asked)
+            require_tool_permitted(state, asked)
 
 
 @each_row(("task", "is_stronger"), [("Find the ROOT CAUSE", True), ("reconcile C-1", True), ("a claim", False)])

@@ -14,7 +14,7 @@ from services.executor.core.plan.assembly import build_ordered_plan
 from services.executor.core.plan.draft import PlanDraft
 from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.sources import KnownSources, SourceFinder
-from services.executor.core.session.ledger import outcome_of_read
+from services.executor.core.session.ledger import classify_read_outcome
 from services.executor.core.session.values import PartOfTask
 from services.executor.core.tools.schema_drift import NameCorrections
 from services.executor.core.tools.toolbox import find_argument_problems
@@ -202,7 +202,7 @@ def test_an_understanding_of_another_shape_is_refused_with_its_place(wrong: Json
 def test_a_read_succeeded_only_where_the_model_made_it_and_its_answer_speaks_of_no_error(
     result: Json, marks: JsonObject, outcome: CallOutcome
 ) -> None:
-    assert outcome_of_read(fact(result).model_copy(update=marks)) is outcome
+    assert classify_read_outcome(fact(result).model_copy(update=marks)) is outcome
 
 
 def problems(schema: JsonObject, arguments: JsonObject) -> str | None:

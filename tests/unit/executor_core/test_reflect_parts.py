@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
-from services.executor.core.reflect.client_answer import answer_with_writes, without_footer
+from services.executor.core.reflect.client_answer import append_writes_to_answer, without_footer
 from services.executor.core.reflect.quality import collect_evidence
-from services.executor.core.reflect.turn_end import build_turn_end, build_unchanged_end, reflected_run_of
+from services.executor.core.reflect.turn_end import build_reflected_run, build_turn_end, build_unchanged_end
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
 from services.executor.core.states.machine import GENERAL_TEMPLATE
@@ -60,18 +60,18 @@ def turns(end: TurnEnd) -> tuple[tuple[str, str], ...]:
 
 
 def score(ended: RunEnd) -> float:
-    return score_quality(collect_evidence(reflected_run_of(ended, work().record))).value
+    return score_quality(collect_evidence(build_reflected_run(ended, work().record))).value
 
 
 @pytest.mark.promise("answers.footer", "answers.policy_is_said")
 def test_prose_says_what_the_rules_said_and_the_footer_is_one_line_under_everything_that_can_be_taken_off() -> None:
-    plain = answer_with_writes("All is well.", [entry(WriteStatus.VERIFIED)], verdict())
-    footed = answer_with_writes("All is well.", [entry(WriteStatus.VERIFIED)], verdict(), FOOTER)
+    plain = append_writes_to_answer("All is well.", [entry(WriteStatus.VERIFIED)], verdict())
+    footed = append_writes_to_answer("All is well.", [entry(WriteStatus.VERIFIED)], verdict(), FOOTER)
     assert footed == f"{plain}\n\n{FOOTER}"
     assert without_footer(footed) == plain == without_footer(plain)
-    assert answer_with_writes("Done.", (), verdict()) == "Done."
+    assert append_writes_to_answer("Done.", (), verdict()) == "Done."
     assert (
-        answer_with_writes("Done.", (), verdict(triggered_rules=[RULE]))
+        append_writes_to_answer("Done.", (), verdict(triggered_rules=[RULE]))
         == "Done.\n\nPolicy: passed. R1: over the limit"
     )
 
@@ -79,7 +79,7 @@ def test_prose_says_what_the_rules_said_and_the_footer_is_one_line_under_everyth
 @pytest.mark.promise("I4.unverified_is_said")
 @each_row("status", list(WriteStatus))
 def test_prose_says_of_every_write_what_it_came_to(status: WriteStatus) -> None:
-    text = answer_with_writes("All is well.", [entry(status)])
+    text = append_writes_to_answer("All is well.", [entry(status)])
 
     assert text.startswith('All is well.\n\nWrites:\n- approve_claim {"claim_id":"C-1"}: ')
     assert (": verified (" in text) == (status is WriteStatus.VERIFIED)

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from pydantic import JsonValue
 
 from services.executor.core.prime.prime import RequestPolicy, parse_request_policy
-from services.executor.core.session.ruled_tools import mark_ruled_reads_as_changes, tool_of_condition
+from services.executor.core.session.ruled_tools import find_tool_of_condition, mark_ruled_reads_as_changes
 from services.executor.core.states.machine import Failed
 from shared.contracts.policy import Policy, Rule
 from shared.domain.exact_json import JsonObject
@@ -99,5 +99,5 @@ def test_what_a_rule_quotes_is_no_part_of_its_logic(condition: str, tool_name: s
     policy = Policy(id="house", rules=(Rule(id="r1", condition=condition, action="block"),))
     ruled_tool = mark_ruled_reads_as_changes(toolbox, [policy]).tools["get_score"]
 
-    assert tool_of_condition(condition) == tool_name
+    assert find_tool_of_condition(condition) == tool_name
     assert (ruled_tool.tool_class is ToolClass.CHANGE) is is_change

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.core.prime.known import describe_limits, find_thresholds
-from services.executor.core.reflect.outcome import threshold_outcomes
+from services.executor.core.prime.known import describe_thresholds, find_thresholds
+from services.executor.core.reflect.outcome import list_prediction_outcomes
 from services.executor.core.session.dossier import Progress
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import PredictionOutcome, Threshold, ThresholdKind
@@ -74,7 +74,7 @@ def test_a_number_in_a_text_is_a_limit_only_where_its_sentence_says_so(text: str
 def test_each_limit_is_shown_with_its_source_and_kind_and_a_rule_that_only_reports_limits_nothing() -> None:
     found = find_thresholds((_rules("figures.sla_credit > 10000"),), {"policy": "Variance up to 2% is fine."})
     source = "rule R1 of house: figures.sla_credit > 10000 -> require_approval manager"
-    assert describe_limits(found, {}) == [
+    assert describe_thresholds(found, {}) == [
         {"kind": "sla_credit", "about": "sla_credit", "limit": "> 10000", "source": source},
         {"kind": "variance", "about": "", "limit": "<= 2%", "source": "policy: Variance up to 2% is fine"},
     ]
@@ -102,7 +102,7 @@ def _write(arguments: JsonObject, status: WriteStatus = WriteStatus.VERIFIED, *o
 
 
 def _outcomes(progress: Progress, *writes: LedgerEntry) -> list[tuple[str, str | None, bool | None]]:
-    return [(one.predicted, one.actual, one.held) for one in threshold_outcomes(progress, writes)]
+    return [(one.predicted, one.actual, one.held) for one in list_prediction_outcomes(progress, writes)]
 
 
 def _progress(*limits: Threshold, triggered: bool = False, **known: object) -> Progress:

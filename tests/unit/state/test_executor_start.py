@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.__main__ import main
-from services.executor.bootstrap import fallback_models
+from services.executor.bootstrap import choose_fallback_models
 from services.executor.settings import ExecutorSettings
 from shared.infra.archive_open import generate_key
 from shared.ports.models import Tier
@@ -95,4 +95,4 @@ def test_no_plan_of_writes_is_made_by_the_lower_tiers_model_for_want_of_its_own(
     """A ``FALLBACK_MODEL`` that is the lower tier's own serves that tier alone."""
     given = {name.lower(): value for name, value in NEEDED.items()}
     settings = ExecutorSettings.model_validate({**given, "haiku_model": "small", "fallback_model": fallback})
-    assert set(fallback_models(settings)) == tiers
+    assert set(choose_fallback_models(settings)) == tiers

@@ -4,16 +4,16 @@ import pytest
 from hypothesis import given, strategies as st
 
 from services.executor.core.reads.recovering import find_schema_reads
-from services.executor.core.tools.failures import UnknownName, find_unknown_name, table_named_in
+from services.executor.core.tools.failures import UnknownName, find_table_name, find_unknown_name
 from services.executor.core.tools.schema_drift import (
     COLUMN_ALIASES,
     NameCorrections,
     add_old_names,
-    columns_declared,
-    columns_in,
+    find_columns,
+    find_declared_columns,
+    list_names_in_arguments,
     match_column,
     match_columns,
-    names_in_arguments,
     rename_arguments,
 )
 from services.executor.ports.tools import Tool
@@ -82,8 +82,8 @@ def test_an_error_about_anything_else_is_no_drift(error: Json) -> None:
 @given(RECORDS)
 def test_no_answer_is_too_odd_to_be_looked_at(answer: Json) -> None:
     find_unknown_name(answer)
-    columns_in(answer)
-    table_named_in(answer)
+    find_columns(answer)
+    find_table_name(answer)
 
 
 @pytest.mark.promise("drift.recovers")
@@ -159,13 +159,16 @@ def test_a_column_is_found_by_what_the_server_says_of_it(
     {"schema": {"properties": {"id": {"type": "string"}, "amount": {"description": "in EUR"}}}},
 )
 def test_what_a_server_says_of_its_columns_is_read_in_each_usual_form(described: Json) -> None:
-    assert columns_in(described) == {"id": "", "amount": "in EUR"}
+    assert find_columns(described) == {"id": "", "amount": "in EUR"}
 
 
 @pytest.mark.promise("drift.described")
 def test_a_tools_own_schema_says_which_columns_it_takes() -> None:
     columns: JsonObject = {"type": "array", "items": {"enum": ["id", "client_name"]}}
-    assert columns_declared({"columns": columns, "mode": {"enum": ["fast", "slow"]}}) == {"id": "", "client_name": ""}
+    assert find_declared_columns({"columns": columns, "mode": {"enum": ["fast", "slow"]}}) == {
+        "id": "",
+        "client_name": "",
+    }
 
 
 WORDS = st.sampled_from("amount total price id name created at by date status state start end usd paid".split())
@@ -198,7 +201,7 @@ def _values(value: Json, key: str = "") -> list[str]:
         return [found for name, inner in value.items() for found in _values(inner, name)]
     if isinstance(value, list):
         return [found for inner in value for found in _values(inner, key)]
-    return [] if set(names_in_arguments({key: value})) - {key} else [repr(value)]
+    return [] if set(list_names_in_arguments({key: value})) - {key} else [repr(value)]
 
 
 def test_a_renamed_parameter_is_renamed_where_it_stands_as_one_and_takes_no_others_place() -> None:
@@ -258,7 +261,7 @@ def test_names_are_corrected_and_values_are_not() -> None:
     {"error": "no such column: x", "available_columns": ["id", "amount"]},
 )
 def test_columns_are_found_in_each_usual_description(described: Json) -> None:
-    assert list(columns_in(described)) == ["id", "amount"]
+    assert list(find_columns(described)) == ["id", "amount"]
 
 
 TABLE: JsonObject = {"type": "object", "properties": {"table": {"type": "string"}}, "required": ["table"]}

@@ -1,6 +1,6 @@
 """What a task does with its tools, few and many, once their listing is known."""
 
-from services.executor.core.tools.toolbox import Toolbox, build_toolbox, offered_tools
+from services.executor.core.tools.toolbox import Toolbox, build_toolbox, list_offered_tools
 from services.executor.ports.tools import Tool
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json
@@ -19,7 +19,7 @@ async def grow_tools(small: int, large: int, repeats: int) -> Growth:
     async def with_tools(listed: tuple[Tool, ...]) -> None:
         box: Toolbox = build_toolbox([(_CONNECTION, listed)])
         message = Message("user", (TextBlock("What is the amount of expense claim EXP-1?"),))
-        encode_model_request("model", ModelRequest(Tier.SMALL, ("rules",), (message,), offered_tools(box, ())))
+        encode_model_request("model", ModelRequest(Tier.SMALL, ("rules",), (message,), list_offered_tools(box, ())))
 
     times = await median_times(lambda: with_tools(few), lambda: with_tools(many), repeats)
     return Growth("tools of a catalogue", "a first request with its tools", small, large, *times, _REASON)

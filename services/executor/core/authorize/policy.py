@@ -30,16 +30,16 @@ from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Dossier, Progress
 from services.executor.core.session.ledger import (
     is_rule_value,
-    past_calls_of_facts,
-    past_calls_of_session,
-    past_calls_of_writes,
+    list_past_calls_of_facts,
+    list_past_calls_of_session,
+    list_past_calls_of_writes,
 )
 from services.executor.core.session.left_out import was_not_made
 from services.executor.core.session.recorded_answers import request_recorded_verdict
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import NamedValue, ProcessFigures
 from services.executor.core.states.machine import Failed, ProcessTemplate, Rejected
-from services.executor.core.tools.classes import verb_of_tool
+from services.executor.core.tools.classes import find_deciding_verb
 from services.executor.ports.policy import PolicyUnavailable
 from shared.contracts import policy as contracts
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -165,8 +165,8 @@ async def _read_history(ctx: TurnContext, dossier: Dossier) -> tuple[contracts.P
         return ()
     plan_hash = dossier.plan.hash if dossier.plan else None
     written = [entry for entry in (await ctx.store.read_ledger()).values() if entry.plan_hash != plan_hash]
-    earlier_calls = past_calls_of_session(ctx.session.calls, ctx.record.task_id)
-    return (*earlier_calls, *past_calls_of_facts(dossier.facts), *past_calls_of_writes(written))
+    earlier_calls = list_past_calls_of_session(ctx.session.calls, ctx.record.task_id)
+    return (*earlier_calls, *list_past_calls_of_facts(dossier.facts), *list_past_calls_of_writes(written))
 
 
 def _list_confirmations(dossier: Dossier) -> tuple[contracts.Confirmation, ...]:
@@ -358,7 +358,7 @@ def _executor_fields(call: PlannedCall, inputs: _VerdictInputs, view: binding.Ca
     figures = apply_joint_remainders(call.arguments, call_figures, inputs.remainders)
     return {
         **({"figures": {**figures}} if figures else {}),
-        "verb": verb_of_tool(call.tool),
+        "verb": find_deciding_verb(call.tool),
         "tool_class": call.tool_class.value,
         "process_type": inputs.process_type,
     }

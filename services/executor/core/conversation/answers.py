@@ -83,7 +83,7 @@ class AnswerChecks:
             ("untraced", _write_request_to_trace(self._untraced_tokens) if self._untraced_tokens else ""),
             ("unanswered", self._write_request_to_leave_parts(reply.text, progress, uncalled_parts, writes)),
         )
-        fingerprint = _progress_fingerprint(progress, self._untraced_tokens)
+        fingerprint = _build_progress_fingerprint(progress, self._untraced_tokens)
         for name, problem in checks:
             earlier = self._fingerprints_by_fault.setdefault(name, [])
             if problem and len(earlier) < _MOST_REPEATS_OF_FAULT and fingerprint not in earlier:
@@ -114,7 +114,7 @@ class AnswerChecks:
         return (*(token for token in tokens if token in untraced_figures), *finder.find_untraced_days(days))
 
     def _make_source_finder(self, progress: Progress, writes: Sequence[LedgerEntry] = ()) -> SourceFinder:
-        facts = (*progress.dossier.facts, *map(_answer_to_write, writes))
+        facts = (*progress.dossier.facts, *map(_write_answer_as_fact, writes))
         return SourceFinder(build_known_sources(self._ctx, facts, progress.dossier.values))
 
     def with_answer(self, progress: Progress, text: str, unaddressed: Sequence[str], *, was_refused: bool) -> Progress:
@@ -203,7 +203,7 @@ class AnswerChecks:
         return "".join(f"\n\n{remark}" for remark in remarks)
 
 
-def _answer_to_write(entry: LedgerEntry) -> Fact:
+def _write_answer_as_fact(entry: LedgerEntry) -> Fact:
     """A write with the server's answer, as a source of what the task's answer says of it."""
     arguments, result = loads(entry.arguments_json), loads(entry.result_json or "null")
     return write_as_fact(entry, dumps({"arguments": arguments, "result": result, "refusal": entry.refusal}))
@@ -217,7 +217,7 @@ def _is_yes_or_no_result(fact: Fact) -> bool:
     return bool(new_values) and all(isinstance(value, bool) for value in new_values)
 
 
-def _progress_fingerprint(progress: Progress, tokens: Sequence[str]) -> str:
+def _build_progress_fingerprint(progress: Progress, tokens: Sequence[str]) -> str:
     """How many reads, figures and plans there are, and the answer's untraced figures: ``3/1/0/42``, to be compared."""
     dossier = progress.dossier
     counts = (len(dossier.facts), len(dossier.values), len(dossier.every_plan))

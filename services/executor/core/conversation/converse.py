@@ -15,9 +15,9 @@ from services.executor.core.conversation.local_tools import LocalTools, is_condi
 from services.executor.core.conversation.progress_tracker import ProgressTracker
 from services.executor.core.conversation.understanding import (
     UNDERSTAND_TOOL_NAME,
-    find_still_unaddressed,
-    learned_sections_of_process,
-    whole_task_as_part,
+    build_default_understanding,
+    build_learned_sections_of_process,
+    find_still_unaddressed_sentences,
     with_process,
 )
 from services.executor.core.figures.calculate import CALCULATE_DEFINITION
@@ -36,7 +36,7 @@ from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, open_state_span
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.ledger import list_entries, list_plan_entries, past_calls_of_writes
+from services.executor.core.session.ledger import list_entries, list_past_calls_of_writes, list_plan_entries
 from services.executor.core.session.values import (
     Fact,
     PartOfTask,
@@ -47,7 +47,7 @@ from services.executor.core.session.values import (
     without_values,
 )
 from services.executor.core.states.machine import GENERAL_TEMPLATE, Failed, has_complex_word
-from services.executor.core.tools.toolbox import WRITE_CLASSES, offered_tools, unwrap_use_tool
+from services.executor.core.tools.toolbox import WRITE_CLASSES, list_offered_tools, unwrap_use_tool
 from services.executor.ports.orchestrators import OrchestratorName
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.policy import PastCall
@@ -139,12 +139,12 @@ class Conversation:
         if closed_plan is None:
             raise Failed("no plan was closed")
         self.reader.mark_outdated_by_writes(
-            past_calls_of_writes((await list_plan_entries(self.ctx.store, closed_plan.plan)).values())
+            list_past_calls_of_writes((await list_plan_entries(self.ctx.store, closed_plan.plan)).values())
         )
         self._has_outcomes = True
         self._write_answers += await answers_as_facts(self.ctx, (closed_plan.plan,))
         proposals = self.draft.record_outcomes(closed_plan, outcomes, self._parts)
-        self._message_history.send_with_outcomes(
+        self._message_history.append_outcomes_message(
             [build_outcome_answer(proposal, outcome) for proposal, outcome in proposals]
         )
         self._message_history.calls_so_far += [
@@ -201,10 +201,10 @@ class Conversation:
     async def _dispatch_calls(self, reply: ModelReply) -> bool:
         """Carries out the calls of one reply; returns whether they close a plan."""
         uses = self._list_complete_calls(reply)
-        is_first = self._should_fix_parts(uses)
+        is_first = self._should_set_parts(uses)
         understood = await self._understand_task(uses) if is_first else {}
         dispatch = await self._read_and_calculate([use for use in uses if use.id not in understood])
-        self._message_history.start_results({**understood, **dispatch.results})
+        self._message_history.reset_results({**understood, **dispatch.results})
         self._message_history.calls_so_far += dispatch.calls_as_data
         if any(use.name == CALCULATE_DEFINITION.name for use in uses):
             await self._tracker.enter_state_once(self.ctx, FsmState.COMPUTE)
@@ -228,7 +228,7 @@ class Conversation:
             else ()
         )
 
-    def _should_fix_parts(self, uses: Sequence[ToolUse]) -> bool:
+    def _should_set_parts(self, uses: Sequence[ToolUse]) -> bool:
         """Whether these calls fix the task's parts, as the first that include ``understand`` or a server's tool."""
         return not self._is_understood and any(
             use.name == UNDERSTAND_TOOL_NAME or not self._local.is_local_tool(use.name) for use in uses
@@ -289,7 +289,7 @@ class Conversation:
         """Tells the model the errors, so that it proposes all held writes again. The fourth time raises ``Failed``."""
         answers = self.draft.discard_proposals(errors)
         self.ctx.journal.add_event("note", corrected=[*dict.fromkeys(errors.values())])
-        self._message_history.send_with_outcomes(answers)
+        self._message_history.append_outcomes_message(answers)
 
     async def _read_named_records(self, key: str, calls: Sequence[PlannedCall]) -> bool:
         """Reads the records that these calls name and nobody has read; returns whether there were any."""
@@ -361,7 +361,7 @@ class Conversation:
         self._is_understood = True
         use = next((use for use in uses if use.name == UNDERSTAND_TOOL_NAME), None)
         result = await self._local.call(self.reply_key, use, ()) if use else None
-        whole_task = whole_task_as_part(self.ctx.task)
+        whole_task = build_default_understanding(self.ctx.task)
         understanding = self._local.understanding or whole_task
         understanding = understanding._replace(parts=understanding.parts or whole_task.parts)
         self.ctx = await self._tracker.set_parts_and_process(self.ctx, understanding)
@@ -374,7 +374,7 @@ class Conversation:
             return {}
         if not result.is_error:
             learned = self.ctx.journal.decide_once(
-                f"{self.reply_key}:known", lambda: dumps(learned_sections_of_process(self.ctx, self.progress))
+                f"{self.reply_key}:known", lambda: dumps(build_learned_sections_of_process(self.ctx, self.progress))
             )
             process: dict[str, Json] = {"process": describe_process(self.progress.template)}
             self._message_history.understanding = {**loads_object(result.content), **process, **loads_object(learned)}
@@ -391,7 +391,9 @@ class Conversation:
         """The tools offered to the model. Writes are offered once the parts are known and include something to do."""
         may_write = self._is_understood and self._has_parts_to_do
         local, is_remote = self._local.list_definitions(), not self._uses_local_model
-        return offered_tools(self.ctx.toolbox, local, is_asked_only=not (may_write or is_remote), is_remote=is_remote)
+        return list_offered_tools(
+            self.ctx.toolbox, local, is_asked_only=not (may_write or is_remote), is_remote=is_remote
+        )
 
     async def _accept_or_correct_answer(self, reply: ModelReply) -> bool:
         """Accepts the reply as the answer, or tells the model what is wrong with it and returns False."""
@@ -404,7 +406,7 @@ class Conversation:
             self._message_history.add_message(problem)
             return False
         if not self._is_understood:
-            self.ctx = await self._tracker.set_parts_and_process(self.ctx, whole_task_as_part(self.ctx.task))
+            self.ctx = await self._tracker.set_parts_and_process(self.ctx, build_default_understanding(self.ctx.task))
         await self._store_answer(reply.text)
         return True
 
@@ -432,7 +434,7 @@ class Conversation:
         await self._tracker.enter_state(self.ctx, self.progress.path[-1])
         with open_state_span(self.ctx, self.progress):
             writes = [tool.name for tool in self.ctx.toolbox.tools.values() if tool.tool_class in WRITE_CLASSES]
-            sentences = find_still_unaddressed(self._local.not_taken_up, self.progress.dossier, writes)
+            sentences = find_still_unaddressed_sentences(self._local.not_taken_up, self.progress.dossier, writes)
             was_refused = self._has_proposed_writes and not self._has_parts_to_do
             self._tracker.progress = self._answers.with_answer(self.progress, text, sentences, was_refused=was_refused)
 

@@ -28,7 +28,7 @@ from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.plan.sources import build_operand_sources, list_user_texts
 from services.executor.core.session.context import TurnContext, files_for_look_tool, local_now
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.ledger import in_sending_order, list_writes
+from services.executor.core.session.ledger import list_writes, sort_by_sending_time
 from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import NoSuchPath
@@ -150,7 +150,7 @@ class LocalTools:
         self.values = [earlier for earlier in self.values if earlier.name != value.name] + [value]
         return {**describe_value(value), **await self._update_part_by_condition(value, call)}
 
-    async def _show_rows_to_model(self, call: _LocalCall) -> Json:
+    async def _select_rows(self, call: _LocalCall) -> Json:
         return select_rows_for_model(
             call.arguments, (*call.facts, *files_for_look_tool(self.ctx.files)), local_now(self.ctx).date()
         )
@@ -218,7 +218,7 @@ class LocalTools:
 
     async def _list_tools_called_for(self, part: PartOfTask) -> str:
         """The tools whose calls carried out this part; empty if it has none that took effect or may have."""
-        writes = in_sending_order(await list_writes(self.ctx.store))
+        writes = sort_by_sending_time(await list_writes(self.ctx.store))
         return ", ".join(
             write.call.tool
             for write in writes
@@ -242,7 +242,7 @@ class LocalTools:
 _METHOD_BY_TOOL: Mapping[str, Callable[[LocalTools, _LocalCall], Awaitable[Json]]] = {
     UNDERSTAND_TOOL_NAME: LocalTools._understand,
     CALCULATE_DEFINITION.name: LocalTools._calculate,
-    LOOK_DEFINITION.name: LocalTools._show_rows_to_model,
+    LOOK_DEFINITION.name: LocalTools._select_rows,
     LEAVE_PART_DEFINITION.name: LocalTools._leave_part,
     WHAT_WOULD_POLICY_SAY_DEFINITION.name: LocalTools._ask_policy,
     FIND_TOOLS_DEFINITION.name: LocalTools._find_tools,
@@ -277,7 +277,7 @@ def _describe_operand(operand: Operand, facts: Sequence[Fact], values: Sequence[
     if operand.source != "result":
         return operand.literal
     name = " ".join(words_of(operand.path.rpartition(".")[2].partition("[")[0]))
-    return f"{name} {_single_value_text(operand, facts)}".strip() or operand.ref
+    return f"{name} {_get_single_value_text(operand, facts)}".strip() or operand.ref
 
 
 def _describe_figure(value: NamedValue) -> str:
@@ -287,7 +287,7 @@ def _describe_figure(value: NamedValue) -> str:
     return " ".join(filter(None, (value.value, value.unit, value.currency)))
 
 
-def _single_value_text(operand: Operand, facts: Sequence[Fact]) -> str:
+def _get_single_value_text(operand: Operand, facts: Sequence[Fact]) -> str:
     """The single short value at the operand's path as text; else empty."""
     fact = next((fact for fact in facts if fact.ref == operand.ref), None)
     try:

@@ -14,7 +14,7 @@ from services.executor.core.model.model_calls import (
     can_afford_all,
 )
 from services.executor.core.model.talk import MessageHistory
-from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, measure_request, to_tokens
+from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, estimate_tokens, measure_request
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import list_writes, writes_as_json
@@ -52,7 +52,7 @@ def describe_draft_difference(text: str, other_text: str) -> str:
     """How two drafts differ, in words; empty if they agree. A JSON list agrees only with an identical text (I9)."""
     if is_json_list(text) or is_json_list(other_text):
         return "" if text == other_text else "the lists are not the same"
-    if differing := _normalized_figures(text) ^ _normalized_figures(other_text):
+    if differing := _list_normalized_figures(text) ^ _list_normalized_figures(other_text):
         return f"figures or identifiers differ: {', '.join(sorted(differing))}"
     if _has_negation(text) != _has_negation(other_text):
         return "one denies what the other does not"
@@ -66,7 +66,7 @@ def _split_words(text: str) -> frozenset[str]:
     return frozenset(_WORD_PATTERN.findall(text.lower()))
 
 
-def _normalized_figures(text: str) -> frozenset[str]:
+def _list_normalized_figures(text: str) -> frozenset[str]:
     """The amounts, dates and identifiers of a text in a normal form. Two drafts that agree have the same ones."""
     return frozenset(normalize_token(token) for token in find_tokens_with_digits(text))
 
@@ -330,13 +330,13 @@ def _build_opening(name: str, request: models.ModelRequest) -> OrchestratorMessa
         {"name": tool.name, "description": tool.description, "input_schema": to_exact(tool.input_schema)}
         for tool in request.tools
     ]
-    so_far = _results_so_far(request)
+    so_far = _list_results_so_far(request)
     news = [] if len(request.messages) == 1 else _list_texts(request.messages[-1])
     context = (*request.system, *sections, render_in_order({"read_tools": tools, "so_far": so_far}), *news)
     return OrchestratorMessage(name, task, "\n\n".join(filter(None, context)))
 
 
-def _results_so_far(request: models.ModelRequest) -> list[Json]:
+def _list_results_so_far(request: models.ModelRequest) -> list[Json]:
     blocks = [block for message in request.messages[1:] for block in message.blocks]
     result_by_use_id = {
         block.tool_use_id: _result_as_json(block) for block in blocks if isinstance(block, models.ToolResult)
@@ -372,6 +372,8 @@ def _build_reply(
     characters_sent = len(message.message) + sum(len(dumps(result.result)) for result in message.results)
     characters_sent += sum(len(text) for text in _list_texts(request.messages[0])[1:]) if message.context else 0
     characters_received = len(reply.text) + sum(len(call.name) + len(dumps(call.params)) for call in reply.calls)
-    cached_tokens = max(0, measure_request(request).total - to_tokens(characters_sent))
-    usage = models.Usage(to_tokens(characters_sent), to_tokens(characters_received), cache_read=cached_tokens)
+    cached_tokens = max(0, measure_request(request).total - estimate_tokens(characters_sent))
+    usage = models.Usage(
+        estimate_tokens(characters_sent), estimate_tokens(characters_received), cache_read=cached_tokens
+    )
     return models.ModelReply(blocks, "tool_use" if uses else "end_turn", usage, ORCHESTRATOR_KEY_PREFIX)

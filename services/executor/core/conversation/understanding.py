@@ -123,7 +123,7 @@ def read_understanding(arguments: JsonObject, texts: Sequence[str]) -> Understan
     return Understanding(tuple(parts), call.process, call.answer_form, tuple(problems))
 
 
-def whole_task_as_part(task: str) -> Understanding:
+def build_default_understanding(task: str) -> Understanding:
     """The default understanding if the model gives none: the whole task as one part to be done."""
     return Understanding((PartOfTask(number=1, quote=task, kind=DO),), "general", "prose")
 
@@ -170,7 +170,9 @@ def _is_request(sentence: str, verbs: Collection[str]) -> bool:
     return verb in classes.VERBS_OR_NOUNS and not is_noun  # "Order O-5 ...", "The order is ..." tell something
 
 
-def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_tools: Collection[str]) -> tuple[str, ...]:
+def find_still_unaddressed_sentences(
+    sentences: Iterable[str], dossier: Dossier, write_tools: Collection[str]
+) -> tuple[str, ...]:
     """The ``sentences`` about which nothing was done. Such a sentence has an identifier that no part, no read and no
     planned call has. Or a part quotes only some of it, and an unquoted clause that begins with the verb of a writing
     tool has an identifier that no planned call has.
@@ -183,14 +185,14 @@ def find_still_unaddressed(sentences: Iterable[str], dossier: Dossier, write_too
     verbs = {words_of_tool(name).verb for name in write_tools} - classes.VERBS_OR_NOUNS
     unaddressed = []
     for sentence in sentences:
-        clauses = _find_unquoted_orders(sentence, dossier.parts, verbs)
+        clauses = _find_unquoted_commands(sentence, dossier.parts, verbs)
         ids_of_clauses = {key for clause in clauses for key in _find_identifiers(clause)}
         if set(_find_identifiers(sentence)) - known_ids or ids_of_clauses - planned_ids:
             unaddressed.append(sentence)
     return tuple(unaddressed)
 
 
-def _find_unquoted_orders(sentence: str, parts: Sequence[PartOfTask], verbs: Collection[str]) -> Iterator[str]:
+def _find_unquoted_commands(sentence: str, parts: Sequence[PartOfTask], verbs: Collection[str]) -> Iterator[str]:
     """Yields what a sentence orders beside what parts quote of it: its unquoted clauses that begin with one of the
     ``verbs``. Nothing if no part quotes any of it.
     """
@@ -301,7 +303,7 @@ async def choose_process(
             ctx.ports.learned, ctx.record.tenant, progress.process_type, ctx.journal, ctx.task
         )
         ctx = replace(ctx, experience=experience)
-        limits = known.find_limits_of_task(with_process(ctx, progress))
+        limits = known.find_thresholds_of_task(with_process(ctx, progress))
     path = progress.template.states if has_part_to_do else READ_ONLY_STATES
     progress = progress.model_copy(update={"path": path, "read_only": not has_part_to_do, "thresholds": limits})
     return ctx, _mark_unused_strategy(await known.with_strategy(ctx, progress))
@@ -323,15 +325,15 @@ def with_process(ctx: TurnContext, progress: Progress) -> TurnContext:
     return replace(ctx, template=progress.template)
 
 
-def learned_sections_of_process(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
+def build_learned_sections_of_process(ctx: TurnContext, progress: Progress) -> dict[str, Json]:
     """What was learned of tasks of this process, as ``{"known": {section name: content}}``, without sections that the
     first message had; empty for ``general``, or if nothing is new.
     """
     if progress.process_type == GENERAL_TEMPLATE.process_type:
         return {}
-    limits = known.describe_limits_of_tools(with_process(ctx, progress))
+    limits = known.describe_thresholds_of_tools(with_process(ctx, progress))
     primer = ctx.sections.get("primer")
-    learned = known.learned_sections(ctx.experience, ctx.journal, primer)
+    learned = known.build_learned_sections(ctx.experience, ctx.journal, primer)
     sections: dict[str, Json] = {**learned, "thresholds": limits}
     news = {name: text for name, text in sections.items() if text and text != ctx.sections.get(name)}
     return {"known": {**news}} if news else {}

@@ -28,7 +28,7 @@ from services.executor.core.session.values import Fact, NamedValue, Operand
 from services.executor.core.tools.paging import read_list_page
 from services.executor.core.tools.record_tree import (
     NoSuchPath,
-    distinguishing_key,
+    find_distinguishing_key,
     format_condition,
     is_empty_value,
     is_keyed_table,
@@ -402,7 +402,7 @@ def _is_wanted_value(value: Json, number: object, days: tuple[date, ...], figure
 
 def _write_row_step(rows: Sequence[Json], index: int) -> str:
     """The path step that selects a row by an identifying field, in any order of rows; empty if there is none."""
-    key, row = distinguishing_key(rows), rows[index]
+    key, row = find_distinguishing_key(rows), rows[index]
     value = row[key] if key and isinstance(row, dict) else None
     return f"[{format_condition(key, '=', value)}]" if key and not set(str(value)) & set("[]") else ""
 

@@ -101,7 +101,7 @@ def check_and_normalize_code(code: str, spec: CalculatorSpec) -> str:
     return ast.unparse(exact)
 
 
-def code_hash(code: str) -> str:
+def hash_program(code: str) -> str:
     """The hash of the whole program: the function and the code that is added around it."""
     return sha256((PRELUDE + code).encode()).hexdigest()
 
@@ -251,13 +251,13 @@ _CALCULATOR_PHRASE_PATTERN = re.compile(
 )
 
 
-def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
+def find_calculators_in_text(text: str) -> tuple[CalculatorSpec, ...]:
     """Up to three calculators that the text asks for: by its formulas ("margin = price - cost" is one for
     ``margin(price, cost)``), then by names of measures, as the median.
     """
     specs: dict[str, CalculatorSpec] = {}
     for formula in _FORMULA_PATTERN.finditer(text.translate(_ASCII_BY_SIGN)):
-        name, terms = formula["name"].lower(), _longest_expression(_TOKEN_PATTERN.findall(formula["terms"]))
+        name, terms = formula["name"].lower(), _find_longest_expression(_TOKEN_PATTERN.findall(formula["terms"]))
         arguments = tuple(dict.fromkeys(word.lower() for word in _WORD_PATTERN.findall(terms)))
         if arguments and _OPERATOR_PATTERN.search(terms):
             specs.setdefault(name, CalculatorSpec(name, f"{name} = {terms.lower()}", arguments))
@@ -268,7 +268,7 @@ def missing_calculators(text: str) -> tuple[CalculatorSpec, ...]:
     return tuple(specs.values())[:_MOST_TOOLS]
 
 
-def _longest_expression(parts: list[str]) -> str:
+def _find_longest_expression(parts: list[str]) -> str:
     """The longest beginning of a formula's parts that is a complete expression, as text; empty if there is none. Looks
     at each part once: a task may have very many.
     """

@@ -21,8 +21,8 @@ from services.executor.core.model.made_code import (
     NoToolMade,
     check_and_normalize_code,
     check_spec,
-    code_hash,
-    missing_calculators,
+    find_calculators_in_text,
+    hash_program,
     render_program,
 )
 from services.executor.core.model.model_calls import (
@@ -33,7 +33,7 @@ from services.executor.core.model.model_calls import (
     build_helper_request,
     parse_reply,
 )
-from services.executor.core.session.context import TurnContext, run_together
+from services.executor.core.session.context import TurnContext, run_pair_in_parallel
 from services.executor.core.session.dossier import Progress
 from services.executor.core.states.prompts import MADE_CASES_SCHEMA, MADE_FUNCTION_SCHEMA, TOOL_GAP_SCHEMA
 from services.executor.ports.sandbox import CodeFailed, NoSandbox, Sandbox, SandboxUnavailable
@@ -162,7 +162,7 @@ class _ToolMaker:
         """The calculators that the task lacks, by its words; if those name none and the task has at least 100
         characters, by what a model says. ``newest``: the stored tools by name, which the model is told.
         """
-        specs = missing_calculators(self._ctx.task)
+        specs = find_calculators_in_text(self._ctx.task)
         if specs or len(self._ctx.task) < _SHORTEST_TASK:
             return specs
         self._calls += 1
@@ -171,7 +171,7 @@ class _ToolMaker:
             for tool in newest.values()
         ]
         try:
-            return await ask_missing_calculators(self._ctx, f"{self._key}:gap", descriptions)
+            return await ask_model_for_missing_calculators(self._ctx, f"{self._key}:gap", descriptions)
         except NoToolMade as error:
             self._gaps.append(
                 _CalculatorNotMade(name="?", why=f"whether a calculator is missing is not known: {error}")
@@ -181,7 +181,7 @@ class _ToolMaker:
     async def _make_tool(self, key: str, spec: CalculatorSpec, stored: tuple[MadeTool, ...]) -> MadeTool:
         """Makes a tool and tests it with cases that were asked for separately from the code; raises ``NoToolMade``."""
         self._calls += 2
-        code, cases = await run_together(
+        code, cases = await run_pair_in_parallel(
             ask_for_code(self._ctx, f"{key}:function", spec), ask_for_test_cases(self._ctx, f"{key}:cases", spec)
         )
         tool = MadeTool(
@@ -190,7 +190,7 @@ class _ToolMaker:
             arguments=spec.arguments,
             result=spec.result,
             code=code,
-            code_sha256=code_hash(code),
+            code_sha256=hash_program(code),
             cases=cases,
             made_at=self._ctx.journal.now,
             task_id=self._ctx.record.task_id,
@@ -308,7 +308,9 @@ class _CasesAnswer(BaseModel):
     cannot: str = ""
 
 
-async def ask_missing_calculators(ctx: TurnContext, key: str, stored_tools: list[Json]) -> tuple[CalculatorSpec, ...]:
+async def ask_model_for_missing_calculators(
+    ctx: TurnContext, key: str, stored_tools: list[Json]
+) -> tuple[CalculatorSpec, ...]:
     """The calculators that the task lacks, by what a model says; at most two. Raises ``NoToolMade``.
 
     The model is shown the built-in ones, and ``stored_tools``, the tenant's made tools as ``{name, arguments,

@@ -43,7 +43,7 @@ def mask_request(request: models.ModelRequest, task: str) -> MaskedRequest:
     messages = []
     for message in request.messages:
         for block in message.blocks:
-            masked_values.add_found(_find_protected_values(_block_text(block)))
+            masked_values.add_found(_find_protected_values(_get_block_text(block)))
         mask = masked_values.make_mask()
         messages.append(message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks)))
     masked = request._replace(tools=tools, messages=tuple(messages))
@@ -84,7 +84,7 @@ class _MaskedValues:
                 form: placeholder
                 for value, placeholder in self.placeholders.items()
                 if kind_left_out is None or self.kinds.get(value) is not kind_left_out
-                for form in _escaped_forms(value)
+                for form in _list_escaped_forms(value)
             },
             self.number_placeholders,
         )
@@ -179,7 +179,7 @@ def _restore_line_breaks(value: str) -> str:
     return value.replace("\\\\n", "\n").replace("\\n", "\n") if value.startswith("-----BEGIN") else value
 
 
-def _block_text(block: models.Block) -> str:
+def _get_block_text(block: models.Block) -> str:
     match block:
         case models.TextBlock(text):
             return text
@@ -191,7 +191,7 @@ def _block_text(block: models.Block) -> str:
             return ""
 
 
-def _escaped_forms(value: str) -> tuple[str, ...]:
+def _list_escaped_forms(value: str) -> tuple[str, ...]:
     """The value as written in plain text, in a JSON string, and in a JSON string inside another."""
     once = _escape_json(value)
     return tuple(dict.fromkeys((value, once, _escape_json(once))))

@@ -19,10 +19,10 @@ from services.executor.core.session.budget import (
     CallMode,
     Reservation,
     Settlement,
-    as_dollars,
     bill_reply,
     choose_call_mode,
     estimate_cost,
+    format_dollars,
     measure_request,
 )
 from services.executor.core.session.context import TurnContext, run_with_companion
@@ -72,7 +72,7 @@ class Payment:
 
     async def reserve_cost(self) -> None:
         """Reserves the cost of the call. Raises ``BudgetSpent``, or whatever ends or pauses this run."""
-        price = self._ceilings.tariff.tier_price(self._request.tier)
+        price = self._ceilings.tariff.get_tier_price(self._request.tier)
         output, spending = self._request.max_tokens, self._journal.spending
         self.reserved = spending.reserve_cost(self._key, self._size, output, self._ceilings, price, self._share)
         if self._caps and not await self._reserve_in_daily_budget(self._caps):
@@ -109,7 +109,7 @@ class Payment:
 
 def _describe_spent_day(caps: DayCaps, day: str) -> str:
     tokens = [] if caps.tokens is None else [f"{caps.tokens:,} tokens"]
-    money = [] if caps.nanos is None else [f"{as_dollars(caps.nanos)} US dollars"]
+    money = [] if caps.nanos is None else [f"{format_dollars(caps.nanos)} US dollars"]
     return f"the tenant's budget of {' and '.join([*tokens, *money])} for {day} does not allow a further model call"
 
 
@@ -146,7 +146,7 @@ async def ask_model(
     """
     masked = mask_request(request, ctx.task)
     ctx.journal.redact_from_now_on(masked.kinds)
-    mode = choose_mode_of_call(ctx, key, request.tier, share)
+    mode = get_stored_or_new_call_mode(ctx, key, request.tier, share)
     is_cheaper = mode.tier is not request.tier
     prior = last_request and mask_request(last_request, ctx.task).request
     hinted_request = _with_budget_hint(ctx, masked.request, mode)
@@ -216,7 +216,7 @@ async def ask_if_possible(
         raise HelperUnavailable(error.reason) from error
 
 
-def choose_mode_of_call(ctx: TurnContext, key: str, tier: models.Tier, share: BudgetShare) -> CallMode:
+def get_stored_or_new_call_mode(ctx: TurnContext, key: str, tier: models.Tier, share: BudgetShare) -> CallMode:
     """The tier and pressure of the call ``key``: those in the journal if it was made, else those of a call made now."""
     used_share = ctx.journal.spending.compute_used_share(ctx.limits.ceilings, share)
     mode = choose_call_mode(tier, used_share, keeps_tier=share.keeps_tier)
@@ -230,7 +230,7 @@ def build_user_message(text: str) -> models.Message:
     return models.Message("user", (models.TextBlock(text),))
 
 
-def append_passing_text(messages: Sequence[models.Message], text: str) -> tuple[models.Message, ...]:
+def append_single_request_text(messages: Sequence[models.Message], text: str) -> tuple[models.Message, ...]:
     """The messages with a text at the end of the last one, which no later request repeats."""
     *earlier, last_message = messages
     return (*earlier, last_message._replace(blocks=(*last_message.blocks, models.SingleRequestText(text))))
@@ -307,7 +307,7 @@ def _put_usage_on_span(span: Span, reply: models.ModelReply, settlement: Settlem
 def _with_budget_hint(ctx: TurnContext, request: models.ModelRequest, mode: CallMode) -> models.ModelRequest:
     """The request on the mode's tier, with a hint on the budget as its last text: all before it stays cacheable."""
     hint = render_in_order({"efficiency": ctx.prompts._asdict()[f"efficiency_{mode.pressure}"]})
-    return request._replace(tier=mode.tier, messages=append_passing_text(request.messages, hint))
+    return request._replace(tier=mode.tier, messages=append_single_request_text(request.messages, hint))
 
 
 async def _complete_unless_stopped(ctx: TurnContext, request: models.ModelRequest) -> models.ModelReply:
@@ -367,7 +367,9 @@ def can_afford_all(ctx: TurnContext, requests: Iterable[models.ModelRequest], sh
     ceilings = ctx.limits.ceilings
     total = ctx.journal.spending.counted_cost
     for request in requests:
-        total += estimate_cost(measure_request(request), request.max_tokens, ceilings.tariff.tier_price(request.tier))
+        total += estimate_cost(
+            measure_request(request), request.max_tokens, ceilings.tariff.get_tier_price(request.tier)
+        )
     bounds = ((total.tokens, ceilings.tokens), (total.nanos, ceilings.nanos))
     return all(ceiling is None or used_amount <= share.portion_of(ceiling) for used_amount, ceiling in bounds)
 
@@ -395,7 +397,7 @@ class Unanswered(EarlyEnd):
     """The model gave no usable answer."""
 
 
-async def ask_checked(
+async def ask_until_accepted(
     ctx: TurnContext, question: ModelQuestion, shape: type[Shape], check: Callable[[Shape], Checked]
 ) -> tuple[Checked, int]:
     """What ``check`` makes of the answer, asked for up to twice, and the number of requests. Raises ``Unanswered``."""

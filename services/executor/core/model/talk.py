@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from services.executor.core.model.model_calls import append_passing_text, ask_model, choose_mode_of_call
+from services.executor.core.model.model_calls import append_single_request_text, ask_model, get_stored_or_new_call_mode
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, local_now
-from services.executor.core.session.ruled_tools import tool_of_condition
+from services.executor.core.session.ruled_tools import find_tool_of_condition
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import render_in_order
 from shared.contracts.policy import ToolRule, ToolRuleKind
@@ -72,7 +72,7 @@ def _describe_constraints(ctx: TurnContext) -> str:
         f"{f': {rule.reason}' if rule.reason else ''}"
         for policy in ctx.policies
         for rule in policy.rules
-        if not rule.report_only and tool_of_condition(rule.condition) in offered
+        if not rule.report_only and find_tool_of_condition(rule.condition) in offered
     ]
     rules += [
         _describe_tool_rule(rule)
@@ -152,7 +152,7 @@ class MessageHistory:
         if self.replies >= self._ctx.limits.iterations:
             raise Failed(f"the task took {self.replies} replies of the model without an end")
         self.replies += 1
-        actual_tier = choose_mode_of_call(self._ctx, f"{self.reply_key}:model", tier, share).tier
+        actual_tier = get_stored_or_new_call_mode(self._ctx, f"{self.reply_key}:model", tier, share).tier
         if actual_tier is not self.tier or (self._is_long() and not self.has_calls_waiting):
             self.restart(actual_tier)
         request, last_request = self.build_request(), self._last_request
@@ -165,7 +165,7 @@ class MessageHistory:
         return models.ModelRequest(
             tier=self.tier,
             system=(self._ctx.prompts.rules,),
-            messages=append_passing_text(self.messages, appended_text) if appended_text else self.messages,
+            messages=append_single_request_text(self.messages, appended_text) if appended_text else self.messages,
             tools=self.tools,
             max_tokens=_LONGEST_REPLY,
             effort=effort,
@@ -215,14 +215,14 @@ class MessageHistory:
         length = sum(len(block.text) if isinstance(block, models.TextBlock) else len(str(block)) for block in blocks)
         return len(self.messages) > 2 and length > _MOST_HISTORY_CHARACTERS
 
-    def start_results(self, results: Mapping[str, models.ToolResult]) -> None:
+    def reset_results(self, results: Mapping[str, models.ToolResult]) -> None:
         """Starts with the results that a new reply's calls already have; they are sent with all others."""
         self._results = dict(results)
 
     def add_results(self, results: Iterable[models.ToolResult]) -> None:
         self._results |= {result.tool_use_id: result for result in results}
 
-    def send_with_outcomes(self, answers: Sequence[CallAnswer]) -> None:
+    def append_outcomes_message(self, answers: Sequence[CallAnswer]) -> None:
         """Adds the answers to the last reply's calls and sends all results back, with a text that has the ``outcome``
         of each answer to a call which already has a result.
         """

@@ -11,7 +11,7 @@ from services.executor.core.records.references import build_made_id_reference, r
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Escalated, ProcessTemplate
 from services.executor.core.tools.classes import is_identifying_name
-from services.executor.core.tools.toolbox import Toolbox, key_argument
+from services.executor.core.tools.toolbox import Toolbox, find_idempotency_argument
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
@@ -84,7 +84,7 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
         return None
     # What the call was given under the same names; what else is needed is what it answers with.
     arguments = {name: call.arguments[name] for name in undo.parameters if name in call.arguments}
-    for name in sorted(undo.required - {key_argument(undo)} - arguments.keys()):
+    for name in sorted(undo.required - {find_idempotency_argument(undo)} - arguments.keys()):
         reference: JsonObject = {"$ref": f"{call.call_id}.{name}"}
         arguments[name] = build_made_id_reference(call.call_id, name) if is_identifying_name(name) else reference
     return PlannedCall(
@@ -95,7 +95,7 @@ def _build_compensation(call: PlannedCall, toolbox: Toolbox) -> PlannedCall | No
         arguments_json=dumps(arguments),
         part=call.part,
         origins=tuple(origin for origin in call.origins if origin.argument in arguments),
-        idempotency_field=key_argument(undo),
+        idempotency_field=find_idempotency_argument(undo),
     )
 
 

@@ -14,7 +14,7 @@ from services.executor.core.figures.calculator import MadeToolResults
 from services.executor.core.figures.evaluate import find_wrong_values
 from services.executor.core.figures.mentions import find_mentions
 from services.executor.core.model.made_tools import compute_with_made_tools
-from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
+from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_until_accepted
 from services.executor.core.plan.assembly import (
     UNFIT_PLAN_TEXT,
     UnfitPlan,
@@ -235,7 +235,7 @@ async def check_coverage_by_model(ctx: TurnContext, progress: Progress, plan: Wr
     check = partial(_check_coverage_answer, frozenset(part.number for part in progress.dossier.parts))
     try:
         question = _build_coverage_question(ctx, progress, plan, key)
-        answer, model_calls = await ask_checked(ctx, question, CoverageAnswer, check)
+        answer, model_calls = await ask_until_accepted(ctx, question, CoverageAnswer, check)
     except Unanswered as unusable:
         reason = f"whether the plan does what the task asks was not judged, so nothing was written: {unusable.reason}"
         raise Failed(reason, "model") from unusable

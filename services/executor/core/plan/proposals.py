@@ -8,7 +8,7 @@ from services.executor.core.records.references import REFERENCE_KEY, referenced_
 from services.executor.core.session.values import PartOfTask, list_parts_to_do
 from services.executor.core.tools.record_tree import NoSuchPath
 from services.executor.core.tools.schema_drift import NameCorrections, rename_arguments
-from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, find_argument_problems, key_argument
+from services.executor.core.tools.toolbox import RESERVED_ARGUMENT, find_argument_problems, find_idempotency_argument
 from services.executor.ports.tools import Tool
 from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads
@@ -75,7 +75,7 @@ def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], contex
     named_arguments: JsonObject = {name: value for name, value in use.input.items() if name != RESERVED_ARGUMENT}
     arguments = _with_current_names(named_arguments, tool, corrections)
     arguments = _with_references(arguments, sources, [proposal for proposal in earlier if proposal.reply == reply])
-    if (field := key_argument(tool)) and field in arguments:
+    if (field := find_idempotency_argument(tool)) and field in arguments:
         raise InvalidProposal(f"{field} is not for you to fill: leave it out")
     if not any(referenced_calls(arguments)) and (problems := find_argument_problems(arguments, tool)):
         raise InvalidProposal(f"the arguments do not fit: {problems}")

@@ -18,8 +18,8 @@ from services.executor.core.model.model_calls import HelperUnavailable, ask_if_p
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ruled_tools import tool_of_condition
-from services.executor.core.session.values import threshold_kind_of
+from services.executor.core.session.ruled_tools import find_tool_of_condition
+from services.executor.core.session.values import classify_threshold_kind
 from services.executor.core.states.machine import ProcessTemplate
 from services.executor.ports.learned import Experience, Learned
 from services.executor.ports.turns import SessionState
@@ -124,7 +124,7 @@ def _describe_case(case: CaseEntry) -> Json:
     }
 
 
-def learned_sections(experience: Experience, journal: Journal, cases_shown: Json = None) -> dict[str, Json]:
+def build_learned_sections(experience: Experience, journal: Journal, cases_shown: Json = None) -> dict[str, Json]:
     """The prompt sections ``primer`` (cases), ``knowledge`` (facts) and ``entities``, each a list that may be empty.
     The cases are noted as an event, unless they are ``cases_shown``.
     """
@@ -163,7 +163,7 @@ def _describe_known_fact(fact: KnownFact) -> Json:
 
 
 _NO_ACCURACY = Accuracy()
-_MOST_LIMITS = 20
+_MOST_THRESHOLDS = 20
 _MOST_CHARACTERS_READ, _MOST_CHARACTERS_SHOWN = 20_000, 200
 _QUOTED_TEXT_PATTERN = re.compile(r"\"[^\"]*\"|'[^']*'")
 _TOOL_CONDITION_PATTERN = re.compile(r"\s*tool\s*==\s*[\"'](?P<tool>[\w.-]+)[\"']\s*&&\s*")
@@ -195,11 +195,11 @@ _LIMIT_IN_WORDS_PATTERN = re.compile(
 _FACTORS_BY_UNIT = {"k": 1_000, "thousand": 1_000, "m": 1_000_000, "million": 1_000_000}
 
 
-def describe_limits(limits: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
+def describe_thresholds(limits: Iterable[Threshold], accuracy: Mapping[ThresholdKind, Accuracy]) -> list[Json]:
     """Each limit for the model, as ``{kind, about, limit, source}``. If predictions of its kind failed lately, a
     warning (``drift``) replaces the limit. ``accuracy``: of earlier predictions, by kind.
     """
-    return [_describe_limit(limit, accuracy.get(limit.kind, _NO_ACCURACY)) for limit in limits]
+    return [_describe_threshold(limit, accuracy.get(limit.kind, _NO_ACCURACY)) for limit in limits]
 
 
 def find_thresholds(
@@ -215,27 +215,27 @@ def find_thresholds(
             if tool_names is None or tool in tool_names:
                 limits[limit] = None
     for name, text in texts.items():
-        limits |= dict.fromkeys(_limits_in_words(name, text[:_MOST_CHARACTERS_READ]))
-    return tuple(limits)[:_MOST_LIMITS]
+        limits |= dict.fromkeys(_find_thresholds_in_text(name, text[:_MOST_CHARACTERS_READ]))
+    return tuple(limits)[:_MOST_THRESHOLDS]
 
 
 def with_thresholds(ctx: TurnContext) -> TurnContext:
     """The context with all limits of rules and texts; its prompt has only those that may concern the task's tools."""
-    _register_policy_limits(ctx)
-    sections = {**ctx.sections, "thresholds": describe_limits_of_tools(ctx)}
-    return replace(ctx, thresholds=find_limits_of_task(ctx), sections=sections)
+    _register_policy_thresholds(ctx)
+    sections = {**ctx.sections, "thresholds": describe_thresholds_of_tools(ctx)}
+    return replace(ctx, thresholds=find_thresholds_of_task(ctx), sections=sections)
 
 
-def find_limits_of_task(ctx: TurnContext, tool_names: Collection[str] | None = None) -> tuple[Threshold, ...]:
+def find_thresholds_of_task(ctx: TurnContext, tool_names: Collection[str] | None = None) -> tuple[Threshold, ...]:
     """The limits of the task's rules, its process's among them, and texts; ``tool_names`` as in ``find_thresholds``."""
     advice = ctx.sections.get("policy_advice")
     texts = {"policy": advice if isinstance(advice, str) else "", "task": ctx.task}
     return find_thresholds((*ctx.policies, _build_process_policy(ctx.template)), texts, tool_names)
 
 
-def describe_limits_of_tools(ctx: TurnContext) -> list[Json]:
+def describe_thresholds_of_tools(ctx: TurnContext) -> list[Json]:
     """Those limits for the model that may concern the task's tools."""
-    return describe_limits(find_limits_of_task(ctx, ctx.toolbox.names), ctx.experience.accuracy)
+    return describe_thresholds(find_thresholds_of_task(ctx, ctx.toolbox.names), ctx.experience.accuracy)
 
 
 _build_process_policy = IdentityCache[ProcessTemplate, Policy](
@@ -243,21 +243,21 @@ _build_process_policy = IdentityCache[ProcessTemplate, Policy](
 )
 
 
-def _register_policy_limits(ctx: TurnContext) -> None:
+def _register_policy_thresholds(ctx: TurnContext) -> None:
     """Registers the texts of the tenant's own limits as shared texts of the journal, since many tasks have the same:
     the limits as a prompt and as a checkpoint contains them, as JSON items.
     """
     policies = ctx.tenant.policies
-    in_prompts = describe_limits(find_thresholds(policies, {}, ctx.toolbox.names), ctx.experience.accuracy)
-    ctx.journal.register_shared_texts(*filter(None, (dumps(in_prompts)[1:-1], _encode_limits(policies))))
+    in_prompts = describe_thresholds(find_thresholds(policies, {}, ctx.toolbox.names), ctx.experience.accuracy)
+    ctx.journal.register_shared_texts(*filter(None, (dumps(in_prompts)[1:-1], _encode_thresholds(policies))))
 
 
-_encode_limits = IdentityCache[tuple[Policy, ...], str](
+_encode_thresholds = IdentityCache[tuple[Policy, ...], str](
     lambda policies: dumps_inexact([limit.model_dump() for limit in find_thresholds(policies, {})])[1:-1], 256
 )
 
 
-def _describe_limit(limit: Threshold, accuracy: Accuracy) -> JsonObject:
+def _describe_threshold(limit: Threshold, accuracy: Accuracy) -> JsonObject:
     subject: JsonObject = {"kind": limit.kind.value, "about": limit.name}
     trust = judge_trust(accuracy.attempts, accuracy.matches, accuracy.window)
     if trust is Trust.DRIFT:
@@ -271,7 +271,7 @@ def _describe_limit(limit: Threshold, accuracy: Accuracy) -> JsonObject:
     return {**description, **({"trust": trust.value} if trust is not Trust.NONE else {})}
 
 
-def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
+def _find_thresholds_in_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
     """Yields a limit for each comparison of a field with a number. Only the limit of a comparison that is the whole
     condition (``tool == "pay" && amount > 500``) has the ids of rule and policy, and the tool.
     """
@@ -282,7 +282,7 @@ def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
         field, sign, number = _read_comparison(match)
         is_whole_condition = match.group() == condition.strip()
         yield Threshold(
-            kind=threshold_kind_of(field),
+            kind=classify_threshold_kind(field),
             name=field,
             sign=sign,
             value=number,
@@ -295,10 +295,10 @@ def _thresholds_of_rule(policy: Policy, rule: Rule) -> Iterator[Threshold]:
 
 _list_thresholds = IdentityCache[Policy, tuple[tuple[str, Threshold], ...]](  # each with the only tool of its rule
     lambda policy: tuple(
-        (tool_of_condition(rule.condition), limit)
+        (find_tool_of_condition(rule.condition), limit)
         for rule in policy.rules
         if not rule.report_only
-        for limit in _thresholds_of_rule(policy, rule)
+        for limit in _find_thresholds_in_rule(policy, rule)
     ),
     1_024,  # a tenant's policies come with each of its tasks
 )
@@ -311,7 +311,7 @@ def _read_comparison(match: re.Match[str]) -> tuple[str, str, str]:
     return match["second"].removeprefix(_FIGURES_PREFIX), _REVERSED_SIGNS[match["turned"]], match["first"]
 
 
-def _limits_in_words(name: str, text: str) -> Iterator[Threshold]:
+def _find_thresholds_in_text(name: str, text: str) -> Iterator[Threshold]:
     """Yields the limits that a text states in words. ``source`` is the sentence, which alone says what is limited."""
     for sentence in _SENTENCE_PATTERN.findall(text):
         for match in _LIMIT_IN_WORDS_PATTERN.finditer(sentence):
@@ -319,7 +319,7 @@ def _limits_in_words(name: str, text: str) -> Iterator[Threshold]:
             unit = (match["unit"] or "").strip().lower()
             sentence_shown = " ".join(sentence.split())[:_MOST_CHARACTERS_SHOWN]
             yield Threshold(
-                kind=threshold_kind_of(sentence),
+                kind=classify_threshold_kind(sentence),
                 name="",
                 sign=_SIGNS_BY_WORD[" ".join(match["word"].lower().split())],
                 value=f"{value * _FACTORS_BY_UNIT.get(unit, 1):f}{'%' if unit in ('%', 'percent') else ''}",
@@ -347,7 +347,7 @@ async def with_history(ctx: TurnContext) -> TurnContext:
 
 def compress_session(session: SessionState, journal: Journal, turn: Turn) -> SessionState:
     """The session with its older turns replaced by this turn's summary; unchanged if this turn made none."""
-    stored = journal.get(_summary_step_key(turn))
+    stored = journal.get(_build_summary_step_key(turn))
     if stored is None:
         return session
     summary = loads_object(stored)
@@ -369,14 +369,14 @@ async def _with_session(ctx: TurnContext) -> TurnContext:
 
 async def _summarize_older_turns(ctx: TurnContext, older: Sequence[SpokenTurn]) -> None:
     """Journals a summary of the earlier summary and the older turns: a model's, or an excerpt if no model answers."""
-    step = _summary_step_key(ctx.turn)
+    step = _build_summary_step_key(ctx.turn)
     earlier_summary = (SpokenTurn("summary", ctx.session.summary),) if ctx.session.summary else ()
     turns = (*earlier_summary, *older)
 
     async def compress() -> str:
         summary = ""
         try:
-            summary = _cut_summary(await ask_if_possible(ctx, f"{step}:asked", _summary_request(ctx, turns)))
+            summary = _cut_summary(await ask_if_possible(ctx, f"{step}:asked", _build_summary_request(ctx, turns)))
         except HelperUnavailable as error:
             ctx.journal.add_event("note", problem=f"the older conversation was shortened without a model: {error}")
         author = "model" if summary else "words"
@@ -392,7 +392,9 @@ async def _with_request_history(ctx: TurnContext) -> TurnContext:
     solver = ctx.record.request.solver
     history = solver.history if solver else ()
     older, recent = _split_conversation([SpokenTurn(turn.role, turn.content) for turn in history])
-    summary = _cut_summary(await ask_model(ctx, _SOLVER_SUMMARY_KEY, _summary_request(ctx, older))) if older else None
+    summary = (
+        _cut_summary(await ask_model(ctx, _SOLVER_SUMMARY_KEY, _build_summary_request(ctx, older))) if older else None
+    )
     turns = [_describe_turn(turn) for turn in recent]
     if summary is not None:
         turns.insert(0, {"role": "summary", "text": f"[Prior context summary: {summary}]"})
@@ -400,7 +402,7 @@ async def _with_request_history(ctx: TurnContext) -> TurnContext:
     return replace(ctx, sections={**ctx.sections, "history": turns}, notes={**ctx.notes, "memory": note})
 
 
-def _summary_request(ctx: TurnContext, turns: Sequence[SpokenTurn]) -> ModelRequest:
+def _build_summary_request(ctx: TurnContext, turns: Sequence[SpokenTurn]) -> ModelRequest:
     return build_helper_request(ctx, ctx.prompts.summarize, {"history": [_describe_turn(turn) for turn in turns]}, 512)
 
 
@@ -408,7 +410,7 @@ def _cut_summary(reply: ModelReply) -> str:
     return " ".join(reply.text.split()[:SUMMARY_WORDS])
 
 
-def _summary_step_key(turn: Turn) -> str:
+def _build_summary_step_key(turn: Turn) -> str:
     return f"memory:session:{turn.turn_id}"
 
 

@@ -6,17 +6,17 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.executor.core.prime.known import learned_sections, recall, record_tool_names
+from services.executor.core.prime.known import build_learned_sections, recall, record_tool_names
 from services.executor.core.session.context import (
     Limits,
     Ports,
     TurnContext,
-    file_notes,
-    files_section,
+    build_file_notes,
+    build_files_section,
     load_pictures,
     read_files,
     run_in_parallel,
-    run_together,
+    run_pair_in_parallel,
     session_for_task,
     with_practice_rules,
 )
@@ -24,9 +24,9 @@ from services.executor.core.session.dossier import Progress
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.recorded_answers import list_and_record_tools, request_recorded_verdict
 from services.executor.core.session.ruled_tools import (
+    describe_rules_about_unknown_tools,
+    list_tools_in_rules,
     mark_ruled_reads_as_changes,
-    rules_about_unknown_tools,
-    tools_in_rules,
 )
 from services.executor.core.states.machine import GENERAL_TEMPLATE, Failed, Processes
 from services.executor.core.states.prompts import Prompts
@@ -73,13 +73,13 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     request_policy = parse_request_policy(request.policy_doc)
     template = earlier.template if earlier else processes.get(GENERAL_TEMPLATE.process_type, GENERAL_TEMPLATE)
     tenant_id = work.record.tenant
-    tenant, experience = await run_together(
+    tenant, experience = await run_pair_in_parallel(
         _read_tenant(ports, tenant_id, earlier.tenant_version if earlier else "", journal),
         recall(ports.learned, tenant_id, template.process_type, journal, request.text),
     )
     tenant = with_practice_rules(tenant, work.record, limits.practice_servers)
     policies = (*tenant.policies, *((request_policy.rules,) if request_policy.rules else ()))
-    servers, (constraints, text_policy) = await run_together(
+    servers, (constraints, text_policy) = await run_pair_in_parallel(
         discover_tools(ports, tenant, work.record, journal),
         _preview_rules(ports, policies, request.text, journal),
     )
@@ -103,12 +103,16 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
         experience=experience,
         sections={
             "task": request.text,
-            "files": files_section(files, limits.file_characters),
-            **learned_sections(experience, journal),
+            "files": build_files_section(files, limits.file_characters),
+            **build_learned_sections(experience, journal),
             "policy_advice": request_policy.advice,
             "constraints": "\n".join((*constraints, *(() if names else (_NO_TOOLS_CONSTRAINT,)))),
         },
-        notes={**text_policy, **_note_ineffective_rules(policies, names, request_policy.unread), **file_notes(files)},
+        notes={
+            **text_policy,
+            **_note_ineffective_rules(policies, names, request_policy.unread),
+            **build_file_notes(files),
+        },
         processes=processes,
         template=template,
         files=files,
@@ -126,7 +130,7 @@ def build_first_progress(ctx: TurnContext) -> Progress:
         orchestrators=ctx.limits.orchestrators,
         thresholds=ctx.thresholds,
         notes={**ctx.notes, "classification": {"by": "model", "why": "the first reply says it"}},
-        ruled_tools=tools_in_rules(ctx.policies),
+        ruled_tools=list_tools_in_rules(ctx.policies),
         tenant_version=ctx.tenant.version,
         policy_versions=tuple(f"{policy.id}@{policy.version}" for policy in ctx.policies),
     )
@@ -137,7 +141,7 @@ def _note_ineffective_rules(
 ) -> dict[str, JsonValue]:
     """A note for clients on fields and rules of the policies that have no effect."""
     notes: list[JsonValue] = [f"nobody reads the field {name}" for name in unread]
-    notes += rules_about_unknown_tools(policies, names)
+    notes += describe_rules_about_unknown_tools(policies, names)
     return {"policy_notes": notes} if notes else {}
 
 

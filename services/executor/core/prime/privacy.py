@@ -103,7 +103,7 @@ def refuse_protected_request(text: str) -> None:
 
 def find_protected_request(text: str) -> "ProtectedDataMention | None":
     """The first protected data that the text asks to be given; None if it asks for none."""
-    for sentence in _normalized_sentences(text):
+    for sentence in _split_into_sentences(text):
         for mention in _find_mentions(sentence.words):
             if _is_asked_for(sentence, mention):
                 return mention
@@ -189,7 +189,7 @@ class _Sentence:
         return [(place, match[1]) for place, match in matches if match]
 
 
-def _normalized_sentences(text: str) -> Iterator[_Sentence]:
+def _split_into_sentences(text: str) -> Iterator[_Sentence]:
     """Yields the sentences without disguises such as invisible characters; then again without asides in brackets."""
     normalized = _INVISIBLE_CHARACTERS_PATTERN.sub("", unicodedata.normalize("NFKC", text)).lower().replace("’", "'")
     normalized = _LIST_ITEM_PATTERN.sub(", ", _ABBREVIATION_PATTERN.sub(r"\1", normalized)).replace(
@@ -375,11 +375,11 @@ def _continues_request(preposition: str, previous: str, next_word: str) -> bool:
 
 def _list_forms(verbs: Collection[str], *, are_requests: bool = False) -> frozenset[str]:
     """All regular forms of the verbs, or those that can ask for something. The past tense cannot: "she emailed"."""
-    forms = {form for verb in verbs for form in _forms_of(verb)}
+    forms = {form for verb in verbs for form in _inflect_verb(verb)}
     return frozenset(form for form in forms if not are_requests or form in verbs or form.endswith("ing"))
 
 
-def _forms_of(verb: str) -> Iterator[str]:
+def _inflect_verb(verb: str) -> Iterator[str]:
     stem = verb.removesuffix("e")
     doubled = verb + verb[-1]
     yield from (verb, f"{verb}s", f"{verb}es", f"{stem}ing", f"{stem}ed", f"{doubled}ing", f"{doubled}ed")

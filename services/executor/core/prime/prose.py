@@ -7,7 +7,7 @@ from typing import cast
 
 from pydantic import BaseModel, JsonValue
 
-from services.executor.core.model.model_calls import ModelQuestion, Unanswered, ask_checked
+from services.executor.core.model.model_calls import ModelQuestion, Unanswered, ask_until_accepted
 from services.executor.core.session.context import TurnContext
 from services.executor.core.states.machine import Failed, FailedPart
 from services.executor.core.states.prompts import TRANSLATION_SCHEMA
@@ -54,7 +54,7 @@ _STATEMENT_BEGINNING_PATTERN = re.compile(  # a sentence that tells how things a
 )
 
 
-def binding_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
+def select_binding_sentences(sentences: Iterable[str]) -> tuple[str, ...]:
     """The sentences that command or forbid something; plain descriptions and remarks on tone are left out."""
     return tuple(sentence for sentence in sentences if _is_binding(sentence.replace("’", "'")))
 
@@ -142,7 +142,7 @@ async def with_translated_rules(ctx: TurnContext) -> TurnContext:
             continue
         if is_enforced:
             # A sentence that commands or forbids has to be in a rule, whatever the translator returned.
-            if unsaid := binding_sentences(answer.untranslated):
+            if unsaid := select_binding_sentences(answer.untranslated):
                 raise Failed(f"the policy {source.id!r} is to be enforced, and no rule says: {' | '.join(unsaid)}")
             rules.append(answer.policy.model_copy(update={"id": f"prose:{source.id}"}))
         translations.append(_describe_translation(source, answer, is_enforced))
@@ -195,7 +195,7 @@ async def _ask_translation(ctx: TurnContext, source: ProsePolicy, tools: Sequenc
         schema=TRANSLATION_SCHEMA,
         max_tokens=4096,
     )
-    proposals, _ = await ask_checked(ctx, question, ProposedRules, lambda proposals: proposals)
+    proposals, _ = await ask_until_accepted(ctx, question, ProposedRules, lambda proposals: proposals)
     candidates = tuple(_build_candidate(number, rule) for number, rule in enumerate(proposals.rules, 1))
     fields = tuple(sorted({field for tool in tools for field in tool.fields}))
     request = ProseRequest(source=source.text, candidates=candidates, tools=tuple(tools), fields=fields)

@@ -35,7 +35,7 @@ from services.executor.core.states.machine import (
     ProcessTemplate,
     parse_governed,
 )
-from services.executor.core.tools.classes import verb_of_tool
+from services.executor.core.tools.classes import find_deciding_verb
 from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE, RecordKeys
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall, WritePlan
@@ -58,7 +58,7 @@ def _changes_needing_figure(figure: Figure, calls: Sequence[PlannedCall]) -> lis
     """The changes that need the figure: without it they are made only if a person agrees."""
     if not figure.required:
         return []
-    changes = [(call, verb_of_tool(call.tool)) for call in _list_changes(calls)]
+    changes = [(call, find_deciding_verb(call.tool)) for call in _list_changes(calls)]
     excluded, required = figure.not_required_for, figure.required_for
     return [call for call, verb in changes if verb not in excluded and (not required or verb in required)]
 
@@ -151,10 +151,10 @@ def _unknown_inputs_of_figure(
     ids_by_call = {call.call_id: _named_record_ids(figure, call.arguments, ids) for call in changes}
     for call in changes:
         if reason := _why_figure_unknown(figure.name, call, ids_by_call[call.call_id], results):
-            yield _UnknownInput(figure.name, reason, verb_of_tool(call.tool))
+            yield _UnknownInput(figure.name, reason, find_deciding_verb(call.tool))
     for shared, record_ids in _find_shared_amounts(figure, ids_by_call.values(), results):
         if reason := _why_too_much(figure, record_ids, shared, results):
-            yield from (_UnknownInput(figure.name, reason, verb_of_tool(call.tool)) for call in changes)
+            yield from (_UnknownInput(figure.name, reason, find_deciding_verb(call.tool)) for call in changes)
 
 
 def _why_too_much(figure: Figure, record_ids: Collection[str], shared: SharedOperand, results: FigureResults) -> str:
@@ -194,7 +194,7 @@ def _find_unread_fields(
             names = alternatives.split("|")
             if known_names.isdisjoint(names):
                 reason = f"nothing was read that says the {' or '.join(names).replace('_', ' ')}"
-                yield _UnknownInput(names[0], reason, verb_of_tool(call.tool))
+                yield _UnknownInput(names[0], reason, find_deciding_verb(call.tool))
 
 
 _MOST_CHARACTERS_SHOWN = 80

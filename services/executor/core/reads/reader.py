@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from services.executor.core.reads.recovering import read_with_recovery
 from services.executor.core.reads.server_call import with_expected_names
-from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
-from services.executor.core.session.ledger import outcome_of_read, past_calls_of_session, select_rule_fields
+from services.executor.core.session.context import DispatchRefused, TurnContext, require_tool_permitted
+from services.executor.core.session.ledger import classify_read_outcome, list_past_calls_of_session, select_rule_fields
 from services.executor.core.session.recorded_answers import request_recorded_verdict
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
@@ -39,7 +39,7 @@ async def fetch_allowances(ctx: TurnContext) -> tuple[ToolAllowance, ...]:
         request = AllowanceRequest(
             policies=ctx.policies,
             tools=tuple(OfferedTool(tool=tool.name, tool_class=tool.tool_class) for tool in readable),
-            history=past_calls_of_session(ctx.session.calls, ctx.record.task_id),
+            history=list_past_calls_of_session(ctx.session.calls, ctx.record.task_id),
         )
         try:
             return (await ctx.ports.policy.get_allowances(request)).to_json()
@@ -185,7 +185,7 @@ class TaskReader:
             self._outdated_refs.discard(ref)
             del self._facts[ref]
         self._facts[ref] = fact
-        self._set_outcome(call_index, outcome_of_read(fact))
+        self._set_outcome(call_index, classify_read_outcome(fact))
         return fact
 
     def _mark_read_by_model(self, fact: Fact) -> Fact:
@@ -193,7 +193,7 @@ class TaskReader:
         marked_fact = fact.model_copy(update={"by_machine": False})
         self._facts[fact.ref] = marked_fact
         fields = select_rule_fields(loads_object(fact.arguments_json))
-        self._calls.append(PastCall(tool=fact.tool, outcome=outcome_of_read(marked_fact), fields=fields))
+        self._calls.append(PastCall(tool=fact.tool, outcome=classify_read_outcome(marked_fact), fields=fields))
         return marked_fact
 
     def drop_reference(self, ref: str) -> None:
@@ -214,7 +214,7 @@ class TaskReader:
 
     def _refuse_forbidden(self, use: ToolUse, tool: Tool) -> None:
         try:
-            require_permitted(FsmState.ASSESS, tool)
+            require_tool_permitted(FsmState.ASSESS, tool)
         except DispatchRefused as refusal:
             self._ctx.journal.add_event("tool", tool=use.name, state=FsmState.ASSESS.value, refused=str(refusal))
             raise CallRefused(str(refusal)) from refusal
@@ -253,7 +253,7 @@ class TaskReader:
             request = EvaluateRequest(
                 policies=tuple(policy.model_copy(update=_FIELDS_WITHOUT_OTHER_RULES) for policy in ctx.policies),
                 calls=(call,),
-                history=(*past_calls_of_session(ctx.session.calls, ctx.record.task_id), *calls),
+                history=(*list_past_calls_of_session(ctx.session.calls, ctx.record.task_id), *calls),
                 binding=True,
             )
             try:

@@ -6,9 +6,9 @@ once more in the right one. A read that is not permitted or finds nothing is rep
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_checked
+from services.executor.core.model.model_calls import ModelQuestion, Unanswered, UnusableAnswer, ask_until_accepted
 from services.executor.core.reads.server_call import send_call, with_expected_names
-from services.executor.core.session.context import DispatchRefused, TurnContext, require_permitted
+from services.executor.core.session.context import DispatchRefused, TurnContext, require_tool_permitted
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ruled_tools import has_tool_rules
 from services.executor.core.session.values import Fact
@@ -21,15 +21,15 @@ from services.executor.core.tools.failures import (
     classify_failure,
     convert_to_wanted_types,
     echoes_call,
+    find_table_name,
     find_unknown_name,
     has_failed,
-    table_named_in,
 )
 from services.executor.core.tools.listing import open_paged_list
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import MISSING_ROWS_NOTE
 from services.executor.core.tools.recover import (
-    check_stand_in,
+    accept_stand_in,
     find_renamed_reads,
     find_single_reads,
     may_be_offered_as_replacement,
@@ -86,7 +86,7 @@ async def read_again(ctx: TurnContext, key: str, fact: Fact, progress: Progress)
     if tool is None:
         raise Failed(f"the tool {fact.tool} is gone, so the inputs cannot be read again; nothing was written")
     try:
-        require_permitted(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
+        require_tool_permitted(FsmState.APPROVAL_GATE, tool)  # MUTATE would let it pass, whatever it has become
     except DispatchRefused as error:
         raise Failed(f"the inputs cannot be read again, so nothing was written: {error}") from error
     arguments, corrections = loads_object(fact.arguments_json), known_corrections(ctx, progress)
@@ -156,7 +156,7 @@ class ServerRead:
         column = schema_drift.match_column(requested, old, columns)
         if column is None:
             return None
-        used_names = {*schema_drift.names_in_arguments(rename_arguments(self.arguments, self.names))} - {old}
+        used_names = {*schema_drift.list_names_in_arguments(rename_arguments(self.arguments, self.names))} - {old}
         if column.name != requested and column.name in used_names:
             return None  # the call asks for that column already, under its own name or in the place of another
         renamed_arguments = rename_arguments(self.arguments, {**self.names, requested_name: column.name})
@@ -170,16 +170,16 @@ class ServerRead:
         if unknown.is_parameter:
             unused = tool.parameters.keys() - self.arguments.keys()
             free: JsonObject = {name: schema for name, schema in tool.parameters.items() if name in unused}
-            described = schema_drift.columns_in({"properties": free})
+            described = schema_drift.find_columns({"properties": free})
             return {name: described.get(name, "") for name in unknown.missing_parameters or free}
-        if columns := schema_drift.columns_in(error):
+        if columns := schema_drift.find_columns(error):
             return columns
         schema_reads = find_schema_reads(self._ctx.toolbox.tools.values(), tool, self.arguments, error)
         for number, inquiry in enumerate(schema_reads, 1):
             answer = (await send_call(self._ctx, f"{self._key}:columns{number}", *inquiry, {})).answer
-            if columns := {} if answer.is_error else schema_drift.columns_in(answer.content):
+            if columns := {} if answer.is_error else schema_drift.find_columns(answer.content):
                 return columns
-        return schema_drift.columns_declared(tool.parameters)
+        return schema_drift.find_declared_columns(tool.parameters)
 
     async def recover(self) -> None:
         """Replaces a failed answer by that of a repeated call or another tool, depending on the kind of failure.
@@ -293,7 +293,7 @@ class ServerRead:
                 return None
             tool = tools_by_name.get(advice.tool)
             try:
-                stand_in = check_stand_in(missing_tool, arguments, tool, loads_object(advice.arguments_json))
+                stand_in = accept_stand_in(missing_tool, arguments, tool, loads_object(advice.arguments_json))
             except ValueError as error:
                 raise UnusableAnswer(f"arguments_json is no JSON object: {error}") from error
             if stand_in is None:
@@ -303,7 +303,7 @@ class ServerRead:
             return stand_in
 
         try:
-            return (await ask_checked(ctx, question, StandInAdvice, check_advice))[0]
+            return (await ask_until_accepted(ctx, question, StandInAdvice, check_advice))[0]
         except Unanswered as unanswered:
             ctx.journal.add_event("note", tool=missing_tool.name, problem=unanswered.reason)
             return None
@@ -386,7 +386,7 @@ def find_schema_reads(tools: Iterable[Tool], failed_tool: Tool, arguments: JsonO
 def _guess_tables(tool: Tool, arguments: JsonObject, error: Json) -> list[str]:
     """Possible names of the table: from the call, from the error, from the tool's name."""
     noun = "_".join(words_of(tool.name)[1:])
-    names = (schema_drift.table_of(arguments), table_named_in(error), noun, noun and f"{noun}s")
+    names = (schema_drift.find_table_argument(arguments), find_table_name(error), noun, noun and f"{noun}s")
     return [name for name in dict.fromkeys(names) if name]
 
 

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
 
-from services.executor.core.session.ruled_tools import NEGATION_PATTERN, QUOTED_TEXT_PATTERN, without_texts
+from services.executor.core.session.ruled_tools import NEGATION_PATTERN, QUOTED_TEXT_PATTERN, without_quoted_texts
 from shared.contracts.policy import Policy
 
 _QUOTES = "\"'"
@@ -32,7 +32,7 @@ class ConditionFields(NamedTuple):
 
 @lru_cache(maxsize=16_384)
 def _read_condition(condition: str) -> ConditionFields:
-    unquoted = without_texts(condition)
+    unquoted = without_quoted_texts(condition)
     names = (
         name
         for name in _NAME_PATTERN.findall(unquoted)

@@ -9,7 +9,12 @@ from pydantic import JsonValue
 
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import RunEnd, describe_verdict
-from services.executor.core.session.ledger import describe_doubt, describe_write, list_open_doubts, operator_decisions
+from services.executor.core.session.ledger import (
+    describe_doubt,
+    describe_write,
+    list_open_doubts,
+    list_operator_decisions,
+)
 from services.executor.core.session.values import list_parts_to_do
 from services.executor.core.states.machine import NOTHING_WRITTEN_TEXT
 from shared.contracts.ledger import LedgerEntry
@@ -48,7 +53,7 @@ def compose_answer(record: TaskRecord, run_end: RunEnd, now: datetime, rules: An
     had_to_act = is_read_by_people and has_ended and bool(list_parts_to_do(dossier.parts))
     footer = _write_footer(record, run_end, now, score) if rules.footer and is_completed else ""
     verdict = dossier.verdict if is_completed and not run_end.is_escalated else None
-    return answer_with_writes(run_end.answer, run_end.writes, verdict, footer, had_to_act=had_to_act)
+    return append_writes_to_answer(run_end.answer, run_end.writes, verdict, footer, had_to_act=had_to_act)
 
 
 def _write_footer(record: TaskRecord, run_end: RunEnd, now: datetime, score: Score) -> str:
@@ -59,7 +64,7 @@ def _write_footer(record: TaskRecord, run_end: RunEnd, now: datetime, score: Sco
     return f"[Process: {process} | Policy: {policy} | Quality: {score.value:.2f} | Duration: {duration_ms} ms]"
 
 
-def answer_with_writes(
+def append_writes_to_answer(
     text: str,
     writes: Sequence[LedgerEntry],
     verdict: Verdict | None = None,
@@ -93,12 +98,12 @@ def _describe_writes(writes: Sequence[LedgerEntry]) -> str:
     return "\n".join(lines) if writes else ""
 
 
-def ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
+def describe_ledger_for_clients(entries: Sequence[LedgerEntry]) -> dict[str, JsonValue]:
     """The writes with their outcomes, those in doubt, and the operators' decisions, for the task's metadata."""
     return {
         "writes": [
             cast(JsonValue, to_i_json({**describe_write(entry), "compensates": entry.compensates})) for entry in entries
         ],
         "doubts": [cast(JsonValue, to_i_json(describe_doubt(entry))) for entry in list_open_doubts(entries)],
-        "resolutions": cast("list[JsonValue]", to_i_json(operator_decisions(entries))),
+        "resolutions": cast("list[JsonValue]", to_i_json(list_operator_decisions(entries))),
     }

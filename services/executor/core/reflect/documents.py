@@ -55,7 +55,7 @@ class DocumentTemplate(Contract):
 
 
 @cache
-def document_templates() -> Mapping[str, DocumentTemplate]:
+def load_document_templates() -> Mapping[str, DocumentTemplate]:
     """The document templates by type, in alphabetical order."""
     entries = [entry for entry in (files(__package__) / "templates").iterdir() if entry.name.endswith(".toml")]
     fields_by_type = {entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text("utf-8")) for entry in entries}
@@ -83,7 +83,9 @@ def find_document_requests(task: str) -> Mapping[str, Sequence[str]]:
     """The phrases in the task's text that ask for documents, and are not negated, by type of document in alphabetical
     order; without those types that it merely mentions.
     """
-    matches = ((name, match) for name in document_templates() for match in _compile_request(name).finditer(task))
+    matches = (
+        (name, match) for name in load_document_templates() for match in _compile_request_pattern(name).finditer(task)
+    )
     phrases_by_type: dict[str, list[str]] = {}
     for name, match in matches:
         if _NEGATION_PATTERN.search(task, max(0, match.start() - _LOOKBACK_FROM_REQUEST), match.start()) is None:
@@ -92,22 +94,22 @@ def find_document_requests(task: str) -> Mapping[str, Sequence[str]]:
 
 
 @cache
-def _compile_request(name: str) -> re.Pattern[str]:
-    phrases = tuple(phrase for template in document_templates().values() for phrase in template.asked)
-    other_documents = rf"(?:{_phrases_pattern(phrases)}{_CONJUNCTION_REGEX})*"
-    document = _phrases_pattern(document_templates()[name].asked)
+def _compile_request_pattern(name: str) -> re.Pattern[str]:
+    phrases = tuple(phrase for template in load_document_templates().values() for phrase in template.asked)
+    other_documents = rf"(?:{_build_phrases_regex(phrases)}{_CONJUNCTION_REGEX})*"
+    document = _build_phrases_regex(load_document_templates()[name].asked)
     return re.compile(rf"\b(?:{_PRODUCTION_VERBS_REGEX}){_ADJECTIVES_REGEX}{other_documents}{document}s?\b(?!-)", re.I)
 
 
-def _phrases_pattern(phrases: tuple[str, ...]) -> str:
+def _build_phrases_regex(phrases: tuple[str, ...]) -> str:
     """A regular expression that matches any of the phrases, the longest first, with any white space between words."""
     longest = sorted(phrases, key=len, reverse=True)
     return f"(?:{'|'.join(re.escape(phrase).replace(_ESCAPED_SPACE, _WHITE_SPACE) for phrase in longest)})"
 
 
-def documents_of_process(process_type: str) -> tuple[str, ...]:
+def list_documents_of_process(process_type: str) -> tuple[str, ...]:
     """The types of document that a process always produces."""
-    return tuple(name for name, template in document_templates().items() if process_type in template.processes)
+    return tuple(name for name, template in load_document_templates().items() if process_type in template.processes)
 
 
 _UNVERIFIED_MARK = "[unverified: "
@@ -320,7 +322,7 @@ def list_unfilled_sections(kind: str, material: DocumentMaterial) -> tuple[Secti
     """The sections that no data fills and that a model is to write."""
     return tuple(
         section
-        for section in document_templates()[kind].sections
+        for section in load_document_templates()[kind].sections
         if section.write and not _read_section_data(section, material)
     )
 
@@ -331,7 +333,7 @@ def build_document(
     """The document as Markdown and as data, which names missing sections. ``texts``: sections that a model wrote, by
     ``type of document.section name``.
     """
-    template = document_templates()[kind]
+    template = load_document_templates()[kind]
     drafts = {section.name: texts.get(f"{kind}.{section.name}", "") for section in template.sections}
     sections = {
         section.name: section.text

@@ -11,7 +11,7 @@ from services.executor.core.figures.columns import COMPARE_BY_SIGN
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.session.context import is_practice
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
-from services.executor.core.session.values import NamedValue, threshold_kind_of
+from services.executor.core.session.values import NamedValue, classify_threshold_kind
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import OutcomeTexts, PredictionOutcome, TaskOutcome, Threshold, ThresholdKind
 from shared.contracts.policy import Verdict
@@ -26,7 +26,7 @@ _MOST_TOOLS = 10
 _LONGEST_TEXT, _MOST_VALUES = 1_200, 12  # characters and figures of a task that the learner gets
 
 
-def outcome_of_record(
+def build_outcome_of_record(
     record: TaskRecord, writes: Iterable[LedgerEntry], hidden: Mapping[str, ProtectedKind], *, is_applied: bool
 ) -> TaskOutcome:
     """The outcome of an ended task, from its record and writes alone, with protected values removed. ``is_applied``:
@@ -57,7 +57,7 @@ def outcome_of_record(
     )
 
 
-def outcome_of_run(
+def build_outcome_of_run(
     record: TaskRecord, run_end: RunEnd, score: Score, hidden: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES
 ) -> TaskOutcome:
     """The outcome of a task: what its run read, predicted and answered. ``record``: in its final state."""
@@ -73,21 +73,21 @@ def outcome_of_run(
         "escalated": run_end.is_escalated,
         "worked": redact_json(_list_tools(run_end, did_work=True), hidden),
         "failed": redact_json(_list_tools(run_end, did_work=False), hidden),
-        "thresholds": _list_thresholds(run_end, hidden),
-        "said": _texts_for_learning(run_end, record, hidden),
+        "thresholds": _list_known_predictions(run_end, hidden),
+        "said": _select_texts_for_learning(run_end, record, hidden),
         # What a case is made of beside these fields; all else stands in the task's record.
-        "details": redact_json({"quality_parts": parts_of_score(score), **fell_back}, hidden),
+        "details": redact_json({"quality_parts": describe_score_parts(score), **fell_back}, hidden),
     }
     is_applied = _was_strategy_applied(run_end, record)
-    return outcome_of_record(record, run_end.writes, hidden, is_applied=is_applied).model_copy(update=update)
+    return build_outcome_of_record(record, run_end.writes, hidden, is_applied=is_applied).model_copy(update=update)
 
 
-def parts_of_score(score: Score) -> dict[str, JsonValue]:
+def describe_score_parts(score: Score) -> dict[str, JsonValue]:
     """The parts of a score, and the name of its formula."""
     return {"formula": score.formula.value, **score.parts}
 
 
-def _texts_for_learning(
+def _select_texts_for_learning(
     run_end: RunEnd, record: TaskRecord, hidden: Mapping[str, ProtectedKind]
 ) -> OutcomeTexts | None:
     """The texts in which the learner may find facts; None for a dry run or practice, whose data are not real."""
@@ -101,9 +101,9 @@ def _texts_for_learning(
     )
 
 
-def _list_thresholds(run_end: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tuple[PredictionOutcome, ...]:
+def _list_known_predictions(run_end: RunEnd, hidden: Mapping[str, ProtectedKind]) -> tuple[PredictionOutcome, ...]:
     """The predictions whose actual values are known, with protected values removed."""
-    outcomes = threshold_outcomes(run_end.final_progress, run_end.writes)
+    outcomes = list_prediction_outcomes(run_end.final_progress, run_end.writes)
     known_outcomes = [outcome for outcome in outcomes if outcome.actual is not None]
     texts = (
         (outcome, outcome.model_dump(include={"name", "predicted", "actual", "source"})) for outcome in known_outcomes
@@ -130,7 +130,7 @@ _LIMIT_WORD_PATTERN = re.compile(
 )
 
 
-def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[PredictionOutcome, ...]:
+def list_prediction_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[PredictionOutcome, ...]:
     """What became of each prediction, compared with the actual values: of the limits that were known before the task
     acted, then of the variances and credits that were computed.
     """
@@ -140,10 +140,10 @@ def threshold_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tup
         for entry in writes
         if entry.status is WriteStatus.REFUSED and _LIMIT_WORD_PATTERN.search(entry.refusal or "")
     ]
-    limits = (_outcome_of_limit(limit, progress.dossier, verified, refusals) for limit in progress.thresholds)
+    limits = (_compare_limit(limit, progress.dossier, verified, refusals) for limit in progress.thresholds)
     figures = (value for value in progress.dossier.values if value.figure)
-    predicted = (value for value in figures if threshold_kind_of(value.figure) is not ThresholdKind.POLICY_LIMIT)
-    return (*limits, *(_outcome_of_figure(value, verified) for value in predicted))
+    predicted = (value for value in figures if classify_threshold_kind(value.figure) is not ThresholdKind.POLICY_LIMIT)
+    return (*limits, *(_compare_figure(value, verified) for value in predicted))
 
 
 def _find_refused_value(limit: Threshold, dossier: Dossier, refusals: Sequence[LedgerEntry]) -> Decimal | None:
@@ -152,11 +152,13 @@ def _find_refused_value(limit: Threshold, dossier: Dossier, refusals: Sequence[L
     if bound is None or not limit.rule_id:
         return None
     writes = [entry for entry in refusals if limit.tool in ("", entry.call.tool)]
-    actual = _common_value(_numbers_of_argument(writes, limit.name) or _values_in_records(dossier, writes, limit.name))
+    actual = _get_common_value(
+        _find_numbers_of_argument(writes, limit.name) or _find_values_in_records(dossier, writes, limit.name)
+    )
     return None if actual is None or COMPARE_BY_SIGN[limit.sign](actual, bound) else actual
 
 
-def _values_in_records(dossier: Dossier, writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
+def _find_values_in_records(dossier: Dossier, writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
     """The field's values in the records that these writes name in an argument."""
     ids = {text for entry in writes for text in _collect_texts(loads_object(entry.arguments_json))}
     results = (fact.result for fact in dossier.facts if fact.ok) if ids else ()
@@ -170,12 +172,12 @@ def _collect_texts(record: JsonObject) -> set[str]:
     return {value for value in record.values() if isinstance(value, str)}
 
 
-def _outcome_of_limit(
+def _compare_limit(
     limit: Threshold, dossier: Dossier, verified: Sequence[LedgerEntry], refusals: Sequence[LedgerEntry]
 ) -> PredictionOutcome:
     if (refused := _find_refused_value(limit, dossier, refusals)) is not None:
         return _build_prediction_outcome(limit, refused, was_right=False)
-    actual = _actual_value_for(limit, dossier, verified)
+    actual = _find_actual_value(limit, dossier, verified)
     was_right = None if actual is None else _does_rule_agree(limit, actual, dossier.verdict)
     return _build_prediction_outcome(limit, actual, was_right=was_right)
 
@@ -192,20 +194,20 @@ def _build_prediction_outcome(limit: Threshold, actual: Decimal | None, *, was_r
     )
 
 
-def _actual_value_for(limit: Threshold, dossier: Dossier, verified: Sequence[LedgerEntry]) -> Decimal | None:
+def _find_actual_value(limit: Threshold, dossier: Dossier, verified: Sequence[LedgerEntry]) -> Decimal | None:
     """The actual value to compare with a limit: the process's figure of that name or, for a limit that decides its
     rule, the value written, calculated or read under that name. None unless there is exactly one.
     """
     named_figures = [value.number for value in dossier.values if limit.name and value.figure == limit.name]
     figures = [number for number in named_figures if number is not None]
     if figures or not limit.rule_id:
-        return _common_value(figures)
+        return _get_common_value(figures)
     writes = [entry for entry in verified if limit.tool in ("", entry.call.tool)]
     if limit.tool and not writes:
         return None
     calculated = [value.number for value in dossier.values if value.number is not None and value.name == limit.name]
-    written = _numbers_of_argument(writes, limit.name)
-    return _common_value(written or calculated or _values_in_records(dossier, writes, limit.name))
+    written = _find_numbers_of_argument(writes, limit.name)
+    return _get_common_value(written or calculated or _find_values_in_records(dossier, writes, limit.name))
 
 
 def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None) -> bool | None:
@@ -218,16 +220,20 @@ def _does_rule_agree(limit: Threshold, actual: Decimal, verdict: Verdict | None)
     return COMPARE_BY_SIGN[limit.sign](actual, bound) is was_triggered
 
 
-def _outcome_of_figure(value: NamedValue, verified: Sequence[LedgerEntry]) -> PredictionOutcome:
+def _compare_figure(value: NamedValue, verified: Sequence[LedgerEntry]) -> PredictionOutcome:
     """The outcome of a computed figure, by a verified write with an argument that came from it or has its name."""
-    traced = [number for entry in verified for number in _numbers_in_arguments(entry, _names_traced_to(value, entry))]
-    actual = _common_value(
+    traced = [
+        number for entry in verified for number in _find_numbers_in_arguments(entry, _names_traced_to(value, entry))
+    ]
+    actual = _get_common_value(
         traced
-        or _numbers_of_argument(verified, value.figure)
+        or _find_numbers_of_argument(verified, value.figure)
         or _find_single_numbers_of_named_tools(verified, value.figure)
     )
     source = f"{value.operation} of {', '.join(operand.path or operand.ref for operand in value.operands)}"
-    limit = Threshold(kind=threshold_kind_of(value.figure), name=value.name, sign="", value=value.value, source=source)
+    limit = Threshold(
+        kind=classify_threshold_kind(value.figure), name=value.name, sign="", value=value.value, source=source
+    )
     return _build_prediction_outcome(
         limit, actual, was_right=None if actual is None else actual == Decimal(value.value)
     )
@@ -238,23 +244,25 @@ def _names_traced_to(value: NamedValue, entry: LedgerEntry) -> set[str]:
     return {origin.argument for origin in entry.call.origins if (origin.source, origin.ref) == ("value", value.name)}
 
 
-def _numbers_of_argument(writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
-    return [number for entry in writes for number in _numbers_in_arguments(entry, {name})]
+def _find_numbers_of_argument(writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
+    return [number for entry in writes for number in _find_numbers_in_arguments(entry, {name})]
 
 
 def _find_single_numbers_of_named_tools(writes: Sequence[LedgerEntry], name: str) -> list[Decimal]:
     """The number of each write whose tool's name has all words of ``name``, if its arguments have just one."""
     named_writes = [entry for entry in writes if set(name.split("_")) <= set(entry.call.tool.split("_"))]
-    numbers_by_write = [_numbers_in_arguments(entry, set(loads_object(entry.arguments_json))) for entry in named_writes]
+    numbers_by_write = [
+        _find_numbers_in_arguments(entry, set(loads_object(entry.arguments_json))) for entry in named_writes
+    ]
     return [numbers[0] for numbers in numbers_by_write if len(numbers) == 1]
 
 
-def _numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> list[Decimal]:
+def _find_numbers_in_arguments(entry: LedgerEntry, names: set[str]) -> list[Decimal]:
     arguments = loads_object(entry.arguments_json)
     figures = (read_figure(arguments.get(name)) for name in sorted(names))
     return [number for number in figures if number is not None]
 
 
-def _common_value(values: Sequence[Decimal]) -> Decimal | None:
+def _get_common_value(values: Sequence[Decimal]) -> Decimal | None:
     """The value if all values are equal; None otherwise, or if there are none."""
     return values[0] if len(set(values)) == 1 else None

@@ -67,7 +67,7 @@ def find_missing_outputs(outputs: Sequence[str], answer: str, sources: FoundSour
     """The required outputs that the answer does not mention: neither their words, nor words that say the same, nor a
     found value whose name has their words. In the order of ``outputs``.
     """
-    answer_words, tokens = spaced_words(answer), _tokens_in(answer)
+    answer_words, tokens = spaced_words(answer), _list_spellings_in_text(answer)
     items = (item for item in sources.named_scalars if item.name)
     name_stems = [
         stems_of(name) for name in {item.name for item in items if _mentions_value(item, answer_words, tokens)}
@@ -102,7 +102,9 @@ def collect_sources(task: str, dossier: Dossier, writes: Sequence[LedgerEntry] =
     ]
     counts = {str(len(facts)), str(len(writes)), str(len(calls))}
     counts = counts.union(*(fact.counts for fact in facts))
-    tokens = counts.union(_tokens_in(task), _tokens_of(scalars), *(fact.tokens for fact in facts))
+    tokens = counts.union(
+        _list_spellings_in_text(task), _list_spellings_of_scalars(scalars), *(fact.tokens for fact in facts)
+    )
     all_scalars = (*chain.from_iterable(fact.named_scalars for fact in facts), *scalars)
     return FoundSources(task, all_scalars, frozenset(counts), frozenset(tokens))
 
@@ -112,7 +114,7 @@ def _collect_from_fact(fact: Fact) -> FoundSources:
     result = fact.result if fact.ok else None
     scalars = (NamedScalar("", fact.ref), *_find_scalars(loads(fact.arguments_json)), *_find_scalars(result))
     counts = frozenset(str(len(item)) for _, item in walk_json(result) if _is_list_or_table(item))
-    return FoundSources("", scalars, counts, frozenset(_tokens_of(scalars)))
+    return FoundSources("", scalars, counts, frozenset(_list_spellings_of_scalars(scalars)))
 
 
 def find_untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
@@ -121,14 +123,14 @@ def find_untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
     """
     numberings = {*_NUMBERING_PATTERN.findall(text)}
     tokens = (token for token in find_tokens_with_digits(text) if not (token in numberings or is_duration(token)))
-    return tuple(dict.fromkeys(token for token in tokens if sources.tokens.isdisjoint(_list_spellings(token))))
+    return tuple(dict.fromkeys(token for token in tokens if sources.tokens.isdisjoint(_list_token_spellings(token))))
 
 
 def says_new_value(text: str, sources: FoundSources) -> bool:
     """Whether the text states at least one found value that the task itself did not state."""
     task_words = spaced_words(sources.task)
     text_words = spaced_words(text)
-    tokens, task_tokens = _tokens_in(text), _tokens_in(sources.task)
+    tokens, task_tokens = _list_spellings_in_text(text), _list_spellings_in_text(sources.task)
     return any(
         _mentions_value(item, text_words, tokens) and not _mentions_value(item, task_words, task_tokens)
         for item in sources.named_scalars
@@ -137,7 +139,7 @@ def says_new_value(text: str, sources: FoundSources) -> bool:
 
 def says_found_value(text: str, sources: FoundSources) -> bool:
     """Whether the text states any found value or list length, even one that the task stated."""
-    text_words, tokens = spaced_words(text), _tokens_in(text)
+    text_words, tokens = spaced_words(text), _list_spellings_in_text(text)
     if not sources.counts.isdisjoint(tokens):
         return True
     return any(
@@ -160,23 +162,23 @@ def _mentions_value(item: NamedScalar, text_words: str, tokens: set[str]) -> boo
     value = item.value
     if value is None or isinstance(value, bool):
         return False
-    figures = _spell_number(item)
+    figures = _list_number_spellings(item)
     if figures:
         return bool(figures & tokens)
     text = str(value)
     return len(text) > _LONGEST_VALUE_MET_BY_CHANCE and spaced_words(text) in text_words
 
 
-def _tokens_in(text: str) -> set[str]:
-    return {spelling for token in find_tokens_with_digits(text) for spelling in _list_spellings(token)}
+def _list_spellings_in_text(text: str) -> set[str]:
+    return {spelling for token in find_tokens_with_digits(text) for spelling in _list_token_spellings(token)}
 
 
-def _tokens_of(scalars: Sequence[NamedScalar]) -> set[str]:
-    tokens = {spelling for item in scalars for spelling in _spell_number(item)}
-    return tokens.union(*(_tokens_in(item.value) for item in scalars if isinstance(item.value, str)))
+def _list_spellings_of_scalars(scalars: Sequence[NamedScalar]) -> set[str]:
+    tokens = {spelling for item in scalars for spelling in _list_number_spellings(item)}
+    return tokens.union(*(_list_spellings_in_text(item.value) for item in scalars if isinstance(item.value, str)))
 
 
-def _spell_number(item: NamedScalar) -> set[str]:
+def _list_number_spellings(item: NamedScalar) -> set[str]:
     """All spellings of a number; empty for any other value."""
     number = read_figure(item.value)
     if number is None:
@@ -187,7 +189,7 @@ def _spell_number(item: NamedScalar) -> set[str]:
     return {normalize_token(format(number, "f")) for number in spellings}
 
 
-def _list_spellings(token: str) -> set[str]:
+def _list_token_spellings(token: str) -> set[str]:
     """The forms in which a token is compared: as it is, without its sign, and without a percent sign."""
     normal = normalize_token(token)
     return {normal, normal.removeprefix("-"), normalize_token(token.rstrip("%"))}

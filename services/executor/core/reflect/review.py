@@ -24,8 +24,8 @@ from services.executor.core.process.rules import list_true_values
 from services.executor.core.reflect.documents import (
     DocumentMaterial,
     build_document,
-    documents_of_process,
     find_document_requests,
+    list_documents_of_process,
     list_unfilled_sections,
     mark_unverified,
 )
@@ -40,7 +40,7 @@ from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import list_writes, writes_as_json
-from services.executor.core.session.left_out import remarks_on_run
+from services.executor.core.session.left_out import write_remarks_on_run
 from services.executor.core.session.values import Fact
 from services.executor.core.states.machine import Failed
 from services.executor.core.states.prompts import DOCUMENT_SCHEMA
@@ -158,7 +158,7 @@ async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
 
 def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
     """The drafted answer and the remarks below it; only the former is improved."""
-    answer, remarks = progress.dossier.answer or "", remarks_on_run(ctx, progress.dossier)
+    answer, remarks = progress.dossier.answer or "", write_remarks_on_run(ctx, progress.dossier)
     appended = [part for part in (remarks, f"\n\n{progress.notes.get('not_told', '')}".rstrip()) if part]
     end = min((start for part in appended if (start := answer.find(part)) >= 0), default=len(answer))
     return answer[:end], answer[end:]
@@ -187,7 +187,7 @@ async def _write_documents(
 ) -> tuple[tuple[Artifact, ...], dict[str, JsonValue]]:
     """Writes the documents that the task asks for or its process always produces; also returns the metadata on them."""
     answer = progress.dossier.answer or ""
-    always = () if progress.read_only or is_json_list(answer) else documents_of_process(progress.process_type)
+    always = () if progress.read_only or is_json_list(answer) else list_documents_of_process(progress.process_type)
     kinds = tuple(dict.fromkeys((*find_document_requests(ctx.task), *always)))
     told = progress.update_dossier(values=tuple(list_true_values(progress, run.writes)))
     material = DocumentMaterial(ctx.task, told, run.writes, answer)

@@ -7,14 +7,18 @@ from typing import cast
 from pydantic import JsonValue
 
 from services.executor.core.process.rules import list_true_values
-from services.executor.core.reflect.client_answer import compose_answer, ledger_for_clients
+from services.executor.core.reflect.client_answer import compose_answer, describe_ledger_for_clients
 from services.executor.core.reflect.documents import DocumentMaterial, build_document
-from services.executor.core.reflect.outcome import outcome_of_run, parts_of_score
+from services.executor.core.reflect.outcome import build_outcome_of_run, describe_score_parts
 from services.executor.core.reflect.quality import ReflectedRun, collect_evidence
 from services.executor.core.session.context import AnswerRules
-from services.executor.core.session.dossier import DRY_RUN_KEY, RunEnd, artifacts_of_dry_run
+from services.executor.core.session.dossier import DRY_RUN_KEY, RunEnd, list_dry_run_artifacts
 from services.executor.core.session.journal import Journal
-from services.executor.core.session.ledger import past_calls_of_facts, past_calls_of_writes, select_calls_to_remember
+from services.executor.core.session.ledger import (
+    list_past_calls_of_facts,
+    list_past_calls_of_writes,
+    select_calls_to_remember,
+)
 from services.executor.core.states.machine import ends_timed_wait
 from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import QUESTION_ROLE, SessionState, Timer, TurnEnd
@@ -39,7 +43,7 @@ def build_turn_end(
 ) -> TurnEnd:
     """The end of a turn whose task has ended or waits, with the journal's unstored entries, and redacted."""
     now, hidden = journal.now, journal.hidden
-    run = reflected_run_of(run_end, work.record)
+    run = build_reflected_run(run_end, work.record)
     score = score_quality(collect_evidence(run), rules.formula)
     answer = compose_answer(work.record, run_end, now, rules, score)
     record = _build_record(work, run_end, answer, build_metadata(run_end, run, score), journal)
@@ -58,7 +62,7 @@ def build_turn_end(
         entries=entries,
         approval=approval,
         timer=timer,
-        outcome=outcome_of_run(record, run_end, score, hidden) if record.state.is_terminal else None,
+        outcome=build_outcome_of_run(record, run_end, score, hidden) if record.state.is_terminal else None,
         settled_approval=run_end.settled_approval,
     )
 
@@ -87,7 +91,7 @@ def build_metadata(run_end: RunEnd, run: ReflectedRun, score: Score) -> dict[str
         "states": cast("list[JsonValue]", states),
         "tool_calls": progress.calls_made,
         "model_calls": progress.model_calls,
-        **ledger_for_clients(run_end.writes),
+        **describe_ledger_for_clients(run_end.writes),
         "values": {value.name: value.value for value in values},
         "verdict": dossier.verdict.model_dump(mode="json", by_alias=True) if dossier.verdict else None,
         "plan_hash": dossier.plan.hash if dossier.plan else None,
@@ -104,14 +108,14 @@ def build_metadata(run_end: RunEnd, run: ReflectedRun, score: Score) -> dict[str
         "waits_until": run_end.timer.due.isoformat() if run_end.timer else None,
         "spend": dict(run_end.spend),
         "quality": score.value,
-        "quality_parts": parts_of_score(score),
+        "quality_parts": describe_score_parts(score),
         "missing_outputs": list(run.unmentioned_outputs) if run_end.state is TaskState.COMPLETED else [],
         "review": dict(run_end.review),
         **progress.notes,
     }
 
 
-def reflected_run_of(run_end: RunEnd, record: TaskRecord) -> ReflectedRun:
+def build_reflected_run(run_end: RunEnd, record: TaskRecord) -> ReflectedRun:
     """The ended run in the form that scoring takes."""
     return ReflectedRun(
         state=run_end.state,
@@ -136,7 +140,7 @@ def _build_record(
             "reason": run_end.reason,
             "answer": answer,
             "metadata": {**record.metadata, **metadata, **dry_run_note},
-            "history": (*record.history, *new_user_messages(work), answer_message)[-_MOST_MESSAGES:],
+            "history": (*record.history, *list_new_user_messages(work), answer_message)[-_MOST_MESSAGES:],
             "artifacts": _list_artifacts(record, run_end, now),
             "later_files": (*record.later_files, *work.turn.files),
             "started_at": record.started_at or journal.began,
@@ -146,12 +150,12 @@ def _build_record(
     )
 
 
-def new_user_messages(work: TurnWork) -> tuple[HistoryMessage, ...]:
+def list_new_user_messages(work: TurnWork) -> tuple[HistoryMessage, ...]:
     """The turn's user message, to be added to the history; empty if it is there already, or the turn has none."""
     turn = work.turn
     if turn.kind not in (TurnKind.MESSAGE, TurnKind.DECISION):
         return ()
-    text, message_id, received_at = _user_text_of(turn), turn.message_id or turn.turn_id, turn.received_at
+    text, message_id, received_at = _get_user_text(turn), turn.message_id or turn.turn_id, turn.received_at
     message = HistoryMessage(role="user", text=text, message_id=message_id, at=received_at, parts=turn.parts)
     identity = (message.role, message.message_id, message.at)  # with the time: a client may use an id again
     is_known = any((earlier.role, earlier.message_id, earlier.at) == identity for earlier in work.record.history)
@@ -160,7 +164,7 @@ def new_user_messages(work: TurnWork) -> tuple[HistoryMessage, ...]:
 
 def _list_artifacts(record: TaskRecord, run_end: RunEnd, now: datetime) -> tuple[Artifact, ...]:
     """The record's artifacts and those of this turn; of equal names only the newest."""
-    artifacts = (*record.artifacts, *artifacts_of_dry_run(record, run_end.progress), *run_end.documents)
+    artifacts = (*record.artifacts, *list_dry_run_artifacts(record, run_end.progress), *run_end.documents)
     artifact_by_name = {artifact.name: artifact for artifact in artifacts}
     approval = run_end.approval or run_end.settled_approval
     if approval is not None and run_end.progress is not None:  # asked of a person; again, once there is an answer
@@ -176,7 +180,7 @@ def _session_with_turn(session: SessionState, run_end: RunEnd, work: TurnWork, a
     turn = work.turn
     new_turns: tuple[tuple[str, str], ...] = ((QUESTION_ROLE if run_end.question else "agent", answer[:_LONGEST_TEXT]),)
     if turn.kind in (TurnKind.MESSAGE, TurnKind.DECISION):
-        message = _user_text_of(turn)[:_LONGEST_TEXT]
+        message = _get_user_text(turn)[:_LONGEST_TEXT]
         last_message = next((text for role, text in reversed(session.turns) if role == "user"), None)
         if message != last_message:
             new_turns = (("user", message), *new_turns)
@@ -206,10 +210,13 @@ def _session_with_calls(session: SessionState, run_end: RunEnd, work: TurnWork) 
     names = run_end.final_progress.ruled_tools
     if not names:
         return session
-    calls = (*past_calls_of_facts(run_end.final_progress.dossier.facts), *past_calls_of_writes(run_end.writes))
+    calls = (
+        *list_past_calls_of_facts(run_end.final_progress.dossier.facts),
+        *list_past_calls_of_writes(run_end.writes),
+    )
     has_ended, task_id = run_end.state.is_terminal, work.record.task_id
     return session._replace(calls=select_calls_to_remember(session.calls, calls, names, task_id, has_ended=has_ended))
 
 
-def _user_text_of(turn: Turn) -> str:
+def _get_user_text(turn: Turn) -> str:
     return turn.text or str(turn.data.get("decision", ""))

@@ -93,7 +93,7 @@ class Tariff:
     def price_of(self, model: str) -> Price:
         return self.prices[model] if model in self.prices else highest_prices(self.prices.values())
 
-    def tier_price(self, tier: models.Tier) -> Price:
+    def get_tier_price(self, tier: models.Tier) -> Price:
         """The highest price among the tier's models, for each kind of token separately."""
         return highest_prices(self.price_of(model) for model in self.tiers.get(tier, ()))
 
@@ -225,16 +225,18 @@ class TaskSpending:
         """The spending for people. Calls without a stored reply are listed separately."""
         set_aside = sum(self._open_reservations.values(), CallCost())
         of_tokens: dict[str, JsonValue] = {} if ceilings.tokens is None else {"token_limit": ceilings.tokens}
-        of_money: dict[str, JsonValue] = {} if ceilings.nanos is None else {"dollar_limit": as_dollars(ceilings.nanos)}
+        of_money: dict[str, JsonValue] = (
+            {} if ceilings.nanos is None else {"dollar_limit": format_dollars(ceilings.nanos)}
+        )
         return {
             **of_tokens,
             **of_money,
             "tokens": self.spent.tokens,
-            "dollars": as_dollars(self.spent.nanos),
+            "dollars": format_dollars(self.spent.nanos),
             "calls": self.calls,
             "cheaper_calls": self.cheaper_calls,
             "set_aside_tokens": set_aside.tokens,
-            "set_aside_dollars": as_dollars(set_aside.nanos),
+            "set_aside_dollars": format_dollars(set_aside.nanos),
         }
 
     def reserve_cost(
@@ -243,7 +245,7 @@ class TaskSpending:
         """Reserves the call's highest cost, with a shorter answer if need be. The caller stores the reservation. Raises
         ``BudgetSpent`` if fewer than 256 tokens of answer are left (or than ``output``, if that is less).
         """
-        tokens_left = self._answer_tokens_left(size, ceilings, price, share)
+        tokens_left = self._count_answer_tokens_left(size, ceilings, price, share)
         affordable = min(output, limit_answer_tokens(tokens_left, is_undivided=share is BudgetShare.PLAN))
         if affordable < min(output, FEWEST_ANSWER_TOKENS):
             raise BudgetSpent(self._describe_refusal(estimate_cost(size, 0, price), ceilings, share))
@@ -277,7 +279,7 @@ class TaskSpending:
         )
         return max(shares, default=Fraction(0))
 
-    def _answer_tokens_left(self, size: RequestSize, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
+    def _count_answer_tokens_left(self, size: RequestSize, ceilings: Ceilings, price: Price, share: BudgetShare) -> int:
         """How many tokens of answer fit under both ceilings after the request itself."""
         spent, request = self.counted_cost, estimate_cost(size, 0, price)
         tokens_left = []
@@ -295,14 +297,14 @@ class TaskSpending:
         """Why the call does not fit. ``request``: the cost of the request alone."""
         spent = self.counted_cost
         of_tokens = f" of {ceilings.tokens:,}" if ceilings.tokens is not None else ""
-        of_money = f" of {as_dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
+        of_money = f" of {format_dollars(ceilings.nanos)}" if ceilings.nanos is not None else ""
         leaves_quarter = share in (BudgetShare.READING, BudgetShare.PROPOSING)
         remark = "; a quarter is kept for the plan of writes and the answer" if leaves_quarter else ""
         return (
             "the task's budget does not allow a further model call: "
             f"{spent.tokens:,}{of_tokens} tokens (TASK_TOKENS) and "
-            f"{as_dollars(spent.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{remark}; the "
-            f"call's request alone takes about {request.tokens:,} tokens and {as_dollars(request.nanos)} US dollars"
+            f"{format_dollars(spent.nanos)}{of_money} US dollars (TASK_MONEY) are used or set aside{remark}; the "
+            f"call's request alone takes about {request.tokens:,} tokens and {format_dollars(request.nanos)} US dollars"
         )
 
     def _apply_entry(self, entry: JournalEntry) -> None:
@@ -312,10 +314,10 @@ class TaskSpending:
         elif entry.kind == RELEASED_KIND:
             self.release_reservation(entry.data_json)
         elif entry.kind == "model":
-            self._count_settlement(settlement_in(entry.data_json))
+            self._count_settlement(parse_settlement(entry.data_json))
 
 
-def settlement_in(reply: str) -> Settlement:
+def parse_settlement(reply: str) -> Settlement:
     """The settlement in ``reply``, the JSON text of a reply's journal entry."""
     spent = json.loads(reply)["spent"]
     amount = CallCost(spent["tokens"], spent["nanos"])
@@ -323,18 +325,18 @@ def settlement_in(reply: str) -> Settlement:
     return Settlement(spent["name"], amount, spent["day"], is_cheaper, doubt, spent.get("reserved"))
 
 
-def settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterator[Settlement]:
+def list_settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> Iterator[Settlement]:
     """Yields the settlements of a turn's earlier attempts, which are counted in the tenant's day when the turn ends."""
     has_begun = False
     for entry in entries:
         has_begun = has_begun or entry.key.startswith(f"turn:{turn_id}#")
         if has_begun and entry.kind == "model":
-            settlement = settlement_in(entry.data_json)
+            settlement = parse_settlement(entry.data_json)
             if settlement.is_reserved is not None:
                 yield settlement
 
 
-def as_dollars(nanos: int) -> str:
+def format_dollars(nanos: int) -> str:
     """An exact amount in US dollars, as text."""
     return format((Decimal(nanos) / NANOS_A_DOLLAR).normalize(), "f")
 
@@ -353,10 +355,10 @@ def measure_request(request: models.ModelRequest, earlier: models.ModelRequest |
     repeated = _count_repeated_blocks(request, earlier)
     prefix = sum(map(len, request.system)) + _measure_tools(request.tools)
     prefix += _measure_schema(request.schema)
-    prefix += sum(_block_length(block) for _, block in blocks if isinstance(block, models.StableText))
-    fresh_length = _length_without_stable_texts(blocks[repeated:])
-    repeated_length = _length_without_stable_texts(blocks[:repeated])
-    return RequestSize(to_tokens(prefix), to_tokens(fresh_length), to_tokens(repeated_length))
+    prefix += sum(_measure_block(block) for _, block in blocks if isinstance(block, models.StableText))
+    fresh_length = _measure_without_stable_texts(blocks[repeated:])
+    repeated_length = _measure_without_stable_texts(blocks[:repeated])
+    return RequestSize(estimate_tokens(prefix), estimate_tokens(fresh_length), estimate_tokens(repeated_length))
 
 
 def bill_reply(reply: models.ModelReply, size: RequestSize, price: Price, longest: int) -> tuple[CallCost, str]:
@@ -368,7 +370,7 @@ def bill_reply(reply: models.ModelReply, size: RequestSize, price: Price, longes
     """
     usage = reply.usage
     if doubt := _describe_doubt(reply, size, longest):
-        return estimate_cost(size, to_tokens(sum(map(_block_length, reply.blocks))), price), doubt
+        return estimate_cost(size, estimate_tokens(sum(map(_measure_block, reply.blocks))), price), doubt
     estimated_fresh = -(-usage.all_input * size.fresh // size.total) if size.total else usage.all_input
     fresh_input = min(max(estimated_fresh, size.fresh), usage.input + usage.cache_write)
     return CallCost(fresh_input + usage.output, price.cost_of(usage)), ""
@@ -405,11 +407,11 @@ def _list_blocks(request: models.ModelRequest) -> list[tuple[str, models.Block]]
     return [(message.role, block) for message in request.messages for block in message.blocks]
 
 
-def _length_without_stable_texts(blocks: Iterable[tuple[str, models.Block]]) -> int:
-    return sum(_block_length(block) for _, block in blocks if not isinstance(block, models.StableText))
+def _measure_without_stable_texts(blocks: Iterable[tuple[str, models.Block]]) -> int:
+    return sum(_measure_block(block) for _, block in blocks if not isinstance(block, models.StableText))
 
 
-def to_tokens(characters: int) -> int:
+def estimate_tokens(characters: int) -> int:
     return -(-characters // _CHARACTERS_A_TOKEN)
 
 
@@ -423,7 +425,7 @@ _measure_tool = IdentityCache[models.ToolDefinition, int](
 _measure_tools = IdentityCache[tuple[models.ToolDefinition, ...], int](lambda tools: sum(map(_measure_tool, tools)), 32)
 
 
-def _block_length(block: models.Block) -> int:
+def _measure_block(block: models.Block) -> int:
     match block:
         case models.TextBlock(text):
             return len(text)

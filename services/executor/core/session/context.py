@@ -200,7 +200,7 @@ async def load_pictures(archive: TaskFiles, record: TaskRecord, files: Sequence[
     )
 
 
-def files_section(files: Sequence[ReadFile], most_characters: int) -> list[Json]:
+def build_files_section(files: Sequence[ReadFile], most_characters: int) -> list[Json]:
     """The files for the first message, as ``{ref, name, type, bytes, ...}`` with a text, an image's place, or a
     problem. Each text is cut to the same share of ``most_characters``.
     """
@@ -220,7 +220,7 @@ def files_for_look_tool(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
     return tuple(_file_as_fact(number, file.text) for number, file in enumerate(files, 1) if file.text)
 
 
-def file_notes(files: Sequence[ReadFile]) -> dict[str, JsonValue]:
+def build_file_notes(files: Sequence[ReadFile]) -> dict[str, JsonValue]:
     """The files for the task's metadata, as ``{"files": rows}``; empty if there are none."""
     rows: list[JsonValue] = []
     for file in files:
@@ -299,7 +299,7 @@ async def run_with_companion(step: Coroutine[object, Never, T], companion: Corou
     return result
 
 
-async def run_together(first: Coroutine[object, Never, A], second: Coroutine[object, Never, B]) -> tuple[A, B]:
+async def run_pair_in_parallel(first: Coroutine[object, Never, A], second: Coroutine[object, Never, B]) -> tuple[A, B]:
     """Runs two steps of different types in parallel; returns their results. If one raises, the other is cancelled."""
     return cast("tuple[A, B]", tuple(await run_in_parallel([first, second])))
 
@@ -313,7 +313,7 @@ class DispatchRefused(Exception):
     """The call must not be made. The message is sent to whoever asked for it."""
 
 
-def require_permitted(state: FsmState, tool: Tool) -> None:
+def require_tool_permitted(state: FsmState, tool: Tool) -> None:
     """Raises ``DispatchRefused`` if ``state`` does not permit tools of this class."""
     if tool.tool_class in PERMITTED_CLASSES[state]:
         return

@@ -134,7 +134,10 @@ def changed_fields_as_json(progress: Progress, stored_progress: Progress | None)
     begin with ``dossier.``. Values that Python calls equal (``True == 1``) differ if their texts do.
     """
     progress_before = stored_progress or NO_PROGRESS
-    changes = (_changed_fields(progress, progress_before), _changed_fields(progress.dossier, progress_before.dossier))
+    changes = (
+        _find_replaced_fields(progress, progress_before),
+        _find_replaced_fields(progress.dossier, progress_before.dossier),
+    )
     equal_names = [{name for name, is_equal in fields.items() if is_equal} for fields in changes]
     texts_before = _format_fields(progress_before, *equal_names) if any(equal_names) else {}
     texts = _format_fields(progress, set(changes[0]), set(changes[1]))
@@ -143,7 +146,7 @@ def changed_fields_as_json(progress: Progress, stored_progress: Progress | None)
     return {name: text for name, text in texts.items() if text != texts_before.get(name)} | template
 
 
-def _changed_fields(contract: Contract, old_contract: Contract) -> dict[str, bool]:
+def _find_replaced_fields(contract: Contract, old_contract: Contract) -> dict[str, bool]:
     """The fields whose object was replaced, as ``{field name: whether the new object equals the old one}``."""
     new_fields, old_fields = contract.__dict__, old_contract.__dict__
     pairs = ((name, new, old_fields[name]) for name, new in new_fields.items() if name != "dossier")
@@ -241,7 +244,7 @@ def hash_for_approval(verdict: Verdict) -> str:
     return digest([verdict.policy_hash, verdict.context_hash, verdict.plan_hash])
 
 
-def answer_with_plan(progress: Progress, approvers: str | None) -> Progress:
+def with_plan_as_answer(progress: Progress, approvers: str | None) -> Progress:
     """A dry run's progress, its plan as the answer. ``approvers``: who would have to approve it; None if nobody."""
     visited = progress.visited[:-1] or progress.visited
     note = f"a real run would wait for {approvers}" if approvers else "a real run would wait for nobody"
@@ -250,7 +253,7 @@ def answer_with_plan(progress: Progress, approvers: str | None) -> Progress:
     return progress.model_copy(update={"visited": visited}).update_dossier(answer=answer, approval_note=note)
 
 
-def artifacts_of_dry_run(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, ...]:
+def list_dry_run_artifacts(record: TaskRecord, progress: Progress | None) -> tuple[Artifact, ...]:
     """The plan of a dry run as a data artifact; empty for other runs."""
     if not record.request.is_dry_run or progress is None or progress.dossier.plan is None:
         return ()

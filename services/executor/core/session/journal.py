@@ -18,7 +18,7 @@ from services.executor.core.session.budget import (
     Reservation,
     Settlement,
     TaskSpending,
-    settlement_in,
+    parse_settlement,
 )
 from services.executor.core.session.dossier import Progress, changed_fields_as_json
 from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelRests, TenantStopped
@@ -148,7 +148,7 @@ def write_early_end_note(early: EarlyEnd, began: datetime, **extra_fields: JsonV
 _CURRENT_STEP_KEY: ContextVar[str] = ContextVar("step", default="")
 
 
-def current_step_key() -> str:
+def get_current_step_key() -> str:
     """The key of the journal step in progress; empty outside of any step."""
     return _CURRENT_STEP_KEY.get()
 
@@ -324,7 +324,7 @@ class Journal:
 
     def pop_settlements(self, day: str) -> tuple[Settlement, ...]:
         """Returns, once, the settlements of that day whose replies are stored, for the tenant's day to count."""
-        waiting = {settlement_in(entry.data_json) for entry in self._waiting if entry.kind == "model"}
+        waiting = {parse_settlement(entry.data_json) for entry in self._waiting if entry.kind == "model"}
         uncounted = self.spending.uncounted
         settlements = tuple(paid for paid in uncounted if paid.day == day and paid not in waiting)
         self.spending.uncounted = [paid for paid in uncounted if paid not in settlements]
@@ -458,7 +458,7 @@ class Journal:
 MakeJournal: TypeAlias = Callable[[TurnStore, Sequence[JournalEntry], datetime, float, JournalLimits], Journal]
 
 
-def latest_progress(entries: Iterable[JournalEntry]) -> Progress | None:
+def restore_latest_progress(entries: Iterable[JournalEntry]) -> Progress | None:
     """The progress as of the last checkpoint, from the changes in all checkpoints; None if there is none."""
     fields: JsonObject = {}
     for entry in entries:

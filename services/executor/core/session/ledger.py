@@ -15,7 +15,7 @@ from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads, loa
 from shared.domain.words import DOUBTFUL_STATUSES, SENDABLE_STATUSES, Resolution, WriteStatus
 
 
-def ledger_key_of(plan: WritePlan, call: PlannedCall) -> str:
+def compute_ledger_key(plan: WritePlan, call: PlannedCall) -> str:
     """The permanent ledger key of one planned write; every process and attempt computes the same."""
     return digest([plan.task_id, plan.round, plan.hash, call.call_id])[:32]
 
@@ -25,7 +25,7 @@ async def list_writes(store: TurnStore) -> tuple[LedgerEntry, ...]:
     return tuple((await store.read_ledger()).values())
 
 
-def in_sending_order(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+def sort_by_sending_time(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     """The entries by the time at which they were sent; those that were not come last."""
     return sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
 
@@ -133,7 +133,7 @@ def describe_doubt(entry: LedgerEntry) -> JsonObject:
     }
 
 
-def operator_decisions(entries: Iterable[LedgerEntry]) -> list[Json]:
+def list_operator_decisions(entries: Iterable[LedgerEntry]) -> list[Json]:
     """The operators' decisions on these writes, the oldest first."""
     decisions = [(entry, decision) for entry in entries for decision in entry.resolutions]
     return [
@@ -158,13 +158,13 @@ def write_operator_brief(doubts: Iterable[LedgerEntry]) -> str:
     return "\n".join(
         [
             "A write is in doubt and was not repeated: an operator has to say what became of it.",
-            *(line for entry in entries for line in _doubt_lines(entry)),
+            *(line for entry in entries for line in _describe_doubt_in_lines(entry)),
             f"Say for each: retry, skip, done or take-over{until}.",
         ]
     )
 
 
-def _doubt_lines(entry: LedgerEntry) -> list[str]:
+def _describe_doubt_in_lines(entry: LedgerEntry) -> list[str]:
     since = f" since {entry.doubted_at:%Y-%m-%d %H:%M:%S} UTC" if entry.doubted_at else ""
     return [
         f"- {entry.call.call_id}: {entry.call.tool} {entry.arguments_json}: "
@@ -210,20 +210,20 @@ _OUTCOME_BY_STATUS: Mapping[WriteStatus, CallOutcome] = {
 }  # of any other status the outcome is unknown
 
 
-def past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
+def list_past_calls_of_session(calls: Iterable[SessionCall], task_id: str) -> tuple[PastCall, ...]:
     """The session's calls without those of this task, which its dossier and ledger have."""
     other_calls = (call for call in calls if call.open_task != task_id)
     return tuple(_build_past_call(call.tool, CallOutcome(call.outcome), call.fields_json) for call in other_calls)
 
 
-def past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
+def list_past_calls_of_facts(facts: Sequence[Fact]) -> tuple[PastCall, ...]:
     """The reads of this task as past calls. A read that the executor repeated counts once."""
     first_reads = {fact.call for fact in facts if not fact.again}
     reads = (fact for fact in facts if not (fact.again and fact.call in first_reads))
-    return tuple(_build_past_call(fact.tool, outcome_of_read(fact), fact.arguments_json) for fact in reads)
+    return tuple(_build_past_call(fact.tool, classify_read_outcome(fact), fact.arguments_json) for fact in reads)
 
 
-def outcome_of_read(fact: Fact) -> CallOutcome:
+def classify_read_outcome(fact: Fact) -> CallOutcome:
     """The outcome that a read has for rules. A refusal counts as failed.
 
     Two kinds of read count against limits but satisfy no precondition: one whose answer speaks of an error, and one
@@ -235,13 +235,13 @@ def outcome_of_read(fact: Fact) -> CallOutcome:
     return CallOutcome.UNKNOWN if says_error or fact.by_machine else CallOutcome.SUCCEEDED
 
 
-def past_calls_of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:
+def list_past_calls_of_writes(entries: Iterable[LedgerEntry]) -> tuple[PastCall, ...]:
     """The writes of this task as past calls, in the order of their intents."""
-    writes = in_sending_order(entries)
-    return tuple(_build_past_call(write.call.tool, call_outcome(write), write.arguments_json) for write in writes)
+    writes = sort_by_sending_time(entries)
+    return tuple(_build_past_call(write.call.tool, get_call_outcome(write), write.arguments_json) for write in writes)
 
 
-def call_outcome(entry: LedgerEntry) -> CallOutcome:
+def get_call_outcome(entry: LedgerEntry) -> CallOutcome:
     return _OUTCOME_BY_STATUS.get(entry.status, CallOutcome.UNKNOWN)
 
 
@@ -260,10 +260,10 @@ def select_calls_to_remember(
         if any(fnmatchcase(task_call.tool, pattern) for pattern in patterns):
             fields = dumps(cast(JsonObject, task_call.fields))
             kept_calls.append(SessionCall(task_call.tool, task_call.outcome.value, fields, open_task))
-    return _newest_calls(kept_calls)
+    return _select_newest_calls(kept_calls)
 
 
-def _newest_calls(calls: Sequence[SessionCall]) -> tuple[SessionCall, ...]:
+def _select_newest_calls(calls: Sequence[SessionCall]) -> tuple[SessionCall, ...]:
     """The newest calls, at most 500, in their order. If there are more, each tool keeps up to the same number of its
     calls, so that frequent reads do not displace writes.
     """
@@ -305,5 +305,5 @@ def writes_as_json(written: Iterable[LedgerEntry]) -> list[Json]:
             "result": loads(entry.result_json or "null"),
             "note": entry.note,
         }
-        for entry in in_sending_order(written)
+        for entry in sort_by_sending_time(written)
     ]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from services.executor.core.session.context import TurnContext, describe_unread_files
 from services.executor.core.session.dossier import Dossier
-from services.executor.core.session.ledger import ledger_key_of
+from services.executor.core.session.ledger import compute_ledger_key
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json
@@ -28,11 +28,11 @@ class LeftOutCall(NamedTuple):
 
 def append_remarks(ctx: TurnContext, dossier: Dossier, text: str) -> str:
     """The answer with the remarks below it; an answer that is a JSON list is returned unchanged (I9)."""
-    remarks = remarks_on_run(ctx, dossier)
+    remarks = write_remarks_on_run(ctx, dossier)
     return text if is_json_list(text) or not remarks else text.rstrip() + remarks
 
 
-def remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
+def write_remarks_on_run(ctx: TurnContext, dossier: Dossier) -> str:
     """The remarks below an answer on calls not made, a named server without tools, and files not read; may be empty."""
     omitted, endpoint = list_calls_not_made(ctx, dossier), ctx.record.request.tools_endpoint
     remarks = []
@@ -59,11 +59,11 @@ def list_calls_not_made(ctx: TurnContext, dossier: Dossier) -> list[LeftOutCall]
 async def record_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall, reason: str) -> None:
     """Journals that the plan is carried out without the call, so that no later attempt makes it out of order."""
     ctx.journal.add_event("note", call=call.call_id, tool=call.tool, left_out=reason)
-    ctx.journal.add_entry(left_out_key(plan, call), "note", reason)
+    ctx.journal.add_entry(build_left_out_key(plan, call), "note", reason)
 
 
 def is_left_out(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
-    return ctx.journal.get(left_out_key(plan, call)) is not None
+    return ctx.journal.get(build_left_out_key(plan, call)) is not None
 
 
 def was_not_made(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
@@ -73,7 +73,7 @@ def was_not_made(ctx: TurnContext, plan: WritePlan, call: PlannedCall) -> bool:
 
 def list_left_out_calls(ctx: TurnContext, plan: WritePlan | None) -> Sequence[LeftOutCall]:
     """The calls that this plan left out, in their order."""
-    notes = [(call, ctx.journal.get(left_out_key(plan, call))) for call in plan.calls] if plan else []
+    notes = [(call, ctx.journal.get(build_left_out_key(plan, call))) for call in plan.calls] if plan else []
     return [LeftOutCall(call, reason) for call, reason in notes if reason is not None]
 
 
@@ -81,6 +81,6 @@ def _call_identity(call: PlannedCall) -> tuple[str, str, str]:
     return (call.connection_id, call.tool, call.arguments_json)
 
 
-def left_out_key(plan: WritePlan, call: PlannedCall) -> str:
+def build_left_out_key(plan: WritePlan, call: PlannedCall) -> str:
     """The journal key of the note that the plan left the call out."""
-    return f"left-out:{ledger_key_of(plan, call)}"
+    return f"left-out:{compute_ledger_key(plan, call)}"

@@ -9,7 +9,7 @@ from base64 import b64decode, b64encode
 from collections import Counter
 from typing import cast
 
-from services.executor.core.session.journal import Journal, current_step_key
+from services.executor.core.session.journal import Journal, get_current_step_key
 from services.executor.core.states.machine import END_STATES
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from services.executor.ports.tools import Tool, ToolServers, ToolSilent, ToolUnreachable
@@ -50,7 +50,7 @@ def policy_input_name(request: str, request_counts: Counter[str]) -> str:
 
     Requests inside a journal step are numbered separately, because a replay takes the step's result and does not ask.
     """
-    step = current_step_key()
+    step = get_current_step_key()
     content_key = f"{digest(request)[:32]}{f':{step}' if step else ''}"
     request_counts[content_key] += 1
     return f"policy:{content_key}:{request_counts[content_key]}"

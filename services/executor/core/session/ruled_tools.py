@@ -19,13 +19,13 @@ _OR_SIGN = "||"
 _QUOTED_NAME_PATTERN = re.compile(r"([\"'])(.+?)\1")
 
 
-def tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
+def list_tools_in_rules(policies: Iterable[Policy]) -> tuple[str, ...]:
     """The names and name patterns of tools in the policies' rules."""
     rules = [rule for policy in policies for rule in policy.tool_rules]
     return tuple(dict.fromkeys(name for rule in rules for name in (rule.tool, *rule.after)))
 
 
-def rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) -> list[str]:
+def describe_rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) -> list[str]:
     """A sentence for each rule whose tool is not offered, since a misspelt name would silently forbid nothing."""
     offered = frozenset(tools)
     mentions = [(policy.id, rule.id, rule.tool.strip()) for policy in policies for rule in policy.tool_rules]
@@ -33,7 +33,7 @@ def rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) 
         (policy.id, rule.id, tool)
         for policy in policies
         for rule in policy.rules
-        if (tool := tool_of_condition(rule.condition))
+        if (tool := find_tool_of_condition(rule.condition))
     ]
     return [
         f"rule {rule_id} of {policy_id} is about {tool!r}, and no such tool is offered"
@@ -42,13 +42,13 @@ def rules_about_unknown_tools(policies: Iterable[Policy], tools: Iterable[str]) 
     ]
 
 
-def tool_of_condition(condition: str) -> str:
+def find_tool_of_condition(condition: str) -> str:
     """The tool of a condition such as ``tool == "pay" && amount > 5``, without ``||``; empty for any other one."""
     equality = _LEADING_TOOL_CONDITION_PATTERN.match(condition)
-    return equality["name"] if equality and _OR_SIGN not in without_texts(condition) else ""
+    return equality["name"] if equality and _OR_SIGN not in without_quoted_texts(condition) else ""
 
 
-def without_texts(condition: str) -> str:
+def without_quoted_texts(condition: str) -> str:
     """The condition with a space in place of each quoted text: what is left are names, numbers and signs."""
     return QUOTED_TEXT_PATTERN.sub(" ", condition)
 
@@ -58,7 +58,7 @@ def has_tool_rules(policies: Iterable[Policy]) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _tools_of_condition(condition: str) -> frozenset[str]:
+def _find_tools_of_condition(condition: str) -> frozenset[str]:
     name_lists = [tool_list["names"] for tool_list in _TOOL_LIST_PATTERN.finditer(condition)]
     listed_names = (name[2] for names in name_lists for name in _QUOTED_NAME_PATTERN.finditer(names))
     return frozenset((*(equality["name"] for equality in _TOOL_EQUALS_PATTERN.finditer(condition)), *listed_names))
@@ -69,8 +69,8 @@ def mark_ruled_reads_as_changes(toolbox: Toolbox, policies: Iterable[Policy]) ->
     argument: its calls are then planned and judged first. Conditions with a negation (``tool != "x"``) mark no tool.
     """
     rules = [rule for policy in policies for rule in policy.rules if not (rule.report_only or rule.if_known)]
-    conditions = [rule.condition for rule in rules if not NEGATION_PATTERN.search(without_texts(rule.condition))]
-    names = frozenset[str]().union(*map(_tools_of_condition, conditions))
+    conditions = [rule.condition for rule in rules if not NEGATION_PATTERN.search(without_quoted_texts(rule.condition))]
+    names = frozenset[str]().union(*map(_find_tools_of_condition, conditions))
     ruled_reads = {
         name: tool._replace(tool_class=ToolClass.CHANGE, why_class="a rule names it")
         for name, tool in toolbox.tools.items()

@@ -14,7 +14,7 @@ from shared.contracts.outcome import ThresholdKind
 from shared.domain.exact_json import Json, JsonObject, loads
 
 
-def threshold_kind_of(name: str) -> ThresholdKind:
+def classify_threshold_kind(name: str) -> ThresholdKind:
     """The kind of threshold that a name or sentence refers to."""
     words = set(re.findall(r"[a-z]+", name.lower().replace("_", " ")))
     if "variance" in words:

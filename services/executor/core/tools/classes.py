@@ -125,7 +125,7 @@ def classify_by_name(name: str) -> ToolClassification:
     return max(classes, key=lambda classification: TOOL_CLASSES_BY_STRICTNESS.index(classification.tool_class))
 
 
-def verb_of_tool(name: str) -> str:
+def find_deciding_verb(name: str) -> str:
     """The verb that decides a tool's class, the strictest in its name; equally strict ones joined by ``_and_``."""
     clauses = _split_clauses(_split_name(name)[-1])
     ranked_verbs = [
@@ -283,7 +283,7 @@ def strip_batch_word(tool: str) -> str:
     return "_".join(other_words) if other_words and first_word in MANNER_WORDS else tool
 
 
-def participles_of_verb(tool: str) -> frozenset[str]:
+def list_verb_participles(tool: str) -> frozenset[str]:
     """The past participles of a tool's verb in every possible spelling: ``canceled`` and ``cancelled``."""
     verb = words_of_tool(tool).verb
     regular = {f"{verb}d", f"{verb}ed", f"{verb}{verb[-1:]}ed", f"{verb[:-1]}ied"}

@@ -123,22 +123,22 @@ def says_refused(error: Json) -> bool:
     """Whether an error says that its write was turned down for a reason, so that nothing was written; not if any of its
     words leaves open whether it was written all the same.
     """
-    text = _all_text_of_error(error)
+    text = _join_all_texts(error)
     return bool(_REASON_FOR_REFUSAL_PATTERN.search(text)) and not _UNCLEAR_FAILURE_PATTERN.search(text)
 
 
 def says_timed_out(error: Json) -> bool:
     """Whether an error says that a system behind the server did not answer in time, and may still act."""
-    return bool(_TIMEOUT_MESSAGE_PATTERN.search(_all_text_of_error(error)))
+    return bool(_TIMEOUT_MESSAGE_PATTERN.search(_join_all_texts(error)))
 
 
 def says_record_absent(error: Json) -> bool:
     """Whether an error answer to a read says that the record does not exist, and speaks of no tool, table or field."""
-    text = _all_text_of_error(error)
+    text = _join_all_texts(error)
     return bool(_RECORD_NOT_FOUND_PATTERN.search(text)) and not _WORD_FOR_TOOL_OR_COLUMN_PATTERN.search(text)
 
 
-def _all_text_of_error(error: Json) -> str:
+def _join_all_texts(error: Json) -> str:
     return " ; ".join(_list_texts(error)).replace("_", " ")[:_MOST_ERROR_CHARACTERS]
 
 
@@ -166,7 +166,7 @@ def classify_failure(answer: ToolAnswer) -> ReadFailure | None:
         return None
     content = answer.content
     error: Json = {"error": content["error"]} if isinstance(content, dict) and "error" in content else content
-    message = _message_of_error(error)  # without what is beside it
+    message = _join_error_texts(error)  # without what is beside it
     for kind, pattern in _FAILURE_PATTERNS.items():
         if pattern.search(message):
             return kind
@@ -254,7 +254,7 @@ _ARGUMENT_PLACES = frozenset("body query path params arguments input".split())
 
 def find_unknown_name(answer: Json) -> UnknownName | None:
     """The name that an error calls unknown: a column's, else a parameter's; None for any other error."""
-    text = "\n".join(error_texts(answer))
+    text = "\n".join(list_error_texts(answer))
     column = _find_first_match(_UNKNOWN_COLUMN_PATTERNS, text)
     if column is not None:
         return UnknownName(column)
@@ -268,22 +268,22 @@ def find_unknown_name(answer: Json) -> UnknownName | None:
     return UnknownName(extra, True, tuple(dict.fromkeys(missing)))
 
 
-def table_named_in(error: Json) -> str | None:
+def find_table_name(error: Json) -> str | None:
     """The name that follows "table" or "relation" in an error's texts; None if there is none."""
-    match = _TABLE_NAME_PATTERN.search("\n".join(error_texts(error)))
+    match = _TABLE_NAME_PATTERN.search("\n".join(list_error_texts(error)))
     return match[1] if match else None
 
 
-def error_texts(answer: Json) -> Iterator[str]:
+def list_error_texts(answer: Json) -> Iterator[str]:
     """Yields an error's texts: a text itself, and those under ``error``, ``message``, ``detail`` and the like."""
     if isinstance(answer, str):
         yield answer
     elif isinstance(answer, list):
         for part in answer:
-            yield from error_texts(part)
+            yield from list_error_texts(part)
     elif isinstance(answer, dict):
         for key in ("error", "errors", "message", "msg", "detail", "details", "hint"):
-            yield from error_texts(answer.get(key))
+            yield from list_error_texts(answer.get(key))
 
 
 def _find_first_match(patterns: tuple[re.Pattern[str], ...], text: str) -> str | None:
@@ -300,12 +300,12 @@ def _find_validation_problems(answer: Json) -> Iterator[tuple[str, str]]:
         for key in ("error", "errors", "detail", "details"):
             yield from _find_validation_problems(answer.get(key))
         kind = answer.get("type", answer.get("keyword", answer.get("code")))
-        name = _parameter_of(answer)
+        name = _find_parameter_name(answer)
         if isinstance(kind, str) and name is not None:
             yield kind.lower(), name
 
 
-def _parameter_of(problem: JsonObject) -> str | None:
+def _find_parameter_name(problem: JsonObject) -> str | None:
     """The one parameter that a validator's problem is about; None if it names no single one."""
     params, location = problem.get("params"), problem.get("loc")
     if isinstance(params, dict):
@@ -337,7 +337,7 @@ def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | 
     """The arguments, of which those that the error names (or the only one) have the type that it wants: 42 for
     ``"42"``. None if it is unclear which, or one has that type already or would lose something.
     """
-    complaint = _WRONG_TYPE_MESSAGE_PATTERN.search(_message_of_error(error))
+    complaint = _WRONG_TYPE_MESSAGE_PATTERN.search(_join_error_texts(error))
     if complaint is None:
         return None
     wanted_type = _TYPE_BY_WORD[(complaint["type"] or complaint["to"]).lower()]
@@ -348,8 +348,8 @@ def convert_to_wanted_types(arguments: JsonObject, error: Json) -> JsonObject | 
     return {**arguments, **converted} if converted and None not in converted.values() else None
 
 
-def _message_of_error(error: Json) -> str:
-    return " ".join(error_texts(error))
+def _join_error_texts(error: Json) -> str:
+    return " ".join(list_error_texts(error))
 
 
 def _convert_to_type(value: Json, wanted_type: str) -> Json:

@@ -187,11 +187,11 @@ class PagedListing:
         merged = with_nested_value(content, self._page.place, list(self._rows.all))
         for hint in self._page.hints:
             if hint.role not in _SINGLE_PAGE_ROLES:
-                value = hint.value if self.why_partial else self._hint_value_after_last_page(hint)
+                value = hint.value if self.why_partial else self._get_hint_value_after_last_page(hint)
                 merged = with_nested_value(merged, hint.path, value)
         return merged
 
-    def _hint_value_after_last_page(self, hint: PageHint) -> Json:
+    def _get_hint_value_after_last_page(self, hint: PageHint) -> Json:
         """The value of a hint once all rows were read."""
         if hint.role in (PagingRole.NEXT, PagingRole.CURSOR):
             return None
@@ -204,12 +204,12 @@ class PagedListing:
         if self._stop_if_beyond_bounds():
             return None
         self._barren_pages = 0 if new_rows else self._barren_pages + 1
-        arguments = self._next_arguments(new_rows)
+        arguments = self._find_next_arguments(new_rows)
         if arguments is None:
             self._explain_missing_rows()
         return arguments
 
-    def _next_arguments(self, new_rows: int) -> JsonObject | None:
+    def _find_next_arguments(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page: those that the server names, else by counting; None at the end."""
         page, hint = self._page, self._page.next_hint
         if hint is not None and page.has_more is not False and self._mark_if_unvisited(hint):
@@ -222,10 +222,10 @@ class PagedListing:
             if hinted:
                 return {**self._arguments, **hinted}
         elif hint is not None:
-            can_count = any(map(self._paging.integer_argument, (PagingRole.OFFSET, PagingRole.PAGE)))
+            can_count = any(map(self._paging.find_integer_argument, (PagingRole.OFFSET, PagingRole.PAGE)))
             if not (can_count and (page.has_more is True or (page.total or 0) > self.total)):
                 return None
-        return None if self._is_last_page else self._next_arguments_by_counting(new_rows)
+        return None if self._is_last_page else self._find_next_arguments_by_counting(new_rows)
 
     def _mark_if_unvisited(self, hint: PageHint) -> bool:
         """Whether a hint leads to a page that was not read yet; from now on it counts as read."""
@@ -248,11 +248,11 @@ class PagedListing:
             return number >= pages
         return page.says_no_next_page
 
-    def _next_arguments_by_counting(self, new_rows: int) -> JsonObject | None:
+    def _find_next_arguments_by_counting(self, new_rows: int) -> JsonObject | None:
         """The arguments for the next page by counting; None if the tool cannot count, or nothing new came."""
-        number, offset = map(self._paging.integer_argument, (PagingRole.PAGE, PagingRole.OFFSET))
+        number, offset = map(self._paging.find_integer_argument, (PagingRole.PAGE, PagingRole.OFFSET))
         if number is not None and (offset is None or number in self._arguments):
-            return self._next_page_arguments(number, new_rows)
+            return self._find_next_page_arguments(number, new_rows)
         if not new_rows:
             return None
         if offset is not None:
@@ -264,7 +264,7 @@ class PagedListing:
             return {**self._arguments, after: self._rows.last_id}
         return None
 
-    def _next_page_arguments(self, name: str, new_rows: int) -> JsonObject | None:
+    def _find_next_page_arguments(self, name: str, new_rows: int) -> JsonObject | None:
         """The arguments with the next page number; page 1, if it is unknown whether pages count from 0 or 1."""
         was_probing, self._is_probing = self._is_probing, False
         if not new_rows and not was_probing:
@@ -300,7 +300,7 @@ class PagedListing:
             (self._rows.size >= self._bounds.size, f"{self._bounds.size} characters (LIST_BYTES)"),
         )
         reached = next((bound for is_reached, bound in full if is_reached), None)
-        has_more = reached is not None and self._next_arguments(1) is not None
+        has_more = reached is not None and self._find_next_arguments(1) is not None
         if has_more:
             self._stop(f"reading stopped at {reached}")
         return has_more

@@ -200,7 +200,7 @@ class PagingArguments(NamedTuple):
     schemas: Mapping[str, JsonObject]
     is_open: bool  # whether the tool says nothing of its arguments
 
-    def integer_argument(self, role: PagingRole) -> str | None:
+    def find_integer_argument(self, role: PagingRole) -> str | None:
         """The name of the argument with this meaning, if it takes integers; else None."""
         name = self.names.get(role)
         kind = self.schemas.get(name or "", {}).get("type", "integer")
@@ -221,14 +221,14 @@ class PagingArguments(NamedTuple):
 def find_paging_arguments(tool: Tool, arguments: JsonObject, page: ListPage) -> PagingArguments:
     """The paging arguments of a tool, from its schema, or if it has none, from the call and its answer."""
     if isinstance(tool.input_schema.get("properties"), dict):
-        return PagingArguments(_arguments_by_role(tool.parameters), tool.parameters, is_open=False)
+        return PagingArguments(_find_arguments_by_role(tool.parameters), tool.parameters, is_open=False)
     echoed: dict[str, JsonObject] = {
         hint.path[-1]: {} for hint in page.list_hints_of_roles(PagingRole.PAGE, PagingRole.OFFSET)
     }
     called: dict[str, JsonObject] = {name: {} for name in arguments}
     next_hint = next((hint for hint in page.list_hints_of_roles(PagingRole.NEXT) if isinstance(hint.value, str)), None)
-    implied: dict[str, JsonObject] = {_argument_named_by_hint(next_hint): {}} if next_hint else {}
-    return PagingArguments(_arguments_by_role({**implied, **echoed, **called}), {}, is_open=True)
+    implied: dict[str, JsonObject] = {_guess_argument_name(next_hint): {}} if next_hint else {}
+    return PagingArguments(_find_arguments_by_role({**implied, **echoed, **called}), {}, is_open=True)
 
 
 def asks_for_part_of_list(paging: PagingArguments, arguments: JsonObject) -> bool:
@@ -247,26 +247,26 @@ def asks_for_part_of_list(paging: PagingArguments, arguments: JsonObject) -> boo
 def arguments_from_hint(paging: PagingArguments, hint: PageHint) -> JsonObject:
     """The arguments for the next page from a hint or the link in it, never fetched; empty if none fit."""
     if isinstance(hint.value, str) and _is_link(hint.value):
-        return _arguments_from_link(paging, hint.value)
-    name = _argument_for_hint(paging, hint)
+        return _parse_link_arguments(paging, hint.value)
+    name = _find_argument_for_hint(paging, hint)
     return {name: _convert_type(hint.value, paging.schemas.get(name, {}))} if name else {}
 
 
-def _argument_for_hint(paging: PagingArguments, hint: PageHint) -> str | None:
+def _find_argument_for_hint(paging: PagingArguments, hint: PageHint) -> str | None:
     """The argument that takes a hint's value: an offset or page for most numbers, else a cursor; None without one."""
     words = set(words_of(hint.path[-1]))
     is_number = isinstance(hint.value, int) or str(hint.value).isdigit()
     if is_number and words & {"offset", "skip", "start"}:
-        return paging.integer_argument(PagingRole.OFFSET)
+        return paging.find_integer_argument(PagingRole.OFFSET)
     if is_number and not words & {"cursor", "token", "marker"}:
         if PagingRole.PAGE in paging.names:
-            return paging.integer_argument(PagingRole.PAGE)
+            return paging.find_integer_argument(PagingRole.PAGE)
         if PagingRole.CURSOR not in paging.names:
-            return paging.integer_argument(PagingRole.OFFSET)
+            return paging.find_integer_argument(PagingRole.OFFSET)
     return paging.names.get(PagingRole.CURSOR) or paging.names.get(PagingRole.AFTER)
 
 
-def _arguments_from_link(paging: PagingArguments, link: str) -> JsonObject:
+def _parse_link_arguments(paging: PagingArguments, link: str) -> JsonObject:
     query = dict(URL(f"?{link.partition('?')[2]}").query.items())  # the last of a name counts
     names = [name for name in query if name in paging.names.values()]
     names += [name for name in query if paging.is_open and classify_paging_name(name) in _PARTIAL_LIST_ROLES]
@@ -283,7 +283,7 @@ def _convert_type(value: Json, schema: JsonObject) -> Json:
     return convert_to_schema_type(value, schema or ({"type": "integer"} if len(str(value)) < 9 else {}))
 
 
-def _arguments_by_role(schemas: Mapping[str, JsonObject]) -> dict[PagingRole, str]:
+def _find_arguments_by_role(schemas: Mapping[str, JsonObject]) -> dict[PagingRole, str]:
     """The names of the arguments that ask for a part of a list, by role; without dates, which are no position."""
     names: dict[PagingRole, str] = {}
     for name, schema in schemas.items():
@@ -295,7 +295,7 @@ def _arguments_by_role(schemas: Mapping[str, JsonObject]) -> dict[PagingRole, st
     return names
 
 
-def _argument_named_by_hint(hint: PageHint) -> str:
+def _guess_argument_name(hint: PageHint) -> str:
     """The argument that a hint names, for a tool without a schema: ``cursor`` for ``next_cursor``."""
     name = hint.path[-1]
     argument = name[4:].lstrip("_-") if name.lower().startswith("next") else name

@@ -127,7 +127,7 @@ def _walk_leaves(value: Json, path: tuple[str, ...], names: tuple[str, ...], ite
             inner_names, inner_items = (names, items | {name}) if is_table else ((*names, name), items)
             yield from _walk_leaves(inner, (*path, name), inner_names, inner_items)
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        key_field = distinguishing_key(value)
+        key_field = find_distinguishing_key(value)
         for item in value:
             key = str(item[key_field]) if key_field and isinstance(item, dict) else _ITEM_WITHOUT_KEY
             yield from _walk_leaves(item, (*path, key), names, items | {key})
@@ -141,7 +141,7 @@ def _is_field_value(value: Json) -> bool:
     return not isinstance(value, dict)
 
 
-def distinguishing_key(items: Sequence[Json]) -> str | None:
+def find_distinguishing_key(items: Sequence[Json]) -> str | None:
     """The field, an id or one with a usual name, that has another value in each item; None if there is none."""
     records = [item for item in items if isinstance(item, dict)]
     if len(records) != len(items):

@@ -98,14 +98,14 @@ def find_single_reads(bulk: Tool, arguments: JsonObject, tools: Iterable[Tool]) 
     return []
 
 
-def check_stand_in(missing: Tool, arguments: JsonObject, tool: Tool | None, proposed: JsonObject) -> ReadCall | None:
+def accept_stand_in(missing: Tool, arguments: JsonObject, tool: Tool | None, proposed: JsonObject) -> ReadCall | None:
     """The call of ``tool`` with the ``proposed`` arguments, if it may replace that of ``missing`` with ``arguments``:
     the tool takes them, and each value in them is also in ``arguments``. Else None.
     """
     if tool is None or not may_be_offered_as_replacement(missing, tool) or find_argument_problems(proposed, tool):
         return None
     values = _list_values(arguments)
-    declares = _declared_parameters(tool)
+    declares = _list_declared_parameters(tool)
     fits = declares is None or declares.issuperset(proposed)
     return ReadCall(tool, proposed) if fits and values >= _list_values(proposed) else None
 
@@ -132,7 +132,7 @@ def _are_equivalent_reads(missing: Tool, other: Tool) -> bool:
 
 def _fit_arguments(tool: Tool, arguments: JsonObject) -> JsonObject | None:
     """The arguments with their keys renamed to the tool's own; None if they do not fit."""
-    declared = _declared_parameters(tool)
+    declared = _list_declared_parameters(tool)
     if declared is None:
         return arguments if find_argument_problems(arguments, tool) is None else None
     unused = [name for name in sorted(declared) if name not in arguments]
@@ -155,7 +155,7 @@ def _build_single(tool: Tool, plural: str, value: Json, other_arguments: JsonObj
     return ReadCall(tool, arguments)
 
 
-def _declared_parameters(tool: Tool) -> set[str] | None:
+def _list_declared_parameters(tool: Tool) -> set[str] | None:
     """The parameters that a tool's schema declares; None if it declares none."""
     properties = tool.input_schema.get("properties")
     return set(properties) if isinstance(properties, dict) else None

@@ -64,7 +64,7 @@ class ColumnMatch(NamedTuple):
     tier: str
 
 
-def columns_in(described: Json) -> dict[str, str]:
+def find_columns(described: Json) -> dict[str, str]:
     """The columns in the answer of a describing tool, or in an error that lists them: the server's description of each,
     empty without one, by the column's name.
     """
@@ -74,11 +74,11 @@ def columns_in(described: Json) -> dict[str, str]:
     return columns
 
 
-def columns_declared(parameters: Mapping[str, JsonObject]) -> dict[str, str]:
+def find_declared_columns(parameters: Mapping[str, JsonObject]) -> dict[str, str]:
     """The columns, without descriptions, that a tool's own schema lists for a parameter that takes names; empty if it
     lists none.
     """
-    listed = (_enum_values(shape) for name, shape in parameters.items() if _takes_column_names(name))
+    listed = (_list_enum_values(shape) for name, shape in parameters.items() if _takes_column_names(name))
     return dict.fromkeys((name for names in listed for name in names), "")
 
 
@@ -122,13 +122,13 @@ def rename_arguments(arguments: JsonObject, names: Mapping[str, str]) -> JsonObj
     return {keys.get(key, key): _rename_value(key, value, columns) for key, value in arguments.items()}
 
 
-def names_in_arguments(arguments: JsonObject) -> Iterator[str]:
+def list_names_in_arguments(arguments: JsonObject) -> Iterator[str]:
     """Yields every name in a call: keys at any depth, and the columns in parameters that take names."""
     for key, value in arguments.items():
         yield key
         for content in value if isinstance(value, list) else (value,):
             if isinstance(content, dict):
-                yield from names_in_arguments(content)
+                yield from list_names_in_arguments(content)
             elif isinstance(content, str) and _takes_column_names(key) and _LIST_OF_NAMES_PATTERN.fullmatch(content):
                 yield from _UNQUALIFIED_NAME_PATTERN.findall(content)
 
@@ -188,7 +188,7 @@ _MATCHING_TIERS: tuple[tuple[str, Callable[[str, Mapping[str, str]], Sequence[st
 def _list_columns(described: Json) -> Iterator[tuple[str, str]]:
     """Yields the name of each column, with its description or an empty text."""
     if isinstance(described, list):
-        yield from ((name, _description_of(entry)) for entry in described if (name := _read_entry_name(entry)))
+        yield from ((name, _join_descriptions(entry)) for entry in described if (name := _read_entry_name(entry)))
         return
     if not isinstance(described, dict):
         return
@@ -196,18 +196,18 @@ def _list_columns(described: Json) -> Iterator[tuple[str, str]]:
     if listing is not None:
         nested = tuple(_list_columns(listing))
         entries = listing.items() if isinstance(listing, dict) else ()
-        yield from nested or ((name, _description_of(entry)) for name, entry in entries)
+        yield from nested or ((name, _join_descriptions(entry)) for name, entry in entries)
     elif described and all(isinstance(kind, str) and _COLUMN_TYPE_PATTERN.match(kind) for kind in described.values()):
         yield from ((name, "") for name in described)
 
 
-def _enum_values(shape: JsonObject) -> tuple[str, ...]:
+def _list_enum_values(shape: JsonObject) -> tuple[str, ...]:
     item_shape = shape.get("items", shape)
     choices = item_shape.get("enum") if isinstance(item_shape, dict) else None
     return tuple(name for name in choices if isinstance(name, str)) if isinstance(choices, list) else ()
 
 
-def _description_of(entry: Json) -> str:
+def _join_descriptions(entry: Json) -> str:
     texts = [entry.get(key) for key in _DESCRIPTION_FIELDS] if isinstance(entry, dict) else []
     return " ".join(text for text in texts if isinstance(text, str))
 
@@ -245,10 +245,10 @@ class NameCorrections(NamedTuple):
     def names_for_call(self, tool: Tool, arguments: JsonObject) -> dict[str, str]:
         """The corrections that apply to one call, ``{old: new}``; a parameter's old name begins with ``@``."""
         new_names: dict[str, str] = {}
-        for scope in dict.fromkeys(_scope_of_name(name, tool, arguments) for name in ("", PARAMETER_MARK)):
+        for scope in dict.fromkeys(_find_scope_of_name(name, tool, arguments) for name in ("", PARAMETER_MARK)):
             for key, new in self.names.items():
                 old = key.removeprefix(f"{scope}:")  # may have a colon itself
-                is_in_scope = old != key and scope == _scope_of_name(old, tool, arguments)
+                is_in_scope = old != key and scope == _find_scope_of_name(old, tool, arguments)
                 if is_in_scope and old.removeprefix(PARAMETER_MARK) != new:
                     new_names[old] = new
         return new_names
@@ -259,7 +259,7 @@ class NameCorrections(NamedTuple):
         """
         corrections = {**self.names}
         for old, new in names.items():
-            scope = _scope_of_name(old, tool, arguments)
+            scope = _find_scope_of_name(old, tool, arguments)
             corrections.pop(f"{scope}:{old}", None)
             if f"{scope}:{new}" in corrections:
                 corrections[f"{scope}:{new}"] = new
@@ -267,13 +267,13 @@ class NameCorrections(NamedTuple):
         return NameCorrections(dict([*corrections.items()][-_MOST_CORRECTIONS:]))
 
 
-def table_of(arguments: JsonObject) -> str | None:
+def find_table_argument(arguments: JsonObject) -> str | None:
     """The table that a call's own arguments name; None if they name none."""
     tables = (value for key, value in arguments.items() if "_".join(words_of(key)) in TABLE_PARAMETERS)
     return next((value for value in tables if isinstance(value, str) and value), None)
 
 
-def _scope_of_name(old: str, tool: Tool, arguments: JsonObject) -> str:
+def _find_scope_of_name(old: str, tool: Tool, arguments: JsonObject) -> str:
     """Where a correction of this name holds: in calls about one table, or of one tool."""
-    table = None if is_parameter_name(old) else table_of(arguments)
+    table = None if is_parameter_name(old) else find_table_argument(arguments)
     return f"{tool.connection_id}/{table or tool.name}"

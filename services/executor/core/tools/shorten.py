@@ -23,7 +23,7 @@ def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
             cut_content = f"texts over {max_text_characters} characters and lists within it over {items} items"
             return cut, f"Not all of it is shown here: of {cut_content} only the beginning; {_COMPUTATION_NOTE}"
     text = dumps(content)
-    beginning = _beginning_that_fits(text, max_characters)
+    beginning = _cut_to_fit(text, max_characters)
     return beginning, f"Only the first {len(beginning)} of {len(text)} characters are shown here."
 
 
@@ -38,12 +38,12 @@ def shorten_to_first_rows(content: Json, max_characters: int = MOST_PROMPT_CHARA
     page = read_list_page(content)
     if page is None or len(page.rows) < 2:
         return shorten_content(content, max_characters)
-    shortened, row_note = _first_rows(content, page, max_characters)
+    shortened, row_note = _keep_first_rows(content, page, max_characters)
     shortened, cut_note = shorten_content(shortened, max_characters)
     return shortened, " ".join(filter(None, (row_note, cut_note)))
 
 
-def _beginning_that_fits(text: str, max_characters: int) -> str:
+def _cut_to_fit(text: str, max_characters: int) -> str:
     """The beginning of the text that fits into ``max_characters`` characters as a JSON string."""
     beginning = text[:max_characters]
     while len(dumps(beginning)) > max_characters:
@@ -64,7 +64,7 @@ def _cut_nested(content: Json, max_text_characters: int, max_items: int) -> Json
             return content
 
 
-def _first_rows(content: Json, page: ListPage, max_characters: int) -> tuple[Json, str]:
+def _keep_first_rows(content: Json, page: ListPage, max_characters: int) -> tuple[Json, str]:
     """The content, which is too long, with as many first rows as fit, but at least one, and a sentence on that."""
     row_count, size = 0, len(dumps(with_nested_value(content, page.place, [])))
     while row_count < len(page.rows) and size + len(dumps(page.rows[row_count])) < max_characters:

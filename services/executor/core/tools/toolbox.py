@@ -52,7 +52,7 @@ class Toolbox(NamedTuple):
 
     def find_tools_named(self, name: str) -> Sequence[Tool]:
         """The tools that servers list under this name, of whatever connection."""
-        return _tools_by_own_name(self.tools).get(name, ())
+        return _index_tools_by_own_name(self.tools).get(name, ())
 
 
 def build_toolbox(
@@ -100,7 +100,7 @@ _collect_names = IdentityCache[Mapping[str, Tool], frozenset[str]](
 
 
 @cached_by_identity(64)
-def _tools_by_own_name(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[Tool]]:
+def _index_tools_by_own_name(tools: Mapping[str, Tool]) -> Mapping[str, Sequence[Tool]]:
     by_name: dict[str, list[Tool]] = {}
     for tool in tools.values():
         by_name.setdefault(tool.name, []).append(tool)
@@ -117,13 +117,13 @@ MOST_SENDS_OF_A_WRITE = 3  # of one write, the first included; then a person is 
 _DECIMAL_REPR_PATTERN = re.compile(r"Decimal\('([^']*)'\)")
 
 
-def key_argument(tool: Tool) -> str | None:
+def find_idempotency_argument(tool: Tool) -> str | None:
     """The argument for the executor's idempotency key, if the catalogue names one that the tool has; else None."""
     name = tool.catalogue.idempotency_field
     return name if name and name in tool.parameters else None
 
 
-def arguments_to_send(entry: LedgerEntry, tool: Tool) -> JsonObject:
+def build_arguments_to_send(entry: LedgerEntry, tool: Tool) -> JsonObject:
     """The arguments to send: the planned ones, with the executor's idempotency key.
 
     For a skill the key is the id of the message. A person's answer to an agent is sent in place of the planned
@@ -149,11 +149,11 @@ def find_argument_problems(arguments: JsonObject, tool: Tool) -> str | None:
     itself; a text with a pattern that takes more than one look at each character; a field that a pattern of names may
     allow. What a schema refers to is never fetched. The executor's idempotency key counts as given.
     """
-    if (key := key_argument(tool)) and key not in arguments:
+    if (key := find_idempotency_argument(tool)) and key not in arguments:
         arguments = {**arguments, key: "key"}
     _followed_references.set(0)
     try:
-        validator = _validator_of(tool)
+        validator = _compile_validator(tool)
         errors = validator.iter_errors(cast("Mapping[str, str]", arguments)) if validator else ()
         ordered = sorted(errors, key=lambda error: (error.json_path, error.message))  # a replay knows another order
     except (Unresolvable, RecursionError):
@@ -202,7 +202,7 @@ _ExactValidator = extend(  # type: ignore[no-untyped-call]  # the library types 
 
 
 @cached_by_identity(MOST_CACHED_TOOLS)
-def _validator_of(tool: Tool) -> Validator | None:
+def _compile_validator(tool: Tool) -> Validator | None:
     """The validator of the tool's arguments; None if its schema is invalid."""
     try:
         Draft202012Validator.check_schema(tool.input_schema)
@@ -349,7 +349,7 @@ Call a tool of the servers by its line: name(arguments): words of its descriptio
 """
 
 
-def offered_tools(
+def list_offered_tools(
     toolbox: Toolbox, local: Sequence[ToolDefinition], *, is_asked_only: bool = False, is_remote: bool = False
 ) -> tuple[ToolDefinition, ...]:
     """The local tools, then the servers' tools in a fixed order, or ``find_tools`` and ``use_tool`` if these are long.
@@ -377,7 +377,7 @@ def _define_use_tool(tools: Mapping[str, Tool], *, is_asked_only: bool) -> ToolD
     lines = dict(signatures)
     for name, tool in tools.items():
         if not (is_asked_only and tool.tool_class in WRITE_CLASSES):
-            lines[name] += _words_beyond_signature(tool)
+            lines[name] += _select_extra_words(tool)
     for text in ("\n".join(lines.values()), "\n".join(signatures.values())):
         if len(text) <= _MOST_CHARACTERS_OF_LINES:
             return USE_TOOL_DEFINITION._replace(description=_LIST_HEADING + text)
@@ -392,12 +392,12 @@ def _write_signature(name: str, tool: Tool, is_asked_only: bool) -> str:
     fields = properties if isinstance(properties, dict) else {}
     first = [str(field) for field in required] if isinstance(required, list) else []
     arguments = [
-        f"{_in_one_line(field)}{'' if field in first else '?'}{_write_type(fields[field])}"
+        f"{_join_into_one_line(field)}{'' if field in first else '?'}{_write_type(fields[field])}"
         for field in dict.fromkeys((*first, *sorted(fields)))  # a stored schema has no order of its fields
         if field in fields and field != RESERVED_ARGUMENT
     ]
     argument_list = "" if is_write and is_asked_only else f"({','.join(arguments)})"
-    return f"{'!' if is_write else ''}{_in_one_line(name)}{argument_list}"
+    return f"{'!' if is_write else ''}{_join_into_one_line(name)}{argument_list}"
 
 
 def _write_type(field: JsonValue) -> str:
@@ -416,13 +416,13 @@ def _write_type(field: JsonValue) -> str:
         return f":{'|'.join(words)}"
     kind = schema.get("type")
     if kind == "string":
-        return f":{_in_one_line(schema['format'])}" if schema.get("format") else ""
+        return f":{_join_into_one_line(schema['format'])}" if schema.get("format") else ""
     return f":{kind}" if isinstance(kind, str) else ""
 
 
-def _words_beyond_signature(tool: Tool) -> str:
+def _select_extra_words(tool: Tool) -> str:
     """The words of a description's first sentence that the name and arguments do not have, without filler words."""
-    sentence = re.split(r"(?<=[.!?])\s", _in_one_line(tool.description), maxsplit=1)[0]
+    sentence = re.split(r"(?<=[.!?])\s", _join_into_one_line(tool.description), maxsplit=1)[0]
     known_stems = stems_of(tool.name).union(*map(stems_of, tool.parameters))
     words = [
         word
@@ -433,7 +433,7 @@ def _words_beyond_signature(tool: Tool) -> str:
     return f": {text}" if text else ""
 
 
-def _in_one_line(text: object) -> str:
+def _join_into_one_line(text: object) -> str:
     """The text in one line, so that no server's words can look like a line of their own."""
     return " ".join(str(text).split())
 
@@ -495,7 +495,7 @@ def _with_reserved_argument(tool: Tool) -> Mapping[str, JsonValue]:
     schema = dict(_convert_schema(tool))
     properties = schema.get("properties")
     fields = dict(properties) if isinstance(properties, dict) else {}
-    if key := key_argument(tool):
+    if key := find_idempotency_argument(tool):
         fields.pop(key, None)
         required = schema.get("required")
         schema["required"] = [name for name in required if name != key] if isinstance(required, list) else []

@@ -17,7 +17,7 @@ from services.executor.core.session.dossier import (
     StaleInputs,
     WaitsForDecision,
     WaitsForTime,
-    answer_with_plan,
+    with_plan_as_answer,
 )
 from services.executor.core.session.left_out import OUTDATED_PLAN_KEY, list_left_out_calls
 from services.executor.core.states.machine import Failed, ModelRests
@@ -67,7 +67,7 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
         if plan is None:
             return await _complete_answer(conversation, progress)
         if ctx.record.request.is_dry_run:
-            return AnsweredTask(answer_with_plan(progress, describe_needed_approval(ctx, progress)))
+            return AnsweredTask(with_plan_as_answer(progress, describe_needed_approval(ctx, progress)))
         carried = await _run_closed_plan(ctx, progress, plan)
         if not isinstance(carried, _CarriedPlan):
             return carried

@@ -41,8 +41,12 @@ class FairShareSlots:
         """How many sessions of which tenants may be taken, with ``free`` slots free in this process."""
         now = asyncio.get_running_loop().time()
         self._cap_reached_until = {tenant: end for tenant, end in self._cap_reached_until.items() if end > now}
-        shares = {tenant: fair_slot_count(running, free) for tenant, running in self._sessions_by_tenant.items()}
-        return FreeSlotsByTenant(free, fair_slot_count(0, free), shares | dict.fromkeys(self._cap_reached_until, 0))
+        shares = {
+            tenant: compute_fair_slot_count(running, free) for tenant, running in self._sessions_by_tenant.items()
+        }
+        return FreeSlotsByTenant(
+            free, compute_fair_slot_count(0, free), shares | dict.fromkeys(self._cap_reached_until, 0)
+        )
 
     async def acquire(self, tenant: str, session_id: str) -> bool:
         """Whether the session got a slot. If not, its tenant's cap is reached, and it is woken when a slot is free."""
@@ -98,7 +102,7 @@ class FairShareSlots:
             del self._sessions_by_tenant[tenant]
 
 
-def fair_slot_count(running: int, free: int) -> int:
+def compute_fair_slot_count(running: int, free: int) -> int:
     """How many free slots a tenant with ``running`` sessions may take. The last is kept for a tenant without any."""
     share = max(0, -(-(_TENANT_SLOTS_PER_FREE_SLOT * free - running) // (_TENANT_SLOTS_PER_FREE_SLOT + 1)))
     return max(0, min(share, free - 1)) if running or free > 1 else free

@@ -6,11 +6,11 @@ from datetime import datetime
 
 import structlog
 
-from services.executor.core.reflect.client_answer import answer_with_writes, ledger_for_clients
-from services.executor.core.reflect.outcome import outcome_of_record
+from services.executor.core.reflect.client_answer import append_writes_to_answer, describe_ledger_for_clients
+from services.executor.core.reflect.outcome import build_outcome_of_record
 from services.executor.core.session import ledger
 from services.executor.core.session.context import is_practice, session_for_task, starts_assessment
-from services.executor.core.session.journal import latest_progress
+from services.executor.core.session.journal import restore_latest_progress
 from services.executor.ports.sessions import MOST_TURN_IDS, TurnWork, UnreadableTurn, UnreadTurnEnd
 from services.executor.ports.turns import SessionState, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.dead_letter import DeadTurn
@@ -43,10 +43,10 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     update = {
         "state": TaskState.INPUT_REQUIRED if waits else TaskState.FAILED,
         "reason": reason,
-        "answer": answer_with_writes(
+        "answer": append_writes_to_answer(
             f"{reason}\n\n{ledger.write_operator_brief(doubts)}" if waits else reason, entries
         ),
-        "metadata": {**work.record.metadata, **ledger_for_clients(entries), "escalated": is_for_a_person},
+        "metadata": {**work.record.metadata, **describe_ledger_for_clients(entries), "escalated": is_for_a_person},
         "updated_at": now,
         "turns_done": work.turns_done,
     }
@@ -56,7 +56,7 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
         session=await _session_with_calls(record, store, entries, is_ended=not waits),
         events=(_build_status_event(record),),
         timer=ledger.build_doubts_timer(doubts) if waits else None,
-        outcome=None if waits else await outcome_from_store(record, store),
+        outcome=None if waits else await build_outcome_from_store(record, store),
         letter=None if waits else build_dead_letter(work, record, attempts),
     )
 
@@ -88,15 +88,15 @@ async def _read_calls_and_ruled_tools(
 ) -> tuple[tuple[PastCall, ...], tuple[str, ...]]:
     """The task's calls, and the names and name patterns of tools in rules: ``*`` if those cannot be read."""
     try:
-        progress = latest_progress(await store.read_journal())
+        progress = restore_latest_progress(await store.read_journal())
     except ValueError as error:
         log.warning("progress_not_read", task=record.task_id, error=repr(error))
-        return ledger.past_calls_of_writes(entries), ("*",)
+        return ledger.list_past_calls_of_writes(entries), ("*",)
     if progress is None:
-        return ledger.past_calls_of_writes(entries), ()
+        return ledger.list_past_calls_of_writes(entries), ()
     return (
-        *ledger.past_calls_of_facts(progress.dossier.facts),
-        *ledger.past_calls_of_writes(entries),
+        *ledger.list_past_calls_of_facts(progress.dossier.facts),
+        *ledger.list_past_calls_of_writes(entries),
     ), progress.ruled_tools
 
 
@@ -143,11 +143,11 @@ def _list_begun_writes(ended: TaskRecord) -> Iterator[str]:
             yield f"{write.get('tool')} {json.dumps(write.get('arguments'))}: {write.get('status')}"
 
 
-async def outcome_from_store(record: TaskRecord, store: TurnStore) -> TaskOutcome:
+async def build_outcome_from_store(record: TaskRecord, store: TurnStore) -> TaskOutcome:
     """The outcome of an ended task, from its stored record and ledger."""
     is_applied = record.state is not TaskState.CANCELED and not record.request.is_dry_run
     writes = await ledger.list_writes(store)
-    return outcome_of_record(record, writes, protected_values(record.request.text), is_applied=is_applied)
+    return build_outcome_of_record(record, writes, protected_values(record.request.text), is_applied=is_applied)
 
 
 _UNKNOWN_PRINCIPAL = Principal(id="unknown")
@@ -180,7 +180,7 @@ def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) ->
     details = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
     events = (_build_status_event(record), TaskEvent(kind="turn_finished", at=unread.now, data=details))
     letter = build_dead_letter(TurnWork(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
-    outcome = outcome_of_record(record, (), protected_values(turn.text), is_applied=False)
+    outcome = build_outcome_of_record(record, (), protected_values(turn.text), is_applied=False)
     ended = _record_json_as_ended(unread.record, record, turn.turn_id)
     return UnreadTurnEnd(letter.model_copy(update={"writes": _UNKNOWN_WRITES}), outcome, ended, events)
 

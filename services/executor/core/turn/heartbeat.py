@@ -25,7 +25,7 @@ class LeaseKeeper:
 
     It may run in another thread than the sessions, so that a long calculation of one session does not cost the others
     their leases. It then stops extending once the sessions' event loop has shown no sign of life for too long: see
-    ``record_liveness``.
+    ``keep_recording_liveness``.
     """
 
     def __init__(self, lease_seconds: float) -> None:
@@ -47,7 +47,7 @@ class LeaseKeeper:
         finally:
             del self._watched[kept_lease.lease]
 
-    async def record_liveness(self) -> NoReturn:
+    async def keep_recording_liveness(self) -> NoReturn:
         """Shows at intervals, until cancelled, that the event loop in which it runs is not blocked."""
         while True:
             self._alive_at = monotonic()

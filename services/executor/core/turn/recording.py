@@ -46,7 +46,7 @@ class AttemptStart(NamedTuple):
             plans=int(str(settings["plans"])),
             trusts_requests=bool(settings["trusts_requests"]),
             answers=AnswerRules(Formula(str(self.settings.get("formula", Formula.SIGNALS.value)))),  # without a footer
-            audit=_recorded_plan_audit(self.settings),
+            audit=_read_recorded_plan_audit(self.settings),
             translator=str(self.settings.get("translator", today.translator)),
             strategies=tuple(Strategy(str(name)) for name in cast("list[str]", settings["strategies"])),
             orchestrators=tuple(OrchestratorName(str(name)) for name in cast("list[str]", settings["orchestrators"])),
@@ -72,7 +72,7 @@ def record_attempt_start(journal: Journal, turn: Turn, ledger: Mapping[str, Ledg
     journal.record_input(f"turn:{turn.turn_id}", "{" + ",".join(parts) + "}", kind=ATTEMPT_KIND)
 
 
-def _recorded_plan_audit(settings: JsonObject) -> PlanAudit:
+def _read_recorded_plan_audit(settings: JsonObject) -> PlanAudit:
     """The recorded setting of the plan audit. Older releases had none."""
     if settings.get("audits_all") is True:
         return PlanAudit.ALL

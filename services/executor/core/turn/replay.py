@@ -26,7 +26,6 @@ from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.recording import parse_session
 from services.executor.core.turn.replay_cursor import (
     AttemptStopped,
-    CannotReplay,
     ReplayCursor,
     ReplayDifference,
     ReplayResult,
@@ -194,7 +193,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
         return self._parse_recorded_tools(connection)[1]
 
     def _parse_recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
-        recorded = self._cursor.recorded_input(tools_input_name(connection), "its tools were not listed then")
+        recorded = self._cursor.get_recorded_input(tools_input_name(connection), "its tools were not listed then")
         return parse_tools(recorded, connection)
 
     @override
@@ -212,7 +211,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
         name = policy_input_name(request.to_json(), self._request_counts)
-        return parse_verdict(self._cursor.recorded_input(name, "the policy would be asked something else"))
+        return parse_verdict(self._cursor.get_recorded_input(name, "the policy would be asked something else"))
 
     @override
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
@@ -224,7 +223,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def get(self, tenant: str) -> TenantRecord:
-        noted = self._cursor.recorded_input("tenant", "the tenant's record was not read then")
+        noted = self._cursor.get_recorded_input("tenant", "the tenant's record was not read then")
         return TenantRecord.model_validate_json(noted)
 
     @override
@@ -259,7 +258,6 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
         raise self._cursor.build_absence_error(process_type, "a process would be synthesized")
 
 
-__all__ = ["CannotReplay", "ReplayResult", "replay"]
 MakeReplayWorker: TypeAlias = Callable[[Ports, Limits, Prompts, MakeJournal], TurnRunner]
 _STATED_DEADLINE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC")  # as a question to a person says it
 _COMPARED_METADATA = ("process_type", "strategy", "states", "plan_hash", "escalated", "values")

@@ -168,8 +168,9 @@ class ReplayCursor:
         self.stops = is_given_up or not attempt.is_last
 
     def take_step(self, key: str, request: str = "") -> JournalEntry:
-        """The archived step, which counts as replayed; ``absence_error`` is raised without one. ``request``: the
-        digest of the model's request, which must be that of a reply of this attempt; else ``ReplayDifference``.
+        """The archived step, which counts as replayed; without one, raises what ``build_absence_error`` returns.
+        ``request``: the digest of the model's request, which must be that of a reply of this attempt; else
+        ``ReplayDifference``.
         """
         entry = self.attempt.steps.get(key)
         if entry is None:
@@ -208,7 +209,9 @@ class ReplayCursor:
         return entry.data_json if entry else None
 
     def compare_step(self, key: str, kind: str, data: str) -> None:
-        """Counts a step as replayed. Raises ``ReplayDifference`` for another checkpoint, ``absence_error`` for none."""
+        """Counts a step as replayed; raises ``ReplayDifference`` if the archived checkpoint differs, and what
+        ``build_absence_error`` returns if there is none.
+        """
         entry = self.attempt.steps.get(key)
         if entry is None:
             raise self.build_absence_error(key, "this was not stored then")
@@ -222,8 +225,8 @@ class ReplayCursor:
             self._checkpoint_fields = now
         self._count_as_taken(entry)
 
-    def recorded_input(self, name: str, difference: str) -> str:
-        """The recorded input of this name; raises the error of ``absence_error`` if there is none."""
+    def get_recorded_input(self, name: str, difference: str) -> str:
+        """The recorded input of this name; without one, raises what ``build_absence_error`` returns."""
         recorded = self.attempt.inputs.get(name)
         if recorded is None:
             raise self.build_absence_error(name, difference)

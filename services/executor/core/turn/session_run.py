@@ -10,7 +10,7 @@ from services.executor.core.session.context import run_with_companion
 from services.executor.core.session.journal import Journal, count_ended_task
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.given_up import end_unreadable_turn, give_up, outcome_from_store
+from services.executor.core.turn.given_up import build_outcome_from_store, end_unreadable_turn, give_up
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, TurnRunner, TurnWork, UnreadableTurn
@@ -62,7 +62,7 @@ class TurnAttempt:
 
     async def _skip_turn(self, lease: Lease, work: TurnWork, store: TurnStore) -> None:
         """Ends a turn that came too late. The task stays as it is; a missing outcome is sent to the learner."""
-        outcome = await outcome_from_store(work.record, store) if work.lacks_outcome else None
+        outcome = await build_outcome_from_store(work.record, store) if work.lacks_outcome else None
         await store.finish(TurnEnd(record=work.record, session=None, outcome=outcome))
         if outcome is not None:
             self._fault_counts.add(Fault.OUTCOME_MISSING, session=lease.session_id, task=work.record.task_id)
@@ -107,7 +107,7 @@ class SessionRunDependencies(NamedTuple):
 
 
 class SessionRun:
-    """Runs one session's turns under one lease. ``leaves``: the session is being released."""
+    """Runs one session's turns under one lease. ``is_leaving``: the session is being released."""
 
     def __init__(
         self, parts: SessionRunDependencies, lease: Lease, leases: LeaseKeeper, stopping: asyncio.Event

@@ -95,14 +95,14 @@ async def _apply_approval_decision(journal: Journal, turn: Turn, approval: Appro
     return decided_approval
 
 
-def recorded_approval(journal: Journal, turn: Turn) -> Approval | None:
+def get_recorded_approval(journal: Journal, turn: Turn) -> Approval | None:
     """The approval as this turn decided it; None if it has decided nothing."""
-    stored = journal.get(_decision_key(turn))
+    stored = journal.get(_build_decision_key(turn))
     return Approval.model_validate_json(stored) if stored else None
 
 
 async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, accepted_at: datetime) -> Approval:
-    recorded = recorded_approval(journal, turn)
+    recorded = get_recorded_approval(journal, turn)
     if recorded is not None:
         return recorded
     if turn.kind is TurnKind.DEADLINE:
@@ -119,7 +119,7 @@ async def _decide_approval(journal: Journal, turn: Turn, approval: Approval, acc
         raise StillWaiting(approval, "this task waits for a decision: answer with exactly 'approve' or 'reject'")
     status = "escalated" if _goes_to_next_level(decided_approval, turn) else decided_approval.status.value
     journal.add_event("approval", status=status, by=turn.principal.id, approval_id=decided_approval.approval_id)
-    journal.add_entry(_decision_key(turn), "approval", decided_approval.model_dump_json())
+    journal.add_entry(_build_decision_key(turn), "approval", decided_approval.model_dump_json())
     return decided_approval
 
 
@@ -133,7 +133,7 @@ def _describe_approval_state(approval: Approval, turn: Turn) -> str:
     return f"{len(approval.decisions)} of {approval.needed} approvals are given"
 
 
-def _decision_key(turn: Turn) -> str:
+def _build_decision_key(turn: Turn) -> str:
     return f"decision:{turn.turn_id}"
 
 
@@ -163,7 +163,7 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
     """
     ledger = await list_writes(store)
     if taken_over := find_write_taken_over(ledger):
-        raise _error_of_operator_decision(taken_over)
+        raise _build_take_over_error(taken_over)
     doubts = list_open_doubts(ledger)
     if not doubts:
         return
@@ -171,10 +171,10 @@ async def _apply_doubt_decision(store: TurnStore, journal: Journal, turn: Turn, 
     came_at = {TurnKind.RESOLUTION: accepted_at, TurnKind.DEADLINE: journal.now}.get(turn.kind)
     if came_at is not None and entry.decide_by is not None and came_at >= entry.decide_by:
         raise GivenUp(f"no operator said in time what became of a write. {write_operator_brief([entry])}")
-    decision = _operator_decision(turn, doubts, journal.now)
+    decision = _parse_operator_decision(turn, doubts, journal.now)
     await _store_doubt_resolution(journal, entry, decision)
     if decision.resolution is Resolution.TAKE_OVER:
-        raise _error_of_operator_decision(entry.model_copy(update={"resolutions": (*entry.resolutions, decision)}))
+        raise _build_take_over_error(entry.model_copy(update={"resolutions": (*entry.resolutions, decision)}))
     if remaining := list_open_doubts(await list_writes(store)):
         raise StillInDoubt(f"{remaining[0].call.call_id} is in doubt as well")
 
@@ -185,7 +185,7 @@ def _is_about_doubts(turn: Turn) -> bool:
     return ends_wait or turn.kind is TurnKind.RESOLUTION
 
 
-def _operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> DoubtResolution:
+def _parse_operator_decision(turn: Turn, doubts: Sequence[LedgerEntry], now: datetime) -> DoubtResolution:
     """The operator's decision in the turn; raises ``StillInDoubt`` if there is none that counts."""
     if turn.kind is not TurnKind.RESOLUTION:
         raise StillInDoubt(
@@ -227,7 +227,7 @@ def _describe_resolution(decision: DoubtResolution) -> str:
     return f"operator {operator} said at {decision.at:%Y-%m-%d %H:%M:%S} UTC {text}{comment}"
 
 
-def _error_of_operator_decision(entry: LedgerEntry) -> GivenUp:
+def _build_take_over_error(entry: LedgerEntry) -> GivenUp:
     decision = entry.operator_decision
     reason = _describe_resolution(decision) if decision else "taken over"
     return GivenUp(f"{reason}. {entry.call.call_id} {entry.call.tool}: {entry.note}")

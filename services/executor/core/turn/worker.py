@@ -15,16 +15,16 @@ from services.executor.core.prime.privacy import refuse_protected_request
 from services.executor.core.prime.prose import with_translated_rules
 from services.executor.core.reflect.review import review_answer, with_documents
 from services.executor.core.reflect.turn_end import build_turn_end, build_unchanged_end
-from services.executor.core.session.budget import Settlement, settlements_of_turn
+from services.executor.core.session.budget import Settlement, list_settlements_of_turn
 from services.executor.core.session.context import (
     Limits,
     Ports,
     TurnContext,
-    file_notes,
+    build_file_notes,
     session_for_task,
 )
 from services.executor.core.session.dossier import AnsweredTask, RunEnd, WaitsForDecision, WaitsForTime
-from services.executor.core.session.journal import Journal, MakeJournal, TurnCounts, latest_progress
+from services.executor.core.session.journal import Journal, MakeJournal, TurnCounts, restore_latest_progress
 from services.executor.core.session.ledger import WaitsForPerson, list_writes
 from services.executor.core.states.machine import BUILT_IN_TEMPLATES, Canceled, EarlyEnd, Processes, TenantStopped
 from services.executor.core.states.prompts import Prompts
@@ -37,7 +37,7 @@ from services.executor.core.turn.ends import (
     end_turn_waiting_for_person,
 )
 from services.executor.core.turn.execute import execute_task
-from services.executor.core.turn.waits import apply_turn_decision, is_turn_too_late, recorded_approval
+from services.executor.core.turn.waits import apply_turn_decision, get_recorded_approval, is_turn_too_late
 from services.executor.core.write.one_write import settle_open_writes
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import TurnRunner, TurnWork
@@ -109,7 +109,7 @@ class Worker(TurnRunner):
         """Loads the turn's journal. ``is_given_up``: the turn is given up, so its writes may be read whatever earlier
         attempts decided, within the task's whole time.
         """
-        progress = None if is_given_up else latest_progress(entries)
+        progress = None if is_given_up else restore_latest_progress(entries)
         worked_seconds = progress.worked_ms / 1000 if progress else 0.0
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked_seconds, self._limits.journal)
         journal.counts = counts
@@ -162,7 +162,7 @@ class Worker(TurnRunner):
                 progress = build_first_progress(ctx)
                 ctx.journal.save_progress(progress)
             else:  # with notes on all files of the task, also those of later messages
-                progress = earlier.add_notes(**file_notes(ctx.files))
+                progress = earlier.add_notes(**build_file_notes(ctx.files))
             return await execute_task(ctx, progress)
 
     async def _reflect_on(self, ctx: TurnContext, executed: AnsweredTask | WaitsForDecision | WaitsForTime) -> RunEnd:
@@ -188,7 +188,7 @@ class Worker(TurnRunner):
         if ended.state.is_terminal:
             journal.enter_phase(Phase.REFLECT)
         session = compress_session(session_for_task(await store.read_session(), work.record), journal, work.turn)
-        decided = recorded_approval(journal, work.turn)
+        decided = get_recorded_approval(journal, work.turn)
         approval = ended.approval or decided
         written_hashes = {entry.plan_hash for entry in await list_writes(store)} if approval_before else ()
         final_approval = finalize_approval(approval_before, decided, approval, written_hashes)
@@ -222,7 +222,7 @@ def _sum_charges_by_day(
     work: TurnWork, entries: Sequence[JournalEntry], uncounted: Sequence[Settlement] = ()
 ) -> tuple[DayCharges, ...]:
     """The cost of a turn by the tenant's days, including its earlier attempts."""
-    settlements = sorted((*settlements_of_turn(entries, work.turn.turn_id), *uncounted), key=attrgetter("day"))
+    settlements = sorted((*list_settlements_of_turn(entries, work.turn.turn_id), *uncounted), key=attrgetter("day"))
     return tuple(
         DayCharges(day, tuple(settlement.as_charge(work.record.task_id) for settlement in settlements_of_day))
         for day, settlements_of_day in groupby(settlements, key=attrgetter("day"))

@@ -6,7 +6,7 @@ from datetime import timedelta
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import TimedWait
 from services.executor.core.session.ledger import WaitsForPerson, with_attempt_archived
-from services.executor.core.tools.toolbox import MOST_SENDS_OF_A_WRITE, arguments_to_send
+from services.executor.core.tools.toolbox import MOST_SENDS_OF_A_WRITE, build_arguments_to_send
 from services.executor.core.write.settling import store_answer, store_status, store_unfinished, wait_until_call_is_over
 from services.executor.ports.tools import (
     AGENT_NEVER_GOT_MESSAGE,
@@ -113,7 +113,7 @@ async def _ask_outcome(ctx: TurnContext, skill: Tool, entry: LedgerEntry, *, sto
     now, hours = ctx.journal.now, timedelta(hours=ctx.tenant.approval_hours)
     is_over = _is_at_work(entry) and now >= (entry.sending_at or now) + hours
     connection, stop_agent = ctx.toolbox.connections[skill.connection_id], stop_agent or is_over
-    arguments, seconds = arguments_to_send(entry, skill), ctx.limits.tool_seconds
+    arguments, seconds = build_arguments_to_send(entry, skill), ctx.limits.tool_seconds
     session = connection.session_id_for(ctx.record.tenant, ctx.record.session_id)
     try:
         answer = await ctx.ports.tools.ask_outcome(connection, arguments, seconds, session, stop_agent=stop_agent)

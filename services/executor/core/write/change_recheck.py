@@ -11,7 +11,7 @@ from services.executor.core.records.binding import refs_of_reads_around
 from services.executor.core.session.context import TurnContext, run_in_parallel
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import has_begun
-from services.executor.core.session.left_out import left_out_key
+from services.executor.core.session.left_out import build_left_out_key
 from services.executor.core.session.values import Fact, Operand, trace_operands, with_figures
 from services.executor.core.states.machine import Failed
 from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys
@@ -36,7 +36,7 @@ async def why_barred_by_changes(
     begun_ids = {call_id for call_id, entry in entries.items() if has_begun(entry)}
     begun_calls = [earlier for earlier in plan.changes[: plan.changes.index(call)] if earlier.call_id in begun_ids]
     refs = _find_refs_to_reread(ctx.toolbox.keys, progress, call, begun_calls) if begun_calls else frozenset[str]()
-    old_facts, key = [fact for fact in facts if fact.ref in refs], f"{left_out_key(plan, call)}:again:verdict"
+    old_facts, key = [fact for fact in facts if fact.ref in refs], f"{build_left_out_key(plan, call)}:again:verdict"
     if not old_facts:
         return ""
 

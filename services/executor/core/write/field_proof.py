@@ -13,7 +13,7 @@ from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import arguments_by_row
 from services.executor.core.records.record_match import CallSubjects, find_subjects, identifiers_in
 from services.executor.core.records.seen_records import may_be_request_status
-from services.executor.core.tools.classes import EDIT_VERBS, participles_of_verb, strip_batch_word, words_of_tool
+from services.executor.core.tools.classes import EDIT_VERBS, list_verb_participles, strip_batch_word, words_of_tool
 from services.executor.core.tools.failures import echoes_call
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, find_leaves, find_record_nodes, is_id_name
@@ -165,7 +165,7 @@ class _ComparedReads:
         self._values_of_other_rows = set[str]()
         self.words = words_of_tool(strip_batch_word(evidence.tool))
         self.words_of_edit = frozenset(words_of(evidence.tool) if self.words.verb in EDIT_VERBS else ())
-        self.participles = participles_of_verb(strip_batch_word(evidence.tool))
+        self.participles = list_verb_participles(strip_batch_word(evidence.tool))
         self.ids = identifiers_in(evidence.arguments)
         leaves_by_name = claimed_fields.fields_set_by_name(evidence.arguments)
         leaves = [*find_leaves(evidence.arguments), *find_leaves(evidence.expect)]

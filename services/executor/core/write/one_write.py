@@ -14,12 +14,16 @@ from services.executor.core.plan.notices import append_sentence, check_notice
 from services.executor.core.reads.server_call import dispatch_call
 from services.executor.core.records.references import resolve_references
 from services.executor.core.session import ledger
-from services.executor.core.session.context import DispatchRefused, TurnContext, local_now, require_permitted
+from services.executor.core.session.context import DispatchRefused, TurnContext, local_now, require_tool_permitted
 from services.executor.core.session.dossier import Progress
 from services.executor.core.states.machine import Escalated, Failed, Rejected
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.record_tree import NoSuchPath
-from services.executor.core.tools.toolbox import arguments_to_send, find_argument_problems, key_argument
+from services.executor.core.tools.toolbox import (
+    build_arguments_to_send,
+    find_argument_problems,
+    find_idempotency_argument,
+)
 from services.executor.core.write.agent_calls import (
     apply_requester_answer,
     is_answer_overdue,
@@ -76,7 +80,7 @@ async def make_and_settle(write: PlannedWrite) -> LedgerEntry:
     keeps its status. Raises ``WritesInDoubt`` for a write in doubt.
     """
     ctx = write.ctx
-    entry = (await ctx.store.read_ledger()).get(ledger.ledger_key_of(write.plan, write.call))
+    entry = (await ctx.store.read_ledger()).get(ledger.compute_ledger_key(write.plan, write.call))
     while True:
         match entry:
             case None | LedgerEntry(status=WriteStatus.UNSENT | WriteStatus.RESEND):
@@ -130,7 +134,7 @@ async def _prepare_call(write: PlannedWrite, entry: LedgerEntry | None) -> Prepa
     if tool is None:
         raise NotSent(f"{call.call_id}: the tool {call.tool} is gone; it was not called")
     try:
-        require_permitted(write.state, tool)
+        require_tool_permitted(write.state, tool)
         arguments = resolve_references(call.arguments, await ledger.get_plan_results(ctx.store, write.plan))
     except (DispatchRefused, NoSuchPath) as error:
         raise NotSent(f"{call.call_id}: {error}") from error
@@ -171,7 +175,9 @@ async def _settle_without_sending(prepared: PreparedCall, entry: LedgerEntry) ->
     took effect since.
     """
     ctx, tool, shown_json = prepared.write.ctx, prepared.tool, prepared.before_json
-    has_key = tool.is_skill or (entry.idempotency_field is not None and entry.idempotency_field == key_argument(tool))
+    has_key = tool.is_skill or (
+        entry.idempotency_field is not None and entry.idempotency_field == find_idempotency_argument(tool)
+    )
     if is_resent_by_key(entry) and not has_key:
         note = "no answer came, and the server no longer takes our key"
         return await store_status(ctx.journal, entry, WriteStatus.IN_DOUBT, note)
@@ -205,7 +211,7 @@ async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
     entry = await _store_intent(prepared)
     try:
         _refuse_if_delayed(ctx, opened_at)
-        arguments = await with_file_contents(ctx, arguments_to_send(entry, tool))
+        arguments = await with_file_contents(ctx, build_arguments_to_send(entry, tool))
         answer = await dispatch_call(ctx, tool, arguments, is_read=False)
     except ToolUnreachable as error:
         return await _store_unsent(prepared, entry, str(error), is_last=is_last)
@@ -245,7 +251,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         and entry_before.earlier[-1].number == entry_before.attempt
     )
     entry = LedgerEntry(
-        key=ledger.ledger_key_of(plan, call),
+        key=ledger.compute_ledger_key(plan, call),
         call=call,
         arguments_json=dumps(prepared.arguments),
         plan_hash=plan.hash,
@@ -253,7 +259,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         sending_at=ctx.journal.now,
         open_until=ctx.journal.now + timedelta(seconds=open_seconds),
         before_json=prepared.before_json,
-        idempotency_field=key_argument(prepared.tool),
+        idempotency_field=find_idempotency_argument(prepared.tool),
         decide_hours=ctx.tenant.approval_hours,
         is_replanned=_is_replanned(prepared.write),
         compensates=next((other.call_id for other in plan.calls if other.compensation == call), None),
@@ -320,7 +326,9 @@ async def _refuse_before_required_calls(write: PlannedWrite) -> None:
     if not needs:
         return
     entries = await ledger.list_plan_entries(write.ctx.store, write.plan)
-    succeeded = {call_id for call_id, entry in entries.items() if ledger.call_outcome(entry) is CallOutcome.SUCCEEDED}
+    succeeded = {
+        call_id for call_id, entry in entries.items() if ledger.get_call_outcome(entry) is CallOutcome.SUCCEEDED
+    }
     for need in needs:
         if succeeded.isdisjoint(need.any_of):
             raise NotSent(f"{call.call_id}: {call.tool} was not called: {need.rule_id}: {need.reason}")

@@ -18,9 +18,9 @@ from services.executor.core.session.ledger import get_plan_results, list_writes,
 from services.executor.core.tools.classes import (
     STATE_WORDS,
     ToolWords,
+    list_verb_participles,
     normalize_noun,
     nouns_of_identifier,
-    participles_of_verb,
     words_of_tool,
 )
 from services.executor.core.tools.failures import classify_failure, says_record_absent, says_refused
@@ -211,7 +211,7 @@ def _can_read_show_row(evidence: WriteEvidence) -> bool:
         return True
     if set_fields and (words.may_make_record or words.verb in _UPDATE_VERBS):
         return False
-    state_words = STATE_WORDS | participles_of_verb(evidence.tool)
+    state_words = STATE_WORDS | list_verb_participles(evidence.tool)
     return any(not state_words.isdisjoint(words_of(leaf.name)) for leaf in leaves)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from services.executor.core.tools.classes import REMOVAL_VERBS, ToolWords, participles_of_verb
+from services.executor.core.tools.classes import REMOVAL_VERBS, ToolWords, list_verb_participles
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import Leaf
 
@@ -59,7 +59,7 @@ def has_value_after_verb(leaf: Leaf, tool_words: ToolWords) -> bool:
     verbs_to_true, verbs_to_false = _VERBS_BY_BOOLEAN_FIELD.get(name, (frozenset[str](), frozenset[str]()))
     if leaf.value is not False:
         return leaf.value is True and verb in verbs_to_true
-    is_undone = verb.startswith("un") and name in participles_of_verb(f"{verb.removeprefix('un')} x")
+    is_undone = verb.startswith("un") and name in list_verb_participles(f"{verb.removeprefix('un')} x")
     is_lifted = name == "active" and verb in _RELEASE_VERBS and tool_words.head in _RESTRAINT_NOUNS
     return verb in verbs_to_false or is_undone or is_lifted
 
