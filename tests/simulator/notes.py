@@ -1,12 +1,12 @@
 """A modality small enough to see through: notes that are written, changed and thrown away."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import override
 
-from services.simulator.core.modality import ActionOutcome, EventMoment, FollowUp, Modality, StateHead
+from services.simulator.core.modality import ActionOutcome, EventMoment, Modality, StateHead
 from services.simulator.core.records import JsonObject, StoredRow
 from services.simulator.core.refusals import ActionFailed, MeaninglessRequest, bad_input
 
@@ -21,7 +21,6 @@ class Write(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
     operation: Literal["write"] = "write"
     text: str
-    again_after: float | None = None
 
 
 class Change(BaseModel):
@@ -48,7 +47,7 @@ _ACTION: TypeAdapter[Write | Change | Throw] = TypeAdapter(Write | Change | Thro
 
 
 class Notes(Modality):
-    """A note may bring another one after a while.
+    """Notes.
 
     Throwing "all" away fails half-way when there are fewer than two: to see that nothing is half done.
     """
@@ -76,7 +75,7 @@ class Notes(Modality):
         if isinstance(action, Write):
             note = Note(note_id=moment.new_id("note"), text=action.text, written_at=moment.now)
             self._notes.put(note.note_id, note)
-            return ActionOutcome("Written", (note.note_id,), self._again(action, moment))
+            return ActionOutcome("Written", (note.note_id,))
         if isinstance(action, Throw) and action.note_id == "all":
             keys = list(self._notes)
             for key in keys:
@@ -91,12 +90,6 @@ class Notes(Modality):
         else:
             self._notes.remove(action.note_id)
         return ActionOutcome("Done", (action.note_id,))
-
-    def _again(self, action: Write, moment: EventMoment) -> tuple[FollowUp, ...]:
-        if action.again_after is None:
-            return ()
-        again = self.normalise({"operation": "write", "text": f"{action.text} again"})
-        return (FollowUp(moment.now + timedelta(seconds=action.again_after), self.name, again),)
 
     @override
     def state(self, now: datetime) -> JsonObject:

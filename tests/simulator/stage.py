@@ -11,7 +11,7 @@ from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp
 
 from services.simulator.core.hosted_world import WorldRegistry
-from services.simulator.core.keys import EVERYTHING, AccessKey, hash_secret
+from services.simulator.core.keys import ALL_PERMISSIONS, AccessKey, hash_secret
 from services.simulator.core.modality import Modality
 from services.simulator.core.records import JsonObject
 from services.simulator.core.world import SimulatorWorld
@@ -75,7 +75,7 @@ async def open_stage(
 ) -> AsyncIterator[Stage]:
     """A simulator whose default world knows these modalities; notes alone unless others are named."""
     surroundings = StillSurroundings()
-    admin = AccessKey("ues_admin", "admin", (EVERYTHING,), hash_secret(ADMIN), WALL, None)
+    admin = AccessKey("ues_admin", "admin", (ALL_PERMISSIONS,), hash_secret(ADMIN), WALL, None)
     rooms = WorldRegistry(modalities or {"notes": Notes}, surroundings, admin, most=20)
     routes = build_routes(routers, refuses_unknown) if refuses_unknown else _routed(routers)
     app = WorldRouting(StrictBodies(routes, limit=2**20), rooms, authentication)

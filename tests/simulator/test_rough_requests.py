@@ -7,9 +7,9 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
-from services.simulator.entrypoints.app import application
+from services.simulator.entrypoints.app import build_application
+from services.simulator.entrypoints.automatic_time import run_automatic_time
 from services.simulator.entrypoints.modalities.all import ROUTERS
-from services.simulator.entrypoints.ticking import ticking
 from tests.http_client import open_http
 from tests.serving import serving
 from tests.simulator.stage import ADMIN, Stage
@@ -27,10 +27,15 @@ async def test_no_endpoint_breaks_on_a_body_of_the_wrong_shape(full: Stage) -> N
             assert response.status_code < 500, (endpoint, body, response.text)
 
 
+@pytest.mark.parametrize("path", ["/events", "/access-logs"])
+async def test_a_page_beyond_what_a_machine_can_count_is_empty(full: Stage, path: str) -> None:
+    assert (await full.call("GET", f"{path}?offset={10**20}")).status_code == 200
+
+
 @pytest.mark.long
 @pytest.mark.timeout(600)
 async def test_generated_requests_meet_no_server_error(full: Stage, tmp_path: Path) -> None:
-    app = application(full.rooms, ROUTERS, ticking, authentication=True, max_body_bytes=2**20)
+    app = build_application(full.rooms, ROUTERS, run_automatic_time, authentication=True, max_body_bytes=2**20)
     async with serving(app) as url:
         await _described(url)
         ended = await anyio.to_thread.run_sync(_schemathesis, url, tmp_path)

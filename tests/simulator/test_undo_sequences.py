@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from services.simulator.core import lifecycle, saving, scheduling, taking_back, time_control
 from services.simulator.core.events import EventStatus, WorldEvent
 from services.simulator.core.hosted_world import HostedWorld
-from services.simulator.core.keys import EVERYTHING, AccessKey, KeyCaller, KeyRing, hash_secret
+from services.simulator.core.keys import ALL_PERMISSIONS, AccessKey, KeyCaller, KeyRing, hash_secret
 from services.simulator.core.records import JsonObject
 from services.simulator.core.saved_shapes import SavedWorld
 from services.simulator.core.world import SimulatorWorld
@@ -20,13 +20,13 @@ from tests.simulator.notes import Notes
 from tests.simulator.stage import ADMIN
 
 pytestmark = pytest.mark.promise("simulator.undo")
-_CALLER = KeyCaller("ues_admin", "admin", frozenset({EVERYTHING}))
+_CALLER = KeyCaller("ues_admin", "admin", frozenset({ALL_PERMISSIONS}))
 _SECONDS = st.integers(0, 50)
 _WHICH = st.integers(0, 5)
 
 
 def _new_room(surroundings: StillSurroundings) -> HostedWorld:
-    admin = AccessKey("ues_admin", "admin", (EVERYTHING,), hash_secret(ADMIN), WALL, None)
+    admin = AccessKey("ues_admin", "admin", (ALL_PERMISSIONS,), hash_secret(ADMIN), WALL, None)
     return HostedWorld(
         "w", SimulatorWorld({"notes": Notes(WALL)}, WALL, surroundings), KeyRing(admin), lambda _, __: None
     )
@@ -64,7 +64,7 @@ class Sequences(RuleBasedStateMachine):
     def _data(self, kind: str, which: int) -> JsonObject:
         keys = [*json.loads(self.state)["notes"], "none", "all"]
         if kind == "write":
-            return {"operation": "write", "text": f"n{which}", "again_after": which * 5 if which > 3 else None}
+            return {"operation": "write", "text": f"n{which}"}
         return {"operation": kind, "note_id": keys[which % len(keys)], "text": "changed"}
 
     @initialize()

@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from services.simulator.adapters.webhook_sender import http_sender
+from services.simulator.adapters.webhook_sender import open_http_sender
 from services.simulator.core.records import JsonObject
-from services.simulator.entrypoints.delivering import delivering
+from services.simulator.entrypoints.notice_delivery import deliver_notices
 from services.simulator.ports.sending import SendResult
 from shared.domain.outgoing import addresses_for_webhooks
 from tests.doubles.simulated_surroundings import NotingSender
@@ -44,7 +44,7 @@ async def _deliveries(stage: Stage, webhook: JsonObject, count: int = 1) -> list
 async def sender(running: Stage) -> AsyncIterator[NotingSender]:
     """One that takes everything."""
     noting = NotingSender()
-    async with delivering(running.rooms, noting):
+    async with deliver_notices(running.rooms, noting):
         yield noting
 
 
@@ -118,7 +118,7 @@ async def test_a_receiver_that_is_away_is_tried_again(
 ) -> None:
     """With the same id; one that refuses is not."""
     sender = NotingSender(answers)
-    async with delivering(running.rooms, sender, pauses=(0, 0)):
+    async with deliver_notices(running.rooms, sender, pauses=(0, 0)):
         webhook = await _made(running)
         await running.post(f"/webhooks/{webhook['webhook_id']}/test")
         (delivery,) = await _deliveries(running, webhook)
@@ -140,7 +140,7 @@ async def test_what_is_sent_can_be_verified_by_its_receiver() -> None:
         Starlette(routes=[Route("/hook", receive, methods=["POST"])]),
         addresses_for_webhooks((), permits_loopback=True),
     )
-    async with serving(app) as url, http_sender(reach) as sender:
+    async with serving(app) as url, open_http_sender(reach) as sender:
         sent = await sender.send(f"{url}/hook", secret, "id-1", '{"type": "webhook.test"}')
 
     ((body, headers),) = got
@@ -150,7 +150,7 @@ async def test_what_is_sent_can_be_verified_by_its_receiver() -> None:
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:1/hook", "http://169.254.169.254/latest", "http://nowhere.invalid"])
 async def test_a_webhook_does_not_reach_into_the_network_it_stands_in(url: str) -> None:
-    async with http_sender(addresses_for_webhooks((), permits_loopback=False)) as sender:
+    async with open_http_sender(addresses_for_webhooks((), permits_loopback=False)) as sender:
         sent = await sender.send(url, "whsec_" + "A" * 32, "id-1", "{}")
 
     assert (sent.status_code, bool(sent.error), sent.is_final) == (None, True, True)

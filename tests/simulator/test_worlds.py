@@ -1,5 +1,7 @@
 """``/worlds`` and ``/world``."""
 
+from typing import cast
+
 import pytest
 
 from tests.simulator.stage import Stage
@@ -112,6 +114,23 @@ async def test_what_is_no_saved_world_is_refused_and_changes_nothing(running: St
 
     assert response.status_code in (400, 422)
     assert await running.get("/world") == saved
+
+
+@pytest.mark.promise("simulator.saved")
+async def test_a_saved_world_whose_holds_or_keys_could_not_be_compared_with_the_time_is_refused(stage: Stage) -> None:
+    """Each later request of that world would break on them."""
+    await stage.key("time:read")
+    await stage.post("/simulation/hold", {})
+    saved = await stage.get("/world")
+    hold, *_ = cast("list[dict[str, object]]", saved["holds"])
+    key, *_ = cast("list[dict[str, object]]", saved["keys"])
+    for change in (
+        {"holds": [hold | {"timeout_seconds": 1e300}]},
+        {"keys": [key | {"expires_at": "2026-03-01T09:00"}]},
+    ):
+        response = await stage.call("PUT", "/world", {**saved, **change})
+        assert response.status_code == 422
+    await stage.get("/simulator/time")
 
 
 @pytest.mark.promise("simulator.saved")

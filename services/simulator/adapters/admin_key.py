@@ -6,11 +6,11 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from services.simulator.core.keys import EVERYTHING, AccessKey, hash_secret
+from services.simulator.core.keys import ALL_PERMISSIONS, AccessKey, hash_secret
 from services.simulator.ports.surroundings import Surroundings
 
 
-def admin_key(secret: str | None, file: Path | None, surroundings: Surroundings) -> AccessKey:
+def load_or_make_admin_key(secret: str | None, file: Path | None, surroundings: Surroundings) -> AccessKey:
     """The key of that secret, used as it is; else a new one, written to the file, or shown on standard output."""
     key_id = f"ues_{surroundings.new_secret(16)}"
     if secret is None:
@@ -20,7 +20,7 @@ def admin_key(secret: str | None, file: Path | None, surroundings: Surroundings)
 
 
 def _build_key(key_id: str, secret: str, now: datetime) -> AccessKey:
-    return AccessKey(key_id, "admin", (EVERYTHING,), hash_secret(secret), created_at=now, created_by=None)
+    return AccessKey(key_id, "admin", (ALL_PERMISSIONS,), hash_secret(secret), created_at=now, created_by=None)
 
 
 def _write_or_print_secret(secret: str, key_id: str, file: Path | None) -> None:

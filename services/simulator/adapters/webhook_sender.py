@@ -31,7 +31,7 @@ class HttpSender(Sender):
 
 
 @asynccontextmanager
-async def http_sender(reach: AllowedAddresses) -> AsyncIterator[HttpSender]:
+async def open_http_sender(reach: AllowedAddresses) -> AsyncIterator[HttpSender]:
     async with guarded_client(Guard(reach), _TIMEOUT) as client:
         yield HttpSender(client)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-KEPT = 10_000
+MOST_ENTRIES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class LoggedAccessFilter:
 
 
 class WorldAccessLog:
-    def __init__(self, most_kept: int = KEPT) -> None:
+    def __init__(self, most_kept: int = MOST_ENTRIES) -> None:
         self._entries: deque[LoggedAccess] = deque(maxlen=most_kept)
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ class WorldEvent:
     """One change of the world: wanted, done or failed. ``data`` is a normalised action of its modality.
 
     ``direct``: a caller's action, carried out in the request that made it; everything else waits in the queue.
-    ``brought_by``: the event whose execution made this one. ``settled``: it had ended before the world was loaded.
+    ``settled``: it had ended before the world was loaded.
     ``number`` counts the events of a world in the order in which they were made.
     """
 
@@ -43,7 +43,6 @@ class WorldEvent:
     error_message: str | None = None
     metadata: JsonObject = field(default_factory=dict)
     direct: bool = False
-    brought_by: str | None = None
     settled: bool = False
 
     @property

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 
 from services.simulator.core.refusals import Conflict, Missing
 
+LONGEST_HOLD_SECONDS = 3600
+
 
 @dataclass(frozen=True, slots=True)
 class SimulationHold:

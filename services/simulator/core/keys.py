@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from services.simulator.core.refusals import Conflict, MeaninglessRequest, Missing, SimulatorRefusal
 
-EVERYTHING = "*"
+ALL_PERMISSIONS = "*"
 _MINUTE = timedelta(minutes=1)
 
 
@@ -65,7 +65,7 @@ class _UsesOfMinute(NamedTuple):
 
 def permission_covers(held_permission: str, wanted_permission: str) -> bool:
     """Whether one permission includes another: itself, ``*``, or a prefix such as ``email:*``."""
-    return held_permission in (EVERYTHING, wanted_permission) or (
+    return held_permission in (ALL_PERMISSIONS, wanted_permission) or (
         held_permission.endswith(":*") and wanted_permission.startswith(held_permission[:-1])
     )
 

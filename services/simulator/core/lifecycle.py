@@ -31,7 +31,7 @@ class ResetSummary:
 def start(world: SimulatorWorld, auto: bool, scale: float) -> str:
     """Starts the simulation, and returns its id, which stays the same over stops and starts.
 
-    Raises ``Conflict`` if it runs, ``MeaninglessRequest`` if a state or an event is unsound. A manual simulation is not
+    Raises ``Conflict`` if it runs, ``MeaninglessRequest`` if an event is unsound. A manual simulation is not
     paused afterwards, whatever the scenario said: it would stand still for good.
     """
     if world.running:
@@ -82,9 +82,8 @@ def clear(world: SimulatorWorld, at: datetime | None) -> int:
 
 
 def find_problems(world: SimulatorWorld) -> list[str]:
-    """What is unsound in the states and in the events that wait."""
-    states = [f"{name}: {problem}" for name, modality in world.modalities.items() for problem in modality.problems()]
-    return states + [problem for event in world.queue for problem in _problems_of_event(world, event)]
+    """What is unsound in the events that wait."""
+    return [problem for event in world.queue for problem in _problems_of_event(world, event)]
 
 
 def _problems_of_event(world: SimulatorWorld, event: WorldEvent) -> list[str]:
@@ -102,9 +101,7 @@ def _reset_events(world: SimulatorWorld) -> int:
     for event in list(world.queue):
         if event.settled:
             continue
-        if event.brought_by is not None:
-            world.queue.remove(event.event_id)
-        elif event.direct and event.status in (EventStatus.EXECUTED, EventStatus.FAILED):
+        if event.direct and event.status in (EventStatus.EXECUTED, EventStatus.FAILED):
             world.queue.replace_event(replace(event, status=EventStatus.CANCELLED, error_message=RESET))
         elif not event.direct and event.status is not EventStatus.CANCELLED:
             world.queue.replace_event(replace(event, status=EventStatus.PENDING, executed_at=None, error_message=None))

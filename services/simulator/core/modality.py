@@ -23,23 +23,11 @@ class EventMoment(NamedTuple):
         return str(uuid5(UUID(self.event_id), kind))
 
 
-class FollowUp(NamedTuple):
-    """An event that the applied one brings with it (a reminder): taken back when that one is.
-
-    ``data`` is normalised.
-    """
-
-    scheduled_time: datetime
-    modality: str
-    data: JsonObject
-
-
 class ActionOutcome(NamedTuple):
     """``message`` is a sentence for the caller; ``entity_ids`` are the messages, events or contacts it is about."""
 
     message: str
     entity_ids: tuple[str, ...] = ()
-    follow_ups: tuple[FollowUp, ...] = ()
 
 
 class AppliedAction(NamedTuple):
@@ -114,10 +102,6 @@ class Modality(ABC):
 
     def begin(self, now: datetime) -> None:  # noqa: B027  most states begin with nothing
         """Put in what even an empty state holds, such as a first calendar."""
-
-    def problems(self) -> list[str]:
-        """What is inconsistent, one sentence each; none in a sound state."""
-        return []
 
     def clear(self, now: datetime) -> None:
         """Back to an empty state that still knows whose it is."""

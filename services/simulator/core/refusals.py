@@ -1,9 +1,11 @@
 """Why the simulator does not do what it was asked: each kind is one HTTP status."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from pydantic import JsonValue, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
+
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class InputFault(NamedTuple):
@@ -61,3 +63,11 @@ def bad_input(error: ValidationError, *before: str) -> BadInput:
     """The validation error as a refusal; ``before`` is put before the path of each field."""
     errors = error.errors(include_url=False, include_context=False, include_input=False)
     return BadInput([InputFault((*before, *item["loc"]), item["msg"], item["type"]) for item in errors])
+
+
+def parse_model(kind: type[_Model], data: object, *before: str) -> _Model:
+    """Parses data as a model of that kind. Raises ``BadInput``, which names each wrong field, under ``before``."""
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise bad_input(error, *before) from None

@@ -1,10 +1,9 @@
 """A whole hosted world as JSON: what a saved world holds, down to what can be undone."""
 
-from datetime import datetime
-
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 from services.simulator.core.events import EventStatus
+from services.simulator.core.holds import LONGEST_HOLD_SECONDS
 
 VERSION = 2  # 1 had no ``running``: a simulation had an id only while it ran
 
@@ -34,7 +33,6 @@ class SavedEvent(_SavedModel):
     error_message: str | None
     metadata: dict[str, JsonValue]
     direct: bool
-    brought_by: str | None
     settled: bool
 
 
@@ -43,14 +41,13 @@ class SavedUndoEntry(_SavedModel):
     modality: str
     action: str
     changes: list[list[JsonValue]]
-    follow_ups: list[SavedEvent]
 
 
 class SavedHold(_SavedModel):
     hold_id: str
     reason: str | None
     agent_id: str | None
-    timeout_seconds: float
+    timeout_seconds: float = Field(ge=0, le=LONGEST_HOLD_SECONDS, allow_inf_nan=False)
     acquired_at: AwareDatetime
 
 
@@ -63,9 +60,9 @@ class SavedKey(_SavedModel):
     secret_hash: str
     created_at: AwareDatetime
     created_by: str | None
-    last_used_at: datetime | None
-    revoked_at: datetime | None
-    expires_at: datetime | None
+    last_used_at: AwareDatetime | None
+    revoked_at: AwareDatetime | None
+    expires_at: AwareDatetime | None
     requests_per_minute: int | None = None
 
 

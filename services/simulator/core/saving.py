@@ -116,7 +116,6 @@ def _entry_as_json(world: SimulatorWorld, entry: UndoEntry) -> JsonObject:
         "modality": entry.modality,
         "action": entry.action,
         "changes": world.modalities[entry.modality].store.changes_as_json(entry.changes),
-        "follow_ups": [_event_as_json(event) for event in entry.follow_ups],
     }
 
 
@@ -124,8 +123,7 @@ def _read_entry(world: SimulatorWorld, saved: SavedUndoEntry) -> UndoEntry:
     if saved.modality not in world.modalities:
         raise ValueError(f"unknown modality {saved.modality}")
     changes = world.modalities[saved.modality].store.read(saved.changes)
-    follow_ups = tuple(WorldEvent(**dict(event)) for event in saved.follow_ups)
-    return UndoEntry(saved.event_id, saved.modality, saved.action, tuple(changes), follow_ups)
+    return UndoEntry(saved.event_id, saved.modality, saved.action, tuple(changes))
 
 
 def _event_as_json(event: WorldEvent) -> JsonObject:

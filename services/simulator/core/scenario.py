@@ -81,7 +81,7 @@ def load_events(world: SimulatorWorld, written: WrittenEvents, merge: bool) -> I
     """Replace the queue, or add to it. Raises as ``load_environment`` does."""
     _require_stopped(world)
     loaded = ImportedScenario()
-    events = _parse_all(world, written, strict=False, loaded=loaded)
+    events = _parse_events(world, written, strict=False, loaded=loaded)
     _fill_queue(world, events, merge)
     loaded.events = len(events)
     return loaded
@@ -91,7 +91,7 @@ def load_scenario(world: SimulatorWorld, scenario: Scenario, strict: bool) -> Im
     """Replace the whole world. Raises as ``load_environment`` does."""
     _require_stopped(world)
     loaded = ImportedScenario()
-    events = _parse_all(world, scenario.events, strict, loaded)
+    events = _parse_events(world, scenario.events, strict, loaded)
     _load_states(world, scenario.environment, strict, loaded)
     _fill_queue(world, events, merge=False)
     loaded.events = len(events)
@@ -145,8 +145,6 @@ def _load_state(world: SimulatorWorld, name: str, state: JsonObject) -> None:
         world.modalities[name].load(state)
     except BadInput as problem:
         raise _prefix_faults(problem, "environment", "modality_states", name) from None
-    if wrong := world.modalities[name].problems():
-        raise MeaninglessRequest({"message": f"The state of {name} is unsound", "errors": [*wrong]})
 
 
 def _set_clock(world: SimulatorWorld, scenario_time: ScenarioTime) -> None:
@@ -168,19 +166,19 @@ def _skip_unknown(unknown: list[str], strict: bool, loaded: ImportedScenario) ->
         loaded.warnings.append(f"Unknown modality '{name}' was skipped")
 
 
-def _parse_all(
+def _parse_events(
     world: SimulatorWorld, written: WrittenEvents, strict: bool, loaded: ImportedScenario
 ) -> list[WorldEvent]:
     unknown = {event.modality for event in written.events if event.modality not in world.modalities}
     _skip_unknown(sorted(unknown), strict, loaded)
     return [
-        _parse(world, event, number)
+        _parse_event(world, event, number)
         for number, event in enumerate(written.events)
         if event.modality in world.modalities
     ]
 
 
-def _parse(world: SimulatorWorld, event: WrittenEvent, number: int) -> WorldEvent:
+def _parse_event(world: SimulatorWorld, event: WrittenEvent, number: int) -> WorldEvent:
     waits = event.status in (EventStatus.PENDING, EventStatus.EXECUTING)
     return WorldEvent(
         event_id=world.surroundings.new_id(),

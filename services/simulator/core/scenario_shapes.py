@@ -1,13 +1,11 @@
 """The shapes of a scenario file. Times without a zone are read as UTC; unknown fields are ignored."""
 
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, JsonValue
 
 from services.simulator.core.events import EventStatus
-from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import bad_input
 from shared.contracts.base import NullableModel
 
 
@@ -72,14 +70,3 @@ class Scenario(_ScenarioShape):
     metadata: ScenarioMetadata = ScenarioMetadata()
     environment: ScenarioEnvironment
     events: WrittenEvents = WrittenEvents(events=[])
-
-
-S = TypeVar("S", bound=BaseModel)
-
-
-def parse_shape(shape: type[S], document: JsonObject, *place: str) -> S:
-    """Parses a document as that shape. Raises ``BadInput`` with the path of each wrong field, under ``place``."""
-    try:
-        return shape.model_validate(document)
-    except ValidationError as error:
-        raise bad_input(error, *place) from None

@@ -26,20 +26,15 @@ def redo(world: SimulatorWorld, count: int) -> list[UndoEntry]:
     while len(redone) < count and (entry := world.history.pop_undone()) is not None:
         world.modalities[entry.modality].do_again(entry.changes)
         _set_status(world, entry, EventStatus.EXECUTED, None)
-        for event in entry.follow_ups:
-            world.queue.add(event)
         redone.append(entry)
     return redone
 
 
 def take_back(world: SimulatorWorld) -> UndoEntry | None:
-    """The newest action, now taken back together with the events that it brought; ``None`` if there is none."""
+    """The newest action, which is now taken back; ``None`` if there is none."""
     entry = world.history.pop_newest()
     if entry is None:
         return None
-    for event in entry.follow_ups:
-        if world.queue.get(event.event_id) is not None:
-            world.queue.remove(event.event_id)
     world.modalities[entry.modality].take_back(entry.changes)
     _set_status(world, entry, EventStatus.SKIPPED, UNDONE)
     return entry

@@ -107,7 +107,9 @@ def _roll_back(world: SimulatorWorld, target: datetime) -> int:
         raise Conflict("Time cannot be set back so far: what was done then can no longer be taken back")
     waiting = {event.event_id for event in ran} | {*_undo_until(world, executed_ids)}
     world.history.drop_undone()
-    return sum(_requeue(world, event_id) for event_id in waiting)
+    for event_id in waiting:
+        _requeue(world, world.queue[event_id])
+    return len(waiting)
 
 
 def _has_run(event: WorldEvent) -> bool:
@@ -120,13 +122,8 @@ def _undo_until(world: SimulatorWorld, remaining_ids: set[str]) -> Iterator[str]
         yield entry.event_id
 
 
-def _requeue(world: SimulatorWorld, event_id: str) -> bool:
-    """Unless it is gone, since what brought it was undone and will bring it again."""
-    event = world.queue.get(event_id)
-    if event is None:
-        return False
+def _requeue(world: SimulatorWorld, event: WorldEvent) -> None:
     world.queue.replace_event(replace(event, status=EventStatus.PENDING, executed_at=None, error_message=None))
-    return True
 
 
 def _revive_skipped(world: SimulatorWorld, target: datetime) -> int:
@@ -136,5 +133,5 @@ def _revive_skipped(world: SimulatorWorld, target: datetime) -> int:
         if event.status is EventStatus.SKIPPED and event.error_message != UNDONE
     ]
     for event in skipped:
-        _requeue(world, event.event_id)
+        _requeue(world, event)
     return len(skipped)

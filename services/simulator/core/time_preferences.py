@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import ClassVar, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 from typing_extensions import override
 
 from services.simulator.core.modality import ActionOutcome, EventMoment, Modality, StateHead
 from services.simulator.core.records import JsonObject, StoredRow
-from services.simulator.core.refusals import bad_input
+from services.simulator.core.refusals import parse_model
 from services.simulator.core.scenario_shapes import Moment as Time
 from shared.contracts.base import NullableModel
 
@@ -52,10 +52,7 @@ class TimePreferences(Modality):
 
     @override
     def normalise(self, data: JsonObject) -> JsonObject:
-        try:
-            return WantedPreferences.model_validate(data).model_dump(exclude_none=True)
-        except ValidationError as error:
-            raise bad_input(error) from None
+        return parse_model(WantedPreferences, data).model_dump(exclude_none=True)
 
     @override
     def act(self, data: JsonObject, moment: EventMoment) -> ActionOutcome:
@@ -86,10 +83,7 @@ class TimePreferences(Modality):
 
     @override
     def load(self, state: JsonObject) -> None:
-        try:
-            stored = _State.model_validate(state)
-        except ValidationError as error:
-            raise bad_input(error) from None
+        stored = parse_model(_State, state)
         self.clear(stored.last_updated)
         kept_fields = stored.model_dump(include=set(Preferences.model_fields))
         self._preferences.put(self.name, Preferences.model_validate(kept_fields))

@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from services.simulator.core.events import WorldEvent
 from services.simulator.core.records import TableChange
 
 MOST_ENTRIES = 50_000  # older actions can no longer be taken back one by one; a reset still takes back everything
@@ -12,13 +11,12 @@ MOST_ENTRIES = 50_000  # older actions can no longer be taken back one by one; a
 
 @dataclass(frozen=True, slots=True)
 class UndoEntry:
-    """One executed event: its changes, and the events that came with it."""
+    """One executed event, and its changes."""
 
     event_id: str
     modality: str
     action: str
     changes: tuple[TableChange, ...]
-    follow_ups: tuple[WorldEvent, ...] = ()
 
 
 class UndoHistory:

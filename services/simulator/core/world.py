@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.simulator.core.clock import WorldClock
 from services.simulator.core.events import EventStatus, WorldEvent, WorldEventQueue
 from services.simulator.core.holds import WorldHolds
-from services.simulator.core.modality import ActionOutcome, AppliedAction, EventMoment, FollowUp, Modality
+from services.simulator.core.modality import ActionOutcome, EventMoment, Modality
 from services.simulator.core.records import JsonObject, Rows
 from services.simulator.core.refusals import Missing
 from services.simulator.core.undo import UndoEntry, UndoHistory
@@ -37,7 +37,6 @@ class EventDraft:
     priority: int = 0
     agent_id: str | None = None
     metadata: Mapping[str, JsonValue] | None = None
-    brought_by: str | None = None
 
 
 class SimulatorWorld:
@@ -109,7 +108,7 @@ class SimulatorWorld:
         except Exception as problem:  # noqa: BLE001  an action is an edge: its error ends it, not the advance it is in
             error_text = f"{type(problem).__name__}: {problem}"
             return EventRun(self._end_event(event, EventStatus.FAILED, error_text), None)
-        self._record_undo(event, applied)
+        self.history.record(UndoEntry(event.event_id, event.modality, event.operation, applied.changes))
         return EventRun(self._end_event(event, EventStatus.EXECUTED, None), applied.outcome)
 
     def next_number(self) -> int:
@@ -129,23 +128,7 @@ class SimulatorWorld:
             agent_id=draft.agent_id,
             metadata=dict(draft.metadata or {}),
             direct=direct,
-            brought_by=draft.brought_by,
         )
-
-    def _record_undo(self, event: WorldEvent, applied: AppliedAction) -> None:
-        brought = tuple(self._schedule_follow_up(event, follow_up) for follow_up in applied.outcome.follow_ups)
-        self.history.record(UndoEntry(event.event_id, event.modality, event.operation, applied.changes, brought))
-
-    def _schedule_follow_up(self, event: WorldEvent, follow_up: FollowUp) -> WorldEvent:
-        """An event that another one brings belongs to whoever caused that one."""
-        draft = EventDraft(
-            follow_up.scheduled_time,
-            follow_up.modality,
-            follow_up.data,
-            agent_id=event.agent_id,
-            brought_by=event.event_id,
-        )
-        return self.schedule(draft)
 
     def _end_event(self, event: WorldEvent, status: EventStatus, error: str | None) -> WorldEvent:
         ended = replace(event, status=status, executed_at=self.now, error_message=error)

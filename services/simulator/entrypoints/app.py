@@ -45,7 +45,7 @@ _ROUTE_MODULES = (
 Background = Callable[[WorldRegistry], AbstractAsyncContextManager[None]]
 
 
-def application(
+def build_application(
     registry: WorldRegistry,
     modalities: Sequence[APIRouter],
     background: Background,

@@ -102,7 +102,7 @@ async def modalities(context: Annotated[RequestContext, require_permission("envi
 async def modality_state(
     name: str, context: Annotated[RequestContext, require_permission("environment:read")]
 ) -> ModalityState:
-    modality, now = _modality(context, name), context.world.now
+    modality, now = _require_modality(context, name), context.world.now
     return ModalityState(modality_type=name, current_time=now.isoformat(), state=modality.state(now))
 
 
@@ -111,8 +111,8 @@ async def modality_query(
     name: str, body: dict[str, JsonValue], context: Annotated[RequestContext, require_permission("environment:read")]
 ) -> ModalityResults:
     now = context.world.now
-    answer = _modality(context, name).query(body, now)
-    results, total = _rows(answer), answer.get("total_count")
+    answer = _require_modality(context, name).query(body, now)
+    results, total = _find_result_rows(answer), answer.get("total_count")
     return ModalityResults(
         modality_type=name,
         current_time=now.isoformat(),
@@ -129,12 +129,12 @@ async def validate(context: Annotated[RequestContext, require_permission("enviro
     return Validation(valid=not errors, errors=errors, checked_at=context.world.surroundings.now())
 
 
-def _rows(answer: JsonObject) -> list[JsonValue]:
+def _find_result_rows(answer: JsonObject) -> list[JsonValue]:
     """The one list that a modality answers with; a modality that lists nothing answers as a whole."""
     return next((value for value in answer.values() if isinstance(value, list)), [answer])
 
 
-def _modality(context: RequestContext, name: str) -> Modality:
+def _require_modality(context: RequestContext, name: str) -> Modality:
     modality = context.world.modalities.get(name)
     if modality is None:
         raise NoModality(name, list(context.world.modalities))

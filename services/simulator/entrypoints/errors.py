@@ -36,15 +36,15 @@ _HEADERS = {401: {"WWW-Authenticate": "ApiKey"}, 429: {"Retry-After": "60"}}
 
 def answer_refusals(app: FastAPI) -> None:
     """Turn refusals of the core and of the framework into answers of one shape."""
-    app.add_exception_handler(SimulatorRefusal, _refusal)
-    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(SimulatorRefusal, _answer_refusal)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
 
 
-async def _refusal(_: Request, problem: Exception) -> JSONResponse:
+async def _answer_refusal(_: Request, problem: Exception) -> JSONResponse:
     if not isinstance(problem, SimulatorRefusal):
         raise problem
     if isinstance(problem, BadInput):
-        return _faults(problem.faults)
+        return _answer_faults(problem.faults)
     if isinstance(problem, NoModality):
         return JSONResponse(
             {
@@ -60,7 +60,7 @@ async def _refusal(_: Request, problem: Exception) -> JSONResponse:
     return JSONResponse({"detail": detail}, problem.status, headers)
 
 
-async def _invalid(_: Request, problem: Exception) -> JSONResponse:
+async def _answer_invalid(_: Request, problem: Exception) -> JSONResponse:
     if not isinstance(problem, RequestValidationError):
         raise problem
     detail = [
@@ -76,6 +76,6 @@ def _input_of(item: Mapping[str, object]) -> object:
     return None if hidden or isinstance(input_value, bytes) else input_value
 
 
-def _faults(faults: Sequence[InputFault]) -> JSONResponse:
+def _answer_faults(faults: Sequence[InputFault]) -> JSONResponse:
     detail = [{"type": fault.type, "loc": list(fault.loc), "msg": fault.msg} for fault in faults]
     return JSONResponse({"error": "Validation Error", "detail": detail}, 422)

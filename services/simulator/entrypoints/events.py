@@ -1,7 +1,6 @@
 """``/events``: the queue of what will happen, and the record of what did."""
 
 from datetime import datetime
-from itertools import islice
 from typing import Annotated, Self
 
 from fastapi import APIRouter, Query
@@ -99,15 +98,15 @@ async def show_all(
     limit: Annotated[int, Query(ge=0, description="0: all of them")] = 0,
     offset: Annotated[int, Query(ge=0)] = 0,
 ) -> EventListResponse:
-    wanted_status, queue = _status(status), context.world.queue
+    wanted_status, queue = _parse_status(status), context.world.queue
     passing_events = [
         event
         for event in queue.find_between(start_time, end_time)
         if wanted_status in (None, event.status) and modality in (None, event.modality)
     ]
-    page = islice(passing_events, offset, offset + limit if limit else None)
+    page = passing_events[offset : offset + limit if limit else None]
     events = [EventResponse.from_event(event, with_data=True) for event in page]
-    return EventListResponse(events=events, total=len(passing_events), **_counts(queue))
+    return EventListResponse(events=events, total=len(passing_events), **_count_by_status(queue))
 
 
 @router.post("")
@@ -150,7 +149,7 @@ async def summary(context: Annotated[RequestContext, require_permission("events:
         total=len(queue),
         by_modality={name: count for name, count in queue.by_modality.items() if count},
         next_event_time=following.scheduled_time if following else None,
-        **_counts(queue),
+        **_count_by_status(queue),
     )
 
 
@@ -164,7 +163,7 @@ async def cancel(event_id: str, context: Annotated[RequestContext, require_permi
     return Cancelled(cancelled=True, event_id=scheduling.cancel(context.world, event_id).event_id)
 
 
-def _status(text: str | None) -> EventStatus | None:
+def _parse_status(text: str | None) -> EventStatus | None:
     if text is None:
         return None
     try:
@@ -173,6 +172,6 @@ def _status(text: str | None) -> EventStatus | None:
         raise MeaninglessRequest(f"Invalid status '{text}': it is one of {', '.join(EventStatus)}") from None
 
 
-def _counts(queue: WorldEventQueue) -> dict[str, int]:
+def _count_by_status(queue: WorldEventQueue) -> dict[str, int]:
     counted = (EventStatus.PENDING, EventStatus.EXECUTED, EventStatus.FAILED, EventStatus.SKIPPED)
     return {status.value: queue.by_status[status] for status in counted}

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from services.simulator.core.holds import SimulationHold
+from services.simulator.core.holds import LONGEST_HOLD_SECONDS, SimulationHold
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from shared.contracts.base import NullableModel
 
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/simulation", tags=["simulation"])
 
 class HoldAsked(NullableModel):
     reason: str | None = Field(default=None, max_length=1000)
-    timeout_seconds: float = Field(default=300, ge=1, le=3600, allow_inf_nan=False)
+    timeout_seconds: float = Field(default=300, ge=1, le=LONGEST_HOLD_SECONDS, allow_inf_nan=False)
     agent_id: str | None = Field(default=None, max_length=200)
 
 

@@ -8,13 +8,13 @@ from pydantic import BaseModel, JsonValue
 from services.simulator.core import scenario
 from services.simulator.core.events import EventStatus
 from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import parse_model
 from services.simulator.core.scenario import ImportedScenario, PastEvents
 from services.simulator.core.scenario_shapes import (
     Scenario,
     ScenarioEnvironment,
     ScenarioMetadata,
     WrittenEvents,
-    parse_shape,
 )
 from services.simulator.entrypoints.request_context import RequestContext, require_permission
 from services.simulator.entrypoints.version import UES_VERSION
@@ -124,7 +124,7 @@ async def export_full(
 async def import_environment(
     body: ImportEnvironment, context: Annotated[RequestContext, require_permission("scenario:import")]
 ) -> Imported:
-    scenario_environment = parse_shape(ScenarioEnvironment, _unwrap_document(body.data, "environment"), "body", "data")
+    scenario_environment = parse_model(ScenarioEnvironment, _unwrap_document(body.data, "environment"), "body", "data")
     historic = PastEvents(body.historic_event_handling)
     loaded = scenario.load_environment(context.world, scenario_environment, historic, body.strict_modalities)
     return Imported.from_scenario(loaded, environment=True)
@@ -137,7 +137,7 @@ async def import_events(
     data = body.data
     if isinstance(data.get("events"), dict):
         data = _unwrap_document(data, "events")
-    loaded = scenario.load_events(context.world, parse_shape(WrittenEvents, data, "body", "data"), body.merge)
+    loaded = scenario.load_events(context.world, parse_model(WrittenEvents, data, "body", "data"), body.merge)
     return Imported.from_scenario(loaded, environment=False)
 
 
@@ -146,7 +146,7 @@ async def import_full(
     body: ImportScenario, context: Annotated[RequestContext, require_permission("scenario:import")]
 ) -> Imported:
     document = body.scenario if "metadata" in body.scenario else _unwrap_document(body.scenario, "scenario")
-    imported_scenario = parse_shape(Scenario, document, "body", "scenario")
+    imported_scenario = parse_model(Scenario, document, "body", "scenario")
     loaded = scenario.load_scenario(context.world, imported_scenario, body.strict_modalities)
     loaded.warnings += _version_warnings(imported_scenario.metadata)
     return Imported.from_scenario(loaded, environment=True, metadata=imported_scenario.metadata.model_dump())

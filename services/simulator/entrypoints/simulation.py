@@ -164,7 +164,7 @@ async def reset(context: Annotated[RequestContext, require_permission("simulatio
 async def clear(
     context: Annotated[RequestContext, require_permission("simulation:clear")], body: Clear | None = None
 ) -> Cleared:
-    time = _time(body.reset_time_to) if body and body.reset_time_to is not None else None
+    time = _parse_reset_time(body.reset_time_to) if body and body.reset_time_to is not None else None
     removed = lifecycle.clear(context.world, time)
     return Cleared(
         events_removed=removed,
@@ -204,7 +204,7 @@ async def redo(
     )
 
 
-def _time(text: str) -> datetime:
+def _parse_reset_time(text: str) -> datetime:
     """400 for no time at all, 422 for one without a zone."""
     try:
         _moment.validate_python(text)

@@ -24,14 +24,14 @@ class StrictBodies:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] in ("GET", "HEAD", "OPTIONS"):
             return await self._app(scope, receive, send)
-        body = await _read(receive, self._limit)
-        refusal = _refusal(body, self._limit)
+        body = await _read_body(receive, self._limit)
+        refusal = _refuse_body(body, self._limit)
         if refusal is not None or body is None:
-            return await (refusal or _too_large(self._limit))(scope, receive, send)
+            return await (refusal or _build_too_large_response(self._limit))(scope, receive, send)
         return await self._app(scope, _replay(body, receive), send)
 
 
-async def _read(receive: Receive, limit: int) -> bytes | None:
+async def _read_body(receive: Receive, limit: int) -> bytes | None:
     body = bytearray()
     while True:
         message = await receive()
@@ -55,21 +55,21 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _too_large(limit: int) -> JSONResponse:
+def _build_too_large_response(limit: int) -> JSONResponse:
     return JSONResponse({"detail": f"the body is larger than {limit} bytes"}, 413)
 
 
-def _refusal(body: bytes | None, limit: int) -> JSONResponse | None:
+def _refuse_body(body: bytes | None, limit: int) -> JSONResponse | None:
     if body is None:
-        return _too_large(limit)
+        return _build_too_large_response(limit)
     try:
-        check(body)
+        check_body(body)
     except ValueError as error:
         return JSONResponse({"detail": f"the body cannot be used: {error}"}, 400)
     return None
 
 
-def check(body: bytes) -> None:
+def check_body(body: bytes) -> None:
     """Raises ``ValueError`` for JSON that no answer could repeat; text that is not JSON is left to the framework."""
     try:
         value: JsonValue = json.loads(body, parse_float=_parse_finite, parse_constant=_refuse_constant)

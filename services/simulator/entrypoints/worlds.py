@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field, JsonValue
 
 from services.simulator.core import saving
 from services.simulator.core.hosted_world import HostedWorld
+from services.simulator.core.refusals import parse_model
 from services.simulator.core.saved_shapes import SavedWorld
-from services.simulator.core.scenario_shapes import parse_shape
 from services.simulator.entrypoints.request_context import AdminContext
 from shared.contracts.base import NullableModel
 
@@ -50,18 +50,18 @@ class WorldRestored(BaseModel):
 @router.post("/worlds", status_code=status.HTTP_201_CREATED)
 async def open_world(context: AdminContext, body: NewWorld | None = None) -> WorldInfo:
     world_id = (body and body.world_id) or context.registry.surroundings.new_id()
-    return _info(context.registry.open(world_id))
+    return _build_world_info(context.registry.open(world_id))
 
 
 @router.get("/worlds")
 async def show_worlds(context: AdminContext) -> WorldList:
-    worlds = [_info(hosted) for hosted in context.registry]
+    worlds = [_build_world_info(hosted) for hosted in context.registry]
     return WorldList(worlds=worlds, total=len(worlds))
 
 
 @router.get("/worlds/{world_id}")
 async def show_world(world_id: str, context: AdminContext) -> WorldInfo:
-    return _info(context.registry.get(world_id))
+    return _build_world_info(context.registry.get(world_id))
 
 
 @router.delete("/worlds/{world_id}")
@@ -78,11 +78,11 @@ async def save(context: AdminContext) -> dict[str, JsonValue]:
 
 @router.put("/world")
 async def restore(body: dict[str, JsonValue], context: AdminContext) -> WorldRestored:
-    saving.restore_world(context.hosted, parse_shape(SavedWorld, body, "body"))
+    saving.restore_world(context.hosted, parse_model(SavedWorld, body, "body"))
     return WorldRestored(world_id=context.hosted.world_id, restored=True)
 
 
-def _info(hosted: HostedWorld) -> WorldInfo:
+def _build_world_info(hosted: HostedWorld) -> WorldInfo:
     return WorldInfo(
         world_id=hosted.world_id,
         base_path=f"/worlds/{hosted.world_id}",

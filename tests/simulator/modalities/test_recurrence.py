@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from time import perf_counter
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -42,6 +43,17 @@ async def test_the_stretch_that_is_asked_for_does_not_move_the_dates(stage: Stag
 
     found = await dates(stage, "2026-03-05T00:00:00Z", "2026-04-30T00:00:00Z")
     assert found == ["2026-03-09 09:00", "2026-03-11 09:00"]
+
+
+async def test_a_series_that_falls_on_no_day_is_not_looked_for_until_the_end_of_time(stage: Stage) -> None:
+    """Every seventh day from a Monday on, if it is a Tuesday: eight thousand years of them took a second."""
+    never = {"frequency": "daily", "interval": 7, "days_of_week": ["tuesday"]}
+    for _ in range(8):
+        await series(stage, never, "2026-03-02T09:00:00+00:00")
+    await series(stage, {**never, "days_of_week": ["monday"]}, "2026-03-02T09:00:00+00:00")
+    began = perf_counter()
+    found = await dates(stage, "2026-03-01T00:00:00Z", "2026-03-15T00:00:00Z")
+    assert (found, perf_counter() - began < 3) == (["2026-03-02 09:00", "2026-03-09 09:00"], True)
 
 
 async def test_the_wall_clock_stays_when_clocks_change(stage: Stage) -> None:

@@ -4,16 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 from typing_extensions import override
 
 from services.simulator.core.modality import ActionOutcome, EventMoment, Modality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import BadInput, InputFault, bad_input
+from services.simulator.core.refusals import BadInput, InputFault, parse_model
 from shared.contracts.base import NullableModel
 
 Tables = TypeVar("Tables")
-_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class Action(NullableModel, ABC, Generic[Tables]):
@@ -57,11 +56,3 @@ class ActingModality(Modality, Generic[Tables]):
 def stated_fields(model: BaseModel) -> JsonObject:
     """The model's fields as JSON, without those that are null."""
     return model.model_dump(mode="json", exclude_none=True)
-
-
-def parse_model(kind: type[_Model], data: JsonObject) -> _Model:
-    """Parses data as a model of that kind. Raises ``BadInput``, which names each wrong field."""
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        raise bad_input(error) from None

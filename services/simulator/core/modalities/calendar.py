@@ -9,7 +9,7 @@ from pydantic import JsonValue, TypeAdapter, model_validator
 from typing_extensions import override
 
 from services.simulator.core.modalities import calendar_calendars as calendars
-from services.simulator.core.modalities.actions import Action, parse_model
+from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.calendar_book import CalendarBook
 from services.simulator.core.modalities.calendar_changes import ChangeCalendarEvent, RemoveCalendarEvent
 from services.simulator.core.modalities.calendar_events import AddCalendarEvent, RespondToEvent
@@ -22,13 +22,13 @@ from services.simulator.core.modalities.calendar_records import (
     Zone,
 )
 from services.simulator.core.modalities.calendar_reminders import due_reminders
-from services.simulator.core.modalities.fields import iso_text
-from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
+from services.simulator.core.modalities.fields import format_time
+from services.simulator.core.modalities.loading import Exported, require_same_keys
 from services.simulator.core.modalities.recurrence import to_instant
 from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
-from services.simulator.core.refusals import ActionFailed, MeaninglessRequest
+from services.simulator.core.refusals import ActionFailed, MeaninglessRequest, parse_model
 
 OPERATIONS: Mapping[str, type[Action[CalendarBook]]] = {
     "create": AddCalendarEvent,
@@ -124,7 +124,7 @@ class CalendarModality(ShownModality[CalendarBook]):
 
     @override
     def load(self, state: JsonObject) -> None:
-        read = read_state(ExportedCalendar, state)
+        read = parse_model(ExportedCalendar, state)
         require_same_keys("calendars", read.calendars, "calendar_id")
         require_same_keys("events", read.events, "event_id")
         self.store.clear()
@@ -152,7 +152,7 @@ class CalendarModality(ShownModality[CalendarBook]):
 
     def _state_fields(self) -> JsonObject:
         return {
-            "last_updated": iso_text(self.head.last_updated),
+            "last_updated": format_time(self.head.last_updated),
             "update_count": self.head.update_count,
             "default_calendar_id": self.tables.settings.default_calendar_id,
             "user_timezone": self.tables.settings.user_timezone,

@@ -23,7 +23,7 @@ from services.simulator.core.modalities.calendar_records import (
     Visibility,
     Zone,
 )
-from services.simulator.core.modalities.fields import Name, Shown
+from services.simulator.core.modalities.fields import LocalOrAwareTime, Name
 from services.simulator.core.modalities.recurrence import Recurrence, count_before, to_instant, wall_time
 from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.records import StoredRow
@@ -71,8 +71,8 @@ class ChangeCalendarEvent(_EventAction):
 
     calendar_id: Name | None = None
     title: Name | None = None
-    start: Shown | None = None
-    end: Shown | None = None
+    start: LocalOrAwareTime | None = None
+    end: LocalOrAwareTime | None = None
     all_day: bool | None = None
     timezone: Zone | None = None
     description: str | None = None

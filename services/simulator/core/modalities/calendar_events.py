@@ -24,7 +24,7 @@ from services.simulator.core.modalities.calendar_records import (
     Visibility,
     Zone,
 )
-from services.simulator.core.modalities.fields import Name, Shown
+from services.simulator.core.modalities.fields import LocalOrAwareTime, Name
 from services.simulator.core.modalities.recurrence import Recurrence, to_instant
 from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.refusals import ActionFailed, MeaninglessRequest
@@ -56,8 +56,8 @@ class AddCalendarEvent(Action[CalendarBook]):
     event_id: Name | None = None
     calendar_id: Name | None = None
     title: Name
-    start: Shown
-    end: Shown
+    start: LocalOrAwareTime
+    end: LocalOrAwareTime
     all_day: bool = False
     timezone: Zone | None = None
     description: str | None = None

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from services.simulator.core.modalities.calendar_book import CalendarBook, expand_series, overlaps
 from services.simulator.core.modalities.calendar_records import CalendarEventRecord, Status
-from services.simulator.core.modalities.fields import Name, Shown
+from services.simulator.core.modalities.fields import LocalOrAwareTime, Name
 from services.simulator.core.modalities.filters import RowTests
 from services.simulator.core.modalities.pages import Order, PageQuery
 from services.simulator.core.modalities.recurrence import to_instant
@@ -23,8 +23,8 @@ class CalendarQuery(PageQuery):
     """
 
     calendar_ids: tuple[Name, ...] | None = None
-    start: Shown | None = None
-    end: Shown | None = None
+    start: LocalOrAwareTime | None = None
+    end: LocalOrAwareTime | None = None
     search: str | None = None
     status: Status | None = None
     has_attendees: bool | None = None

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, JsonValue
 
-from services.simulator.core.modalities.fields import Address, Kept
+from services.simulator.core.modalities.fields import Address, StoredTime
 from services.simulator.core.modalities.recurrence import Recurrence
 from services.simulator.core.records import StoredRow
 
@@ -70,8 +70,8 @@ class CalendarEventRecord(StoredRow):
     event_id: str
     calendar_id: str = PRIMARY
     title: str
-    start: Kept
-    end: Kept
+    start: StoredTime
+    end: StoredTime
     all_day: bool = False
     timezone: Zone = "UTC"
     description: str | None = None
@@ -89,9 +89,9 @@ class CalendarEventRecord(StoredRow):
     transparency: Transparency = "opaque"
     attachments: tuple[CalendarAttachment, ...] = ()
     conference_link: str | None = None
-    created_at: Kept
-    updated_at: Kept
-    deleted_at: Kept | None = None
+    created_at: StoredTime
+    updated_at: StoredTime
+    deleted_at: StoredTime | None = None
 
     @property
     def zone(self) -> ZoneInfo:
@@ -103,8 +103,8 @@ class CalendarRecord(StoredRow):
     name: str
     color: str = BLUE
     visible: bool = True
-    created_at: Kept
-    updated_at: Kept
+    created_at: StoredTime
+    updated_at: StoredTime
     default_reminders: tuple[Reminder, ...] = ()
 
 

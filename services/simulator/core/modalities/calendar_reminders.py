@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from services.simulator.core.modalities.calendar_book import CalendarBook, expand_series
 from services.simulator.core.modalities.calendar_records import CalendarEventRecord, Reminder
-from services.simulator.core.modalities.fields import iso
+from services.simulator.core.modalities.fields import format_time_with_z
 from services.simulator.core.records import JsonObject
 
 
@@ -20,10 +20,10 @@ class DueReminder(NamedTuple):
             "event_id": self.event.event_id,
             "calendar_id": self.event.calendar_id,
             "title": self.event.title,
-            "start": iso(self.event.start),
+            "start": format_time_with_z(self.event.start),
             "minutes_before": self.reminder.minutes_before,
             "type": self.reminder.type,
-            "due_at": iso(self.at),
+            "due_at": format_time_with_z(self.at),
         }
 
 

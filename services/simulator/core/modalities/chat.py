@@ -7,16 +7,17 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field, JsonValue
 from typing_extensions import override
 
-from services.simulator.core.modalities.actions import Action, parse_model
+from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.chat_actions import ClearConversation, DeleteChatMessage, PostChatMessage
 from services.simulator.core.modalities.chat_query import ChatQuery, find_messages
 from services.simulator.core.modalities.chat_records import ChatConversationRecord, ChatMessageRecord, ChatSettings
 from services.simulator.core.modalities.chat_tables import ChatTables
-from services.simulator.core.modalities.fields import Kept, iso
-from services.simulator.core.modalities.loading import Exported, read_state
+from services.simulator.core.modalities.fields import StoredTime, format_time_with_z
+from services.simulator.core.modalities.loading import Exported
 from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject, StoredRow
+from services.simulator.core.refusals import parse_model
 
 OPERATIONS: Mapping[str, type[Action[ChatTables]]] = {
     "send_message": PostChatMessage,
@@ -28,7 +29,7 @@ OPERATIONS: Mapping[str, type[Action[ChatTables]]] = {
 class _ExportedConversation(StoredRow):
     """What is kept of an exported conversation."""
 
-    created_at: Kept
+    created_at: StoredTime
 
 
 def _require_unique(messages: tuple[ChatMessageRecord, ...]) -> tuple[ChatMessageRecord, ...]:
@@ -91,7 +92,7 @@ class ChatModality(ShownModality[ChatTables]):
 
     @override
     def load(self, state: JsonObject) -> None:
-        read = read_state(ExportedChat, state)
+        read = parse_model(ExportedChat, state)
         self.store.clear()
         self.set_head(read.head)
         self.tables.set_up(ChatSettings(max_history_size=read.max_history_size))
@@ -106,8 +107,8 @@ class ChatModality(ShownModality[ChatTables]):
         roles: list[JsonValue] = list(dict.fromkeys(message.role for message in messages))
         return {
             "conversation_id": conversation.conversation_id,
-            "created_at": iso(conversation.created_at),
-            "last_message_at": iso(messages[-1].timestamp if messages else conversation.created_at),
+            "created_at": format_time_with_z(conversation.created_at),
+            "last_message_at": format_time_with_z(messages[-1].timestamp if messages else conversation.created_at),
             "message_count": len(messages),
             "participant_roles": roles,
             "user_message_count": sum(message.role == "user" for message in messages),

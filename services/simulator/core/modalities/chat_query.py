@@ -5,7 +5,7 @@ from typing import Literal
 
 from services.simulator.core.modalities.chat_records import ChatMessageRecord, ChatTextBlock, Content, Role
 from services.simulator.core.modalities.chat_tables import ChatTables
-from services.simulator.core.modalities.fields import Given, Name
+from services.simulator.core.modalities.fields import AwareTime, Name
 from services.simulator.core.modalities.filters import RowTests, find_keys, page_of, sort_keys
 from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
 
@@ -17,8 +17,8 @@ class ChatQuery(PageQuery):
 
     conversation_id: Name | None = None
     role: Role | None = None
-    since: Given | None = None
-    until: Given | None = None
+    since: AwareTime | None = None
+    until: AwareTime | None = None
     search: str | None = None
     sort_by: Literal["timestamp", "role", "conversation_id"] = "timestamp"
     sort_order: Order = "asc"

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, JsonValue, model_validator
 
-from services.simulator.core.modalities.fields import Kept, Text
+from services.simulator.core.modalities.fields import StoredTime, Text
 from services.simulator.core.records import StoredRow
 
 Role: TypeAlias = Literal["user", "assistant"]
@@ -47,7 +47,7 @@ class ChatMessageRecord(StoredRow):
     conversation_id: str
     role: Role
     content: Content
-    timestamp: Kept
+    timestamp: StoredTime
     metadata: dict[str, JsonValue] = {}
 
 
@@ -55,7 +55,7 @@ class ChatConversationRecord(StoredRow):
     """The existence of a conversation, and since when; all else is derived from its messages."""
 
     conversation_id: str
-    created_at: Kept
+    created_at: StoredTime
 
 
 class ChatSettings(StoredRow):

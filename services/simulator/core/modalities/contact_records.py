@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
-from services.simulator.core.modalities.fields import ADDRESS_PATTERN, Day, Kept, Name
+from services.simulator.core.modalities.fields import ADDRESS_PATTERN, Day, Name, StoredTime
 from services.simulator.core.records import StoredRow
 
 _NOT_A_DIGIT = re.compile(r"\D")
@@ -89,8 +89,8 @@ class Contact(StoredRow):
     groups: tuple[Name, ...] = ()
     is_favorite: bool = False
     is_blocked: bool = False
-    created_at: Kept
-    updated_at: Kept
+    created_at: StoredTime
+    updated_at: StoredTime
 
     @property
     def shown_name(self) -> str:

@@ -7,16 +7,17 @@ from typing import ClassVar, Literal
 from typing_extensions import override
 
 from services.simulator.core.modalities import contact_actions as actions
-from services.simulator.core.modalities.actions import Action, parse_model
+from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.address_book import AddressBook
 from services.simulator.core.modalities.contact_records import Contact
 from services.simulator.core.modalities.fields import Name
 from services.simulator.core.modalities.filters import Rank, RowTests, find_keys, page_of, sort_keys
-from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
+from services.simulator.core.modalities.loading import Exported, require_same_keys
 from services.simulator.core.modalities.pages import Order, PageQuery
 from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import parse_model
 
 OPERATIONS: Mapping[str, type[Action[AddressBook]]] = {
     "create": actions.CreateContact,
@@ -93,7 +94,7 @@ class ContactsModality(ShownModality[AddressBook]):
 
     @override
     def load(self, state: JsonObject) -> None:
-        read = read_state(ExportedContacts, state)
+        read = parse_model(ExportedContacts, state)
         require_same_keys("contacts", read.contacts, "contact_id")
         self.store.clear()
         self.set_head(read.head)

@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from services.simulator.core.modalities import email_views
-from services.simulator.core.modalities.actions import Action, parse_model
+from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.email_answers import Forward, ReplyAll, ReplyEmail
 from services.simulator.core.modalities.email_compose import ReceiveMail, SaveDraft, SendDraft, SendMail
 from services.simulator.core.modalities.email_marks import (
@@ -27,11 +27,12 @@ from services.simulator.core.modalities.email_marks import (
 )
 from services.simulator.core.modalities.email_query import EmailQuery, find_mails
 from services.simulator.core.modalities.email_records import EmailRecord, MailboxOwner
-from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
+from services.simulator.core.modalities.loading import Exported, require_same_keys
 from services.simulator.core.modalities.mailbox import Mailbox
 from services.simulator.core.modalities.rendered import RenderedRows, join_objects, row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import parse_model
 
 OPERATIONS: Mapping[str, type[Action[Mailbox]]] = {
     "receive": ReceiveMail,
@@ -107,7 +108,7 @@ class EmailModality(ShownModality[Mailbox]):
 
     @override
     def load(self, state: JsonObject) -> None:
-        read = read_state(ExportedMail, state)
+        read = parse_model(ExportedMail, state)
         require_same_keys("emails", read.emails, "message_id")
         self.store.clear()
         self.set_head(read.head)

@@ -7,7 +7,7 @@ from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
 from services.simulator.core.modalities.email_records import Attachment, EmailRecord, Priority
-from services.simulator.core.modalities.fields import Address, Given, Name, Text
+from services.simulator.core.modalities.fields import Address, AwareTime, Name, Text
 from services.simulator.core.modalities.mailbox import Mailbox
 from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.refusals import ActionFailed
@@ -100,7 +100,7 @@ class SendDraft(Action[Mailbox]):
 class ReceiveMail(WrittenMail):
     """Delivers a mail from somebody else. It arrives now; ``sent_at`` may lie earlier, and is capped at now."""
 
-    sent_at: Given | None = None
+    sent_at: AwareTime | None = None
 
     @override
     def act(self, tables: Mailbox, moment: EventMoment) -> ActionOutcome:

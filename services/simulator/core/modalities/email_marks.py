@@ -7,17 +7,16 @@ from pydantic import BeforeValidator, Field, JsonValue, model_validator
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
-from services.simulator.core.modalities.email_records import EmailRecord
+from services.simulator.core.modalities.email_records import FOLDERS, EmailRecord
 from services.simulator.core.modalities.fields import Name
 from services.simulator.core.modalities.mailbox import Mailbox
 from services.simulator.core.modality import ActionOutcome, EventMoment
 
 
 def _normalize_folder(name: JsonValue) -> JsonValue:
-    return name.strip().lower() if isinstance(name, str) and name.strip().lower() in _STANDING else name
+    return name.strip().lower() if isinstance(name, str) and name.strip().lower() in FOLDERS else name
 
 
-_STANDING = {"inbox", "sent", "drafts", "trash", "spam", "archive"}
 Labels = Annotated[tuple[Name, ...], Field(min_length=1)]
 FolderName = Annotated[Name, BeforeValidator(_normalize_folder)]
 

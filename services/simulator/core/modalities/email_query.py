@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from typing import Literal
 
 from services.simulator.core.modalities.email_records import EmailRecord, Priority
-from services.simulator.core.modalities.fields import Given, Name
+from services.simulator.core.modalities.fields import AwareTime, Name
 from services.simulator.core.modalities.filters import Rank, RowTests, find_keys, page_of, sort_keys
 from services.simulator.core.modalities.mailbox import Mailbox, group_name
 from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
@@ -26,10 +26,10 @@ class EmailQuery(PageQuery):
     labels: tuple[Name, ...] | None = None
     thread_id: Name | None = None
     priority: Priority | None = None
-    sent_after: Given | None = None
-    sent_before: Given | None = None
-    received_after: Given | None = None
-    received_before: Given | None = None
+    sent_after: AwareTime | None = None
+    sent_before: AwareTime | None = None
+    received_after: AwareTime | None = None
+    received_before: AwareTime | None = None
     sort_by: Literal["received_at", "sent_at", "date", "subject", "from_address", "from", "priority"] = "received_at"
     sort_order: Order = "desc"
 

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from services.simulator.core.modalities.fields import Kept
+from services.simulator.core.modalities.fields import StoredTime
 from services.simulator.core.records import StoredRow
 
 Priority: TypeAlias = Literal["high", "normal", "low"]
@@ -35,8 +35,8 @@ class EmailRecord(StoredRow):
     attachments: tuple[Attachment, ...] = ()
     in_reply_to: str | None = None
     references: tuple[str, ...] = ()
-    sent_at: Kept
-    received_at: Kept
+    sent_at: StoredTime
+    received_at: StoredTime
     is_read: bool = False
     is_starred: bool = False
     priority: Priority = "normal"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from services.simulator.core.modalities.email_records import EmailRecord
-from services.simulator.core.modalities.fields import iso
+from services.simulator.core.modalities.fields import format_time_with_z
 from services.simulator.core.modalities.mailbox import Mailbox
 from services.simulator.core.records import JsonObject
 
@@ -58,8 +58,8 @@ def summarize_mail(mail: EmailRecord) -> JsonObject:
         **{name: getattr(mail, name) for name in _UNSHORTENED},
         "from": mail.from_address,
         "to": list(mail.to_addresses),
-        "sent_at": iso(mail.sent_at),
-        "received_at": iso(mail.received_at),
+        "sent_at": format_time_with_z(mail.sent_at),
+        "received_at": format_time_with_z(mail.received_at),
         "has_attachments": bool(mail.attachments),
         "attachment_count": len(mail.attachments),
         "body_preview": text if len(text) <= _PREVIEW else f"{text[: _PREVIEW - 1]}…",
@@ -93,8 +93,8 @@ def summarize_thread(thread_id: str, mails: Sequence[EmailRecord]) -> JsonObject
         "subject": mails[0].subject,
         "participant_addresses": list(dict.fromkeys(people)),
         "message_ids": [mail.message_id for mail in mails],
-        "created_at": iso(mails[0].received_at),
-        "last_message_at": iso(mails[-1].received_at),
+        "created_at": format_time_with_z(mails[0].received_at),
+        "last_message_at": format_time_with_z(mails[-1].received_at),
         "message_count": len(mails),
         "unread_count": sum(not mail.is_read for mail in mails),
     }

@@ -23,20 +23,21 @@ def utc_or_wall(moment: datetime) -> datetime:
     return in_utc(moment) if moment.tzinfo is not None else in_utc(moment).replace(tzinfo=None)
 
 
-def iso(moment: datetime) -> str:
+def format_time_with_z(moment: datetime) -> str:
     """An instant as fields of the type *time* are written: ``Z`` for UTC."""
     return in_utc(moment).isoformat().replace("+00:00", "Z")
 
 
-def iso_text(moment: datetime) -> str:
+def format_time(moment: datetime) -> str:
     """An instant as fields of the type *text* are written: ``+00:00`` for UTC."""
     return in_utc(moment).isoformat()
 
 
-Kept = Annotated[datetime, AfterValidator(in_utc)]  # in records: what imports bring without a zone is UTC
-Given = Annotated[AwareDatetime, AfterValidator(in_utc)]  # in actions: a zone is required
-Shown = Annotated[datetime, AfterValidator(utc_or_wall)]  # in calendars: without a zone, what a clock there shows
-KeptText = Annotated[datetime, AfterValidator(in_utc), PlainSerializer(iso_text, return_type=str, when_used="json")]
+StoredTime = Annotated[datetime, AfterValidator(in_utc)]  # in records: what imports bring without a zone is UTC
+AwareTime = Annotated[AwareDatetime, AfterValidator(in_utc)]  # in actions: a zone is required
+LocalOrAwareTime = Annotated[
+    datetime, AfterValidator(utc_or_wall)
+]  # in calendars: without a zone, what a clock there shows
 Day = Annotated[date, PlainSerializer(date.isoformat, return_type=str, when_used="json")]
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]

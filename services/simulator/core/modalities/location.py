@@ -7,16 +7,25 @@ from typing import ClassVar, Literal
 from pydantic import Field, JsonValue, model_validator
 from typing_extensions import override
 
-from services.simulator.core.modalities.actions import Action, parse_model
-from services.simulator.core.modalities.fields import Given, Kept, Latitude, Longitude, Name, Number, iso_text
+from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.fields import (
+    AwareTime,
+    Latitude,
+    Longitude,
+    Name,
+    Number,
+    StoredTime,
+    format_time,
+)
 from services.simulator.core.modalities.filters import RowTests
 from services.simulator.core.modalities.indexes import TimeIndex
-from services.simulator.core.modalities.loading import Exported, read_state
+from services.simulator.core.modalities.loading import Exported
 from services.simulator.core.modalities.pages import Order, PageQuery
 from services.simulator.core.modalities.rendered import row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.records import JsonObject, StoredRow, TableStore
+from services.simulator.core.refusals import parse_model
 
 
 class Position(StoredRow):
@@ -28,7 +37,7 @@ class Position(StoredRow):
     accuracy: Number | None = None
     speed: Number | None = None
     bearing: Number | None = None
-    timestamp: Kept
+    timestamp: StoredTime
 
 
 class LocationTrack:
@@ -64,8 +73,8 @@ class UpdateLocation(Action[LocationTrack]):
 
 
 class LocationQuery(PageQuery):
-    since: Given | None = None
-    until: Given | None = None
+    since: AwareTime | None = None
+    until: AwareTime | None = None
     named_location: Name | None = None
     include_current: bool = True
     sort_by: Literal["timestamp", "named_location"] = "timestamp"
@@ -107,7 +116,7 @@ class LocationModality(ShownModality[LocationTrack]):
 
     @override
     def opening(self, now: datetime) -> JsonObject:
-        return {"modality_type": self.name, "last_updated": iso_text(self.head.last_updated)}
+        return {"modality_type": self.name, "last_updated": format_time(self.head.last_updated)}
 
     @override
     def body(self) -> JsonObject:
@@ -140,7 +149,7 @@ class LocationModality(ShownModality[LocationTrack]):
 
     @override
     def load(self, state: JsonObject) -> None:
-        read = read_state(ExportedLocation, state)
+        read = parse_model(ExportedLocation, state)
         self.store.clear()
         self.set_head(read.head)
         positions = (*read.history, *([read.current] if read.current else []))

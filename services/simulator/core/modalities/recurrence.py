@@ -75,13 +75,19 @@ def dates_between(rule: Recurrence, first: datetime, after: datetime, before: da
     """Yields the occurrences from ``after`` to ``before``, both included; all arguments and results are naive local
     times.
     """
-    if before < first:
+    if before < first or _falls_on_no_day(rule, first):
         return
     for wall_start in islice(_occurrences_until(rule, first, after, before), MOST_OCCURRENCES):
         if wall_start > before:
             return
         if wall_start >= after:
             yield wall_start
+
+
+def _falls_on_no_day(rule: Recurrence, first: datetime) -> bool:
+    """Whether whole weeks lead from one day to the next, and always to a weekday that is not wanted."""
+    days = rule.days_of_week if rule.frequency == "daily" and rule.interval % 7 == 0 else None
+    return bool(days) and _WEEKDAYS[first.weekday()] not in (days or ())
 
 
 def occurrence_on(rule: Recurrence, first: datetime, day: date) -> datetime | None:

@@ -8,7 +8,7 @@ from pydantic_core import to_json
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import ActingModality, Tables
-from services.simulator.core.modalities.fields import iso
+from services.simulator.core.modalities.fields import format_time_with_z
 from services.simulator.core.modalities.rendered import VersionedView
 from services.simulator.core.records import JsonObject
 
@@ -36,7 +36,7 @@ class ShownModality(ActingModality[Tables], Generic[Tables]):
         """The part of the compact view that depends on the tables alone; never empty."""
 
     def opening(self, now: datetime) -> JsonObject:
-        return {"modality_type": self.name, "current_time": iso(now)}
+        return {"modality_type": self.name, "current_time": format_time_with_z(now)}
 
     @override
     def state(self, now: datetime) -> JsonObject:

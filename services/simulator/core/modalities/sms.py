@@ -7,15 +7,16 @@ from typing import ClassVar
 from typing_extensions import override
 
 from services.simulator.core.modalities import sms_conversations as conversations, sms_messages as messages
-from services.simulator.core.modalities.actions import Action, parse_model
-from services.simulator.core.modalities.fields import iso
-from services.simulator.core.modalities.loading import Exported, read_state, require_same_keys
+from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.fields import format_time_with_z
+from services.simulator.core.modalities.loading import Exported, require_same_keys
 from services.simulator.core.modalities.rendered import RenderedRows, row_as_json
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.modalities.sms_query import SmsQuery, find_messages
 from services.simulator.core.modalities.sms_records import SmsConversationRecord, SmsMessageRecord, SmsUser
 from services.simulator.core.modalities.telephone import Telephone
 from services.simulator.core.records import JsonObject
+from services.simulator.core.refusals import parse_model
 
 OPERATIONS: Mapping[str, type[Action[Telephone]]] = {
     "send_message": messages.SendSms,
@@ -72,7 +73,7 @@ class SmsModality(ShownModality[Telephone]):
     @override
     def compact_body(self) -> JsonObject:
         return {
-            "last_updated": iso(self.head.last_updated),
+            "last_updated": format_time_with_z(self.head.last_updated),
             "update_count": self.head.update_count,
             "user_phone_number": self.tables.user,
             "conversations": self._conversations(),
@@ -99,7 +100,7 @@ class SmsModality(ShownModality[Telephone]):
 
     @override
     def load(self, state: JsonObject) -> None:
-        read = read_state(ExportedSms, state)
+        read = parse_model(ExportedSms, state)
         require_same_keys("messages", read.messages, "message_id")
         require_same_keys("conversations", read.conversations, "thread_id")
         self.store.clear()
@@ -117,7 +118,7 @@ class SmsModality(ShownModality[Telephone]):
         keys = self.tables.in_thread[conversation.thread_id]
         last = max((self.tables.messages[key].sent_at for key in keys), default=conversation.created_at)
         derived: JsonObject = {
-            "last_message_at": iso(last),
+            "last_message_at": format_time_with_z(last),
             "message_count": len(keys),
             "unread_count": len(self.tables.unread[conversation.thread_id]),
         }

@@ -6,7 +6,7 @@ from pydantic import AliasChoices, BeforeValidator, Field, JsonValue, model_vali
 from typing_extensions import override
 
 from services.simulator.core.modalities.actions import Action
-from services.simulator.core.modalities.fields import Given, Name, Phone, Text
+from services.simulator.core.modalities.fields import AwareTime, Name, Phone, Text
 from services.simulator.core.modalities.sms_records import (
     Direction,
     MessageType,
@@ -73,7 +73,7 @@ class SendSms(_WrittenSms):
 class ReceiveMessage(_WrittenSms):
     """Delivers a message from somebody else. It arrives now; ``sent_at`` may lie earlier, and is capped at now."""
 
-    sent_at: Given | None = None
+    sent_at: AwareTime | None = None
 
     @override
     def act(self, tables: Telephone, moment: EventMoment) -> ActionOutcome:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from services.simulator.core.modalities.fields import Given, Name
+from services.simulator.core.modalities.fields import AwareTime, Name
 from services.simulator.core.modalities.filters import Rank, RowTests, find_keys, page_of, sort_keys
 from services.simulator.core.modalities.pages import FoundPage, Order, PageQuery
 from services.simulator.core.modalities.sms_records import DeliveryStatus, Direction, MessageType, SmsMessageRecord
@@ -24,8 +24,8 @@ class SmsQuery(PageQuery):
     delivery_status: DeliveryStatus | None = None
     is_deleted: bool | None = None
     is_spam: bool | None = None
-    sent_after: Given | None = None
-    sent_before: Given | None = None
+    sent_after: AwareTime | None = None
+    sent_before: AwareTime | None = None
     sort_by: Literal["sent_at", "timestamp", "date", "from_number", "delivery_status"] = "sent_at"
     sort_order: Order = "desc"
 

@@ -4,7 +4,7 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field
 
-from services.simulator.core.modalities.fields import Kept
+from services.simulator.core.modalities.fields import StoredTime
 from services.simulator.core.records import StoredRow
 
 MessageType: TypeAlias = Literal["sms", "rcs"]
@@ -26,7 +26,7 @@ class Reaction(StoredRow):
     message_id: str
     phone_number: str
     emoji: str
-    timestamp: Kept
+    timestamp: StoredTime
 
 
 class SmsMessageRecord(StoredRow):
@@ -39,12 +39,12 @@ class SmsMessageRecord(StoredRow):
     reactions: tuple[Reaction, ...] = ()
     message_type: MessageType = "sms"
     direction: Direction
-    sent_at: Kept
-    delivered_at: Kept | None = None
-    read_at: Kept | None = None
+    sent_at: StoredTime
+    delivered_at: StoredTime | None = None
+    read_at: StoredTime | None = None
     is_read: bool = False
     delivery_status: DeliveryStatus = "sent"
-    edited_at: Kept | None = None
+    edited_at: StoredTime | None = None
     is_deleted: bool = False
     replied_to_message_id: str | None = None
     is_spam: bool = False
@@ -57,8 +57,8 @@ class SmsMessageRecord(StoredRow):
 class SmsParticipantRecord(StoredRow):
     phone_number: str
     is_admin: bool = False
-    joined_at: Kept
-    left_at: Kept | None = None
+    joined_at: StoredTime
+    left_at: StoredTime | None = None
 
 
 class SmsConversationRecord(StoredRow):
@@ -69,7 +69,7 @@ class SmsConversationRecord(StoredRow):
     participants: tuple[SmsParticipantRecord, ...]
     group_name: str | None = None
     group_photo_url: str | None = None
-    created_at: Kept
+    created_at: StoredTime
     created_by: str | None = None
     is_pinned: bool = False
     is_muted: bool = False

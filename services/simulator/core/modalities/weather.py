@@ -7,18 +7,19 @@ from typing import Annotated, ClassVar
 from pydantic import AliasChoices, BeforeValidator, Field, JsonValue
 from typing_extensions import override
 
-from services.simulator.core.modalities.actions import Action, parse_model
-from services.simulator.core.modalities.fields import Given, Kept, Latitude, Longitude, iso_text
-from services.simulator.core.modalities.loading import Exported, read_state
+from services.simulator.core.modalities.actions import Action
+from services.simulator.core.modalities.fields import AwareTime, Latitude, Longitude, StoredTime, format_time
+from services.simulator.core.modalities.loading import Exported
 from services.simulator.core.modalities.pages import PageQuery
 from services.simulator.core.modalities.shown import ShownModality
 from services.simulator.core.modalities.weather_reports import SECTIONS, Units, WeatherReport, report_as_json
 from services.simulator.core.modality import ActionOutcome, EventMoment
 from services.simulator.core.records import JsonObject, StoredRow, Table
+from services.simulator.core.refusals import parse_model
 
 
 class TimedReport(StoredRow):
-    timestamp: Kept
+    timestamp: StoredTime
     report: WeatherReport
 
 
@@ -64,8 +65,8 @@ class WeatherQuery(PageQuery):
     lon: Longitude = Field(validation_alias=AliasChoices("lon", "longitude"))
     exclude: Annotated[tuple[str, ...], BeforeValidator(_parse_sections)] | None = None
     units: Units = "standard"
-    from_time: Given | None = None
-    to_time: Given | None = None
+    from_time: AwareTime | None = None
+    to_time: AwareTime | None = None
     real: bool = False
 
 
@@ -104,7 +105,7 @@ class WeatherModality(ShownModality[Spots]):
 
     @override
     def opening(self, now: datetime) -> JsonObject:
-        return {"modality_type": self.name, "last_updated": iso_text(self.head.last_updated)}
+        return {"modality_type": self.name, "last_updated": format_time(self.head.last_updated)}
 
     @override
     def body(self) -> JsonObject:
@@ -142,7 +143,7 @@ class WeatherModality(ShownModality[Spots]):
 
     @override
     def load(self, state: JsonObject) -> None:
-        read = read_state(ExportedWeather, state)
+        read = parse_model(ExportedWeather, state)
         self.store.clear()
         self.set_head(read.head)
         for spot in read.locations.values():
@@ -168,7 +169,7 @@ def _spot_as_json(spot: WeatherSpot) -> JsonObject:
     latest = spot.reports[-1] if spot.reports else None
     derived: JsonObject = {
         "current_report": report_as_json(latest.report, "standard", frozenset()) if latest else None,
-        "last_updated": iso_text(latest.timestamp) if latest else None,
+        "last_updated": format_time(latest.timestamp) if latest else None,
         "report_count": len(spot.reports),
     }
     return spot.model_dump(mode="json", exclude_none=True) | derived

@@ -11,8 +11,7 @@ from services.simulator.core.modalities.calendar import CalendarModality
 from services.simulator.core.modalities.calendar_changes import ChangeCalendarEvent, RemoveCalendarEvent
 from services.simulator.core.modalities.calendar_events import AddCalendarEvent, RespondToEvent
 from services.simulator.core.modalities.calendar_query import CalendarQuery
-from services.simulator.core.modalities.fields import Given
-from services.simulator.core.modality import Modality
+from services.simulator.core.modalities.fields import AwareTime
 from services.simulator.core.records import JsonObject
 from services.simulator.core.refusals import MeaninglessRequest, Missing
 from services.simulator.entrypoints.actions import ActionResponse
@@ -89,7 +88,7 @@ async def respond(
 async def reminders(
     context: Annotated[RequestContext, require_permission("calendar:state")],
     since: Annotated[
-        Given | None, Query(description="Reminders that came up later than this; else of one day.")
+        AwareTime | None, Query(description="Reminders that came up later than this; else of one day.")
     ] = None,
 ) -> ReminderList:
     now = context.world.now
@@ -114,23 +113,23 @@ async def create_calendar(
     if body.calendar_id in _calendar_of_world(context).tables.calendars:
         raise MeaninglessRequest(f"Calendar '{body.calendar_id}' already exists")
     response = carry_out(context, _NAME, "create_calendar", body)
-    return CalendarChanged(message=response.message, calendar=_calendar(context, str(response.entity_id)))
+    return CalendarChanged(message=response.message, calendar=_require_calendar(context, str(response.entity_id)))
 
 
 @router.post("/calendars/update")
 async def update_calendar(
     context: Annotated[RequestContext, require_permission("calendar:calendars:update")], body: calendars.UpdateCalendar
 ) -> CalendarChanged:
-    _calendar(context, body.calendar_id)
+    _require_calendar(context, body.calendar_id)
     response = carry_out(context, _NAME, "update_calendar", body)
-    return CalendarChanged(message=response.message, calendar=_calendar(context, body.calendar_id))
+    return CalendarChanged(message=response.message, calendar=_require_calendar(context, body.calendar_id))
 
 
 @router.post("/calendars/delete")
 async def delete_calendar(
     context: Annotated[RequestContext, require_permission("calendar:calendars:delete")], body: calendars.DeleteCalendar
 ) -> CalendarChanged:
-    calendar = _calendar(context, body.calendar_id)
+    calendar = _require_calendar(context, body.calendar_id)
     if body.calendar_id == _calendar_of_world(context).tables.settings.default_calendar_id:
         raise MeaninglessRequest("The default calendar cannot be deleted")
     response = carry_out(context, _NAME, "delete_calendar", body)
@@ -142,22 +141,19 @@ async def set_default(
     context: Annotated[RequestContext, require_permission("calendar:calendars:default")],
     body: calendars.SetDefaultCalendar,
 ) -> CalendarChanged:
-    _calendar(context, body.calendar_id)
+    _require_calendar(context, body.calendar_id)
     response = carry_out(context, _NAME, "set_default_calendar", body)
-    return CalendarChanged(message=response.message, calendar=_calendar(context, body.calendar_id))
+    return CalendarChanged(message=response.message, calendar=_require_calendar(context, body.calendar_id))
 
 
 def _calendar_of_world(context: RequestContext) -> CalendarModality:
-    return _calendar_modality(context.world.modality(_NAME))
-
-
-def _calendar_modality(modality: Modality) -> CalendarModality:
+    modality = context.world.modality(_NAME)
     if not isinstance(modality, CalendarModality):
         raise TypeError(f"{type(modality).__name__} keeps no calendars")
     return modality
 
 
-def _calendar(context: RequestContext, calendar_id: str) -> JsonObject:
+def _require_calendar(context: RequestContext, calendar_id: str) -> JsonObject:
     book = _calendar_of_world(context)
     if calendar_id not in book.tables.calendars:
         raise Missing(f"Calendar '{calendar_id}' not found")

@@ -19,7 +19,7 @@ _log = structlog.get_logger()
 
 
 @asynccontextmanager
-async def delivering(
+async def deliver_notices(
     registry: WorldRegistry, sender: Sender, pauses: tuple[float, ...] = _PAUSES
 ) -> AsyncIterator[None]:
     """Deliver every notice from here to the end of the context; what waits then is dropped."""

@@ -11,7 +11,7 @@ _IDLE_SECONDS = 0.25  # while no world is automatic
 
 
 @asynccontextmanager
-async def ticking(registry: WorldRegistry) -> AsyncIterator[None]:
+async def run_automatic_time(registry: WorldRegistry) -> AsyncIterator[None]:
     """Let every automatic world's time flow from here to the end of the context."""
     async with asyncio.TaskGroup() as group:
         task = group.create_task(_tick(registry))
