@@ -10,7 +10,7 @@ import structlog
 
 gc.disable()  # whatever is imported stays: looking for garbage in it costs a sixth of the start
 
-from services.gateway.bootstrap import build_app, shutdown_state_of
+from services.gateway.bootstrap import build_app, build_shutdown_state
 from services.gateway.first_key import FIRST_KEY_COMMAND, run_first_key_command
 from services.gateway.settings import GatewaySettings
 from shared.infra.counted_app import LoggedApp
@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     configure_logging("gateway", settings.log_level, settings.log_format)
     if settings.profile == "production" and not settings.purple_agent_card_url:
         log.warning("card_names_this_machine", url=settings.card_url, set="PURPLE_AGENT_CARD_URL")
-    shutdown = shutdown_state_of(settings)
+    shutdown = build_shutdown_state(settings)
     with open_tracer(settings, "gateway") as tracer:
         app = trace_requests(LoggedApp(build_app(settings, shutdown, tracer)), tracer)
         serve_until_stopped(app, settings.host, settings.port, shutdown)

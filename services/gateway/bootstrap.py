@@ -57,8 +57,8 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.wiring import (
     IdentityWiring,
     WebhookWiring,
-    assessment_reader,
-    message_files,
+    build_assessment_reader,
+    build_message_files,
     run_notifier,
     serve_metrics,
     utc_now,
@@ -87,7 +87,7 @@ class _Connections(NamedTuple):
     webhooks: WebhookWiring
 
 
-def shutdown_state_of(settings: GatewaySettings) -> ShutdownState:
+def build_shutdown_state(settings: GatewaySettings) -> ShutdownState:
     return ShutdownState(settings.drain_seconds, settings.grace_seconds)
 
 
@@ -96,7 +96,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
 
     ``shutdown``: tells the application that the server is stopping; a new one if None.
     """
-    shutdown = shutdown or shutdown_state_of(settings)
+    shutdown = shutdown or build_shutdown_state(settings)
     opened = _connect(settings)
     services = _build_services(settings, opened, shutdown, tracer)
     host = PartHost(settings, opened.state, opened.identity.identity, services, utc_now)
@@ -105,7 +105,7 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
     app = DescribedApp(title="Purple Agent gateway", docs_url=None, redoc_url=None, lifespan=lifespan)
     add_error_handlers(app)
     rpc = _add_a2a_routes(app, settings, opened, services, shutdown)
-    for router in _own_routers(settings, opened, services):
+    for router in _build_own_routers(settings, opened, services):
         app.router.routes.extend(router.routes)
     for part in parts:
         app.router.routes.extend(part.routes)
@@ -160,7 +160,7 @@ def _build_services(
             settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded"
         ),
         records=RedisTenantRecords(state),
-        files=message_files(settings),
+        files=build_message_files(settings),
         webhooks=opened.webhooks.registrar,
         ids_mark_repeats=settings.message_id_window > 0,
     )
@@ -171,7 +171,7 @@ def _build_services(
         rules=rules,
         wait_seconds=settings.blocking_limit,
         shutdown=shutdown,
-        read_assessment=assessment_reader(settings, state, store),
+        read_assessment=build_assessment_reader(settings, state, store),
     )
     signals = TaskSignals(store, tasks, _take_time_and_id)
     return FeatureServices(
@@ -209,7 +209,7 @@ def _add_a2a_routes(
     return rpc
 
 
-def _own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
+def _build_own_routers(settings: GatewaySettings, opened: _Connections, services: FeatureServices) -> list[APIRouter]:
     """The routers of the gateway's own API, with the services that only they use."""
     identity, state = opened.identity.identity, opened.state
     records = RecordService(

@@ -155,7 +155,7 @@ def run_notifier(
     return notifier.run_in_background(lambda: live.open_news_event(NOTICES_CHANNEL))
 
 
-def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> PrepareMessageOrAnswer:
+def build_assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> PrepareMessageOrAnswer:
     if not (keys := settings.world_sealing_keys):
         return refuse_assessments
     addresses = addresses_for_tools(settings.tools_allowed_hosts, permits_loopback=settings.profile == "embedded")
@@ -172,6 +172,6 @@ def assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> 
     return service.read_assessment
 
 
-def message_files(settings: GatewaySettings) -> MessageFiles:
+def build_message_files(settings: GatewaySettings) -> MessageFiles:
     addresses = addresses_for_files(settings.files_allowed_hosts, permits_loopback=settings.profile == "embedded")
     return MessageFiles(settings.open_file_archive(), addresses, settings.files_per_message, settings.file_bytes)

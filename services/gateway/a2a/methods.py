@@ -14,7 +14,7 @@ from services.gateway.a2a.profile import GatewayProfile
 from services.gateway.a2a.views import LEGACY_FORMAT, AnswerFormat, ClientView
 from services.gateway.edge.errors import InvalidField, NoExtendedCard, PushUnsupported, Unsupported
 from services.gateway.edge.fields import count_at, id_at, required_id_at, text_at
-from services.gateway.edge.replies import write_json
+from services.gateway.edge.replies import encode_json
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
 from services.gateway.features.streams.service import Streams
@@ -200,7 +200,7 @@ class TaskJsonCache:
         return entry[1] if entry and entry[0] is record else None
 
     def serialize(self, record: TaskRecord, answer_format: AnswerFormat, view: ClientView) -> bytes:
-        content = write_json(answer_format.show_task(record, view)).encode()
+        content = encode_json(answer_format.show_task(record, view)).encode()
         has_contents = any("raw" in part for message in record.history for part in message.parts)
         if len(content) <= _LARGEST_CACHED_BYTES and not has_contents:
             self._entries.put((record.tenant, answer_format, view), (record, content))

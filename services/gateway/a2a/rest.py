@@ -87,7 +87,7 @@ def rest_paths(methods: A2aMethods) -> tuple[RestPath, ...]:
 class A2aRest:
     def __init__(self, methods: A2aMethods, profile: GatewayProfile) -> None:
         self._methods, self._profile = methods, profile
-        self._task = RestPath("GET", _TASK_PATH, new.GetTaskRequest, methods.get_task)
+        self._get_task_path = RestPath("GET", _TASK_PATH, new.GetTaskRequest, methods.get_task)
 
     def list_routes(self) -> APIRouter:
         router = APIRouter()
@@ -104,7 +104,7 @@ class A2aRest:
 
     async def get_task_in_1_0(self, request: Request) -> Response:
         """GetTask of protocol 1.0; the path also serves the gateway's own form of the task, by ``RestEndpoints``."""
-        return await self._answer_request(self._task, request)
+        return await self._answer_request(self._get_task_path, request)
 
     async def _answer_request(self, path: RestPath, request: Request) -> Response:
         """Call the path's method; returns its answer, or its refusal as an error of the path's protocol version."""

@@ -21,8 +21,8 @@ from services.gateway.edge.fields import check_type, decode_base64, object_at, r
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 Type = FieldDescriptor
-_WHOLE_NUMBERS = {Type.TYPE_INT32: (-(2**31), 2**31 - 1), Type.TYPE_UINT32: (0, 2**32 - 1)}
-_PYTHON_TYPES_OF_FREE_FORM: Mapping[str, type] = {
+_INTEGER_RANGES = {Type.TYPE_INT32: (-(2**31), 2**31 - 1), Type.TYPE_UINT32: (0, 2**32 - 1)}
+_PYTHON_TYPES_OF_WELL_KNOWN: Mapping[str, type] = {
     "google.protobuf.Struct": dict,
     "google.protobuf.Value": object,
     "google.protobuf.ListValue": list,
@@ -104,7 +104,7 @@ def _field_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
 
 def _element_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
     match field.type:
-        case Type.TYPE_MESSAGE if kind := _PYTHON_TYPES_OF_FREE_FORM.get(field.message_type.full_name):
+        case Type.TYPE_MESSAGE if kind := _PYTHON_TYPES_OF_WELL_KNOWN.get(field.message_type.full_name):
             return lambda value, path: cast(Json, check_type(value, kind, path))
         case Type.TYPE_MESSAGE:
             message = field.message_type
@@ -117,8 +117,8 @@ def _element_reader(field: FieldDescriptor) -> Callable[[Json, str], Json]:
             return lambda value, path: check_type(value, bool, path)
         case Type.TYPE_BYTES:
             return lambda value, path: base64.b64encode(decode_base64(check_type(value, str, path), path)).decode()
-        case number if number in _WHOLE_NUMBERS:
-            lowest, highest = _WHOLE_NUMBERS[number]
+        case number if number in _INTEGER_RANGES:
+            lowest, highest = _INTEGER_RANGES[number]
             return lambda value, path: _read_integer(value, path, lowest, highest)
         case _:
             return lambda value, path: check_type(value, str, path)

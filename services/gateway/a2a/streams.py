@@ -17,7 +17,7 @@ from starlette.responses import Response
 from services.gateway.a2a.views import AnswerFormat, ClientView, JsonFields
 from services.gateway.edge.errors import GatewayRefusal
 from services.gateway.edge.keep_alive import JSON_HEARTBEAT, KeepAliveResponse, sse_frame, sse_response
-from services.gateway.edge.replies import AnyRefusal, rpc_error_of, rpc_result_bytes, write_json
+from services.gateway.edge.replies import AnyRefusal, encode_json, rpc_error_of, rpc_result_bytes
 from services.gateway.features.identity.middleware import caller_of_request
 from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.streams.updates import LAST_EVENT_ID_HEADER, Snapshot, Update
@@ -48,12 +48,7 @@ class PendingAnswer:
     def __init__(
         self, tasks: TaskService, accepted: AcceptedMessage, answer_format: AnswerFormat, view: ClientView
     ) -> None:
-        self._tasks, self._accepted, self._answer_format, self._view = (
-            tasks,
-            accepted,
-            answer_format,
-            view,
-        )
+        self._tasks, self._accepted, self._answer_format, self._view = tasks, accepted, answer_format, view
         self._record, self.task_id = accepted.record, accepted.record.task_id
 
     async def wait_for_answer(self) -> JsonFields:
@@ -124,7 +119,7 @@ def build_response(
         case bytes():
             content = rpc_result_bytes(envelope.call_id, answer) if envelope.is_rpc else answer
         case _:
-            content = write_json(envelope.wrap_result(answer)).encode()
+            content = encode_json(envelope.wrap_result(answer)).encode()
     return Response(content, media_type=media_type, headers=headers)
 
 
@@ -141,7 +136,7 @@ async def _stream_pending_answer(answer: PendingAnswer, envelope: Envelope) -> A
         elif not envelope.is_rpc:  # its client does not hear of it
             log.warning("answer_not_followed", task_id=answer.task_id, error=str(fault))
         content = envelope.wrap_error(fault) if envelope.is_rpc else answer.show_accepted()
-    yield write_json(content).encode()
+    yield encode_json(content).encode()
 
 
 def stream_response(answer: StreamAnswer, envelope: Envelope) -> KeepAliveResponse:
@@ -161,14 +156,14 @@ async def _sse_frames(answer: StreamAnswer, envelope: Envelope) -> AsyncGenerato
     try:
         async with aclosing(stream.stream_updates()) as updates:
             async for numbered in updates:
-                data = write_json(envelope.wrap_result(answer.format_update(numbered)))
+                data = encode_json(envelope.wrap_result(answer.format_update(numbered)))
                 yield sse_frame(data, event_id=numbered.event_id, comment=_write_gap_comment(numbered.update))
     except Exception as fault:  # the outermost edge of a request: the status has gone out already
         if isinstance(fault, GatewayRefusal | StoreUnavailable):
             log.warning("stream_broken", task_id=stream.record.task_id, error=str(fault))
         else:
             log.exception("stream_failed", task_id=stream.record.task_id)
-        yield sse_frame(write_json(envelope.wrap_error(fault)))  # without an id: who goes on gets what is missing
+        yield sse_frame(encode_json(envelope.wrap_error(fault)))  # without an id: who goes on gets what is missing
 
 
 def _write_gap_comment(update: Update) -> str:

@@ -164,11 +164,11 @@ def _drop_empty(**fields: JsonValue) -> JsonFields:
     return {name: value for name, value in fields.items() if value}
 
 
-_MESSAGE_OF_0_3: JsonFields = {"kind": "message"}
-_FIELDS_OF_0_3: Mapping[str, JsonFields] = {  # what 0.3 says beside, by the name under which it stands
+_MESSAGE_KIND_FIELD: JsonFields = {"kind": "message"}
+_EXTRA_FIELDS_OF_0_3: Mapping[str, JsonFields] = {  # what 0.3 says beside, by the name under which it stands
     "task": {"kind": "task"},
-    "message": _MESSAGE_OF_0_3,
-    "history": _MESSAGE_OF_0_3,
+    "message": _MESSAGE_KIND_FIELD,
+    "history": _MESSAGE_KIND_FIELD,
     "statusUpdate": {"kind": "status-update"},
     "artifactUpdate": {"kind": "artifact-update", "append": False, "lastChunk": False},
 }
@@ -186,7 +186,10 @@ def _convert_to_0_3(name: str, value: JsonValue) -> JsonValue:
         case _, list():
             return [_convert_to_0_3(name, item) for item in value]
         case _, dict():
-            return {**_FIELDS_OF_0_3.get(name, {}), **{key: _convert_to_0_3(key, item) for key, item in value.items()}}
+            return {
+                **_EXTRA_FIELDS_OF_0_3.get(name, {}),
+                **{key: _convert_to_0_3(key, item) for key, item in value.items()},
+            }
     return value
 
 

@@ -82,14 +82,14 @@ CallId = str | int | None
 class ErrorCodes(NamedTuple):
     """The codes of an error: of JSON-RPC, of HTTP in REST, of ``google.rpc.Status``, and the ``ErrorInfo`` reason.
 
-    ``old_status``: the HTTP status in 0.3's REST; 0 if it is the same.
+    ``status_0_3``: the HTTP status in 0.3's REST; 0 if it is the same.
     """
 
     code: int
     status: int
-    rpc: str
+    rpc_status: str
     reason: str
-    old_status: int = 0
+    status_0_3: int = 0
 
 
 _UNSUPPORTED_CODES = ErrorCodes(-32004, 400, "FAILED_PRECONDITION", "UNSUPPORTED_OPERATION")
@@ -153,12 +153,12 @@ def rpc_error_of(fault: Exception, *, includes_reason: bool) -> dict[str, JsonVa
     return rpc_error(codes.code, error_message_of(fault), codes.reason if includes_reason else "")
 
 
-write_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+encode_json: Callable[[object], str] = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def rpc_result_bytes(call_id: CallId, result: bytes) -> bytes:
     """The bytes of a JSON-RPC response whose ``result`` is already serialized."""
-    id_text = str(call_id) if type(call_id) is int else write_json(call_id)
+    id_text = str(call_id) if type(call_id) is int else encode_json(call_id)
     return b'{"jsonrpc":"2.0","id":%s,"result":%s}' % (id_text.encode(), result)
 
 
@@ -203,14 +203,19 @@ def rest_fault_reply(fault: Exception, *, is_0_3: bool = False) -> JSONResponse:
     """The REST error response to an exception, in the format of 1.0, or of 0.3 if ``is_0_3``."""
     codes, message = error_codes_of(fault), error_message_of(fault)
     response = (
-        _rest_error_0_3(codes, message, codes.old_status or codes.status) if is_0_3 else _rest_error_1_0(codes, message)
+        _rest_error_0_3(codes, message, codes.status_0_3 or codes.status) if is_0_3 else _rest_error_1_0(codes, message)
     )
     response.headers.update(retry_headers(fault, response.status_code))
     return response
 
 
 def _rest_error_1_0(codes: ErrorCodes, message: str) -> JSONResponse:
-    error = {"code": codes.status, "status": codes.rpc, "message": message, "details": [error_info(codes.reason)]}
+    error = {
+        "code": codes.status,
+        "status": codes.rpc_status,
+        "message": message,
+        "details": [error_info(codes.reason)],
+    }
     return JSONResponse({"error": error}, codes.status)
 
 

@@ -18,7 +18,7 @@ from services.gateway.edge.errors import InvalidField, MissingRole, UnknownAsses
 from services.gateway.edge.fields import object_at, to_invalid_field
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, api_path
 from services.gateway.features.identity.model import Caller
-from shared.contracts.assessment.messages import JsonObject as Wire
+from shared.contracts.assessment.messages import JsonObject as WireObject
 from shared.contracts.assessment.results import Assessment, AssessmentCard, Run, build_card
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
@@ -70,7 +70,7 @@ def _strip_run(run: Run) -> Run:
     return run.model_copy(update={"results": results, "updates": tuple(map(_strip_update, run.updates))})
 
 
-def _strip_update(update: Wire) -> Wire:
+def _strip_update(update: WireObject) -> WireObject:
     return {**update, _AGENT_URL_KEY: _strip_url(str(update[_AGENT_URL_KEY]))} if _AGENT_URL_KEY in update else update
 
 

@@ -10,13 +10,14 @@ from typing import NamedTuple, cast
 from pydantic import JsonValue, ValidationError
 from redis.asyncio import Redis
 
-from services.gateway.edge.errors import GatewayRefusal, InvalidField, NotFound, WouldRepeatWrites
+from services.gateway.edge.errors import GatewayRefusal, NotFound, WouldRepeatWrites
+from services.gateway.edge.fields import parse_limit
 from services.gateway.edge.ids import derive_id
 from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, PathRules, api_path
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import HistoryMessage, TaskRecord, Turn, TurnKind
-from shared.domain.exact_json import JsonObject, loads, to_i_json
+from shared.domain.exact_json import loads, to_i_json
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.lua import ScriptedStore
@@ -264,7 +265,7 @@ def _read_time_added(address: _LetterAddress) -> datetime:
     return datetime.fromtimestamp(int(address.entry_id.partition("-")[0]) / 1000, UTC)
 
 
-_MOST_LISTED = 1000
+_MOST_LISTED, _USUAL_LISTED = 1000, 100
 
 
 class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
@@ -273,12 +274,9 @@ class DeadLetterEndpoints(ApiEndpoints[DeadLetters]):
     @api_path("POST", "/dlq/list")
     async def list_all(self, call: ApiCall) -> JsonValue:
         """List the newest dead letters; ``limit`` in the body says how many."""
-        return {
-            "letters": [
-                _describe_letter(letter)
-                for letter in await self._service.list_newest(call.caller.tenant, _read_limit(call.body))
-            ]
-        }
+        limit = parse_limit(str(call.body.get("limit", _USUAL_LISTED)), _MOST_LISTED)
+        letters = await self._service.list_newest(call.caller.tenant, limit)
+        return {"letters": [_describe_letter(letter) for letter in letters]}
 
     @api_path("POST", "/dlq/{letter_id}/show")
     async def show_one(self, call: ApiCall) -> JsonValue:
@@ -315,10 +313,3 @@ def _describe_letter(letter: DeadLetter) -> dict[str, JsonValue]:
         "error": letter.error,
         "tries": letter.tries,
     }
-
-
-def _read_limit(body: JsonObject) -> int:
-    limit = body.get("limit", 100)
-    if not isinstance(limit, int) or not 1 <= limit <= _MOST_LISTED:
-        raise InvalidField("limit", f"must be a number from 1 to {_MOST_LISTED}")
-    return limit

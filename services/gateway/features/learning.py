@@ -112,7 +112,9 @@ class LearnedData(ScriptedStore):
         trends, days = cast("list[dict[str, str]]", answers)
         try:
             points = {name: trend_points(parse_trend(text)) for name, text in trends.items()}
-            return LearningHistory(points.pop(keys.QUALITY_TREND, ()), _arm_trends(points), _read_days(days))
+            return LearningHistory(
+                points.pop(keys.QUALITY_TREND, ()), _group_arm_trends(points), _group_day_counts(days)
+            )
         except ValueError as error:
             raise StoreUnavailable(f"the statistics are spoiled: {error}") from error
 
@@ -131,7 +133,9 @@ class LearnedData(ScriptedStore):
             raise StoreUnavailable(f"the {service} answered something that cannot be read") from error
 
 
-def _arm_trends(trends: Mapping[str, tuple[TrendPoint, ...]]) -> Mapping[str, Mapping[str, tuple[TrendPoint, ...]]]:
+def _group_arm_trends(
+    trends: Mapping[str, tuple[TrendPoint, ...]],
+) -> Mapping[str, Mapping[str, tuple[TrendPoint, ...]]]:
     arms: dict[str, dict[str, tuple[TrendPoint, ...]]] = defaultdict(dict)
     for field in sorted(trends):
         if arm := keys.unpack_trend_field(field):
@@ -140,7 +144,7 @@ def _arm_trends(trends: Mapping[str, tuple[TrendPoint, ...]]) -> Mapping[str, Ma
     return arms
 
 
-def _read_days(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
+def _group_day_counts(counts: Mapping[str, str]) -> Mapping[str, Mapping[str, int]]:
     days: dict[str, dict[str, int]] = defaultdict(dict)
     for field in sorted(counts):
         day, _, count = field.partition(":")

@@ -30,6 +30,7 @@ from services.gateway.features.console.views.progress import (
     build_quality_history,
     compute_quality_trend,
 )
+from services.gateway.features.console.views.words import parse_short_number
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning import LearnedData, LearningHistory, LearningTotals
 from services.gateway.features.memory.service import LinkedEntity
@@ -232,7 +233,7 @@ def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
 
 @each_row("text", ["", "0", "-1", "x"])
 def test_a_page_that_is_none_is_the_first(text: str) -> None:
-    assert memory.parse_page_number(text) == 1
+    assert (parse_short_number(text) or 1) == 1
 
 
 @pytest.mark.promise("console.memory")

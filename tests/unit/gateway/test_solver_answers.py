@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from services.gateway.features.solver.service import (
     SolverAnswerFormat,
-    asks_for_given_order,
+    asks_for_certain_order,
     build_solver_view,
     choose_http_status,
     extract_answers,
@@ -102,8 +102,8 @@ def test_the_expected_format_decides_what_one_answer_is(
     ("List the orders of customer C-9.", False),
 )
 def test_an_order_that_the_task_asks_for_is_kept(task: str, asked: bool) -> None:
-    assert asks_for_given_order(task) is asked
-    answers = extract_answers('["b", "a"]', "list", keeps_order=asks_for_given_order(task))
+    assert asks_for_certain_order(task) is asked
+    answers = extract_answers('["b", "a"]', "list", keeps_order=asks_for_certain_order(task))
     assert answers == (("b", "a") if asked else ("a", "b"))
 
 

@@ -47,10 +47,10 @@ class ChartFrame(NamedTuple):
     format_tick: Callable[[float], str] = "{:g}".format
 
 
-def draw_line_chart(lines: Sequence[ChartLine], words: str, frame: ChartFrame) -> Markup:
+def draw_line_chart(lines: Sequence[ChartLine], label: str, frame: ChartFrame) -> Markup:
     """A chart of lines over one period, each with a dot at its end. The page labels the period's ends.
 
-    ``words``: what the chart shows, for screen readers.
+    ``label``: what the chart shows, for screen readers.
     """
     chart, tones = leather.Chart(), []
     xs = [x for line in lines for x, _ in line.points]
@@ -63,16 +63,16 @@ def draw_line_chart(lines: Sequence[ChartLine], words: str, frame: ChartFrame) -
     chart.add_x_scale(0, 1)  # the library would round the ends of any other stretch
     chart.add_x_axis(ticks=_QUARTER_TICKS, tick_formatter=_no_label)
     _add_y_axis(chart, frame)
-    return _to_svg(chart, words, frame.width, frame.height, tones)
+    return _to_svg(chart, label, frame.width, frame.height, tones)
 
 
-def draw_column_chart(rows: Sequence[tuple[str, float]], words: str, frame: ChartFrame) -> Markup:
+def draw_column_chart(rows: Sequence[tuple[str, float]], label: str, frame: ChartFrame) -> Markup:
     """A chart with a column for each (label, value). Its vertical axis is labelled; the page labels the columns."""
     chart = leather.Chart()
     chart.add_columns(rows)
     chart.add_x_axis(tick_formatter=_no_label)
     _add_y_axis(chart, frame)
-    return _to_svg(chart, words, frame.width, frame.height, ["s1"])
+    return _to_svg(chart, label, frame.width, frame.height, ["s1"])
 
 
 def choose_round_ticks(largest: float) -> tuple[float, ...]:
@@ -95,9 +95,9 @@ def _no_label(_value: float, _number: int, _count: int) -> str:
     return ""
 
 
-def _to_svg(chart: leather.Chart, words: str, width: int, height: int, tones: Sequence[str]) -> Markup:
-    """The chart as SVG. ``words``: its label for screen readers; ``tones``: the CSS class of each series, in order."""
-    head = f'<svg class="chart" role="img" aria-label="{escape(words)}" viewBox="0 0 {width} {height}"'
+def _to_svg(chart: leather.Chart, label: str, width: int, height: int, tones: Sequence[str]) -> Markup:
+    """The chart as SVG. ``label``: its label for screen readers; ``tones``: the CSS class of each series, in order."""
+    head = f'<svg class="chart" role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {height}"'
     svg = _LONG_NUMBER_PATTERN.sub(r"\1", _LEGEND_MARKUP_PATTERN.sub("", chart.to_svg(width=width, height=height)))
     remaining_tones = iter(tones)
     styled_svg = _SERIES_CLASS_ATTRIBUTE_PATTERN.sub(
@@ -117,12 +117,12 @@ def draw_quality_chart(quality: QualityHistory, *, is_small: bool = False) -> Ma
     """The chart of quality over time: the mean of all tasks, and the mean of the latest tasks."""
     lines = [ChartLine("s2 faint", quality.mean), ChartLine("s1", quality.recent)]
     last = quality.samples[-1]
-    words = (
+    label = (
         f"Quality over time, after {last.n} tasks: {last.recent:.2f} over the last {quality.window}, "
         f"{last.mean:.2f} over all"
     )
     frame = ChartFrame(*_SMALL_SIZE, _HALF_TICKS) if is_small else ChartFrame(*_WIDE_SIZE, _QUARTER_TICKS)
-    return draw_line_chart(lines, words, frame)
+    return draw_line_chart(lines, label, frame)
 
 
 def draw_arms_chart(card: ProcessCard) -> Markup:
@@ -130,7 +130,7 @@ def draw_arms_chart(card: ProcessCard) -> Markup:
     if not card.lines:
         return Markup()
     lines = [ChartLine(tone, points) for tone, points in card.lines]
-    return draw_line_chart(lines, f"{card.title}. {card.words}", ChartFrame(*_HALF_SIZE, _HALF_TICKS))
+    return draw_line_chart(lines, f"{card.title}. {card.label}", ChartFrame(*_HALF_SIZE, _HALF_TICKS))
 
 
 def draw_spending_chart(days: Sequence[DailySpending], *, is_small: bool = False) -> Markup:

@@ -68,12 +68,12 @@ class InboxCache:
             now = self.clock()
             if snapshot.at is None or now - snapshot.at > _SNAPSHOT_LIFETIME:
                 waiting = await self._approvals.list_waiting(caller, ApprovalQuery(MOST_LISTED_APPROVALS))
-                snapshot.requests, newest = waiting.requests, await self._newest_change(caller)
+                snapshot.requests, newest = waiting.requests, await self._describe_newest_change(caller)
                 parts = [newest, *(request.approval.model_dump_json() for request in snapshot.requests)]
                 snapshot.version, snapshot.at = sha256("\n".join(parts).encode()).hexdigest()[:16], now
         return snapshot
 
-    async def _newest_change(self, caller: Caller) -> str:
+    async def _describe_newest_change(self, caller: Caller) -> str:
         page = await self._lists.list_tasks(TaskQuery(size=1), caller)
         learned = await self._count_learned(caller.tenant)
         changes = [f"{record.task_id} {record.state} {record.updated_at}" for record in page.records]

@@ -36,6 +36,7 @@ from services.gateway.features.console.views.progress import (
     compute_quality_trend,
 )
 from services.gateway.features.console.views.tasks import RUNNING_STATES, list_writes_in_doubt
+from services.gateway.features.console.views.words import parse_short_number
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.task import TaskRecord
@@ -182,7 +183,7 @@ class LearningPages(PageGroup):
 def _read_memory_query(request: Request) -> memory.MemoryQuery:
     query = request.query_params
     words, kind = query.get("q", "").strip()[:_LONGEST_QUERY], query.get("kind", "")[:_LONGEST_QUERY]
-    return memory.MemoryQuery(words, kind, memory.parse_page_number(query.get("page", "")))
+    return memory.MemoryQuery(words, kind, parse_short_number(query.get("page", "")) or 1)
 
 
 _DAYS_SHOWN = 30

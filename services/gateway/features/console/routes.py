@@ -29,6 +29,7 @@ from services.gateway.features.console.views.replay import (
     list_timeline_turns,
     sorted_criteria,
 )
+from services.gateway.features.console.views.words import parse_short_number
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
 
@@ -96,12 +97,12 @@ class AssessmentPages(PageGroup):
     async def show_replay(self, request: Request, visitor: Visitor) -> Response:
         """One run of an assessment, at the turn in ``?turn=``."""
         kept_assessment = await self._read_assessment(request.path_params["assessment_id"], visitor)
-        number = _parse_count(request.path_params["number"])
+        number = parse_short_number(request.path_params["number"])
         if not 1 <= number <= len(kept_assessment.assessment.runs):
             raise errors.UnknownAssessment(f"run {number}")
         run = kept_assessment.assessment.runs[number - 1]
         turns = list_timeline_turns(run)
-        turn = build_replayed_turn(run, turns, _parse_count(request.query_params.get("turn", "")))
+        turn = build_replayed_turn(run, turns, parse_short_number(request.query_params.get("turn", "")))
         shown_number = turn.timeline_turn.turn
         return await self._context.render_page(
             request,
@@ -123,11 +124,6 @@ class AssessmentPages(PageGroup):
 
     async def _read_assessment(self, assessment_id: str, visitor: Visitor) -> KeptAssessment:
         return await self._context.services.assessments.get_assessment(assessment_id, visitor.caller)
-
-
-def _parse_count(text: str) -> int:
-    """The number in a text of digits; 0 for any other text."""
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
 
 
 class ErrorPage(NamedTuple):

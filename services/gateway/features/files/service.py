@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import structlog
 from pydantic import JsonValue
 
 from services.gateway.edge.errors import InvalidField, NoVisibleTask, UnsupportedContent
@@ -12,9 +13,10 @@ from services.gateway.edge.fields import decode_base64, object_at, text_at
 from shared.contracts.task import FILE_ID_FIELD, SentFile, TaskRecord
 from shared.domain.exact_json import JsonObject, objects_in
 from shared.domain.outgoing import AllowedAddresses, Refused, check_url
-from shared.ports.archive import Archive, ArchiveUnavailable
+from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchive
 from shared.ports.store import StoreUnavailable
 
+log = structlog.get_logger()
 _FILE_KEYS = ("file", "raw", "url")
 _SHORTEST_DOUBLE_BASE64 = 16  # characters; shorter texts happen to be base64
 _BYTES_KEYS, _URL_KEYS = ("raw", "bytes", "fileWithBytes"), ("url", "uri", "fileWithUri")
@@ -145,6 +147,9 @@ class MessageFiles:
             return None
         try:
             return await self._archive.get(tenant, file_id)
+        except UnreadableArchive as error:  # at any later try, too: as if it were stored no longer
+            log.warning("file_unreadable", tenant=tenant, file_id=file_id, error=str(error))
+            return None
         except ArchiveUnavailable as error:
             raise StoreUnavailable(f"the task's files cannot be read: {error}") from error
 

@@ -8,9 +8,10 @@ from pydantic import JsonValue
 from starlette.responses import JSONResponse, Response
 
 from services.gateway.edge.body import read_object
+from services.gateway.edge.errors import NotFound
 from services.gateway.edge.fields import object_at
 from services.gateway.features.identity.middleware import caller_of_request
-from services.gateway.features.identity.model import Caller, Identity, check_operator_of
+from services.gateway.features.identity.model import Caller, Identity, check_operator
 from shared.domain.exact_json import JsonObject
 
 
@@ -85,7 +86,9 @@ def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[
             body = await read_object(request, max_body_bytes, may_be_empty=rules.may_be_empty) if has_body else {}
             caller = identity.caller_of(caller_of_request(request), object_at(body, "metadata", "metadata"))
             if rules.requires_operator:
-                check_operator_of(str(request.path_params.get("tenant", caller.tenant)), caller)
+                check_operator(caller)
+                if (tenant := request.path_params.get("tenant", caller.tenant)) != caller.tenant:
+                    raise NotFound(f"tenant {tenant!r} that you may see")
             answer = await act(ApiCall(caller, body, request))
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 

@@ -46,10 +46,10 @@ def limit_headers(rate_limits: errors.RateLimitStatus) -> Mapping[str, str]:
 
 log = structlog.get_logger()
 _ADMISSION_SCOPE_KEY = "purple.entry"
-_OPEN_PATHS = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
+_UNAUTHENTICATED_PATHS = ("/health", "/ready", "/console")  # what probes ask, and what leads to the console
 WORLDS_PATH = "/worlds/"
 # Cards are public; the console asks for a sign-in of its own; a world has a name that only ASSESSMENT_KEY gives.
-_OPEN_FOLDERS = ("/.well-known/", "/console/", WORLDS_PATH)
+_UNAUTHENTICATED_FOLDERS = ("/.well-known/", "/console/", WORLDS_PATH)
 _BEARER_CHALLENGE = 'Bearer realm="purple-agent"'  # RFC 6750; what was presented in vain is told by an error
 _CREDENTIAL_HEADERS = ("authorization", "x-api-key")
 
@@ -66,7 +66,7 @@ class CallerMiddleware:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = scope["path"]
-        if scope["type"] != "http" or path in _OPEN_PATHS or path.startswith(_OPEN_FOLDERS):
+        if scope["type"] != "http" or path in _UNAUTHENTICATED_PATHS or path.startswith(_UNAUTHENTICATED_FOLDERS):
             return await self._app(scope, receive, send)
         admission = scope.get(_ADMISSION_SCOPE_KEY)
         if admission is None:

@@ -9,7 +9,6 @@ from services.gateway.edge.errors import (
     InvalidField,
     NotAClient,
     NotAnOperator,
-    NotFound,
     RateLimitStatus,
     TooManyRequests,
     Unauthenticated,
@@ -180,10 +179,3 @@ def check_operator(caller: Caller) -> None:
     """Raises ``NotAnOperator`` unless the caller has the role operator."""
     if Role.OPERATOR not in caller.principal.roles:
         raise NotAnOperator("you do not have the role operator")
-
-
-def check_operator_of(tenant: str, caller: Caller) -> None:
-    """Raises ``NotAnOperator`` for callers without the role operator, ``NotFound`` for operators of another tenant."""
-    check_operator(caller)
-    if tenant != caller.tenant:
-        raise NotFound(f"tenant {tenant!r} that you may see")

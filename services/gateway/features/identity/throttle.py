@@ -30,18 +30,18 @@ class FailureThrottle:
     def __init__(self, clock: Callable[[], float], settings: ThrottleSettings) -> None:
         self._clock, self._settings = clock, settings
         self._failures = LruCache[str, tuple[float, int]](_MOST_ADDRESSES)  # address -> since when, how many
-        self._good = LruCache[int, None](_MOST_ADDRESSES)
+        self._recently_valid = LruCache[int, None](_MOST_ADDRESSES)
 
     def seconds_to_wait(self, address: str, credential: int) -> float:
         """The seconds until the address may try again; 0 if it is not throttled, or unknown."""
         since, failures = self._failures.get(address, (0.0, 0))
-        if not self._settings.failures or failures < self._settings.failures or credential in self._good:
+        if not self._settings.failures or failures < self._settings.failures or credential in self._recently_valid:
             return 0.0
         return max(0.0, since + self._settings.window - self._clock())
 
     def count_failure(self, address: str, credential: int) -> bool:
         """Count a failure; returns whether it is the one that throttles the address."""
-        self._good.pop(credential, None)
+        self._recently_valid.pop(credential, None)
         if not address:
             return False
         now = self._clock()
@@ -52,7 +52,7 @@ class FailureThrottle:
         return failures + 1 == self._settings.failures
 
     def count_success(self, credential: int) -> None:
-        self._good.put(credential, None)
+        self._recently_valid.put(credential, None)
 
 
 Network = IPv4Network | IPv6Network

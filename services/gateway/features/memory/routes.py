@@ -17,7 +17,8 @@ class MemoryEndpoints(ApiEndpoints[TenantMemories]):
     @api_path("POST", "/memory/cases")
     async def list_cases(self, call: ApiCall) -> JsonValue:
         """List the case log, the newest first."""
-        return memory.build_cases_view(await self._service.read_cases(call.caller.tenant))
+        cases = await self._service.read_cases(call.caller.tenant)
+        return {"cases": [case.model_dump(mode="json", exclude={"v"}) for case in cases]}
 
     @api_path("POST", "/memory/facts")
     async def list_facts(self, call: ApiCall) -> JsonValue:

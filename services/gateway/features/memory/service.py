@@ -1,6 +1,6 @@
 """A tenant's memory as JSON for operators, and the parsing of requests to forget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from services.gateway.edge.errors import InvalidField
 from services.gateway.edge.fields import choice_at, text_at
 from services.gateway.features.identity.model import Caller
-from shared.contracts.knowledge import Accuracy, CaseEntry, EntityLinks, KnownEntity, KnownFact
+from shared.contracts.knowledge import Accuracy, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.domain.estimates import count_recent_matches, judge_trust, prediction_confidence
 from shared.domain.exact_json import JsonObject
@@ -34,10 +34,6 @@ class TenantMemory(NamedTuple):
     linked_entities: tuple[LinkedEntity, ...] = ()
     accuracy: Mapping[tuple[str, str], Accuracy] = MappingProxyType({})
     fact_costs: Mapping[str, int] = MappingProxyType({})
-
-
-def build_cases_view(cases: Sequence[CaseEntry]) -> dict[str, JsonValue]:
-    return {"cases": [case.model_dump(mode="json", exclude={"v"}) for case in cases]}
 
 
 def build_facts_view(memory: TenantMemory) -> dict[str, JsonValue]:

@@ -56,7 +56,7 @@ _AMBIGUOUS_REFUSAL_WORD_PATTERN = re.compile(  # may be one of several words of 
 _MOST_BRACKETS = 100  # brackets of a text that are looked at
 
 
-def asks_for_given_order(task: str) -> bool:
+def asks_for_certain_order(task: str) -> bool:
     """Whether the task's text asks for answers in a certain order, so that they must not be sorted."""
     return _ORDERING_PHRASE_PATTERN.search(task) is not None
 
@@ -184,7 +184,7 @@ def build_solver_view(message: ClientMessage, record: TaskRecord) -> dict[str, J
     """The response for an ended task, as JSON; without answers unless the task was completed."""
     answer = record.answer if record.state is TaskState.COMPLETED else None
     answer_format = message.solver.expected_format if message.solver else "list"
-    answers = extract_answers(answer or "", answer_format, keeps_order=asks_for_given_order(message.text))
+    answers = extract_answers(answer or "", answer_format, keeps_order=asks_for_certain_order(message.text))
     return {"task_id": message.task_id, "answers": list(answers), "metadata": build_solver_metadata(record)}
 
 

@@ -57,10 +57,6 @@ class MemoryPage(NamedTuple, Generic[Row]):
     has_more: bool
 
 
-def parse_page_number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and 0 < len(text) < 5 and int(text) else 1
-
-
 def build_cases_page(entries: Sequence[CaseEntry], query: MemoryQuery) -> MemoryPage[CaseEntry]:
     """The page of cases that match the query; the kind of a case is its outcome."""
     words = {outcome.value: OUTCOME_BADGES[outcome].text for outcome in CaseOutcome}

@@ -64,7 +64,7 @@ class ProcessCard(NamedTuple):
     samples: tuple[tuple[str, TrendPoint], ...]
     first: datetime | None
     last: datetime | None
-    words: str
+    label: str
 
 
 def compute_quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
@@ -128,7 +128,7 @@ def _build_card(process: str, arms: Mapping[str, Arm], histories: Mapping[str, S
         samples=tuple((strategy_title(name), row) for name, points in drawn.items() for row in _sample_rows(points)),
         first=all_points[0].at if all_points else None,
         last=all_points[-1].at if all_points else None,
-        words=f"Mean quality by strategy over time: {means}",
+        label=f"Mean quality by strategy over time: {means}",
     )
 
 

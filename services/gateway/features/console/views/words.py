@@ -148,6 +148,11 @@ def texts_or_empty(value: object) -> tuple[str, ...]:
     return tuple(map(str, value)) if isinstance(value, list) else ()
 
 
+def parse_short_number(text: str) -> int:
+    """The number in a text of at most five digits; 0 for any other text."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
+
+
 def parse_time_or_none(value: object) -> datetime | None:
     try:
         return datetime.fromisoformat(value) if isinstance(value, str) else None
