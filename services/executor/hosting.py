@@ -59,12 +59,8 @@ async def run_sessions(
         await check_durable_at_start(
             state, allow_volatile=settings.allow_volatile_redis, seconds=settings.redis_start_seconds
         )
-        shared, wakes, fault_counts, owner = (
-            SharedTexts(state),
-            ArqWakes(queue),
-            FaultCounts(metrics),
-            make_owner_name(),
-        )
+        shared, wakes, fault_counts = SharedTexts(state), ArqWakes(queue), FaultCounts(metrics)
+        owner = make_owner_name()
         sessions = RedisSessions(state, owner, settings.lease_seconds, session_archive, shared)
         # A slot outlives its session's lease, lest one slow heartbeat gives a slot to two.
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)

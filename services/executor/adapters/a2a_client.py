@@ -15,7 +15,7 @@ from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
 from a2a.client.errors import A2AClientError, AgentCardResolutionError
 from a2a.utils import errors as rpc
 from a2a.utils.constants import TransportProtocol
-from google.protobuf.json_format import MessageToDict, ParseDict, ParseError
+from google.protobuf.json_format import MessageToDict, ParseDict, ParseError, SerializeToJsonError
 
 from services.executor.ports import tools as ports
 from shared.contracts.tenant import CatalogueEntry, Connection
@@ -61,7 +61,9 @@ def list_tools_of_card(connection: Connection, card: types.AgentCard) -> tuple[p
 
 
 def to_tool_answer(reply: types.Task | types.Message) -> ports.ToolAnswer:
-    """The tool answer for an agent's task as it stands, or for the message that the agent sent in its place."""
+    """The tool answer for an agent's task as it stands, or for the message that the agent sent in its place. Raises
+    ``ToolSilent`` for data that are no JSON, as numbers without end.
+    """
     if isinstance(reply, types.Message):
         return ports.ToolAnswer(_read_content(reply.parts))
     state, words = reply.status.state, _join_texts(reply.status.message.parts)
@@ -87,7 +89,10 @@ def _read_content(parts: Iterable[types.Part]) -> Json:
     parts = list(parts)
     text = _join_texts(parts)
     data_parts = (MessageToDict(part)["data"] for part in parts if part.WhichOneof("content") == "data")
-    data: list[Json] = [map_leaves(to_exact(document), _restore_integer) for document in data_parts]
+    try:
+        data: list[Json] = [map_leaves(to_exact(document), _restore_integer) for document in data_parts]
+    except SerializeToJsonError as error:
+        raise ports.ToolSilent(f"the agent's answer cannot be used: {error}") from error
     file_parts = (part for part in parts if part.WhichOneof("content") in ("raw", "url"))
     files: list[Json] = [part.filename or part.url or "a file" for part in file_parts]
     if not data and not files:
@@ -272,9 +277,10 @@ class A2aAgent:
             pause = min(pause * 1.5, _LONGEST_PAUSE)
             try:
                 async with asyncio.timeout_at(deadline):
-                    answer = to_tool_answer(await self._client.get_task(types.GetTaskRequest(id=task.id)))
+                    task = await self._client.get_task(types.GetTaskRequest(id=task.id))
             except (TimeoutError, A2AClientError, rpc.A2AError, httpx.HTTPError, *_NO_ANSWER_ERRORS):
                 continue  # it has the message: what became of it can be asked later
+            answer = to_tool_answer(task)
         return answer
 
     async def _find_task(self, call_id: str, task_id: str, context: str) -> _FoundTask:

@@ -189,6 +189,7 @@ class ResolvedCredentials(Credentials):
             return CredentialHeader(credential.header.lower(), secret)
         return CredentialHeader("authorization", f"Bearer {secret}")
 
+    @override
     def list_recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
         return tuple(self._shown.get(connection.server_key, ()))
 
@@ -210,7 +211,3 @@ class NoCredentials(Credentials):
         self, connection: Connection, refused_header: CredentialHeader | None = None
     ) -> CredentialHeader | None:
         return None
-
-    @override
-    def list_recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
-        return ()

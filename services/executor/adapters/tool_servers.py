@@ -154,25 +154,25 @@ class ConnectedServers(ports.ToolServers):
     async def call(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
-        async def send(seconds_left: float) -> ports.ToolAnswer:
-            servers, seconds_left = await self._choose_allowed_servers(connection).detect_servers(
-                connection, tool, seconds_left, session_id
-            )
-            return await servers.call(connection, tool, arguments, seconds_left, session_id)
-
-        return await self._ask(ServerQuestion("call", connection, tool, timeout), send)
+        return await self._call_or_read("call", connection, tool, arguments, timeout, session_id)
 
     @override
     async def read(
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ports.ToolAnswer:
+        return await self._call_or_read("read", connection, tool, arguments, timeout, session_id)
+
+    async def _call_or_read(
+        self, kind: str, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str
+    ) -> ports.ToolAnswer:
         async def send(seconds_left: float) -> ports.ToolAnswer:
             servers, seconds_left = await self._choose_allowed_servers(connection).detect_servers(
                 connection, tool, seconds_left, session_id
             )
-            return await servers.read(connection, tool, arguments, seconds_left, session_id)
+            ask = servers.read if kind == "read" else servers.call
+            return await ask(connection, tool, arguments, seconds_left, session_id)
 
-        return await self._ask(ServerQuestion("read", connection, tool, timeout), send)
+        return await self._ask(ServerQuestion(kind, connection, tool, timeout), send)
 
     @override
     async def ask_outcome(

@@ -1,12 +1,15 @@
 """What stands around tool servers hands each question on as what it is: a read stays a read, down to an agent."""
 
+import math
+
 import pytest
-from a2a.types import Task, TaskState, TaskStatus
+from a2a.types import Message, Task, TaskState, TaskStatus
+from google.protobuf.json_format import ParseDict
 from typing_extensions import override
 
 from services.executor.adapters.a2a_client import to_tool_answer
 from services.executor.adapters.oauth_tokens import DEFAULT_TOKEN_LIFETIME_SECONDS, read_lifetime
-from services.executor.ports.tools import ToolAnswer
+from services.executor.ports.tools import ToolAnswer, ToolSilent
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import JsonObject
 from tests.doubles.connected import connected
@@ -87,3 +90,12 @@ def test_only_an_agent_that_says_so_has_done_nothing(state: TaskState, not_begun
 )
 def test_a_token_is_kept_for_a_bounded_time_whatever_is_said_of_its_life(life: object, seconds: float) -> None:
     assert read_lifetime(life) == seconds
+
+
+@pytest.mark.promise("tools.silent_unless_certain")
+@pytest.mark.parametrize("number", [math.nan, math.inf])
+def test_an_agents_data_that_are_no_json_are_no_usable_answer(number: float) -> None:
+    """Its own JSON said ``NaN``, or ``1e400``."""
+    message = ParseDict({"parts": [{"data": {"weight": number}}]}, Message())
+    with pytest.raises(ToolSilent, match="cannot be used"):
+        to_tool_answer(message)

@@ -56,9 +56,8 @@ from shared.domain.words import FsmState
 from shared.ports.models import ModelReply, Tier, ToolDefinition, ToolResult, ToolUse
 
 _PAST_CALLS_ADAPTER = TypeAdapter(tuple[PastCall, ...])
-_PROPOSE_AGAIN_MESSAGE = (
-    "Not made. Propose it again now."  # to the larger model, of what the smaller one's first reply proposed
-)
+# To the larger model, of what the smaller one's first reply proposed.
+_PROPOSE_AGAIN_MESSAGE = "Not made. Propose it again now."
 _TRUNCATED_REPLY_MESSAGE = "Your reply was cut off before its calls: make them now, with fewer words before them."
 _MOST_ROUNDS_OF_READS = 3  # of what a plan names, and of the records that those lead to
 
@@ -222,11 +221,8 @@ class Conversation:
         if not reply.is_cut:
             return reply.tool_uses
         complete_uses = reply.tool_uses[:-1]
-        return (
-            complete_uses
-            if self._is_understood or any(use.name == UNDERSTAND_TOOL_NAME for use in complete_uses)
-            else ()
-        )
+        is_understood = self._is_understood or any(use.name == UNDERSTAND_TOOL_NAME for use in complete_uses)
+        return complete_uses if is_understood else ()
 
     def _should_set_parts(self, uses: Sequence[ToolUse]) -> bool:
         """Whether these calls fix the task's parts, as the first that include ``understand`` or a server's tool."""
@@ -451,9 +447,8 @@ def _list_reads_of_lost_orchestrators(ctx: TurnContext, progress: Progress) -> t
 
 
 async def begin_conversation(ctx: TurnContext, progress: Progress) -> Conversation:
-    general = replace(
-        ctx, template=GENERAL_TEMPLATE
-    )  # for the first reads: in every attempt, also where the process is known
+    # For the first reads: in every attempt, also where the process is known.
+    general = replace(ctx, template=GENERAL_TEMPLATE)
     allowances, earlier_reads = await fetch_allowances(ctx), _list_reads_of_lost_orchestrators(ctx, progress)
     reader = TaskReader(general, known_corrections(ctx, progress), allowances, progress.dossier.facts, earlier_reads)
     return Conversation(ctx, progress, await get_opening_sections(ctx), reader)

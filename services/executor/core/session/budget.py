@@ -28,10 +28,7 @@ from shared.ports.daily_spend import Charge
 FEWEST_ANSWER_TOKENS = 256  # an answer of fewer would be cut off
 _MOST_ANSWER_TOKENS = 4_096  # in tokens, as the next two
 _SHORT_ANSWER_TOKENS = 512
-_ANSWER_TOKENS_BY_TOKENS_LEFT = (
-    (500, FEWEST_ANSWER_TOKENS),
-    (2_000, _SHORT_ANSWER_TOKENS),
-)  # tokens left -> the longest answer
+_ANSWER_TOKENS_BY_TOKENS_LEFT = ((500, FEWEST_ANSWER_TOKENS), (2_000, _SHORT_ANSWER_TOKENS))
 _MILD_PRESSURE_BELOW_SHARE = Fraction(30, 100)
 _SMALL_MODEL_ABOVE_SHARE = Fraction(80, 100)
 

@@ -22,9 +22,8 @@ from shared.domain.words import ToolClass
 from shared.ports.tracing import SpanKind, Tracer
 
 _PACKED_PREFIX = "z:"
-_cached_packed_listings = IdentityCache[tuple[Tool, ...], dict[bool, str]](
-    lambda _: {}, 256
-)  # a listing comes with each task
+# A listing comes with each task.
+_cached_packed_listings = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambda _: {}, 256)
 
 
 async def request_recorded_verdict(policy: PolicyService, journal: Journal, request: EvaluateRequest) -> Verdict:

@@ -280,9 +280,7 @@ def _close_nested(value: Json) -> Json:
 RESERVED_ARGUMENT = "_call"  # the one argument of a write that is ours
 _MOST_CHARACTERS_OF_DEFINITIONS = 30_000  # characters of all definitions; beyond that each tool stands in a line
 _MOST_CHARACTERS_OF_LINES = 10_000  # characters of all lines; beyond that the tools are searched
-_MOST_CHARACTERS_FOR_ORCHESTRATOR = (
-    150_000  # characters of all definitions for who is sent them once a task, and not with each request
-)
+_MOST_CHARACTERS_FOR_ORCHESTRATOR = 150_000  # of all definitions, for who is sent them once a task
 _MOST_DESCRIPTION_CHARACTERS = 2_000
 _MOST_EXTRA_WORDS = 4  # in a tool's line, besides its name and arguments
 _WORD_PATTERN = re.compile(r"\w[\w'’-]*")
@@ -358,16 +356,10 @@ def list_offered_tools(
     name. ``is_remote``: the model is an orchestrator, which is sent the tools once and remembers them.
     """
     tools = toolbox.tools
-    if _measure_definitions(tools) > (
-        _MOST_CHARACTERS_FOR_ORCHESTRATOR if is_remote else _MOST_CHARACTERS_OF_DEFINITIONS
-    ):
-        return _intern_definitions(
-            (
-                *local,
-                FIND_TOOLS_DEFINITION,
-                (_define_outlined_use_tool_for if is_asked_only else _define_use_tool_for)(tools),
-            )
-        )
+    most_characters = _MOST_CHARACTERS_FOR_ORCHESTRATOR if is_remote else _MOST_CHARACTERS_OF_DEFINITIONS
+    if _measure_definitions(tools) > most_characters:
+        define_use_tool = _define_outlined_use_tool_for if is_asked_only else _define_use_tool_for
+        return _intern_definitions((*local, FIND_TOOLS_DEFINITION, define_use_tool(tools)))
     return _intern_definitions((*local, *(_build_outlines if is_asked_only else _get_definitions)(tools)))
 
 
@@ -408,11 +400,8 @@ def _write_type(field: JsonValue) -> str:
         return _write_type(alternatives[0])
     choices = schema.get("enum")
     words = [str(choice) for choice in choices] if isinstance(choices, list) else []
-    if (
-        words
-        and all(map(_UNQUOTED_CHOICE_PATTERN.fullmatch, words))
-        and sum(map(len, words)) <= _MOST_CHOICE_CHARACTERS
-    ):
+    are_plain = all(map(_UNQUOTED_CHOICE_PATTERN.fullmatch, words))
+    if words and are_plain and sum(map(len, words)) <= _MOST_CHOICE_CHARACTERS:
         return f":{'|'.join(words)}"
     kind = schema.get("type")
     if kind == "string":

@@ -16,9 +16,7 @@ from services.executor.ports.sessions import FreeSlotsByTenant, SessionWakes, Sl
 from shared.ports.store import StoreUnavailable
 
 _TENANT_SLOTS_PER_FREE_SLOT = 9  # that one tenant may have
-_CAP_REACHED_SECONDS = (
-    1.0  # for which a cap that was reached is believed to be, unless a session of the tenant ends here
-)
+_CAP_REACHED_SECONDS = 1.0  # for which a reached cap is believed to be, unless a session of the tenant ends here
 log = structlog.get_logger()
 
 

@@ -14,9 +14,7 @@ from services.executor.ports.turns import LeaseLost
 from shared.ports.store import StoreUnavailable
 
 _RENEWALS_PER_LEASE = 3
-_LEASES_UNTIL_HUNG = (
-    6  # times a lease for which a process whose sessions do not move is believed to be busy, and not hung
-)
+_LEASES_UNTIL_HUNG = 6  # times a lease for which a process whose sessions do not move is busy, and not hung
 log = structlog.get_logger()
 
 

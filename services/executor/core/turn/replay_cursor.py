@@ -93,9 +93,8 @@ _CONTRACT_BY_FIELD: Mapping[str, type[Contract]] = {
     "dossier.plans": WritePlan,
 }
 _WRITE_STATE_ENTRY_KEY_PATTERN = re.compile(rf"\d+\.({FsmState.MUTATE}|{FsmState.SCHEDULE_NOTIFY}):entered")
-_PARALLEL_STEP_KEY_PATTERN = re.compile(
-    r"(.*:tool|.*:again:[^:]+):r?\d+(?::|$)"
-)  # whatever each led to: a page, a repetition
+# Whatever each led to, as a page or a repetition, among them.
+_PARALLEL_STEP_KEY_PATTERN = re.compile(r"(.*:tool|.*:again:[^:]+):r?\d+(?::|$)")
 _DRAFT_STEP = ":draft:"  # of two that are made beside each other
 _REREAD_STEP = ":again:"  # before the first write of a plan; the ledger that a replay has shows that write already
 

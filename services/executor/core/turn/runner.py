@@ -12,9 +12,7 @@ from services.executor.ports.sessions import FreeSlotsByTenant, Lease, SessionNa
 from shared.ports.store import StoreUnavailable
 
 _CANCEL_WAIT_SECONDS = 2.0
-_CANCELS_SPARED_WHILE_LEAVING = (
-    4  # times this patience: what a store that answers slowly has for taking many sessions back at once
-)
+_CANCELS_SPARED_WHILE_LEAVING = 4  # times this wait: what a slow store has for taking many sessions back at once
 log = structlog.get_logger()
 
 
