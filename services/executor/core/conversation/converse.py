@@ -22,7 +22,7 @@ from services.executor.core.conversation.understanding import (
 )
 from services.executor.core.figures.calculate import CALCULATE_DEFINITION
 from services.executor.core.model.made_tools import add_made_tools
-from services.executor.core.model.talk import MessageHistory, get_opening_sections
+from services.executor.core.model.message_history import MessageHistory, get_opening_sections
 from services.executor.core.plan.agreement import asks_for_several
 from services.executor.core.plan.closing import PlanClosing
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
@@ -73,7 +73,7 @@ class Conversation:
         model_ctx, prefix = ctx, "talk"
         if not self._uses_local_model:
             model_ctx, prefix = strategies.with_orchestrator(ctx), f"talk:{strategies.ORCHESTRATOR_KEY_PREFIX}"
-        self._is_understood = False  # whether a reply has fixed the task's parts
+        self._is_understood = False  # whether a reply has settled the task's parts
         self._message_history = MessageHistory(model_ctx, sections, self._list_offered_tools(), prefix)
         self._tracker = ProgressTracker(progress, self._message_history)
         self.draft = PlanDraft(ctx.limits.plans)
@@ -212,7 +212,7 @@ class Conversation:
             self._message_history.add_results(
                 ToolResult(use_id, _PROPOSE_AGAIN_MESSAGE, is_error=True) for use_id in use_ids
             )
-            self._send_results()
+            self._append_results_message()
             return False
         return await self._add_and_close_if_complete(dispatch.proposed, is_cut=reply.is_cut)
 
@@ -225,7 +225,7 @@ class Conversation:
         return complete_uses if is_understood else ()
 
     def _should_set_parts(self, uses: Sequence[ToolUse]) -> bool:
-        """Whether these calls fix the task's parts, as the first that include ``understand`` or a server's tool."""
+        """Whether these calls settle the task's parts, as the first that include ``understand`` or a server's tool."""
         return not self._is_understood and any(
             use.name == UNDERSTAND_TOOL_NAME or not self._local.is_local_tool(use.name) for use in uses
         )
@@ -278,7 +278,7 @@ class Conversation:
         if self.draft.held and is_complete and not is_cut:
             return await self._close_plan()
         self._message_history.add_results(build_held_result(proposal, proposal) for proposal in new_proposals)
-        self._send_results()
+        self._append_results_message()
         return False
 
     def _return_errors(self, errors: Mapping[str, str]) -> None:
@@ -294,13 +294,13 @@ class Conversation:
             await self._tracker.enter_state(self.ctx, FsmState.ASSESS)
         return await reads.make_reads()
 
-    def _send_results(self) -> None:
-        """Sends the results back to the model, with the strategy's text and any new figures of the process."""
+    def _append_results_message(self) -> None:
+        """Adds a message with the results, the strategy's text and any new figures of the process."""
         figures = "" if self.progress.read_only else render_figures(self.ctx, self.progress)
         new_figures = figures if figures != self._message_history.figures else ""
         self._message_history.figures = figures
-        texts = (new_figures, self._drafting.instruction_after_results(self._message_history.replies))
-        self._message_history.send_results("\n\n".join(filter(None, texts)))
+        texts = (new_figures, self._drafting.get_instruction_after_results(self._message_history.replies))
+        self._message_history.append_results_message("\n\n".join(filter(None, texts)))
 
     async def _close_plan(self) -> bool:
         """Freezes the waiting proposals as a plan; False if the model has to correct something first."""
@@ -351,7 +351,7 @@ class Conversation:
         self._tracker.progress = with_process_figures(self.ctx, progress)
 
     async def _understand_task(self, uses: Sequence[ToolUse]) -> dict[str, ToolResult]:
-        """Fixes the task's parts, process and strategy from the first reply with calls, before any other call of it is
+        """Settles the task's parts, process and strategy by the first reply with calls, before any other call of it is
         made; returns the result of its ``understand`` call by call id.
         """
         self._is_understood = True

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from services.executor.core.conversation.understanding import UNDERSTAND_TOOL_NAME
 from services.executor.core.figures.identifiers import addresses_to_open
-from services.executor.core.model.talk import PROPOSE_AGAIN_TEXT
+from services.executor.core.model.message_history import PROPOSE_AGAIN_TEXT
 from services.executor.core.plan.faults import PartContext
 from services.executor.core.plan.proposals import InvalidProposal, Proposal, ProposalContext, build_proposal
 from services.executor.core.plan.sources import KnownSources, SourceFinder

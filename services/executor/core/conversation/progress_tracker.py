@@ -2,7 +2,7 @@
 
 from services.executor.core.authorize.persons import list_states_of_plan
 from services.executor.core.conversation.understanding import Understanding, choose_process, with_parts
-from services.executor.core.model.talk import MessageHistory
+from services.executor.core.model.message_history import MessageHistory
 from services.executor.core.plan.draft import ClosedPlan
 from services.executor.core.session.context import TurnContext, enter_state
 from services.executor.core.session.dossier import Progress
@@ -17,10 +17,10 @@ class ProgressTracker:
     counted nor stored again.
     """
 
-    def __init__(self, progress: Progress, talk: MessageHistory) -> None:
+    def __init__(self, progress: Progress, history: MessageHistory) -> None:
         """``progress``: that of the last checkpoint."""
         self.progress = progress.update_dossier(values=())  # they are calculated again, by the journal's replies
-        self._message_history = talk
+        self._message_history = history
         self._stored_replies = progress.replies
         self._stored_plan = progress.dossier.plan.round if progress.dossier.plan else 0
 
@@ -35,7 +35,7 @@ class ProgressTracker:
             self.progress = self.progress.model_copy(update={"model_calls": self.progress.model_calls + calls})
 
     async def set_parts_and_process(self, ctx: TurnContext, understanding: Understanding) -> TurnContext:
-        """Fixes the task's parts, process and strategy; returns the context with what was learned of that process."""
+        """Settles the task's parts, process and strategy; returns the context with what was learned of that process."""
         if not self.was_reply_stored:
             ctx, self.progress = await choose_process(ctx, self.progress, understanding)
         self.progress = with_parts(ctx, self.progress, understanding)

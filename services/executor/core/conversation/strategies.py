@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing_extensions import override
 
 from services.executor.core.figures.numbers import find_tokens_with_digits, normalize_token
+from services.executor.core.model.message_history import MessageHistory
 from services.executor.core.model.model_calls import (
     HelperUnavailable,
     ask_if_possible,
     build_user_message,
     can_afford_all,
 )
-from services.executor.core.model.talk import MessageHistory
 from services.executor.core.session.budget import BudgetShare, Tariff, TaskSpending, estimate_tokens, measure_request
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress
@@ -97,14 +97,14 @@ class SingleDraft:
         self.extra_calls = 0
         self.open_parts: Collection[int] = ()
 
-    async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: models.Tier) -> models.ModelReply:
-        return await talk.ask(share, tier)
+    async def next_reply(self, history: MessageHistory, share: BudgetShare, tier: models.Tier) -> models.ModelReply:
+        return await history.ask(share, tier)
 
     def pop_extra_calls(self) -> int:
         calls, self.extra_calls = self.extra_calls, 0
         return calls
 
-    def instruction_after_results(self, replies: int) -> str:  # noqa: ARG002
+    def get_instruction_after_results(self, reply_number: int) -> str:  # noqa: ARG002
         """The text that is added to the results of the reply of this number; may be empty."""
         return ""
 
@@ -137,8 +137,8 @@ class SingleDraft:
 class FivePhases(SingleDraft):
     """The strategy ``five_phase``: PLAN, GATHER, SYNTHESIZE by the first three replies; ARTIFACT replaces the last."""
 
-    def instruction_after_results(self, replies: int) -> str:
-        return _INSTRUCTION_BY_REPLY_NUMBER.get(replies, "")
+    def get_instruction_after_results(self, reply_number: int) -> str:
+        return _INSTRUCTION_BY_REPLY_NUMBER.get(reply_number, "")
 
     async def draft_final_answer(self, key: str, progress: Progress) -> str:
         """The answer, from a short request to the smaller model; empty if that gives nothing usable."""
@@ -159,49 +159,49 @@ class TwoDrafts(SingleDraft):
         super().__init__(ctx)
         self._is_spent = False  # whether a reply was drafted twice already, or none may be
 
-    async def next_reply(self, talk: MessageHistory, share: BudgetShare, tier: models.Tier) -> models.ModelReply:
-        reply = await talk.ask(share, tier)
-        if self._is_spent or not self._answers_or_completes_parts(reply, talk):
+    async def next_reply(self, history: MessageHistory, share: BudgetShare, tier: models.Tier) -> models.ModelReply:
+        reply = await history.ask(share, tier)
+        if self._is_spent or not self._answers_or_completes_parts(reply, history):
             names_called = (unwrap_use_tool(use).name for use in reply.tool_uses)
             self._is_spent |= self._ctx.toolbox.tools.keys().isdisjoint(names_called)
             return reply
         self._is_spent = True
-        if not await self._can_afford_drafts(talk, share):
+        if not await self._can_afford_drafts(history, share):
             return reply
         second_draft = await self._ask_for_draft(
-            talk, "doubting", talk.build_request(self._ctx.prompts.moa_doubting, "high"), share
+            history, "doubting", history.build_request(self._ctx.prompts.moa_doubting, "high"), share
         )
         if second_draft is None or _do_drafts_agree(reply, second_draft, self._ctx):
             return reply
         drafts = render_in_order({"drafts": [_draft_as_data(reply), _draft_as_data(second_draft)]})
         merged_draft = await self._ask_for_draft(
-            talk, "merged", talk.build_request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), share
+            history, "merged", history.build_request(f"{drafts}\n\n{self._ctx.prompts.moa_merge}"), share
         )
         return merged_draft or reply
 
-    def _answers_or_completes_parts(self, reply: models.ModelReply, talk: MessageHistory) -> bool:
+    def _answers_or_completes_parts(self, reply: models.ModelReply, history: MessageHistory) -> bool:
         """Whether the reply is the answer, or proposes writes for all open parts (any, if at most one part is open)."""
         proposals = _list_write_uses(reply, self._ctx)
         if not proposals:
-            return not (reply.tool_uses or talk.has_calls_waiting)
+            return not (reply.tool_uses or history.has_calls_waiting)
         reserved_arguments = [use.input.get(RESERVED_ARGUMENT) for use in proposals]
         planned_parts = {argument.get("part") for argument in reserved_arguments if isinstance(argument, dict)}
         return len(self.open_parts) < 2 or {*self.open_parts} <= planned_parts
 
-    async def _can_afford_drafts(self, talk: MessageHistory, share: BudgetShare) -> bool:
+    async def _can_afford_drafts(self, history: MessageHistory, share: BudgetShare) -> bool:
         """Whether the budget allows both further drafts. Decided once and journaled, so that all attempts agree."""
 
         async def decide() -> str:
-            draft = talk.build_request()._replace(messages=(), max_tokens=_MOST_DRAFT_TOKENS)
+            draft = history.build_request()._replace(messages=(), max_tokens=_MOST_DRAFT_TOKENS)
             return "both" if can_afford_all(self._ctx, (draft, draft), share) else "one"
 
-        return await self._ctx.journal.run_local_step(f"{talk.reply_key}:drafts", decide) == "both"
+        return await self._ctx.journal.run_local_step(f"{history.reply_key}:drafts", decide) == "both"
 
     async def _ask_for_draft(
-        self, talk: MessageHistory, name: str, request: models.ModelRequest, share: BudgetShare
+        self, history: MessageHistory, name: str, request: models.ModelRequest, share: BudgetShare
     ) -> models.ModelReply | None:
-        key = f"{talk.reply_key}:draft:{name}"
-        return await self._ask_separately(key, f"{key}:model", request, share, talk.build_request())
+        key = f"{history.reply_key}:draft:{name}"
+        return await self._ask_separately(key, f"{key}:model", request, share, history.build_request())
 
 
 _DRAFTING_BY_STRATEGY: Mapping[Strategy, type[SingleDraft]] = {

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from pydantic import JsonValue
 
-from services.executor.core.model.talk import PROPOSE_AGAIN_TEXT, CallAnswer
+from services.executor.core.model.message_history import PROPOSE_AGAIN_TEXT, CallAnswer
 from services.executor.core.plan.agreement import asks_to_repeat
 from services.executor.core.plan.outcomes import NOT_MADE_TEXT, describe_outcome_of_write, is_only_a_question
 from services.executor.core.plan.proposals import Proposal, ProposalContext, read_call_number, why_part_unmet

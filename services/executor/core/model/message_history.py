@@ -216,24 +216,24 @@ class MessageHistory:
         return len(self.messages) > 2 and length > _MOST_HISTORY_CHARACTERS
 
     def reset_results(self, results: Mapping[str, models.ToolResult]) -> None:
-        """Starts with the results that a new reply's calls already have; they are sent with all others."""
+        """Replaces the results that wait to be sent by those that a new reply's calls already have."""
         self._results = dict(results)
 
     def add_results(self, results: Iterable[models.ToolResult]) -> None:
         self._results |= {result.tool_use_id: result for result in results}
 
     def append_outcomes_message(self, answers: Sequence[CallAnswer]) -> None:
-        """Adds the answers to the last reply's calls and sends all results back, with a text that has the ``outcome``
-        of each answer to a call which already has a result.
+        """Adds a message with the answers to the last reply's calls and all other results, and a text that has the
+        ``outcome`` of each answer to a call which already has a result.
         """
         waiting = {use_id for use_id in self._list_call_ids() if use_id not in self._results}
         self.add_results(answer.result for answer in answers if answer.result.tool_use_id in waiting)
         answered_before = [answer for answer in answers if answer.result.tool_use_id not in waiting]
         outcomes: list[Json] = [answer.outcome for answer in answered_before if answer.outcome]
-        self.send_results(render_in_order({"outcomes": outcomes}) if outcomes else "")
+        self.append_results_message(render_in_order({"outcomes": outcomes}) if outcomes else "")
 
-    def send_results(self, text: str) -> None:
-        """Sends all results back, with the text. A call without a result is reported as not made."""
+    def append_results_message(self, text: str) -> None:
+        """Adds a message with all results and the text. A call without a result is reported as not made."""
         calls = self._list_call_ids()
         if not calls:
             return self.add_message(text or "Go on.")
