@@ -67,9 +67,7 @@ class Credential(Contract):
     The secret is a bearer token, a header's value, or an OAuth client's secret.
     """
 
-    model_config = ConfigDict(
-        frozen=True, extra="ignore", hide_input_in_errors=True, populate_by_name=True, serialize_by_alias=True
-    )
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
     type: CredentialType
     source: str = Field(alias="from")

@@ -37,7 +37,7 @@ class ToolRuleKind(StrEnum):
 
 
 class PolicyContract(Contract):
-    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=to_camel, populate_by_name=True)
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
 
     def to_json(self) -> str:
         """The message as JSON, with each ``Decimal`` as an exact number."""

@@ -55,7 +55,9 @@ class Turn(Contract):
     received_at: datetime
     message_id: str | None = None
     text: str = ""
-    data: dict[str, JsonValue] = {}  # a decision: {"decision", "comment", "approval_id"}; a resolution: see Resolved
+    data: dict[
+        str, JsonValue
+    ] = {}  # a decision: {"decision", "comment", "approval_id"}; a resolution: see DoubtResolution
     parts: tuple[dict[str, JsonValue], ...] = ()  # as ``HistoryMessage`` has them
     files: tuple[SentFile, ...] = ()  # of a later message; those of the first stand in the task's request
     traceparent: str | None = None  # the span in which it was accepted, as W3C Trace Context names it

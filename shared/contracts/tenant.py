@@ -160,9 +160,8 @@ class TenantRecord(Contract):
     quiet_hours: QuietHours | None = None  # when processes that heed them tell nobody anything
     unruled_writes: Literal["allow", "approve"] = "approve"
     practice: Literal["allow", "approve", "refuse"] = "allow"
-    approval_hours: float = Field(
-        default=24, gt=0, le=MOST_APPROVAL_HOURS
-    )  # how long a decision may take before it means no
+    # How long a decision may take before it means no.
+    approval_hours: float = Field(default=24, gt=0, le=MOST_APPROVAL_HOURS)
     approval_ladder: tuple[LadderRung, ...] = ()  # whom an approval goes on to instead, the lowest level first
     notices: tuple[NoticeTarget, ...] = ()  # who is told of approvals
     max_running: int | None = Field(default=None, ge=1)  # sessions worked on at once, over all executors

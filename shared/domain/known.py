@@ -1,7 +1,7 @@
 """Selects the learned facts and entities that are relevant to a new task."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Protocol, TypeVar
 
@@ -13,7 +13,6 @@ _MOST_NAMED_SHOWN = 6
 _MOST_FREQUENT_SHOWN = 3
 _FEWEST_TIMES_NAMED_SEEN = 2
 _FEWEST_TIMES_FREQUENT_SEEN = 3  # not fewer than those that are named
-_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
 _WORDS_WEIGHT, _ENTITIES_WEIGHT, _DOMAIN_WEIGHT, _QUALITY_WEIGHT = 40, 80, 30, 20  # hundredths
 _LEAST_SCORE = 40
 
@@ -65,13 +64,13 @@ def select_facts(facts: Iterable[F], task: str, words: Iterable[str], domain: st
     return [fact for _, fact in relevant[:FACTS_SHOWN]]
 
 
-def select_entities(entities: Sequence[E], task: str, now: datetime | None = None) -> list[E]:
+def select_entities(entities: Sequence[E], task: str, now: datetime) -> list[E]:
     """The entities that the task names, then the few seen most often; without those last seen long ago."""
-    since = _FIRST_MOMENT if now is None else now - ENTITY_LIFETIME
     known_entities = [
-        entity for entity in entities if entity.seen >= _FEWEST_TIMES_NAMED_SEEN and entity.last_seen >= since
+        entity
+        for entity in sorted(entities, key=lambda entity: -entity.seen)
+        if entity.seen >= _FEWEST_TIMES_NAMED_SEEN and entity.last_seen >= now - ENTITY_LIFETIME
     ]
-    known_entities.sort(key=lambda entity: -entity.seen)
     lowered_task = task.lower()
     named = [entity for entity in known_entities if _is_named(entity, lowered_task)][:_MOST_NAMED_SHOWN]
     frequent = (

@@ -52,10 +52,7 @@ class MetricScope(StrEnum):
 
 
 class Metric(NamedTuple):
-    """A metric. ``name``: as Prometheus shows it, with ``_total`` for a counter.
-
-    ``begins_with``: label values whose series start at 0, so that the first increment is not missed.
-    """
+    """A metric. ``name``: as Prometheus shows it, with ``_total`` for a counter."""
 
     name: str
     kind: MetricKind
@@ -63,16 +60,10 @@ class Metric(NamedTuple):
     help: str
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
-    begins_with: tuple[tuple[str, ...], ...] = ()
 
 
-_QUEUE, _GATEWAY, _EXECUTOR, _LEARNER = (
-    MetricScope.QUEUE,
-    MetricScope.GATEWAY,
-    MetricScope.EXECUTOR,
-    MetricScope.LEARNER,
-)
-_POLICY, _MODELS, _HTTP = MetricScope.POLICY, MetricScope.MODELS, MetricScope.HTTP
+_QUEUE, _GATEWAY, _EXECUTOR = MetricScope.QUEUE, MetricScope.GATEWAY, MetricScope.EXECUTOR
+_LEARNER, _POLICY, _MODELS, _HTTP = MetricScope.LEARNER, MetricScope.POLICY, MetricScope.MODELS, MetricScope.HTTP
 
 # The installation as it stands in Redis. Every replica reads the same, so take max() and never sum().
 SESSIONS_WAITING = _QUEUE.gauge(
@@ -274,7 +265,8 @@ STORE_UP = _QUEUE.gauge(
 STORE_ROUND_TRIP = _QUEUE.gauge("purple_store_round_trip_seconds", "What one PING of Redis took at this scrape.")
 BUILD = MetricScope.EVERYBODY.gauge("purple_build_info", "1; which version runs.", "version", "service")
 
-_INITIAL_LABELS_BY_METRIC: dict[str, tuple[tuple[str, ...], ...]] = {
+# The labels of series that begin at 0, so that their first increment is not missed.
+INITIAL_LABELS_BY_METRIC: dict[str, tuple[tuple[str, ...], ...]] = {
     TURN_SECONDS.name: (("broken",),),
     TASKS_FAILED.name: (("model",), ("tool_server",), ("policy_service",), ("task",)),
     WRITES.name: (("verified",), ("unverified",), ("refused",), ("absent",), ("in_doubt",)),
@@ -283,7 +275,4 @@ _INITIAL_LABELS_BY_METRIC: dict[str, tuple[tuple[str, ...], ...]] = {
     WEBHOOKS.name: (("delivered",), ("refused",), ("undelivered",)),
     OUTCOMES_APPLIED.name: (("learned",), ("known",), ("dead",)),
 }
-_ALL_METRICS = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
-METRICS: tuple[Metric, ...] = tuple(
-    metric._replace(begins_with=_INITIAL_LABELS_BY_METRIC.get(metric.name, ())) for metric in _ALL_METRICS
-)
+METRICS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))

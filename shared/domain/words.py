@@ -86,10 +86,7 @@ class WriteStatus(StrEnum):
     SKIPPED = "skipped"  # an operator said that it is to be left undone
 
 
-SENDABLE_STATUSES = (
-    WriteStatus.UNSENT,
-    WriteStatus.RESEND,
-)  # of these alone a call may go out, again or for the first time
+SENDABLE_STATUSES = (WriteStatus.UNSENT, WriteStatus.RESEND)  # a call may be sent again; a new one has no status
 DOUBTFUL_STATUSES = (WriteStatus.ABSENT, WriteStatus.IN_DOUBT)
 DONE_STATUSES = (WriteStatus.SENT, WriteStatus.VERIFIED, WriteStatus.UNVERIFIED)  # it took hold, as far as is known
 STATUSES_WITHOUT_EFFECT = (WriteStatus.REFUSED, WriteStatus.UNSENT)

@@ -44,7 +44,9 @@ class InstallationReading(GaugeReading):
     def __init__(self, redis: Redis) -> None:
         self._redis = redis
         self._scripts = Scripts(redis, patience=0)
-        self._calls = [_build_gauge_call(partition) for partition in keys.all_partitions()]
+        self._calls: list[ScriptCall] = [
+            (keys_for("gauge", partition), _GAUGE_LIMITS) for partition in keys.all_partitions()
+        ]
 
     async def set_gauges(self, metrics: Metrics) -> None:
         try:
@@ -52,7 +54,7 @@ class InstallationReading(GaugeReading):
                 began = perf_counter()
                 await self._redis.ping()
                 metrics.set_gauge(names.STORE_ROUND_TRIP, perf_counter() - began)
-                standing = await self.read_gauges()
+                gauges = await self.read_gauges()
                 learners = await self._count_learners()
         except StoreUnavailable:
             metrics.set_gauge(names.STORE_UP, 0)
@@ -61,38 +63,29 @@ class InstallationReading(GaugeReading):
             return
         metrics.set_gauge(names.STORE_UP, 1)
         metrics.set_gauge(names.LEARNERS_ALIVE, learners)
-        _put_gauges(metrics, standing)
+        for metric, value in _GAUGES.items():
+            metrics.set_gauge(metric, value(gauges))
+        metrics.set_gauge(names.DEAD_LETTERS, gauges.dead_outcomes, kind="outcome")
+        metrics.set_gauge(names.DEAD_LETTERS, gauges.dead_turns, kind="turn")
 
     async def read_gauges(self) -> InstallationGauges:
         """The gauges over all partitions: counts summed, of ages the largest. Raises ``StoreUnavailable``."""
         rows = [_read_row(reply) for reply in await self._scripts.run_many("gauge", self._calls)]
         summed = InstallationGauges(*map(sum, zip(*rows, strict=True)))
-        waiting_us, approval_ms = (
-            max(row.oldest_waiting_us for row in rows),
-            max(row.oldest_approval_ms for row in rows),
+        return summed._replace(
+            oldest_waiting_us=max(row.oldest_waiting_us for row in rows),
+            oldest_approval_ms=max(row.oldest_approval_ms for row in rows),
         )
-        return summed._replace(oldest_waiting_us=waiting_us, oldest_approval_ms=approval_ms)
 
     async def _count_learners(self) -> int:
         since = int(time() * 1000) - _LEARNER_LIVES_MS
         return int(cast(int, await self._scripts.execute("ZCOUNT", keys.LIVE_LEARNERS_KEY, since, "+inf")))
 
 
-def _build_gauge_call(partition: keys.PartitionKeys) -> ScriptCall:
-    return keys_for("gauge", partition), _GAUGE_LIMITS
-
-
 def _read_row(reply: Reply) -> InstallationGauges:
     """One partition's gauges. The newest applied outcome stays in its stream, and does not count as unapplied."""
     row = InstallationGauges(*map(int, cast("list[str | int]", reply)))
     return row._replace(outcomes_behind=max(0, row.outcomes_behind - 1))
-
-
-def _put_gauges(metrics: Metrics, gauges: InstallationGauges) -> None:
-    for metric, value in _GAUGES.items():
-        metrics.set_gauge(metric, value(gauges))
-    metrics.set_gauge(names.DEAD_LETTERS, gauges.dead_outcomes, kind="outcome")
-    metrics.set_gauge(names.DEAD_LETTERS, gauges.dead_turns, kind="turn")
 
 
 _GAUGES: Mapping[names.Metric, Callable[[InstallationGauges], float]] = {

@@ -16,20 +16,14 @@ from shared.domain.partition import PARTITIONS, partition_of
 ONE_DAY = 24 * 3600
 
 DEDUPE_SECONDS = ONE_DAY  # how long a resent message still finds its first task
-LIFTED_STOP_SECONDS = (
-    ONE_DAY  # how long it is remembered that a tenant's stop was lifted, against a late echo of the stop
-)
+LIFTED_STOP_SECONDS = ONE_DAY  # how long it is known that a tenant's stop was lifted, against a late copy of the stop
 SPEND_RETENTION_SECONDS = 62 * ONE_DAY  # how long a day's spending stays in Redis
 TASK_RETENTION_SECONDS = 7 * ONE_DAY  # how long an ended task's record stays in Redis once the task is archived
 TASK_DETAIL_RETENTION_SECONDS = 3600  # how long its ledger, approvals and events stay then; its journal leaves at once
 SESSION_RETENTION_SECONDS = 30 * ONE_DAY  # how long a session without an open task stays in Redis
-SHARED_TEXT_RETENTION_SECONDS = (
-    30 * ONE_DAY
-)  # how long a text that journals name is kept after a process last stored it
+SHARED_TEXT_RETENTION_SECONDS = 30 * ONE_DAY  # how long a text that journals name is kept after its last storing
 CLIENT_TASK_ID_SECONDS = 30 * ONE_DAY  # how long a client's own task id leads to its newest task after its last use
-APPLIED_OUTCOME_SECONDS = (
-    TASK_RETENTION_SECONDS + ONE_DAY
-)  # how long an applied outcome is known; its task has left by then
+APPLIED_OUTCOME_SECONDS = TASK_RETENTION_SECONDS + ONE_DAY  # how long an applied outcome is known: beyond its task
 TRANSLATED_POLICY_SECONDS = 30 * ONE_DAY  # how long a translated policy is kept after its last use
 FAILING_WEBHOOK_SECONDS = 30 * ONE_DAY  # how long it is shown that a tenant's webhook failed, after its last failure
 RPC_REPLY_SECONDS = 300  # how long the answer to a request between services is kept for whoever asked

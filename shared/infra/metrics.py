@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from shared.domain.metric_names import BUILD, METRICS, MOST_SERIES, OTHER_SERIES_LABEL, Metric, MetricKind
+from shared.domain import metric_names as names
+from shared.domain.metric_names import Metric, MetricKind
 from shared.domain.version import VERSION
 from shared.ports.meter import Meter
 
@@ -31,13 +32,13 @@ class Metrics(Meter):
         self.registry = CollectorRegistry(auto_describe=True)
         for collector in (ProcessCollector, PlatformCollector, GCCollector):
             collector(registry=self.registry)
-        exposed = (metric for metric in METRICS if metric.scope.includes_service(service))
+        exposed = (metric for metric in names.METRICS if metric.scope.includes_service(service))
         self._collectors = {metric.name: _make_collector(metric, self.registry) for metric in exposed}
         self._series: dict[str, dict[tuple[str, ...], _Collector]] = {name: {} for name in self._collectors}
-        for metric in METRICS:
-            for values in metric.begins_with:
+        for metric in names.METRICS:
+            for values in names.INITIAL_LABELS_BY_METRIC.get(metric.name, ()):
                 self._find_series(metric, dict(zip(metric.labels, values, strict=True)))
-        self.set_gauge(BUILD, 1, version=VERSION, service=service)
+        self.set_gauge(names.BUILD, 1, version=VERSION, service=service)
 
     def add(self, metric: Metric, amount: float = 1, **labels: str) -> None:
         series = self._find_series(metric, labels)
@@ -65,7 +66,7 @@ class Metrics(Meter):
         self._series[metric.name].clear()
 
     def _find_series(self, metric: Metric, labels: Mapping[str, str]) -> _Collector | None:
-        """The series with these labels, or the series ``OTHER_SERIES`` once the metric has ``MOST_SERIES``.
+        """The series with these labels, or the series ``OTHER_SERIES_LABEL`` once the metric has ``MOST_SERIES``.
 
         None if the metric is not exposed.
         """
@@ -76,8 +77,8 @@ class Metrics(Meter):
         series_by_values = self._series[metric.name]
         series = series_by_values.get(values)
         if series is None:
-            if len(series_by_values) >= MOST_SERIES:
-                return collector.labels(*(OTHER_SERIES_LABEL,) * len(values))
+            if len(series_by_values) >= names.MOST_SERIES:
+                return collector.labels(*(names.OTHER_SERIES_LABEL,) * len(values))
             series = series_by_values[values] = collector.labels(*values)
         return series
 

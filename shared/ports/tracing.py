@@ -71,21 +71,13 @@ class NoSpan(Span):
     def is_recording(self) -> bool:
         return False
 
-    @override
-    def annotate(self, attributes: Mapping[str, Attribute]) -> None:
-        return
+    def annotate(self, attributes: Mapping[str, Attribute]) -> None: ...
 
-    @override
-    def add_event(self, name: str) -> None:
-        return
+    def add_event(self, name: str) -> None: ...
 
-    @override
-    def rename(self, name: str) -> None:
-        return
+    def rename(self, name: str) -> None: ...
 
-    @override
-    def record_failure(self, kind: str) -> None:
-        return
+    def record_failure(self, kind: str) -> None: ...
 
 
 _NO_SPAN = NoSpan()

@@ -105,6 +105,7 @@ async def test_an_unknown_modality_is_left_out_unless_strictness_is_asked_for(st
     (lambda s: s.pop("environment"), 422),
     (lambda s: s["environment"]["time_state"].pop("last_wall_time_update"), 422),
     (lambda s: s["environment"]["time_state"].update(time_scale=0), 422),
+    (lambda s: s["environment"]["time_state"].update(current_time="0001-01-01T00:00:00+05:00"), 422),
     (lambda s: s["environment"]["time_state"].update(current_time="0001-01-01T00:00:00Z"), 400),
     (lambda s: s["environment"]["modality_states"]["notes"].pop("notes"), 422),
     (lambda s: s["events"]["events"].append(later(1, " ")), 400),

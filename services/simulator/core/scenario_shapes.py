@@ -10,7 +10,10 @@ from shared.contracts.base import NullableModel
 
 
 def _in_utc(time: datetime) -> datetime:
-    return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    try:
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("lies outside the years that can be simulated") from None
 
 
 Moment = Annotated[datetime, AfterValidator(_in_utc)]

@@ -71,8 +71,7 @@ class WorldConnection:
         self._attempts = max(1, attempts)
 
     async def get(self, kind: type[Answer], path: str, **query: FieldValue | None) -> Answer:
-        params = {name: _format_value(value) for name, value in without_none(**query).items()}
-        return _parse_answer(kind, await self._send_request("GET", path, params=params, may_repeat=True))
+        return _parse_answer(kind, await self._get(path, query))
 
     async def post_read(self, kind: type[Answer], path: str, body: Mapping[str, JsonValue]) -> Answer:
         """The typed answer to a POST that changes nothing, and so may be repeated."""
@@ -87,11 +86,14 @@ class WorldConnection:
 
     async def get_json(self, path: str, **query: FieldValue | None) -> JsonValue:
         """The JSON answer to a GET."""
-        params = {name: _format_value(value) for name, value in without_none(**query).items()}
-        return _parse_json(await self._send_request("GET", path, params=params, may_repeat=True))
+        return _parse_json(await self._get(path, query))
 
     async def delete(self, path: str) -> JsonValue:
         return _parse_json(await self._send_request("DELETE", path, may_repeat=True))
+
+    async def _get(self, path: str, query: Mapping[str, FieldValue | None]) -> httpx.Response:
+        params = {name: _format_value(value) for name, value in without_none(**query).items()}
+        return await self._send_request("GET", path, params=params, may_repeat=True)
 
     async def _send_request(
         self,
