@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cli.console import CommandError, indent_json
 from cli.stack.child import Child, ReportProgress, ignore_progress, wait_until_ready
-from cli.stack.forked import start_fork_server
+from cli.stack.fork_server import start_fork_server
 from cli.stack.plan import (
     HOST,
     ProcessSpec,
@@ -307,6 +307,6 @@ async def _start_children(specs: tuple[ProcessSpec, ...], folder: Path) -> Async
             children.append(Child.start(spec, folder / "logs"))
         yield tuple(children)
     finally:
-        ordered = sorted(children, key=lambda child: child.spec.stops)
-        for _, rank in groupby(ordered, key=lambda child: child.spec.stops):  # those of one rank at once
+        ordered = sorted(children, key=lambda child: child.spec.stop_rank)
+        for _, rank in groupby(ordered, key=lambda child: child.spec.stop_rank):  # those of one rank at once
             await asyncio.gather(*(child.stop() for child in rank))

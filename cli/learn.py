@@ -17,7 +17,7 @@ from shared.contracts.learning_files import LearningFile
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads, objects_in
 
 _EXIT_REFUSED = 1
-_ENTITIES_A_REQUEST = 250  # entities in one request
+_ENTITIES_PER_REQUEST = 250  # entities in one request
 
 
 def export(
@@ -94,11 +94,11 @@ def _read_contents(folder: Path) -> dict[LearningFile, Json]:
 def split_for_requests(file: LearningFile, content: Json) -> list[tuple[LearningFile, Json]]:
     """The file in pieces that each fit into one request: entities are split, other files stay whole."""
     rows = content.get("entities") if isinstance(content, dict) else None
-    if file is not LearningFile.ENTITIES or not isinstance(rows, list) or len(rows) <= _ENTITIES_A_REQUEST:
+    if file is not LearningFile.ENTITIES or not isinstance(rows, list) or len(rows) <= _ENTITIES_PER_REQUEST:
         return [(file, content)]
     return [
-        (file, {"entities": rows[start : start + _ENTITIES_A_REQUEST]})
-        for start in range(0, len(rows), _ENTITIES_A_REQUEST)
+        (file, {"entities": rows[start : start + _ENTITIES_PER_REQUEST]})
+        for start in range(0, len(rows), _ENTITIES_PER_REQUEST)
     ]
 
 
@@ -130,7 +130,7 @@ def _entry_count(content: Json) -> int:
     return len(content) if isinstance(content, list) else 1
 
 
-_LEARNED_WITHIN_SECONDS = 60.0
+_FORGET_WAIT_SECONDS = 60.0
 _POLL_SECONDS = 0.2
 _EXIT_NOT_YET, _EXIT_DECLINED = 3, 1
 
@@ -186,7 +186,7 @@ async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: s
     request = await client.request_json(
         "POST", "/memory/forget", {"scope": scope, "subject": subject, **gateway.build_speaker_claim(name)}
     )
-    until = asyncio.get_running_loop().time() + _LEARNED_WITHIN_SECONDS
+    until = asyncio.get_running_loop().time() + _FORGET_WAIT_SECONDS
     with err.status("Waiting for a learner ...") as status:
         while request.get("state") != "done" and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(_POLL_SECONDS)

@@ -9,8 +9,8 @@ import structlog
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.live import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.authorities import trust_one_authority

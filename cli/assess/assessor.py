@@ -21,7 +21,7 @@ from cli.stack.plan import HOST, ProcessSpec, free_ports, url_of
 from shared.contracts.assessment.messages import JsonObject, Update
 from shared.contracts.assessment.results import AGENT_KEY_HEADER, AssessmentResults
 from shared.contracts.base import describe_first_error
-from shared.infra.tls import trusted_certificates
+from shared.infra.tls import client_tls_context
 
 API_KEY_VARIABLE = "ASSESSOR_API_KEY"
 AGENT_KEY_VARIABLE = "AGENT_API_KEY"
@@ -40,7 +40,7 @@ async def connect_assessor(
     key = read_key(API_KEY_VARIABLE)
     keys_by_header = {"X-API-Key": key if url else "", AGENT_KEY_HEADER: agent_key}
     headers = {name: value for name, value in keys_by_header.items() if value}
-    async with httpx.AsyncClient(trust_env=False, headers=headers, verify=trusted_certificates()) as http:
+    async with httpx.AsyncClient(trust_env=False, headers=headers, verify=client_tls_context()) as http:
         if url:
             yield check_url(url, "assessor"), http
             return
@@ -66,7 +66,7 @@ def _assessor_process(port: int, scenarios: Path | None) -> ProcessSpec:
     inherited = {name: value for name, value in os.environ.items() if name != AGENT_KEY_VARIABLE}
     environ = {**inherited, "AUTHENTICATION": "off", "PYTHONUNBUFFERED": "1"}
     arguments = ("services.assessor", *address, *folder)
-    return ProcessSpec("assessor", arguments, url_of(port), stops=1, environ=environ)
+    return ProcessSpec("assessor", arguments, url_of(port), stop_rank=1, environ=environ)
 
 
 ReportUpdate: TypeAlias = Callable[[Update], None]

@@ -10,7 +10,7 @@ from rich.text import Text
 from cli.console import CommandError
 from shared.contracts.assessment.figures import CriterionPoints, criterion_points
 from shared.contracts.assessment.messages import JsonObject
-from shared.contracts.assessment.results import PASSES_AT, Assessment
+from shared.contracts.assessment.results import PASSING_SHARE, Assessment
 from shared.domain.estimates import Interval, difference_interval
 
 
@@ -48,7 +48,7 @@ def summary_sentences(assessment: Assessment) -> list[str]:
         sentences.append(f"Nobody was there to judge {', '.join(unjudged)}: left out of the points of a run.")
     chances = ", ".join(f"pass^{k} {chance:.2f}" for k, chance in assessment.pass_hat.items())
     passing, earned = assessment.pass_interval, assessment.points_interval
-    sentences.append(f"Passing is {PASSES_AT:.0%} of the points: {chances}.")
+    sentences.append(f"Passing is {PASSING_SHARE:.0%} of the points: {chances}.")
     confidence = f"a run passes with a chance of {_interval_text(passing)}{_mean_text(earned)}"
     sentences.append(f"With 95 % confidence {confidence}.")
     return [str(strip_control_characters(sentence)) for sentence in sentences]

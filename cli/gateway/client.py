@@ -14,11 +14,11 @@ from httpx_sse import ServerSentEvent, aconnect_sse
 from rich.table import Table
 
 from cli.console import CommandError, out, print_answer
-from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, task_view
+from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, parse_task_view
 from cli.stack.registry import url_of_running_gateway
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, loads_object, objects_in
 from shared.domain.words import Role
-from shared.infra.tls import trusted_certificates
+from shared.infra.tls import client_tls_context
 
 REQUEST_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 API_KEY_VARIABLE = "PURPLE_API_KEY"
@@ -43,14 +43,14 @@ class GatewayClient:
 
     async def send_message(self, message: OutgoingMessage) -> TaskView:
         """Send a message; returns the task as soon as it is durably accepted."""
-        return task_view(await self._call_rpc("message/send", message.as_params()))
+        return parse_task_view(await self._call_rpc("message/send", message.as_params()))
 
     async def get_task(self, task_id: str) -> TaskView:
-        return task_view(await self._call_rpc("tasks/get", {"id": task_id}))
+        return parse_task_view(await self._call_rpc("tasks/get", {"id": task_id}))
 
     async def cancel_task(self, task_id: str, claim: JsonObject) -> TaskView:
         """Cancel the task before its next call; writes already made stay. ``claim``: says who asks for it."""
-        return task_view(await self._call_rpc("tasks/cancel", {"id": task_id, **claim}))
+        return parse_task_view(await self._call_rpc("tasks/cancel", {"id": task_id, **claim}))
 
     async def request_json(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """Send a request to one of the gateway's own paths, and return its JSON answer; ``path_of`` builds paths."""
@@ -159,7 +159,7 @@ def path_of(*words: str) -> str:
 async def connect_gateway(url: str) -> AsyncIterator[GatewayClient]:
     """Yields a client that sends the API key in ``PURPLE_API_KEY``, if set. Without ``url``: of the local stack."""
     key = read_key(API_KEY_VARIABLE)
-    headers, tls = {"Authorization": f"Bearer {key}"} if key else None, trusted_certificates()
+    headers, tls = {"Authorization": f"Bearer {key}"} if key else None, client_tls_context()
     async with httpx.AsyncClient(trust_env=False, headers=headers, verify=tls) as http:
         yield GatewayClient(check_url(url or url_of_running_gateway(), "gateway"), http, has_key=bool(key))
 

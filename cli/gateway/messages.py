@@ -92,7 +92,7 @@ class Event:
     data: Mapping[str, Json]
 
 
-def task_view(result: JsonObject) -> TaskView:
+def parse_task_view(result: JsonObject) -> TaskView:
     """Parse an A2A 0.3 task. Its metadata keys become snake case, as in the gateway's own records."""
     status = as_object(result.get("status"))
     text = _first_part_text(result.get("artifacts")) or _first_part_text([status.get("message")])

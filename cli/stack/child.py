@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 
 from cli.console import CommandError
-from cli.stack.forked import start_process
+from cli.stack.fork_server import start_process
 from cli.stack.plan import ProcessSpec
-from shared.infra.tls import trusted_certificates
+from shared.infra.tls import client_tls_context
 
 TERM_SECONDS = 10.0
 LOG_TAIL_LINES = 15
@@ -101,7 +101,7 @@ async def wait_until_ready(children: tuple[Child, ...], seconds: float, tell: Re
         awaited.pop(child.spec.name)
         tell(tuple(awaited))
 
-    async with httpx.AsyncClient(timeout=PROBE_TIMEOUT, trust_env=False, verify=trusted_certificates()) as client:
+    async with httpx.AsyncClient(timeout=PROBE_TIMEOUT, trust_env=False, verify=client_tls_context()) as client:
         try:
             async with asyncio.TaskGroup() as group:
                 for child in children:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from shared.contracts.credential import ENV_PREFIX
-from shared.infra.archive_open import folder_url
+from shared.infra.archive_open import local_archive_url
 
 HOST = "127.0.0.1"
 PLANNER_MODEL = "offline-planner-1"
@@ -74,12 +74,12 @@ class StackPorts:
 
 @dataclass(frozen=True)
 class ProcessSpec:
-    """One process: its ``python -m`` arguments, environment and URL. ``stops``: its rank when a stack is stopped."""
+    """One process: its ``python -m`` arguments, environment and URL. ``stop_rank``: its place in a stack's end."""
 
     name: str
     arguments: tuple[str, ...]
     url: str
-    stops: int  # lowest first: who accepts work stops before who does it, and the tools last
+    stop_rank: int  # lowest first: who accepts work stops before who does it, and the tools last
     ready_path: str = "/ready"
     environ: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -139,18 +139,22 @@ def _plan_learner(options: StackOptions, ports: StackPorts, base: Mapping[str, s
     environ |= _archive_variables(options)
     if environ["LEARN_KNOWLEDGE"] != "off":
         environ |= _model_variables(options, ports)
-    return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stops=3, environ=environ)
+    return ProcessSpec("learner", ("services.learner",), url_of(ports.learner), stop_rank=3, environ=environ)
 
 
 def _plan_plain_service(name: str, port: int, base: Mapping[str, str]) -> ProcessSpec:
     """The process of the policy service or of the planner, which need only an address and the common environment."""
-    return ProcessSpec(name, (f"services.{name}",), url_of(port), stops=3, environ=_environ_with_address(base, port))
+    return ProcessSpec(
+        name, (f"services.{name}",), url_of(port), stop_rank=3, environ=_environ_with_address(base, port)
+    )
 
 
 def _plan_company(options: StackOptions, port: int, base: Mapping[str, str]) -> ProcessSpec:
     faults = {"ALLOW_FAULTS": "true"} if options.allows_company_faults else {}
     environ = _environ_with_address(base, port, DATABASE=str(options.company_database), SEED_DATA="true", **faults)
-    return ProcessSpec("company", ("examples.company",), url_of(port), stops=4, ready_path="/health", environ=environ)
+    return ProcessSpec(
+        "company", ("examples.company",), url_of(port), stop_rank=4, ready_path="/health", environ=environ
+    )
 
 
 def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
@@ -161,7 +165,7 @@ def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec
     secrets = {name: options.environ.get(name) or secret for name, secret in own_secrets.items()}
     environ = {**stop_settings, **base, **{name: value for name, value in secrets.items() if value}}
     environ |= _archive_variables(options)
-    return ProcessSpec("gateway", arguments, url_of(options.port), stops=1, environ=environ)
+    return ProcessSpec("gateway", arguments, url_of(options.port), stop_rank=1, environ=environ)
 
 
 def _plan_executor(options: StackOptions, ports: StackPorts, number: int, base: Mapping[str, str]) -> ProcessSpec:
@@ -177,7 +181,7 @@ def _plan_executor(options: StackOptions, ports: StackPorts, number: int, base: 
         | _archive_variables(options)
         | {"PRACTICE_SERVERS": ",".join(worlds)}
     )
-    return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stops=2, environ=environ)
+    return ProcessSpec(f"executor-{number + 1}", ("services.executor",), url_of(port), stop_rank=2, environ=environ)
 
 
 def _plan_assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
@@ -185,7 +189,7 @@ def _plan_assessor(options: StackOptions, base: Mapping[str, str]) -> ProcessSpe
     port = options.assessor_port
     environ = _environ_with_address(base, port, AUTHENTICATION="off")
     environ |= _copy_variables(options, *_MODEL_SECRET_VARIABLES)
-    return ProcessSpec("assessor", ("services.assessor",), url_of(port), stops=0, environ=environ)
+    return ProcessSpec("assessor", ("services.assessor",), url_of(port), stop_rank=0, environ=environ)
 
 
 def _model_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
@@ -210,7 +214,7 @@ def _tool_variables(options: StackOptions, ports: StackPorts) -> dict[str, str]:
 def _archive_variables(options: StackOptions) -> dict[str, str]:
     """The variables for the archive of ended tasks: the user's, else one in the stack's folder."""
     if options.uses_own_archive:
-        return {"ARCHIVE_URL": folder_url(options.folder), "ARCHIVE_KEY": options.archive_key}
+        return {"ARCHIVE_URL": local_archive_url(options.folder), "ARCHIVE_KEY": options.archive_key}
     return _copy_variables(options, "ARCHIVE_KEY")
 
 

@@ -20,7 +20,7 @@ from services.assessor.ports.participants import Agent, Assessments, Emitter
 from services.assessor.settings import GreenAgentConfig
 from shared.contracts.assessment.results import AssessmentResults
 from shared.domain import span_names as names
-from shared.infra.tls import trusted_certificates
+from shared.infra.tls import client_tls_context
 from shared.ports.tracing import NO_TRACER, Tracer
 
 _LOOK_SECONDS = 30.0

@@ -37,13 +37,13 @@ from services.executor.ports.sessions import TurnRunner
 from services.executor.ports.tools import ToolSilent, ToolUnreachable
 from services.executor.settings import CredentialSettings, ExecutorSettings
 from shared.contracts.tenant import Connection, TenantRecord
-from shared.domain.model_price import NANOS_A_DOLLAR
+from shared.domain.model_price import NANOS_PER_DOLLAR
 from shared.domain.outgoing import AllowedAddresses
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.guard import Guard
-from shared.infra.late_model import ClosableModel, CountedModel, LazyModel
 from shared.infra.metrics import Metrics
 from shared.infra.model_prices import read_prices
+from shared.infra.model_wrappers import ClosableModel, CountedModel, LazyModel
 from shared.infra.parts import load_part
 from shared.infra.process import configure_logging
 from shared.infra.redis import connect
@@ -174,7 +174,7 @@ def _build_ceilings(settings: ExecutorSettings) -> Ceilings:
         Tier.LARGE: (settings.sonnet_model, settings.fallback_model),
     }
     tariff = Tariff(read_prices(settings.model_prices), tiers)
-    return Ceilings(settings.task_tokens, int(settings.task_money * NANOS_A_DOLLAR), tariff)
+    return Ceilings(settings.task_tokens, int(settings.task_money * NANOS_PER_DOLLAR), tariff)
 
 
 def choose_fallback_models(settings: ExecutorSettings) -> dict[Tier, str]:

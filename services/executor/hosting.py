@@ -28,7 +28,7 @@ from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import TurnRunner
 from services.executor.settings import RunSettings
 from shared.contracts.learning_files import LearningFile
-from shared.infra.installation import InstallationReading
+from shared.infra.installation import InstallationGaugeReader
 from shared.infra.metrics import Metrics, MetricsPage
 from shared.infra.process import make_stop_event, tune_gc
 from shared.infra.redis import check_durable_at_start, connect
@@ -79,7 +79,7 @@ async def run_sessions(
         )
         runner = Runner(dependencies, slots, heartbeat)
         reaper = Reaper(state, LocalFirstWakes(runner, wakes), fault_counts, owner)
-        page = MetricsPage(metrics, (InstallationReading(state), ExecutorGauges(runner, servers)))
+        page = MetricsPage(metrics, (InstallationGaugeReader(state), ExecutorGauges(runner, servers)))
         app = health_app(sessions.ping, runner, fault_counts, lambda: reaper.outcomes_behind, servers, page)
         server = make_side_server(app, settings.host, settings.port)
         wake_worker = WakeWorker(open_queue_pool(settings.queue_url), runner, wakes)

@@ -64,9 +64,9 @@ from services.gateway.wiring import (
     utc_now,
 )
 from shared.domain.outgoing import addresses_for_operators, addresses_for_tools
-from shared.infra.counted_app import AnswerCounts, CountedApp
+from shared.infra.channel_listener import ChannelListener
+from shared.infra.counted_app import CountedApp, RequestCounts
 from shared.infra.keys import DEDUPE_SECONDS
-from shared.infra.live import ChannelListener
 from shared.infra.metrics import Metrics
 from shared.infra.parts import load_part
 from shared.infra.redis import connect

@@ -40,14 +40,14 @@ from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.addresses import world_endpoint
 from services.gateway.worlds.calls import read_user_messages
 from shared.domain.outgoing import addresses_for_files, addresses_for_tools, addresses_for_webhooks
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.guard import Guard
-from shared.infra.installation import InstallationReading
+from shared.infra.installation import InstallationGaugeReader
 from shared.infra.keys import DELIVERIES_CHANNEL, NOTICES_CHANNEL
-from shared.infra.live import ChannelListener
-from shared.infra.metrics import Metrics, MetricsPage, metrics_app
-from shared.infra.sealed import SecretCipher
-from shared.infra.side_server import serve_beside
-from shared.infra.tls import trusted_certificates
+from shared.infra.metrics import Metrics, MetricsPage, make_metrics_app
+from shared.infra.secret_cipher import SecretCipher
+from shared.infra.side_server import run_side_server
+from shared.infra.tls import client_tls_context
 from shared.ports.meter import NO_METER, Meter
 from shared.ports.tasks import Tasks
 
@@ -58,15 +58,15 @@ def utc_now() -> datetime:
 
 def serve_metrics(settings: GatewaySettings, state: Redis, metrics: Metrics) -> AbstractAsyncContextManager[None]:
     """Serve the metrics on ``METRICS_PORT`` while the context lasts."""
-    page = MetricsPage(metrics, (InstallationReading(state),))
-    return serve_beside(metrics_app(page), settings.host, settings.metrics_port)
+    page = MetricsPage(metrics, (InstallationGaugeReader(state),))
+    return run_side_server(make_metrics_app(page), settings.host, settings.metrics_port)
 
 
 class IdentityWiring:
     """Authentication. ``identity``: identifies callers; ``throttle``: the limits of failed attempts."""
 
     def __init__(self, settings: IdentitySettings, meter: RateMeter) -> None:
-        tls = trusted_certificates()
+        tls = client_tls_context()
         self._http = httpx.AsyncClient(trust_env=True, verify=tls)  # a proxy to the issuer is the operator's to name
         renewal_times = RenewalTimes(max_age=settings.jwt_keys_stale)
         source = HttpJwks(self._http, settings.jwt_issuer, settings.jwt_jwks_url)

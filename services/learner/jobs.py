@@ -29,10 +29,10 @@ from shared.contracts.learning_files import FileRequest, LearningFile
 from shared.domain.model_price import highest_prices
 from shared.infra import keys
 from shared.infra.daily_spend import RedisSpend
-from shared.infra.late_model import ClosableModel, CountedModel, LazyModel
 from shared.infra.learned_files import read_learned_files
 from shared.infra.lua import Scripts
 from shared.infra.model_prices import read_prices
+from shared.infra.model_wrappers import ClosableModel, CountedModel, LazyModel
 from shared.infra.rpc import RpcQueue, serve_imports
 from shared.infra.starting import CannotStart
 from shared.infra.tenant_records import RedisTenantRecords

@@ -129,7 +129,7 @@ def _refuse_float(_: float) -> str:
     raise TypeError("a binary float has no exact JSON; pass Decimal")
 
 
-class _Writers(dict[type, Callable[..., str]]):
+class _DumpersByType(dict[type, Callable[..., str]]):
     """The writer of each exact type. That of a derived type is its base's, looked up once."""
 
     def __missing__(self, kind: type) -> Callable[..., str]:
@@ -139,7 +139,7 @@ class _Writers(dict[type, Callable[..., str]]):
         return _encode_any
 
 
-_DUMPERS_BY_TYPE = _Writers(
+_DUMPERS_BY_TYPE = _DumpersByType(
     {
         str: encode_basestring,
         dict: _dump_object,

@@ -25,12 +25,10 @@ class MetricKind(StrEnum):
 
 
 class MetricScope(StrEnum):
-    """The services that expose a metric. ``QUEUE``: services that read it from the shared store, so all report equal
-    values.
-    """
+    """The services that expose a metric. ``STORE``: they read it from the shared store, so all report equal values."""
 
-    EVERYBODY = "every service"
-    QUEUE = "gateway, executor"
+    EVERY_SERVICE = "every service"
+    STORE = "gateway, executor"
     GATEWAY = "gateway"
     EXECUTOR = "executor"
     LEARNER = "learner"
@@ -39,7 +37,7 @@ class MetricScope(StrEnum):
     HTTP = "gateway, policy, planner, simulator, assessor"
 
     def includes_service(self, service: str) -> bool:
-        return self is MetricScope.EVERYBODY or service in self.value.split(", ")
+        return self is MetricScope.EVERY_SERVICE or service in self.value.split(", ")
 
     def gauge(self, name: str, text: str, *labels: str) -> "Metric":
         return Metric(name, MetricKind.GAUGE, self, text, labels)
@@ -62,36 +60,36 @@ class Metric(NamedTuple):
     buckets: tuple[float, ...] = ()
 
 
-_QUEUE, _GATEWAY, _EXECUTOR = MetricScope.QUEUE, MetricScope.GATEWAY, MetricScope.EXECUTOR
+_STORE, _GATEWAY, _EXECUTOR = MetricScope.STORE, MetricScope.GATEWAY, MetricScope.EXECUTOR
 _LEARNER, _POLICY, _MODELS, _HTTP = MetricScope.LEARNER, MetricScope.POLICY, MetricScope.MODELS, MetricScope.HTTP
 
 # The installation as it stands in Redis. Every replica reads the same, so take max() and never sum().
-SESSIONS_WAITING = _QUEUE.gauge(
+SESSIONS_WAITING = _STORE.gauge(
     "purple_sessions_waiting", "Sessions with work that an executor may begin now, and that none holds."
 )
-SESSIONS_PUT_OFF = _QUEUE.gauge(
+SESSIONS_PUT_OFF = _STORE.gauge(
     "purple_sessions_put_off",
     "Sessions with work that waits for a later moment: a retry, a slot of their tenant, the end of a stop.",
 )
-OLDEST_WAITING = _QUEUE.gauge(
+OLDEST_WAITING = _STORE.gauge(
     "purple_oldest_waiting_seconds",
     "How long the oldest turn waits of the sessions that an executor may begin now; 0 if none waits.",
 )
-SESSIONS_HELD = _QUEUE.gauge("purple_sessions_held", "Sessions that some executor works on.")
-APPROVALS_WAITING = _QUEUE.gauge("purple_approvals_waiting", "Approvals that wait for a person.")
-OLDEST_APPROVAL = _QUEUE.gauge("purple_oldest_approval_seconds", "How long the oldest approval waits; 0 if none waits.")
-TASKS_IN_DOUBT = _QUEUE.gauge("purple_tasks_in_doubt", "Tasks that wait for an operator to say what became of a write.")
-DEADLINES_OVERDUE = _QUEUE.gauge(
+SESSIONS_HELD = _STORE.gauge("purple_sessions_held", "Sessions that some executor works on.")
+APPROVALS_WAITING = _STORE.gauge("purple_approvals_waiting", "Approvals that wait for a person.")
+OLDEST_APPROVAL = _STORE.gauge("purple_oldest_approval_seconds", "How long the oldest approval waits; 0 if none waits.")
+TASKS_IN_DOUBT = _STORE.gauge("purple_tasks_in_doubt", "Tasks that wait for an operator to say what became of a write.")
+DEADLINES_OVERDUE = _STORE.gauge(
     "purple_deadlines_overdue",
     "Deadlines of approvals, doubts and rests that passed over 30 seconds ago and have not been acted on.",
 )
-DEAD_LETTERS = _QUEUE.gauge(
+DEAD_LETTERS = _STORE.gauge(
     "purple_dead_letters", "What was given up and waits for an operator; kind: turn or outcome.", "kind"
 )
-OUTCOMES_BEHIND = _QUEUE.gauge("purple_outcomes_behind", "Ended tasks that the learner has not applied yet, about.")
-LEARNERS_ALIVE = _QUEUE.gauge("purple_learners_alive", "Learners that have shown a sign of life of late.")
-UNARCHIVED_TASKS = _QUEUE.gauge("purple_unarchived_tasks", "Ended tasks that are still to be archived.")
-DELIVERIES_WAITING = _QUEUE.gauge("purple_deliveries_waiting", "Webhooks and notices that are to be called.")
+OUTCOMES_BEHIND = _STORE.gauge("purple_outcomes_behind", "Ended tasks that the learner has not applied yet, about.")
+LEARNERS_ALIVE = _STORE.gauge("purple_learners_alive", "Learners that have shown a sign of life of late.")
+UNARCHIVED_TASKS = _STORE.gauge("purple_unarchived_tasks", "Ended tasks that are still to be archived.")
+DELIVERIES_WAITING = _STORE.gauge("purple_deliveries_waiting", "Webhooks and notices that are to be called.")
 
 # Each executor tells of itself: take sum().
 EXECUTOR_SESSIONS = _EXECUTOR.gauge("purple_executor_sessions", "Sessions that this executor works on.")
@@ -140,7 +138,7 @@ TASK_QUALITY = _EXECUTOR.histogram(
     "purple_task_quality", "Quality of ended tasks, from 0 to 1; dry runs left out.", _SCORE_BUCKETS, "strategy"
 )
 STRATEGIES_CHOSEN = _EXECUTOR.counter("purple_strategies_chosen_total", "Choices of the bandit.", "strategy")
-STRATEGIES_LEFT = _EXECUTOR.counter(
+STRATEGIES_ABANDONED = _EXECUTOR.counter(
     "purple_strategies_left_total", "Strategies that could not be applied; fsm went on.", "strategy"
 )
 WRITES = _EXECUTOR.counter(
@@ -219,8 +217,8 @@ HTTP_SECONDS = _HTTP.histogram(
     _REQUEST_BUCKETS,
     "route",
 )
-HTTP_OPEN = _HTTP.gauge("purple_http_open_requests", "Requests that are being answered, streams included.")
-HTTP_STREAMS = _HTTP.gauge("purple_http_open_streams", "Streams of events that are open.")
+HTTP_OPEN_REQUESTS = _HTTP.gauge("purple_http_open_requests", "Requests that are being answered, streams included.")
+HTTP_OPEN_STREAMS = _HTTP.gauge("purple_http_open_streams", "Streams of events that are open.")
 
 # The gateway's own.
 TURNS_ACCEPTED = _GATEWAY.counter(
@@ -239,7 +237,9 @@ WEBHOOKS = _GATEWAY.counter(
     "Deliveries to webhooks; outcome: delivered, refused by the receiver, or undelivered.",
     "outcome",
 )
-WEBHOOKS_OFF = _GATEWAY.counter("purple_webhooks_disabled_total", "Webhooks that were given up after their last try.")
+WEBHOOKS_DISABLED = _GATEWAY.counter(
+    "purple_webhooks_disabled_total", "Webhooks that were given up after their last try."
+)
 WEBHOOK_SECONDS = _GATEWAY.histogram("purple_webhook_seconds", "One delivery to a webhook.", _CALL_BUCKETS)
 
 # The policy service's own.
@@ -257,13 +257,15 @@ OUTCOMES_APPLIED = _LEARNER.counter(
 LEARNER_PARTITIONS = _LEARNER.gauge(
     "purple_learner_partitions", "Partitions that this learner reads; over all learners 64."
 )
-FACTS_FOUND = _LEARNER.counter("purple_memory_total", "What this learner has remembered, found and forgotten.", "what")
+MEMORY_CHANGES = _LEARNER.counter(
+    "purple_memory_total", "What this learner has remembered, found and forgotten.", "what"
+)
 
-STORE_UP = _QUEUE.gauge(
+STORE_UP = _STORE.gauge(
     "purple_store_up", "Whether Redis answered at this scrape (1) or not (0); then what is read is absent."
 )
-STORE_ROUND_TRIP = _QUEUE.gauge("purple_store_round_trip_seconds", "What one PING of Redis took at this scrape.")
-BUILD = MetricScope.EVERYBODY.gauge("purple_build_info", "1; which version runs.", "version", "service")
+STORE_ROUND_TRIP = _STORE.gauge("purple_store_round_trip_seconds", "What one PING of Redis took at this scrape.")
+BUILD = MetricScope.EVERY_SERVICE.gauge("purple_build_info", "1; which version runs.", "version", "service")
 
 # The labels of series that begin at 0, so that their first increment is not missed.
 INITIAL_LABELS_BY_METRIC: dict[str, tuple[tuple[str, ...], ...]] = {

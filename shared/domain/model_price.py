@@ -6,7 +6,7 @@ Money is a whole number of nano-dollars (billionths of a dollar): 1 dollar for a
 from collections.abc import Iterable
 from typing import NamedTuple
 
-NANOS_A_DOLLAR = 1_000_000_000
+NANOS_PER_DOLLAR = 1_000_000_000
 
 
 class Price(NamedTuple):
@@ -18,7 +18,7 @@ class Price(NamedTuple):
     cache_write: int = 0
 
     @property
-    def fresh_input(self) -> int:
+    def highest_input_price(self) -> int:
         """The highest price of one input token."""
         return max(self.input, self.cache_write)
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.marks import ProtectedKind, is_long_enough_to_mark, protected_values
+from shared.domain.protected_values import ProtectedKind, is_long_enough_to_protect, protected_values
 
 T = TypeVar("T")
 NO_PROTECTED_VALUES: Mapping[str, ProtectedKind] = MappingProxyType({})
@@ -104,7 +104,9 @@ class _Redactor:
                 return value
             case int():
                 return (
-                    redact_text(str(value)) if is_long_enough_to_mark(value) and protected_values(str(value)) else value
+                    redact_text(str(value))
+                    if is_long_enough_to_protect(value) and protected_values(str(value))
+                    else value
                 )
             case list():
                 return [self.redact_value(inner) for inner in value]

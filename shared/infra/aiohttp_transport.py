@@ -20,7 +20,7 @@ from yarl import URL
 
 from shared.domain.outgoing import Refused, Target
 from shared.infra.guard import ASSUMED_SCHEME, Guard
-from shared.infra.tls import trusted_certificates
+from shared.infra.tls import client_tls_context
 
 _MOST_HEAD_BYTES = 64 * 1024  # of each line of an answer's head
 _MOST_BYTES_AT_ONCE = 1024 * 1024  # of a body: a longer one is written in parts
@@ -47,11 +47,11 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     def __init__(
         self,
-        keeping: PoolLimits | None = None,
+        limits: PoolLimits | None = None,
         guard: Guard | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._keeping, self._guard, self._tls = keeping or PoolLimits(), guard, tls
+        self._limits, self._guard, self._tls = limits or PoolLimits(), guard, tls
         self._session: aiohttp.ClientSession | None = None
 
     @override
@@ -89,11 +89,11 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     def _open_session(self) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
-            limit=self._keeping.most_connections,
-            keepalive_timeout=self._keeping.kept_seconds,
+            limit=self._limits.most_connections,
+            keepalive_timeout=self._limits.kept_seconds,
             resolver=_GuardedResolver(self._guard) if self._guard else None,
             use_dns_cache=self._guard is None,
-            ssl=self._tls or trusted_certificates(),
+            ssl=self._tls or client_tls_context(),
         )
         return aiohttp.ClientSession(
             connector=connector,

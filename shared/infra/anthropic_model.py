@@ -21,8 +21,8 @@ from yarl import URL
 
 from shared.domain import span_names as names
 from shared.infra.anthropic_request import MOST_REPLY_CHARACTERS, Feature, encode_model_request, read_model_reply
-from shared.infra.patiently import retry_with_pauses
-from shared.infra.tls import trusted_certificates
+from shared.infra.retries import retry_with_pauses
+from shared.infra.tls import client_tls_context
 from shared.ports.models import Model, ModelAway, ModelReply, ModelRequest, ModelUnavailable, Tier
 from shared.ports.tracing import NO_TRACER, Tracer
 
@@ -207,7 +207,7 @@ class AnthropicModel(Model):
         self._client = anthropic.AsyncAnthropic(
             api_key=api_key or "none",  # an endpoint of one's own may need no key; the SDK insists on one
             base_url=base_url,
-            http_client=httpx2.AsyncClient(verify=trusted_certificates()),
+            http_client=httpx2.AsyncClient(verify=client_tls_context()),
         )
         self._url = URL(f"{str(self._client.base_url).rstrip('/')}{_PATH}", encoded=True)
         self._proxy = _find_proxy(self._url)
@@ -290,7 +290,7 @@ class AnthropicModel(Model):
         seconds, connect = self._limits.seconds, self._limits.connect_seconds
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=_MOST_CONNECTIONS, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=trusted_certificates()
+                limit=_MOST_CONNECTIONS, keepalive_timeout=_KEEP_ALIVE_SECONDS, ssl=client_tls_context()
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(connect=seconds, sock_connect=connect, sock_read=seconds),

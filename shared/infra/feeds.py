@@ -5,13 +5,13 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from shared.infra.live import ChannelListener
+from shared.infra.channel_listener import ChannelListener
+from shared.infra.event_pages import EventRow, parse_stream_id, read_event_page
 from shared.infra.lua import Scripts
 from shared.infra.stored_tasks import read_events
-from shared.infra.story import EventRow, parse_stream_id, read_event_page
 from shared.ports.tasks import EventsLost
 
-EVENTS_A_PAGE = 128  # entries of one read, and how many of the newest events a watched stream has in memory
+EVENTS_PER_PAGE = 128  # entries of one read, and how many of the newest events a watched stream has in memory
 _FIRST_STREAM_ID = (0, 0)
 
 
@@ -37,7 +37,7 @@ class Feed:
     def __init__(self, stream: str, live: ChannelListener, read: ReadEvents) -> None:
         self.watchers = 0
         self._stream, self._live, self._read = stream, live, read
-        self._rows: deque[EventRow] = deque(maxlen=EVENTS_A_PAGE)
+        self._rows: deque[EventRow] = deque(maxlen=EVENTS_PER_PAGE)
         self._since = self._until = ""  # the rows are all that lie between these ids
         self._reads = 0
         self._is_behind = True  # there may be events that were not heard
@@ -84,7 +84,7 @@ class Feed:
         self._news = asyncio.Event()
 
     def _append(self, row: EventRow) -> None:
-        if len(self._rows) == EVENTS_A_PAGE:
+        if len(self._rows) == EVENTS_PER_PAGE:
             self._since = self._rows[0].stream_id
         self._rows.append(row)
         self._until = row.stream_id
@@ -116,7 +116,7 @@ class Feed:
             self._wake_readers()  # whoever reads next does it
             raise
         self._reads += 1
-        self._is_behind |= len(rows) >= EVENTS_A_PAGE
+        self._is_behind |= len(rows) >= EVENTS_PER_PAGE
         for row in rows:
             self._append(row)
 
@@ -154,7 +154,7 @@ class Feeds:
 
         Raises ``EventsLost`` if events after it were dropped, but not for the start.
         """
-        page = await read_event_page(self._scripts, stream, after=after, most_entries=EVENTS_A_PAGE)
+        page = await read_event_page(self._scripts, stream, after=after, most_entries=EVENTS_PER_PAGE)
         if (
             page.oldest
             and not page.has_all_events

@@ -48,14 +48,14 @@ system_resolver = ThreadedResolver()
 
 
 class Guard:
-    """Connects only to addresses that ``reach`` permits. ``resolver`` is replaceable for tests."""
+    """Connects only to addresses that ``allowed`` permits. ``resolver`` is replaceable for tests."""
 
-    def __init__(self, reach: AllowedAddresses, resolver: ResolveHost = system_resolver) -> None:
-        self.reach, self._resolver = reach, resolver
+    def __init__(self, allowed: AllowedAddresses, resolver: ResolveHost = system_resolver) -> None:
+        self._allowed, self._resolver = allowed, resolver
 
     def check(self, url: str) -> None:
         """Raises ``Refused`` for a URL that must not be requested."""
-        check_url(url, self.reach._replace(permits_queries=True))
+        check_url(url, self._allowed._replace(permits_queries=True))
 
     async def connect_to(
         self, target: Target, seconds: float | None, connect: Callable[[str, float], Awaitable[Stream]]
@@ -78,12 +78,12 @@ class Guard:
 
     async def permitted_addresses(self, target: Target) -> Sequence[str]:
         """The host's addresses, IPv4 first. Raises ``Refused`` if there are none, or one of them is not permitted."""
-        check_target(target, self.reach)
+        check_target(target, self._allowed)
         addresses = await self._resolve(target)
         if not addresses:
-            raise unreachable_error(target, self.reach)
+            raise unreachable_error(target, self._allowed)
         for address in addresses:
-            check_address(ip_address(address), target, self.reach)
+            check_address(ip_address(address), target, self._allowed)
         return sorted(addresses, key=lambda address: ":" in address)
 
     async def _resolve(self, target: Target) -> Sequence[str]:

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from shared.domain.outgoing import OutgoingRule, Refused, Target
 from shared.infra.guard import ASSUMED_SCHEME, Guard
-from shared.infra.tls import trusted_certificates
+from shared.infra.tls import client_tls_context
 
 _LIMITS = httpx.Limits(max_connections=100, keepalive_expiry=2.0)
 
@@ -37,7 +37,7 @@ def guarded_client(
 
 class GuardedTransport(httpx.AsyncHTTPTransport):
     def __init__(self, guard: Guard, limits: httpx.Limits, tls: ssl.SSLContext | None = None) -> None:
-        tls = tls or trusted_certificates()
+        tls = tls or client_tls_context()
         super().__init__(verify=tls, limits=limits, retries=0)
         self._guard = guard
         if not isinstance(self._pool, httpcore.AsyncConnectionPool):

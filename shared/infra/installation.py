@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 from shared.domain import metric_names as names
 from shared.infra import keys
 from shared.infra.lua import Argument, Reply, ScriptCall, Scripts, bounded_redis_calls
-from shared.infra.metrics import GaugeReading, Metrics
+from shared.infra.metrics import GaugeReader, Metrics
 from shared.infra.signatures import keys_for
 from shared.ports.store import StoreUnavailable
 
@@ -38,7 +38,7 @@ class InstallationGauges(NamedTuple):
     in_doubt: int = 0
 
 
-class InstallationReading(GaugeReading):
+class InstallationGaugeReader(GaugeReader):
     """Sets the installation's gauges at a scrape. ``OLDEST_WAITING`` is of each partition's first 10 sessions only."""
 
     def __init__(self, redis: Redis) -> None:

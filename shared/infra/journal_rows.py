@@ -10,12 +10,12 @@ from typing import NamedTuple, TypeAlias, cast
 
 from pydantic_core import to_json
 
-from shared.infra.packed import CompressionShapes
+from shared.infra.compression import DictionaryCompressor
 
 ROW_FIELD = "y"  # of a packed row; an earlier revision's row is one step in the fields ``key``, ``kind``, ``data``
 TEXT_KIND = "text"  # kind of a step that holds a text which others name: its key is the name
 _NAME_CHARACTERS = 32
-_COMPRESSION_SHAPES = CompressionShapes("journal_shapes.txt")
+_COMPRESSOR = DictionaryCompressor("journal_shapes.txt")
 
 TextPart: TypeAlias = "str | list[str]"  # a text, or a list of the one name that stands for a text
 StreamRow: TypeAlias = "tuple[str, Mapping[str, str]]"  # a stream's entry: its id, and its fields
@@ -65,7 +65,7 @@ def pack_row(steps: Sequence[StoredStep]) -> bytes:
     """The steps packed as one row; empty for no steps."""
     if not steps:
         return b""
-    return _COMPRESSION_SHAPES.pack(to_json([[step.key, step.kind, *step.parts] for step in steps]))
+    return _COMPRESSOR.pack(to_json([[step.key, step.kind, *step.parts] for step in steps]))
 
 
 def parse_rows(rows: Iterable[StreamRow]) -> tuple[StoredStep, ...]:
@@ -77,7 +77,7 @@ def _read_row(at_ms: int, fields: Mapping[str, str]) -> Iterable[StoredStep]:
     if ROW_FIELD not in fields:
         return [StoredStep(fields["key"], fields["kind"], (fields["data"],), at_ms)]
     try:
-        steps_json = json.loads(_COMPRESSION_SHAPES.unpack(fields[ROW_FIELD]))
+        steps_json = json.loads(_COMPRESSOR.unpack(fields[ROW_FIELD]))
     except ValueError as error:
         raise ValueError(f"a row of the journal cannot be read: {error}") from error
     steps = cast("list[tuple[str, str, *tuple[TextPart, ...]]]", steps_json)

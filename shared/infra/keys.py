@@ -134,12 +134,12 @@ FORGOTTEN_OF_TENANT = (
 
 
 def session_keys(tenant: str, session_id: str) -> SessionKeys:
-    stem = f"{_slot(partition_of(tenant, session_id))}:s:{_quote(tenant)}:{_quote(session_id)}"
+    stem = f"{_partition_prefix(partition_of(tenant, session_id))}:s:{_quote(tenant)}:{_quote(session_id)}"
     return SessionKeys(*(f"{stem}:{field.name}" for field in fields(SessionKeys)))
 
 
 def task_keys(tenant: str, session_id: str, task_id: str) -> TaskKeys:
-    stem = f"{_slot(partition_of(tenant, session_id))}:t:{_quote(tenant)}:{_quote(task_id)}"
+    stem = f"{_partition_prefix(partition_of(tenant, session_id))}:t:{_quote(tenant)}:{_quote(task_id)}"
     return TaskKeys(*(f"{stem}:{field.name}" for field in fields(TaskKeys)))
 
 
@@ -152,7 +152,7 @@ class TaskListPrefixes(NamedTuple):
 
 
 def task_list_prefixes(partition: int, tenant: str, owner: str = "", session_id: str = "") -> TaskListPrefixes:
-    stem = f"{_slot(partition)}:listed:{_quote(tenant)}"
+    stem = f"{_partition_prefix(partition)}:listed:{_quote(tenant)}"
     return TaskListPrefixes(f"{stem}:of:{_quote(owner)}:", f"{stem}:all:", f"{stem}:in:{_quote(session_id)}:")
 
 
@@ -164,12 +164,12 @@ def task_lists_argument(tenant: str, owner: str, session_id: str, task_id: str) 
 
 def listed_record_key(partition: int, tenant: str, member: str) -> str:
     """The record key of a task in a partition's list. Members of older releases also name tenant and session."""
-    return f"{_slot(partition)}:t:{_quote(tenant)}:{member.rpartition(':')[2]}:record"
+    return f"{_partition_prefix(partition)}:t:{_quote(tenant)}:{member.rpartition(':')[2]}:record"
 
 
 @cache
 def partition_keys(partition: int) -> PartitionKeys:
-    return PartitionKeys(*(f"{_slot(partition)}:{field.name}" for field in fields(PartitionKeys)))
+    return PartitionKeys(*(f"{_partition_prefix(partition)}:{field.name}" for field in fields(PartitionKeys)))
 
 
 def partition_keys_of(tenant: str, session_id: str) -> PartitionKeys:
@@ -186,7 +186,7 @@ def learned_keys(tenant: str) -> LearnedKeys:
     return LearnedKeys(*(f"pa:{{t:{_quote(tenant)}}}:{field.name}" for field in fields(LearnedKeys)))
 
 
-def shared_key(tenant: str, name: str) -> str:
+def shared_text_key(tenant: str, name: str) -> str:
     """The key of a shared text that the tenant's journals refer to by ``name``."""
     return f"pa:{{t:{_quote(tenant)}}}:shared:{name}"
 
@@ -240,7 +240,7 @@ def unpack_arm_field(field: str) -> tuple[str, str, str]:
 def dedupe_key(tenant: str, session_id: str, principal_id: str, message: str) -> str:
     """The key by which a repeated message is recognised, within its session."""
     names = ":".join(map(_quote, (tenant, session_id, principal_id, message)))
-    return f"{_slot(partition_of(tenant, session_id))}:dedupe:{names}"
+    return f"{_partition_prefix(partition_of(tenant, session_id))}:dedupe:{names}"
 
 
 def task_location_key(tenant: str, task_id: str) -> str:
@@ -255,7 +255,7 @@ def client_task_key(tenant: str, alias: str) -> str:
 
 def participation_key(tenant: str, session_id: str) -> str:
     """The key of a session's participation in an assessment, in the session's slot."""
-    return f"{_slot(partition_of(tenant, session_id))}:participation:{_quote(tenant)}:{_quote(session_id)}"
+    return f"{_partition_prefix(partition_of(tenant, session_id))}:participation:{_quote(tenant)}:{_quote(session_id)}"
 
 
 def participant_key(tenant: str, principal_id: str) -> str:
@@ -269,30 +269,30 @@ def tenant_stop_key(tenant: str, session_id: str) -> str:
 
 
 def tenant_stop_key_in(partition: int, tenant: str) -> str:
-    return f"{_slot(partition)}:stopped:{_quote(tenant)}"
+    return f"{_partition_prefix(partition)}:stopped:{_quote(tenant)}"
 
 
 def waiting_approvals_key(partition: int, tenant: str) -> str:
-    return f"{_slot(partition)}:asked:{_quote(tenant)}"
+    return f"{_partition_prefix(partition)}:asked:{_quote(tenant)}"
 
 
 def approval_key(partition: int, tenant: str, approval_id: str) -> str:
-    return f"{_slot(partition)}:approval:{_quote(tenant)}:{_quote(approval_id)}"
+    return f"{_partition_prefix(partition)}:approval:{_quote(tenant)}:{_quote(approval_id)}"
 
 
-def _make_own_slot_key(kind: str) -> Callable[[str], str]:
+def _make_key_builder(kind: str) -> Callable[[str], str]:
     """Returns a function that builds keys of this kind, each in a slot of its own."""
     return lambda text: f"pa:{kind}:{_quote(text)}"
 
 
-api_key = _make_own_slot_key("key")  # the record of an API key: who sends one names no tenant
-api_keys_of = _make_own_slot_key("keys")
-rpc_queue_key = _make_own_slot_key("errands")
-rpc_reply_key = _make_own_slot_key("errand")
-failing_key = _make_own_slot_key("failing")
-console_key = _make_own_slot_key("console")
-console_refused_key = _make_own_slot_key("console_refused")
-tenant_record_key = _make_own_slot_key("tenant_record")
+api_key = _make_key_builder("key")  # the record of an API key: who sends one names no tenant
+api_keys_of = _make_key_builder("keys")
+rpc_queue_key = _make_key_builder("errands")
+rpc_reply_key = _make_key_builder("errand")
+failing_webhooks_key = _make_key_builder("failing")
+console_session_key = _make_key_builder("console")
+refused_sign_ins_key = _make_key_builder("console_refused")
+tenant_record_key = _make_key_builder("tenant_record")
 
 
 class RateKeys(NamedTuple):
@@ -325,7 +325,7 @@ def assessment_keys(tenant: str) -> AssessmentKeys:
     return AssessmentKeys(*(f"pa:assessments:{{{_quote(tenant)}}}:{name}" for name in AssessmentKeys._fields))
 
 
-def member_prefix(tenant: str) -> str:
+def tenant_member_prefix(tenant: str) -> str:
     """The prefix of the members for a tenant's sessions in a partition's sets."""
     return f"{_quote(tenant)}:"
 
@@ -451,7 +451,7 @@ def unpack_delivery(member: str) -> WebhookMember | PostMember:
     return unpack_member(PostMember, member) if member.count(":") == 1 else unpack_member(WebhookMember, member)
 
 
-def _slot(partition: int) -> str:
+def _partition_prefix(partition: int) -> str:
     return f"pa:{{p{partition:02d}}}"
 
 

@@ -4,20 +4,20 @@ Scripts compare the status, and treat the rest as bytes.
 """
 
 from shared.contracts.ledger import LedgerEntry
-from shared.infra.packed import CompressionShapes
+from shared.infra.compression import DictionaryCompressor
 
-_COMPRESSION_SHAPES = CompressionShapes("ledger_shapes.txt")
+_COMPRESSOR = DictionaryCompressor("ledger_shapes.txt")
 
 
 def pack_entry(entry: LedgerEntry) -> bytes:
     """The packed entry without its status. Equal entries give equal bytes."""
-    return _COMPRESSION_SHAPES.pack(entry.stored_json())
+    return _COMPRESSOR.pack(entry.stored_json())
 
 
 def unpack_entry_json(row: str) -> str:
     """The entry's JSON in a row. Raises ``ValueError``."""
     try:
-        return _COMPRESSION_SHAPES.unpack(row.partition("\n")[2])
+        return _COMPRESSOR.unpack(row.partition("\n")[2])
     except ValueError as error:
         raise ValueError(f"a row of the ledger cannot be read: {error}") from error
 

@@ -49,7 +49,7 @@ _LUA_COMMENT_PATTERN = re.compile(r"--.*")
 _TRANSIENT_ERRORS = (ConnectionError, TimeoutError, OSError, ReadOnlyError, ClusterDownError, TryAgainError)
 
 
-def read_pairs(flat: object) -> dict[str, str]:
+def parse_pairs(flat: object) -> dict[str, str]:
     """The mapping in a reply that is a flat list of names and values."""
     items = cast("list[str]", flat)
     return dict(zip(items[::2], items[1::2], strict=True))
@@ -69,7 +69,7 @@ def parse_stored_rows(parse: Callable[[StoredRow], T], rows: Iterable[StoredRow]
     return [parsed for row in rows if (parsed := parse_stored_row(parse, row)) is not None]
 
 
-def read_scores(reply: object) -> dict[str, float]:
+def parse_scores(reply: object) -> dict[str, float]:
     """Each member's score; servers reply with pairs or with one flat list."""
     pairs = cast("list[object]", reply)
     flat = [part for pair in pairs for part in (pair if isinstance(pair, list | tuple) else (pair,))]
@@ -77,11 +77,11 @@ def read_scores(reply: object) -> dict[str, float]:
 
 
 @cache
-def script_source(name: str, *, is_repeated: bool = False) -> str:
+def build_script(name: str, *, is_repeated: bool = False) -> str:
     """The text of a script with the prelude's functions that it uses. ``is_repeated``: an earlier call of
     it may have run without a reply.
     """
-    text = script_text(name)
+    text = read_script_file(name)
     return f"local again = {'true' if is_repeated else 'false'}\n{_select_prelude(text)}\n{text}"
 
 
@@ -90,7 +90,7 @@ def _select_prelude(script: str) -> str:
 
     A function uses only functions defined above it.
     """
-    head, *functions = re.split(r"^(?=local function )", script_text("prelude"), flags=re.MULTILINE)
+    head, *functions = re.split(r"^(?=local function )", read_script_file("prelude"), flags=re.MULTILINE)
     used_text, functions_used = _LUA_COMMENT_PATTERN.sub("", script), list[str]()
     for function in reversed(functions):
         name = function.removeprefix("local function ").partition("(")[0]
@@ -100,7 +100,7 @@ def _select_prelude(script: str) -> str:
     return head + "".join(reversed(functions_used))
 
 
-def script_text(name: str) -> str:
+def read_script_file(name: str) -> str:
     """The content of a script's file, without functions of the prelude."""
     return (_SCRIPTS_FOLDER / f"{name}.lua").read_text()
 
@@ -231,7 +231,7 @@ class Scripts:
         parts = [len(keys), *keys, *arguments]
 
         async def evaluate(is_repeated: bool) -> tuple[Reply, bool]:
-            text = script_source(name, is_repeated=is_repeated)
+            text = build_script(name, is_repeated=is_repeated)
             reply, replica_count = await self._send_confirmed(["EVALSHA", script_digest(text), *parts], replicas)
             if isinstance(reply, NoScriptError):
                 reply, replica_count = await self._send_confirmed(["EVAL", text, *parts], replicas)
@@ -277,7 +277,7 @@ class Scripts:
         self, rows: Sequence[tuple[str, list[Argument]]], is_repeated: bool
     ) -> "list[Reply | ResponseError]":
         """Runs scripts, each with the number of its keys, its keys and arguments, in one round trip."""
-        texts = {name: script_source(name, is_repeated=is_repeated) for name, _ in rows}
+        texts = {name: build_script(name, is_repeated=is_repeated) for name, _ in rows}
         commands = [["EVALSHA", script_digest(texts[name]), *row] for name, row in rows]
         replies = await self._trip.execute(self._redis, commands)
         unloaded = [index for index, reply in enumerate(replies) if isinstance(reply, NoScriptError)]

@@ -51,10 +51,10 @@ def serve_until_stopped(
     A second signal ends the lingering. WebSockets are off unless ``has_websockets`` is set.
     """
     grace = GRACE_SECONDS if hooks is None else math.ceil(hooks.grace_seconds)
-    stoppable_server(uvicorn_config(app, host, port, grace, has_websockets), hooks).run()
+    make_stoppable_server(make_uvicorn_config(app, host, port, grace, has_websockets), hooks).run()
 
 
-def stoppable_server(config: uvicorn.Config, hooks: ShutdownHooks | None = None) -> uvicorn.Server:
+def make_stoppable_server(config: uvicorn.Config, hooks: ShutdownHooks | None = None) -> uvicorn.Server:
     """A server that reacts to SIGTERM and SIGINT from now on, even before it runs.
 
     After it has stopped, uvicorn raises the signal again.
@@ -66,7 +66,7 @@ def stoppable_server(config: uvicorn.Config, hooks: ShutdownHooks | None = None)
     return server
 
 
-def uvicorn_config(
+def make_uvicorn_config(
     app: ASGIApp, host: str, port: int, grace_seconds: int, has_websockets: bool = False
 ) -> uvicorn.Config:
     """uvicorn's configuration for an application, with ``X-Forwarded-*`` left to whoever knows the trusted proxies."""

@@ -95,7 +95,7 @@ _TIMEOUT_SECONDS = 3.0  # for all that is read: less than a scrape's time-out
 log = structlog.get_logger()
 
 
-class GaugeReading(Protocol):
+class GaugeReader(Protocol):
     async def set_gauges(self, metrics: Metrics) -> None:
         """Sets the gauges to their present values; clears those that cannot be read."""
 
@@ -103,7 +103,7 @@ class GaugeReading(Protocol):
 class MetricsPage:
     """Answers scrapes after reading the gauges. Only one scrape reads at a time."""
 
-    def __init__(self, metrics: Metrics, readings: Sequence[GaugeReading] = ()) -> None:
+    def __init__(self, metrics: Metrics, readings: Sequence[GaugeReader] = ()) -> None:
         self._metrics, self._readings = metrics, readings
         self._lock = asyncio.Lock()
 
@@ -122,10 +122,10 @@ class MetricsPage:
                 log.warning("metrics_not_read", reading=type(reading).__name__)
 
 
-def metrics_route(page: MetricsPage) -> Route:
+def make_metrics_route(page: MetricsPage) -> Route:
     return Route(METRICS_PATH, page.answer)
 
 
-def metrics_app(page: MetricsPage) -> Starlette:
+def make_metrics_app(page: MetricsPage) -> Starlette:
     """An application with only ``/metrics``, for a port that only the operators' network reaches."""
-    return Starlette(routes=[metrics_route(page)])
+    return Starlette(routes=[make_metrics_route(page)])

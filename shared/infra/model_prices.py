@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from shared.contracts.base import describe_first_error
-from shared.domain.model_price import NANOS_A_DOLLAR, Price
+from shared.domain.model_price import NANOS_PER_DOLLAR, Price
 from shared.infra.starting import CannotStart
 
 _BUNDLED_PRICES_FILE = Path(__file__).with_name("model_prices.json")
@@ -64,4 +64,4 @@ def _read_price(model: _ModelPrices) -> Price:
 
 def _round_nanos(dollars: Decimal) -> int:
     """The price of one token in nano-dollars, rounded up. ``dollars``: for a million tokens."""
-    return -int(-(dollars * NANOS_A_DOLLAR) // _MILLION)
+    return -int(-(dollars * NANOS_PER_DOLLAR) // _MILLION)

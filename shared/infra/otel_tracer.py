@@ -128,7 +128,7 @@ def _read_parent(traceparent: str | None) -> otel.Span:
 _TIMEOUT_SECONDS = 5.0  # for a batch, its repetitions among them
 
 
-class OtlpSpans(OTLPSpanExporter):
+class OtlpExporter(OTLPSpanExporter):
     """The SDK's OTLP exporter, which is shut down once, although both the SDK and we ask for it."""
 
     _has_ended = False

@@ -10,7 +10,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError, RedisClusterException
 
-from shared.infra.packed import DECODING_ERRORS
+from shared.infra.compression import DECODING_ERRORS
 from shared.infra.redis_address import RedisAddress
 
 _CONNECT_SECONDS = 2.0

@@ -20,10 +20,10 @@ from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import ConnectionError, DataError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
 from redis.typing import EncodableT
 
+from shared.infra.compression import DECODING_ERRORS
 from shared.infra.keys import SERVER_LINEAGE_KEY
 from shared.infra.lineage import LineageProblem, RedisLineage
-from shared.infra.lua import script_source
-from shared.infra.packed import DECODING_ERRORS
+from shared.infra.lua import build_script
 from shared.infra.redis_address import RedisAddress
 
 REDIS_CONNECT_SECONDS = 2.0
@@ -67,7 +67,7 @@ class _FollowingConnection(AbstractConnection):
         """Asks the server whether it is a promoted replica. A refusal is recorded in ``lineage``, not raised."""
         if self._lineage is None:
             return
-        await self.send_command("EVAL", script_source("lineage"), 1, SERVER_LINEAGE_KEY)
+        await self.send_command("EVAL", build_script("lineage"), 1, SERVER_LINEAGE_KEY)
         try:
             answer = cast("str | bytes", await self.read_response())
             self._lineage.record_answer(*map(int, answer.split()))

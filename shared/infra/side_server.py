@@ -30,7 +30,7 @@ def make_side_server(app: ASGIApp, host: str, port: int) -> QuietServer:
 
 
 @asynccontextmanager
-async def serve_beside(app: ASGIApp, host: str, port: int) -> AsyncIterator[None]:
+async def run_side_server(app: ASGIApp, host: str, port: int) -> AsyncIterator[None]:
     """Serves ``app`` on its own port while the context lasts; does nothing if ``port`` is 0."""
     if not port:
         yield

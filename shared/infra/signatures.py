@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TypeVar
 
-from shared.infra.lua import Argument, script_text
+from shared.infra.lua import Argument, read_script_file
 
 T = TypeVar("T")
 
@@ -35,5 +35,5 @@ def _order_arguments(script: str, declared_names: Sequence[str], values_by_name:
 
 @cache
 def _list_names(script: str, table: str) -> tuple[str, ...]:
-    lines = re.findall(rf"^local ([\w, ]+) = unpack\({table}\b", script_text(script), re.MULTILINE)
+    lines = re.findall(rf"^local ([\w, ]+) = unpack\({table}\b", read_script_file(script), re.MULTILINE)
     return tuple(name for line in lines for name in line.split(", "))

@@ -2,9 +2,9 @@
 
 from shared.contracts.digest import NO_DIGEST, Digest, make_digest
 from shared.contracts.outcome import TaskOutcome
-from shared.infra.packed import CompressionShapes
+from shared.infra.compression import DictionaryCompressor
 
-_COMPRESSION_SHAPES = CompressionShapes("outcome_shapes.txt")
+_COMPRESSOR = DictionaryCompressor("outcome_shapes.txt")
 
 
 def pack_outcome(outcome: TaskOutcome) -> bytes:
@@ -13,13 +13,13 @@ def pack_outcome(outcome: TaskOutcome) -> bytes:
 
 def pack_with_digest(digest: Digest, event: str) -> bytes:
     """Three lines: header and case of the digest, and the outcome as JSON."""
-    return _COMPRESSION_SHAPES.pack("\n".join((*digest, event)))
+    return _COMPRESSOR.pack("\n".join((*digest, event)))
 
 
 def unpack_outcome(packed: str) -> tuple[Digest | None, str]:
     """The digest (None if there is none) and the outcome's JSON."""
     try:
-        text = _COMPRESSION_SHAPES.unpack(packed)
+        text = _COMPRESSOR.unpack(packed)
     except ValueError:  # whoever reads the outcome says what is wrong with it
         return None, packed
     if text.startswith("{"):  # of an earlier revision

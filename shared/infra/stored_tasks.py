@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pydantic import TypeAdapter
 
 from shared.contracts.task import TaskEvent, TaskRecord
-from shared.infra.packed import CompressionShapes
+from shared.infra.compression import DictionaryCompressor
 
-_RECORDS, _EVENTS = CompressionShapes("record_shapes.txt"), CompressionShapes("event_shapes.txt")
+_RECORDS, _EVENTS = DictionaryCompressor("record_shapes.txt"), DictionaryCompressor("event_shapes.txt")
 _EVENT_LIST_ADAPTER = TypeAdapter(list[TaskEvent])
 
 

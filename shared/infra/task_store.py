@@ -9,13 +9,13 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
 from shared.infra.admission import Admission
+from shared.infra.channel_listener import ChannelListener
+from shared.infra.event_pages import read_event_page
 from shared.infra.feeds import Feeds
-from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_tasks import read_record
-from shared.infra.story import read_event_page
 from shared.ports.tasks import (
     Accepted,
     PrepareAcceptance,

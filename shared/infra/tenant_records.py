@@ -47,7 +47,7 @@ class TenantStops:
 
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis)
-        self._spread: dict[str, str] = {}  # what this process has told every partition
+        self._copied_rows: dict[str, str] = {}  # what this process has told every partition
 
     async def stop(self, tenant: str, reason: str) -> None:
         """Refuses the tenant's new messages, and makes its running turns stop before their next call."""
@@ -65,7 +65,7 @@ class TenantStops:
     async def copy_missing_stops(self) -> int:
         """Copies the stops that this process has not copied yet to all partitions; returns of how many tenants."""
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.TENANT_STOPS_KEY))
-        news = {tenant: row for tenant, row in rows.items() if self._spread.get(tenant) != row}
+        news = {tenant: row for tenant, row in rows.items() if self._copied_rows.get(tenant) != row}
         for tenant, row in news.items():
             await self._copy_stop(tenant, row)
         return len(news)
@@ -75,9 +75,9 @@ class TenantStops:
         await self._copy_stop(tenant, str(row))
 
     async def _copy_stop(self, tenant: str, row: str) -> None:
-        arguments: list[Argument] = [row, keys.member_prefix(tenant), keys.LIFTED_STOP_SECONDS]
+        arguments: list[Argument] = [row, keys.tenant_member_prefix(tenant), keys.LIFTED_STOP_SECONDS]
         stop_keys = (keys.tenant_stop_key_in(number, tenant) for number in range(PARTITIONS))
         pairs = zip(stop_keys, keys.all_partitions(), strict=True)
         calls = [([stop_key, partition.waiting], arguments) for stop_key, partition in pairs]
         await self._scripts.run_many("spread_stop", calls)
-        self._spread[tenant] = row
+        self._copied_rows[tenant] = row

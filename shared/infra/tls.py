@@ -7,7 +7,7 @@ import httpx
 
 
 @cache
-def trusted_certificates() -> ssl.SSLContext:
+def client_tls_context() -> ssl.SSLContext:
     """The system's authorities, or those in ``SSL_CERT_FILE`` or ``SSL_CERT_DIR``.
 
     They are read once and shared by all clients, because reading them takes longer than most requests.

@@ -38,9 +38,9 @@ def open_tracer(settings: TracingSettings, service: str, flush_seconds: float = 
     if not settings.traces_endpoint:
         yield NO_TRACER
         return
-    from shared.infra.otel_tracer import OtelTracer, OtlpSpans  # only a process that traces loads the SDK
+    from shared.infra.otel_tracer import OtelTracer, OtlpExporter  # only a process that traces loads the SDK
 
-    exporter = OtlpSpans(settings.traces_endpoint)
+    exporter = OtlpExporter(settings.traces_endpoint)
     provider = _build_provider(settings, service, exporter)
     try:
         yield OtelTracer(provider)

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 from typing_extensions import override
 
 from shared.contracts.tenant import TenantRecord
-from shared.domain.model_price import NANOS_A_DOLLAR
+from shared.domain.model_price import NANOS_PER_DOLLAR
 
 
 class Charge(NamedTuple):
@@ -33,7 +33,7 @@ def read_daily_caps(tenant: TenantRecord) -> DayCaps | None:
     if tenant.tokens_per_day is None and tenant.dollars_per_day is None:
         return None
     money = tenant.dollars_per_day
-    return DayCaps(tenant.tokens_per_day, None if money is None else int(money * NANOS_A_DOLLAR))
+    return DayCaps(tenant.tokens_per_day, None if money is None else int(money * NANOS_PER_DOLLAR))
 
 
 class DailySpend(Protocol):

@@ -19,7 +19,7 @@ from services.assessor.bootstrap import build
 from services.assessor.settings import AssessorSettings, read_older_names
 from shared.contracts.assessment.messages import JsonObject
 from shared.infra.starting import CannotStart, read_settings
-from shared.infra.ues.line import APIError
+from shared.infra.ues.connection import APIError
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import SCENE, written
 from tests.assessor.stage import ADMIN, simulator

@@ -13,7 +13,7 @@ from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.adapters.scenario_folder import ScenarioFolder
 from services.assessor.hosting import GreenAgent
 from shared.contracts.assessment.messages import DEFAULT_ASSESSMENT_INSTRUCTIONS
-from shared.infra.ues.line import APIError
+from shared.infra.ues.connection import APIError
 from shared.ports.simulator import SimulatorFailed
 from tests.assessor.agents import Following, Gold, reached
 from tests.assessor.scenes import SCENE, written

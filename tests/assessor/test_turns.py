@@ -12,7 +12,7 @@ from services.assessor.hosting import BadRequest
 from services.assessor.ports.participants import ParticipantFailed
 from shared.contracts.assessment.messages import TASK_CONVERSATION, JsonObject
 from shared.contracts.assessment.results import AssessmentResults
-from shared.infra.ues.line import APIError
+from shared.infra.ues.connection import APIError
 from tests.assessor.agents import Gold, reached
 from tests.assessor.scenes import BEN, USER, character
 from tests.assessor.stage import Stage, staged

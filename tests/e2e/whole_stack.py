@@ -17,7 +17,7 @@ from cli.stack.plan import StackOptions, free_ports
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.infra import keys
-from shared.infra.live import ChannelListener
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.e2e.commands import bare_environment

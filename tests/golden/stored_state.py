@@ -13,8 +13,8 @@ from typing import Any
 
 from redis.asyncio import Redis
 
+from shared.infra.compression import DECODING_ERRORS
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.packed import DECODING_ERRORS
 from shared.infra.redis import connect
 
 _FEW = 500

@@ -20,8 +20,8 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.contracts.task import TaskEvent, TaskRecord, Turn, TurnKind
 from shared.domain.words import Strategy, TaskState, ToolClass, WriteStatus
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.keys import SessionMember, pack_member, partition_keys_of, session_keys
-from shared.infra.live import ChannelListener
 from shared.infra.task_store import TaskStore
 from shared.ports.meter import Meter, NoMeter
 from tests.doubles.heard_wakes import HeardWakes

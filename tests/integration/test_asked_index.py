@@ -14,8 +14,8 @@ from shared.contracts.task import TurnKind
 from shared.domain.partition import partition_of
 from shared.domain.words import TaskState
 from shared.infra import keys
-from shared.infra.installation import InstallationReading
-from shared.infra.metrics import Metrics, MetricsPage, metrics_app
+from shared.infra.installation import InstallationGaugeReader
+from shared.infra.metrics import Metrics, MetricsPage, make_metrics_app
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.integration import state_stage
@@ -154,7 +154,7 @@ async def test_an_end_that_is_stored_twice_is_told_once(redis: Redis, task_store
 async def _told(redis: Redis) -> dict[str, float]:
     """Samples by name, and by name and kind where there are several."""
     metrics = Metrics("gateway")
-    await InstallationReading(redis).set_gauges(metrics)
+    await InstallationGaugeReader(redis).set_gauges(metrics)
     found = [sample for family in metrics.registry.collect() for sample in family.samples]
     return {" ".join((sample.name, *sample.labels.values())): sample.value for sample in found}
 
@@ -255,8 +255,8 @@ async def test_letters_and_outcomes_are_counted_over_all_partitions(redis: Redis
 @pytest.mark.promise("metrics.queue")
 async def test_without_redis_the_page_says_so_and_shows_no_old_figures() -> None:
     gone = connect("redis://127.0.0.1:1/0")
-    page = MetricsPage(Metrics("executor"), (InstallationReading(gone),))
-    with TestClient(metrics_app(page)) as client:
+    page = MetricsPage(Metrics("executor"), (InstallationGaugeReader(gone),))
+    with TestClient(make_metrics_app(page)) as client:
         shown = client.get("/metrics")
     found = {sample.name: sample.value for one in text_string_to_metric_families(shown.text) for sample in one.samples}
 

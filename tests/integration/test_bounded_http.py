@@ -14,7 +14,7 @@ from typing_extensions import override
 from uvicorn.server import ServerState
 
 from shared.infra.bounded_http import MAX_HEAD_BYTES, BoundedHttp
-from shared.infra.main_server import uvicorn_config
+from shared.infra.main_server import make_uvicorn_config
 from tests.serving import listening
 
 pytestmark = pytest.mark.promise("gateway.limits")
@@ -158,7 +158,7 @@ BALANCERS_KEEP = 60  # seconds: the idle time-out of an ALB and of nginx, as the
 @pytest.mark.promise("gateway.keep_alive")
 async def test_a_connection_is_kept_for_longer_than_balancers_do_and_ends_at_once_with_the_server() -> None:
     """Who closes first may be sent a request at that moment: it must not be us."""
-    config = uvicorn_config(Starlette(routes=[Route("/", echo)]), "127.0.0.1", 0, 1)
+    config = make_uvicorn_config(Starlette(routes=[Route("/", echo)]), "127.0.0.1", 0, 1)
     assert config.timeout_keep_alive > BALANCERS_KEEP
     config.lifespan = "off"
     config.load()

@@ -126,7 +126,7 @@ _PATIENCE = 60.0
 
 def _spec(name: str, port: int) -> ProcessSpec:
     environ = {"HOST": HOST, "PORT": str(port), "PATH": str(Path(sys.executable).parent)}
-    return ProcessSpec(name, ("services.policy",), url_of(port), stops=1, environ=environ)
+    return ProcessSpec(name, ("services.policy",), url_of(port), stop_rank=1, environ=environ)
 
 
 @asynccontextmanager

@@ -11,8 +11,8 @@ from services.gateway.features.tasks.intake import MessageKey
 from services.gateway.features.tasks.store import MOST_RECORDED_MESSAGES, RedisClientIds
 from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.infra import keys
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.keys import client_task_key
-from shared.infra.live import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import Accepted, TooManyWaiting

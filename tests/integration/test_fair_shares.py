@@ -23,7 +23,7 @@ from services.executor.ports.sessions import FreeSlotsByTenant, TurnRunner, Turn
 from services.executor.ports.turns import TurnStore
 from shared.contracts.tenant import TenantRecord
 from shared.infra import keys
-from shared.infra.lua import Argument, Scripts, script_source
+from shared.infra.lua import Argument, Scripts, build_script
 from shared.infra.task_store import TaskStore
 from shared.infra.wakes import ArqWakes
 from tests.doubles.idle_runner import IdleRunner
@@ -400,7 +400,7 @@ async def test_a_look_whose_reply_was_lost_finds_what_it_took(redis: Redis) -> N
     await queued(ArqWakes(redis), *sessions("acme", 3))
 
     async def look(token: str, *, is_repeated: bool) -> list[str]:
-        text = script_source("take_wakes", is_repeated=is_repeated)
+        text = build_script("take_wakes", is_repeated=is_repeated)
         arguments: list[Argument] = [token, 3000, 256, in_progress_key_prefix, 2, 2]
         return cast("list[str]", await Scripts(redis).execute("EVAL", text, 1, keys.QUEUE_KEY, *arguments))
 

@@ -31,7 +31,7 @@ from shared.contracts.task import Principal
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.infra import keys
 from shared.infra.archive_open import generate_key
-from shared.infra.lua import Scripts, script_source
+from shared.infra.lua import Scripts, build_script
 from tests.each_row import each_row
 from tests.http_client import open_http, rpc_body
 from tests.integration.gateway_stage import LOCKED, PATIENCE, Stage, at, gateway, gateway_client, stage

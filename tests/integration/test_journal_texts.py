@@ -33,7 +33,7 @@ STORED = tuple(entry._replace(shared=()) for entry in GIVEN)
 
 
 async def _texts(redis: Redis) -> list[str]:
-    return sorted([str(name) async for name in redis.scan_iter(keys.shared_key("acme", "*"))])
+    return sorted([str(name) async for name in redis.scan_iter(keys.shared_text_key("acme", "*"))])
 
 
 async def _forget_texts(redis: Redis) -> None:
@@ -67,7 +67,9 @@ async def test_what_tasks_have_in_common_is_stored_once(redis: Redis, task_store
         sizes.append(await _journal_bytes(redis, record))
         assert await begun.store.read_journal() == STORED
         assert await _other_process(redis, begun).read_journal() == STORED
-    assert await _texts(redis) == sorted(keys.shared_key("acme", digest_name_of(text)) for text in (LISTING, POLICIES))
+    assert await _texts(redis) == sorted(
+        keys.shared_text_key("acme", digest_name_of(text)) for text in (LISTING, POLICIES)
+    )
     assert max(sizes) < 500
 
 

@@ -28,7 +28,7 @@ from shared.contracts.learning_files import FileReport, FileRequest, ForgetReque
 from shared.contracts.outcome import TaskOutcome
 from shared.domain.words import Strategy
 from shared.infra import keys
-from shared.infra.packed import DECODING_ERRORS
+from shared.infra.compression import DECODING_ERRORS
 from shared.infra.rpc import RpcQueue, serve_imports
 from shared.infra.stored_outcomes import pack_outcome, pack_with_digest
 from shared.ports.tracing import NO_TRACER, Tracer

@@ -18,8 +18,8 @@ from services.learner.core.memory.rememberer import Rememberer
 from services.learner.ports.memory import MemoryChange
 from shared.contracts.outcome import PredictionOutcome, ThresholdKind
 from shared.contracts.tenant_document import TenantVersion
-from shared.domain.known import ENTITIES_KEPT, ENTITY_LIFETIME
 from shared.domain.partition import PARTITIONS
+from shared.domain.relevance import ENTITIES_KEPT, ENTITY_LIFETIME
 from shared.infra import keys
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.tenant_records import RedisTenantRecords

@@ -27,9 +27,9 @@ from services.learner.ports.files import StoredVersions
 from shared.contracts.task import TaskRecord
 from shared.domain.words import A2aVersion, WriteStatus
 from shared.infra import keys
-from shared.infra.embedded_redis import server_program
+from shared.infra.channel_listener import ChannelListener
+from shared.infra.embedded_redis import find_server_program
 from shared.infra.lineage import lineage_of
-from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.process import make_parent_death_hook
 from shared.infra.redis import check_durable, connect, make_queue_pool
@@ -319,7 +319,7 @@ def _sentinel(primary: int) -> Iterator[int]:
         config = Path(folder) / "sentinel.conf"
         config.write_text("\n".join([*lines, f"dir {folder}", ""]))
         process = subprocess.Popen(
-            [server_program(), str(config), "--sentinel"],
+            [find_server_program(), str(config), "--sentinel"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             preexec_fn=make_parent_death_hook(),  # noqa: PLW1509  # no other thread runs in the tests

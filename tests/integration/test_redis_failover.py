@@ -30,9 +30,9 @@ from shared.domain.exact_json import loads_object
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import WriteStatus
 from shared.infra import keys
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.lineage import RedisLineage, lineage_of
-from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.redis import VolatileRedis, check_durable, connect
 from shared.infra.redis_pools import FollowingPool

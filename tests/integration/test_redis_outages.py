@@ -32,9 +32,9 @@ from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.words import WriteStatus
 from shared.infra import keys
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.daily_spend import RedisSpend
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.live import ChannelListener
 from shared.infra.redis import check_durable_at_start, connect
 from shared.infra.stored_tasks import read_events
 from shared.infra.task_store import TaskStore
@@ -458,7 +458,7 @@ async def test_a_refused_sign_in_counts_once(far: Far) -> None:
     await far.lose("answer")
     with pytest.raises(StoreUnavailable):
         await sessions.count_refusal("192.0.2.1")
-    name = keys.console_refused_key("192.0.2.1")
+    name = keys.refused_sign_ins_key("192.0.2.1")
     assert await far.near.get(name) == "2"
     assert await far.near.ttl(name) > 0
 

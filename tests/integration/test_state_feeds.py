@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 from services.executor.ports.turns import TurnStore
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.infra import keys
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.live import ChannelListener
 from shared.infra.redis_pools import MOST_CONNECTIONS
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import EventsLost

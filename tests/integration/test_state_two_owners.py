@@ -12,9 +12,9 @@ from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.ports.turns import JournalEntry, LeaseLost, LedgerConflict
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.words import TaskState, WriteStatus
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.journal_rows import parse_rows
 from shared.infra.keys import partition_keys_of, task_keys
-from shared.infra.live import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
 from shared.infra.stored_tasks import read_events

@@ -170,7 +170,7 @@ async def test_a_stop_that_was_spread_half_way_is_spread_by_whoever_looks_next(r
     told = await TenantStops(redis).copy_missing_stops()
     assert (told, await redis.exists(*copies)) == (1, 64)
     await stops.resume("acme")
-    arguments: list[Argument] = [str(old), keys.member_prefix("acme"), keys.LIFTED_STOP_SECONDS]
+    arguments: list[Argument] = [str(old), keys.tenant_member_prefix("acme"), keys.LIFTED_STOP_SECONDS]
     late = await Scripts(redis).run("spread_stop", [copies[0], keys.partition_keys(0).waiting], arguments)
     assert late == 0
     assert await stops.get_reason("acme") is None

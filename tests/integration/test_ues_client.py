@@ -10,7 +10,7 @@ from services.assessor.adapters.proctor_client import ProctorClient
 from services.simulator.bootstrap import build
 from services.simulator.settings import SimulatorSettings
 from shared.contracts.ues.modalities import JsonObject
-from shared.infra.ues.line import APIError, ConflictError
+from shared.infra.ues.connection import APIError, ConflictError
 
 ADMIN = "a" * 64
 USER = "user@example.com"

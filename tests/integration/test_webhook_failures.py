@@ -23,7 +23,7 @@ from services.gateway.features.webhooks.secrets import read_secrets
 from services.gateway.features.webhooks.store import RedisWebhooks
 from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.infra.guard import Guard
-from shared.infra.sealed import SecretCipher
+from shared.infra.secret_cipher import SecretCipher
 from tests.http_client import rpc_body
 from tests.integration.gateway_process import GatewayProcess, gateway_process
 from tests.integration.gateway_stage import PATIENCE, Stage, at, gateway, stage

@@ -36,10 +36,10 @@ from shared.domain.exact_json import loads_object
 from shared.domain.partition import partition_of
 from shared.domain.words import A2aVersion, TaskState
 from shared.infra import keys
-from shared.infra.live import ChannelListener
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.lua import Scripts
 from shared.infra.redis import connect
-from shared.infra.sealed import SecretCipher
+from shared.infra.secret_cipher import SecretCipher
 from shared.infra.task_store import TaskStore
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.gateway_stage import at
@@ -326,7 +326,7 @@ async def test_so_many_failures_are_shown_and_no_more(redis: Redis) -> None:
         ),
         FailingDeliveries(Scripts(redis)),
     )
-    await redis.hset(keys.failing_key("acme"), mapping={f"m{n}": _row(failing) for n in range(1000)})  # type: ignore[misc]  # redis-py
+    await redis.hset(keys.failing_webhooks_key("acme"), mapping={f"m{n}": _row(failing) for n in range(1000)})  # type: ignore[misc]  # redis-py
     await notes.add("acme", "one more", failing)
     await notes.add("acme", "m1", failing.model_copy(update={"tries": 7}))
     found = await notes.list_newest("acme")

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from shared.contracts.task import Principal, TurnKind
 from shared.domain.partition import partition_of
-from shared.infra.live import ChannelListener
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.task_store import TaskStore
 from shared.ports.tasks import SessionBelongsToOther, Tasks
 from tests.doubles.gateway_doubles import MemoryTasks

@@ -29,8 +29,8 @@ from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, Turn
 from shared.contracts.tenant import TenantRecord
 from shared.domain.outgoing import AllowedAddresses
 from shared.domain.words import A2aVersion
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.daily_spend import RedisSpend
-from shared.infra.live import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from tests.company_stage import company

@@ -57,7 +57,7 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
     """Replace text in Lua scripts; "" stands for every one of them."""
     from shared.infra import lua
 
-    original = lua.script_source
+    original = lua.build_script
 
     def source(name: str, *, is_repeated: bool = False) -> str:
         text = original(name, is_repeated=is_repeated)
@@ -67,7 +67,7 @@ def _change_scripts(changes: Mapping[str, Mapping[str, str]]) -> None:
             text = text.replace(before, after)
         return text
 
-    lua.script_source = source  # type: ignore[assignment]  # a plain function in place of a cached one
+    lua.build_script = source  # type: ignore[assignment]  # a plain function in place of a cached one
 
 
 def _leave_intents_unflushed() -> None:

@@ -129,8 +129,8 @@ class ProcessCrew:
 
     async def stop(self) -> None:
         """SIGTERM to all processes, those first that accept work; the servers stop with whoever started them."""
-        for rank in sorted({child.spec.stops for child in self.children}):
-            await asyncio.gather(*(child.stop() for child in self.children if child.spec.stops == rank))
+        for rank in sorted({child.spec.stop_rank for child in self.children}):
+            await asyncio.gather(*(child.stop() for child in self.children if child.spec.stop_rank == rank))
 
     async def _watch(self) -> None:
         while True:

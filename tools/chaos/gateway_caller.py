@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from cli.gateway.messages import OutgoingMessage, Speaker, TaskView, task_view
+from cli.gateway.messages import OutgoingMessage, Speaker, TaskView, parse_task_view
 from shared.domain.exact_json import JsonObject, dumps, loads_object
 from tools.chaos.balancer import Balancer
 from tools.chaos.tenants import FIRST, TenantTokens
@@ -73,10 +73,10 @@ class GatewayCaller:
         return AcceptedTask(str(result.get("id")), str(result.get("contextId")), tenant)
 
     async def view(self, task: AcceptedTask, speaker: Speaker) -> TaskView:
-        return task_view(await self.ask_about_task(task.task_id, "tasks/get", speaker, task.tenant))
+        return parse_task_view(await self.ask_about_task(task.task_id, "tasks/get", speaker, task.tenant))
 
     async def cancel(self, task: AcceptedTask, speaker: Speaker) -> TaskView:
-        return task_view(await self.ask_about_task(task.task_id, "tasks/cancel", speaker, task.tenant))
+        return parse_task_view(await self.ask_about_task(task.task_id, "tasks/cancel", speaker, task.tenant))
 
     async def post(self, path: str, body: JsonObject, speaker: Speaker, tenant: str) -> JsonObject:
         """A plain POST of JSON to a gateway. Raises ``RpcRefused``."""

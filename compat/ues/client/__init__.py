@@ -1,6 +1,6 @@
 """Clients for a user environment simulator, ours or another's."""
 
-from shared.infra.ues.line import (
+from shared.infra.ues.connection import (
     APIError,
     ConflictError,
     NotFoundError,

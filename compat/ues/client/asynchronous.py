@@ -5,7 +5,7 @@ from datetime import datetime
 from typing_extensions import override
 
 from services.assessor.adapters.proctor_client import ProctorClient, SimulationEndpoints, TimeControl
-from shared.infra.ues.line import WorldConnection, without_none
+from shared.infra.ues.connection import WorldConnection, without_none
 from ues.client.models import Paused, SimulationCleared, SimulationReset, SimulationStarted, SimulationStopped
 
 
@@ -16,30 +16,32 @@ class AsyncUESClient(ProctorClient):
     time: "TimeClient"
 
     @override
-    def _add_endpoints(self, line: WorldConnection) -> None:
-        super()._add_endpoints(line)
-        self.simulation = SimulationClient(line)
-        self.time = TimeClient(line)
+    def _add_endpoints(self, connection: WorldConnection) -> None:
+        super()._add_endpoints(connection)
+        self.simulation = SimulationClient(connection)
+        self.time = TimeClient(connection)
 
 
 class SimulationClient(SimulationEndpoints):
     async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> SimulationStarted:  # type: ignore[override]  # more of the same answer
         body = without_none(auto_advance=auto_advance, time_scale=time_scale)
-        return await self._line.post(SimulationStarted, "/simulation/start", body)
+        return await self._connection.post(SimulationStarted, "/simulation/start", body)
 
     async def stop(self) -> SimulationStopped:  # type: ignore[override]  # an answer in place of none
-        return await self._line.post(SimulationStopped, "/simulation/stop")
+        return await self._connection.post(SimulationStopped, "/simulation/stop")
 
     async def reset(self) -> SimulationReset:  # type: ignore[override]  # an answer in place of none
-        return await self._line.post(SimulationReset, "/simulation/reset")
+        return await self._connection.post(SimulationReset, "/simulation/reset")
 
     async def clear(self, reset_time_to: datetime | None = None) -> SimulationCleared:  # type: ignore[override]  # an answer in place of none
-        return await self._line.post(SimulationCleared, "/simulation/clear", without_none(reset_time_to=reset_time_to))
+        return await self._connection.post(
+            SimulationCleared, "/simulation/clear", without_none(reset_time_to=reset_time_to)
+        )
 
 
 class TimeClient(TimeControl):
     async def pause(self) -> Paused:  # type: ignore[override]  # an answer in place of none
-        return await self._line.post(Paused, "/simulator/time/pause")
+        return await self._connection.post(Paused, "/simulator/time/pause")
 
     async def resume(self) -> Paused:  # type: ignore[override]  # an answer in place of none
-        return await self._line.post(Paused, "/simulator/time/resume")
+        return await self._connection.post(Paused, "/simulator/time/resume")

@@ -9,59 +9,63 @@ from typing_extensions import override
 from services.assessor.ports import simulation
 from shared.contracts.ues.modalities import ActionDone, JsonObject, TimeState
 from shared.infra.ues.client import AsyncUESClient, TimeEndpoints
-from shared.infra.ues.line import NotFoundError, WorldConnection, WorldEndpoints, without_none
+from shared.infra.ues.connection import NotFoundError, WorldConnection, WorldEndpoints, without_none
 
 
 class TimeControl(TimeEndpoints):
     async def advance(self, seconds: float) -> simulation.Advanced:
-        return await self._line.post(simulation.Advanced, "/simulator/time/advance", without_none(seconds=seconds))
+        return await self._connection.post(
+            simulation.Advanced, "/simulator/time/advance", without_none(seconds=seconds)
+        )
 
     async def set(self, target_time: datetime) -> simulation.TimeSet:
-        return await self._line.post(simulation.TimeSet, "/simulator/time/set", without_none(target_time=target_time))
+        return await self._connection.post(
+            simulation.TimeSet, "/simulator/time/set", without_none(target_time=target_time)
+        )
 
     async def skip_to_next(self) -> simulation.Skipped:
-        return await self._line.post(simulation.Skipped, "/simulator/time/skip-to-next")
+        return await self._connection.post(simulation.Skipped, "/simulator/time/skip-to-next")
 
     async def pause(self) -> None:
-        await self._line.post_json("/simulator/time/pause")
+        await self._connection.post_json("/simulator/time/pause")
 
     async def resume(self) -> None:
-        await self._line.post_json("/simulator/time/resume")
+        await self._connection.post_json("/simulator/time/resume")
 
     async def set_scale(self, scale: float) -> TimeState:
-        return await self._line.post(TimeState, "/simulator/time/set-scale", without_none(scale=scale))
+        return await self._connection.post(TimeState, "/simulator/time/set-scale", without_none(scale=scale))
 
 
 class SimulationEndpoints(WorldEndpoints):
     async def start(self, auto_advance: bool = False, time_scale: float = 1.0) -> simulation.Started:
         settings = without_none(auto_advance=auto_advance, time_scale=time_scale)
-        return await self._line.post(simulation.Started, "/simulation/start", settings)
+        return await self._connection.post(simulation.Started, "/simulation/start", settings)
 
     async def stop(self) -> None:
-        await self._line.post_json("/simulation/stop")
+        await self._connection.post_json("/simulation/stop")
 
     async def status(self) -> simulation.SimulationStatus:
-        return await self._line.get(simulation.SimulationStatus, "/simulation/status")
+        return await self._connection.get(simulation.SimulationStatus, "/simulation/status")
 
     async def reset(self) -> None:
-        await self._line.post_json("/simulation/reset")
+        await self._connection.post_json("/simulation/reset")
 
     async def clear(self, reset_time_to: datetime | None = None) -> None:
-        await self._line.post_json("/simulation/clear", without_none(reset_time_to=reset_time_to))
+        await self._connection.post_json("/simulation/clear", without_none(reset_time_to=reset_time_to))
 
     async def undo(self, count: int = 1) -> simulation.Steps:
-        return await self._line.post(simulation.Steps, "/simulation/undo", without_none(count=count))
+        return await self._connection.post(simulation.Steps, "/simulation/undo", without_none(count=count))
 
     async def redo(self, count: int = 1) -> simulation.Steps:
-        return await self._line.post(simulation.Steps, "/simulation/redo", without_none(count=count))
+        return await self._connection.post(simulation.Steps, "/simulation/redo", without_none(count=count))
 
     async def hold(self, reason: str | None = None, timeout_seconds: float | None = None) -> simulation.Hold:
-        return await self._line.post(
+        return await self._connection.post(
             simulation.Hold, "/simulation/hold", without_none(reason=reason, timeout_seconds=timeout_seconds)
         )
 
     async def release(self, hold_id: str) -> None:
-        await self._line.post_json(f"/simulation/release/{hold_id}")
+        await self._connection.post_json(f"/simulation/release/{hold_id}")
 
 
 class EventsEndpoints(WorldEndpoints):
@@ -76,7 +80,7 @@ class EventsEndpoints(WorldEndpoints):
         offset: int | None = None,
     ) -> simulation.EventList:
         """The events that match, in the order of execution; ``start_time`` and ``end_time`` are inclusive."""
-        return await self._line.get(
+        return await self._connection.get(
             simulation.EventList,
             "/events",
             status=status,
@@ -106,23 +110,23 @@ class EventsEndpoints(WorldEndpoints):
             metadata=metadata,
             agent_id=agent_id,
         )
-        return await self._line.post(simulation.SimulatorEvent, "/events", event)
+        return await self._connection.post(simulation.SimulatorEvent, "/events", event)
 
     async def next(self) -> simulation.SimulatorEvent | None:
         """The next event to run; ``None`` if none waits."""
         try:
-            return await self._line.get(simulation.SimulatorEvent, "/events/next")
+            return await self._connection.get(simulation.SimulatorEvent, "/events/next")
         except NotFoundError:
             return None
 
     async def summary(self) -> simulation.EventSummary:
-        return await self._line.get(simulation.EventSummary, "/events/summary")
+        return await self._connection.get(simulation.EventSummary, "/events/summary")
 
     async def get(self, event_id: str) -> simulation.SimulatorEvent:
-        return await self._line.get(simulation.SimulatorEvent, f"/events/{event_id}")
+        return await self._connection.get(simulation.SimulatorEvent, f"/events/{event_id}")
 
     async def cancel(self, event_id: str) -> None:
-        await self._line.delete(f"/events/{event_id}")
+        await self._connection.delete(f"/events/{event_id}")
 
 
 class ScenarioEndpoints(WorldEndpoints):
@@ -131,29 +135,31 @@ class ScenarioEndpoints(WorldEndpoints):
     ) -> simulation.ScenarioImport:
         """Replace time, states and events with a scenario's. Refused while the simulation runs."""
         body: JsonObject = without_none(scenario=scenario, strict_modalities=strict_modalities)
-        return await self._line.post(simulation.ScenarioImport, "/scenario/import/full", body)
+        return await self._connection.post(simulation.ScenarioImport, "/scenario/import/full", body)
 
     async def export_full(self, author: str | None = None, description: str | None = None) -> JsonValue:
-        return await self._line.get_json("/scenario/export/full", author=author, description=description)
+        return await self._connection.get_json("/scenario/export/full", author=author, description=description)
 
     async def export_environment(self) -> JsonValue:
-        return await self._line.get_json("/scenario/export/environment")
+        return await self._connection.get_json("/scenario/export/environment")
 
     async def export_events(self) -> JsonValue:
-        return await self._line.get_json("/scenario/export/events")
+        return await self._connection.get_json("/scenario/export/events")
 
 
 class KeysEndpoints(WorldEndpoints):
     async def create(self, name: str, permissions: Sequence[str]) -> simulation.KeyMade:
-        return await self._line.post(simulation.KeyMade, "/keys", without_none(name=name, permissions=permissions))
+        return await self._connection.post(
+            simulation.KeyMade, "/keys", without_none(name=name, permissions=permissions)
+        )
 
     async def get(self, key_id: str) -> simulation.KeyInfo:
-        return await self._line.get(simulation.KeyInfo, f"/keys/{key_id}")
+        return await self._connection.get(simulation.KeyInfo, f"/keys/{key_id}")
 
     async def revoke(self, key_id: str) -> None:
         """Revoke a key. One that does not exist counts as revoked."""
         try:
-            await self._line.delete(f"/keys/{key_id}")
+            await self._connection.delete(f"/keys/{key_id}")
         except NotFoundError:
             return
 
@@ -169,7 +175,7 @@ class AccessLogsEndpoints(WorldEndpoints):
         offset: int | None = None,
     ) -> simulation.AccessLog:
         """The requests that match, newest first."""
-        return await self._line.get(
+        return await self._connection.get(
             simulation.AccessLog,
             "/access-logs",
             key_id=key_id,
@@ -184,44 +190,44 @@ class WorldsEndpoints(WorldEndpoints):
     """Client of ``/worlds``, by which one simulator serves several worlds."""
 
     async def open(self, world_id: str) -> simulation.World:
-        return await self._line.post(simulation.World, "/worlds", without_none(world_id=world_id))
+        return await self._connection.post(simulation.World, "/worlds", without_none(world_id=world_id))
 
     async def close(self, world_id: str) -> None:
         try:
-            await self._line.delete(f"/worlds/{world_id}")
+            await self._connection.delete(f"/worlds/{world_id}")
         except NotFoundError:
             return
 
 
 class EnvironmentEndpoints(WorldEndpoints):
     async def get_state(self) -> JsonValue:
-        return await self._line.get_json("/environment/state")
+        return await self._connection.get_json("/environment/state")
 
     async def get_compact_state(self) -> JsonValue:
-        return await self._line.get_json("/environment/state", compact=True)
+        return await self._connection.get_json("/environment/state", compact=True)
 
     async def validate(self) -> JsonValue:
-        return await self._line.post_json("/environment/validate")
+        return await self._connection.post_json("/environment/validate")
 
 
 class PlainEndpoints:
     """The endpoints of a modality whose answers stay plain JSON, such as location, weather or contacts."""
 
-    def __init__(self, line: WorldConnection, name: str) -> None:
-        self._line = line
+    def __init__(self, connection: WorldConnection, name: str) -> None:
+        self._connection = connection
         self._name = name
 
     async def get_state(self) -> JsonValue:
-        return await self._line.get_json(f"/{self._name}/state")
+        return await self._connection.get_json(f"/{self._name}/state")
 
     async def query(self, **asked: JsonValue) -> JsonValue:
-        return await self._line.post_json(f"/{self._name}/query", without_none(**asked))
+        return await self._connection.post_json(f"/{self._name}/query", without_none(**asked))
 
     async def act(self, action: str, body: Mapping[str, JsonValue]) -> ActionDone:
         """Carry out an action, named by its route: update (location, weather), create, block,
         group/add ... (contacts).
         """
-        return await self._line.post(ActionDone, f"/{self._name}/{action}", body)
+        return await self._connection.post(ActionDone, f"/{self._name}/{action}", body)
 
 
 class ProctorClient(AsyncUESClient):
@@ -230,16 +236,16 @@ class ProctorClient(AsyncUESClient):
     time: TimeControl
 
     @override
-    def _add_endpoints(self, line: WorldConnection) -> None:
-        super()._add_endpoints(line)
-        self.time = TimeControl(line)
-        self.simulation = SimulationEndpoints(line)
-        self.events = EventsEndpoints(line)
-        self.scenario = ScenarioEndpoints(line)
-        self.location = PlainEndpoints(line, "location")
-        self.weather = PlainEndpoints(line, "weather")
-        self.contacts = PlainEndpoints(line, "contacts")
-        self.environment = EnvironmentEndpoints(line)
-        self.keys = KeysEndpoints(line)
-        self.access_logs = AccessLogsEndpoints(line)
-        self.worlds = WorldsEndpoints(line)
+    def _add_endpoints(self, connection: WorldConnection) -> None:
+        super()._add_endpoints(connection)
+        self.time = TimeControl(connection)
+        self.simulation = SimulationEndpoints(connection)
+        self.events = EventsEndpoints(connection)
+        self.scenario = ScenarioEndpoints(connection)
+        self.location = PlainEndpoints(connection, "location")
+        self.weather = PlainEndpoints(connection, "weather")
+        self.contacts = PlainEndpoints(connection, "contacts")
+        self.environment = EnvironmentEndpoints(connection)
+        self.keys = KeysEndpoints(connection)
+        self.access_logs = AccessLogsEndpoints(connection)
+        self.worlds = WorldsEndpoints(connection)

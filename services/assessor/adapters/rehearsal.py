@@ -6,7 +6,7 @@ from typing import NamedTuple
 from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.core.scenario import ScenarioConfig, unwrap
 from services.assessor.ports.simulation import SimulatorEvent
-from shared.infra.ues.line import APIError
+from shared.infra.ues.connection import APIError
 
 
 class RehearsalFindings(NamedTuple):

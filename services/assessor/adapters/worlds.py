@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.assessor.adapters.proctor_client import ProctorClient
 from services.assessor.adapters.ues_server import UESServerManager
-from shared.infra.ues.line import ConflictError
+from shared.infra.ues.connection import ConflictError
 from shared.ports.simulator import SimulatorFailed
 
 log = get_logger()

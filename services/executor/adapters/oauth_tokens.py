@@ -16,7 +16,7 @@ from shared.domain.exact_json import JsonObject, loads_object
 from shared.domain.lru_cache import LruCache
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import guarded_client
-from shared.infra.tls import trusted_certificates
+from shared.infra.tls import client_tls_context
 
 TOKEN_SECONDS = 10.0
 MAX_ANSWER_BYTES = 64 * 1024
@@ -53,7 +53,7 @@ class TokenEndpoints:
 
     def __init__(self, guard: Guard | None = None) -> None:
         limit = httpx.Timeout(TOKEN_SECONDS, connect=5.0)
-        tls = trusted_certificates()
+        tls = client_tls_context()
         self._client = httpx.AsyncClient(timeout=limit, follow_redirects=False, trust_env=False, verify=tls)
         self._guarded = guarded_client(guard, limit) if guard else self._client
         self._cached = LruCache[str, AccessToken](MOST_SECRETS_CACHED)

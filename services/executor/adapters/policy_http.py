@@ -17,7 +17,7 @@ from shared.domain import metric_names, span_names as names
 from shared.domain.identity_cache import IdentityCache, InternedTuples
 from shared.domain.lru_cache import LruCache
 from shared.infra.aiohttp_transport import AiohttpTransport
-from shared.infra.patiently import RETRY_PAUSES, retry_with_pauses
+from shared.infra.retries import RETRY_PAUSES, retry_with_pauses
 from shared.ports.meter import Meter
 from shared.ports.tracing import NO_TRACER, Span, SpanKind, Tracer
 

@@ -15,7 +15,7 @@ from shared.contracts.archive import ARCHIVE_VERSION
 from shared.infra import keys
 from shared.infra.journal_rows import TEXT_KIND, StoredStep, parse_rows
 from shared.infra.ledger_rows import unpack_entry_json
-from shared.infra.lua import Argument, Scripts, read_pairs
+from shared.infra.lua import Argument, Scripts, parse_pairs
 from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import keys_for
 from shared.infra.stored_tasks import unpack_events_json, unpack_record_json
@@ -106,15 +106,15 @@ class Archiver:
     async def _build_envelope(self, tenant: str, parts: list[object]) -> bytes:
         """The task as ``ArchivedTask`` JSON. Parts that are stored as JSON are joined without being parsed."""
         record, journal, ledger, approvals, events = parts
-        steps_stored = parse_rows((row_id, read_pairs(pairs)) for row_id, pairs in cast("list[_StreamRow]", journal))
+        steps_stored = parse_rows((row_id, parse_pairs(pairs)) for row_id, pairs in cast("list[_StreamRow]", journal))
         own_texts = {step.key: step.join_data({}) for step in steps_stored if step.kind == TEXT_KIND}
         shared_names = {name for step in steps_stored for name in step.names} - own_texts.keys()
         texts = {**await self._shared.read(tenant, shared_names), **own_texts}
         steps = to_json([_fill_step(step, texts) for step in steps_stored if step.kind != TEXT_KIND]).decode()
-        writes = [f"{to_json(key).decode()}:{unpack_entry_json(row)}" for key, row in read_pairs(ledger).items()]
-        decisions = [row for key, row in read_pairs(approvals).items() if key != "latest"]
+        writes = [f"{to_json(key).decode()}:{unpack_entry_json(row)}" for key, row in parse_pairs(ledger).items()]
+        decisions = [row for key, row in parse_pairs(approvals).items() if key != "latest"]
         event_texts = [
-            unpack_events_json(read_pairs(pairs)["e"])[1:-1] for _, pairs in cast("list[_StreamRow]", events)
+            unpack_events_json(parse_pairs(pairs)["e"])[1:-1] for _, pairs in cast("list[_StreamRow]", events)
         ]
         members = [f'"v":{ARCHIVE_VERSION}', f'"record":{unpack_record_json(str(record))}', f'"journal":{steps}']
         members += [f'"ledger":{{{",".join(writes)}}}', f'"approvals":[{",".join(decisions)}]']

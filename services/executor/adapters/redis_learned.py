@@ -13,8 +13,8 @@ from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFa
 from shared.contracts.outcome import ThresholdKind
 from shared.domain.bandit import Arm
 from shared.domain.cases import CASES_KEPT
-from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.lru_cache import WeightedCache
+from shared.domain.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts, bounded_redis_calls

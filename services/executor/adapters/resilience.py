@@ -16,7 +16,7 @@ from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolSilent,
 from shared.contracts.tenant import Connection
 from shared.domain import metric_names as names
 from shared.domain.lru_cache import LruCache
-from shared.infra.patiently import RETRY_PAUSES, retry_with_pauses
+from shared.infra.retries import RETRY_PAUSES, retry_with_pauses
 from shared.ports.meter import Meter, NoMeter
 
 log = structlog.get_logger()

@@ -63,7 +63,7 @@ class SharedTexts:
         """The texts by name, without those that have expired."""
         texts = {name: cached_text.text for name in names if (cached_text := self._cached.look_up((tenant, name)))}
         if missing := [name for name in names if name not in texts]:
-            found = await self._scripts.execute_many(*(("GET", keys.shared_key(tenant, name)) for name in missing))
+            found = await self._scripts.execute_many(*(("GET", keys.shared_text_key(tenant, name)) for name in missing))
             texts |= {name: str(text) for name, text in zip(missing, found, strict=True) if text is not None}
         return texts
 
@@ -76,7 +76,7 @@ class SharedTexts:
         if self._new_counts[tenant] >= _MOST_NEW_TEXTS:
             return False
         await self._scripts.execute(
-            "SET", keys.shared_key(tenant, name), text, "EX", keys.SHARED_TEXT_RETENTION_SECONDS
+            "SET", keys.shared_text_key(tenant, name), text, "EX", keys.SHARED_TEXT_RETENTION_SECONDS
         )
         self._new_counts[tenant] += 1
         self._cached.put((tenant, name), _StoredText(text, now), len(text))

@@ -17,7 +17,7 @@ from shared.domain.partition import partition_of
 from shared.infra import keys
 from shared.infra.daily_spend import charge_arguments
 from shared.infra.journal_rows import StreamRow
-from shared.infra.lua import Argument, Reply, ScriptCall, Scripts, read_pairs
+from shared.infra.lua import Argument, Reply, ScriptCall, Scripts, parse_pairs
 from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_outcomes import pack_outcome
 from shared.infra.stored_tasks import pack_events, pack_record
@@ -46,11 +46,11 @@ class ClaimReply(NamedTuple):
 
     @property
     def journal(self) -> list[StreamRow]:
-        return [(name, read_pairs(values)) for name, values in cast("list[tuple[str, object]]", self.task[3])]
+        return [(name, parse_pairs(values)) for name, values in cast("list[tuple[str, object]]", self.task[3])]
 
     @property
     def ledger(self) -> dict[str, str]:
-        return read_pairs(self.task[4])
+        return parse_pairs(self.task[4])
 
 
 class TurnScripts:

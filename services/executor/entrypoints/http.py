@@ -10,7 +10,7 @@ from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.runner import Runner
 from shared.domain import metric_names as names
 from shared.infra import side_server
-from shared.infra.metrics import GaugeReading, Metrics, MetricsPage, metrics_route
+from shared.infra.metrics import GaugeReader, Metrics, MetricsPage, make_metrics_route
 
 
 class HasCircuitCounts(Protocol):
@@ -41,11 +41,11 @@ def health_app(
         return "the process stops and takes no more sessions" if runner.is_stopping else ""
 
     return side_server.health_app(
-        describe_health, why_not_ready, ping_store, [metrics_route(metrics)] if metrics else []
+        describe_health, why_not_ready, ping_store, [make_metrics_route(metrics)] if metrics else []
     )
 
 
-class ExecutorGauges(GaugeReading):
+class ExecutorGauges(GaugeReader):
     def __init__(self, runner: Runner, servers: HasCircuitCounts | None) -> None:
         self._runner, self._servers = runner, servers
 

@@ -30,7 +30,7 @@ from services.gateway.edge.replies import (
 from services.gateway.edge.request_limits import OriginGuard, RequestLimiter, receive_if_ready, replay_first_message
 from services.gateway.features.identity.middleware import CallerMiddleware, limit_headers
 from services.gateway.features.identity.model import AdmittedCaller, Identity
-from shared.infra.counted_app import AnswerCounts
+from shared.infra.counted_app import RequestCounts
 
 log = structlog.get_logger()
 _JSON_TYPE = "application/json"
@@ -65,7 +65,7 @@ class GetTaskFastPath:
         origin_guard: OriginGuard | None,
         callers: CallerMiddleware,
         identity: Identity,
-        counts: AnswerCounts,
+        counts: RequestCounts,
     ) -> None:
         self._app, self._methods, self._limiter, self._origin_guard = app, methods, limiter, origin_guard
         self._callers, self._identity, self._counts = callers, identity, counts

@@ -23,7 +23,7 @@ from shared.contracts.assessment.results import Assessment, AssessmentCard, Run,
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import Role
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore, read_scores
+from shared.infra.lua import ScriptedStore, parse_scores
 
 
 class KeptAssessment(NamedTuple):
@@ -119,7 +119,7 @@ class AssessmentRepository(ScriptedStore):
         """The summaries of the assessments that the caller may see, the newest first."""
         hashes = keys.assessment_keys(caller.tenant)
         order = await self._scripts.execute("ZREVRANGEBYSCORE", hashes.order, "+inf", "-inf", "WITHSCORES")
-        times = {name: _parse_score_time(score) for name, score in read_scores(order).items()}
+        times = {name: _parse_score_time(score) for name, score in parse_scores(order).items()}
         if not times:
             return ()
         rows = cast("Sequence[str | None]", await self._scripts.execute("HMGET", hashes.cards, *times))

@@ -20,7 +20,7 @@ from services.gateway.worlds.world import (
 )
 from shared.contracts.ues.modalities import Email
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.ues.line import FieldValue
+from shared.infra.ues.connection import FieldValue
 
 _REPLY_PREFIX = "re:"
 _HIDDEN_FIELDS = ("body_html", "reply_to_address")

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, create_model
 from shared.contracts.ues.modalities import ActionDone, UesAnswer
 from shared.domain.exact_json import Json, JsonObject, to_exact
 from shared.infra.ues.client import AsyncUESClient
-from shared.infra.ues.line import FieldValue
+from shared.infra.ues.connection import FieldValue
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from services.learner.core.learner import Learner
 from services.learner.entrypoints.loops import SeedingStatus
 from shared.domain import metric_names as names
 from shared.infra import side_server
-from shared.infra.metrics import GaugeReading, Metrics, MetricsPage, metrics_route
+from shared.infra.metrics import GaugeReader, Metrics, MetricsPage, make_metrics_route
 
 DescribeMemory = Callable[[], dict[str, JsonValue]]  # what this process has remembered, found and forgotten
 
@@ -35,10 +35,10 @@ def health_app(
     def why_not_ready() -> str:
         return "" if learner.share_is_known.is_set() else "it does not know yet which outcomes to read"
 
-    return side_server.health_app(describe, why_not_ready, ping, [metrics_route(metrics)] if metrics else [])
+    return side_server.health_app(describe, why_not_ready, ping, [make_metrics_route(metrics)] if metrics else [])
 
 
-class LearnerGauges(GaugeReading):
+class LearnerGauges(GaugeReader):
     """Sets the learner's metrics at a scrape; counters grow by what its counts grew by since the last one."""
 
     def __init__(self, learner: Learner, memory: DescribeMemory) -> None:
@@ -51,7 +51,7 @@ class LearnerGauges(GaugeReading):
         for result in ("learned", "known", "dead"):
             metrics.add(names.OUTCOMES_APPLIED, self._take_growth(result, getattr(counts, result)), result=result)
         for count_name, count in _flatten_counts(self._memory()):
-            metrics.add(names.FACTS_FOUND, self._take_growth(f"memory {count_name}", count), what=count_name)
+            metrics.add(names.MEMORY_CHANGES, self._take_growth(f"memory {count_name}", count), what=count_name)
 
     def _take_growth(self, name: str, count: int) -> int:
         last_count, self._last_counts[name] = self._last_counts.get(name, 0), count

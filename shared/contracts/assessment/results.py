@@ -142,7 +142,7 @@ class AssessmentResults(AssessmentMessage):
     world: tuple[WorldAfterTurn, ...] = ()
 
 
-PASSES_AT = 0.95  # of the points that somebody could judge
+PASSING_SHARE = 0.95  # of the points that somebody could judge
 
 
 class Run(FrozenModel):
@@ -159,7 +159,7 @@ class Run(FrozenModel):
     @property
     def passed(self) -> bool:
         """Whether the run completed with enough of its points."""
-        has_enough = self.points.score >= PASSES_AT * self.points.max_score
+        has_enough = self.points.score >= PASSING_SHARE * self.points.max_score
         return self.results.status == "completed" and self.points.max_score > 0 and has_enough
 
 

@@ -9,14 +9,14 @@ from pydantic import JsonValue
 from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, CalendarState, ChatFound, ChatState, EventsFound, TimeState
-from shared.infra.tls import trusted_certificates
-from shared.infra.ues.line import FieldValue, PageQueryFields, WorldConnection, WorldEndpoints, without_none
+from shared.infra.tls import client_tls_context
+from shared.infra.ues.connection import FieldValue, PageQueryFields, WorldConnection, WorldEndpoints, without_none
 from shared.infra.ues.messages import EmailEndpoints, SmsEndpoints
 
 
 class TimeEndpoints(WorldEndpoints):
     async def get_state(self) -> TimeState:
-        return await self._line.get(TimeState, "/simulator/time")
+        return await self._connection.get(TimeState, "/simulator/time")
 
 
 class EventQueryFields(PageQueryFields, total=False):
@@ -32,10 +32,10 @@ class CalendarEndpoints(WorldEndpoints):
     modality = "calendar"
 
     async def get_state(self) -> CalendarState:
-        return await self._line.get(CalendarState, "/calendar/state")
+        return await self._connection.get(CalendarState, "/calendar/state")
 
     async def query(self, **filters: Unpack[EventQueryFields]) -> EventsFound:
-        return await self._line.post_read(EventsFound, "/calendar/query", without_none(**filters))
+        return await self._connection.post_read(EventsFound, "/calendar/query", without_none(**filters))
 
     async def create(self, *, title: str, start: datetime, end: datetime, **fields: FieldValue | None) -> ActionDone:
         """Creates an appointment. ``fields``: further fields (attendees, location, ...) as the server names them."""
@@ -71,10 +71,10 @@ class ChatEndpoints(WorldEndpoints):
     modality = "chat"
 
     async def get_state(self) -> ChatState:
-        return await self._line.get(ChatState, "/chat/state")
+        return await self._connection.get(ChatState, "/chat/state")
 
     async def query(self, **filters: Unpack[ChatQueryFields]) -> ChatFound:
-        return await self._line.post_read(ChatFound, "/chat/query", without_none(**filters))
+        return await self._connection.post_read(ChatFound, "/chat/query", without_none(**filters))
 
     async def send(
         self,
@@ -120,21 +120,21 @@ class AsyncUESClient:
             transport=transport,
             headers=headers,
             trust_env=False,
-            verify=trusted_certificates(),
+            verify=client_tls_context(),
         )
         self._add_endpoints(WorldConnection(self._http, 1 + max_retries if retry_enabled else 1))
 
-    def _add_endpoints(self, line: WorldConnection) -> None:
+    def _add_endpoints(self, connection: WorldConnection) -> None:
         """Creates the clients of the clock and of each modality; subclasses add theirs."""
-        self._line = line
-        self.time = TimeEndpoints(line)
-        self.email = EmailEndpoints(line)
-        self.sms = SmsEndpoints(line)
-        self.chat = ChatEndpoints(line)
-        self.calendar = CalendarEndpoints(line)
+        self._connection = connection
+        self.time = TimeEndpoints(connection)
+        self.email = EmailEndpoints(connection)
+        self.sms = SmsEndpoints(connection)
+        self.chat = ChatEndpoints(connection)
+        self.calendar = CalendarEndpoints(connection)
 
     async def health(self) -> JsonValue:
-        return await self._line.get_json("/health")
+        return await self._connection.get_json("/health")
 
     async def close(self) -> None:
         await self._http.aclose()

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from typing_extensions import Unpack
 
 from shared.contracts.ues.modalities import ActionDone, EmailsFound, EmailState, SmsFound, SmsState
-from shared.infra.ues.line import PageQueryFields, WorldEndpoints, without_none
+from shared.infra.ues.connection import PageQueryFields, WorldEndpoints, without_none
 
 
 class EmailQueryFields(PageQueryFields, total=False):
@@ -56,10 +56,10 @@ class EmailEndpoints(WorldEndpoints):
     modality = "email"
 
     async def get_state(self) -> EmailState:
-        return await self._line.get(EmailState, "/email/state")
+        return await self._connection.get(EmailState, "/email/state")
 
     async def query(self, **filters: Unpack[EmailQueryFields]) -> EmailsFound:
-        return await self._line.post_read(EmailsFound, "/email/query", without_none(**filters))
+        return await self._connection.post_read(EmailsFound, "/email/query", without_none(**filters))
 
     async def send(self, **mail: Unpack[SentEmail]) -> ActionDone:
         """Sends a mail from the user."""
@@ -129,10 +129,10 @@ class SmsEndpoints(WorldEndpoints):
     modality = "sms"
 
     async def get_state(self) -> SmsState:
-        return await self._line.get(SmsState, "/sms/state")
+        return await self._connection.get(SmsState, "/sms/state")
 
     async def query(self, **filters: Unpack[SmsQueryFields]) -> SmsFound:
-        return await self._line.post_read(SmsFound, "/sms/query", without_none(**filters))
+        return await self._connection.post_read(SmsFound, "/sms/query", without_none(**filters))
 
     async def send(self, **message: Unpack[SentSms]) -> ActionDone:
         """Sends a message from the user."""

@@ -1,7 +1,7 @@
 """Agents that hope for points: by words to everybody, by harm and obedience to bait, by work that nobody wants."""
 
 from shared.contracts.ues.modalities import CalendarEvent, Email
-from shared.infra.ues.line import APIError
+from shared.infra.ues.connection import APIError
 from tests.assessor.days.cast import Hour
 
 _EDITH, _PHONE = "edith.moor@bellweather-foods.example", "+15550100040"

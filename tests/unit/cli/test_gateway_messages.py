@@ -14,7 +14,7 @@ from rich.console import Console
 from cli.console import CommandError, format_local_time, out
 from cli.gateway.client import API_KEY_VARIABLE, GatewayClient, read_key
 from cli.gateway.live import LiveEventPrinter, detailed_line, plain_line
-from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, task_view
+from cli.gateway.messages import Event, OutgoingMessage, Speaker, TaskView, parse_task_view
 from cli.learn import split_for_requests
 from cli.send import approve_command, send_and_follow
 from cli.stack.plan import StackOptions
@@ -40,9 +40,11 @@ def test_the_answer_is_the_first_text_of_the_first_artifact_or_else_the_message_
         "artifacts": [{"parts": [{"kind": "text", "text": "Done."}]}, {"parts": [{"text": "a log"}]}],
         "metadata": {"strategy": "fsm"},
     }
-    view = task_view(result)
+    view = parse_task_view(result)
     assert (view.id, view.state, view.answer, view.metadata) == ("t-1", "completed", "Done.", {"strategy": "fsm"})
-    view = task_view({"id": "t", "status": {"state": "failed", "message": {"parts": [{"text": "Redis is down."}]}}})
+    view = parse_task_view(
+        {"id": "t", "status": {"state": "failed", "message": {"parts": [{"text": "Redis is down."}]}}}
+    )
     assert (view.answer, view.has_gone_well) == ("Redis is down.", False)
 
 
@@ -55,7 +57,7 @@ def test_an_event_becomes_one_line_that_starts_with_what_it_names_and_the_end_of
 def test_metadata_is_named_as_in_the_gateway_s_own_records_and_counts_in_it_are_whole_numbers() -> None:
     """The official types carry every number as a fraction; `3.0` tool calls are three."""
     metadata: JsonObject = {"modelNotice": "a planner", "approvalId": "a1", "toolCalls": Decimal("3.0")}
-    view = task_view({"id": "t", "status": {"state": "completed"}, "metadata": metadata})
+    view = parse_task_view({"id": "t", "status": {"state": "completed"}, "metadata": metadata})
     assert view.metadata == {"model_notice": "a planner", "approval_id": "a1", "tool_calls": 3}
     assert isinstance(view.metadata["tool_calls"], int)
 

@@ -87,7 +87,7 @@ def test_each_executor_has_its_own_port_and_gives_its_sessions_back_before_the_l
 
 
 def test_who_accepts_work_stops_before_who_does_it_and_the_tools_last() -> None:
-    ordered = sorted(_plan({}).values(), key=lambda spec: spec.stops)
+    ordered = sorted(_plan({}).values(), key=lambda spec: spec.stop_rank)
     assert [spec.name for spec in ordered][:2] == ["gateway", "executor-1"]
     assert ordered[-1].name == "company"
 
@@ -114,7 +114,7 @@ def test_an_assessor_is_part_of_a_stack_that_asks_for_one_and_ends_before_those_
     asked = StackOptions(Path("/data"), {}, assessor_port=9060)
     specs = {spec.name: spec for spec in plan_stack(asked, PORTS, "unix:///r")}
     assert specs["assessor"].environ["PORT"] == "9060"
-    assert specs["assessor"].stops < specs["gateway"].stops
+    assert specs["assessor"].stop_rank < specs["gateway"].stop_rank
     assert "ANTHROPIC_BASE_URL" not in specs["assessor"].environ
     assert "assessor" not in _plan({})
 

@@ -9,8 +9,8 @@ from services.executor.core.session.context import Ports
 from services.executor.ports.turns import LeaseLost
 from shared.contracts.task import Turn
 from shared.domain.words import TaskState
-from shared.infra.late_model import CountedModel
 from shared.infra.metrics import Metrics
+from shared.infra.model_wrappers import CountedModel
 from shared.ports.models import ModelReply, ModelRequest, ModelUnavailable, Tier
 from tests.doubles.connected import connected
 from tests.doubles.kept_spans import KeptSpan, KeptSpans

@@ -18,7 +18,7 @@ from services.executor.ports.turns import SessionState, TurnEnd
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.task import HistoryMessage, Principal, TaskRecord, TaskRequest, Turn, TurnKind
-from shared.domain.marks import ProtectedKind
+from shared.domain.protected_values import ProtectedKind
 from shared.domain.quality import WEAK_SCORE, score_quality
 from shared.domain.redaction import NO_PROTECTED_VALUES
 from shared.domain.words import FsmState, TaskState, ToolClass, WriteStatus

@@ -25,7 +25,7 @@ from services.gateway.features.solver.service import extract_answers
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, dumps
-from shared.domain.marks import ProtectedKind
+from shared.domain.protected_values import ProtectedKind
 from shared.domain.redaction import redact_json, redact_text
 from shared.ports.models import Message, ModelReply, ModelRequest, TextBlock, Tier, Usage
 from tests.each_row import each_row

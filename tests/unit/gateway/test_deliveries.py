@@ -30,7 +30,7 @@ from services.gateway.features.webhooks.secrets import read_secrets, sign_body
 from services.gateway.features.webhooks.settings import PushSettings
 from shared.domain.exact_json import JsonObject
 from shared.domain.words import A2aVersion
-from shared.infra.sealed import CannotDecrypt, SecretCipher
+from shared.infra.secret_cipher import CannotDecrypt, SecretCipher
 from tests.each_row import each_row
 from tests.refusals import refusal_of
 

@@ -9,9 +9,9 @@ from hypothesis import given, strategies as st
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.words import ToolClass, WriteStatus
+from shared.infra.compression import DECODING_ERRORS
 from shared.infra.journal_rows import ROW_FIELD, StoredStep, digest_name_of, pack_row, parse_rows, split_shared_texts
 from shared.infra.ledger_rows import pack_entry, read_entry
-from shared.infra.packed import DECODING_ERRORS
 from tests.each_row import each_row
 
 _ENTRY = LedgerEntry(

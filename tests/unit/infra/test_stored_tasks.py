@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.contracts.task import TaskEvent
-from shared.infra.packed import DECODING_ERRORS
+from shared.infra.compression import DECODING_ERRORS
 from shared.infra.stored_tasks import pack_events, pack_record, read_events, read_record, unpack_events_json
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row

@@ -27,7 +27,7 @@ from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFa
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.keywords import keywords
-from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
+from shared.domain.relevance import ENTITIES_KEPT, FACTS_KEPT
 from tests.doubles.redis_tasks import NOON
 from tests.each_row import each_row
 from tests.unit.learner.makers import a_case

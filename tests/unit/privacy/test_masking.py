@@ -16,7 +16,7 @@ from services.executor.core.states.prompts import load_prompts
 from shared.contracts.digest import make_case_entry
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import JsonObject
-from shared.domain.marks import ProtectedKind, find_protected_spans, protected_values
+from shared.domain.protected_values import ProtectedKind, find_protected_spans, protected_values
 from shared.domain.redaction import redact_credentials, redact_json, redact_text
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging

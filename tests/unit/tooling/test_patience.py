@@ -11,7 +11,7 @@ from services.executor.ports.tools import Tool, ToolAnswer, ToolForbidden, ToolS
 from shared.contracts.policy import EvaluateRequest, Policy, TextRule
 from shared.contracts.tenant import Connection
 from shared.domain.exact_json import Json, JsonObject
-from shared.infra.patiently import retry_with_pauses
+from shared.infra.retries import retry_with_pauses
 from shared.ports.meter import NoMeter
 from tests.doubles.connected import connected
 from tests.doubles.fake_tool_servers import FakeToolServers

@@ -10,7 +10,7 @@ from fastapi import FastAPI, Response
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from shared.domain.marks import ProtectedKind
+from shared.domain.protected_values import ProtectedKind
 from shared.domain.redaction import HIDDEN_VALUES
 from shared.infra.traced_app import trace_requests
 from shared.ports.tracing import SpanKind

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from services.assessor.adapters.proctor_client import ProctorClient
-from shared.infra.ues.line import (
+from shared.infra.ues.connection import (
     APIError,
     ConflictError,
     NotFoundError,

@@ -21,9 +21,9 @@ from cli.launcher import Stack, run_stack
 from cli.stack.plan import StackOptions, free_ports
 from services.gateway.first_key import create_first_key
 from shared.domain.exact_json import Json, loads_object, to_exact
-from shared.infra.installation import InstallationReading
+from shared.infra.installation import InstallationGaugeReader
 from shared.infra.redis import connect
-from shared.infra.tls import trusted_certificates
+from shared.infra.tls import client_tls_context
 from tools.bench.overhead.spending import cpu_ms
 from tools.chaos.chaos_tasks import ChaosTask, ChaosTaskKind, make_task
 from tools.chaos.ledgers import plant_rows
@@ -97,12 +97,12 @@ async def measure_burst(plan: BurstPlan) -> BurstFigures:
                     trust_env=False,
                     limits=lines,
                     headers=flood,
-                    verify=trusted_certificates(),
+                    verify=client_tls_context(),
                 ) as flooding,
                 httpx.AsyncClient(
                     trust_env=False,
                     headers=quiet,
-                    verify=trusted_certificates(),
+                    verify=client_tls_context(),
                 ) as asking,
             ):
                 return await _Burst(stack, state, queue, plan, flooding, asking).measure()
@@ -149,7 +149,7 @@ class _Burst:
         self._stack, self._queue, self._plan = stack, queue, plan
         self._flood = GatewayClient(stack.url("gateway"), flooding, has_key=True)
         self._quiet = GatewayClient(stack.url("gateway"), asking, has_key=True)
-        self._installation = InstallationReading(state)
+        self._installation = InstallationGaugeReader(state)
         self._drained = asyncio.Event()
         self._used: list[float] = []
         self._most_waiting = 0

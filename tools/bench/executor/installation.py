@@ -12,7 +12,7 @@ from services.executor.adapters.redis_ended import Archiver
 from services.executor.adapters.redis_sessions import RedisSessions
 from shared.domain.partition import PARTITIONS
 from shared.infra import keys
-from shared.infra.live import ChannelListener
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
 from shared.ports.archive import Archive

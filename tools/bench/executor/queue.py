@@ -17,8 +17,8 @@ from uuid import uuid4
 from shared.contracts.task import Principal, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import Json, dumps, to_exact
 from shared.domain.words import A2aVersion
+from shared.infra.channel_listener import ChannelListener
 from shared.infra.embedded_redis import EmbeddedRedis
-from shared.infra.live import ChannelListener
 from shared.infra.process import make_parent_death_hook
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore

@@ -21,7 +21,7 @@ from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact
 from shared.domain.cases import CASES_KEPT, CaseOutcome
 from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
 from shared.domain.keywords import keywords
-from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
+from shared.domain.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
 from shared.infra.embedded_redis import EmbeddedRedis

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from services.executor.adapters.redis_learned import RedisLearned
 from shared.domain.cases import CASES_KEPT
-from shared.domain.known import ENTITIES_KEPT, FACTS_KEPT
+from shared.domain.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.infra.archive_folder import FolderArchive, task_file_name, tenant_folder_name
 from shared.infra.embedded_redis import EmbeddedRedis
 from shared.infra.redis import connect

@@ -40,7 +40,7 @@ from services.executor.ports.sandbox import CodeFailed, NoSandbox, Sandbox, Sand
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.domain.exact_json import Json, digest, dumps, loads_object
-from shared.domain.marks import protected_values
+from shared.domain.protected_values import protected_values
 from shared.ports.models import ModelRequest, Tier
 from shared.ports.store import StoreUnavailable
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from shared.domain.exact_json import Json, JsonObject, dumps, map_leaves, walk_json
 from shared.domain.identity_cache import cached_by_identity
-from shared.domain.marks import ProtectedKind, protected_values
+from shared.domain.protected_values import ProtectedKind, protected_values
 from shared.domain.redaction import LiteralFinder, replace_spans
 from shared.ports import models
 

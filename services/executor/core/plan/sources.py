@@ -53,7 +53,7 @@ from services.executor.ports.tools import Tool
 from services.executor.ports.turns import QUESTION_ROLE
 from shared.contracts.plan import Origin, PlannedCall
 from shared.domain.exact_json import Json, JsonObject, as_text
-from shared.domain.marks import ProtectedKind, find_protected_spans
+from shared.domain.protected_values import ProtectedKind, find_protected_spans
 from shared.domain.words import ToolClass
 
 

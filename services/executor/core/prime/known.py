@@ -34,7 +34,7 @@ from shared.domain.estimates import Trust, count_recent_matches, judge_trust
 from shared.domain.exact_json import Json, JsonObject, dumps, dumps_inexact, loads_object
 from shared.domain.identity_cache import IdentityCache
 from shared.domain.keywords import keywords
-from shared.domain.known import select_entities, select_facts
+from shared.domain.relevance import select_entities, select_facts
 from shared.domain.words import Strategy
 from shared.ports.models import ModelReply, ModelRequest
 from shared.ports.store import StoreUnavailable

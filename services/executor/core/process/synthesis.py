@@ -13,7 +13,7 @@ from shared.contracts.base import describe_first_error
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import dumps, to_exact
-from shared.domain.marks import protected_values
+from shared.domain.protected_values import protected_values
 from shared.domain.words import FsmState, Level, RuleAction
 
 _STATES_IN_ORDER = (

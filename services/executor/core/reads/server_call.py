@@ -23,7 +23,7 @@ from services.executor.core.tools.schema_drift import COLUMN_ALIASES, ColumnMatc
 from services.executor.ports.tools import AnswerTooLarge, Tool, ToolAnswer, ToolSilent, ToolUnreachable
 from shared.domain import span_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads, loads_object
-from shared.domain.marks import ProtectedKind
+from shared.domain.protected_values import ProtectedKind
 from shared.domain.redaction import redact_json
 from shared.domain.words import ToolClass
 from shared.ports.tracing import SpanKind

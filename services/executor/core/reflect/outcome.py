@@ -17,7 +17,7 @@ from shared.contracts.outcome import OutcomeTexts, PredictionOutcome, TaskOutcom
 from shared.contracts.policy import Verdict
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import JsonObject, as_object, as_text, loads_object, walk_json
-from shared.domain.marks import ProtectedKind
+from shared.domain.protected_values import ProtectedKind
 from shared.domain.quality import Score
 from shared.domain.redaction import NO_PROTECTED_VALUES, redact_json, redact_text
 from shared.domain.words import Strategy, TaskState, WriteStatus

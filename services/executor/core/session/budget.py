@@ -20,7 +20,7 @@ from services.executor.core.states.machine import EarlyEnd
 from services.executor.ports.turns import JournalEntry
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.model_price import NANOS_A_DOLLAR, Price, highest_prices
+from shared.domain.model_price import NANOS_PER_DOLLAR, Price, highest_prices
 from shared.domain.words import TaskState
 from shared.ports import models
 from shared.ports.daily_spend import Charge
@@ -109,7 +109,7 @@ class RequestSize(NamedTuple):
 
 def estimate_cost(size: RequestSize, output: int, price: Price) -> CallCost:
     """The highest cost of a request with ``output`` tokens of answer. Only its fresh tokens count, but all are paid."""
-    return CallCost(size.fresh + output, size.total * price.fresh_input + output * price.output)
+    return CallCost(size.fresh + output, size.total * price.highest_input_price + output * price.output)
 
 
 RESERVED_KIND = "reserved"  # kinds of journal entries: a reservation, and one whose call was never made
@@ -335,7 +335,7 @@ def list_settlements_of_turn(entries: Iterable[JournalEntry], turn_id: str) -> I
 
 def format_dollars(nanos: int) -> str:
     """An exact amount in US dollars, as text."""
-    return format((Decimal(nanos) / NANOS_A_DOLLAR).normalize(), "f")
+    return format((Decimal(nanos) / NANOS_PER_DOLLAR).normalize(), "f")
 
 
 _MOST_TOKENS_WITHOUT_CEILING = 2**53  # tokens, where no ceiling limits them

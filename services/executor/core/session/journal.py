@@ -30,8 +30,8 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.task import TaskEvent, TaskRecord, TurnKind
 from shared.domain import metric_names as names
 from shared.domain.exact_json import JsonObject, loads_object
-from shared.domain.marks import ProtectedKind
-from shared.domain.model_price import NANOS_A_DOLLAR
+from shared.domain.model_price import NANOS_PER_DOLLAR
+from shared.domain.protected_values import ProtectedKind
 from shared.domain.redaction import HIDDEN_VALUES, redact_json
 from shared.domain.words import DOUBTFUL_STATUSES, FsmState, Phase, TaskState, ToolClass, WriteStatus
 from shared.ports.meter import Meter, NoMeter
@@ -86,12 +86,12 @@ class TurnCounts:
         data = event.data
         if event.kind == "model":
             nanos = data.get("nanos")
-            price = nanos / NANOS_A_DOLLAR if isinstance(nanos, int) else 0.0
+            price = nanos / NANOS_PER_DOLLAR if isinstance(nanos, int) else 0.0
             self._meter.add(names.MODEL_MONEY, price, tier=str(data["tier"]), model=str(data["model"]))
         elif event.kind == "note" and "bandit" in data:
             self._meter.add(names.STRATEGIES_CHOSEN, strategy=str(data["strategy"]))
         elif event.kind == "note" and "not_applied" in data:
-            self._meter.add(names.STRATEGIES_LEFT, strategy=str(data["strategy"]))
+            self._meter.add(names.STRATEGIES_ABANDONED, strategy=str(data["strategy"]))
 
     def count_settlement(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
         """Counts a write with a final status (not sending, no proof to come), and a doubt that it settles."""

@@ -19,7 +19,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import PastCall
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import dumps, loads_object
-from shared.domain.marks import protected_values
+from shared.domain.protected_values import protected_values
 from shared.domain.redaction import redact_json
 from shared.domain.words import DONE_STATUSES, UNDECIDED_STATUSES, A2aVersion, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable

@@ -16,7 +16,7 @@ from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, TurnRunner, TurnWork, UnreadableTurn
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.outcome import TaskOutcome
-from shared.domain.marks import protected_values
+from shared.domain.protected_values import protected_values
 from shared.ports.meter import Meter
 from shared.ports.store import StoreUnavailable
 

@@ -45,7 +45,7 @@ from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, T
 from shared.contracts.approval import Approval
 from shared.contracts.task import TurnKind
 from shared.domain import span_names as names
-from shared.domain.marks import protected_values
+from shared.domain.protected_values import protected_values
 from shared.domain.words import Phase, TaskState
 from shared.ports.store import StoreUnavailable
 

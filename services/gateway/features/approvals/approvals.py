@@ -20,7 +20,7 @@ from shared.domain.exact_json import JsonObject
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import Role, TaskState
 from shared.infra import keys
-from shared.infra.lua import ScriptedStore, parse_stored_rows, read_scores
+from shared.infra.lua import ScriptedStore, parse_scores, parse_stored_rows
 from shared.infra.stored_tasks import read_record
 
 MOST_LISTED_APPROVALS = 500
@@ -89,7 +89,7 @@ class Approvals(ScriptedStore):
         members = [
             (int(score), keys.unpack_member(keys.WaitingApprovalMember, member))
             for reply in replies
-            for member, score in read_scores(reply).items()
+            for member, score in parse_scores(reply).items()
         ]
         return sorted(((deadline, member.approval_id), member) for deadline, member in members)
 

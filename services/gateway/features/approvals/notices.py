@@ -25,8 +25,8 @@ from shared.domain.exact_json import JsonObject, dumps, loads_object, to_i_json
 from shared.domain.outgoing import AllowedAddresses, why_refused
 from shared.domain.redaction import redact_json, redact_text
 from shared.domain.words import describe_decider
+from shared.infra.channel_listener import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, look_when_due
 from shared.infra.keys import NoticeMember
-from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, look_when_due
 from shared.ports.store import StoreUnavailable
 
 _LONGEST_TEXT = 600  # characters of a task's text or a call's arguments

@@ -11,7 +11,7 @@ from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, loads, objects_in
-from shared.domain.marks import ProtectedKind, protected_values
+from shared.domain.protected_values import ProtectedKind, protected_values
 from shared.domain.redaction import redact_json
 
 

@@ -81,7 +81,7 @@ class SignInCredential(NamedTuple):
 
 
 def _cookie_key(secret: str) -> str:
-    return keys.console_key(_derive_key(secret, b"name").hex())
+    return keys.console_session_key(_derive_key(secret, b"name").hex())
 
 
 def _session_cipher(secret: str) -> Fernet:
@@ -139,13 +139,13 @@ class ConsoleSessions(ScriptedStore):
 
     async def is_throttled(self, address: str) -> bool:
         """Whether too many sign-ins from the address were refused lately; False for an unknown (empty) address."""
-        refused = await self._scripts.execute("GET", keys.console_refused_key(address)) if address else None
+        refused = await self._scripts.execute("GET", keys.refused_sign_ins_key(address)) if address else None
         return int(str(refused or 0)) >= MOST_REFUSED_SIGN_INS
 
     async def count_refusal(self, address: str) -> None:
         """Count a refused sign-in from the address, in a fixed window that begins with the first refusal."""
         if address:
-            name = keys.console_refused_key(address)
+            name = keys.refused_sign_ins_key(address)
             async with bounded_redis_calls(), self._redis.pipeline(transaction=False) as pipe:
                 pipe.incr(name)
                 pipe.expire(name, keys.REFUSED_SIGN_INS_SECONDS, nx=True)

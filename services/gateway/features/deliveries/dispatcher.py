@@ -20,9 +20,9 @@ from services.gateway.features.deliveries.model import (
 )
 from services.gateway.features.deliveries.service import DeliveryRules, DeliveryService, choose_due_deliveries
 from shared.domain import metric_names as names
+from shared.infra.channel_listener import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, look_when_due
 from shared.infra.guard import Guard
 from shared.infra.guarded_http import RefusedConnection, guarded_client
-from shared.infra.live import LOOK_WITHOUT_NEWS_SECONDS, OpenListener, look_when_due
 from shared.ports.meter import NO_METER, Meter
 from shared.ports.store import StoreUnavailable
 

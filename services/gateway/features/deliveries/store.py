@@ -13,10 +13,10 @@ from services.gateway.features.webhooks.model import DeliveryProgress, FailingDe
 from shared.domain import metric_names as names
 from shared.domain.partition import partition_of
 from shared.infra import keys
+from shared.infra.event_pages import read_event_page
 from shared.infra.lua import ScriptCall, Scripts
-from shared.infra.sealed import CannotDecrypt, SecretCipher
+from shared.infra.secret_cipher import CannotDecrypt, SecretCipher
 from shared.infra.stored_tasks import read_record
-from shared.infra.story import read_event_page
 from shared.ports.meter import NO_METER, Meter
 
 log = structlog.get_logger()

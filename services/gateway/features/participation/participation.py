@@ -33,7 +33,7 @@ from shared.domain.outgoing import AllowedAddresses, Refused, check_url
 from shared.domain.words import A2aVersion, TaskState
 from shared.infra.keys import PARTICIPATION_SECONDS, participant_key, participation_key
 from shared.infra.lua import Scripts
-from shared.infra.sealed import CannotDecrypt, SecretCipher
+from shared.infra.secret_cipher import CannotDecrypt, SecretCipher
 from shared.ports.tasks import Tasks
 
 

@@ -7,7 +7,7 @@ import httpx
 from services.gateway.edge.errors import Unavailable
 from shared.contracts.policy import EvaluateRequest, Policy, Verdict
 from shared.contracts.tenant_document import FieldProblem
-from shared.infra.tls import trusted_certificates
+from shared.infra.tls import client_tls_context
 
 _TIMEOUT = httpx.Timeout(5.0, connect=2.0)
 
@@ -22,7 +22,7 @@ async def find_policy_problems(url: str, policies: Sequence[Policy]) -> tuple[Fi
     request = EvaluateRequest(policies=tuple(policies), text="")
     headers = {"content-type": "application/json"}
     try:
-        async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False, verify=trusted_certificates()) as client:
+        async with httpx.AsyncClient(timeout=_TIMEOUT, trust_env=False, verify=client_tls_context()) as client:
             answer = await client.post(f"{url.rstrip('/')}/v1/evaluate", content=request.to_json(), headers=headers)
     except httpx.HTTPError as error:
         raise Unavailable(f"the policy service does not answer ({type(error).__name__})") from error

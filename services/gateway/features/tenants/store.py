@@ -21,7 +21,7 @@ class TenantStates(TenantStops):
 
     async def read_state(self, tenant: str, now: datetime) -> TenantState:
         """The tenant's present state, with its days around ``now``."""
-        members = keys.member_prefix(tenant)
+        members = keys.tenant_member_prefix(tenant)
         calls = [([partition.waiting, partition.leased], [members]) for partition in keys.all_partitions()]
         counts = cast("list[list[int]]", await self._scripts.run_many("census", calls))
         waiting, running = (sum(column) for column in zip(*counts, strict=True))

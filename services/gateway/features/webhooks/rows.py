@@ -39,13 +39,13 @@ class FailingDeliveries:
 
     async def list_newest(self, tenant: str) -> Sequence[FailingDelivery]:
         """The tenant's failing webhooks and notices, the newest failure first."""
-        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.failing_key(tenant)))
+        rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.failing_webhooks_key(tenant)))
         failing = map(FailingDelivery.model_validate_json, rows.values())
         return sorted(failing, key=lambda delivery: (str(delivery.at), delivery.subject), reverse=True)
 
     async def add(self, tenant: str, member: str, failing: FailingDelivery) -> None:
         """Add a failing webhook or notice to the tenant's list, unless the list is full."""
-        key, row = keys.failing_key(tenant), failing.model_dump_json()
+        key, row = keys.failing_webhooks_key(tenant), failing.model_dump_json()
         is_listed = await self._scripts.execute("HEXISTS", key, member)
         if is_listed or cast(int, await self._scripts.execute("HLEN", key)) < _MOST_FAILING:
             await self._scripts.execute("HSET", key, member, row)
@@ -53,4 +53,4 @@ class FailingDeliveries:
 
     async def remove(self, tenant: str, member: str) -> None:
         """Remove a webhook or notice from the list, as one that was delivered."""
-        await self._scripts.execute("HDEL", keys.failing_key(tenant), member)
+        await self._scripts.execute("HDEL", keys.failing_webhooks_key(tenant), member)

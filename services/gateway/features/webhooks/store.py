@@ -10,7 +10,7 @@ from services.gateway.features.webhooks.rows import FailingDeliveries, pack_prog
 from shared.contracts.task import TaskRecord
 from shared.infra import keys
 from shared.infra.lua import Argument, Scripts
-from shared.infra.sealed import CannotDecrypt, SecretCipher
+from shared.infra.secret_cipher import CannotDecrypt, SecretCipher
 
 
 class RedisWebhooks(hooks.WebhookStore):

@@ -19,8 +19,8 @@ from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, Know
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.bandit import Arm
 from shared.domain.keywords import keywords
-from shared.domain.known import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.domain.redaction import redact_text
+from shared.domain.relevance import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.ports.store import StoreUnavailable
 
 

@@ -55,7 +55,7 @@ class ModelFacts(memory.FactFinder):
     def estimate_max_cost(self, sections: JsonObject) -> memory.FactCost:
         """The cost of all attempts with the longest possible answers."""
         input_tokens = -(-(len(_PROMPT) + len(_render_sections(sections))) // _CHARACTERS_A_TOKEN) + _CORRECTION_TOKENS
-        nanos = input_tokens * self._price.fresh_input + _MAX_TOKENS * self._price.output
+        nanos = input_tokens * self._price.highest_input_price + _MAX_TOKENS * self._price.output
         return memory.FactCost(_ATTEMPTS, _ATTEMPTS * input_tokens, _ATTEMPTS * _MAX_TOKENS, _ATTEMPTS * nanos)
 
     async def find_facts(self, sections: JsonObject) -> tuple[Sequence[memory.RawFact], memory.FactCost]:

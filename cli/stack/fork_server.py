@@ -19,7 +19,7 @@ from setproctitle import setproctitle
 from shared.infra.process import make_parent_death_signal
 
 _FORK_CONTEXT = multiprocessing.get_context("forkserver")
-_PRELOADED_MODULE = "cli.stack.imported"
+_PRELOADED_MODULE = "cli.stack.preloaded"
 # What an interpreter heeds at its start alone.
 _INTERPRETER_VARIABLES = ("LD_PRELOAD", "PYTHONHASHSEED", "PYTHONPATH", "PYTHONWARNINGS")
 

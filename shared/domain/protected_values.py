@@ -103,7 +103,9 @@ _PASSWORD_ACTION_BEFORE_PATTERN = re.compile(
 )
 _RECORD_ID_PATTERN = re.compile(r"[A-Z]{2,6}-\d{1,8}")
 _SHORTEST_PASSWORD = 4  # characters of a password that is taken for one
-_SHORTEST_MARKED_TEXT = 8  # characters of the shortest text that marks anything: ``pwd`` with a sign and a password
+_SHORTEST_PROTECTED_TEXT = (
+    8  # characters of the shortest text with a protected value: ``pwd`` with a sign and a password
+)
 _SHORTEST_SECRET_OF_LETTERS = 20  # of letters alone: the shortest of the keys that a provider gives out
 _LONGEST_CACHED_TEXT = 100  # characters of a text that may come again in other tasks
 _LEAST_PROTECTED_NUMBER = 10**13  # the shortest card has 14 digits
@@ -111,20 +113,20 @@ _LEAST_PROTECTED_NUMBER = 10**13  # the shortest card has 14 digits
 
 def find_protected_spans(text: str) -> tuple[ProtectedSpan, ...]:
     """The places and kinds of the protected values in a text, in order and without overlap; empty if there are none."""
-    if len(text) < _SHORTEST_MARKED_TEXT or (len(text) < _SHORTEST_SECRET_OF_LETTERS and text.isalpha()):
+    if len(text) < _SHORTEST_PROTECTED_TEXT or (len(text) < _SHORTEST_SECRET_OF_LETTERS and text.isalpha()):
         return ()
-    return _find_marks_of_short_text(text) if len(text) <= _LONGEST_CACHED_TEXT else _find_separate_spans(text)
+    return _find_spans_of_short_text(text) if len(text) <= _LONGEST_CACHED_TEXT else _find_separate_spans(text)
 
 
 def _find_separate_spans(text: str) -> tuple[ProtectedSpan, ...]:
     spans: list[ProtectedSpan] = []
-    for mark in sorted(_find_spans(text), key=lambda mark: (mark.start, -mark.end)):
-        if not spans or mark.start >= spans[-1].end:
-            spans.append(mark)
+    for span in sorted(_find_spans(text), key=lambda span: (span.start, -span.end)):
+        if not spans or span.start >= spans[-1].end:
+            spans.append(span)
     return tuple(spans)
 
 
-_find_marks_of_short_text = lru_cache(maxsize=2_048)(
+_find_spans_of_short_text = lru_cache(maxsize=2_048)(
     _find_separate_spans
 )  # names of tools, states and models come again with each task
 
@@ -132,13 +134,13 @@ _find_marks_of_short_text = lru_cache(maxsize=2_048)(
 def protected_values(text: str) -> dict[str, ProtectedKind]:
     """The protected values of a text with their kinds, in the order of their appearance."""
     values: dict[str, ProtectedKind] = {}
-    for mark in find_protected_spans(text):
-        values.setdefault(mark.value, mark.kind)
+    for span in find_protected_spans(text):
+        values.setdefault(span.value, span.kind)
     return values
 
 
-def is_long_enough_to_mark(number: int) -> bool:
-    """Whether a number has enough digits to be marked without a word beside it."""
+def is_long_enough_to_protect(number: int) -> bool:
+    """Whether a number has enough digits to be protected without a word beside it."""
     return abs(number) >= _LEAST_PROTECTED_NUMBER
 
 

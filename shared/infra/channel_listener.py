@@ -151,7 +151,7 @@ class ChannelListener:
 
 
 async def look_when_due(listen: OpenListener, look: Callable[[asyncio.Event], Awaitable[float]], name: str) -> None:
-    """Call ``look`` at once, whenever something becomes due, and after the seconds that it returns; for ever.
+    """Calls ``look`` at once, whenever something becomes due, and after the seconds that it returns; for ever.
 
     ``listen``: opens an event that is set when something becomes due; ``look`` gets it. A failure is logged under
     ``name``, and ``look`` is called again after a second.

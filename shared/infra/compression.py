@@ -11,7 +11,7 @@ DECODING_ERRORS = "surrogateescape"  # how a client reads bytes that are no text
 _LEVEL, _WINDOW_BITS, _MEMORY_LEVEL = 6, 14, 6  # of 16 KB, in which the shapes have room
 
 
-class CompressionShapes:
+class DictionaryCompressor:
     """A compression dictionary for one kind of text."""
 
     def __init__(self, file_name: str) -> None:

@@ -144,15 +144,15 @@ class WorldEndpoints:
 
     modality: ClassVar[str]
 
-    def __init__(self, line: WorldConnection) -> None:
-        self._line = line
+    def __init__(self, connection: WorldConnection) -> None:
+        self._connection = connection
 
     async def get_compact_state(self) -> JsonValue:
-        return await self._line.get_json(f"/{self.modality}/state", compact=True)
+        return await self._connection.get_json(f"/{self.modality}/state", compact=True)
 
     async def post_action(self, action: str, **body: FieldValue | None) -> ActionDone:
         """Carries out an action, such as ``send``. ``body``: its fields as the server names them."""
-        return await self._line.post(ActionDone, f"/{self.modality}/{action}", without_none(**body))
+        return await self._connection.post(ActionDone, f"/{self.modality}/{action}", without_none(**body))
 
 
 def without_none(**values: FieldValue | None) -> dict[str, JsonValue]:
