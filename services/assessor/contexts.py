@@ -49,7 +49,7 @@ class GreenAgents(Assessments):
         self._tracer = tracer
         self._models = models or build_models(config)
         self._scenarios = ScenarioFolder(config.scenarios_dir)
-        self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False, verify=trusted_certificates())
+        self._http = httpx.AsyncClient(trust_env=False, follow_redirects=False, verify=client_tls_context())
         self._slots: OrderedDict[str, _AgentSlot] = OrderedDict()
         self._queue = AssessmentQueue(config.places)
         self._shared_process = _shared_process(config)

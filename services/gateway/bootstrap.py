@@ -250,7 +250,7 @@ def _add_middleware(
     drain = DrainMiddleware(limiter, shutdown)  # nothing new while the process leaves
     counted = CountedApp(drain, meter)  # counts and times
     # the same for a usual read, which passes them in one step
-    return GetTaskFastPath(counted, rpc.a2a_methods, limiter, origin_guard, callers, identity, AnswerCounts(meter))
+    return GetTaskFastPath(counted, rpc.a2a_methods, limiter, origin_guard, callers, identity, RequestCounts(meter))
 
 
 def _take_time_and_id() -> TimeAndFreshId:

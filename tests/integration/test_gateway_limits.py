@@ -419,6 +419,6 @@ async def test_a_request_whose_reply_was_lost_costs_nothing_more(redis: Redis) -
     made, meter = await _made(redis, requests_a_minute=5, messages_a_day=5), RateMeter(redis)
     await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.REQUEST_AND_MESSAGE, NONE)
     names = [*keys.rate_keys_of_key(made.key.key_id), keys.api_key(made.key.key_id)]
-    await Scripts(redis).execute("EVAL", script_source("admit", is_repeated=True), 4, *names, 1, 1, 0, 0, 0, DIGEST, 60)
+    await Scripts(redis).execute("EVAL", build_script("admit", is_repeated=True), 4, *names, 1, 1, 0, 0, 0, DIGEST, 60)
     _, stands = await meter.count_for_key(made.key.key_id, DIGEST, LimitUse.UNCOUNTED, NONE)
     assert [one.remaining for one in stands.usages] == [4, 4]

@@ -118,7 +118,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         if work.progress.tries and not (progress.tries or progress.disabled):
             await self._failing.remove(claim.tenant, claim.member)
         if step is deliveries.DeliveryStep.DISABLE:
-            self._meter.add(names.WEBHOOKS_OFF)
+            self._meter.add(names.WEBHOOKS_DISABLED)
         return token
 
     async def _read_work(
