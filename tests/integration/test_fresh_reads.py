@@ -109,6 +109,7 @@ _CALLS = [
     '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"TASK","tenant":"other"}}',
     '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"nobody-made-this"}}',
     '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":""}}',
+    '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"~' + "0" * 64 + '"}}',
     '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"\\ud800"}}',
     '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":7}}',
     '{"jsonrpc":"2.0","id":1,"method":"GetTask","params":[]}',

@@ -173,4 +173,5 @@ def _parse_rpc_get_task(body: bytes) -> _GetTask | None:
 
 
 def _is_valid_id(value: object) -> TypeGuard[str]:
-    return type(value) is str and 0 < len(value) <= MAX_ID_LENGTH and value.isprintable()
+    """Whether the value is an id that ``id_at`` takes; of those that begin with a tilde it takes some only."""
+    return type(value) is str and 0 < len(value) <= MAX_ID_LENGTH and value.isprintable() and value[0] != "~"

@@ -101,7 +101,7 @@ class _LetterAddress(NamedTuple):
         return names.dead_turns if self.kind is LetterKind.TURN else names.dead
 
     @property
-    def age_key(self) -> tuple[int, ...]:
+    def recency_key(self) -> tuple[int, ...]:
         """The greater, the newer the letter."""
         return tuple(map(int, self.entry_id.split("-")))
 
@@ -136,9 +136,9 @@ class DeadLetters(ScriptedStore):
             unparsed += await self._read_further(
                 ends, [name for name in ends if rows_of_streams[name] <= count / 2], count
             )
-            unparsed.sort(key=lambda row: row[0].age_key)
-            newest_unread = max((end.age_key for end in ends.values()), default=()) if reads_left else ()
-            while unparsed and len(letters) < limit and unparsed[-1][0].age_key >= newest_unread:
+            unparsed.sort(key=lambda row: row[0].recency_key)
+            newest_unread = max((end.recency_key for end in ends.values()), default=()) if reads_left else ()
+            while unparsed and len(letters) < limit and unparsed[-1][0].recency_key >= newest_unread:
                 letters += filter(None, [_parse_letter_of_tenant(*unparsed.pop(), tenant)])
             if len(letters) == limit or not ends:
                 break

@@ -150,7 +150,7 @@ class UnverifiedIdentity(identity.Identity):
         return identity.AdmittedCaller(None)
 
     @override
-    def caller_of(self, authenticated: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
+    def caller_of(self, authenticated_caller: identity.Caller | None, metadata: JsonObject) -> identity.Caller:
         return identity.Caller(DEFAULT_TENANT, identity.claimed_principal(metadata))
 
 

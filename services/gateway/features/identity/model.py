@@ -46,19 +46,19 @@ class Identity(Protocol):
         """
         return (await self.admit(headers, LimitUse.UNCOUNTED)).caller
 
-    def caller_of(self, authenticated: Caller | None, metadata: JsonObject) -> Caller:
-        """The caller of a request. ``authenticated``: as ``identify`` found it; ``metadata``: the request's own claims.
+    def caller_of(self, authenticated_caller: Caller | None, metadata: JsonObject) -> Caller:
+        """The caller of a request. ``authenticated_caller``: as ``identify`` found it; ``metadata``: the request's own claims.
 
         Raises ``InvalidField`` if the metadata claims another principal.
         """
-        if authenticated is None:
+        if authenticated_caller is None:
             raise Unauthenticated("nobody checked who sends the request")
         claimed = object_at(metadata, "principal", _PRINCIPAL_FIELD_PATH).get("id")
-        if claimed not in (None, authenticated.principal.id):
+        if claimed not in (None, authenticated_caller.principal.id):
             raise InvalidField(
                 f"{_PRINCIPAL_FIELD_PATH}.id", "is not whom the key that came with the request belongs to"
             )
-        return authenticated
+        return authenticated_caller
 
 
 class RateAllowance(NamedTuple):
