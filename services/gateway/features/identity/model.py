@@ -47,7 +47,7 @@ class Identity(Protocol):
         return (await self.admit(headers, LimitUse.UNCOUNTED)).caller
 
     def caller_of(self, authenticated_caller: Caller | None, metadata: JsonObject) -> Caller:
-        """The caller of a request. ``authenticated_caller``: as ``identify`` found it; ``metadata``: the request's own claims.
+        """The caller of a request. ``authenticated_caller``: from ``identify``; ``metadata``: the request's own claims.
 
         Raises ``InvalidField`` if the metadata claims another principal.
         """
