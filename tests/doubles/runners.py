@@ -42,7 +42,7 @@ class UncappedSlots(FairShareSlots):
         """It asks no store."""
 
     @override
-    def free_slots(self, free: int) -> FreeSlotsByTenant:
+    def count_free_slots(self, free: int) -> FreeSlotsByTenant:
         return FreeSlotsByTenant(free, free, {})
 
     @override

@@ -30,7 +30,7 @@ T = TypeVar("T")
 @asynccontextmanager
 async def open_streams(url: str, transport: McpTransport) -> AsyncIterator[tuple["_Streams", "_Streams"]]:
     """Yields the two streams of an MCP session over ``transport``: one to read from, one to write to."""
-    async with transport.client() as http, streamable_http_client(url, http_client=http) as (source, sink), sink:
+    async with transport.open_client() as http, streamable_http_client(url, http_client=http) as (source, sink), sink:
         streams = _Streams(url, transport, sink)
 
         async def forward_messages() -> None:

@@ -70,7 +70,7 @@ class McpTransport(httpx2.AsyncBaseTransport):
         self._handed_over: dict[RequestId, httpx2.Response] = {}
         self._troubles = LruCache[str, ToolUnreachable | ToolSilent](_MOST_STORED_ERRORS)
 
-    def client(self) -> httpx2.AsyncClient:
+    def open_client(self) -> httpx2.AsyncClient:
         """An HTTP client over this transport. It asks for uncompressed answers, whose size can be bounded."""
         self._session = ""
         return httpx2.AsyncClient(transport=self, timeout=_TIMEOUT, headers={"accept-encoding": "identity"})

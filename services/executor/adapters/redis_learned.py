@@ -77,18 +77,20 @@ class RedisLearned(Learned):
 
     async def get_translation(self, tenant: str, key: str) -> str | None:
         name = keys.prose_translation_key(tenant, key)
-        text = await self._execute("GETEX", name, "EX", keys.TRANSLATED_POLICY_SECONDS)
+        text = await self._execute_in_time("GETEX", name, "EX", keys.TRANSLATED_POLICY_SECONDS)
         return None if text is None else str(text)
 
     async def store_translation(self, tenant: str, key: str, text: str) -> None:
-        await self._execute("SET", keys.prose_translation_key(tenant, key), text, "EX", keys.TRANSLATED_POLICY_SECONDS)
+        await self._execute_in_time(
+            "SET", keys.prose_translation_key(tenant, key), text, "EX", keys.TRANSLATED_POLICY_SECONDS
+        )
 
     async def list_process_types(self, tenant: str) -> tuple[str, ...]:
-        names = await self._execute("HKEYS", keys.learned_keys(tenant).synthesized)
+        names = await self._execute_in_time("HKEYS", keys.learned_keys(tenant).synthesized)
         return tuple(sorted(cast("list[str]", names)))
 
     async def get_process(self, tenant: str, process_type: str) -> str | None:
-        text = await self._execute("HGET", keys.learned_keys(tenant).synthesized, process_type)
+        text = await self._execute_in_time("HGET", keys.learned_keys(tenant).synthesized, process_type)
         return None if text is None else str(text)
 
     async def store_process_if_new(self, tenant: str, process_type: str, text: str) -> str:
@@ -99,7 +101,7 @@ class RedisLearned(Learned):
             _, stored_text = await self._scripts.execute_many(*commands)
         return text if stored_text is None else str(stored_text)
 
-    async def _execute(self, *words: Argument) -> object:
+    async def _execute_in_time(self, *words: Argument) -> object:
         async with bounded_redis_calls(_TIMEOUT_SECONDS):
             return await self._scripts.execute(*words)
 

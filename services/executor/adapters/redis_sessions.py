@@ -140,7 +140,7 @@ class RedisSessions(Sessions):
         await self._run_fenced(
             "abandon",
             lease,
-            keys_for("abandon", *_session_and_partition_keys(lease)),
+            keys_for("abandon", *_get_session_and_partition_keys(lease)),
             member=keys.pack_session(lease.tenant, lease.session_id),
             delay_ms=int(retry_in * 1000),
             handed_over=int(handed_over),
@@ -155,7 +155,7 @@ class RedisSessions(Sessions):
         await self._run_fenced(
             "bury_unread",
             lease,
-            keys_for("bury_unread", *_session_and_partition_keys(lease), task, asked=waiting_approvals),
+            keys_for("bury_unread", *_get_session_and_partition_keys(lease), task, asked=waiting_approvals),
             turn_id=letter.turn.turn_id,
             task_id=letter.task_id,
             letter=letter.stored_json(),
@@ -219,7 +219,7 @@ def _describe_error(error: ValueError) -> str:
     return f"{error.title}: {fields}"
 
 
-def _session_and_partition_keys(lease: Lease) -> tuple[keys.SessionKeys, keys.PartitionKeys]:
+def _get_session_and_partition_keys(lease: Lease) -> tuple[keys.SessionKeys, keys.PartitionKeys]:
     tenant, session_id = lease.tenant, lease.session_id
     return keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
 
@@ -233,7 +233,7 @@ def _split_leases(leases: Sequence[Lease]) -> Iterator[tuple[str, list[Lease]]]:
     """Yields the leases in chunks by the partition's ``leased`` key, each small enough for one script call."""
     by_partition: defaultdict[str, list[Lease]] = defaultdict(list)
     for lease in leases:
-        by_partition[_session_and_partition_keys(lease)[1].leased].append(lease)
+        by_partition[_get_session_and_partition_keys(lease)[1].leased].append(lease)
     for leased_key, leases_of_one in by_partition.items():
         remaining = iter(leases_of_one)
         while chunk := list(islice(remaining, _LEASES_AT_ONCE)):

@@ -170,11 +170,11 @@ class RedisTurnStore(ports.TurnStore):
     async def _read_entries(self) -> dict[str, LedgerEntry]:
         reply = self._scripts.claimed
         rows = reply.ledger if reply else await self._redis.execute("HGETALL", self._scripts.task.ledger)
-        return _in_sending_order(map(read_entry, cast("dict[str, str]", rows).values()))
+        return _index_in_sending_order(map(read_entry, cast("dict[str, str]", rows).values()))
 
     def _cache_entry(self, entry: LedgerEntry) -> None:
         if self._entries is not None:
-            self._entries = _in_sending_order({**self._entries, entry.key: entry}.values())
+            self._entries = _index_in_sending_order({**self._entries, entry.key: entry}.values())
 
     def _pack_ledger_arguments(self, act: str, entry: LedgerEntry, allowed: str, ms: int) -> dict[str, Argument]:
         """The ledger arguments of ``append.lua``, which the parameters are named after."""
@@ -219,5 +219,5 @@ class RedisTurnStore(ports.TurnStore):
             log.warning("spending_not_counted", task=end.record.task_id, error=str(error))
 
 
-def _in_sending_order(entries: Iterable[LedgerEntry]) -> dict[str, LedgerEntry]:
+def _index_in_sending_order(entries: Iterable[LedgerEntry]) -> dict[str, LedgerEntry]:
     return {entry.key: entry for entry in sort_by_sending_time(entries)}

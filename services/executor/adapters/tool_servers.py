@@ -203,7 +203,7 @@ class ConnectedServers(ports.ToolServers):
                 masked_text = _mask_text(str(error), self._credentials.list_recently_sent_secrets(connection))
                 raise (error if masked_text == str(error) else type(error)(masked_text)) from None
             secrets = self._credentials.list_recently_sent_secrets(connection)
-            return cast("T", self._without_secrets(answer, secrets)) if secrets else answer
+            return cast("T", self._remove_secrets(answer, secrets)) if secrets else answer
 
         return await self._resilience.ask(question, send_without_secrets)
 
@@ -223,40 +223,43 @@ class ConnectedServers(ports.ToolServers):
             return self._request_servers
         return self._tenant_servers if connection.author_tenant else self._installation_servers
 
-    def _without_secrets(self, answer: object, secrets: tuple[str, ...]) -> object:
+    def _remove_secrets(self, answer: object, secrets: tuple[str, ...]) -> object:
         """The answer without the secrets. An unchanged tool list gives the same objects as before."""
         match answer:
             case ports.ToolAnswer():
-                return _answer_without_secrets(answer, secrets)
+                return _remove_secrets_from_answer(answer, secrets)
             case tuple():
                 masked_by_secrets = self._masked_listings(answer)
                 if secrets not in masked_by_secrets:
                     masked_by_secrets.clear()
-                    masked_by_secrets[secrets] = tuple(_tool_without_secrets(tool, secrets) for tool in answer)
+                    masked_by_secrets[secrets] = tuple(_remove_secrets_from_tool(tool, secrets) for tool in answer)
                 return masked_by_secrets[secrets]
             case _:
                 return answer
 
 
-def _answer_without_secrets(answer: ports.ToolAnswer, secrets: Sequence[str]) -> ports.ToolAnswer:
+def _remove_secrets_from_answer(answer: ports.ToolAnswer, secrets: Sequence[str]) -> ports.ToolAnswer:
     state = answer.unfinished
     masked_state = state._replace(question=_mask_text(state.question, secrets)) if state else None
-    return answer._replace(content=_without_secrets(answer.content, secrets), unfinished=masked_state)
+    return answer._replace(content=_remove_secrets_from_json(answer.content, secrets), unfinished=masked_state)
 
 
-def _tool_without_secrets(tool: ports.Tool, secrets: Sequence[str]) -> ports.Tool:
-    schema = cast("JsonObject", _without_secrets(tool.input_schema, secrets))
+def _remove_secrets_from_tool(tool: ports.Tool, secrets: Sequence[str]) -> ports.Tool:
+    schema = cast("JsonObject", _remove_secrets_from_json(tool.input_schema, secrets))
     return tool._replace(description=_mask_text(tool.description, secrets), input_schema=schema)
 
 
-def _without_secrets(value: Json, secrets: Sequence[str]) -> Json:
+def _remove_secrets_from_json(value: Json, secrets: Sequence[str]) -> Json:
     match value:
         case str():
             return _mask_text(value, secrets)
         case list():
-            return [_without_secrets(element, secrets) for element in value]
+            return [_remove_secrets_from_json(element, secrets) for element in value]
         case dict():
-            return {_mask_text(name, secrets): _without_secrets(element, secrets) for name, element in value.items()}
+            return {
+                _mask_text(name, secrets): _remove_secrets_from_json(element, secrets)
+                for name, element in value.items()
+            }
         case _:
             return value
 

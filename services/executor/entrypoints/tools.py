@@ -17,7 +17,7 @@ from services.executor.core.records.seen_records import (
     noun_of_tool,
     reference_of,
 )
-from services.executor.core.tools.classes import is_identifying_name, nouns_of_identifier, words_of_tool
+from services.executor.core.tools.classes import find_nouns_of_identifier, is_identifying_name, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.paging import ListPage, PagingRole, find_paging_arguments
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
@@ -160,7 +160,7 @@ def _lists_other_kind(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
     shares_argument = not set(reader_arguments).isdisjoint(tool.parameters)
     if not words.may_make_record or words.verb_makes(reader_words.nouns) or shares_argument:
         return False
-    nouns = [nouns_of_identifier(name, words.nouns) for name in tool.parameters if is_identifying_name(name)]
+    nouns = [find_nouns_of_identifier(name, words.nouns) for name in tool.parameters if is_identifying_name(name)]
     return reader_words.head != words.head or any(words.head in noun for noun in nouns)
 
 

@@ -163,7 +163,7 @@ def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usag
 def test_an_unknown_model_costs_as_much_as_the_dearest() -> None:
     """And a tier that two models may serve costs as the dearer one."""
     tariff = Tariff({"cheap": Price(1, 2, 0, 1), "dear": PRICE}, {Tier.SMALL: ("cheap", "dear")})
-    assert tariff.price_of("unheard-of") == PRICE
+    assert tariff.get_price("unheard-of") == PRICE
     assert tariff.get_tier_price(Tier.SMALL) == PRICE
 
 

@@ -435,14 +435,18 @@ class Conversation:
             self._tracker.progress = self._answers.with_answer(self.progress, text, sentences, was_refused=was_refused)
 
 
-def lost_orchestrator_reads_key(name: str) -> str:
+def build_lost_orchestrator_reads_key(name: str) -> str:
     """The journal key of the reads that an orchestrator made before it became unavailable."""
     return f"passed-over:{name}:reads"
 
 
 def _list_reads_of_lost_orchestrators(ctx: TurnContext, progress: Progress) -> tuple[PastCall, ...]:
     """The reads of orchestrators that became unavailable. Each note includes the earlier ones."""
-    note = ctx.journal.get(lost_orchestrator_reads_key([*progress.passed_over][-1])) if progress.passed_over else None
+    note = (
+        ctx.journal.get(build_lost_orchestrator_reads_key([*progress.passed_over][-1]))
+        if progress.passed_over
+        else None
+    )
     return _PAST_CALLS_ADAPTER.validate_json(note) if note is not None else ()
 
 

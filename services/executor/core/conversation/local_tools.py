@@ -26,7 +26,7 @@ from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.vocabulary import has_condition
 from services.executor.core.model.made_tools import compute_with_made_tools
 from services.executor.core.plan.sources import build_operand_sources, list_user_texts
-from services.executor.core.session.context import TurnContext, files_for_look_tool, local_now
+from services.executor.core.session.context import TurnContext, convert_files_for_look_tool, local_now
 from services.executor.core.session.dossier import Progress
 from services.executor.core.session.ledger import list_writes, sort_by_sending_time
 from services.executor.core.session.values import Fact, NamedValue, Operand, PartOfTask
@@ -152,7 +152,7 @@ class LocalTools:
 
     async def _select_rows(self, call: _LocalCall) -> Json:
         return select_rows_for_model(
-            call.arguments, (*call.facts, *files_for_look_tool(self.ctx.files)), local_now(self.ctx).date()
+            call.arguments, (*call.facts, *convert_files_for_look_tool(self.ctx.files)), local_now(self.ctx).date()
         )
 
     async def _leave_part(self, call: _LocalCall) -> Json:

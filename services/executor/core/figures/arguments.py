@@ -12,7 +12,7 @@ from services.executor.core.figures.dates import read_compact_day, read_possible
 from services.executor.core.figures.identifiers import IdentifierKind, kind_of_identifier
 from services.executor.core.figures.vocabulary import CURRENCY_CODES, UNITS_BY_WORD, Unit
 from services.executor.core.session.values import Fact
-from services.executor.core.tools.classes import ToolWords, is_identifying_name, nouns_of_identifier, words_of_tool
+from services.executor.core.tools.classes import ToolWords, find_nouns_of_identifier, is_identifying_name, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import Json, JsonObject, loads
 
@@ -439,7 +439,7 @@ def _identify_record(item: JsonObject, path: str, name: str, tool_words: ToolWor
 
 def _rate_identifier(key: str, tool_words: ToolWords) -> int:
     """How surely (0 to 3) an id is that of what a tool is about: ``standing_order_id`` for ``list_standing_orders``."""
-    subject = nouns_of_identifier(key, frozenset())
+    subject = find_nouns_of_identifier(key, frozenset())
     return 2 * (subject == tool_words.nouns) + (tool_words.head in subject)
 
 

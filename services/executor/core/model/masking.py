@@ -40,11 +40,12 @@ def mask_request(request: models.ModelRequest, task: str) -> MaskedRequest:
     for found_values in _find_values_in_tools(request.tools):
         masked_values.add_found(found_values)
     tools = _mask_tools(request.tools, masked_values)
-    messages = []
+    messages, mask = [], masked_values.make_mask()
     for message in request.messages:
+        count_before = len(masked_values.placeholders)
         for block in message.blocks:
             masked_values.add_found(_find_protected_values(_get_block_text(block)))
-        mask = masked_values.make_mask()
+        mask = masked_values.make_mask() if len(masked_values.placeholders) > count_before else mask
         messages.append(message._replace(blocks=tuple(_mask_block(block, mask) for block in message.blocks)))
     masked = request._replace(tools=tools, messages=tuple(messages))
     values = {placeholder: value for value, placeholder in masked_values.placeholders.items()}

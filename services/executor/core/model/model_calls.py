@@ -89,7 +89,7 @@ class Payment:
 
     def settle_cost(self, reply: models.ModelReply) -> Settlement:
         """Computes what the reply cost, and counts it as the task's spending."""
-        price = self._ceilings.tariff.price_of(reply.asked or reply.model)
+        price = self._ceilings.tariff.get_price(reply.asked or reply.model)
         amount, doubt = bill_reply(reply, self._size, price, self.reserved.max_tokens)
         name, is_reserved = self.reserved.name, self._caps is not None
         settlement = Settlement(name, amount, self._day[1], self._is_cheaper, doubt, is_reserved)
@@ -321,7 +321,7 @@ async def _complete_unless_stopped(ctx: TurnContext, request: models.ModelReques
             # How long the store may be away is decided by the lease's heartbeat. The reply of a run that is stopped or
             # handed over is paid for: it is stored, and the next call is not made.
             with suppress(StoreUnavailable, TenantStopped, HandedOver):
-                await ctx.journal.check_may_go_on()
+                await ctx.journal.raise_if_stopped()
 
     return await run_with_companion(ctx.ports.model.complete(request), watch_for_stop())
 
@@ -371,7 +371,7 @@ def can_afford_all(ctx: TurnContext, requests: Iterable[models.ModelRequest], sh
             measure_request(request), request.max_tokens, ceilings.tariff.get_tier_price(request.tier)
         )
     bounds = ((total.tokens, ceilings.tokens), (total.nanos, ceilings.nanos))
-    return all(ceiling is None or used_amount <= share.portion_of(ceiling) for used_amount, ceiling in bounds)
+    return all(ceiling is None or used_amount <= share.get_portion(ceiling) for used_amount, ceiling in bounds)
 
 
 _MOST_ATTEMPTS = 2

@@ -10,7 +10,7 @@ from services.executor.core.plan.faults import ArgumentToCheck, ReadFields
 from services.executor.core.records.seen_records import noun_of_tool, occurs_in, singular_words
 from services.executor.core.session.context import TOOL_NAME_OF_FILES
 from services.executor.core.session.values import Fact, describe_field_place, is_trusted_place
-from services.executor.core.tools.classes import nouns_of_identifier
+from services.executor.core.tools.classes import find_nouns_of_identifier
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from shared.domain.exact_json import as_text, loads_object
 
@@ -91,7 +91,7 @@ class FreeTexts:
         """
         arguments_by_ref = {ref: loads_object(fact.arguments_json).values() for ref, fact in self._facts.items()}
         asked_refs = {ref for ref, arguments in arguments_by_ref.items() if value in map(as_text, arguments)}
-        kinds = nouns_of_identifier(name, frozenset())
+        kinds = find_nouns_of_identifier(name, frozenset())
         other_fields = (field for field in self._fields.all if field.fact_id not in asked_refs)
         texts = [field for field in other_fields if _is_text_with_identifier(field, value, kinds)]
         data_refs = {origin.fact_id for origin in origins if origin.kind is DataOrText.STRUCTURED}

@@ -46,7 +46,7 @@ from services.executor.core.plan.free_texts import FreeTexts
 from services.executor.core.plan.mentioned_records import NAMING_KINDS, CalledRecords, MentionedRecords
 from services.executor.core.records.references import argument_at, referenced_calls
 from services.executor.core.records.seen_records import occurs_in, singular_words
-from services.executor.core.session.context import TurnContext, files_as_facts, local_now
+from services.executor.core.session.context import TurnContext, convert_files_to_facts, local_now
 from services.executor.core.session.values import Fact, NamedValue, trace_operands
 from services.executor.core.tools.record_tree import NO_RECORD_KEYS, RecordKeys
 from services.executor.ports.tools import Tool
@@ -89,7 +89,7 @@ def list_user_texts(ctx: TurnContext) -> tuple[str, ...]:
 def build_known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequence[NamedValue]) -> KnownSources:
     """The sources of arguments, and of figures in an answer. The task's files count as texts that somebody wrote."""
     now, trusted = local_now(ctx), ctx.tenant.trusted_texts
-    facts = (*facts, *files_as_facts(ctx.files))
+    facts = (*facts, *convert_files_to_facts(ctx.files))
     return KnownSources(list_session_texts(ctx), facts, values, now, list_user_texts(ctx), trusted, ctx.toolbox.keys)
 
 

@@ -13,11 +13,11 @@ from services.executor.core.session.context import (
     TurnContext,
     build_file_notes,
     build_files_section,
+    get_session_for_task,
     load_pictures,
     read_files,
     run_in_parallel,
     run_pair_in_parallel,
-    session_for_task,
     with_practice_rules,
 )
 from services.executor.core.session.dossier import Progress
@@ -83,7 +83,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
         discover_tools(ports, tenant, work.record, journal),
         _preview_rules(ports, policies, request.text, journal),
     )
-    session = session_for_task(await store.read_session(), work.record)
+    session = get_session_for_task(await store.read_session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, journal)
     toolbox = mark_ruled_reads_as_changes(build_toolbox(servers, tenant.records), policies)
     names = frozenset(tool.name for tool in toolbox.tools.values())

@@ -127,7 +127,7 @@ class _Sentence:
     def __init__(self, words_said: Sequence[str]) -> None:
         self.words = words_said
 
-    def word(self, index: int) -> str:
+    def get_word(self, index: int) -> str:
         """The word at a place; a comma behind the last one."""
         return self.words[index] if index < len(self.words) else ","
 
@@ -148,7 +148,7 @@ class _Sentence:
     def place_after_first_receiver(self) -> int:
         """The place after the first receiver that may get one record's data; the number of words if there is none."""
         for place, word in enumerate(self.words[1:], 2):
-            if word in words.RECEIVERS and self.word(place) in words.WORDS_AFTER_RECEIVERS:
+            if word in words.RECEIVERS and self.get_word(place) in words.WORDS_AFTER_RECEIVERS:
                 return place
         return len(self.words)
 
@@ -236,7 +236,7 @@ def _is_asked_for(sentence: _Sentence, mention: ProtectedDataMention) -> bool:
     end = mention.end
     while end < len(sentence.words) and sentence.words[end] in words.WORDS_FOR_SAME_THING:
         end += 1
-    if sentence.word(end) not in words.WORDS_AFTER_A_THING:  # a password reset, a card payment
+    if sentence.get_word(end) not in words.WORDS_AFTER_A_THING:  # a password reset, a card payment
         return False
     if _COUNT_PHRASE_PATTERN.search(" ".join(words_before)) or sentence.words[end : end + 2] in _PHRASES_FOR_NOT_GIVEN:
         return False
@@ -259,7 +259,9 @@ def _is_work_on_a_record(sentence: _Sentence, mention: ProtectedDataMention) -> 
         return True
     following = sentence.words[mention.end : mention.end + _MOST_WORDS_TO_NOUN + 1]
     places_behind = range(1, len(following))
-    return sentence.word(mention.end) in _OWNER_WORDS and any(_is_record(following, place) for place in places_behind)
+    return sentence.get_word(mention.end) in _OWNER_WORDS and any(
+        _is_record(following, place) for place in places_behind
+    )
 
 
 def _is_record(sentence: Sequence[str], index: int) -> bool:
@@ -309,7 +311,7 @@ def _verb_hands_over(words_before: Sequence[str], is_movable: bool, sentence: _S
             is_used_in_work = sentence.place_of_last_use_in_work >= end > sentence.place_of_last_handing_to_asker
             if word in _READING_VERBS and is_used_in_work:
                 return False
-            if sentence.word(end) in words.STATEMENT_VERBS or _reports_a_request(words_before[:place]):
+            if sentence.get_word(end) in words.STATEMENT_VERBS or _reports_a_request(words_before[:place]):
                 return False
             return _hands_over_value(word, previous, next_words, is_movable)
     return False

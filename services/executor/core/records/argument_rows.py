@@ -6,8 +6,8 @@ from typing import TypeAlias
 from services.executor.core.records.references import set_at_path
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.tools.classes import (
+    find_nouns_of_identifier,
     is_identifying_name,
-    nouns_of_identifier,
     strip_batch_word,
     words_of_tool,
 )
@@ -66,7 +66,7 @@ def _find_id_list(tool: str, arguments: JsonObject) -> tuple[str, list[JsonObjec
     words, is_bulk = words_of_tool(tool), strip_batch_word(tool) != tool
     for name, value in arguments.items():
         singular_name = name.removesuffix("s")
-        is_about = is_id_name(singular_name) and words.head in nouns_of_identifier(singular_name, words.nouns)
+        is_about = is_id_name(singular_name) and words.head in find_nouns_of_identifier(singular_name, words.nouns)
         if isinstance(value, list) and (is_about or (is_bulk and all(map(is_id_text, value)))):
             return name, [{singular_name: item} for item in value if item is not None]
     return "", []

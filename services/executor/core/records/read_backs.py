@@ -16,9 +16,9 @@ from services.executor.core.records.seen_records import RecordReference, is_id_t
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.classes import (
     ToolWords,
+    find_nouns_of_identifier,
     is_identifying_name,
     normalize_noun,
-    nouns_of_identifier,
     words_of_tool,
 )
 from services.executor.core.tools.name_similarity import words_of
@@ -53,12 +53,12 @@ class NamedId(NamedTuple):
 def _walk_ids(arguments: JsonObject, owner_kind: frozenset[str]) -> Iterator[NamedId]:
     for name, value in arguments.items():
         if isinstance(value, dict) and set(value) != {REFERENCE_KEY}:
-            yield from _walk_ids(value, nouns_of_identifier(name, owner_kind))
+            yield from _walk_ids(value, find_nouns_of_identifier(name, owner_kind))
         elif isinstance(value, list):
             for item in value:
                 yield from _walk_ids(item, owner_kind) if isinstance(item, dict) else ()
         elif value is not None and (is_identifying_name(name) or is_id_text(value)):
-            yield NamedId(name, nouns_of_identifier(name, owner_kind), value)
+            yield NamedId(name, find_nouns_of_identifier(name, owner_kind), value)
 
 
 _PAGING_WORDS = frozenset("limit page size offset cursor count per start max sort order fields include expand".split())
@@ -273,7 +273,7 @@ def _find_shown_id(write: NamedWrite, keys_by_value: Mapping[str, Set[str]]) -> 
     for rank, named_id in enumerate(write.ids):
         keys = keys_by_value.get(str(named_id.value), ()) if named_id.is_known else ()
         is_same_name = any(words_of(key) == words_of(named_id.name) for key in keys)
-        is_same_kind = any(nouns_of_identifier(key, frozenset()) == named_id.kind_words for key in keys)
+        is_same_kind = any(find_nouns_of_identifier(key, frozenset()) == named_id.kind_words for key in keys)
         if _FIELD_OF_OWN_ID in keys or is_same_name or is_same_kind:
             return rank, _FIELD_OF_OWN_ID in keys
     return None, False
@@ -446,7 +446,7 @@ _index_readers_once = IdentityCache(_index_readers, 64)
 def _build_read_tool(tool: Tool) -> ReadTool:
     words, required, names = words_of_tool(tool.name), tool.required, list(tool.parameters)
     id_names = [name for name in names if is_id_name(name) or (name in required and is_identifying_name(name))]
-    identifiers = {name: nouns_of_identifier(name, words.nouns) for name in id_names}
+    identifiers = {name: find_nouns_of_identifier(name, words.nouns) for name in id_names}
     return ReadTool(tool, words, required, identifiers, {name: tuple(words_of(name)) for name in names})
 
 

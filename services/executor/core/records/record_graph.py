@@ -284,8 +284,8 @@ def _build_node(record: SeenRecord, keys: RecordKeys) -> GraphNode:
         # An asset's ``id`` is its ``asset_id``.
         own_key = "_".join((*kind, key)) if singular_words(key) == ("id",) else key
         if is_of_kind(kind, keys.kind_of(own_key)):
-            values_by_key[keys.first_name_of_key(own_key)] = text or values_by_key.get(
-                keys.first_name_of_key(own_key), ""
+            values_by_key[keys.get_first_name_of_key(own_key)] = text or values_by_key.get(
+                keys.get_first_name_of_key(own_key), ""
             )
         elif rank is not None and text is not None:
             names[rank].add(text)

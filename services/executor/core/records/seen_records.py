@@ -398,7 +398,7 @@ def reference_of(
     is_number, may_be_id = text.isdigit(), text.isdigit() or looks_like_id_text(text)
     if declared_kind := keys.kind_of(key):
         return RecordReference(
-            declared_kind, text, value, is_number, True, must_exist=True, key=keys.first_name_of_key(key)
+            declared_kind, text, value, is_number, True, must_exist=True, key=keys.get_first_name_of_key(key)
         )
     noun, last = singular_words(key), singular_words(key)[-1:]
     if not noun or (may_describe_request(noun) and not has_read_tool(noun[:1], keys)):

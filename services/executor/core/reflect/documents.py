@@ -158,7 +158,7 @@ def read_source_data(source: str, material: DocumentMaterial) -> Json:
     return READ_BY_SOURCE[kind](material)
 
 
-def _planned_calls_as_json(material: DocumentMaterial) -> Json:
+def _describe_planned_calls(material: DocumentMaterial) -> Json:
     """The planned calls; each that was made has its status and proof."""
     entries = {(entry.plan_hash, entry.call.call_id): entry for entry in material.writes}
     rows: list[Json] = []
@@ -299,7 +299,7 @@ READ_BY_SOURCE: Mapping[str, Callable[[DocumentMaterial], Json]] = {
     "values": lambda material: [
         {"name": value.name, "value": value.value, "by": value.operation} for value in material.dossier.values
     ],
-    "calls": _planned_calls_as_json,
+    "calls": _describe_planned_calls,
     "policy": _describe_policy,
     "risk": _describe_risk,
     "decision": _describe_who_decides,

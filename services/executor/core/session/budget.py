@@ -87,12 +87,12 @@ class Tariff:
     prices: Mapping[str, Price] = field(default_factory=dict)
     tiers: Mapping[models.Tier, tuple[str, ...]] = field(default_factory=dict)
 
-    def price_of(self, model: str) -> Price:
+    def get_price(self, model: str) -> Price:
         return self.prices[model] if model in self.prices else highest_prices(self.prices.values())
 
     def get_tier_price(self, tier: models.Tier) -> Price:
         """The highest price among the tier's models, for each kind of token separately."""
-        return highest_prices(self.price_of(model) for model in self.tiers.get(tier, ()))
+        return highest_prices(self.get_price(model) for model in self.tiers.get(tier, ()))
 
 
 class RequestSize(NamedTuple):
@@ -124,7 +124,7 @@ class BudgetShare(Enum):
     WHOLE = ("whole", 4)
     PLAN = ("plan", 4)
 
-    def portion_of(self, amount: int) -> int:
+    def get_portion(self, amount: int) -> int:
         return amount * self.value[1] // 4
 
     @property
@@ -270,7 +270,7 @@ class TaskSpending:
         """How much of the share is settled, by tokens or money, whichever is more."""
         pairs = ((self.spent.tokens, ceilings.tokens), (self.spent.nanos, ceilings.nanos))
         shares = (
-            Fraction(used_amount, max(1, share.portion_of(ceiling)))
+            Fraction(used_amount, max(1, share.get_portion(ceiling)))
             for used_amount, ceiling in pairs
             if ceiling is not None
         )
@@ -281,9 +281,9 @@ class TaskSpending:
         spent, request = self.counted_cost, estimate_cost(size, 0, price)
         tokens_left = []
         if ceilings.tokens is not None:
-            tokens_left.append(share.portion_of(ceilings.tokens) - spent.tokens - request.tokens)
+            tokens_left.append(share.get_portion(ceilings.tokens) - spent.tokens - request.tokens)
         if ceilings.nanos is not None:
-            money = share.portion_of(ceilings.nanos) - spent.nanos - request.nanos
+            money = share.get_portion(ceilings.nanos) - spent.nanos - request.nanos
             if price.output:
                 tokens_left.append(money // price.output)
             elif money < 0:

@@ -174,7 +174,7 @@ def starts_assessment(record: TaskRecord) -> bool:
     return record.request.practice is not None and record.request.practice.turn == 1
 
 
-def session_for_task(session: SessionState, record: TaskRecord) -> SessionState:
+def get_session_for_task(session: SessionState, record: TaskRecord) -> SessionState:
     """The session's state as this task may use it: empty at the start of an assessment."""
     return SessionState() if starts_assessment(record) else session
 
@@ -209,15 +209,15 @@ def build_files_section(files: Sequence[ReadFile], most_characters: int) -> list
     return [_describe_file(number, file, share) for number, file in enumerate(files, 1)]
 
 
-def files_as_facts(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
+def convert_files_to_facts(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
     """The files with a text as facts ``file1``, ``file2`` (as in the first message), whose result has the text."""
     texts = ((number, file.text) for number, file in enumerate(files, 1) if file.text)
-    return tuple(_file_as_fact(number, {TOOL_NAME_OF_FILES: {"body": text}}) for number, text in texts)
+    return tuple(_convert_file_to_fact(number, {TOOL_NAME_OF_FILES: {"body": text}}) for number, text in texts)
 
 
-def files_for_look_tool(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
-    """As ``files_as_facts``, but each result is the bare text, whose lines the tool ``look`` can show."""
-    return tuple(_file_as_fact(number, file.text) for number, file in enumerate(files, 1) if file.text)
+def convert_files_for_look_tool(files: Sequence[ReadFile]) -> tuple[Fact, ...]:
+    """As ``convert_files_to_facts``, but each result is the bare text, whose lines the tool ``look`` can show."""
+    return tuple(_convert_file_to_fact(number, file.text) for number, file in enumerate(files, 1) if file.text)
 
 
 def build_file_notes(files: Sequence[ReadFile]) -> dict[str, JsonValue]:
@@ -247,7 +247,7 @@ async def _read_file(files: TaskFiles, tenant: str, journal: Journal, number: in
     return ReadFile.model_validate_json(await journal.run_local_step(f"file:{number}", step))
 
 
-def _file_as_fact(number: int, result: Json) -> Fact:
+def _convert_file_to_fact(number: int, result: Json) -> Fact:
     return Fact(
         ref=f"file{number}", connection_id="", tool=TOOL_NAME_OF_FILES, arguments_json="{}", result_json=dumps(result)
     )

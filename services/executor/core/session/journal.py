@@ -166,11 +166,11 @@ class Journal:
     Entries and events wait in memory. Each of the following stores all that waits, in one step:
 
     - ``store_reservation``, before a request to a model is sent, with the most that its reply may cost;
-    - ``store_then_check``, before a tool is called, if a reply or the task's progress waits (not before a verdict);
+    - ``store_then_raise_if_stopped``, before a tool is called, if a reply or the progress waits (not before a verdict);
     - ``open_write``, before a call that writes is sent, with its intent; ``settle_write``, with its outcome;
     - the end of the turn, which gets the entries from ``pop_unstored``; ``flush``, if the turn breaks off.
 
-    ``check_may_go_on`` stores nothing. The store is that of one turn (``RedisTurnStore``), whose two scripts are
+    ``raise_if_stopped`` stores nothing. The store is that of one turn (``RedisTurnStore``), whose two scripts are
     ``append.lua`` and ``finish.lua``.
     """
 
@@ -277,13 +277,13 @@ class Journal:
         """The result of a step: from the journal if it is finished, else by running it.
 
         ``question_digest``: a replay compares it with its own. ``check_before``: raises if the step must not be run; by
-        default ``store_then_check``.
+        default ``store_then_raise_if_stopped``.
         """
         finished = self._steps.get(key)
         if finished is not None:
             return finished
         try:
-            result = await self._run_bounded_step(key, step, check_before or self.store_then_check)
+            result = await self._run_bounded_step(key, step, check_before or self.store_then_raise_if_stopped)
         except EarlyEnd as early:
             self.stopped_at = self.stopped_at or key
             self.record_input(f"{EARLY_END_PREFIX}{key}", write_early_end_note(early, self.began))
@@ -296,7 +296,7 @@ class Journal:
 
     async def run_local_step(self, key: str, step: Callable[[], Awaitable[str]], question_digest: str = "") -> str:
         """The result of a step that calls nothing outside; like ``run_step``, but nothing is stored before it."""
-        return await self.run_step(key, NOTE_KIND, step, question_digest, self.check_may_go_on)
+        return await self.run_step(key, NOTE_KIND, step, question_digest, self.raise_if_stopped)
 
     def decide_once(self, key: str, decide: Callable[[], str]) -> str:
         """The decision under this key; if no attempt has made it, it is made now and stored with the next step."""
@@ -315,9 +315,9 @@ class Journal:
             self._queue_entry(entry)
 
     async def store_reservation(self, reservation: Reservation) -> None:
-        """Stores the reservation for a model call. Raises what ``check_may_go_on`` raises."""
+        """Stores the reservation for a model call. Raises what ``raise_if_stopped`` raises."""
         self._queue_entry(reservation.entry)
-        await self.check_may_go_on()
+        await self.raise_if_stopped()
         async with self._store_lock:
             pulse = await self._store.append(*self.pop_unstored())
         self.check_pulse(pulse)
@@ -344,7 +344,7 @@ class Journal:
             self.update_time(await self._store.append(*batch))
 
     async def open_write(self, entry: LedgerEntry, hold_seconds: float) -> None:
-        """Stores a write's intent and all that waits; or nothing, and raises what ``check_may_go_on`` raises."""
+        """Stores a write's intent and all that waits; or nothing, and raises what ``raise_if_stopped`` raises."""
         batch = self.pop_unstored()
         pulse = await self._store.open_write(entry, hold_seconds, batch)
         if pulse.was_refused:
@@ -363,16 +363,16 @@ class Journal:
         """Notes that the run continues although a step raised an early end, so that a replay does not end there."""
         self.stopped_at = None
 
-    async def store_then_check(self) -> None:
+    async def store_then_raise_if_stopped(self) -> None:
         """Call it before a tool call. Stores pending entries if a reply or state is among them; then
-        ``check_may_go_on``.
+        ``raise_if_stopped``.
         """
         async with self._store_lock:  # another step may be storing the reply that this one depends on
             if any(entry.kind in ("model", CHECKPOINT_KIND) for entry in self._waiting):
                 self.update_time(await self._store.append(*self.pop_unstored()))
-        await self.check_may_go_on()
+        await self.raise_if_stopped()
 
-    async def check_may_go_on(self) -> None:
+    async def raise_if_stopped(self) -> None:
         """Raises ``Canceled``, ``TenantStopped``, ``Failed`` or ``HandedOver`` if this run must stop."""
         self.check_pulse(await self._store.get_pulse())
 

@@ -29,7 +29,7 @@ _cached_packed_listings = IdentityCache[tuple[Tool, ...], dict[bool, str]](lambd
 async def request_recorded_verdict(policy: PolicyService, journal: Journal, request: EvaluateRequest) -> Verdict:
     """The policy service's verdict; raises ``PolicyUnavailable``. Both are recorded."""
     text = request.to_json()
-    name = policy_input_name(text, journal.policy_counts)
+    name = build_policy_input_name(text, journal.policy_counts)
     try:
         verdict = await policy.evaluate(request)
     except PolicyUnavailable as error:
@@ -44,7 +44,7 @@ async def request_recorded_verdict(policy: PolicyService, journal: Journal, requ
     return verdict
 
 
-def policy_input_name(request: str, request_counts: Counter[str]) -> str:
+def build_policy_input_name(request: str, request_counts: Counter[str]) -> str:
     """The name under which a verdict is recorded. ``request_counts`` numbers equal requests of a run.
 
     Requests inside a journal step are numbered separately, because a replay takes the step's result and does not ask.
@@ -69,7 +69,7 @@ async def list_and_record_tools(
     """The server's tools, which are recorded, as is the lack of an answer: ``ToolUnreachable`` or ``ToolSilent``. In a
     run that has reached its last state no tool is called any more: it gets the tools that were recorded, if any were.
     """
-    name = tools_input_name(connection)
+    name = build_tools_input_name(connection)
     is_over = journal.progress is not None and journal.progress.state in END_STATES
     if is_over and (recorded := _read_recorded_tools(journal.find_last_input(name), connection)):
         return recorded
@@ -91,7 +91,7 @@ def record_call_failure(
     journal: Journal, connection: Connection, tool: str, arguments: JsonObject, error: ToolUnreachable | ToolSilent
 ) -> None:
     """Records that a call came to no answer."""
-    journal.record_input(call_input_name(connection, tool, arguments), _format_failure(error))
+    journal.record_input(build_call_input_name(connection, tool, arguments), _format_failure(error))
 
 
 def _read_recorded_tools(recorded: str | None, connection: Connection) -> tuple[Tool, ...]:
@@ -102,11 +102,11 @@ def _read_recorded_tools(recorded: str | None, connection: Connection) -> tuple[
         return ()
 
 
-def tools_input_name(connection: Connection) -> str:
+def build_tools_input_name(connection: Connection) -> str:
     return f"tools:{connection.id}"
 
 
-def call_input_name(connection: Connection, tool: str, arguments: JsonObject) -> str:
+def build_call_input_name(connection: Connection, tool: str, arguments: JsonObject) -> str:
     return f"call:{digest([connection.id, tool, arguments])[:32]}"
 
 

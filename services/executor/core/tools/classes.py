@@ -297,7 +297,7 @@ def is_identifying_name(name: str) -> bool:
 
 
 @lru_cache(maxsize=8192)
-def nouns_of_identifier(name: str, owner_nouns: frozenset[str]) -> frozenset[str]:
+def find_nouns_of_identifier(name: str, owner_nouns: frozenset[str]) -> frozenset[str]:
     """The nouns for what an identifier identifies: order for ``order_id``; for ``id`` its record's ``owner_nouns``."""
     words = words_of(name)
     if len(words) > 1 and words[-1] in _ID_WORDS:

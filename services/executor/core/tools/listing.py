@@ -14,8 +14,8 @@ from services.executor.core.tools.paging import (
     PageHint,
     PagingArguments,
     PagingRole,
-    arguments_from_hint,
     asks_for_part_of_list,
+    build_arguments_from_hint,
     find_paging_arguments,
     read_list_page,
     with_nested_value,
@@ -52,7 +52,7 @@ class CollectedRows:
         self.id_field = _find_identifier(first_rows, "_".join(with_last_singular(words_of(noun))))
         self._place_by_id: dict[str, int] = {}
         self._page_digests: set[str] = set()
-        self.all: list[Json] = []
+        self.rows: list[Json] = []
         self.left_out = 0
         self.size = 0  # in characters
 
@@ -64,10 +64,10 @@ class CollectedRows:
         is_repeated = page_digest in self._page_digests
         self._page_digests.add(page_digest)
         if self.id_field is not None and _identifies_rows(self.id_field, rows):
-            count_before = len(self.all)
+            count_before = len(self.rows)
             for row in rows:
                 self._store_row(row, dumps(_read_value(row, self.id_field)))
-            return len(self.all) - count_before
+            return len(self.rows) - count_before
         self.id_field = None
         if is_repeated and rows and not is_requested:
             self.left_out += 1
@@ -79,14 +79,14 @@ class CollectedRows:
     @property
     def last_id(self) -> Json:
         """The identifier of the last row; None if rows have none."""
-        return _read_value(self.all[-1], self.id_field) if self.id_field and self.all else None
+        return _read_value(self.rows[-1], self.id_field) if self.id_field and self.rows else None
 
     def _store_row(self, row: Json, key: str | None = None) -> None:
-        index = len(self.all) if key is None else self._place_by_id.setdefault(key, len(self.all))
-        if index < len(self.all):
-            self.all[index] = row
+        index = len(self.rows) if key is None else self._place_by_id.setdefault(key, len(self.rows))
+        if index < len(self.rows):
+            self.rows[index] = row
             return
-        self.all.append(row)
+        self.rows.append(row)
         self.size += len(dumps(row))
 
 
@@ -180,11 +180,11 @@ class PagedListing:
 
     @property
     def total(self) -> int:
-        return len(self._rows.all)
+        return len(self._rows.rows)
 
     def merge_rows(self, content: Json) -> Json:
         """The first answer with all rows in its list, and with the hints on further rows as the last page has them."""
-        merged = with_nested_value(content, self._page.place, list(self._rows.all))
+        merged = with_nested_value(content, self._page.place, list(self._rows.rows))
         for hint in self._page.hints:
             if hint.role not in _SINGLE_PAGE_ROLES:
                 value = hint.value if self.why_partial else self._get_hint_value_after_last_page(hint)
@@ -213,7 +213,7 @@ class PagedListing:
         """The arguments for the next page: those that the server names, else by counting; None at the end."""
         page, hint = self._page, self._page.next_hint
         if hint is not None and page.has_more is not False and self._mark_if_unvisited(hint):
-            hinted = arguments_from_hint(self._paging, hint)
+            hinted = build_arguments_from_hint(self._paging, hint)
             if hinted and self._barren_pages >= _MOST_BARREN_PAGES:
                 self._stop(
                     f"the last {_MOST_BARREN_PAGES} pages brought nothing new, and the server names further ones"

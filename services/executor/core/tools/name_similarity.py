@@ -86,7 +86,7 @@ def with_last_singular(words: Sequence[str]) -> list[str]:
     return [*words[:-1], *map(singular, words[-1:])]
 
 
-def most_similar_names(missing: str, names: Iterable[str]) -> list[str]:
+def find_most_similar_names(missing: str, names: Iterable[str]) -> list[str]:
     """The name that is most like the missing one; several if none stands out; empty if none is similar."""
     scored = sorted(
         ((_rate_likeness(missing, name), name) for name in names if may_mean_same(missing, name)), reverse=True
@@ -96,21 +96,21 @@ def most_similar_names(missing: str, names: Iterable[str]) -> list[str]:
     return [name for score, name in scored if score > scored[0][0] - _LEAST_LEAD_OF_BEST_SCORE]
 
 
-def prefix_matches(missing: str, names: Iterable[str]) -> list[str]:
+def find_prefix_matches(missing: str, names: Iterable[str]) -> list[str]:
     """The names that begin with the missing one, or the reverse, by whole words or as a short form."""
     return [name for name in names if _is_name_with_suffix(words_of(missing), words_of(name))]
 
 
-def normalized_words(name: str) -> tuple[str, ...]:
+def list_normalized_words(name: str) -> tuple[str, ...]:
     """The words of a name, sorted, with short forms and synonyms replaced: customer, name for ``cust_nm``."""
     words = (word for short in words_of(name) for word in _LONG_FORMS.get(short, short).split())
     return tuple(sorted(_USUAL_WORD_BY_SYNONYM.get(word, word) for word in words))
 
 
-def names_of_same_words(missing: str, names: Iterable[str]) -> list[str]:
+def find_names_of_same_words(missing: str, names: Iterable[str]) -> list[str]:
     """The names with the same words, if short forms are written out: ``client_name`` for ``cust_nm``."""
-    words = normalized_words(missing)
-    return [name for name in names if words and normalized_words(name) == words]
+    words = list_normalized_words(missing)
+    return [name for name in names if words and list_normalized_words(name) == words]
 
 
 def may_mean_same(name: str, other_name: str) -> bool:

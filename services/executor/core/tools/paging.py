@@ -198,7 +198,7 @@ class PagingArguments(NamedTuple):
 
     names: Mapping[PagingRole, str]
     schemas: Mapping[str, JsonObject]
-    is_open: bool  # whether the tool says nothing of its arguments
+    lacks_schema: bool  # whether the tool says nothing of its arguments
 
     def find_integer_argument(self, role: PagingRole) -> str | None:
         """The name of the argument with this meaning, if it takes integers; else None."""
@@ -221,14 +221,14 @@ class PagingArguments(NamedTuple):
 def find_paging_arguments(tool: Tool, arguments: JsonObject, page: ListPage) -> PagingArguments:
     """The paging arguments of a tool, from its schema, or if it has none, from the call and its answer."""
     if isinstance(tool.input_schema.get("properties"), dict):
-        return PagingArguments(_find_arguments_by_role(tool.parameters), tool.parameters, is_open=False)
+        return PagingArguments(_find_arguments_by_role(tool.parameters), tool.parameters, lacks_schema=False)
     echoed: dict[str, JsonObject] = {
         hint.path[-1]: {} for hint in page.list_hints_of_roles(PagingRole.PAGE, PagingRole.OFFSET)
     }
     called: dict[str, JsonObject] = {name: {} for name in arguments}
     next_hint = next((hint for hint in page.list_hints_of_roles(PagingRole.NEXT) if isinstance(hint.value, str)), None)
     implied: dict[str, JsonObject] = {_guess_argument_name(next_hint): {}} if next_hint else {}
-    return PagingArguments(_find_arguments_by_role({**implied, **echoed, **called}), {}, is_open=True)
+    return PagingArguments(_find_arguments_by_role({**implied, **echoed, **called}), {}, lacks_schema=True)
 
 
 def asks_for_part_of_list(paging: PagingArguments, arguments: JsonObject) -> bool:
@@ -244,7 +244,7 @@ def asks_for_part_of_list(paging: PagingArguments, arguments: JsonObject) -> boo
     return is_ordered and has_size and not has_position
 
 
-def arguments_from_hint(paging: PagingArguments, hint: PageHint) -> JsonObject:
+def build_arguments_from_hint(paging: PagingArguments, hint: PageHint) -> JsonObject:
     """The arguments for the next page from a hint or the link in it, never fetched; empty if none fit."""
     if isinstance(hint.value, str) and _is_link(hint.value):
         return _parse_link_arguments(paging, hint.value)
@@ -269,7 +269,7 @@ def _find_argument_for_hint(paging: PagingArguments, hint: PageHint) -> str | No
 def _parse_link_arguments(paging: PagingArguments, link: str) -> JsonObject:
     query = dict(URL(f"?{link.partition('?')[2]}").query.items())  # the last of a name counts
     names = [name for name in query if name in paging.names.values()]
-    names += [name for name in query if paging.is_open and classify_paging_name(name) in _PARTIAL_LIST_ROLES]
+    names += [name for name in query if paging.lacks_schema and classify_paging_name(name) in _PARTIAL_LIST_ROLES]
     arguments = {name: _convert_type(query[name], paging.schemas.get(name, {})) for name in names}
     return arguments if any(classify_paging_name(name) in _POSITION_ROLES for name in arguments) else {}
 

@@ -37,7 +37,7 @@ class RecordKeys(NamedTuple):
     read_tools: frozenset[str] = frozenset()
     first_names: tuple[tuple[str, str], ...] = ()
 
-    def first_name_of_key(self, name: str) -> str:
+    def get_first_name_of_key(self, name: str) -> str:
         """The first name of the declared key that has this name, in normal form; else the name in normal form."""
         key = normalized_key_name(name)
         return dict(self.first_names).get(key, key)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.tools.name_similarity import (
-    most_similar_names,
-    names_of_same_words,
-    normalized_words,
-    prefix_matches,
+    find_most_similar_names,
+    find_names_of_same_words,
+    find_prefix_matches,
+    list_normalized_words,
     words_of,
 )
 from services.executor.core.tools.record_tree import map_objects
@@ -168,8 +168,8 @@ def _match_former_names(missing: str, columns: Mapping[str, str]) -> Sequence[st
 
 def _match_descriptions(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
     """The columns whose description has just the words of the missing name: "name of the customer"."""
-    words = set(normalized_words(missing))
-    words_by_column = {column: set(normalized_words(text)) - _LITTLE_WORDS for column, text in columns.items()}
+    words = set(list_normalized_words(missing))
+    words_by_column = {column: set(list_normalized_words(text)) - _LITTLE_WORDS for column, text in columns.items()}
     return [column for column in columns if len(words) > 1 and words_by_column[column] == words]
 
 
@@ -178,9 +178,9 @@ _MATCHING_TIERS: tuple[tuple[str, Callable[[str, Mapping[str, str]], Sequence[st
     ("described", _match_former_names),
     ("exact", _match_letters),
     ("alias", _match_aliases),
-    ("fuzzy", most_similar_names),
-    ("prefix", prefix_matches),
-    ("words", names_of_same_words),
+    ("fuzzy", find_most_similar_names),
+    ("prefix", find_prefix_matches),
+    ("words", find_names_of_same_words),
     ("described", _match_descriptions),
 )
 

@@ -7,7 +7,7 @@ from services.executor.core.conversation.completed import complete_answer, with_
 from services.executor.core.conversation.converse import (
     Conversation,
     begin_conversation,
-    lost_orchestrator_reads_key,
+    build_lost_orchestrator_reads_key,
 )
 from services.executor.core.plan.outcomes import describe_outcomes
 from services.executor.core.session.context import TurnContext, is_practice
@@ -95,7 +95,7 @@ async def _run_closed_plan(
         return _CarriedPlan(progress, loads_object(stored))
     match await carry_out_plan(ctx, progress):
         case WaitsForDecision() as waits:
-            return waits._replace(changes=_why_asked_again(ctx, plan))
+            return waits._replace(changes=_list_reasons_asked_again(ctx, plan))
         case WaitsForTime() as resting:
             return resting
         case StaleInputs() as stale:
@@ -120,7 +120,7 @@ def _record_outdated(ctx: TurnContext, plan: WritePlan, stale: StaleInputs) -> s
     return f"nothing of the plan was made: {stale.reason}. Read again what it rests on, and propose what is right now"
 
 
-def _why_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
+def _list_reasons_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, ...]:
     """What has changed, if the plan replaces one that was outdated when it was to be carried out; else empty."""
     reason = ctx.journal.get(OUTDATED_PLAN_KEY.format(plan.round - 1))
     return (reason,) if reason else ()
@@ -144,7 +144,7 @@ def _pass_to_next_orchestrator(conversation: Conversation, failed: Failed) -> Pr
         ctx.journal.clear_early_end()
         ctx.journal.add_event("note", orchestrator=name.value, not_available=failed.reason)
         reads: Json = [loads_object(call.model_dump_json()) for call in conversation.reader.calls_made]
-        ctx.journal.add_entry(lost_orchestrator_reads_key(name.value), "note", dumps(reads))
+        ctx.journal.add_entry(build_lost_orchestrator_reads_key(name.value), "note", dumps(reads))
         ctx.journal.add_entry(key, "note", failed.reason)
     passed_over = {**progress.passed_over, name.value: failed.reason}
     update = {"orchestrators": progress.orchestrators[1:], "passed_over": passed_over, "replies": 0}

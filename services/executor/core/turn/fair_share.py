@@ -35,7 +35,7 @@ class FairShareSlots:
         self._with_slots: dict[tuple[str, str], _CappedSlot] = {}  # sessions of tenants with a cap
         self._cap_reached_until: dict[str, float] = {}  # by tenant whose cap was reached: until when that is believed
 
-    def free_slots(self, free: int) -> FreeSlotsByTenant:
+    def count_free_slots(self, free: int) -> FreeSlotsByTenant:
         """How many sessions of which tenants may be taken, with ``free`` slots free in this process."""
         now = asyncio.get_running_loop().time()
         self._cap_reached_until = {tenant: end for tenant, end in self._cap_reached_until.items() if end > now}

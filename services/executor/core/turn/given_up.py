@@ -9,7 +9,7 @@ import structlog
 from services.executor.core.reflect.client_answer import append_writes_to_answer, describe_ledger_for_clients
 from services.executor.core.reflect.outcome import build_outcome_of_record
 from services.executor.core.session import ledger
-from services.executor.core.session.context import is_practice, session_for_task, starts_assessment
+from services.executor.core.session.context import get_session_for_task, is_practice, starts_assessment
 from services.executor.core.session.journal import restore_latest_progress
 from services.executor.ports.sessions import MOST_TURN_IDS, TurnWork, UnreadableTurn, UnreadTurnEnd
 from services.executor.ports.turns import SessionState, SessionUnavailable, TurnEnd, TurnStore
@@ -72,7 +72,7 @@ async def _session_with_calls(
     if not (calls and ruled_tools):
         return SessionState() if starts_assessment(record) else None
     try:
-        session = session_for_task(await store.read_session(), record)
+        session = get_session_for_task(await store.read_session(), record)
     except SessionUnavailable:  # put off until the archive is back
         raise
     except (StoreUnavailable, ValueError) as error:

@@ -97,7 +97,7 @@ def record_early_end(journal: Journal, early: EarlyEnd) -> None:
 def parse_early_end(text: str) -> RecordedEnd:
     """Parses a recorded early end; an unknown kind becomes ``Failed``."""
     recorded = loads_object(text)
-    kind = _subclasses_by_name(EarlyEnd).get(str(recorded["kind"]), Failed)
+    kind = _index_subclasses_by_name(EarlyEnd).get(str(recorded["kind"]), Failed)
     step = cast("str | None", recorded.get("step"))
     return RecordedEnd(_build_early_end(kind, recorded), step, str(recorded["began"]))
 
@@ -109,8 +109,8 @@ def _build_early_end(kind: type[EarlyEnd], recorded: JsonObject) -> EarlyEnd:
     return kind(reason, cast("FailedPart | None", recorded["part"]))
 
 
-def _subclasses_by_name(kind: type[EarlyEnd]) -> dict[str, type[EarlyEnd]]:
-    inner = [_subclasses_by_name(subclass) for subclass in kind.__subclasses__()]
+def _index_subclasses_by_name(kind: type[EarlyEnd]) -> dict[str, type[EarlyEnd]]:
+    inner = [_index_subclasses_by_name(subclass) for subclass in kind.__subclasses__()]
     return {name: subclass for kinds in inner for name, subclass in kinds.items()} | {kind.__name__: kind}
 
 

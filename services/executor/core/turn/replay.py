@@ -15,12 +15,12 @@ from services.executor.core.reflect.client_answer import without_footer
 from services.executor.core.session.context import Limits, Ports
 from services.executor.core.session.journal import INPUT_KIND, Journal, JournalLimits, MakeJournal
 from services.executor.core.session.recorded_answers import (
-    call_input_name,
+    build_call_input_name,
+    build_policy_input_name,
+    build_tools_input_name,
     parse_tools,
     parse_verdict,
-    policy_input_name,
     raise_recorded_failure,
-    tools_input_name,
 )
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn.recording import parse_session
@@ -83,7 +83,7 @@ class ReplayJournal(Journal):
         if key not in self._cursor.attempt.steps:
             await asyncio.sleep(0)  # those beside it may have been finished then
             await asyncio.sleep(0)
-        unavailable = self._cursor.why_unavailable(key)
+        unavailable = self._cursor.find_reason_unavailable(key)
         if unavailable is not None:
             raise PolicyUnavailable(unavailable)
         if ended := self._cursor.find_early_end(key):
@@ -193,7 +193,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
         return self._parse_recorded_tools(connection)[1]
 
     def _parse_recorded_tools(self, connection: Connection) -> tuple[tuple[Tool, ...], bool]:
-        recorded = self._cursor.get_recorded_input(tools_input_name(connection), "its tools were not listed then")
+        recorded = self._cursor.get_recorded_input(build_tools_input_name(connection), "its tools were not listed then")
         return parse_tools(recorded, connection)
 
     @override
@@ -201,7 +201,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
         self, connection: Connection, tool: str, arguments: JsonObject, timeout: float, session_id: str = ""
     ) -> ToolAnswer:
         """Raises the recorded failure of a write or read-back. Outcomes of other calls are in the ledger."""
-        failure = self._cursor.attempt.inputs.get(call_input_name(connection, tool, arguments))
+        failure = self._cursor.attempt.inputs.get(build_call_input_name(connection, tool, arguments))
         if failure is not None:
             raise_recorded_failure(loads_object(failure))
         if not self._cursor.attempt.is_last:
@@ -210,7 +210,7 @@ class ArchivedPorts(Model, ToolServers, PolicyService, Tenants, Learned):
 
     @override
     async def evaluate(self, request: EvaluateRequest) -> Verdict:
-        name = policy_input_name(request.to_json(), self._request_counts)
+        name = build_policy_input_name(request.to_json(), self._request_counts)
         return parse_verdict(self._cursor.get_recorded_input(name, "the policy would be asked something else"))
 
     @override

@@ -129,12 +129,12 @@ class ReplayedWrites:
         self._plans: set[str] = set()
         for entry in attempt.entries_before:
             self.register_closed_plan(entry)
-        self.shown = self._in_ledger_order(attempt.start.ledger)
+        self.shown = self._sort_in_ledger_order(attempt.start.ledger)
 
     def reveal_write(self, key: str) -> bool:
         """Adds the write's final state to the ledger; False if it was made neither in this attempt nor before."""
         if key in self._ledger_at_end:
-            self.shown = self._in_ledger_order({**self.shown, key: self._ledger_at_end[key]})
+            self.shown = self._sort_in_ledger_order({**self.shown, key: self._ledger_at_end[key]})
         return key in self.shown
 
     def register_closed_plan(self, entry: JournalEntry) -> None:
@@ -145,9 +145,9 @@ class ReplayedWrites:
     def reveal_planned_writes(self) -> None:
         """Reveals the writes of all plans closed so far."""
         planned = {key: entry for key, entry in self._ledger_at_end.items() if entry.plan_hash in self._plans}
-        self.shown = self._in_ledger_order({**self.shown, **planned})
+        self.shown = self._sort_in_ledger_order({**self.shown, **planned})
 
-    def _in_ledger_order(self, entries: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
+    def _sort_in_ledger_order(self, entries: Mapping[str, LedgerEntry]) -> Mapping[str, LedgerEntry]:
         """The entries in the archived ledger's order, in which answers list them."""
         return {key: entries[key] for key in (*self._ledger_at_end, *entries) if key in entries}
 
@@ -163,7 +163,7 @@ class ReplayCursor:
         self.ledger = ReplayedWrites(attempt)
         self.steps_taken: list[StepTaken] = []
         self._replayed_keys: set[str] = set()
-        self._checkpoint_fields = _latest_fields(attempt.entries_before)
+        self._checkpoint_fields = _collect_latest_fields(attempt.entries_before)
         self.stops = is_given_up or not attempt.is_last
 
     def take_step(self, key: str, request: str = "") -> JournalEntry:
@@ -181,14 +181,14 @@ class ReplayCursor:
         self.ledger.register_closed_plan(entry)
         return entry
 
-    def why_unavailable(self, key: str) -> str | None:
+    def find_reason_unavailable(self, key: str) -> str | None:
         """Why the policy service was unavailable for a step that the archived attempt did not finish; None if it was
         available. The steps inside count as replayed.
         """
         reason = self.attempt.inputs.get(f"unavailable:{key}")
         if reason is None or key in self.attempt.steps:
             return None
-        self._replayed_keys.update(self._inner_keys(key))
+        self._replayed_keys.update(self._list_inner_keys(key))
         return reason
 
     def find_early_end(self, key: str) -> EarlyEnd | None:
@@ -197,7 +197,7 @@ class ReplayCursor:
         ended = parse_early_end(recorded) if recorded is not None and key not in self.attempt.steps else None
         if ended is None or ended.began != self.attempt.start.began.isoformat():
             return None
-        self._replayed_keys.update(self._inner_keys(key))
+        self._replayed_keys.update(self._list_inner_keys(key))
         return ended.early
 
     def take_step_if_any(self, key: str) -> str | None:
@@ -215,8 +215,8 @@ class ReplayCursor:
         if entry is None:
             raise self.build_absence_error(key, "this was not stored then")
         if kind == CHECKPOINT_KIND:
-            then = {**self._checkpoint_fields, **_stable_fields(entry.data_json)}
-            now = {**self._checkpoint_fields, **_stable_fields(data)}
+            then = {**self._checkpoint_fields, **_select_compared_fields(entry.data_json)}
+            now = {**self._checkpoint_fields, **_select_compared_fields(data)}
             # As texts, since Python calls 1 and True equal. What only today's run stores is newer.
             different = sorted(name for name in then if dumps(then[name]) != dumps(now.get(name)))
             if different:
@@ -253,7 +253,7 @@ class ReplayCursor:
         untaken = (key for key in self.attempt.own_keys if key not in self._replayed_keys)
         return next((key for key in untaken if _REREAD_STEP not in key), None)
 
-    def _inner_keys(self, key: str) -> list[str]:
+    def _list_inner_keys(self, key: str) -> list[str]:
         """The keys of this attempt's steps inside that step, which begin with its key and were stored before it."""
         keys = self.attempt.own_keys
         if key in self.attempt.steps:
@@ -263,7 +263,7 @@ class ReplayCursor:
     def _count_as_taken(self, entry: JournalEntry) -> None:
         if entry.key in self._replayed_keys:
             return
-        self._replayed_keys.update(self._inner_keys(entry.key), (entry.key,))
+        self._replayed_keys.update(self._list_inner_keys(entry.key), (entry.key,))
         if entry.key in self.attempt.own_keys:
             turn_id = self.attempt.start.turn.turn_id
             self.steps_taken.append(StepTaken(turn_id, entry.key, entry.kind, len(entry.data_json)))
@@ -284,15 +284,15 @@ def enters_write_state(key: str) -> bool:
     return bool(_WRITE_STATE_ENTRY_KEY_PATTERN.match(key))
 
 
-def _latest_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
+def _collect_latest_fields(entries: tuple[JournalEntry, ...]) -> JsonObject:
     fields: JsonObject = {}
     for entry in entries:
         if entry.kind == CHECKPOINT_KIND:
-            fields.update(_stable_fields(entry.data_json))
+            fields.update(_select_compared_fields(entry.data_json))
     return fields
 
 
-def _stable_fields(checkpoint: str) -> JsonObject:
+def _select_compared_fields(checkpoint: str) -> JsonObject:
     """The fields of a checkpoint that must be equal in a replay; of templates and plans those that exist today."""
     fields = {name: value for name, value in loads_object(checkpoint).items() if name not in _FIELDS_NOT_COMPARED}
     contracts = {name: contract for name, contract in _CONTRACT_BY_FIELD.items() if name in fields}

@@ -52,7 +52,7 @@ class Runner:
     @property
     def free_slots(self) -> FreeSlotsByTenant:
         """The tenants whose sessions may be taken, and how many."""
-        return self._slots.free_slots(self.free_capacity)
+        return self._slots.count_free_slots(self.free_capacity)
 
     @property
     def running_count(self) -> int:

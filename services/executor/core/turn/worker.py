@@ -21,7 +21,7 @@ from services.executor.core.session.context import (
     Ports,
     TurnContext,
     build_file_notes,
-    session_for_task,
+    get_session_for_task,
 )
 from services.executor.core.session.dossier import AnsweredTask, RunEnd, WaitsForDecision, WaitsForTime
 from services.executor.core.session.journal import Journal, MakeJournal, TurnCounts, restore_latest_progress
@@ -187,7 +187,7 @@ class Worker(TurnRunner):
         work, store, journal = opened
         if ended.state.is_terminal:
             journal.enter_phase(Phase.REFLECT)
-        session = compress_session(session_for_task(await store.read_session(), work.record), journal, work.turn)
+        session = compress_session(get_session_for_task(await store.read_session(), work.record), journal, work.turn)
         decided = get_recorded_approval(journal, work.turn)
         approval = ended.approval or decided
         written_hashes = {entry.plan_hash for entry in await list_writes(store)} if approval_before else ()

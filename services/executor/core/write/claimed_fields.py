@@ -17,7 +17,7 @@ from services.executor.core.figures.identifiers import IdentifierKind, kind_of_i
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.tools.classes import is_identifying_name
-from services.executor.core.tools.name_similarity import may_mean_same, normalized_words, words_of
+from services.executor.core.tools.name_similarity import list_normalized_words, may_mean_same, words_of
 from services.executor.core.tools.record_tree import Leaf, RecordNode, find_record_nodes, is_id_name
 from services.executor.core.tools.schema_drift import COLUMN_ALIASES
 from services.executor.core.write.earlier_records import ValuesByPath
@@ -188,7 +188,7 @@ def is_amount_or_count(claim: Leaf) -> bool:
 
 def is_status_or_identifier(leaf: Leaf) -> bool:
     """Whether a field is by its name a status or an identifier, to which no amount is added."""
-    return is_identifying_name(leaf.name) or not STATUS_WORDS.isdisjoint(normalized_words(leaf.name))
+    return is_identifying_name(leaf.name) or not STATUS_WORDS.isdisjoint(list_normalized_words(leaf.name))
 
 
 def is_distinctive(value: Json) -> bool:

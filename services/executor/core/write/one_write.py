@@ -163,7 +163,7 @@ async def _read_state_before_json(write: PlannedWrite, entry: LedgerEntry | None
     if entry is not None and is_resent_by_key(entry) and entry.before_json is not None:
         return entry.before_json
     if write.call.read_back is not None:
-        await write.ctx.journal.store_then_check()  # the plan and its state are stored before anything is asked for it
+        await write.ctx.journal.store_then_raise_if_stopped()  # plan and state are stored before any question
     return dumps(await read_state_before(write.ctx, write.plan, write.call))
 
 
@@ -205,7 +205,7 @@ async def _send_until_connected(prepared: PreparedCall) -> LedgerEntry:
 async def _send_once(prepared: PreparedCall, *, is_last: bool) -> LedgerEntry:
     """One attempt at the call, before which an old verdict is renewed; its entry, ``SENDING`` if no answer came."""
     ctx, tool = prepared.write.ctx, prepared.tool
-    await ctx.journal.check_may_go_on()
+    await ctx.journal.raise_if_stopped()
     await _renew_old_verdict(prepared.write)
     opened_at = asyncio.get_running_loop().time()
     entry = await _store_intent(prepared)

@@ -18,9 +18,9 @@ from services.executor.core.session.ledger import get_plan_results, list_writes,
 from services.executor.core.tools.classes import (
     STATE_WORDS,
     ToolWords,
+    find_nouns_of_identifier,
     list_verb_participles,
     normalize_noun,
-    nouns_of_identifier,
     words_of_tool,
 )
 from services.executor.core.tools.failures import classify_failure, says_record_absent, says_refused
@@ -221,7 +221,9 @@ def _shows_kind_of_made_record(
     """Whether the read is about what the call makes, or its records have a field of it: ``notes`` for ``add_note``."""
     if words.verb_makes(reader_words.nouns):
         return True
-    ids = [name for name in identifiers_in(evidence.arguments) if words.head in nouns_of_identifier(name, words.nouns)]
+    ids = [
+        name for name in identifiers_in(evidence.arguments) if words.head in find_nouns_of_identifier(name, words.nouns)
+    ]
     if ids and records:  # the call names the thing itself, which is there: it makes none
         return False
     field_nouns = {normalize_noun(word) for record in records for key in record for word in words_of(key)}
