@@ -35,6 +35,7 @@ from shared.domain.exact_json import Json
 from shared.domain.words import TaskState
 from tests.doubles.redis_tasks import a_record
 from tests.each_row import each_row
+from tests.kept_assessments import a_run, an_assessment
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 PARIS = PageClock(NOON, ZoneInfo("Europe/Paris"))
@@ -303,3 +304,12 @@ def test_what_the_simulator_counts_is_named_in_words_and_says_how_it_moved() -> 
     ((title, (count,)),) = build_replayed_turn(run, list_timeline_turns(run), 1).counts
 
     assert (title, *count) == ("Email", "Unread", 3, "-1")
+
+
+@pytest.mark.promise("console.replay")
+@pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59Z", "soon", 8])
+def test_a_turn_that_began_at_a_time_that_is_none_stands_without_one(time: JsonValue) -> None:
+    update: JsonValue = {"message_type": "update_turn_started", "turn_number": 1, "current_time": time}
+    (run,) = an_assessment(runs=[a_run(updates=[update], world=[])]).runs
+
+    assert {turn.at for turn in list_timeline_turns(run)} == {None}

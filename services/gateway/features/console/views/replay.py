@@ -18,7 +18,6 @@ from services.gateway.features.console.views.words import (
 )
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import ActionLogEntry, CriterionResult, Run, WorldAfterTurn, WorldChange
-from shared.domain.instants import to_utc
 
 _LONGEST_SUMMARY_LINE = 120
 _READ_BADGE = Badge("Read", "mute")
@@ -188,7 +187,7 @@ def _turn_starts(run: Run) -> Mapping[int, datetime]:
     for update in run.updates:
         time = parse_time_or_none(update.get("current_time"))
         if time and update.get("message_type") == _TURN_STARTED_TYPE:
-            starts[_read_turn_number(update)] = to_utc(time)
+            starts[_read_turn_number(update)] = time
     return starts
 
 

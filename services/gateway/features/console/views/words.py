@@ -5,6 +5,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from shared.domain.exact_json import Json, as_object, dumps
+from shared.domain.instants import to_utc
 from shared.domain.words import TaskState
 
 _DURATION_UNITS = ((timedelta(minutes=1), 1, "s"), (timedelta(hours=1), 60, "min"), (timedelta(days=2), 3600, "h"))
@@ -155,7 +156,7 @@ def parse_short_number(text: str) -> int:
 
 def parse_time_or_none(value: object) -> datetime | None:
     try:
-        return datetime.fromisoformat(value) if isinstance(value, str) else None
+        return to_utc(datetime.fromisoformat(value)) if isinstance(value, str) else None
     except ValueError:
         return None
 
