@@ -5,30 +5,41 @@ A reader that looks at the whole text for each of its pieces takes minutes here,
 
 import re
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pytest
 from stdnum import luhn
 
-from services.executor.core.figures.identifiers import strip_strange_addresses
+from services.executor.core.figures.finance import run_calculator
+from services.executor.core.figures.identifiers import find_case_specific_words, strip_strange_addresses
 from services.executor.core.figures.mentions import find_amounts, find_mentions
+from services.executor.core.figures.operands import select_cells
 from services.executor.core.figures.trace import FactsIndex
+from services.executor.core.figures.vocabulary import may_mean_unnamed_things
 from services.executor.core.model.masking import mask_request, restore_values
+from services.executor.core.plan.faults import PartContext
+from services.executor.core.plan.listed_ids import find_listed_ids_without_call
+from services.executor.core.plan.sources import KnownSources, SourceFinder
 from services.executor.core.prime.prime import find_named_tools
+from services.executor.core.reads.server_call import parse_clause_record
 from services.executor.core.records.asked_fields import list_rule_fields
 from services.executor.core.reflect.documents import DocumentMaterial, find_document_requests, read_source_data
 from services.executor.core.reflect.quality import FoundSources, find_untraced_tokens
 from services.executor.core.session.dossier import NO_PROGRESS
-from services.executor.core.session.values import Fact
+from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.failures import classify_failure
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS, NoSuchPath
 from services.executor.ports.tools import ToolAnswer
 from services.gateway.features.solver.service import extract_answers
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.tenant import Connection
-from shared.domain.exact_json import Json, dumps
+from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.protected_values import ProtectedKind
 from shared.domain.redaction import redact_json, redact_text
+from shared.domain.words import ToolClass
 from shared.ports.models import Message, ModelReply, ModelRequest, TextBlock, Tier, Usage
 from tests.each_row import each_row
+from tests.unit.executor_core.makers import call, fact, tool
 
 LONG = 262_144
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
@@ -59,6 +70,23 @@ def test_amounts_beside_words_in_a_long_text_are_found(length: int) -> None:
 def test_tools_that_a_long_text_names_are_found() -> None:
     connection = Connection(id="office", url="http://office.test")
     assert find_named_tools(repeated("call no_such "), connection, ())[0].name == "no_such"
+
+
+def test_a_text_of_clauses_with_a_long_gap_is_read() -> None:
+    fields = parse_clause_record(f"status is open; owner is Ann{' ' * LONG}Lee; limit is 3")
+    assert isinstance(fields, dict)
+    assert (fields["status"], fields["limit"]) == ("open", 3)
+
+
+@each_row("path", [f"rows[name{' ' * LONG}x]", f"rows[name ={' ' * LONG}x", f"rows[{'a ' * LONG}]"])
+def test_a_path_with_a_long_gap_is_refused(path: str) -> None:
+    with pytest.raises(NoSuchPath):
+        select_cells({"rows": []}, path)
+
+
+def test_a_slope_through_many_points_is_computed() -> None:
+    points = [Decimal(number) for number in range(LONG // 4)]
+    assert run_calculator("regression_slope", [*points, *points]) == 1
 
 
 def test_an_answer_with_a_long_gap_is_split() -> None:
@@ -137,3 +165,41 @@ def test_each_of_many_values_in_a_long_text_is_masked_and_restored(words: list[s
 def test_long_passwords_that_begin_alike_are_told_apart_in_a_long_text() -> None:
     labelled = " ".join(f"password: {'a' * length}1b" for length in range(8, 190))
     assert redact_text(f"{labelled} {repeated('a')}") == re.sub(r"a+1b", "[password]", labelled) + f" {repeated('a')}"
+
+
+@each_row("piece", ["a", "a."])
+def test_what_belongs_to_one_case_is_found_in_a_long_word(piece: str) -> None:
+    assert find_case_specific_words(f"{repeated(piece)} EXP-7") == {"exp-7"}
+
+
+def test_euros_and_cents_far_apart_are_read() -> None:
+    assert [number.text for number in find_mentions(f"5 euros{' ' * LONG}x 5 cents", NOW).numbers] == [
+        "5 euros",
+        "5 cents",
+    ]
+
+
+@LENGTHS
+def test_ids_of_a_list_are_found_before_many_hours(length: int) -> None:
+    calls = [call({"id": name}, name, part=1) for name in ("R-1", "R-2")]
+    part = PartOfTask(number=1, quote=f"Close R-1, R-2 and R-3. {repeated('9 am ', length)}", kind="do")
+    assert find_listed_ids_without_call(part, calls, (), NO_RECORD_KEYS) == ("R-3",)
+
+
+@LENGTHS
+@each_row("piece", ["all ", "not "])
+def test_many_words_of_choice_leave_open_what_is_named(piece: str, length: int) -> None:
+    assert not may_mean_unnamed_things(repeated(piece, length), ["R-3"], ["job"])
+    assert may_mean_unnamed_things(f"{repeated(piece, length)} jobs like R-3", ["R-3"], ["job"])
+
+
+@LENGTHS
+@each_row("piece", ["R-3, ", "at most 5 euros "])
+def test_a_call_is_compared_with_a_long_part(piece: str, length: int) -> None:
+    arguments: JsonObject = {"invoice_no": "R-3", "amount": 103, "status": "open"}
+    pay, text = tool("pay_invoice", ToolClass.CHANGE), repeated(piece, length)
+    read = fact([{**arguments, "invoice_no": f"R-{number}"} for number in range(9)], tool="list_invoices")
+    sourced = SourceFinder(KnownSources((text,), (read,), (), NOW)).find_sources(
+        call(arguments, tool="pay_invoice"), pay, PartContext(text, proposed_calls=[("pay_invoice", arguments)])
+    )
+    assert sourced.problems == ()

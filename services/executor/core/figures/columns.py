@@ -321,8 +321,8 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
 
 
 _SIGN_PATTERN = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"
-CONDITION_PATTERN = rf"[^\[\]'=!<>]+?\s*(?:{_SIGN_PATTERN})\s*(?:'(?:[^']|'')*'|[^\[\]']*)"
-_CONDITION_PARTS_PATTERN = re.compile(rf"([^=!<>]+?)\s*({_SIGN_PATTERN})\s*(.*)", re.DOTALL)
+CONDITION_PATTERN = rf"[^\[\]'=!<>]+?(?:{_SIGN_PATTERN})\s*+(?:'(?:[^']|'')*'|[^\[\]']*)"
+_CONDITION_PARTS_PATTERN = re.compile(rf"([^=!<>]+?)({_SIGN_PATTERN})(.*)", re.DOTALL)
 COMPARE_BY_SIGN: Mapping[str, Callable[..., bool]] = {
     ">": gt,
     ">=": ge,

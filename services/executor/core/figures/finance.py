@@ -322,7 +322,8 @@ def _z_score(point: Decimal, *values: Decimal) -> Decimal:
 
 def _regression_slope(*figures: Decimal) -> Decimal:
     xs, ys = split_into_lists(figures, 2)
-    from_mean_x, from_mean_y = ([coordinate - _mean(axis) for coordinate in axis] for axis in (xs, ys))
+    means = _mean(xs), _mean(ys)
+    from_mean_x, from_mean_y = ([point - mean for point in axis] for axis, mean in zip((xs, ys), means, strict=True))
     spread = require_positive(_sum_of_products(from_mean_x, from_mean_x), "the spread of x")
     return _sum_of_products(from_mean_x, from_mean_y) / spread
 

@@ -108,7 +108,7 @@ _NUMBER_RANGE_PATTERN = re.compile(r"(?<![\w.,:/@#-])([1-9]\d{0,2})-([1-9]\d{0,2
 _ARTICLE_BEFORE_UNIT_PATTERN = re.compile(
     r"\s+(?:of\s+)?an?(?=\s+(?:minute|hour|day|week|month|year)\b)", re.IGNORECASE
 )
-_CONJUNCTION_PATTERN = re.compile(r"\s*(?:,|and|und|et)?\s*")
+_CONJUNCTION_PATTERN = re.compile(r"\s*+(?:(?:,|and|und|et)\s*+)?")
 _PERCENT_PHRASE_PATTERN = re.compile(r"\s+(?:per\s+cent|pour\s+cent|p\.\s?100)\b", re.I)
 _MACHINE_NUMBER_PATTERN = re.compile(  # a program's notation, ``-1234.50``; not ``007`` or ``1,234``
     r"[-+]?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d{1,2})?", re.ASCII
@@ -119,7 +119,7 @@ _LONGEST_NUMBER_TEXT = 60  # characters; whatever is longer is no number
 _MOST_POWER_OF_TEN = 50  # a number beyond it is no figure of any business
 _MINUS_IN_WORDS_PATTERN = re.compile(r"(?<!\bau )\b(?:minus|moins)\s+$", re.I)
 _BELOW_ZERO_PATTERN = re.compile(
-    r"\s*(?:°\s?[CF]?|degrees?|grad|degrés?)?(?:\s+(?:celsius|fahrenheit))?\s+"
+    r"(?:\s*+(?:°\s?[CF]?|degrees?|grad|degrés?))?(?:\s++(?:celsius|fahrenheit))?\s++"
     r"(?:below\s+(?:zero|freezing)|unter\s+null|(?:au-dessous|en\s+dessous|sous)\s+(?:de\s+)?zéro)\b",
     re.I,
 )

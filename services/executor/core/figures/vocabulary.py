@@ -418,6 +418,7 @@ ALTERNATIVE_WORD_PATTERN = re.compile(
     r"\b(?:or|otherwise|else|instead|oder|sonst|andernfalls|ou|sinon|sino)\b", re.IGNORECASE
 )
 CLAUSE_END_PATTERN = re.compile(r"[.,;:!?](?=\s|$)")
+_CHARACTERS_AFTER_CHOICE = 100  # of a word of choice, in which the noun that it belongs to stands
 _MOST_WORDS_FROM_CHOICE_TO_NOUN = 2  # from a word of choice to the noun that it belongs to: "all the open orders"
 
 
@@ -430,14 +431,19 @@ def may_mean_unnamed_things(text: str, names: Iterable[str], kind_words: Iterabl
     """
     name_stems, kind_stems = (tuple(map(_spaced_stems, words)) for words in (names, kind_words))
     for clause in CLAUSE_END_PATTERN.split(text):
-        has_name = any(stems in _spaced_stems(clause) for stems in name_stems)
-        for choice in _find_choices(clause):
-            following = _spaced_stems(clause[choice.end() :] if has_name else clause)
-            if any(f" but{stems}" in following for stems in name_stems):
-                return True  # "everyone in 7a but Bo"
+        choice_ends, clause_stems = [choice.end() for choice in _find_choices(clause)], _spaced_stems(clause)
+        if choice_ends and not any(stems in clause_stems for stems in name_stems):
+            if any(stems in clause_stems for stems in kind_stems):
+                return True
+            continue
+        following = _spaced_stems(clause[min(choice_ends, default=len(clause)) :])
+        if any(f" but{stems}" in following for stems in name_stems):
+            return True  # "everyone in 7a but Bo"
+        for end in choice_ends:
+            following = _spaced_stems(clause[end : end + _CHARACTERS_AFTER_CHOICE])
             for stems in filter(following.__contains__, (*name_stems, *kind_stems)):
                 words_between = len(following.partition(stems)[0].split())
-                if not has_name or words_between <= (1 if stems in name_stems else _MOST_WORDS_FROM_CHOICE_TO_NOUN):
+                if words_between <= (1 if stems in name_stems else _MOST_WORDS_FROM_CHOICE_TO_NOUN):
                     return True
     return False
 

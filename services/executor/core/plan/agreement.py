@@ -5,6 +5,7 @@ nothing, so a disagreement alone refuses no call.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Container, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
@@ -466,11 +467,12 @@ def _find_value_position_by_record(
     positions_by_id: dict[str, list[int | None]] = {}
     if EXCHANGE_WORD_PATTERN.search(text):
         return {}
+    id_places, value_places = sorted(ids_by_position), sorted({*value_positions}.difference(ids_by_position))
     for start, end in pairwise((0, *(match.end() for match in _CLAUSE_BOUNDARY_PATTERN.finditer(text)), len(text))):
-        values = [
-            position for position in value_positions if start <= position < end and position not in ids_by_position
-        ]
-        record_ids = {record_id for position, record_id in ids_by_position.items() if start <= position < end}
+        ids, values = (
+            places[bisect_left(places, start) : bisect_left(places, end)] for places in (id_places, value_places)
+        )
+        record_ids = {ids_by_position[place] for place in ids}
         is_pair = len(record_ids) == len(values) == 1 and not _WORD_OF_PRESENT_STATE_PATTERN.search(text[start:end])
         for record_id in record_ids:
             positions_by_id.setdefault(record_id, []).append(values[0] if is_pair else None)

@@ -81,8 +81,9 @@ def _find_id_lists(text: str) -> Iterator[list[str]]:
     codes: list[WrittenIdentifier] = []
     mentions = find_mentions(text, _ARBITRARY_TIME, includes_relative=False)
     times = [(date.start, date.end) for date in mentions.dates] + [(hour.start, hour.end) for hour in mentions.times]
+    places_in_times = {place for span in times for place in range(*span)}
     for code in sorted(set(find_codes(text))):
-        if code.text.isdecimal() and any(start <= code.start < end for start, end in times):
+        if code.text.isdecimal() and code.start in places_in_times:
             continue
         if codes and not _continues_list(text, codes, code):
             yield [listed.text for listed in codes]

@@ -200,13 +200,10 @@ def _is_stated_quantity(mention: NumberMention, change: CallToCheck) -> bool:
 
 def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) -> Iterator[CallFault]:
     """Yields a fault for an amount above the limit that the part states: "at most 50 euros"."""
+    if _WORD_FOR_SHARES_PATTERN.search(part_mentions.text):
+        return
     for mention in part_mentions.numbers:
-        before = part_mentions.text[max(0, mention.start - 30) : mention.start]
-        if (
-            mention.money is None
-            or not _AT_MOST_PATTERN.search(before)
-            or _WORD_FOR_SHARES_PATTERN.search(part_mentions.text)
-        ):
+        if mention.money is None or not _AT_MOST_PATTERN.search(_text_before(mention, part_mentions.text)):
             continue
         likeliest, *_ = _read_in_unit_of(mention, argument)
         if all(likeliest > limit for limit in mention.values):

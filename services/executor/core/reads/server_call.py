@@ -31,7 +31,7 @@ from shared.ports.tracing import SpanKind
 _CLAUSE_PATTERN = re.compile(
     r"(?P<name>[A-Za-z_][\w.-]*(?: [\w.-]+){0,3}?)(?: is(?:\s+|$)|:(?:\s+|$)| ?= ?)(?P<value>.*)", re.DOTALL
 )
-_CLAUSE_SEPARATOR_PATTERN = re.compile(r";\s+|;?\s*\n\s*|;$")
+_CLAUSE_SEPARATOR_PATTERN = re.compile(r";(?=\s|$)|\n")
 _WORD_AND_SENTENCES_PATTERN = re.compile(
     r"(?P<value>\S*[^\s.])\.\s+(?P<rest>[A-Z].*)", re.DOTALL
 )  # one word, then other sentences
