@@ -88,7 +88,7 @@ def print_writes(writes: list[JsonObject]) -> None:
         out.print(Text(f"\ntask {flat.get('task_id')}{call}", "bold"), soft_wrap=True)
         for name in ("problem",) if "problem" in flat else _PRINTED_FIELDS:
             words = f"  {name.replace('_', ' '):<12}{plain_text(flat.get(name))}"
-            out.print(Text(words), soft_wrap=True)  # a server's words are shown as they are, never read as markup
+            out.print(Text(words), soft_wrap=True)
 
 
 def _approval_in_words(write: JsonObject, show_time: Callable[[Json], str] = plain_text) -> str:

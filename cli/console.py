@@ -16,8 +16,11 @@ from shared.domain.exact_json import Json, JsonObject, dumps
 _COMMAND_NAME = "purple"
 _LOG_WIDTH = 140  # a file has no width of its own
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() else _LOG_WIDTH)
-err = Console(stderr=True, highlight=False, width=None if sys.stderr.isatty() else _LOG_WIDTH)
+# What is printed may hold any id, path or words of a server, so neither markup nor emoji codes are read in it.
+out = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else _LOG_WIDTH)
+err = Console(
+    stderr=True, highlight=False, markup=False, emoji=False, width=None if sys.stderr.isatty() else _LOG_WIDTH
+)
 
 
 def own_command_name() -> str:
@@ -37,15 +40,15 @@ class CommandError(Exception):
 
     def show(self) -> None:
         """Print what is wrong to stderr."""
-        err.print(self.sentence, markup=False, style="bold red", soft_wrap=True)
+        err.print(self.sentence, style="bold red", soft_wrap=True)
         if self.detail:
-            err.print(self.detail, markup=False, style="dim", soft_wrap=True)
+            err.print(self.detail, style="dim", soft_wrap=True)
 
 
 def text_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: str | None = None) -> Table:
     """A table that wraps long words instead of cutting them, since ids must stay whole.
 
-    Its cells are plain text, never rich's markup. None is an empty cell.
+    None is an empty cell.
     """
     table = Table(*(Column(header, overflow="fold") for header in columns), title=title)
     for row in rows:
@@ -56,7 +59,7 @@ def text_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: 
 
 def print_json(text: str) -> None:
     """Print a JSON text to stdout, unwrapped and uncoloured."""
-    out.print(text, markup=False, soft_wrap=True)
+    out.print(text, soft_wrap=True)
 
 
 def print_answer(answer: JsonObject, show: Callable[[JsonObject], object], *, as_json: bool) -> None:

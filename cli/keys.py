@@ -104,7 +104,7 @@ def revoke(
 
 def _print_new_key(key: JsonObject) -> None:
     err.print(f"A key for {key.get('principal_id')}. It is shown this once:", style="dim")
-    out.print(str(key.get("token")), markup=False, soft_wrap=True)
+    out.print(str(key.get("token")), soft_wrap=True)
 
 
 def _build_table(rows: list[JsonObject]) -> Table:

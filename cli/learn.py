@@ -116,7 +116,7 @@ def _print_reports(reports: list[JsonObject], is_refused: bool, as_json: bool) -
     for report in reports:
         cells = (str(report.get(key, "")) for key in ("file", "taken", "known", "left_out"))
         problems = "\n".join(map(str, list_or_empty(report.get("problems"))))
-        table.add_row(*cells, Text(problems, "red"))  # words of a file, no markup
+        table.add_row(*cells, Text(problems, "red"))
     out.print(table)
     if is_refused:
         err.print("Nothing was imported: every file must be right.", style="bold red")
@@ -272,7 +272,7 @@ def _print_report_table(title: str, part: JsonObject) -> None:
     table = Table(*(str(name).replace("_", " ") for name in columns), title=title, title_justify="left")
     for row in rows[:_MOST_ROWS]:
         cells = row if isinstance(row, list) else [row]
-        table.add_row(*(Text(_cell_text(cell)) for cell in cells))  # words of others, no markup
+        table.add_row(*(Text(_cell_text(cell)) for cell in cells))
     out.print(table)
     if len(rows) > _MOST_ROWS:
         err.print(f"and {len(rows) - _MOST_ROWS} more: --json has all of them", style="dim")
@@ -283,9 +283,9 @@ def _print_left_out(answer: JsonObject, has_written_rows: bool) -> None:
         reasons = list_or_empty(answer.get(name))
         if reasons and (name == "unread" or has_written_rows):
             first_reasons = "; ".join(map(str, reasons[:3]))
-            err.print(f"{len(reasons)} {words}: {first_reasons}", style="yellow", markup=False, soft_wrap=True)
+            err.print(f"{len(reasons)} {words}: {first_reasons}", style="yellow", soft_wrap=True)
     if written := as_object(answer.get("written")):
-        out.print(f"{written['rows']} training rows in {written['file']}", markup=False, soft_wrap=True)
+        out.print(f"{written['rows']} training rows in {written['file']}", soft_wrap=True)
 
 
 def _cell_text(value: Json) -> str:

@@ -122,7 +122,7 @@ def _print_task_view(view: TaskView, url: str, *, is_answer: bool) -> None:
     """
     reason = str(view.metadata.get("reason") or "").partition("\n\n")[0]
     is_waiting = view.state == "input-required"
-    out.print(reason if is_answer and is_waiting and reason else view.answer, markup=False, soft_wrap=True)
+    out.print(reason if is_answer and is_waiting and reason else view.answer, soft_wrap=True)
     if notice := view.metadata.get("model_notice"):
         err.print(f"({notice})", style="dim")
     escalated = ", escalated" if view.metadata.get("escalated") else ""

@@ -112,7 +112,7 @@ def print_task(record: JsonObject) -> None:
     if doubts and is_waiting:
         words, call = "|".join(Resolution), doubts[0].get("call_id")
         advice = f"Settle it: purple task resolve {record.get('task_id')} {words} --call {call}"
-        err.print(advice, markup=False, soft_wrap=True)
+        err.print(advice, soft_wrap=True)
 
 
 def _print_doubt(doubt: JsonObject) -> None:
@@ -141,6 +141,6 @@ def _indent_rows(rows_json: Json) -> str:
 
 
 def _cell_text(name: str, value: Json) -> Text:
-    """A value as plain text, never read as rich's markup."""
+    """A value as plain text, in colour if it is a status."""
     text = format_local_time(value) if name == "at" else plain_text(value)
     return Text(text, _STYLES.get(text, "none") if name == "status" else "none")

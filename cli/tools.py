@@ -59,7 +59,7 @@ def remove(tool: ToolName, speaker: SpeakerName = "", url: Gateway = "", as_json
     """
     answer = ask_as_operator(url, speaker, "tools", "made", tool, "remove")
     sentence = f"Tool {tool} is used by no task any more."
-    print_answer(answer, lambda _: out.print(sentence, markup=False), as_json=as_json)
+    print_answer(answer, lambda _: out.print(sentence), as_json=as_json)
 
 
 def _build_table(rows: list[JsonObject]) -> Table:
@@ -79,13 +79,13 @@ def _print_versions(answer: JsonObject) -> None:
 
 def _print_version(version: JsonObject) -> None:
     out.print(Text(f"{version.get('name')} version {version.get('version')}: {version.get('purpose')}", "bold"))
-    err.print(f"SHA-256 {version.get('code_sha256')}, made {version.get('made_at')}", style="dim", markup=False)
+    err.print(f"SHA-256 {version.get('code_sha256')}, made {version.get('made_at')}", style="dim")
     if version.get("removed_at"):
-        out.print(f"removed {version.get('removed_at')} by {version.get('removed_by')}", markup=False)
+        out.print(f"removed {version.get('removed_at')} by {version.get('removed_by')}")
         return
-    out.print(str(version.get("code")), markup=False, highlight=False)
+    out.print(str(version.get("code")))
     for case in objects_in(version.get("cases")):
-        out.print(f"  {join_values(case.get('inputs'))} -> {case.get('expected')}", markup=False)
+        out.print(f"  {join_values(case.get('inputs'))} -> {case.get('expected')}")
 
 
 _TIMEOUT_SECONDS = 60.0
@@ -171,7 +171,7 @@ def discover_tools(
         raise CommandError(complaint.sentence, complaint.detail or advice) from complaint
     print_answer(answer, _print_tools, as_json=as_json)
     if write_catalogue:
-        err.print(f"{write_catalogue}: {_ADVICE_ON_CATALOGUE}", style="dim", markup=False, soft_wrap=True)
+        err.print(f"{write_catalogue}: {_ADVICE_ON_CATALOGUE}", style="dim", soft_wrap=True)
 
 
 _UNDECIDED_RULES_TEXT = (
@@ -216,7 +216,7 @@ def discovery_table(answer: JsonObject, tools_json: list[JsonObject], width: int
         cells = [_describe_record_kinds(tool), _describe_idempotency_key(tool), tool.get("why")]
         cells += [tool.get("description")] if is_wide else []
         row = (Text(str(tool.get("name"))), Text(kind, _CLASS_STYLES.get(kind, "none")), _proof_or_paging_cell(tool))
-        table.add_row(*row, *(Text(str(cell or "")) for cell in cells))  # a server's words, no markup
+        table.add_row(*row, *(Text(str(cell or "")) for cell in cells))
     return table
 
 

@@ -76,9 +76,7 @@ def _ask_about_unruled_writes(options: StackOptions) -> StackOptions:
     at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
     if not (at_terminal and are_unruled_writes_undecided(options)):
         return options
-    err.print(
-        _UNRULED_WRITES_QUESTION.format(server=options.environ["GREEN_AGENT_MCP_URL"]), markup=False, soft_wrap=True
-    )
+    err.print(_UNRULED_WRITES_QUESTION.format(server=options.environ["GREEN_AGENT_MCP_URL"]), soft_wrap=True)
     word = Prompt.ask("Unruled writes need", console=err, choices=list(UNRULED_WORDS), default=UNRULED_WORDS[0])
     return replace(options, environ={**options.environ, UNRULED_WRITES: word})
 
@@ -97,7 +95,7 @@ async def _run_until_stopped(options: StackOptions) -> None:
 
 
 def _print_warning(sentence: str) -> None:
-    err.print(sentence, style="bold yellow", markup=False, soft_wrap=True)
+    err.print(sentence, style="bold yellow", soft_wrap=True)
 
 
 def _print_stack(stack: Stack) -> None:

@@ -208,8 +208,8 @@ def create_new_scenario(
     Example: purple assess new my_day --scenarios-dir scenarios
     """
     scenario_folder = create_scenario(scenarios_dir, name)
-    out.print(f"Written to {scenario_folder}.", markup=False, soft_wrap=True)
-    out.print(f"Next: purple assess check {name} --scenarios-dir {scenarios_dir}", markup=False, soft_wrap=True)
+    out.print(f"Written to {scenario_folder}.", soft_wrap=True)
+    out.print(f"Next: purple assess check {name} --scenarios-dir {scenarios_dir}", soft_wrap=True)
 
 
 @assess.command()
@@ -261,7 +261,7 @@ def keep_at_gateway(
     Example: purple assess keep inbox_triage-20260302-090000 --at http://127.0.0.1:9010
     """
     page_url = asyncio.run(upload_assessment(keep_at, load_assessment(folder, name)))
-    out.print(page_url, markup=False, soft_wrap=True)
+    out.print(page_url, soft_wrap=True)
 
 
 @assess.command()
@@ -325,10 +325,10 @@ def _print_assessment(assessment: Assessment, path: Path, page_url: str, as_json
         return
     out.print(assessment_table(assessment))
     for sentence in summary_sentences(assessment):
-        out.print(sentence, markup=False, soft_wrap=True)
-    out.print(f"Kept as {assessment.name} in {path.parent}.", markup=False, soft_wrap=True)
+        out.print(sentence, soft_wrap=True)
+    out.print(f"Kept as {assessment.name} in {path.parent}.", soft_wrap=True)
     if page_url:
-        out.print(f"Its runs, turn by turn: {page_url}", markup=False, soft_wrap=True)
+        out.print(f"Its runs, turn by turn: {page_url}", soft_wrap=True)
 
 
 async def upload_assessment(url: str, assessment: Assessment) -> str:

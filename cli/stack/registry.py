@@ -29,7 +29,7 @@ def register_stack(stack: RunningStack) -> Iterator[None]:
         path = _open_registry() / f"{os.getpid()}.json"
         file = path.open("w", encoding="utf-8")
     except OSError as error:
-        err.print(f"Commands will not find this stack by themselves: {error}", style="dim", markup=False)
+        err.print(f"Commands will not find this stack by themselves: {error}", style="dim")
         yield
         return
     with file:
@@ -60,7 +60,7 @@ def url_of_running_gateway() -> str:
     if stack is None:
         return DEFAULT_URL
     if stack.url != DEFAULT_URL:
-        err.print(f"(the stack at {stack.url})", style="dim", markup=False)
+        err.print(f"(the stack at {stack.url})", style="dim")
     return stack.url
 
 

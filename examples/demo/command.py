@@ -16,6 +16,7 @@ from typing import Annotated
 import httpx
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from cli.console import CommandError, StartupProgress, err, out, print_json
 from cli.gateway.client import GatewayClient, connect_gateway
@@ -94,11 +95,11 @@ class DemoResult:
             "problems": [*self.problems],
         }
 
-    def table_cells(self) -> tuple[str, ...]:
+    def table_cells(self) -> tuple[str | Text, ...]:
         """The cells of a table."""
         observed, final = self.observed, self.observed.final
         return (
-            "[red]no[/]" if self.problems else "[green]ok[/]",
+            Text("no", "red") if self.problems else Text("ok", "green"),
             observed.task.name,
             f"{final.state}, escalated" if final.metadata.get("escalated") else final.state,
             " > ".join(observed.states),
@@ -119,7 +120,7 @@ def _print_results(results: Sequence[DemoResult], notice: str, seconds: float, *
         table.add_row(*result.table_cells())
     out.print(table)
     for line in (f"{result.observed.task.name}: {problem}" for result in results for problem in result.problems):
-        err.print(line, markup=False, style="red", soft_wrap=True)
+        err.print(line, style="red", soft_wrap=True)
     return None
 
 
@@ -270,7 +271,9 @@ async def _carry_out_tasks(
     async with connect_gateway(gateway) as client:
         for number, task in enumerate(tasks, 1):
             if not quiet:
-                err.print(f"\n[bold]{number} of {len(tasks)}  {task.name}[/]: {task.shows}")
+                err.print(
+                    Text(f"\n{number} of {len(tasks)}  {task.name}", "bold").append(f": {task.shows}", "not bold")
+                )
             async with company.misbehaving(task.faults):
                 observed = await _carry_out(task, client, company, quiet)
             results.append(DemoResult(observed, find_problems(observed)))
@@ -301,8 +304,8 @@ async def _send_turn(said: DemoTurn, task_id: str | None, client: GatewayClient,
     utterance = OutgoingMessage(said.text, said.by, task_id=task_id)
     if quiet:
         return await send_and_follow_turn(client, utterance, None)
-    err.print(f"  {said.by.name}: {said.text}", style="bold blue", markup=False)
+    err.print(f"  {said.by.name}: {said.text}", style="bold blue")
     with LiveEventPrinter(err, indent="  ") as story:
         view, events = await send_and_follow_turn(client, utterance, story)
-    err.print(f"  {view.state}: {view.answer}", markup=False, style="green" if view.has_gone_well else "yellow")
+    err.print(f"  {view.state}: {view.answer}", style="green" if view.has_gone_well else "yellow")
     return view, events

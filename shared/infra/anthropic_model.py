@@ -9,7 +9,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Set
-from email.utils import mktime_tz, parsedate_tz
+from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 from urllib.request import getproxies, proxy_bypass
 
@@ -147,8 +147,10 @@ def _retry_after(answer: aiohttp.ClientResponse) -> float | None:
             continue
         if math.isfinite(seconds):
             return max(0.0, seconds)
-    date = parsedate_tz(headers.get("retry-after", ""))
-    return None if date is None else max(0.0, mktime_tz(date) - time.time())
+    try:
+        return max(0.0, parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
 
 
 def _find_proxy(url: URL) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from decimal import Decimal
+from math import ceil
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -64,4 +65,4 @@ def _read_price(model: _ModelPrices) -> Price:
 
 def _round_nanos(dollars: Decimal) -> int:
     """The price of one token in nano-dollars, rounded up. ``dollars``: for a million tokens."""
-    return -int(-(dollars * NANOS_PER_DOLLAR) // _MILLION)
+    return ceil(dollars * NANOS_PER_DOLLAR / _MILLION)

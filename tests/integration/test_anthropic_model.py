@@ -154,10 +154,19 @@ async def test_what_may_pass_is_told_apart_from_what_will_not_mend(play: Play, k
     )
 
 
+_NO_YEAR = "retry-after: Fri, 31 Dec 99999 23:59:59 GMT"
+
+
 @pytest.mark.promise("model.failures")
 @pytest.mark.parametrize(
     ("retry", "seconds"),
-    [("retry-after: 90", 90), ("retry-after-ms: 7500", 7.5), ("x-none: 1", None), ("retry-after: soon", None)],
+    [
+        ("retry-after: 90", 90),
+        ("retry-after-ms: 7500", 7.5),
+        ("x-none: 1", None),
+        ("retry-after: soon", None),
+        (_NO_YEAR, None),
+    ],
 )
 async def test_a_long_wait_that_the_endpoint_asks_for_is_left_to_the_caller(retry: str, seconds: float | None) -> None:
     """Nobody holds a worker for that long; the fallback is asked meanwhile."""

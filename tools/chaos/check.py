@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from rich.table import Table
+from rich.text import Text
 
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.infra.process import make_parent_death_hook
@@ -131,7 +132,7 @@ _FIGURES: Mapping[str, str] = MappingProxyType(
 def check_table(seeds: Sequence[CheckedSeed], *, rolling: bool = False) -> Table:
     """A row for each figure, a column for each seed."""
     table = Table("", *(f"seed {one.seed}" for one in seeds), title=f"chaos: {_TITLES[exit_code_of(seeds)]}")
-    table.add_row("[bold]all in all[/]", *(_TITLES[one.code] for one in seeds))
+    table.add_row(Text("all in all", "bold"), *(_TITLES[one.code] for one in seeds))
     for name, value in _rows(seeds, rolling=rolling):
         table.add_row(name, *value)
     return table

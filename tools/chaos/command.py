@@ -137,7 +137,7 @@ def _check_all(seeds: Sequence[int], words: Sequence[str], options: ChaosOptions
         done.append(one)
         write_check(done, time.monotonic() - began, kept)
         if one.problem:
-            err.print(f"seed {one.seed}: {one.problem}", markup=False, style="red")
+            err.print(f"seed {one.seed}: {one.problem}", style="red")
 
     folder = _prepare_folder(options.folder)
     for at_seed in seeds:
@@ -262,13 +262,13 @@ def _explain(report: ChaosReport) -> None:
     """Each finding with its task, the seed, and what the logs say about it; then each rule that was not met."""
     for finding in report.findings:
         told = f"{finding.harm.value}: task {finding.task_id} (seed {report.run.schedule.seed}): {finding.sentence}"
-        err.print(told, markup=False, style="red", soft_wrap=True)
+        err.print(told, style="red", soft_wrap=True)
         sessions = [task.session_id for _, task in report.run.load.accepted_tasks() if task.task_id == finding.task_id]
         for line in find_log_lines(report.run.wiring.options.folder / "logs", (finding.task_id, *sessions)):
-            err.print(f"  {line}", markup=False, style="dim", soft_wrap=True)
+            err.print(f"  {line}", style="dim", soft_wrap=True)
     for shortfall in report.shortfalls:
         told = f"{shortfall.rule} (seed {report.run.schedule.seed}): {shortfall.sentence}"
-        err.print(told, markup=False, style="red", soft_wrap=True)
+        err.print(told, style="red", soft_wrap=True)
 
 
 _MOST = 15

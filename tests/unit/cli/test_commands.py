@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.child_json import show_spinner
-from cli.console import StartupProgress
+from cli.console import StartupProgress, err, out
 from cli.main import all_commands, app, load_command
 from shared.domain.version import VERSION
 from tests.each_row import each_row
@@ -56,6 +56,15 @@ def test_help_loads_no_command() -> None:
 def test_a_wrong_option_is_refused_in_plain_words(arguments: list[str], sentence: str) -> None:
     done = CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
     assert (done.exit_code != 0, sentence in done.output, "Value error" in done.output) == (True, True, False)
+
+
+@each_row("text", ["task [/t] in [bold]: failed", '{"note": "see :100: of it"}'])
+def test_an_id_a_path_and_json_are_printed_as_they_are(text: str) -> None:
+    """Neither brackets nor colons mean anything to whoever prints them."""
+    for console in (out, err):
+        with console.capture() as printed:
+            console.print(text, style="bold", soft_wrap=True)
+        assert printed.get().strip() == text
 
 
 @pytest.mark.promise("cli.version")

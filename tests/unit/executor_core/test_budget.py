@@ -1,6 +1,7 @@
 """The ceilings of a task: what is set aside before a model call, and what is settled after it (I11)."""
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -25,6 +26,7 @@ from services.executor.core.turn.ends import choose_end_without_budget
 from services.executor.ports.turns import JournalEntry
 from shared.domain.model_price import Price
 from shared.domain.words import FsmState, TaskState, WriteStatus
+from shared.infra.model_prices import read_prices
 from shared.ports.models import (
     Message,
     ModelReply,
@@ -232,3 +234,11 @@ def test_whatever_is_billed_and_wherever_it_dies_the_ceilings_hold(made: list[Ca
     assert TaskSpending(entries).counted_cost == spending.counted_cost
     assert spending.counted_cost.tokens <= tokens + over.tokens
     assert spending.counted_cost.nanos <= nanos + over.nanos
+
+
+def test_a_price_below_a_nano_dollar_for_a_token_is_rounded_up(tmp_path: Path) -> None:
+    """A call never costs less than its reservation counts."""
+    file = tmp_path / "prices.json"
+    price = {"input": "0.0005", "output": "0.0755", "cache_read": "0", "cache_write": "3"}
+    file.write_text(json.dumps({"source": "x", "as_of": "2026-01-01", "models": {"small": price}}))
+    assert read_prices(file)["small"] == Price(input=1, output=76, cache_read=0, cache_write=3_000)
