@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit
 
-from redis.asyncio.connection import parse_url
+from redis.asyncio.connection import ConnectionPool, parse_url
+from redis.exceptions import RedisError
 
 # The scheme of each server by the scheme of the URL.
 _SENTINEL_SCHEMES = {"redis+sentinel": "redis", "rediss+sentinel": "rediss"}
@@ -40,11 +41,17 @@ def hide_password(url: str) -> str:
 
 
 def read_address(url: str) -> RedisAddress:
-    """Parses a Redis URL. Its ``ValueError`` repeats nothing of the URL, which may contain a password."""
+    """Parses a Redis URL, whose options must be those of a connection.
+
+    Its ``ValueError`` repeats nothing of the URL, which may contain a password.
+    """
     try:
-        return _parse_url(url)
-    except (ValueError, UnicodeError):
+        address = _parse_url(url)
+        pool = ConnectionPool(**parse_url(address.url))
+        pool.make_connection()  # type: ignore[no-untyped-call]  # redis-py: it refuses an option that it does not know
+    except (ValueError, TypeError, RedisError):
         raise ValueError(ACCEPTED_FORMS) from None
+    return address
 
 
 def _parse_url(url: str) -> RedisAddress:
@@ -57,8 +64,7 @@ def _parse_url(url: str) -> RedisAddress:
         return _read_sentinel(parts, query, replica_count)
     if parts.scheme in _CLUSTER_SCHEMES:
         return _read_cluster_address(parts, query, replica_count)
-    server_url = parts._replace(query=urlencode(query)).geturl() if replica_count else url
-    parse_url(server_url)
+    server_url = f"{url.partition('?')[0]}?{urlencode(query)}" if "confirm_replicas" in parts.query else url
     return RedisAddress("server", server_url, confirm_replicas=replica_count)
 
 
@@ -68,7 +74,6 @@ def _read_sentinel(parts: SplitResult, query: dict[str, str], replica_count: int
     username, password = query.pop("sentinel_username", None), query.pop("sentinel_password", None)
     login = f"{credentials}@" if credentials else ""
     server_url = f"{_SENTINEL_SCHEMES[parts.scheme]}://{login}/{int(database or 0)}?{urlencode(query)}"
-    parse_url(server_url)
     if not service:
         raise ValueError
     nodes = _parse_nodes(hosts, _SENTINEL_PORT)
@@ -81,7 +86,6 @@ def _read_cluster_address(parts: SplitResult, query: dict[str, str], replica_cou
         raise ValueError
     login = f"{credentials}@" if credentials else ""
     server_url = f"{_CLUSTER_SCHEMES[parts.scheme]}://{login}?{urlencode(query)}"
-    parse_url(server_url)
     return RedisAddress("cluster", server_url, _parse_nodes(hosts, _REDIS_PORT))
 
 

@@ -20,10 +20,10 @@ def unpack_outcome(packed: str) -> tuple[Digest | None, str]:
     """The digest (None if there is none) and the outcome's JSON."""
     try:
         text = _COMPRESSOR.unpack(packed)
+        if text.startswith("{"):  # of an earlier revision
+            return None, text
+        header, case, event = text.split("\n", 2)
     except ValueError:  # whoever reads the outcome says what is wrong with it
         return None, packed
-    if text.startswith("{"):  # of an earlier revision
-        return None, text
-    header, case, event = text.split("\n", 2)
     digest = Digest(header, case)
     return (None if digest == NO_DIGEST else digest), event

@@ -9,9 +9,10 @@ from hypothesis import given, strategies as st
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.plan import PlannedCall
 from shared.domain.words import ToolClass, WriteStatus
-from shared.infra.compression import DECODING_ERRORS
+from shared.infra.compression import DECODING_ERRORS, DictionaryCompressor
 from shared.infra.journal_rows import ROW_FIELD, StoredStep, digest_name_of, pack_row, parse_rows, split_shared_texts
 from shared.infra.ledger_rows import pack_entry, read_entry
+from shared.infra.stored_outcomes import unpack_outcome
 from tests.each_row import each_row
 
 _ENTRY = LedgerEntry(
@@ -91,3 +92,9 @@ def test_rows_of_an_earlier_revision_are_read(fields: dict[str, str], steps: lis
     """The last was packed with the shapes of steps as they were at first: to change that file spoils every journal."""
     read = parse_rows([("7-1", fields)])
     assert [(one.key, one.join_data({"aaaaaaaa": "aaaaaaaa"})) for one in read] == steps
+
+
+@pytest.mark.promise("upgrade.opened")
+def test_an_outcome_without_its_lines_is_left_to_whoever_reads_outcomes() -> None:
+    stored = DictionaryCompressor("outcome_shapes.txt").pack("no outcome").decode(errors=DECODING_ERRORS)
+    assert unpack_outcome(stored) == (None, stored)

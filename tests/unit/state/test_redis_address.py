@@ -24,6 +24,13 @@ def test_a_service_is_read_with_its_sentinels_a_cluster_with_its_nodes_and_a_pla
     assert (address.kind, address.url, address.nodes) == ("cluster", "rediss://:secret@?", (("h1", 7000), ("h2", 7001)))
 
 
+def test_options_are_those_of_a_connection_and_none_is_the_count_of_replicas() -> None:
+    assert read_address("redis://h/0?confirm_replicas=0&max_connections=7").url == "redis://h/0?max_connections=7"
+    assert read_address("unix:///r.sock?confirm_replicas=2") == RedisAddress(
+        "server", "unix:///r.sock?", (), "", None, None, 2
+    )
+
+
 @pytest.mark.promise("redis.sentinel")
 @each_row(
     "url",
@@ -35,6 +42,9 @@ def test_a_service_is_read_with_its_sentinels_a_cluster_with_its_nodes_and_a_pla
     "redis+cluster://h1?confirm_replicas=1",
     "redis://host?confirm_replicas=many",
     "redis://host?confirm_replicas=-1",
+    "redis://host?confirm_replica=1",
+    "redis+sentinel://h1/orders?time_out=1",
+    "rediss://host?ssl_cert_reqs=some",
 )
 def test_a_url_that_cannot_be_read_is_refused_without_repeating_it(url: str) -> None:
     with pytest.raises(ValidationError, match="it must be like") as caught:
