@@ -182,16 +182,12 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
 
     @property
     def addresses_for_tools(self) -> AllowedAddresses:
-        """The addresses that a request may name as its tools endpoint; the gateway applies the same rule, and it is
-        checked again when connecting.
-        """
+        """The addresses that a request may name as its tools endpoint; the gateway applies the same rule."""
         return addresses_for_tools(self.tools_allowed_hosts, permits_loopback=self.profile == "embedded")
 
     @property
     def addresses_for_files(self) -> AllowedAddresses:
-        """The addresses that a message's file may be fetched from; the gateway applies the same rule, and it is checked
-        again when connecting.
-        """
+        """The addresses that a message's file may be fetched from; the gateway applies the same rule."""
         return addresses_for_files(self.files_allowed_hosts, permits_loopback=self.profile == "embedded")
 
     @property

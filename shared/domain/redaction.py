@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
@@ -15,6 +15,7 @@ T = TypeVar("T")
 NO_PROTECTED_VALUES: Mapping[str, ProtectedKind] = MappingProxyType({})
 # What the task that is being worked on holds: a log line of its course, too, may quote a password without its label.
 HIDDEN_VALUES: ContextVar[Mapping[str, ProtectedKind]] = ContextVar("hidden", default=NO_PROTECTED_VALUES)
+_FEW_VALUES = 32  # of a task
 _SHORTEST_EMBEDDED_VALUE = 6  # shorter values are replaced only where they stand alone
 _PASSWORD_FIELD_PATTERN = re.compile(
     r"(?:pass(?:word|wd|phrase|code)|pwd|secret|(?:api|access|private|secret)[ _-]?key|token)$", re.I
@@ -29,7 +30,7 @@ class LiteralFinder:
 
     def __init__(self, values: Collection[str]) -> None:
         self._values = sorted(values)
-        self._longest = max(map(len, values))
+        self._longest = max(map(len, values), default=0)
         # For each value, the lengths of those values that it begins with, itself included.
         self._lengths: list[tuple[int, ...]] = []
         last, last_lengths = "", tuple[int, ...]()
@@ -38,7 +39,7 @@ class LiteralFinder:
             last, last_lengths = value, (*last_lengths[:shared], len(value))
             self._lengths.append(last_lengths)
         letters = zip(*(value[:_SHORTEST_EMBEDDED_VALUE] for value in values), strict=False)  # up to the shortest
-        first, *others = (f"[{re.escape(''.join(sorted(set(at_one_place))))}]" for at_one_place in letters)
+        first, *others = [f"[{re.escape(''.join(sorted(set(place))))}]" for place in letters] or ["(?!)"]
         self._beginning_pattern = re.compile(f"{first}(?={''.join(others)})")
 
     def find(self, text: str) -> Iterator[tuple[int, int]]:
@@ -64,7 +65,7 @@ def replace_spans(text: str, spans: Iterable[tuple[int, int]], replace: Callable
         if start >= end_of_last:
             parts += (text[end_of_last:start], replace(start, end))
             end_of_last = end
-    return "".join((*parts, text[end_of_last:])) if parts else text
+    return "".join((*parts, text[end_of_last:]))
 
 
 def redact_text(text: str, known_values: Mapping[str, ProtectedKind] = NO_PROTECTED_VALUES) -> str:
@@ -82,19 +83,26 @@ class _Redactor:
 
     def __init__(self, known_values: Mapping[str, ProtectedKind]) -> None:
         self._known_values = known_values
-        self._known_finders = (LiteralFinder(known_values),) if known_values else ()
 
     def redact_text(self, text: str) -> str:
         values = protected_values(text)
-        finders = (*self._known_finders, LiteralFinder(values)) if values else self._known_finders
-        if not finders:
-            return text
+        spans = [*LiteralFinder(values).find(text)] if values else []
+        if self._may_have_known_value(text):
+            spans += self._known_finder.find(text)
 
         def replace(start: int, end: int) -> str:
             value = text[start:end]
             return f"[{self._known_values.get(value) or values[value]}]"
 
-        return replace_spans(text, (span for finder in finders for span in finder.find(text)), replace)
+        return replace_spans(text, spans, replace) if spans else text
+
+    def _may_have_known_value(self, text: str) -> bool:
+        """Whether the finder must look for the known values: a few are looked for one by one before."""
+        return len(self._known_values) > _FEW_VALUES or any(value in text for value in self._known_values)
+
+    @cached_property
+    def _known_finder(self) -> LiteralFinder:
+        return LiteralFinder(self._known_values)
 
     def redact_value(self, value: object) -> object:
         match value:

@@ -129,9 +129,7 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
             ) from None
 
     async def _find_agent(self, connection: Connection, tool: str, deadline: float) -> "A2aAgent":
-        """The agent of the connection, from the cache or by fetching its card. Every error raised here means that the
-        message was not sent.
-        """
+        """The connection's agent, cached or fetched. Every error raised here means that nothing was sent."""
         agent = self._discovered.get(connection.server_key)
         if agent is not None:
             return agent
@@ -152,7 +150,5 @@ class A2aAgents(HttpToolServers["A2aAgent"]):
 
 
 def compute_context_id(connection: Connection, session_id: str) -> str:
-    """The A2A context id for a session, by the id of ``Connection.session_id_for``. Two tenants, or two credentials,
-    never get the same one.
-    """
+    """The A2A context id for a session; another one for each tenant, credential and server."""
     return digest(["a2a-context", connection.server_key, session_id])[:32]

@@ -204,9 +204,7 @@ class _FoundTask(NamedTuple):
 
 
 class A2aAgent:
-    """A client for one agent. It sends each call as a message; the agent answers at once with a task, which is then
-    polled.
-    """
+    """A client for one agent. Each call is sent as a message; the agent answers with a task, which is then polled."""
 
     def __init__(self, client: Client, tools: Sequence[ports.Tool]) -> None:
         self._client, self.tools = client, tuple(tools)
@@ -231,9 +229,7 @@ class A2aAgent:
         return await self._poll_task(reply, deadline)
 
     async def ask_outcome(self, arguments: JsonObject, context: str, *, stop_agent: bool) -> ports.ToolAnswer | None:
-        """See ``ToolServers.ask_outcome``. Returns ``AGENT_NEVER_GOT_MESSAGE`` only if the agent listed all its tasks,
-        each with its messages, and none has the call.
-        """
+        """See ``ToolServers.ask_outcome``. A message counts as never received only if every task was listed whole."""
         task_id, call_id = str(arguments.get(ports.TASK_ID_KEY, "")), str(arguments.get(ports.CALL_ID_KEY, ""))
         wanted_call = "" if stop_agent and task_id else call_id  # whatever it was told last, it has to stop
         search = await _await_answer("the call", self._find_task(wanted_call, task_id, context))
@@ -324,9 +320,7 @@ def _build_request(tool: str, arguments: JsonObject, context: str) -> types.Send
 
 
 async def _await_answer(question: str, request: Awaitable[T]) -> T | ports.ToolAnswer:
-    """The agent's answer. A refusal from before the work began becomes an error answer; every other failure is raised
-    as an error of the port.
-    """
+    """The agent's answer, or its refusal as an error answer; any other failure is raised as the port's error."""
     try:
         return await request
     except _NOT_BEGUN_ERRORS as error:

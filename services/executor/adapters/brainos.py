@@ -30,9 +30,7 @@ class BrainOSAccount(NamedTuple):
 
 
 class BrainOS(orchestrators.Orchestrator):
-    """A client of BrainOS. It never retries, since a message that was sent may have been received. ``seconds`` bounds
-    the whole reply.
-    """
+    """A client of BrainOS. It never sends a message again. ``seconds`` bounds the whole reply."""
 
     def __init__(self, account: BrainOSAccount, seconds: float) -> None:
         self._seconds = seconds
@@ -73,9 +71,7 @@ def _build_body(message: orchestrators.OrchestratorMessage) -> JsonObject:
 
 
 async def _read_reply(source: EventSource) -> orchestrators.OrchestratorReply:
-    """Reads one streamed reply: an ``answer`` event replaces the text, a ``text`` event appends to it, and an end event
-    closes it.
-    """
+    """Reads one streamed reply: ``answer`` events replace the text, ``text`` events append to it, an end closes it."""
     text, calls, size = "", list[orchestrators.ProposedToolCall](), 0
     async for data in _read_event_data(source):
         if data == _END_OF_STREAM:

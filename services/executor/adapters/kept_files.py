@@ -45,9 +45,7 @@ class FileFailed(Exception):
 
 
 class KeptFiles(TaskFiles):
-    """Fetches, archives and parses files. ``guard`` decides which addresses they may be fetched from. Each content is
-    archived under its tenant by its hash.
-    """
+    """Fetches, archives and parses files. ``guard``: the permitted addresses. A content is archived by its hash."""
 
     def __init__(self, archive: Archive, guard: Guard, bounds: FileBounds | None = None) -> None:
         self._archive, self._guard, self._bounds = archive, guard, bounds or FileBounds()
@@ -90,9 +88,7 @@ class KeptFiles(TaskFiles):
         return description.model_copy(update={**fields, "picture_id": hash_content(picture) if picture else ""})
 
     async def _fetch(self, url: str) -> bytes:
-        """Fetches the content at an address, without credentials. The address of each redirect is checked like the
-        first one.
-        """
+        """Fetches the content at an address, without credentials; each redirect's address is checked, too."""
         timeout = httpx.Timeout(self._bounds.seconds, connect=_CONNECT_SECONDS)
         try:
             async with asyncio.timeout(self._bounds.seconds), guarded_client(self._guard, timeout) as client:

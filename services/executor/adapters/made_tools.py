@@ -144,9 +144,7 @@ class RedisMadeTools(MadeTools):
 
 
 class TenantsWithSwitches(Tenants):
-    """Tenants' records with the switches that operators have set at run time. If Redis cannot be read, every switch is
-    off.
-    """
+    """Tenants' records with the switches that operators set at run time; all off if Redis cannot be read."""
 
     def __init__(self, tenants: Tenants, redis: Redis) -> None:
         self._tenants, self._scripts = tenants, Scripts(redis, patience=0)

@@ -41,9 +41,7 @@ class BadListing(Exception):
 
 
 class ListedTools(NamedTuple):
-    """All tools that a server listed. ``seconds``: how long the server says that the list is valid; infinite if it does
-    not say.
-    """
+    """All tools that a server listed. ``seconds``: how long the list is valid; infinite if the server does not say."""
 
     tools: Sequence[ListedTool]
     seconds: float
@@ -101,9 +99,7 @@ class CompiledListing:
 
 
 def to_tool_answer(tool: str, result: CallToolResult) -> ToolAnswer:
-    """The result as exact JSON. JSON in a text block is preferred to structured content, and that to plain text. Raises
-    ``ToolSilent`` if it cannot be used.
-    """
+    """The result as exact JSON: of a text block, else the structured content, else text. Raises ``ToolSilent``."""
     if result.result_type != "complete":
         raise ToolSilent(f"{tool}: the server asks for further input, which is not supported")
     texts = [_read_text(block) for block in result.content]

@@ -78,9 +78,7 @@ class _Streams:
             raise StopAsyncIteration from None
 
     async def send(self, item: SessionMessage, /) -> None:
-        """Sends one message. A tool call goes directly over our transport; everything else goes through the SDK's
-        transport.
-        """
+        """Sends one message: a tool call directly over our transport, all else through the SDK's."""
         call = item.message
         if not isinstance(call, JSONRPCRequest) or call.method != _CALL_METHOD:
             return await self._outgoing.send(item)
@@ -111,9 +109,7 @@ OPEN_SECONDS = 10.0
 
 
 class McpConnection:
-    """One session with a server. It lives inside the asyncio task of ``run``, because the SDK's cancel scopes must be
-    left in the task that entered them.
-    """
+    """One session with a server, inside the task of ``run``: the SDK's cancel scopes must be left where entered."""
 
     def __init__(self, url: str, transport: McpTransport) -> None:
         self._url, self._transport = url, transport
@@ -146,9 +142,7 @@ class McpConnection:
         return self._opened.result() if self._opened.done() else await asyncio.shield(self._opened)
 
     async def translate_errors(self, request: Awaitable[T]) -> T:
-        """Awaits ``request`` and returns its result. Transport errors are raised as the port's errors; an expired
-        session is closed.
-        """
+        """The result of ``request``. Transport errors become the port's; an expired session is closed."""
         try:
             return await request
         except SessionExpired:

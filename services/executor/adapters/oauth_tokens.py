@@ -173,9 +173,7 @@ def _read_token(credential: Credential, answer: JsonObject, began: float) -> Acc
 
 
 def read_lifetime(expires_in: object) -> float:
-    """A token's ``expires_in`` in seconds, as a number or text, limited to between one second and a day. A missing or
-    unusable value gives the default.
-    """
+    """A token's ``expires_in`` in seconds, between one second and a day; the default if missing or unusable."""
     try:
         seconds = float(str(expires_in)) if expires_in is not None else DEFAULT_TOKEN_LIFETIME_SECONDS
     except ValueError:

@@ -42,9 +42,7 @@ class Archiver:
         self._uploads = asyncio.Semaphore(MOST_UPLOADS)
 
     async def archive_once(self, partitions: Collection[int]) -> int:
-        """Archives ended tasks of these partitions; returns how many. May be interrupted and repeated at any point.
-        Raises ``StoreUnavailable``.
-        """
+        """Archives the partitions' ended tasks; returns how many. May be repeated. Raises ``StoreUnavailable``."""
         total = 0
         while partitions:
             rows, partitions = await self._claim(partitions)

@@ -103,9 +103,7 @@ class Evictor(ScriptedStore):
         return PackedSession(session_record.model_dump_json().encode(), state)
 
     async def remove(self, session: keys.SessionMember, mark: str) -> bool:
-        """Removes the session from Redis in one step; False, with nothing removed, if it has work or its state is no
-        longer that of ``mark``.
-        """
+        """Removes the session in one step; False, and nothing removed, if it has work or ``mark`` is not its state."""
         names = keys_for("evict_idle", keys.session_keys(*session), keys.partition_keys_of(*session))
         return await self._scripts.run("evict_idle", names, [keys.pack_session(*session), mark]) == 1
 

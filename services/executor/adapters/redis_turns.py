@@ -33,9 +33,7 @@ log = structlog.get_logger()
 
 
 class RedisTurnStore(ports.TurnStore):
-    """The store of one turn. Each ``TurnWork`` needs its own. A write's intent is stored before its call, and the
-    result after it (I3); the ledger is read once and cached.
-    """
+    """The store of one turn, for one ``TurnWork``. The ledger is read once and cached."""
 
     def __init__(
         self,
@@ -124,9 +122,7 @@ class RedisTurnStore(ports.TurnStore):
     async def settle_write(
         self, entry: LedgerEntry, status_before: WriteStatus, batch: ports.JournalBatch = ports.EMPTY_BATCH
     ) -> ports.Pulse:
-        """Implements ``TurnStore.settle_write``. If a failover lost the entry, it is stored again, since this turn
-        knows its result.
-        """
+        """Implements ``TurnStore.settle_write``. An entry that a failover lost is stored again."""
         try:
             return await self._store_settlement(entry, status_before, batch)
         except ports.LedgerConflict:

@@ -150,9 +150,7 @@ class Reaper:
         return woken
 
     async def find_overdue(self, partitions: Collection[int] = ALL_PARTITIONS) -> OverdueWork:
-        """Sessions that wait too long or whose owner is gone, and due timers; without those that another executor is
-        handling.
-        """
+        """Sessions that wait too long or lost their owner, and due timers, which no other executor is handling."""
         if len(partitions) == len(self._calls) and await self._has_no_work():
             return OverdueWork()
         replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
@@ -215,9 +213,7 @@ class Reaper:
         self.outcomes_behind = sum(max(0, number - 1) for number in entries)
 
     async def _fire_timer(self, timer: DueTimer) -> bool:
-        """Puts the timer's turn at the head of the session's queue, once; False if the timer or its task is over, or if
-        the store fails, lest other sessions wait.
-        """
+        """Puts the timer's turn at the head of its session's queue; False if it is over, or if the store fails."""
         tenant, session_id, task_id, _ = timer.member
         session, partition = keys.session_keys(tenant, session_id), keys.partition_keys_of(tenant, session_id)
         turn = build_deadline_turn(timer)

@@ -103,9 +103,7 @@ class Breaker:
         return has_opened
 
     def record_abandoned_call(self, call: int) -> None:
-        """Records that the caller gave up before the outcome: the state stays, and if it was the trial call, another
-        one may be made.
-        """
+        """Records that the caller gave up: the state stays; after a trial call another one may be made."""
         if call == self._trial_call:
             self._trial_call = None
 

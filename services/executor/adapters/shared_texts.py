@@ -123,17 +123,13 @@ class JournalRowCodec:
         return tuple(steps.values())
 
     async def pack(self, entries: Sequence[JournalEntry]) -> bytes:
-        """Stores the shared texts of these steps, and packs the steps as a row that refers to them by name. The caller
-        stores the row.
-        """
+        """Stores the steps' shared texts; packs the steps as a row that names them, for the caller to store."""
         names = await self._shared.store(self._tenant, (text for entry in entries for text in entry.shared))
         self._texts_by_name.update({name: text for text, name in names.items()})
         return pack_row([_build_step(entry, names) for entry in entries])
 
     def pack_with_texts(self, entries: Sequence[JournalEntry]) -> bytes:
-        """Packs the steps as a row that also contains every text that the journal refers to, for a task that may wait
-        longer than shared texts are kept.
-        """
+        """Packs the steps as a row with all texts that the journal names, which outlives the shared texts."""
         missing_texts = {text: name for name, text in self._texts_by_name.items() if name not in self._own_names}
         texts = [StoredStep(name, TEXT_KIND, (text,)) for text, name in missing_texts.items()]
         return pack_row([*(_build_step(entry, {}) for entry in entries), *texts])

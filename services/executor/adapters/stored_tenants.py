@@ -75,9 +75,7 @@ class StoredTenants(Tenants):
         self._cached = LruCache[str, _CachedRecord](MOST_RECORDS_CACHED)
 
     async def get(self, tenant: str) -> TenantRecord:
-        """The tenant's record; raises ``UnknownTenant`` if the stored one cannot be read, even if TENANT_FILE
-        has one.
-        """
+        """The tenant's record; raises ``UnknownTenant`` for an unreadable stored one, even if TENANT_FILE has one."""
         cached_record, now = self._cached.get(tenant), asyncio.get_running_loop().time()
         if cached_record is not None and now < cached_record.seen_at + self._seconds:
             return cached_record.record

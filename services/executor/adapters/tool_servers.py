@@ -35,9 +35,7 @@ T = TypeVar("T")
 
 
 class ServersByProtocol:
-    """The servers of one kind of connection, by protocol. A connection states its protocol, or the protocol is detected
-    and remembered.
-    """
+    """The servers of one kind of connection, by protocol, which a connection states or which is detected."""
 
     def __init__(self, mcp: ports.ToolServers, rest_servers: ports.ToolServers, agents: ports.ToolServers) -> None:
         """``agents`` serves only connections that state the protocol ``a2a``; that protocol is never detected."""
@@ -208,9 +206,7 @@ class ConnectedServers(ports.ToolServers):
         return await self._resilience.ask(question, send_without_secrets)
 
     def _choose_allowed_servers(self, connection: Connection) -> ServersByProtocol:
-        """The servers to use for the connection, by who named it; raises ``ToolForbidden`` for an address that may not
-        be called.
-        """
+        """The servers to use, by who named the connection; raises ``ToolForbidden`` for a forbidden address."""
         if connection.from_request or connection.author_tenant:
             try:
                 check_url(connection.url, self._reach if connection.from_request else self._operators)

@@ -27,9 +27,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ClaimReply(NamedTuple):
-    """What the claim script read of the task besides the turn. ``task`` is empty for a turn of an older release that
-    does not name its task's keys.
-    """
+    """What the claim read of the task besides the turn. ``task``: empty for a turn of an older release."""
 
     task: list[Reply]
     session: list[str]
@@ -80,9 +78,7 @@ class TurnScripts:
     async def append(
         self, batch: ports.JournalBatch, write: Mapping[str, Argument] = {}, replicas: int = 0
     ) -> tuple[ports.Pulse, bool]:
-        """Stores one step of the turn, with a ledger entry if ``write`` has one (``append.lua``). Also returns whether
-        ``replicas`` replicas confirmed it.
-        """
+        """Stores one step of the turn, and a ledger entry if ``write`` has one; also whether replicas confirmed it."""
         words, is_confirmed = await self._pack_step(batch, write), True
         if replicas:
             reply, is_confirmed = await self._redis.run_confirmed("append", *words, replicas)

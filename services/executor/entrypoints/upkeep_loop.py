@@ -67,9 +67,7 @@ class RepairsSessions(Protocol):
 
 
 async def keep_reaping(reaper: RepairsSessions, plan: UpkeepPlan, has_looked: asyncio.Event) -> None:
-    """Runs the reaper until cancelled. ``has_looked`` is set after its first look, so that sessions of dead executors
-    come before new ones.
-    """
+    """Runs the reaper until cancelled. ``has_looked`` is set once it has looked for sessions of dead executors."""
     clock, numbers = asyncio.get_running_loop().time, count()
 
     async def repair_due_partitions() -> None:

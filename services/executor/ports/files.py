@@ -31,9 +31,7 @@ class TaskFiles(Protocol):
     """Fetches, archives and reads the files of tasks' messages."""
 
     async def fetch_and_parse(self, tenant: str, file: SentFile) -> ReadFile:
-        """Reads a file; one that is given by its address is fetched and archived first. A failure is returned as its
-        ``problem``.
-        """
+        """Reads a file, which is fetched and archived first if it is an address. A failure becomes its ``problem``."""
 
     async def get_content(self, tenant: str, name: str) -> bytes | None:
         """The bytes of an archived file, or of a picture for the model (a JPEG); None if they no longer exist."""

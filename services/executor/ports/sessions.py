@@ -81,9 +81,7 @@ class UnreadableTurn(Exception):
 
 
 class UnreadTurnEnd(NamedTuple):
-    """The end of a turn that could not be parsed, and of its task. ``record``: the task's record as JSON, with the
-    fields that this release does not know.
-    """
+    """The end of an unreadable turn and its task. ``record``: its JSON, with fields that this release knows not."""
 
     letter: DeadTurn
     outcome: TaskOutcome
@@ -100,9 +98,7 @@ class LeaseHeartbeat(Protocol):
         """Whether the store must be asked for its pulse: the last heartbeat reported a change, or is too old."""
 
     async def await_signal(self) -> None:
-        """Returns at the next heartbeat that reports a change: the task was cancelled, its tenant was stopped, or the
-        session is to be handed over.
-        """
+        """Returns at the next heartbeat that reports a cancel, a stop of the tenant, or a hand-over."""
 
     def allow_release(self) -> AbstractContextManager[None]:
         """A context in which the lease may be released: the heartbeat does not report it as lost."""
@@ -155,15 +151,11 @@ class Sessions(ExtendsLeases, Protocol):
         """Makes every turn of this process stop at its next pulse, with ``HandedOver``."""
 
     def turn_store(self, lease: Lease, work: TurnWork, heartbeat: LeaseHeartbeat | None = None) -> TurnStore:
-        """The store of one turn. With a ``heartbeat``, the end of the turn also releases the lease in the same step,
-        unless another turn waits.
-        """
+        """The store of one turn. With a ``heartbeat``, the turn's end releases the lease unless another turn waits."""
 
 
 class FreeSlotsByTenant(NamedTuple):
-    """How many sessions a process may take now: in total, and of each tenant. ``of_other_tenant``: of each tenant that
-    ``by_tenant`` does not list.
-    """
+    """How many sessions a process may take now; ``of_other_tenant``: of each that ``by_tenant`` does not list."""
 
     total: int
     of_other_tenant: int
@@ -181,9 +173,7 @@ class SlotReply(NamedTuple):
 
 
 class SlotStore(Protocol):
-    """The session slots of tenants with a cap, over all executors. A slot expires ``seconds`` after it was last
-    acquired or extended.
-    """
+    """The session slots of tenants with a cap, over all executors. A slot expires ``seconds`` after its last use."""
 
     async def acquire(self, tenant: str, session_id: str, cap: int, seconds: float) -> SlotReply:
         """Whether the session has a slot now. It gets one if fewer than ``cap`` are taken and nobody has waited longer;

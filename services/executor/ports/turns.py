@@ -19,9 +19,7 @@ class LeaseLost(Exception):
 
 
 class HandedOver(Exception):
-    """The run ends here because this process stops. Its stored state is complete, and another executor continues from
-    it.
-    """
+    """The run ends here because this process stops. Another executor continues from its stored state."""
 
 
 class SessionUnavailable(StoreUnavailable):
@@ -129,9 +127,7 @@ class TurnEnd(NamedTuple):
 
 
 class TurnStore(Protocol):
-    """The durable state of one turn, bound to its session's lease. Every write raises ``LeaseLost`` if the lease has
-    another owner.
-    """
+    """The durable state of one turn, bound to its session's lease. Every write may raise ``LeaseLost``."""
 
     async def read_journal(self) -> tuple[JournalEntry, ...]:
         """All finished steps of the task, oldest first."""

@@ -147,9 +147,7 @@ class AnswerChecks:
         return ""
 
     def _write_request_to_read(self, progress: Progress, has_called_tools: bool) -> str:
-        """The text that tells the model to call tools first, if it has called none yet, or to read; empty if anything
-        was read or calculated, or no tool reads.
-        """
+        """The text that asks to call tools first, or to read; empty if something was found or no tool reads."""
         if not has_called_tools:
             return _ADVICE_TO_CALL_TOOLS
         dossier = progress.dossier

@@ -151,9 +151,7 @@ class Conversation:
         ]
 
     async def _act_on_reply(self, reply: ModelReply) -> bool:
-        """Adds the reply and carries out its calls; returns whether a plan is closed or the answer found. Else the
-        model must be asked again.
-        """
+        """Adds the reply and carries out its calls; returns whether a plan is closed or the answer found."""
         self._count_model_calls(1)
         self._message_history.add_reply(reply)
         if reply.tool_uses:
@@ -176,9 +174,7 @@ class Conversation:
 
     @property
     def _tier(self) -> Tier:
-        """The model tier of the next reply: small for the first, and for all of an orchestrator; then large if the
-        task is to act, or its question has a complex word.
-        """
+        """The next reply's tier: small for the first and all of an orchestrator, else large to act or if it is hard."""
         if self._message_history.replies == 0 or not self._uses_local_model:
             return Tier.SMALL
         return Tier.LARGE if self._has_parts_to_do or has_complex_word(self.ctx.task) else Tier.SMALL

@@ -158,9 +158,7 @@ class ReplyDispatch:
                 self.other_uses.append(use)
 
     def _find_refused_reads(self, sources: KnownSources) -> dict[str, str]:
-        """By call id, why a read is refused: it would open an address that occurs only in free text which somebody
-        wrote, and so send that somebody what the address contains.
-        """
+        """By call id, why a read is refused: it would open an address that only somebody's free text has."""
         opened_addresses = [(use, address) for use, _ in self._reads for address in addresses_to_open(use.input)]
         finder = SourceFinder(sources) if opened_addresses else None
         return {

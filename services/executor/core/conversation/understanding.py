@@ -193,9 +193,7 @@ def find_still_unaddressed_sentences(
 
 
 def _find_unquoted_commands(sentence: str, parts: Sequence[PartOfTask], verbs: Collection[str]) -> Iterator[str]:
-    """Yields what a sentence orders beside what parts quote of it: its unquoted clauses that begin with one of the
-    ``verbs``. Nothing if no part quotes any of it.
-    """
+    """Yields the clauses that no part quotes and that begin with one of the ``verbs``; none of an unquoted sentence."""
     unquoted = sentence
     for part in parts:
         unquoted = unquoted.replace(part.quote.strip(" .!?;"), ";")

@@ -252,9 +252,7 @@ _CALCULATOR_PHRASE_PATTERN = re.compile(
 
 
 def find_calculators_in_text(text: str) -> tuple[CalculatorSpec, ...]:
-    """Up to three calculators that the text asks for: by its formulas ("margin = price - cost" is one for
-    ``margin(price, cost)``), then by names of measures, as the median.
-    """
+    """Up to three calculators that the text asks for: by formulas (``margin = price - cost``), then by measures."""
     specs: dict[str, CalculatorSpec] = {}
     for formula in _FORMULA_PATTERN.finditer(text.translate(_ASCII_BY_SIGN)):
         name, terms = formula["name"].lower(), _find_longest_expression(_TOKEN_PATTERN.findall(formula["terms"]))
@@ -269,9 +267,7 @@ def find_calculators_in_text(text: str) -> tuple[CalculatorSpec, ...]:
 
 
 def _find_longest_expression(parts: list[str]) -> str:
-    """The longest beginning of a formula's parts that is a complete expression, as text; empty if there is none. Looks
-    at each part once: a task may have very many.
-    """
+    """The longest beginning of a formula's parts that is a complete expression, found in one pass; may be empty."""
     complete_length, depth, wants_term = 0, 0, True
     for number, part in enumerate(parts, 1):
         if part == ")":

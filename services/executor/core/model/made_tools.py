@@ -48,9 +48,7 @@ T = TypeVar("T")
 
 
 async def compute_with_made_tools(ctx: TurnContext, key: str, runs: MadeToolResults, compute: Callable[[], T]) -> T:
-    """The result of ``compute``, which is called again after each made tool that it lacked has run (its outcome goes
-    into ``runs``). ``key``: the prefix of the journal keys.
-    """
+    """The result of ``compute``, called again after each made tool that it lacked has run (into ``runs``)."""
     while True:
         try:
             return compute()
@@ -238,9 +236,7 @@ _FEWEST_DECIMAL_PLACES, _FEWEST_DIGITS = 2, 4
 
 
 def require_useful_cases(cases: Sequence[MadeCase], spec: CalculatorSpec) -> tuple[MadeCase, ...]:
-    """The test cases; raises ``NoToolMade`` unless they can prove something: there are three to eight, their inputs
-    differ and fit the function, and not all expect the same result.
-    """
+    """The test cases; raises ``NoToolMade`` unless they are three to eight that differ, fit and can prove something."""
     if not FEWEST_CASES <= len(cases) <= MOST_CASES:
         raise NoToolMade(f"{FEWEST_CASES} to {MOST_CASES} cases are needed, and there are {len(cases)}")
     least_inputs, may_take_more = len(spec.arguments), spec.arguments[-1].endswith("...")

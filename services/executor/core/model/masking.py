@@ -99,15 +99,13 @@ class _Mask:
 
     def __init__(self, placeholders: Mapping[str, str], number_placeholders: set[str]) -> None:
         self._placeholders = placeholders
-        self._finder = LiteralFinder(placeholders) if placeholders else None
+        self._finder = LiteralFinder(placeholders)
         self._number_placeholders = number_placeholders
 
     def would_change(self, text: str) -> bool:
-        return self._finder is not None and any(True for _ in self._finder.find(text))
+        return any(True for _ in self._finder.find(text))
 
     def mask_text(self, text: str) -> str:
-        if self._finder is None:
-            return text
         return replace_spans(
             text, self._finder.find(text), lambda start, end: self._write_placeholder(text, start, end)
         )

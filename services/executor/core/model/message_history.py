@@ -120,9 +120,7 @@ class CallAnswer(NamedTuple):
 
 
 class MessageHistory:
-    """The conversation's present messages and tier, and the results of the last reply's calls until all are sent back.
-    ``calls_so_far``: of this and earlier histories, as data.
-    """
+    """The conversation's messages and tier, and results not sent yet. ``calls_so_far``: also of earlier histories."""
 
     def __init__(
         self, ctx: TurnContext, sections: dict[str, Json], tools: tuple[models.ToolDefinition, ...], prefix: str

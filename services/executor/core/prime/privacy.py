@@ -111,9 +111,7 @@ def find_protected_request(text: str) -> "ProtectedDataMention | None":
 
 
 class ProtectedDataMention(NamedTuple):
-    """A mention of protected data in a sentence: in its own words, with the group of data that it belongs to.
-    ``start`` and ``end``: the places of its words.
-    """
+    """A mention of protected data, its group, and the places of its words in the sentence."""
 
     what: str
     group: str

@@ -80,9 +80,7 @@ _CONJUNCTION_REGEX = r"s?(?:\s*,\s*(?:and\s+)?|\s+and\s+)(?:(?:an?|the|our)\s+)?
 
 
 def find_document_requests(task: str) -> Mapping[str, Sequence[str]]:
-    """The phrases in the task's text that ask for documents, and are not negated, by type of document in alphabetical
-    order; without those types that it merely mentions.
-    """
+    """By type of document, the phrases in the task's text that ask for it, and are not negated; sorted by type."""
     matches = (
         (name, match) for name in load_document_templates() for match in _compile_request_pattern(name).finditer(task)
     )
@@ -261,9 +259,7 @@ def _list_missing_information(material: DocumentMaterial) -> Json:
 
 
 def _list_dates(material: DocumentMaterial) -> Json:
-    """All dates that were read (with field and record; of a read that was repeated, those of the last time) and when
-    each write was sent, sorted by time.
-    """
+    """All dates that were read, with field and record, and when each write was sent, sorted by time."""
     rows = {
         (value, key, "" if seen_record.id is None else as_text(seen_record.id))
         for seen_record in find_records(material.dossier.facts, NO_RECORD_KEYS)
@@ -330,9 +326,7 @@ def list_unfilled_sections(kind: str, material: DocumentMaterial) -> tuple[Secti
 def build_document(
     kind: str, material: DocumentMaterial, task_id: str, created_at: datetime, texts: Mapping[str, str] = {}
 ) -> Artifact:
-    """The document as Markdown and as data, which names missing sections. ``texts``: sections that a model wrote, by
-    ``type of document.section name``.
-    """
+    """The document as Markdown and data. ``texts``: what a model wrote, by ``type of document.section name``."""
     template = load_document_templates()[kind]
     drafts = {section.name: texts.get(f"{kind}.{section.name}", "") for section in template.sections}
     sections = {

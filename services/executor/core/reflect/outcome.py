@@ -131,9 +131,7 @@ _LIMIT_WORD_PATTERN = re.compile(
 
 
 def list_prediction_outcomes(progress: Progress, writes: Sequence[LedgerEntry]) -> tuple[PredictionOutcome, ...]:
-    """What became of each prediction, compared with the actual values: of the limits that were known before the task
-    acted, then of the variances and credits that were computed.
-    """
+    """What became of each prediction: of the limits known before the task acted, then of variances and credits."""
     verified = [entry for entry in writes if entry.status is WriteStatus.VERIFIED and entry.compensates is None]
     refusals = [
         entry

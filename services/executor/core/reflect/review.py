@@ -54,9 +54,7 @@ from shared.ports.models import ModelReply, ModelRequest
 
 
 class WantedImprovement(NamedTuple):
-    """What a better text must correct: the required ``outputs`` that it does not mention, and all ``faults`` (the
-    missing outputs among them) as sentences.
-    """
+    """What a better text must correct: missing required ``outputs``, and all ``faults``, as sentences."""
 
     outputs: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
@@ -238,9 +236,7 @@ def _build_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
 async def _try_request(
     ctx: TurnContext, key: str, request: ModelRequest, parse: Callable[[ModelReply], str]
 ) -> tuple[str, str | None]:
-    """Makes a model request as one journal step. Returns the text that ``parse`` makes of the reply, and None; or an
-    empty text, and why there is none.
-    """
+    """One model request as a journal step: the text that ``parse`` makes of it and None, or "" and why not."""
     stored = ctx.journal.get(key)
     if stored is None:
         try:

@@ -49,9 +49,7 @@ class CallMode(NamedTuple):
 
 
 def choose_call_mode(tier: models.Tier, used_share: Fraction, *, keeps_tier: bool) -> CallMode:
-    """The tier and pressure of a call, by ``used_share`` of the budget. Above 80 % the tier becomes the small one,
-    unless ``keeps_tier``.
-    """
+    """The tier and pressure of a call. Above 80 % used, the tier is the small one, unless ``keeps_tier``."""
     if used_share > _SMALL_MODEL_ABOVE_SHARE:
         return CallMode(tier if keeps_tier else models.Tier.SMALL, BudgetPressure.EMERGENCY)
     return CallMode(tier, BudgetPressure.MILD if used_share < _MILD_PRESSURE_BELOW_SHARE else BudgetPressure.STRICT)
@@ -345,9 +343,7 @@ _LEAST_ESTIMATE = 500  # in tokens; smaller estimates say little, since an endpo
 
 
 def measure_request(request: models.ModelRequest, earlier: models.ModelRequest | None = None) -> RequestSize:
-    """The size of a request in tokens. What it shares with the beginning of the ``earlier`` request, and the reply to
-    that, count as repeated; the rest counts as fresh.
-    """
+    """The size of a request in tokens; what the ``earlier`` request and its reply had counts as repeated."""
     blocks = _list_blocks(request)
     repeated = _count_repeated_blocks(request, earlier)
     prefix = sum(map(len, request.system)) + _measure_tools(request.tools)

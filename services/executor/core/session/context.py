@@ -201,9 +201,7 @@ async def load_pictures(archive: TaskFiles, record: TaskRecord, files: Sequence[
 
 
 def build_files_section(files: Sequence[ReadFile], most_characters: int) -> list[Json]:
-    """The files for the first message, as ``{ref, name, type, bytes, ...}`` with a text, an image's place, or a
-    problem. Each text is cut to the same share of ``most_characters``.
-    """
+    """The files for the first message, as ``{ref, name, type, bytes, ...}``; each text is cut to an equal share."""
     texts = [file for file in files if file.text]
     share = most_characters // max(1, len(texts))
     return [_describe_file(number, file, share) for number, file in enumerate(files, 1)]

@@ -353,9 +353,7 @@ class Journal:
         self.update_time(pulse)
 
     async def settle_write(self, entry: LedgerEntry, status_before: WriteStatus) -> None:
-        """Replaces the write's ledger entry and stores all that waits. Raises ``LedgerConflict`` if the stored entry's
-        status is not ``status_before``.
-        """
+        """Replaces the write's ledger entry and stores all that waits; raises ``LedgerConflict`` for another status."""
         self.update_time(await self._store.settle_write(entry, status_before, self.pop_unstored()))
         self.counts.count_settlement(entry, status_before)
 
@@ -364,9 +362,7 @@ class Journal:
         self.stopped_at = None
 
     async def store_then_raise_if_stopped(self) -> None:
-        """Call it before a tool call. Stores pending entries if a reply or state is among them; then
-        ``raise_if_stopped``.
-        """
+        """Stores what waits if a reply or state is in it; then ``raise_if_stopped``. Called before each tool call."""
         async with self._store_lock:  # another step may be storing the reply that this one depends on
             if any(entry.kind in ("model", CHECKPOINT_KIND) for entry in self._waiting):
                 self.update_time(await self._store.append(*self.pop_unstored()))

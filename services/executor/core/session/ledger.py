@@ -264,9 +264,7 @@ def select_calls_to_remember(
 
 
 def _select_newest_calls(calls: Sequence[SessionCall]) -> tuple[SessionCall, ...]:
-    """The newest calls, at most 500, in their order. If there are more, each tool keeps up to the same number of its
-    calls, so that frequent reads do not displace writes.
-    """
+    """The newest calls, in order; of more than 500 as many of each tool, so that reads do not displace writes."""
     counts = Counter(call.tool for call in calls)
     most_of_a_tool = _MOST_CALLS
     while most_of_a_tool > 1 and sum(min(most_of_a_tool, count) for count in counts.values()) > _MOST_CALLS:

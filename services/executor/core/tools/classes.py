@@ -74,9 +74,7 @@ _KNOWN_VERBS = CLEAR_VERBS | VERBS_OR_NOUNS
 
 
 class ToolAnnotations(NamedTuple):
-    """What a server says about its tool; None: nothing. It lowers only the class of an unknown name on the tenant's own
-    server.
-    """
+    """What a server says about its tool. It lowers only the class of an unknown name on the tenant's own server."""
 
     read_only: bool | None = None
     destructive: bool | None = None

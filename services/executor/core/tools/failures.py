@@ -120,9 +120,7 @@ _WORD_FOR_TOOL_OR_COLUMN_PATTERN = _compile_any_of(
 
 
 def says_refused(error: Json) -> bool:
-    """Whether an error says that its write was turned down for a reason, so that nothing was written; not if any of its
-    words leaves open whether it was written all the same.
-    """
+    """Whether an error says that its write was turned down, and no word leaves open whether it was written."""
     text = _join_all_texts(error)
     return bool(_REASON_FOR_REFUSAL_PATTERN.search(text)) and not _UNCLEAR_FAILURE_PATTERN.search(text)
 

@@ -57,9 +57,7 @@ class CollectedRows:
         self.size = 0  # in characters
 
     def add(self, rows: Sequence[Json], position: Json = None, *, is_requested: bool = False) -> int:
-        """Adds a page's rows; returns how many are new. ``position``: what the page says of its place in the list;
-        ``is_requested``: it says that it is the page that was asked for.
-        """
+        """Adds a page's rows; returns how many are new. ``is_requested``: the page says that it was asked for."""
         page_digest = digest([list(rows), position])
         is_repeated = page_digest in self._page_digests
         self._page_digests.add(page_digest)
@@ -120,9 +118,7 @@ def _read_value(row: Json, key: str | None) -> Json:
 
 
 class PagedListing:
-    """A list read page by page. ``following``: the next call's arguments, None at the end; ``why_partial``: why rows
-    are missing, empty if none are.
-    """
+    """A list read page by page. ``following``: the next call's arguments, None at the end."""
 
     def __init__(
         self, tool: Tool, arguments: JsonObject, page: ListPage, paging: PagingArguments, bounds: ListBounds

@@ -200,9 +200,7 @@ _ENVELOPE_FIELDS = frozenset(
 
 
 def is_empty_result(result: Json) -> bool:
-    """Whether a read found nothing: null, an empty text, list or object, ``{"found": false}``, or an answer whose
-    list is empty.
-    """
+    """Whether a read found nothing: an empty value, ``{"found": false}``, or an answer whose list is empty."""
     if not isinstance(result, dict):
         return result is None or result == "" or result == []
     lists = [content for content in result.values() if isinstance(content, list)]

@@ -65,9 +65,7 @@ class ColumnMatch(NamedTuple):
 
 
 def find_columns(described: Json) -> dict[str, str]:
-    """The columns in the answer of a describing tool, or in an error that lists them: the server's description of each,
-    empty without one, by the column's name.
-    """
+    """The columns in a describing tool's answer or in an error that lists them: each one's description by name."""
     columns: dict[str, str] = {}
     for name, description in _list_columns(described):
         columns[name] = description or columns.get(name, "")
@@ -75,9 +73,7 @@ def find_columns(described: Json) -> dict[str, str]:
 
 
 def find_declared_columns(parameters: Mapping[str, JsonObject]) -> dict[str, str]:
-    """The columns, without descriptions, that a tool's own schema lists for a parameter that takes names; empty if it
-    lists none.
-    """
+    """The columns, without descriptions, that a tool's schema lists for parameters that take names; may be empty."""
     listed = (_list_enum_values(shape) for name, shape in parameters.items() if _takes_column_names(name))
     return dict.fromkeys((name for names in listed for name in names), "")
 
@@ -254,9 +250,7 @@ class NameCorrections(NamedTuple):
         return new_names
 
     def with_renames(self, tool: Tool, arguments: JsonObject, names: Mapping[str, str]) -> "NameCorrections":
-        """These corrections and those that one call taught: ``names``, ``{old: new}``. A correction of the new name to
-        the old one is replaced.
-        """
+        """These corrections and ``names`` (``{old: new}``) of one call, which replace those that say the reverse."""
         corrections = {**self.names}
         for old, new in names.items():
             scope = _find_scope_of_name(old, tool, arguments)

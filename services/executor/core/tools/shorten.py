@@ -12,9 +12,7 @@ _COMPUTATION_NOTE = "what is computed over them takes all."
 
 
 def shorten_content(content: Json, max_characters: int) -> tuple[Json, str]:
-    """The content with long texts and lists cut until it fits, at last only the beginning of its JSON text; and a
-    sentence on that, empty if nothing was cut.
-    """
+    """The content with long texts and lists cut until it fits, and a sentence on that (empty if nothing was cut)."""
     if len(dumps(content)) <= max_characters:
         return content, ""
     for max_text_characters, items in _TEXT_AND_LIST_LIMITS:

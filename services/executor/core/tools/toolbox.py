@@ -230,9 +230,7 @@ def _allow_any_field_for_patterns(schema: JsonObject) -> JsonObject:
 
 
 def _close_schema(schema: JsonObject) -> JsonObject:
-    """The schema, closed to undeclared fields in each object that declares some; unchanged where it composes an object
-    from several schemas.
-    """
+    """The schema, closed to undeclared fields; unchanged where an object is composed of several schemas."""
     if any(isinstance(part, dict) and _is_composed(part) for _, part in walk_json(schema)):
         return schema
     closed = _close_objects(schema)
@@ -428,9 +426,7 @@ def _join_into_one_line(text: object) -> str:
 
 
 def find_tools(words: str, toolbox: Toolbox) -> list[Json]:
-    """The tools that the words name, else those with most of the words, best first; at most eight, each with its
-    ``name``, ``description`` and ``input_schema``.
-    """
+    """At most eight tools that the words name, else those with most of the words; each with its definition."""
     query_words, query_stems = words.replace(",", " ").split(), stems_of(words)
     names = [name for name in toolbox.tools if name in query_words]
     if not names:

@@ -89,9 +89,7 @@ async def end_task_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
 
 
 def choose_end_without_budget(spent: BudgetSpent, progress: Progress, ledger: Mapping[str, LedgerEntry]) -> EarlyEnd:
-    """How a run without budget ends: ``Partial`` if something is known, no write is open and no planned call is left
-    undone; otherwise ``Failed``.
-    """
+    """``Partial`` if something is known, no write is open and no planned call left undone; else ``Failed``."""
     dossier, plan = progress.dossier, progress.dossier.present_plan
     done_calls = {(entry.plan_hash, entry.call.call_id) for entry in ledger.values() if entry.status in DONE_STATUSES}
     if undone_tools := [call.tool for call in plan.calls if (plan.hash, call.call_id) not in done_calls]:

@@ -29,9 +29,7 @@ log = structlog.get_logger()
 
 
 async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
-    """Ends a turn that is given up. Its task fails, or waits for an operator if a write is in doubt and time is left.
-    The reason names every write that was made or may have been.
-    """
+    """Ends a turn that is given up: its task fails, or waits for an operator while a write is in doubt."""
     entries, now = await ledger.list_writes(store), (await store.get_pulse()).now
     doubts = ledger.list_open_doubts(entries)
     waits = bool(doubts) and not is_practice(work.record) and _may_operator_decide(work.turn, entries, now)

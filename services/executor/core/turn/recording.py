@@ -123,9 +123,7 @@ def parse_session(text: str) -> SessionState:
 
 
 def open_turn_span(tracer: Tracer, work: TurnWork) -> AbstractContextManager[Span]:
-    """The span of a turn, in the trace of the request that began its task. If another request brought the turn (a
-    decision, a cancel, a message), that one is linked.
-    """
+    """The turn's span in the trace of the task's first request; a later request that brought the turn is linked."""
     began, brought = work.record.traceparent, work.turn.traceparent
     name = names.TURN.format(kind=work.turn.kind.value)
     return tracer.continue_trace(name, SpanKind.CONSUMER, began or brought, None if brought == began else brought)

@@ -182,9 +182,7 @@ class ReplayCursor:
         return entry
 
     def find_reason_unavailable(self, key: str) -> str | None:
-        """Why the policy service was unavailable for a step that the archived attempt did not finish; None if it was
-        available. The steps inside count as replayed.
-        """
+        """Why the policy service was away for an unfinished step, whose inner steps count as replayed; or None."""
         reason = self.attempt.inputs.get(f"unavailable:{key}")
         if reason is None or key in self.attempt.steps:
             return None
@@ -270,9 +268,7 @@ class ReplayCursor:
 
 
 def _could_have_ended_at(step: str, key: str) -> bool:
-    """Whether a run that ended at ``step`` may have reached ``key``: the same step, one run in parallel, or another
-    draft of the same reply.
-    """
+    """Whether the steps are the same, ran in parallel, or are drafts of the same reply."""
     match, other_match = _PARALLEL_STEP_KEY_PATTERN.match(step), _PARALLEL_STEP_KEY_PATTERN.match(key)
     if step == key or (match and other_match and match[1] == other_match[1]):
         return True
@@ -308,9 +304,7 @@ def _keep_known_fields(value: Json, contract: type[Contract]) -> Json:
 
 
 class ReplayResult(NamedTuple):
-    """The result of a replay: the first ``difference``, and ``at`` which step, both empty if the runs are the same;
-    only then the task's archived ``state`` and ``answer``.
-    """
+    """The result of a replay: the first ``difference`` and its step ``at``; or, if there is none, the task's end."""
 
     steps: tuple[StepTaken, ...]
     at: str

@@ -118,9 +118,7 @@ class SessionRun:
         self.is_leaving = False
 
     async def run(self) -> None:
-        """Runs turns until none waits, then releases the session; it is released on any error, too. If the lease is
-        lost, the turn in progress is cancelled.
-        """
+        """Runs turns until none waits, then releases the session, as on any error. A lost lease cancels the turn."""
         try:
             await run_with_companion(self._run_turns(), self._leases.keep_until_lost(self._heartbeat))
         except asyncio.CancelledError:
