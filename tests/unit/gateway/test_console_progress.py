@@ -25,12 +25,12 @@ from services.gateway.features.console.charts import (
 from services.gateway.features.console.context import InboxCache
 from services.gateway.features.console.views import health, memory
 from services.gateway.features.console.views.evidence import build_policy_evidence, build_write_rows, sum_usage_by_tier
+from services.gateway.features.console.views.formatting import parse_short_number
 from services.gateway.features.console.views.progress import (
     build_process_cards,
     build_quality_history,
     compute_quality_trend,
 )
-from services.gateway.features.console.views.words import parse_short_number
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.learning import LearnedData, LearningHistory, LearningTotals
 from services.gateway.features.memory.service import LinkedEntity
@@ -68,7 +68,7 @@ def course(*qualities: float) -> tuple[TrendPoint, ...]:
 def test_the_direction_is_of_the_last_tasks_against_others(qualities: list[float], arrow: str, lately: float) -> None:
     found = compute_quality_trend(course(*qualities))
     assert found is not None
-    assert (found.arrow, round(found.lately, 4)) == (arrow, lately)
+    assert (found.arrow, round(found.recent_mean, 4)) == (arrow, lately)
 
 
 def test_before_the_first_task_no_direction_is_told_and_points_that_stand_wide_apart_give_an_exact_one() -> None:
@@ -81,7 +81,7 @@ def test_before_the_first_task_no_direction_is_told_and_points_that_stand_wide_a
     whole = course(*([0.5] * 64 + [0.9] * 64))
     found = compute_quality_trend([point for point in whole if point.n % 16 == 0])
     assert found is not None
-    assert (found.arrow, round(found.lately, 4)) == ("level", 0.9)
+    assert (found.arrow, round(found.recent_mean, 4)) == ("level", 0.9)
 
 
 @pytest.mark.promise("console.learning")
@@ -119,11 +119,11 @@ def test_it_works_where_tasks_are_done_and_nothing_stands_still(
 
 @pytest.mark.promise("console.first_screen")
 def test_what_needs_somebody_is_counted_and_leads_there() -> None:
-    tile = health.build_waiting_tile(health.WaitingCounts(approvals=2, doubts=1, dead_letters=1), 5, NOON, NOON)
+    tile = health.build_waiting_tile(health.WaitingCounts(approvals=2, tasks_in_doubt=1, dead_letters=1), 5, NOON, NOON)
     assert (tile.value, tile.remark) == ("4", "2 approvals, 1 write in doubt and 1 dead letter; first due now")
     places = [
         health.build_waiting_tile(health.WaitingCounts(**{kind: 1}), 0, None, NOON).href
-        for kind in ("approvals", "doubts", "dead_letters", "disabled_webhooks")
+        for kind in ("approvals", "tasks_in_doubt", "dead_letters", "disabled_webhooks")
     ]
     assert places == [
         "/console/approvals",
@@ -225,7 +225,7 @@ def test_cases_are_found_by_words_and_outcome_page_by_page() -> None:
     failures = memory.build_cases_page(entries, memory.MemoryQuery("approve CLAIM", "failure"))
     last = memory.build_cases_page(entries, memory.MemoryQuery(page=3))
     assert (len(first.rows), first.has_more, first.stored_count) == (memory.PAGE_SIZE, True, 60)
-    assert [(one.text, one.number) for one in failures.kinds] == [("Success", 54), ("Failure", 6)]
+    assert [(one.text, one.row_count) for one in failures.kinds] == [("Success", 54), ("Failure", 6)]
     assert [row.task_id for row in failures.rows] == ["t0", "t10", "t20", "t30", "t40", "t50"]
     assert (len(last.rows), last.has_more) == (10, False)
     assert memory.build_cases_page(entries, memory.MemoryQuery("t59")).total == 1
@@ -276,7 +276,11 @@ def test_a_write_is_shown_with_the_origin_of_its_arguments_and_its_proof() -> No
     (write,) = build_write_rows([row], None)
     assert write.arguments[0] == ("amount", "420.00", "worked out: share of fee")
     assert (write.status.text, write.note, write.read_back) == ("Verified", "read back", "list_credits")
-    assert (write.shows, write.words, write.sent_at) == ((("id", "CRD-1"),), ("Done by olga seen",), NOON)
+    assert (write.read_back_fields, write.operator_decisions, write.sent_at) == (
+        (("id", "CRD-1"),),
+        ("Done by olga seen",),
+        NOON,
+    )
 
 
 @pytest.mark.promise("console.evidence")

@@ -19,16 +19,22 @@ from services.gateway.features.console.views.evidence import (
     find_unenforced_policy,
     list_quality_parts,
 )
+from services.gateway.features.console.views.formatting import (
+    PageClock,
+    find_zone,
+    format_json,
+    format_time,
+    relative_time,
+)
 from services.gateway.features.console.views.replay import build_action_rows, build_replayed_turn, list_timeline_turns
 from services.gateway.features.console.views.tasks import (
     DRY_RUN_REMARK,
-    as_dollars,
     build_task_page,
+    format_nanos_as_dollars,
     list_writes_in_doubt,
     remark_on_task,
 )
 from services.gateway.features.console.views.timeline import build_stages, build_timeline_states
-from services.gateway.features.console.views.words import PageClock, find_zone, format_json, format_time, relative_time
 from shared.contracts.assessment.results import ActionLogEntry, Run, WorldAfterTurn
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json
@@ -81,7 +87,7 @@ def test_a_value_keeps_every_digit(value: Json, words: str) -> None:
 
 @each_row(("nanos", "words"), [(0, "$0.00"), (4_200_000, "$0.0042")])
 def test_money_is_told_to_the_cent_or_to_where_it_begins(nanos: int, words: str) -> None:
-    assert as_dollars(nanos) == words
+    assert format_nanos_as_dollars(nanos) == words
 
 
 @pytest.mark.promise("console.forms")
@@ -198,26 +204,26 @@ STORY = told(
 
 @pytest.mark.promise("console.timeline")
 def test_the_rail_tells_where_the_task_is_and_stands_when_its_events_have_left() -> None:
-    progress = {stop.word: stop.progress for stop in build_timeline_states(STORY, record())}
+    progress = {stop.state_name: stop.progress for stop in build_timeline_states(STORY, record())}
     assert progress == {
         "DECOMPOSE": "done", "ASSESS": "done", "COMPUTE": "passed", "POLICY_CHECK": "done", "APPROVAL_GATE": "passed",
         "MUTATE": "now", "SCHEDULE_NOTIFY": "ahead", "COMPLETE": "ahead",
     }  # fmt: skip
     states: list[JsonValue] = ["DECOMPOSE", "ASSESS", "COMPLETE", "NOT_A_STATE"]
     stops = build_timeline_states([], record(TaskState.COMPLETED, states=states))
-    assert [stop.word for stop in stops if stop.progress == "done"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
+    assert [stop.state_name for stop in stops if stop.progress == "done"] == ["DECOMPOSE", "ASSESS", "COMPLETE"]
 
 
 @each_row("state", [TaskState.FAILED, TaskState.CANCELED])
 def test_where_a_task_stopped_is_marked(state: TaskState) -> None:
     stops = build_timeline_states(STORY, record(state))
-    assert [stop.word for stop in stops if stop.progress == "bad"] == ["MUTATE"]
+    assert [stop.state_name for stop in stops if stop.progress == "bad"] == ["MUTATE"]
     assert not [stop for stop in stops if stop.progress in ("now", "ahead")]
 
 
 @pytest.mark.promise("console.timeline")
 def test_each_step_stands_under_its_state_in_plain_words_and_what_has_none_yet_with_its_fields() -> None:
-    found = {stage.word: [step.words.title for step in stage.steps] for stage in build_stages(STORY)}
+    found = {stage.state_name: [step.description.title for step in stage.steps] for stage in build_stages(STORY)}
     assert found == {
         "PRIME": ["Message received", "Strategy: State machine"],
         "DECOMPOSE": [],
@@ -225,7 +231,7 @@ def test_each_step_stands_under_its_state_in_plain_words_and_what_has_none_yet_w
         "POLICY_CHECK": ["The policy asks for more"],
         "MUTATE": ["Verified: approve_expense", "Something new"],
     }
-    last = build_stages(STORY)[-1].steps[-1].words
+    last = build_stages(STORY)[-1].steps[-1].description
     assert last.rows == (("of", "a later version"), ("depth", "two: 2"))
 
 
@@ -261,7 +267,7 @@ def test_what_many_calls_have_in_common_is_said_once() -> None:
         ("plan", {"calls": ["pay", "pay", "tell"]}),
         ("verdict", {"passed": False, "rules": ["r1", "r1", "r2"], "why": ["Too much.", "Too much.", "Never."]}),
     )
-    steps = [step.words for stage in build_stages(events) for step in stage.steps]
+    steps = [step.description for stage in build_stages(events) for step in stage.steps]
     assert [(step.title, step.text) for step in steps] == [
         ("Planned to write: pay (2 times), tell", ""),
         ("The policy does not let it pass", "r1, r2: Too much. Never."),

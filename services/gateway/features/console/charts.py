@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from services.gateway.features.console.views.health import DayCounts
 from services.gateway.features.console.views.progress import ProcessCard, QualityHistory
-from services.gateway.features.console.views.tasks import as_dollars
+from services.gateway.features.console.views.tasks import format_nanos_as_dollars
 from services.gateway.features.tenants.service import DailySpending
 
 theme.margin = 0.0
@@ -157,7 +157,7 @@ def draw_days_chart(days: Sequence[DayCounts], *, is_small: bool = False) -> Mar
 
 
 def _format_dollars(value: float) -> str:
-    return as_dollars(round(value * _NANOS_PER_DOLLAR))
+    return format_nanos_as_dollars(round(value * _NANOS_PER_DOLLAR))
 
 
 def _format_tokens(value: float) -> str:

@@ -30,13 +30,13 @@ from services.gateway.features.console.views.approvals import (
     select_answerable_requests,
     summarize_calls,
 )
+from services.gateway.features.console.views.formatting import parse_short_number
 from services.gateway.features.console.views.progress import (
     build_process_cards,
     build_quality_history,
     compute_quality_trend,
 )
 from services.gateway.features.console.views.tasks import RUNNING_STATES, list_writes_in_doubt
-from services.gateway.features.console.views.words import parse_short_number
 from services.gateway.features.tasks.listing import TaskQuery
 from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.task import TaskRecord
@@ -67,7 +67,7 @@ class OverviewPages(PageGroup):
         answerable = select_answerable_requests(waiting, caller.principal, now)
         history = await context.services.learned.read_history(caller.tenant)
         operated = await self._read_operator_data(visitor)
-        needs = health.WaitingCounts(
+        waiting_counts = health.WaitingCounts(
             len(answerable), len(operated.tasks_in_doubt), operated.dead_letters, operated.disabled_webhooks
         )
         running = await context.services.lists.list_tasks(TaskQuery(states=RUNNING_STATES, size=1), caller)
@@ -80,7 +80,7 @@ class OverviewPages(PageGroup):
                 is_stuck=operated.state is not None and await context.is_stuck(caller, operated.state),
             ),
             health.build_quality_tile(compute_quality_trend(history.quality)),
-            health.build_waiting_tile(needs, len(waiting) - len(answerable), deadline, now),
+            health.build_waiting_tile(waiting_counts, len(waiting) - len(answerable), deadline, now),
         ]
         if operated.state:
             tiles.append(health.build_cost_tile(operated.spent, health.parse_day_counts(history.days), now.date()))
@@ -93,7 +93,7 @@ class OverviewPages(PageGroup):
             "overview.html",
             visitor,
             tiles=tiles,
-            needs=needs,
+            waiting_counts=waiting_counts,
             approvals=[(page, summarize_calls(page.calls)) for page in pages],
             tasks_in_doubt=operated.tasks_in_doubt[:_MOST_QUESTIONS_SHOWN],
             latest=await self._list_tasks(visitor, TaskQuery(size=_LATEST_TASKS_SHOWN)),

@@ -14,8 +14,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from services.gateway.features.console.sessions import Visitor, form_token
-from services.gateway.features.console.views import approvals, assessments, memory, replay, tasks, words
-from services.gateway.features.console.views.words import Badge
+from services.gateway.features.console.views import approvals, assessments, formatting, memory, replay, tasks
+from services.gateway.features.console.views.formatting import Badge
 from services.gateway.features.dead_letters import DeadLetter, LetterKind
 from shared.contracts.dead_letter import DeadTurn
 from shared.domain.estimates import count_recent_matches
@@ -107,15 +107,15 @@ def _parse_dead_turn(letter: DeadLetter) -> DeadTurn | None:
 
 _TEMPLATE_GLOBALS: Mapping[str, object] = {  # the functions and tables for templates, by their names there
     "change_badges": replay.CHANGE_BADGES,
-    "counted": words.count_with_noun,
+    "counted": formatting.count_with_noun,
     "criterion_badge": assessments.criterion_badge,
-    "day_word": words.format_day,
+    "day_word": formatting.format_day,
     "dead_turn": _parse_dead_turn,
     "delivery_badge": tasks.delivery_badge,
-    "distance": words.relative_time,
+    "distance": formatting.relative_time,
     "document_text": tasks.artifact_text,
-    "dollars": tasks.as_dollars,
-    "exact_time": words.format_exact_time,
+    "dollars": tasks.format_nanos_as_dollars,
+    "exact_time": formatting.format_exact_time,
     "fact_note": memory.fact_note,
     "figure_origin": approvals.describe_figure_origin,
     "letter_kinds": _LETTER_KIND_BADGES,
@@ -131,12 +131,12 @@ _TEMPLATE_GLOBALS: Mapping[str, object] = {  # the functions and tables for temp
     "remark_on": tasks.remark_on_task,
     "run_ends": assessments.RUN_END_BADGES,
     "show_value": assessments.format_value,
-    "state_badge": words.state_badge,
+    "state_badge": formatting.state_badge,
     "statuses": approvals.STATUS_BADGES,
-    "strategy_title": words.strategy_title,
+    "strategy_title": formatting.strategy_title,
     "trust_badge": memory.trust_badge,
     "verdict_badge": assessments.verdict_badge,
-    "wall_time": words.format_time,
+    "wall_time": formatting.format_time,
 }
 
 
@@ -157,7 +157,7 @@ class PageRenderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters.update(iso=format_iso_time, path=quote_id, title=words.humanize_name)
+        environment.filters.update(iso=format_iso_time, path=quote_id, title=formatting.humanize_name)
         environment.globals.update(assets=asset_urls(), **_TEMPLATE_GLOBALS)
         for name, template in (("parts", "parts.html"), ("rows_part", "rows.html")):
             environment.globals[name] = environment.get_template(template).module
@@ -190,7 +190,7 @@ def _frame_values(request: Request, visitor: Visitor | None, now: datetime) -> M
     theme = request.cookies.get(THEME_COOKIE, "auto")
     return {
         "path": request.url.path,
-        "clock": words.PageClock(now, words.find_zone(unquote(request.cookies.get(ZONE_COOKIE, "UTC")))),
+        "clock": formatting.PageClock(now, formatting.find_zone(unquote(request.cookies.get(ZONE_COOKIE, "UTC")))),
         "theme": theme if theme in THEMES else "auto",
         "links": visible_links(_PAGE_LINKS, visitor) if visitor else (),
         "visitor": visitor,

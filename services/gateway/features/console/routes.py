@@ -23,13 +23,13 @@ from services.gateway.features.console.sign_in import SignInPages
 from services.gateway.features.console.tasks import LiveStreams, TaskPages
 from services.gateway.features.console.views import assessments
 from services.gateway.features.console.views.approvals import build_approval_page, summarize_calls
+from services.gateway.features.console.views.formatting import parse_short_number
 from services.gateway.features.console.views.replay import (
     TURNS_SHOWN_EACH_WAY,
     build_replayed_turn,
     list_timeline_turns,
     sorted_criteria,
 )
-from services.gateway.features.console.views.words import parse_short_number
 from shared.domain.words import Role
 from shared.ports.store import StoreUnavailable
 

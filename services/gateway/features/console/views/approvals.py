@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from services.gateway.features.approvals.views import ApprovalRequest
-from services.gateway.features.console.views.words import (
+from services.gateway.features.console.views.formatting import (
     Badge,
     count_with_noun,
     field_rows,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.words import Badge, humanize_name
+from services.gateway.features.console.views.formatting import Badge, humanize_name
 from shared.contracts.assessment.figures import CriterionPoints, criterion_points
 from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore
 from shared.domain.estimates import pass_hat

@@ -17,8 +17,7 @@ from services.gateway.features.console.views.approvals import (
     describe_reference,
     describe_source,
 )
-from services.gateway.features.console.views.tasks import WRITE_BADGES, as_dollars, verdict_badge
-from services.gateway.features.console.views.words import (
+from services.gateway.features.console.views.formatting import (
     Badge,
     field_rows,
     format_json,
@@ -27,6 +26,7 @@ from services.gateway.features.console.views.words import (
     text_or_empty,
     texts_or_empty,
 )
+from services.gateway.features.console.views.tasks import WRITE_BADGES, format_nanos_as_dollars, verdict_badge
 from shared.contracts.grounds import Grounds
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, objects_in
@@ -36,7 +36,7 @@ _DECISION_FIELDS = ("resolution", "by", "comment")
 
 
 class WriteRow(NamedTuple):
-    """One write. ``shows``: the fields that the read-back showed, if any; ``words``: operators' decisions on it."""
+    """One write. ``read_back_fields``: those that the read-back showed, if any."""
 
     call_id: str
     title: str
@@ -48,8 +48,8 @@ class WriteRow(NamedTuple):
     sent_at: datetime | None
     note: str
     read_back: str
-    shows: tuple[tuple[str, str], ...]
-    words: tuple[str, ...]
+    read_back_fields: tuple[tuple[str, str], ...]
+    operator_decisions: tuple[str, ...]
 
 
 class PolicyEvidence(NamedTuple):
@@ -119,7 +119,7 @@ def sum_usage_by_tier(events: Sequence[tuple[str, TaskEvent]]) -> tuple[TierUsag
 
 def _sum_tier_usage(tier: str, calls: Sequence[Mapping[str, JsonValue]]) -> TierUsage:
     costs = [cost for call in calls if (cost := call.get("nanos")) is not None]
-    price = as_dollars(sum(_int_or_zero(cost) for cost in costs)) if costs else ""
+    price = format_nanos_as_dollars(sum(_int_or_zero(cost) for cost in costs)) if costs else ""
     token_sums = (sum(_int_or_zero(call.get(key)) for call in calls) for key in ("input", "output"))
     input_tokens, output_tokens = (f"{number:,}" if number else "" for number in token_sums)
     return TierUsage(humanize_name(tier), len(calls), input_tokens, output_tokens, price)
@@ -147,8 +147,8 @@ def _build_write_row(row: JsonObject, grounds: Grounds) -> WriteRow:
         sent_at=parse_time_or_none(row.get("sent_at")),
         note=text_or_empty(proof.get("note")),
         read_back=text_or_empty(proof.get("read_back")),
-        shows=_answer_rows(proof.get("shows")),
-        words=tuple(f"{humanize_name(word)} by {by} {comment}".strip() for word, by, comment in decisions),
+        read_back_fields=_answer_rows(proof.get("shows")),
+        operator_decisions=tuple(f"{humanize_name(word)} by {by} {comment}".strip() for word, by, comment in decisions),
     )
 
 

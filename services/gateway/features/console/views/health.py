@@ -6,15 +6,15 @@ from datetime import date, datetime, timedelta
 from math import ceil
 from typing import NamedTuple
 
-from services.gateway.features.console.views.progress import QualityTrend
-from services.gateway.features.console.views.tasks import as_dollars, format_duration
-from services.gateway.features.console.views.words import (
+from services.gateway.features.console.views.formatting import (
     Badge,
     count_with_noun,
     join_in_prose,
     relative_time,
     state_badge,
 )
+from services.gateway.features.console.views.progress import QualityTrend
+from services.gateway.features.console.views.tasks import format_duration, format_nanos_as_dollars
 from services.gateway.features.tenants.service import DailySpending, TenantState
 from shared.contracts.task import TaskRecord
 from shared.domain.bandit import REWARD_UNITS
@@ -60,7 +60,7 @@ class EndStateRow(NamedTuple):
     """How many tasks ended in a state, and their share of all that ended, such as ``12 %``."""
 
     state: Badge
-    number: int
+    task_count: int
     share: str
 
 
@@ -68,7 +68,7 @@ class FailureCause(NamedTuple):
     """A reason why tasks failed, the number of these tasks, and one of them."""
 
     text: str
-    number: int
+    task_count: int
     task_id: str
 
 
@@ -173,13 +173,13 @@ class WaitingCounts(NamedTuple):
     """How many approvals, tasks with writes in doubt, dead letters and disabled webhooks wait for the reader."""
 
     approvals: int = 0
-    doubts: int = 0
+    tasks_in_doubt: int = 0
     dead_letters: int = 0
     disabled_webhooks: int = 0
 
     @property
     def total(self) -> int:
-        return self.approvals + self.doubts + self.dead_letters + self.disabled_webhooks
+        return self.approvals + self.tasks_in_doubt + self.dead_letters + self.disabled_webhooks
 
 
 def build_working_tile(
@@ -214,21 +214,21 @@ def build_quality_tile(trend: QualityTrend | None) -> Tile:
     if trend is None:
         return Tile(question, "–", "known once tasks have ended", href)
     mark = _TREND_MARKS.get(trend.arrow, "")
-    return Tile(question, f"{trend.lately:.2f}", f"quality {trend.text}", href, trend.tone, mark)
+    return Tile(question, f"{trend.recent_mean:.2f}", f"quality {trend.text}", href, trend.tone, mark)
 
 
-def build_waiting_tile(needs: WaitingCounts, for_others: int, deadline: datetime | None, now: datetime) -> Tile:
+def build_waiting_tile(waiting: WaitingCounts, for_others: int, deadline: datetime | None, now: datetime) -> Tile:
     """The tile of everything that waits for the reader. ``for_others``: approvals for other people; ``deadline``: the
     reader's next one.
     """
     question = "What needs me?"
-    if not needs.total:
-        waiting = count_with_noun(for_others, "approval waits", "approvals wait")
-        return Tile(question, "Nothing", f"{waiting} for others" if for_others else "nothing to decide", _INBOX_PATH)
+    if not waiting.total:
+        others = count_with_noun(for_others, "approval waits", "approvals wait")
+        return Tile(question, "Nothing", f"{others} for others" if for_others else "nothing to decide", _INBOX_PATH)
     nouns = ("approval", "write in doubt", "dead letter", "lost webhook")
-    parts = tuple(count_with_noun(count, noun) for count, noun in zip(needs, nouns, strict=True) if count)
+    parts = tuple(count_with_noun(count, noun) for count, noun in zip(waiting, nouns, strict=True) if count)
     due_remark = f"; first due {relative_time(deadline, now)}" if deadline else ""
-    return Tile(question, str(needs.total), f"{join_in_prose(parts)}{due_remark}", _page_of_waiting(needs), "warn")
+    return Tile(question, str(waiting.total), f"{join_in_prose(parts)}{due_remark}", _page_of_waiting(waiting), "warn")
 
 
 def build_cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], today: date) -> Tile:
@@ -236,14 +236,16 @@ def build_cost_tile(spent: Sequence[DailySpending], days: Sequence[DayCounts], t
     question, href = "What does it cost?", "/console/operations"
     if not any(day.calls for day in spent):
         return Tile(question, "$0.00", "no model was asked in the last days", href)
-    week = f"{as_dollars(sum(day.nanos for day in spent[-_DAYS_OF_WEEK:]))} in {_DAYS_OF_WEEK} days"
+    week = f"{format_nanos_as_dollars(sum(day.nanos for day in spent[-_DAYS_OF_WEEK:]))} in {_DAYS_OF_WEEK} days"
     spent_today = next((day for day in reversed(spent) if day.calls and day.date >= today.isoformat()), None)
     if spent_today is None:
-        return Tile(question, as_dollars(0), f"today: no model call; {week}", href)
+        return Tile(question, format_nanos_as_dollars(0), f"today: no model call; {week}", href)
     calls = count_with_noun(spent_today.calls, "model call")
     tasks = next((day.tasks for day in days if day.date == today.isoformat()), 0)
-    cost_each = f", {as_dollars(round(spent_today.nanos / tasks))} a task" if tasks and spent_today.nanos else ""
-    return Tile(question, as_dollars(spent_today.nanos), f"today: {calls}{cost_each}; {week}", href)
+    cost_each = (
+        f", {format_nanos_as_dollars(round(spent_today.nanos / tasks))} a task" if tasks and spent_today.nanos else ""
+    )
+    return Tile(question, format_nanos_as_dollars(spent_today.nanos), f"today: {calls}{cost_each}; {week}", href)
 
 
 def list_dates_until_tomorrow(today: date, count: int) -> list[str]:
@@ -256,9 +258,9 @@ def drop_tomorrow_without_calls(spent: Sequence[DailySpending]) -> Sequence[Dail
     return spent if not spent or spent[-1].calls else spent[:-1]
 
 
-def _page_of_waiting(needs: WaitingCounts) -> str:
-    if needs.approvals:
+def _page_of_waiting(waiting: WaitingCounts) -> str:
+    if waiting.approvals:
         return _INBOX_PATH
-    if needs.doubts:
+    if waiting.tasks_in_doubt:
         return "/console/tasks?state=waiting"
-    return "/console/operations/dead-letters" if needs.dead_letters else "/console/webhooks"
+    return "/console/operations/dead-letters" if waiting.dead_letters else "/console/webhooks"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Generic, NamedTuple, TypeVar
 
-from services.gateway.features.console.views.tasks import as_dollars
-from services.gateway.features.console.views.words import Badge, count_with_noun, humanize_name
+from services.gateway.features.console.views.formatting import Badge, count_with_noun, humanize_name
+from services.gateway.features.console.views.tasks import format_nanos_as_dollars
 from services.gateway.features.memory.service import LinkedEntity
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownFact
 from shared.domain.cases import CaseOutcome
@@ -36,11 +36,11 @@ class MemoryQuery(NamedTuple):
 
 
 class MemoryKindFilter(NamedTuple):
-    """A kind that the page offers as a filter: its ``word`` in the query, its title, and how many rows it has."""
+    """A kind that the page offers as a filter: ``kind``: as in the query; ``text``: its title."""
 
-    word: str
+    kind: str
     text: str
-    number: int
+    row_count: int
 
 
 class MemoryPage(NamedTuple, Generic[Row]):
@@ -118,7 +118,7 @@ def describe_finding_cost(finding: Mapping[str, int]) -> str:
     if not tasks:
         return ""
     input_tokens, output_tokens = finding.get("fact_input_tokens", 0), finding.get("fact_output_tokens", 0)
-    price = f", {as_dollars(finding['fact_nanos'])}" if finding.get("fact_nanos") else ""
+    price = f", {format_nanos_as_dollars(finding['fact_nanos'])}" if finding.get("fact_nanos") else ""
     facts_found = count_with_noun(finding.get("facts_found", 0), "fact")
     effort = f"{count_with_noun(calls, 'model call')}, {input_tokens:,} tokens read, {output_tokens:,} written{price}"
     return f"{count_with_noun(tasks, 'task')} read for facts, {facts_found} found: {effort}."

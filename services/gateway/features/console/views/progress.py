@@ -5,7 +5,7 @@ from datetime import datetime
 from math import sqrt
 from typing import NamedTuple
 
-from services.gateway.features.console.views.words import count_with_noun, humanize_name, strategy_title
+from services.gateway.features.console.views.formatting import count_with_noun, humanize_name, strategy_title
 from shared.domain.bandit import Arm, ucb1
 from shared.domain.estimates import TrendPoint
 from shared.domain.words import Strategy
@@ -21,11 +21,11 @@ _BEFORE_FIRST_TASK = TrendPoint(0, 0, 0.0, 0.0)
 
 
 class QualityTrend(NamedTuple):
-    """Whether quality rises. ``arrow``: up, down, level or empty; ``lately``: the mean of the latest tasks."""
+    """Whether quality rises. ``arrow``: up, down, level or empty; ``recent_mean``: the mean of the latest tasks."""
 
     arrow: str
     tone: str
-    lately: float
+    recent_mean: float
     text: str
 
 
@@ -77,14 +77,18 @@ def compute_quality_trend(points: Sequence[TrendPoint]) -> QualityTrend | None:
         return QualityTrend("", "", mean, f"after {count_with_noun(last.n, 'task')}; a few more tell where it goes")
     middle = _point_at_task(points, last.n - min(max(_FEWEST_TASKS, last.n // 10), last.n // 2, _MOST_LATE_TASKS))
     start = _point_at_task(points, 2 * middle.n - last.n)
-    lately, earlier = _mean_between(middle, last), _mean_between(start, middle)
+    recent_mean, earlier = _mean_between(middle, last), _mean_between(start, middle)
     tasks = last.n - middle.n
     text = f"over the last {count_with_noun(tasks, 'task')}; {earlier:.2f} over the {middle.n - start.n} before"
     # of the difference between two means over so many tasks each
     standard_error = _QUALITY_STANDARD_DEVIATION * sqrt(2 / tasks)
-    if abs(lately - earlier) <= standard_error:
-        return QualityTrend("level", "", lately, text)
-    return QualityTrend("up", "good", lately, text) if lately > earlier else QualityTrend("down", "warn", lately, text)
+    if abs(recent_mean - earlier) <= standard_error:
+        return QualityTrend("level", "", recent_mean, text)
+    return (
+        QualityTrend("up", "good", recent_mean, text)
+        if recent_mean > earlier
+        else QualityTrend("down", "warn", recent_mean, text)
+    )
 
 
 def build_quality_history(points: Sequence[TrendPoint]) -> QualityHistory | None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.assessments import NO_VALUE_TEXT, format_value, shorten
-from services.gateway.features.console.views.words import (
+from services.gateway.features.console.views.formatting import (
     Badge,
     count_with_noun,
     humanize_name,
@@ -112,7 +112,7 @@ class WorldRowCount(NamedTuple):
     """
 
     name: str
-    number: int
+    row_count: int
     change: str
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import NamedTuple
 
-from services.gateway.features.console.views.words import (
+from services.gateway.features.console.views.formatting import (
     Badge,
     duration_words,
     field_rows,
@@ -85,7 +85,7 @@ _DELIVERY_BADGES = {
 
 
 class TaskFilter(NamedTuple):
-    word: str
+    name: str
     text: str
     states: tuple[TaskState, ...]
 
@@ -120,8 +120,8 @@ class TaskPage(NamedTuple):
     asks: str  # the approval that the task waits for
 
 
-def find_filter(word: str) -> TaskFilter:
-    return next((task_filter for task_filter in TASK_FILTERS if task_filter.word == word), TASK_FILTERS[0])
+def find_filter(name: str) -> TaskFilter:
+    return next((task_filter for task_filter in TASK_FILTERS if task_filter.name == name), TASK_FILTERS[0])
 
 
 def remark_on_task(record: TaskRecord) -> str:
@@ -165,7 +165,7 @@ def artifact_text(artifact: Artifact) -> str:
     return "\n\n".join(filter(None, (artifact.text, data)))
 
 
-def as_dollars(nanos: int) -> str:
+def format_nanos_as_dollars(nanos: int) -> str:
     """Format nano-dollars as dollars: to the cent, or with more digits for less than a cent."""
     amount = Decimal(nanos) / 1_000_000_000
     if amount == 0 or amount >= Decimal("0.01"):
@@ -234,7 +234,7 @@ def _format_number(value: object) -> str:
 
 def _format_money(value: object) -> str:
     try:
-        return as_dollars(int(Decimal(value) * 1_000_000_000)) if isinstance(value, str) else ""
+        return format_nanos_as_dollars(int(Decimal(value) * 1_000_000_000)) if isinstance(value, str) else ""
     except InvalidOperation:
         return ""
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from services.gateway.features.console.views.tasks import as_dollars
-from services.gateway.features.console.views.words import (
+from services.gateway.features.console.views.formatting import (
     count_with_noun,
     duration_words,
     format_json,
@@ -16,6 +15,7 @@ from services.gateway.features.console.views.words import (
     strategy_title,
     texts_or_empty,
 )
+from services.gateway.features.console.views.tasks import format_nanos_as_dollars
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import loads, to_exact
 from shared.domain.words import FsmState, TaskState
@@ -34,19 +34,19 @@ _STATE_TITLES = {
 }
 _PHASE_TITLES = {"PRIME": "Prepare", "EXECUTE": "Execute", "REFLECT": "Review"}
 _STATES_ALWAYS_SHOWN = tuple(FsmState)[:8]
-_STATUS_WORDS = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverified": "Sent, not verified"}
+_STATUS_TITLES = {"sending": "Sending", "sent": "Sent", "verified": "Verified", "unverified": "Sent, not verified"}
 EventsWithIds = Sequence[tuple[str, TaskEvent]]
 
 
 class TimelineState(NamedTuple):
     """One state in the row. ``progress``: done, now, ahead, passed (skipped), or bad."""
 
-    word: str
+    state_name: str
     title: str
     progress: str
 
 
-class StepWords(NamedTuple):
+class StepDescription(NamedTuple):
     icon: str
     tone: str
     title: str
@@ -57,15 +57,15 @@ class StepWords(NamedTuple):
 class TaskStep(NamedTuple):
     step_id: str
     at: datetime
-    words: StepWords
+    description: StepDescription
 
 
 class Stage(NamedTuple):
-    """The steps in one state or phase. ``summary``: their number and duration."""
+    """The steps in one state or phase, ``state_name``. ``summary``: their number and duration."""
 
     stage_id: str
     title: str
-    word: str
+    state_name: str
     steps: tuple[TaskStep, ...]
     summary: str
 
@@ -93,7 +93,7 @@ def build_timeline_states(events: EventsWithIds, record: TaskRecord) -> tuple[Ti
 
 class _StageSteps(NamedTuple):
     stage_id: str
-    word: str
+    state_name: str
     steps: list[TaskStep]
     at: datetime
 
@@ -103,17 +103,17 @@ def build_stages(events: EventsWithIds) -> tuple[Stage, ...]:
     groups: list[_StageSteps] = []
     for stream_id, event in events:
         if event.kind in ("phase", "state"):
-            word = str(event.data.get("state") or event.data.get("phase") or "")
-            if word == "PRIME" and len(groups) == 1:
-                groups[0] = groups[0]._replace(word=word)  # what was received belongs to it
-            elif word != "EXECUTE":
-                groups.append(_StageSteps(stream_id, word, [], event.at))
+            state_name = str(event.data.get("state") or event.data.get("phase") or "")
+            if state_name == "PRIME" and len(groups) == 1:
+                groups[0] = groups[0]._replace(state_name=state_name)  # what was received belongs to it
+            elif state_name != "EXECUTE":
+                groups.append(_StageSteps(stream_id, state_name, [], event.at))
             continue
         if event.kind != "turn_finished":
             if not groups:
                 groups.append(_StageSteps(stream_id, "", [], event.at))
             groups[-1].steps.append(
-                TaskStep(stream_id, event.at, _STEP_MAKERS.get(event.kind, _describe_other_step)(event))
+                TaskStep(stream_id, event.at, _STEP_DESCRIBERS.get(event.kind, _describe_other_step)(event))
             )
     end_times = [*(group.at for group in groups[1:]), events[-1][1].at if events else None]
     return tuple(_build_stage(group, end) for group, end in zip(groups, end_times, strict=False) if end)
@@ -121,29 +121,29 @@ def build_stages(events: EventsWithIds) -> tuple[Stage, ...]:
 
 def _build_stage(group: _StageSteps, end: datetime) -> Stage:
     titles = {**{state.value: title for state, title in _STATE_TITLES.items()}, **_PHASE_TITLES, "": "Received"}
-    counts = [(sum(step.words.icon == icon for step in group.steps), noun) for icon, noun in _ICON_NOUNS]
+    counts = [(sum(step.description.icon == icon for step in group.steps), noun) for icon, noun in _ICON_NOUNS]
     summary = [count_with_noun(count, noun) for count, noun in counts if count]
     if (seconds := (end - group.at).total_seconds()) >= 0.005:
         summary.append(f"{seconds:.2f} s" if seconds < 60 else duration_words(end - group.at))
-    title = titles.get(group.word, humanize_name(group.word.lower()))
-    return Stage(group.stage_id, title, group.word, tuple(group.steps), " · ".join(summary))
+    title = titles.get(group.state_name, humanize_name(group.state_name.lower()))
+    return Stage(group.stage_id, title, group.state_name, tuple(group.steps), " · ".join(summary))
 
 
 _ICON_NOUNS = (("spark", "model call"), ("read", "tool call"), ("write", "write event"))
 
 
 def _visited_states(events: EventsWithIds, record: TaskRecord) -> list[FsmState]:
-    words = [event.data.get("state") for _, event in events if event.kind == "state"]
-    stored_words = record.metadata.get("states")
-    if not words and isinstance(stored_words, list):
-        words = stored_words
-    return [FsmState(word) for word in words if isinstance(word, str) and word in _STATE_WORDS]
+    names = [event.data.get("state") for _, event in events if event.kind == "state"]
+    stored_names = record.metadata.get("states")
+    if not names and isinstance(stored_names, list):
+        names = stored_names
+    return [FsmState(name) for name in names if isinstance(name, str) and name in _STATE_NAMES]
 
 
-_STATE_WORDS = frozenset(state.value for state in FsmState)
+_STATE_NAMES = frozenset(state.value for state in FsmState)
 
 
-def _describe_model_step(event: TaskEvent) -> StepWords:
+def _describe_model_step(event: TaskEvent) -> StepDescription:
     name, tier = event.data.get("model"), event.data.get("tier")
     input_tokens, cached, output_tokens, nanos = (event.data.get(k) for k in ("input", "cached", "output", "nanos"))
     parts = [f"{tier} tier"] if tier else []
@@ -154,18 +154,18 @@ def _describe_model_step(event: TaskEvent) -> StepWords:
         count = count_with_noun(output_tokens, "token") if input_tokens is None else f"{output_tokens:,}"
         parts.append(f"{count} written")
     if isinstance(nanos, int):
-        parts.append(as_dollars(nanos))
-    return StepWords("spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, parts)))
+        parts.append(format_nanos_as_dollars(nanos))
+    return StepDescription("spark", "mute", f"Asked {name or 'the model'}", ", ".join(filter(None, parts)))
 
 
-def _describe_tool_step(event: TaskEvent) -> StepWords:
+def _describe_tool_step(event: TaskEvent) -> StepDescription:
     tool, refused = str(event.data.get("tool") or "a tool"), event.data.get("refused")
     if refused:
-        return StepWords("shield", "bad", f"Refused to call {tool}", str(refused))
+        return StepDescription("shield", "bad", f"Refused to call {tool}", str(refused))
     is_ok = event.data.get("ok") is not False
     title = f"Called {tool}" if is_ok else f"{tool} answered with an error"
     text = str(event.data.get("error") or "") or _arguments_line(event.data.get("asked"))
-    return StepWords("read", "info" if is_ok else "warn", title, text)
+    return StepDescription("read", "info" if is_ok else "warn", title, text)
 
 
 def _arguments_line(arguments: JsonValue) -> str:
@@ -180,69 +180,69 @@ def _arguments_line(arguments: JsonValue) -> str:
     return ", ".join(f"{name} {format_json(value)}" for name, value in parsed.items())
 
 
-def _describe_plan_step(event: TaskEvent) -> StepWords:
+def _describe_plan_step(event: TaskEvent) -> StepDescription:
     counts = Counter(texts_or_empty(event.data.get("calls")))
     names = ", ".join(name if number == 1 else f"{name} ({number} times)" for name, number in counts.items())
     title = f"Planned to write: {names}" if names else "Planned no write"
-    return StepWords("list", "info", title, str(event.data.get("why_none") or ""))
+    return StepDescription("list", "info", title, str(event.data.get("why_none") or ""))
 
 
-def _describe_verdict_step(event: TaskEvent) -> StepWords:
+def _describe_verdict_step(event: TaskEvent) -> StepDescription:
     rules, passed = event.data.get("rules"), event.data.get("passed") is True
     rule_names = ", ".join(dict.fromkeys(map(_rule_name, rules))) if isinstance(rules, list) else ""
     reasons = " ".join(dict.fromkeys(texts_or_empty(event.data.get("why"))))
     text = f"{rule_names}: {reasons}" if rule_names and reasons else rule_names
     if event.data.get("escalates") is True and not event.data.get("blocked"):
-        return StepWords("shield", "warn", "The policy hands it to a person", text)
+        return StepDescription("shield", "warn", "The policy hands it to a person", text)
     if passed and rule_names:
-        return StepWords("shield", "warn", "The policy asks for more", text)
+        return StepDescription("shield", "warn", "The policy asks for more", text)
     title = "The policy lets it pass" if passed else "The policy does not let it pass"
-    return StepWords("shield", "good" if passed else "bad", title, text)
+    return StepDescription("shield", "good" if passed else "bad", title, text)
 
 
 def _rule_name(rule: JsonValue) -> str:
     return str(rule.get("ruleId") or rule.get("rule") or "a rule") if isinstance(rule, dict) else str(rule)
 
 
-def _describe_write_step(event: TaskEvent) -> StepWords:
+def _describe_write_step(event: TaskEvent) -> StepDescription:
     status, tool = str(event.data.get("status") or ""), str(event.data.get("tool") or "a call")
     tones = {"verified": "good", "sent": "info", "sending": "info", "unverified": "warn"}
-    word = _STATUS_WORDS.get(status, humanize_name(status) or "Silent")
+    status_title = _STATUS_TITLES.get(status, humanize_name(status) or "Silent")
     text = str(event.data.get("note") or event.data.get("silent") or "")
-    return StepWords("write", tones.get(status, "bad"), f"{word}: {tool}", text)
+    return StepDescription("write", tones.get(status, "bad"), f"{status_title}: {tool}", text)
 
 
-def _describe_approval_step(event: TaskEvent) -> StepWords:
+def _describe_approval_step(event: TaskEvent) -> StepDescription:
     level, status = event.data.get("level"), str(event.data.get("status") or "")
     if status == "waiting" and "doubts" in event.data:
-        return StepWords("person", "warn", "Waits for an operator: a write is in doubt")
+        return StepDescription("person", "warn", "Waits for an operator: a write is in doubt")
     if status == "waiting":
-        return StepWords("person", "warn", f"Waits for {level or 'an approver'}")
-    return StepWords("person", "info", f"Approval: {status}", rows=_data_rows(event.data, "status"))
+        return StepDescription("person", "warn", f"Waits for {level or 'an approver'}")
+    return StepDescription("person", "info", f"Approval: {status}", rows=_data_rows(event.data, "status"))
 
 
-def _describe_status_step(event: TaskEvent) -> StepWords:
+def _describe_status_step(event: TaskEvent) -> StepDescription:
     state = str(event.data.get("state") or "")
     tones = {"completed": "good", "failed": "bad", "rejected": "bad", "input-required": "warn"}
     reason = event.data.get("reason")
     title = f"The task is {'waiting' if state == 'input-required' else state}"
-    return StepWords("flag", tones.get(state, "mute"), title, str(reason or "").partition("\n")[0])
+    return StepDescription("flag", tones.get(state, "mute"), title, str(reason or "").partition("\n")[0])
 
 
-def _describe_note_step(event: TaskEvent) -> StepWords:
+def _describe_note_step(event: TaskEvent) -> StepDescription:
     data = event.data
     if problem := data.get("problem"):
-        return StepWords("dot", "warn", str(problem), rows=_data_rows(data, "problem"))
+        return StepDescription("dot", "warn", str(problem), rows=_data_rows(data, "problem"))
     if strategy := data.get("strategy"):
         reason = str(data.get("chosen_because") or data.get("not_applied") or "")
-        return StepWords("dot", "mute", f"Strategy: {strategy_title(str(strategy))}", reason)
+        return StepDescription("dot", "mute", f"Strategy: {strategy_title(str(strategy))}", reason)
     if process := data.get("process_type"):
         reason = str(data.get("classified_by") or "")
-        return StepWords("dot", "mute", f"Kind of process: {humanize_name(str(process))}", reason)
+        return StepDescription("dot", "mute", f"Kind of process: {humanize_name(str(process))}", reason)
     for key, title_format in _NOTE_TITLES.items():
         if key in data:
             title = title_format.format_map(defaultdict(str, {name: _join_list(value) for name, value in data.items()}))
-            return StepWords("dot", "mute", title, rows=_data_rows(data))
+            return StepDescription("dot", "mute", title, rows=_data_rows(data))
     return _describe_other_step(event)
 
 
@@ -265,9 +265,9 @@ _NOTE_TITLES = {
 }
 
 
-def _describe_other_step(event: TaskEvent) -> StepWords:
+def _describe_other_step(event: TaskEvent) -> StepDescription:
     """A step for an event of any other kind: its fields and their values."""
-    return StepWords("dot", "mute", humanize_name(event.kind), rows=_data_rows(event.data))
+    return StepDescription("dot", "mute", humanize_name(event.kind), rows=_data_rows(event.data))
 
 
 def _data_rows(data: Mapping[str, JsonValue], *skipped_names: str) -> tuple[tuple[str, str], ...]:
@@ -275,8 +275,8 @@ def _data_rows(data: Mapping[str, JsonValue], *skipped_names: str) -> tuple[tupl
     return tuple((name, format_json(to_exact(value))) for name, value in values.items())
 
 
-_STEP_MAKERS: Mapping[str, Callable[[TaskEvent], StepWords]] = {
-    "submitted": lambda _: StepWords("person", "mute", "Message received"),
+_STEP_DESCRIBERS: Mapping[str, Callable[[TaskEvent], StepDescription]] = {
+    "submitted": lambda _: StepDescription("person", "mute", "Message received"),
     "model": _describe_model_step,
     "tool": _describe_tool_step,
     "plan": _describe_plan_step,
