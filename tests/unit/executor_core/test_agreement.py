@@ -955,6 +955,92 @@ def test_a_day_beside_an_end_of_a_stated_range_is_its_other_end(task: str, start
 
 
 @each_row(
+    ("task", "given", "is_told"),
+    ("Pay half of V-9 on 30 March 2027.", "31-Mar-2027", True),
+    ("Pay half of V-9 on 30 March 2027.", "30-Mar-2027", False),
+    ("Pay V-9, issued on 1 March 2027.", "31-Mar-2027", False),  # the record has the day that the part says
+    ("Pay V-9 when it is due; I am away on 30 March 2027.", "31-Mar-2027", False),  # a word of the day's field
+    ("Pay V-9 by 30 March 2027.", "31-Mar-2027", False),
+    ("Pay V-9 if it is open on 30 March 2027.", "31-Mar-2027", False),
+    ("Pay V-9, since the shop closes on 30 March 2027.", "31-Mar-2027", False),
+    ("Pay V-9 on 30 or 31 March 2027.", "31-Mar-2027", False),
+)
+def test_a_day_of_the_record_is_not_taken_in_place_of_the_one_day_that_the_part_states(
+    task: str, given: str, is_told: bool
+) -> None:
+    invoice: JsonObject = {"invoice_id": "V-9", "total": 80, "issued_on": "2027-03-01", "due_on": "2027-03-31"}
+    pay = _tool("pay_invoice", "invoice_id", "pay_on")
+    doubts = _find(task, pay, {"invoice_id": "V-9", "pay_on": given}, (_read("r1", "get_invoice", invoice),)).doubts
+    assert any("this part says 30 March 2027" in doubt for doubt in doubts) is is_told, doubts
+
+
+@each_row(
+    ("task", "quantity", "is_told"),
+    ("Move two thirds of the 60 clamps IT-7 over to D71.", 42, True),
+    ("Move two thirds of the 60 clamps IT-7 over to D71.", 40, False),
+    ("Move all clamps IT-7 over to D71.", 42, False),  # no share is stated
+)
+def test_a_share_that_was_calculated_for_the_part_is_used(task: str, quantity: int, is_told: bool) -> None:
+    move = _tool("move_stock", "item_id", "to_bin", "quantity")
+    recorded = Operand(source="result", ref="r1", path="quantity")
+    share = NamedValue(
+        name="share", operation="percentage", value="40",
+        operands=(recorded, Operand(source="task", literal="two thirds")),
+    )  # fmt: skip
+    given: JsonObject = {"item_id": "IT-7", "to_bin": "D71", "quantity": quantity}
+    facts = (_read("r1", "get_item", {"item_id": "IT-7", "quantity": 60}),)
+    doubts = _find(task, move, given, facts, (share,)).doubts
+    assert any("share is 40" in doubt for doubt in doubts) is is_told, doubts
+
+
+@each_row(
+    ("field", "amount", "is_told"),
+    ("claimed", Decimal("106666"), True),
+    ("claimed", Decimal("1066.66"), False),
+    ("claimed_cents", Decimal("106666"), False),
+)
+def test_an_amount_that_was_converted_afterwards_is_used_as_it_was_converted(
+    field: str, amount: Decimal, is_told: bool
+) -> None:
+    step = _scaled("product", _TOTAL, "<142.2213>", value="106666").model_copy(update={"name": "step"})
+    final = NamedValue(
+        name="final", operation="quotient", value="1066.66",
+        operands=(Operand(source="value", ref="step"), Operand(source="constant", literal="100")),
+    )  # fmt: skip
+    claim = _tool("file_claim", "invoice_id", field)
+    facts = (_read("r1", "get_invoice", {"invoice_id": "V-703", "total": 750}, invoice_id="V-703"),)
+    given: JsonObject = {"invoice_id": "V-703", field: amount}
+    doubts = _find("File a claim for its share of V-703.", claim, given, facts, (step, final)).doubts
+    assert any("which was calculated from it" in doubt for doubt in doubts) is is_told, doubts
+
+
+@each_row(
+    ("outer", "around", "member", "is_told"),
+    ("response", {"status": 200}, "M-6", True),
+    ("response", {"status": 200}, "M-5", False),
+    ("family", {"family_id": "F-3"}, "M-6", False),  # the loans of one record
+)
+def test_the_rows_of_a_wrapped_list_have_nothing_to_do_with_each_other(
+    outer: str, around: JsonObject, member: str, is_told: bool
+) -> None:
+    """A message goes to nobody of whom only another row of the list tells than that of the task's calls."""
+    notify = _tool("notify_member", "member_id", "text")._replace(tool_class=ToolClass.NOTIFY)
+    extend = _tool("extend_loan", "loan_id", "until")
+    rows: Json = [{"loan_id": "L-1", "member_id": "M-5"}, {"loan_id": "L-2", "member_id": "M-6"}]
+    facts = (_read("r1", "list_loans", {outer: {**around, "body": {"result": rows}}}),)
+    calls: list[tuple[str, JsonObject]] = [("extend_loan", {"loan_id": "L-1", "until": "2026-12-20"})]
+    given: JsonObject = {"member_id": member, "text": "It is due on 20 December."}
+    task = "Extend loan L-1 to 20 December 2026. Write to the member."
+    part = PartContext(
+        "Write to the member.", ("Extend loan L-1 to 20 December 2026.",), (extend, notify),
+        [*calls, ("notify_member", given)],
+    )  # fmt: skip
+    finder = SourceFinder(KnownSources((task,), facts, (), NOW, (task,)))
+    doubts = finder.find_sources(_call(notify, given), notify, part).doubts
+    assert any("no word of the task tells" in doubt for doubt in doubts) is is_told, doubts
+
+
+@each_row(
     ("task", "hall", "is_told"),
     ("Tell the residents of North that the water is off.", "North", False),
     ("Tell the residents of North that the water is off.", "Elm", True),

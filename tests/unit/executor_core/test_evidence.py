@@ -113,6 +113,13 @@ def test_a_calculated_figure_may_be_told_rounded_and_a_half_either_way(text: str
     assert says_found_value(text, known) is (not strange)
 
 
+@each_row(("text", "is_found"), [("insulin with 83", True), ("Claim 4711 has none.", False), ("It is high.", False)])
+def test_a_figure_within_a_text_that_was_read_is_something_found(text: str, is_found: bool) -> None:
+    memo = "On file since claim 4711. One of its entries: insulin, value 83."
+    known = collect_sources("Which entry of 4711 is the highest?", Dossier(facts=(fact({"memo": memo}),)))
+    assert says_found_value(text, known) is is_found
+
+
 def test_what_a_refusing_server_said_is_no_source_and_to_repeat_the_task_says_nothing() -> None:
     known = collect_sources(TASK, Dossier(facts=(fact({"error": "limit 777"}, ok=False),)))
     assert find_untraced_tokens("The limit is 777.", known) == ("777",)

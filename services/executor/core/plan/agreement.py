@@ -29,6 +29,7 @@ from services.executor.core.plan.called_tools import (
     find_call_ordered_by_text,
     find_conflicting_tool,
     find_day_for_other_tool,
+    is_day_for_record,
 )
 from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, argument_name_of, quote_part
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
@@ -41,7 +42,7 @@ from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import is_id_name
 from services.executor.core.tools.toolbox import RESERVED_ARGUMENT
 from services.executor.ports.tools import Tool
-from shared.domain.exact_json import Json, JsonObject, as_object, as_text, loads_object
+from shared.domain.exact_json import Json, JsonObject, as_object, as_text, loads_object, walk_json
 from shared.domain.keywords import stem
 
 _SUPERLATIVE_WORD_PATTERN = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
@@ -71,6 +72,7 @@ _SAME_AS_OTHER_PATTERN = re.compile(  # before a record whose value another one 
     r"\b(?:(?:to|as|auf)\s+(?:that|those|the\s+same|die|das|den)\s+(?:of|for|in|as|von)|same\s+as|equal\s+to)\s+(?:[^\W\d]+\s+)?$",
     re.IGNORECASE,
 )
+_WORDS_FOR_DAYS = frozenset("at by date day from on time to".split())  # in the name of any field with a day
 _LOOKBACK = 200  # characters before a value or a record in which the words for it stand
 _LONGEST_CLAUSE = 500  # characters of a clause on one side of a value
 _SOURCE_NAMES = frozenset("from source origin debit".split())
@@ -138,6 +140,7 @@ def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
         _find_conflicting_words,
         _find_unasked_fields,
         _find_days_inside_stated_range,
+        _find_recorded_day_instead,
         _find_values_of_other_records,
         _find_reversed_direction,
         _find_source_as_target,
@@ -275,6 +278,30 @@ def _find_days_inside_stated_range(change: CallToCheck) -> Iterator[CallFault]:
         for argument, day in arguments_with_day:
             if period.first < day < period.last and day not in single_days:
                 yield argument.build_fault(f"this part says {period.first} to {period.last}")
+
+
+def _find_recorded_day_instead(change: CallToCheck) -> Iterator[CallFault]:
+    """Yields a fault for a day that was read, if the part states one day, which no call has, nor a record that the call
+    names: "pay 7 on 30 March", and the call pays it on the 31st. Not if the part has a word of the day's field ("due").
+    """
+    mentions, fields = change.part_mentions, change.fields.list_fields_of_records(change.texts)
+    days = {period.first for date in mentions.dates for period in date.periods if period.first == period.last}
+    if not days or len(mentions.dates) > 1 or has_condition(mentions.text) or _asks_to_choose(mentions.text):
+        return
+    stated = mentions.dates[0]
+    proposed_values = (value for _, arguments in change.part.proposed_calls for _, value in walk_json(arguments))
+    known_values = (*proposed_values, *(argument.value for argument in change.scalars), *(one.value for one in fields))
+    text_before = mentions.text[max(0, stated.start - _LOOKBACK) : stated.start]
+    if not is_day_for_record(text_before, change) or any(
+        not days.isdisjoint(read_possible_dates(value)) for value in known_values
+    ):
+        return
+    stems = {stem(word) for word in words_of(mentions.text)}
+    for argument in change.scalars:
+        source_words = {word for field in argument.source_fields for word in words_of(field.field_name)}
+        is_told = not stems.isdisjoint(map(stem, source_words - _WORDS_FOR_DAYS))
+        if argument.kind is ArgumentKind.DATE and argument.origin == "fact" and not is_told:
+            yield argument.build_fault(quote_part([mentions.text[stated.start : stated.end]]))
 
 
 def _find_unasked_fields(change: CallToCheck) -> Iterator[CallFault]:

@@ -12,7 +12,7 @@ from services.executor.core.figures.arguments import SOURCED_KINDS, ArgumentKind
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.vocabulary import has_condition
-from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, shorten
+from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools import classes
 from services.executor.core.tools.name_similarity import words_of
@@ -23,7 +23,7 @@ from shared.domain.words import ToolClass
 
 _CLAUSE_BEGINNING_PATTERN = re.compile(  # the word that begins a clause
     r"(?:^\W*|[.,:;!?]\s+|\b(?:and|then|to|you|we|must|should|now|also|just|please)\s+)"
-    r"(?:(?:please|kindly|also|now|be)\s+)*([^\W\d_]+)",
+    r"(?:(?:please|kindly|also|now|be|then|to|we|must|should|just)\s+)*([^\W\d_]+)",
     re.IGNORECASE,
 )
 _FURTHER_ORDER_PATTERN = re.compile(  # "approve it and settle it", "then transfer the money"; not "and tell them"
@@ -35,6 +35,7 @@ _FURTHER_ORDER_PATTERN = re.compile(  # "approve it and settle it", "then transf
 _VAGUE_VERBS = classes.EDIT_VERBS | frozenset(
     "add create do give insert log make mark move open put record save take write".split()
 )
+_STEMS_OF_VERBS = frozenset(map(stem, (classes.CHANGE_VERBS | classes.VERBS_OR_NOUNS) - _VAGUE_VERBS))
 _STATE_VERBS = frozenset("block cancel close complete finish hold reopen resolve start".split())
 _WRITING_VERBS = frozenset("add comment create log note open record remark write".split())
 _NOT_A_DAY_TO_SET_PATTERN = re.compile(  # in the clause before a day that is a deadline or a reason
@@ -60,7 +61,7 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
     """
     quote, part = change.part_mentions.text, change.part
     stems, called_words = _find_stems(quote), classes.words_of_tool(change.tool.name)
-    if _says_verb(called_words.verb, stems):
+    if _says_verb(called_words.verb, stems) or _describing_verb_of(change.tool) in stems:
         return
     other_tools = [tool for tool in part.write_tools if tool.name != change.tool.name]
     meant_tools = [tool for tool in other_tools if _is_tool_mentioned(classes.words_of_tool(tool.name), stems)]
@@ -77,7 +78,7 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
         return
     is_unmentioned = stems.isdisjoint(_list_stems_of_tool(called_words))
     is_called = not meant_names.isdisjoint(name for name, _ in part.proposed_calls)
-    if not is_unmentioned and not _orders_other_verb(meant_words, called_words, quote):
+    if not is_unmentioned and not _orders_other_verb(meant_tools[0], called_words, quote):
         return
     if not is_called or _is_further_change(change, meant_tools[0]):
         yield CallFault("", f"{change.tool.name}: this part speaks of what {meant_tools[0].name} does")
@@ -86,20 +87,17 @@ def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
 def _is_ordered_instead(other: Tool, change: CallToCheck) -> bool:
     """Whether the part orders what ``other`` does, to the record that the call names: "Lock 7", and the call retires 7.
 
-    A clause of the part begins with the verb of ``other``, which has a field for the call's record, too. The part has a
-    digit or the record's name: "confirm it" orders nothing. It has no noun that only the called tool's name has, and no
-    value that only the called tool takes.
+    A clause of the part begins with the verb of ``other``, or with that of its description, and ``other`` has a field
+    for the call's record, too. The part has a digit or the record's name: "confirm it" orders nothing. It has no noun
+    that only the called tool's name has, and no value that only the called tool takes.
     """
     quote, stems = change.part_mentions.text, _find_stems(change.part_mentions.text)
     called_words, other_words = classes.words_of_tool(change.tool.name), classes.words_of_tool(other.name)
     names = _list_naming_arguments(change)
     if not has_digit(quote) and not any(title.casefold() in quote.casefold() for title in _list_titles(names, change)):
         return False
-    if (
-        other_words.verb in _VAGUE_VERBS
-        or called_words.verb in classes.ASKING_VERBS
-        or not _does_verb_begin_clause(other_words, quote)
-    ):
+    is_clear = other_words.verb not in _VAGUE_VERBS or _describing_verb_of(other)
+    if called_words.verb in classes.ASKING_VERBS or not (is_clear and _is_ordered(other, quote)):
         return False
     id_fields = {_singular_field(name.field_name) for name in names}
     takes_same_record = not id_fields.isdisjoint(_list_schema_fields(other.input_schema))
@@ -160,7 +158,7 @@ def find_day_for_other_tool(change: CallToCheck) -> Iterator[CallFault]:
     dates = [
         date
         for date in mentions.dates
-        if _is_day_for_record(mentions.text[max(0, date.start - _LOOKBACK_FROM_DAY) : date.start], change)
+        if is_day_for_record(mentions.text[max(0, date.start - _LOOKBACK_FROM_DAY) : date.start], change)
     ]
     days = {period.first for date in dates for period in date.periods if period.first == period.last}
     if not days or min(days) <= mentions.now.date() or has_condition(mentions.text):
@@ -179,7 +177,7 @@ def find_day_for_other_tool(change: CallToCheck) -> Iterator[CallFault]:
         yield CallFault("", f"{change.tool.name}: no call has {said}, which this part says and {other_tool.name} takes")
 
 
-def _is_day_for_record(text_before: str, change: CallToCheck) -> bool:
+def is_day_for_record(text_before: str, change: CallToCheck) -> bool:
     """Whether the day after this text is no deadline, in no reason, and in no clause after the one with the record."""
     clause, arguments = _END_BEFORE_CLAUSE_PATTERN.split(text_before)[-1], _list_naming_arguments(change)
     names = (*_list_titles(arguments, change), *(argument.text for argument in arguments))
@@ -203,8 +201,8 @@ def _takes_day_for_record(tool: Tool, change: CallToCheck) -> bool:
 
 
 def find_call_ordered_by_text(change: CallToCheck) -> Iterator[CallFault]:
-    """Yields a fault for a call that no word of the user tells of, but a text that was read orders ("retire it"), or
-    that changes another record than the user names, beside a call of which the user's words tell.
+    """Yields a fault for a call that no word of the user tells of, but a text that was read orders ("retire it") or
+    names, or that changes another record than the user names, beside a call of which the user's words tell.
     """
     called_words = classes.words_of_tool(change.tool.name)
     stems = frozenset[str]().union(*(_find_stems(mentions.text) for mentions in change.user_mentions))
@@ -219,14 +217,20 @@ def find_call_ordered_by_text(change: CallToCheck) -> Iterator[CallFault]:
     for text in change.untrusted_texts:
         text_stems = _find_stems(text)
         has_value = any(value_stems <= text_stems for value_stems in stems_of_values)
-        if (has_value or _is_act_of_tool_mentioned(called_words, text_stems)) and _does_verb_begin_clause(
+        has_order = (has_value or _is_act_of_tool_mentioned(called_words, text_stems)) and _does_verb_begin_clause(
             called_words, text
-        ):
-            reason = "no word of the task tells of it, only a text that somebody wrote"
-            yield CallFault("", f"{change.tool.name}: {reason} ({shorten(text)})")
+        )
+        if has_order or _names_tool(text, change.tool):
+            yield CallFault("", f"{change.tool.name}: no word of the task tells of it, only a text that somebody wrote")
             return
     if stems.isdisjoint(_list_stems_of_tool(called_words)) and _is_beside_asked_change(change, stems):
         yield CallFault("", f"{change.tool.name}: no word of the task tells of it, nor of the record that it changes")
+
+
+def _names_tool(text: str, tool: Tool) -> bool:
+    """Whether the text has the tool's own name, if that has several words: "call removeEntry"."""
+    is_compound = len(words_of(tool.name)) > 1
+    return is_compound and re.search(rf"(?<!\w){re.escape(tool.name)}(?!\w)", text) is not None
 
 
 def _is_beside_asked_change(change: CallToCheck, stems: frozenset[str]) -> bool:
@@ -321,21 +325,35 @@ def _singular_field(name: str) -> tuple[str, ...]:
     return singular_words(name.removesuffix("s"))
 
 
-def _orders_other_verb(meant_words: classes.ToolWords, called_words: classes.ToolWords, quote: str) -> bool:
-    """Whether the part (``quote``) orders the verb of ``meant_words``, and the called tool has no share in that: one
+def _orders_other_verb(meant_tool: Tool, called_words: classes.ToolWords, quote: str) -> bool:
+    """Whether the part (``quote``) orders what ``meant_tool`` does, and the called tool has no share in that: one
     that only asks may come before, and one that edits things of another kind may carry it out.
     """
-    edits_other_things = called_words.verb in classes.EDIT_VERBS and meant_words.nouns.isdisjoint(called_words.nouns)
-    return (
-        called_words.verb not in classes.ASKING_VERBS
-        and not edits_other_things
-        and _does_verb_begin_clause(meant_words, quote)
-    )
+    meant_nouns = classes.words_of_tool(meant_tool.name).nouns
+    edits_other_things = called_words.verb in classes.EDIT_VERBS and meant_nouns.isdisjoint(called_words.nouns)
+    return called_words.verb not in classes.ASKING_VERBS and not edits_other_things and _is_ordered(meant_tool, quote)
+
+
+def _is_ordered(tool: Tool, text: str) -> bool:
+    """Whether a clause of the text begins with the tool's verb, or with that of its description."""
+    is_described = _describing_verb_of(tool) in _find_stems_of_beginnings(text)
+    return is_described or _does_verb_begin_clause(classes.words_of_tool(tool.name), text)
 
 
 def _does_verb_begin_clause(tool_words: classes.ToolWords, text: str) -> bool:
     """Whether the tool's verb begins a clause of the text."""
-    return _says_verb(tool_words.verb, (stem(match[1].lower()) for match in _CLAUSE_BEGINNING_PATTERN.finditer(text)))
+    return _says_verb(tool_words.verb, _find_stems_of_beginnings(text))
+
+
+def _find_stems_of_beginnings(text: str) -> frozenset[str]:
+    """The stems of the words with which the clauses of a text begin."""
+    return frozenset(stem(match[1].lower()) for match in _CLAUSE_BEGINNING_PATTERN.finditer(text))
+
+
+def _describing_verb_of(tool: Tool) -> str:
+    """The stem of the verb with which a tool's description begins ("Pays an invoice"); empty for any other word."""
+    first_stem = stem(next(iter(words_of(tool.description)), ""))
+    return first_stem if first_stem in _STEMS_OF_VERBS else ""
 
 
 def _says_verb(verb: str, stems: Iterable[str]) -> bool:

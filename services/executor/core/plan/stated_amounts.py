@@ -77,6 +77,7 @@ _WORD_FOR_RECORDED_NUMBER_PATTERN = re.compile(
     r"\b(?:all|alle[ns]?|tou[ts]e?s?|tod[ao]s)\b(?!\s+\d)",
     re.IGNORECASE,
 )
+_MINOR_UNITS_A_UNIT = 100
 _LOOKBACK_FROM_NUMBER = 60  # characters before a number in which the words for it stand
 _LONGEST_CLAUSE = 300
 _HIGHEST_PRIORITY_SCALE = 10  # a number up to a schema's maximum of 5 is a priority, and counts nothing
@@ -116,7 +117,8 @@ def find_wrong_amounts(change: CallToCheck) -> Iterator[CallFault]:
             faults += _find_other_amount(argument, figures, change)
         elif may_be_amount and not (faults or figures):
             faults += _find_other_share(argument, change)
-        yield from faults or _find_other_quantity(argument, change)
+        faults = faults or [*_find_other_quantity(argument, change)] or [*_find_unused_share(argument, change)]
+        yield from faults or _find_unconverted_amount(argument, change)
 
 
 def _find_other_amount(
@@ -162,6 +164,44 @@ def _find_other_quantity(argument: ArgumentToCheck, change: CallToCheck) -> Iter
     if not is_moved and number != total:
         quantities = [mention for mention in unused_mentions if _is_stated_quantity(mention, change)]
         yield from _report_contradicting_figures(argument, quantities)
+
+
+def _find_unused_share(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
+    """Yields a fault for a figure that was read or has no source, if a share that the part states was calculated, and
+    no call has that: "move two thirds" came to 40, and the call moves 42.
+    """
+    shares = [mention for mention in change.part_mentions.numbers if _is_fraction(mention)]
+    if argument.origin not in ("fact", "none") or not shares:
+        return
+    values, used_numbers = _list_final_values(change), _list_used_numbers(change)
+    for value in values:
+        steps = trace_operands(value, change.values)
+        stated = [mention for _, operand in steps for mention in shares if _is_mentioned_number(operand, mention)]
+        if stated and value.number is not None and abs(Fraction(value.number)) not in used_numbers:
+            yield argument.build_fault(f"this part says {stated[0].text}, and {value.name} is {value.value}")
+            return
+
+
+def _find_unconverted_amount(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
+    """Yields a fault for a calculated amount of which a later calculation made units of cents, or cents of units, if no
+    call has what that came to: 106666 for 1066.66.
+    """
+    value = change.find_value(argument)
+    if value is None or value.number is None or argument.hints.is_in_minor_units:
+        return
+    used_numbers = _list_used_numbers(change)
+    for later in _list_final_values(change):
+        is_of_value = any(operand.source == "value" and operand.ref == value.name for operand in later.operands)
+        is_converted = later.number is not None and later.number * _MINOR_UNITS_A_UNIT == value.number
+        if is_of_value and is_converted and abs(Fraction(later.number or 0)) not in used_numbers:
+            yield argument.build_fault(f"{later.name} is {later.value}, which was calculated from it")
+
+
+def _list_final_values(change: CallToCheck) -> list[NamedValue]:
+    """The calculated values from which no other was calculated."""
+    operands = (operand for value in change.values.values() for operand in value.operands)
+    used_names = {operand.ref for operand in operands if operand.source == "value"}
+    return [value for name, value in change.values.items() if name not in used_names]
 
 
 def _report_contradicting_figures(argument: ArgumentToCheck, mentions: Sequence[NumberMention]) -> Iterator[CallFault]:

@@ -171,15 +171,26 @@ class RecordGraph:
 
     def reachable_identities(self, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
         """The identities in ``named``, and those of the records at most two steps away: they are referred to, contain
-        or are contained, or have the same id under another kind's name.
+        or are contained, or have the same id under another kind's name. What wraps a list links its rows to nothing.
         """
         reached = set(named)
         for _ in range(_MOST_STEPS_TO_LINKED):
             reached_nodes = (node for node in self.nodes if node.identity in reached)
             ids = {own_id for node in reached_nodes for own_id in node.ids if looks_like_id_text(own_id)}
             nodes = [node for node in self.nodes if node.identity in reached or not ids.isdisjoint(node.ids)]
-            reached |= {other.identity for node in nodes for other in (node, *self.linked_records(node))}
+            linked_nodes = (other for node in nodes for other in (node, *self.linked_records(node)))
+            reached |= {other.identity for other in linked_nodes if not self._wraps_list(other)}
         return reached
+
+    def _wraps_list(self, node: GraphNode) -> bool:
+        """Whether the node is no record but what a server puts around the rows of a list: it has no name and is part of
+        nothing with a name, and several records of one kind are within.
+        """
+        outer = self.enclosing_record(node)
+        if any(node.names[:2]) or (outer is not None and not self._wraps_list(outer)):
+            return False
+        kinds = [inner.kind[-1:] for inner in self.parts_and_children(node) if inner.ids]
+        return len(set(kinds)) < len(kinds)
 
     def list_linked_ids(self, kind: Noun, names: Set[str]) -> set[tuple[Noun, str]]:
         """``(kind, id)`` of what the records of this kind with these ids refer to, and of what refers to them."""

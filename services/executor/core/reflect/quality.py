@@ -138,15 +138,21 @@ def says_new_value(text: str, sources: FoundSources) -> bool:
 
 
 def says_found_value(text: str, sources: FoundSources) -> bool:
-    """Whether the text states any found value or list length, even one that the task stated."""
+    """Whether the text states any found value or list length, even one that the task stated; or a figure of a found
+    text that the task does not have.
+    """
     text_words, tokens = spaced_words(text), _list_spellings_in_text(text)
     if not sources.counts.isdisjoint(tokens):
         return True
-    return any(
+    if any(
         _mentions_value(item, text_words, tokens)
         or (looks_like_id_text(str(item.value)) and spaced_words(str(item.value)) in text_words)  # however short it is
         for item in sources.named_scalars
-    )
+    ):
+        return True
+    new_tokens = tokens - _list_spellings_in_text(sources.task)
+    texts = (item.value for item in sources.named_scalars if isinstance(item.value, str))
+    return any(not new_tokens.isdisjoint(_list_spellings_in_text(text)) for text in texts)
 
 
 def _mentions_output(output: str, answer: str, stems: frozenset[str], name_stems: list[frozenset[str]]) -> bool:
