@@ -185,17 +185,15 @@ def _approvals_table(rows: list[JsonObject]) -> Table:
 
 
 def _calls_table(rows: list[JsonObject]) -> Table:
-    def cells(row: JsonObject) -> Sequence[object]:
-        return row.get("call_id"), row.get("tool"), dumps(row.get("arguments")), dumps(row.get("origins"))
-
-    return text_table(("call", "tool", "arguments", "where they come from"), map(cells, rows), "exactly these calls")
+    cells = (
+        (row.get("call_id"), row.get("tool"), *map(dumps, (row.get("arguments"), row.get("origins")))) for row in rows
+    )
+    return text_table(("call", "tool", "arguments", "where they come from"), cells, "exactly these calls")
 
 
 def _figures_table(rows: list[JsonObject]) -> Table:
-    def cells(row: JsonObject) -> Sequence[object]:
-        return row.get("name"), row.get("value"), row.get("operation"), join_values(row.get("operands"))
-
-    return text_table(("figure", "value", "worked out by", "from"), map(cells, rows), "figures")
+    cells = ([join_values(row.get(name)) for name in ("name", "value", "operation", "operands")] for row in rows)
+    return text_table(("figure", "value", "worked out by", "from"), cells, "figures")
 
 
 def _reads_table(rows: list[JsonObject]) -> Table:

@@ -21,11 +21,6 @@ _PROTOCOL_NAMES = {"mcp": "MCP", "rest": "REST bridge"}
 connections = typer.Typer(no_args_is_help=True, help="The tool servers of a tenant.")
 
 
-@connections.callback()
-def connections_group() -> None:
-    """The tool servers of a tenant."""
-
-
 @connections.command("test")
 def try_connections(
     tenant_id: Annotated[str, typer.Argument(help="The tenant.")] = "default",

@@ -10,7 +10,7 @@ from enum import StrEnum
 from math import ceil
 from typing import Protocol, TypeAlias, TypeVar, cast
 
-from shared.domain.identity_cache import IdentityCache
+from shared.domain.identity_cache import cached_by_identity
 from shared.domain.words import TaskState
 
 CASES_KEPT = 200
@@ -57,12 +57,12 @@ def judge_outcome(state: TaskState, quality: float) -> CaseOutcome:
 
 
 def prune_cases(log: Sequence[C], now: datetime) -> list[C]:
-    """The log without poor failures, repeated failures, and cases over 72 hours old.
+    """The log, which must not change, without poor failures, repeated failures, and cases over 72 hours old.
 
     If that would drop more than 70 % of the log, its better half is kept instead, and at least three cases.
     """
     since = now - _OLD_CASE_AGE
-    teaching = cast("list[C]", _drop_uninstructive_once(log)) if isinstance(log, tuple) else _drop_uninstructive(log)
+    teaching = cast("list[C]", _drop_uninstructive(log))
     recent = [case for case in teaching if case.at >= since]
     if len(log) - len(recent) <= _MOST_SHARE_PRUNED * len(log):
         return recent
@@ -82,18 +82,14 @@ def relevant_cases(log: Iterable[C], words: Iterable[str]) -> list[C]:
     return best_cases[:CASES_SHOWN]
 
 
-def _drop_uninstructive(log: Sequence[C]) -> list[C]:
+@cached_by_identity(64)  # one log comes with several tasks
+def _drop_uninstructive(log: Sequence[Case]) -> list[Case]:
     """The cases that are neither poor failures nor repeated failures, of any age."""
     return [
         case
         for case, is_repeated in zip(log, _flag_repeated_failures(log), strict=True)
         if not is_repeated and (case.quality >= _POOR_QUALITY or case.outcome is not CaseOutcome.FAILURE)
     ]
-
-
-_drop_uninstructive_once = IdentityCache[tuple[Case, ...], list[Case]](
-    _drop_uninstructive, 64
-)  # one log comes with several tasks
 
 
 def _flag_repeated_failures(log: Sequence[Case]) -> list[bool]:

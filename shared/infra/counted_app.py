@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from random import getrandbits
 from time import perf_counter
@@ -113,32 +112,30 @@ class LoggedApp:
     """
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app, self._tells_all = app, log.is_enabled_for(logging.DEBUG)
+        self._app, self._logs_all = app, log.is_enabled_for(logging.DEBUG)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["path"] in _UNLOGGED_PATHS:
             return await self._app(scope, receive, send)
-        request_id, began, status = _request_id(scope), perf_counter(), [500]
+        request_id, began, status = _request_id(scope), perf_counter(), 500
+
+        async def send_with_id(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = int(message["status"])
+                message["headers"] = [*message.get("headers", ()), (_REQUEST_ID_HEADER, request_id.encode())]
+            await send(message)
+
         bound = _REQUEST_ID.set(request_id)
         try:
-            await self._app(scope, receive, _send_with_request_id(send, request_id, status))
+            await self._app(scope, receive, send_with_id)
         finally:
-            if status[0] >= 500 or self._tells_all:
-                say = log.warning if status[0] >= 500 else log.debug
+            if status >= 500 or self._logs_all:
+                write = log.warning if status >= 500 else log.debug
                 took = round((perf_counter() - began) * 1000, 1)
-                say("request", method=scope["method"], route=find_route(scope), status=status[0], ms=took)
+                write("request", method=scope["method"], route=find_route(scope), status=status, ms=took)
             _REQUEST_ID.reset(bound)
         return None
-
-
-def _send_with_request_id(send: Send, request_id: str, status: list[int]) -> Callable[[Message], Awaitable[None]]:
-    async def send_with_id(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            status[0] = int(message["status"])
-            message["headers"] = [*message.get("headers", ()), (_REQUEST_ID_HEADER, request_id.encode())]
-        await send(message)
-
-    return send_with_id
 
 
 def _request_id(scope: Scope) -> str:

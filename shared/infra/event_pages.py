@@ -45,7 +45,7 @@ async def read_event_page(
     ``events`` and ``record`` are Redis keys of the task.
     """
     key_names = [events, record] if record else [events]
-    reply = cast("list[str]", await scripts.run("read_story", key_names, [after, most_entries]))
+    reply = cast("list[str]", await scripts.run("read_event_page", key_names, [after, most_entries]))
     record_row, oldest, newest, has_all_events, *fields = reply
     entries = tuple(zip(fields[::2], fields[1::2], strict=True))
     rows = [EventRow(*row) for entry in entries for row in read_events(*entry)]

@@ -59,13 +59,10 @@ def parse_contract_rows(kind: type[ContractRow], rows: Iterable[tuple[Key, str |
 
 def _read_cases(rows: list[str]) -> JsonValue:
     """The cases, oldest first, with the field names of a seed file."""
-    return [case for row in reversed(rows) if (case := _read_case(row))]
+    return [_case_as_json(case) for case in parse_stored_rows(CaseEntry.model_validate_json, reversed(rows))]
 
 
-def _read_case(row: str) -> dict[str, JsonValue]:
-    case = CaseEntry.read_row(row)
-    if case is None:
-        return {}
+def _case_as_json(case: CaseEntry) -> JsonValue:
     fields = case.model_dump(mode="json", exclude={"v", "summary", "worked", "failed"})
     renamed: dict[str, JsonValue] = {
         "case_id": fields.pop("case_id"),

@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 import structlog
@@ -70,7 +71,7 @@ def configure_logging(service: str, level: int | str = logging.INFO, form: Liter
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
     ]
-    final: list[structlog.typing.Processor] = [_redact_event, _service_adder(service), _redacting_renderer(form)]
+    final: list[structlog.typing.Processor] = [_redact_event, partial(_add_service, service), _redacting_renderer(form)]
     structlog.configure(
         processors=[*common, *final],
         wrapper_class=structlog.make_filtering_bound_logger(least_level),
@@ -111,11 +112,8 @@ def _represent_value(value: object) -> str:
     return redact_text(repr(value), HIDDEN_VALUES.get())
 
 
-def _service_adder(service: str) -> structlog.typing.Processor:
-    def add_service(
-        _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
-    ) -> structlog.typing.EventDict:
-        event["service"] = service
-        return event
-
-    return add_service
+def _add_service(
+    service: str, _: structlog.typing.WrappedLogger, __: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    event["service"] = service
+    return event

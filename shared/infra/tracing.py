@@ -53,7 +53,9 @@ def _build_provider(settings: TracingSettings, service: str, exporter: "SpanExpo
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    _limit_export_errors()
+    once_per_period = _OncePerPeriod()
+    for name in _EXPORT_LOGGERS:
+        logging.getLogger(name).addFilter(once_per_period)
     of_process = {
         "service.name": settings.otel_service_name or f"purple-{service}",
         "service.namespace": "purple-agent",
@@ -73,12 +75,6 @@ def _flush(provider: "TracerProvider", exporter: "SpanExporter", seconds: float)
     if leaving.is_alive():
         exporter.shutdown()  # it tries no further
         leaving.join(_SHUTDOWN_SECONDS)
-
-
-def _limit_export_errors() -> None:
-    once_per_period = _OncePerPeriod()
-    for name in _EXPORT_LOGGERS:
-        logging.getLogger(name).addFilter(once_per_period)
 
 
 class _OncePerPeriod(logging.Filter):

@@ -91,7 +91,7 @@ class Archiver:
             alias, alias_value = keys.task_location_key(task.tenant, task.task_id), f"{task.task_id}\n{task.session_id}"
             names = keys_for("archived", keys.task_keys(*task), keys.partition_keys_of(task.tenant, task.session_id))
             if isinstance(self._redis, ClusterRedis):  # there the name lies in another slot
-                calls.append(("let_go", [alias], [alias_value, keys.TASK_RETENTION_SECONDS]))
+                calls.append(("expire_if_equal", [alias], [alias_value, keys.TASK_RETENTION_SECONDS]))
             else:
                 names.append(alias)
             calls.append(

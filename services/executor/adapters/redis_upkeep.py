@@ -153,7 +153,7 @@ class Reaper:
         """Sessions that wait too long or lost their owner, and due timers, which no other executor is handling."""
         if len(partitions) == len(self._calls) and await self._has_no_work():
             return OverdueWork()
-        replies = await self._scripts.run_many("survey", [self._calls[number] for number in partitions])
+        replies = await self._scripts.run_many("find_due_work", [self._calls[number] for number in partitions])
         unwoken, due, orphaned = list[SessionName](), list[SessionName](), list[SessionName]()
         timers, seconds_until_due = list[DueTimer](), dict[int, float]()
         for partition, reply in zip(partitions, cast("list[list[Reply]]", replies), strict=True):

@@ -78,7 +78,7 @@ class RedisCaseRepository(CaseRepository):
         return holder == self._owner
 
     async def unlock(self, tenant: str) -> None:
-        await self._scripts.run("let_go", [keys.learned_keys(tenant).seeding], [self._owner, 0])
+        await self._scripts.run("expire_if_equal", [keys.learned_keys(tenant).seeding], [self._owner, 0])
 
     async def read_loaded_versions(self, tenant: str) -> Mapping[str, str]:
         rows = cast("dict[str, str]", await self._scripts.execute("HGETALL", keys.learned_keys(tenant).seeded))

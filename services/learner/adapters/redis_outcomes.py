@@ -121,7 +121,7 @@ class RedisOutcomes(Outcomes):
         arguments: list[Argument] = [self._owner, 0]
         calls = [([self._reader_key(number)], arguments) for number in sorted(partitions)]
         if calls:
-            await self._scripts.run_many("let_go", calls)
+            await self._scripts.run_many("expire_if_equal", calls)
 
     async def sign_off(self) -> None:
         """Removes this learner from the roster, so that others take over its partitions."""

@@ -13,8 +13,8 @@ redis.call('HDEL', begun, 'now')
 redis.call('HDEL', lease, 'owner', 'until')
 redis.call('ZREM', leased, member)
 if has_turns(inbox, signals) then
-  redis.call('ZADD', waiting, looked_at_in(delay_ms), member)
+  redis.call('ZADD', waiting, put_off_score(delay_ms), member)
 else
-  leaves_in_time(open, session, lease, retention, idle, member)
+  expire_if_idle(open, session, lease, retention, idle, member)
 end
 return {'ok'}

@@ -41,7 +41,7 @@ if is_asked == '1' then return {'ok', known[1] or '', counted} end
 if alias and not (named and known[1]) then redis.call('SET', alias, place) end
 if not known[1] then
   redis.call('HSET', record, 'json', json, 'version', 1, 'state', state, 'ended', '0', 'listed', listed)
-  enlist(listed, false, state, '0')
+  move_in_lists(listed, false, state, '0')
   redis.call('SADD', open, task_id)
 end
 if not belongs then redis.call('HSET', session, 'owner', owner) end
@@ -51,6 +51,6 @@ redis.call('SET', dedupe, task_id .. '\n' .. turn_id, 'EX', dedupe_seconds)
 redis.call('HSET', turns, turn_id, turn)
 redis.call('HSET', begun, turn_id .. ':at', int(now_us()), turn_id .. ':of', string.sub(record, 1, -#'record' - 1))
 redis.call('RPUSH', inbox, turn_id)
-await_claim(waiting, leased, member)
-emit(events, kept, '1', event)
+add_to_waiting(waiting, leased, member)
+append_events(events, kept, '1', event)
 return {'ok', known[1] or '', counted}

@@ -39,7 +39,7 @@ end
 local now = version ~= '' and redis.call('HMGET', record, 'version', 'ended', 'listed', 'state')
 if now and (now[1] ~= version or now[2] ~= '0') then return {'conflict'} end
 if write == 'open' then
-  if heeded == '0' and (reason ~= '' or urgent(signals, begun)) then
+  if heeded == '0' and (reason ~= '' or first_cancel(signals, begun)) then
     local refusal = pulse(signals, turns, reason)
     refusal[1] = 'refused'
     return refusal
@@ -51,7 +51,7 @@ elseif write == 'settle' and (not stored or string.match(stored, '^[^\n]*') ~= a
 end
 
 if now then
-  enlist(now[3], now[4], state, '0')
+  move_in_lists(now[3], now[4], state, '0')
   redis.call('HSET', record, 'json', json, 'version', version + 1, 'state', state)
 end
 if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
@@ -63,5 +63,5 @@ if write then
     redis.call('ZADD', leased, int(ends), member)
   end
 end
-emit(events, kept, count, event_entry)
+append_events(events, kept, count, event_entry)
 return pulse(signals, turns, reason)

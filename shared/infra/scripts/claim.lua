@@ -30,7 +30,7 @@ repeat
 until turn or not turn_id
 if not turn then
   redis.call('ZREM', waiting, member)
-  give_back(lease, has_turns(inbox, signals), waiting, leased, session, open, idle, member, stopped_ms, retention)
+  release_lease(lease, has_turns(inbox, signals), waiting, leased, session, open, idle, member, stopped_ms, retention)
   return false
 end
 

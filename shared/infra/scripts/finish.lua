@@ -3,7 +3,7 @@
 -- ``letter``: of a turn that is given up, for the dead letters of its partition.
 -- ``release``: the lease is given back in the same step, unless another turn is to be begun.
 -- Behind its named keys are the tenant's days, and behind its named arguments what the turn's calls did cost, for each of
--- these days (see ``keep_spending``). They lie in another slot: on a cluster there are none.
+-- these days (see ``settle_and_reserve``). They lie in another slot: on a cluster there are none.
 local lease, signals, turns, inbox, begun, session, open = unpack(KEYS, 1, 7)
 local record, events, approvals, journal, timers, outcomes, unarchived, asked, notices = unpack(KEYS, 8, 16)
 local waiting, leased, idle, dead_turns, stopped = unpack(KEYS, 17, 21)
@@ -15,7 +15,7 @@ local release, mine, stopped_ms, retention, letter, kept_days, count, event_entr
 local function ended_turn(was_last)
   if release == '0' or not was_last and next_turn(signals, inbox, begun, stop_reason(stopped)) then return {'ok', 'kept'} end
   local waits = not was_last and has_turns(inbox, signals)
-  give_back(lease, waits, waiting, leased, session, open, idle, mine, stopped_ms, retention)
+  release_lease(lease, waits, waiting, leased, session, open, idle, mine, stopped_ms, retention)
   return {'ok', 'released'}
 end
 
@@ -32,23 +32,23 @@ end
 local function change_question()
   if settled_id ~= '' then
     redis.call('HSET', approvals, settled_id, settled)
-    asked_no_more(asked, settled_id, member, seconds)
+    remove_question(asked, settled_id, member, seconds)
   end
   if approval_id ~= '' then redis.call('HSET', approvals, approval_id, approval, 'latest', approval_id) end
   local latest = redis.call('HGET', approvals, 'latest')
   if approval_id ~= '' and deadline ~= '' then
-    now_asked(asked, approval_id, member, deadline)
+    add_question(asked, approval_id, member, deadline)
   elseif latest and (approval_id ~= '' or ended == '1') then
-    asked_no_more(asked, latest, member, seconds)
+    remove_question(asked, latest, member, seconds)
   end
 end
 
 -- A turn that came too late to matter says nothing: a doubt stays one until the task waits for something else.
 local function note_doubt()
   if string.find(timer, '^[^:]*:[^:]*:[^:]*:doubt%%3A') then
-    redis.call('ZADD', doubting_of(asked), 'NX', int(now_ms()), member)
+    redis.call('ZADD', doubting_key(asked), 'NX', int(now_ms()), member)
   elseif state ~= 'input-required' or approval_id ~= '' then
-    redis.call('ZREM', doubting_of(asked), member)
+    redis.call('ZREM', doubting_key(asked), member)
   end
 end
 
@@ -63,7 +63,7 @@ local function charge_days()
   local at = 34
   for place = 22, #KEYS do
     local last = at + 4 * ARGV[at]
-    keep_spending(KEYS[place], kept_days, nil, at + 1, last, false)
+    settle_and_reserve(KEYS[place], kept_days, nil, at + 1, last, false)
     at = last + 1
   end
 end
@@ -81,7 +81,7 @@ local emits = event_id ~= '' and now_ended and emitted ~= event_id
 local row = emits and {'outcome', event_id} or {}
 if now_ended == '0' then
   if now_version ~= version then return {'conflict'} end
-  enlist(before[4], before[5], state, ended)
+  move_in_lists(before[4], before[5], state, ended)
   if steps ~= '' then redis.call('XADD', journal, '*', 'y', steps) end
   if letter ~= '' then
     redis.call('XADD', dead_turns, '*', 'letter', letter)
@@ -102,7 +102,7 @@ if emits then
   redis.call('XADD', outcomes, '*', unpack(fields))
 end
 charge_days()
-emit(events, kept, count, event_entry)
+append_events(events, kept, count, event_entry)
 local was_last = end_turn(inbox, signals, turns, begun, turn_id)
 if now_ended == '1' or (now_ended == '0' and ended == '1') then
   redis.call('SREM', open, task_id)

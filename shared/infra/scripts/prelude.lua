@@ -34,7 +34,7 @@ end
 
 -- Have every webhook of a task called soon, in the step that published: what is claimed or waits for a retry stays as
 -- it is, and whoever settles it looks at the stream again. Both keys are named after the stream, and lie in its slot.
-local function tell_webhooks(events)
+local function queue_webhooks(events)
   local hooks = redis.call('HGETALL', string.sub(events, 1, -#'events' - 1) .. 'push')
   if #hooks == 0 then return end
   local news, deliveries = 0, string.match(events, '^pa:{p%d+}:') .. 'deliveries'
@@ -48,7 +48,7 @@ end
 
 -- ``count`` events are one entry of their task's stream: its id is the last one's, the ids just below are the others'.
 -- Whoever follows the task gets the entry itself, and need not read it.
-local function emit(events, kept, count, entry)
+local function append_events(events, kept, count, entry)
   if count == '0' then return end
   local id = '*'
   if count ~= '1' then
@@ -62,13 +62,13 @@ local function emit(events, kept, count, entry)
   id = redis.call('XADD', events, id, 'e', entry)
   redis.call('PUBLISH', events, id .. '\n' .. entry)
   if redis.call('XLEN', events) > tonumber(kept) then redis.call('XTRIM', events, 'MAXLEN', '~', kept) end
-  tell_webhooks(events)
+  queue_webhooks(events)
 end
 
 -- Move a task between the lists of its states before its record is changed; ``before`` is the record's state till then.
 -- ``listed`` of the record names them: what the lists of its owner, its tenant and its session begin with, the task as
 -- they know it, and for how many seconds an ended task stays listed. All of them are in the record's slot.
-local function enlist(listed, before, state, ended)
+local function move_in_lists(listed, before, state, ended)
   local owner, tenant, session, task, seconds = string.match(listed or '', '^(.-)\n(.-)\n(.-)\n(.-)\n(.*)$')
   if not owner then return end
   local now = now_us()
@@ -103,7 +103,7 @@ local function stop_reason(key)
 end
 
 -- The first signal that is heeded even while the tenant is stopped: a cancel. All others are marked as waiting.
-local function urgent(signals, begun)
+local function first_cancel(signals, begun)
   for _, id in ipairs(redis.call('LRANGE', signals, 0, -1)) do
     if redis.call('HEXISTS', begun, id .. ':waits') == 0 then return id end
   end
@@ -122,7 +122,7 @@ end
 
 -- A session whose lease is given back and that has no open task falls idle, and leaves after its retention. The set of
 -- those that are idle is given its time again once a tenth of it has passed: each such command stands in the log.
-local function leaves_in_time(open, session, lease, retention, idle, member)
+local function expire_if_idle(open, session, lease, retention, idle, member)
   if redis.call('SCARD', open) == 0 then
     redis.call('EXPIRE', session, retention, 'NX')
     redis.call('EXPIRE', lease, retention, 'NX')
@@ -135,13 +135,13 @@ end
 
 -- When a waiting session is to be looked at again, as a score of the set of those that wait. The half says that this
 -- was meant: whoever is due then was not forgotten by anybody.
-local function looked_at_in(ms)
+local function put_off_score(ms)
   return int(now_ms() + tonumber(ms)) .. '.5'
 end
 
 -- The turn that is to be begun next: signals first; while the tenant is stopped (for a ``reason``), only cancels.
 local function next_turn(signals, inbox, begun, reason)
-  if reason ~= '' then return urgent(signals, begun) end
+  if reason ~= '' then return first_cancel(signals, begun) end
   return redis.call('LINDEX', signals, 0) or redis.call('LINDEX', inbox, 0)
 end
 
@@ -150,18 +150,18 @@ local function has_turns(inbox, signals)
 end
 
 -- Give a lease back under which nothing is to be begun now; if ``waits``, the session is looked at again in a while.
-local function give_back(lease, waits, waiting, leased, session, open, idle, member, later_ms, retention)
+local function release_lease(lease, waits, waiting, leased, session, open, idle, member, later_ms, retention)
   redis.call('HDEL', lease, 'owner', 'until')
   redis.call('ZREM', leased, member)
   if waits then
-    redis.call('ZADD', waiting, looked_at_in(later_ms), member)
+    redis.call('ZADD', waiting, put_off_score(later_ms), member)
   else
-    leaves_in_time(open, session, lease, retention, idle, member)
+    expire_if_idle(open, session, lease, retention, idle, member)
   end
 end
 
 -- Whether a session has nothing to do: no open task, so no approval, timer or doubt; no turn, and nobody who runs one.
-local function rests(open, inbox, signals, lease)
+local function is_idle(open, inbox, signals, lease)
   return redis.call('SCARD', open) == 0 and not has_turns(inbox, signals) and redis.call('HEXISTS', lease, 'owner') == 0
 end
 
@@ -180,7 +180,7 @@ local function end_turn(inbox, signals, turns, begun, turn_id)
 end
 
 -- A session with work is in exactly one of the two sets: waiting, or leased.
-local function await_claim(waiting, leased, member)
+local function add_to_waiting(waiting, leased, member)
   if not redis.call('ZSCORE', leased, member) then
     redis.call('ZADD', waiting, 'NX', int(now_ms()), member)
   end
@@ -188,31 +188,31 @@ end
 
 -- An approval waits: its tenant's inbox has it, and its id leads to its task. ``asked`` is the inbox, ``task`` the task as
 -- a member of sets; the key of the id is named after the inbox and lies in its slot.
-local function approval_name(asked, id)
+local function approval_key(asked, id)
   return (string.gsub(asked, ':asked:', ':approval:', 1)) .. ':' .. id
 end
 
 -- Those of all tenants in one partition, by when they were asked; in the slot of the inbox, too.
-local function asking_of(asked)
+local function asking_key(asked)
   return string.match(asked, '^pa:{p%d+}:') .. 'asking'
 end
 
 -- Likewise the tasks that wait for an operator's word on a write.
-local function doubting_of(asked)
+local function doubting_key(asked)
   return string.match(asked, '^pa:{p%d+}:') .. 'doubting'
 end
 
-local function now_asked(asked, id, task, due)
+local function add_question(asked, id, task, due)
   redis.call('ZADD', asked, due, id .. ':' .. task)
-  redis.call('ZADD', asking_of(asked), 'NX', int(now_ms()), id .. ':' .. task)
-  redis.call('SET', approval_name(asked, id), task)
+  redis.call('ZADD', asking_key(asked), 'NX', int(now_ms()), id .. ':' .. task)
+  redis.call('SET', approval_key(asked, id), task)
 end
 
 -- An approval is asked no more. Its id still leads to its task, for whoever answers late.
-local function asked_no_more(asked, id, task, seconds)
+local function remove_question(asked, id, task, seconds)
   redis.call('ZREM', asked, id .. ':' .. task)
-  redis.call('ZREM', asking_of(asked), id .. ':' .. task)
-  redis.call('EXPIRE', approval_name(asked, id), seconds)
+  redis.call('ZREM', asking_key(asked), id .. ':' .. task)
+  redis.call('EXPIRE', approval_key(asked, id), seconds)
 end
 
 -- Count in a tenant's day what calls did cost, four arguments each: name, tokens, nanos, and '1' where that was set aside
@@ -220,7 +220,7 @@ end
 -- often it is told; without one it does not count if the step is ``repeated``.
 -- ``wanted``: the next call's name, tokens and nanos, which are set aside if they fit under the day's caps (I11) with all
 -- that is spent and set aside; 0 if they do not.
-local function keep_spending(spend, kept, wanted, first, last, repeated)
+local function settle_and_reserve(spend, kept, wanted, first, last, repeated)
   local FIELDS, SUMS = {'tokens', 'nanos', 'calls', 'reserved_tokens', 'reserved_nanos'}, 5
   for i = first, last, 4 do FIELDS[#FIELDS + 1] = 'r:' .. ARGV[i] end
   local stored, sums, over, gone, is_new = redis.call('HMGET', spend, unpack(FIELDS)), {}, {}, {}, true

@@ -3,7 +3,7 @@
 -- somebody else will wake them.
 local due = unpack(KEYS)
 local how, later_ms = unpack(ARGV)
-local at = how == 'XX' and looked_at_in(later_ms) or int(now_ms() + later_ms)
+local at = how == 'XX' and put_off_score(later_ms) or int(now_ms() + later_ms)
 local row = {}
 for i = 3, #ARGV do row[#row + 1], row[#row + 2] = at, ARGV[i] end
 if #row > 0 then redis.call('ZADD', due, how, unpack(row)) end

@@ -11,6 +11,6 @@ if redis.call('HSETNX', turns, turn_id, turn) == 1 then
   if waits == '1' then redis.call('HSET', begun, turn_id .. ':waits', '1') end
   redis.call('RPUSH', signals, turn_id)
 end
-await_claim(waiting, leased, member)
+add_to_waiting(waiting, leased, member)
 if waits ~= '1' then redis.call('ZADD', waiting, 'XX', int(now_ms()), member) end
 return 1

@@ -2,4 +2,4 @@
 -- (``name``) and it fits under the day's caps with all that is spent and set aside; 0 if it does not.
 local kept, most_tokens, most_nanos, name, tokens, nanos = unpack(ARGV, 1, 6)
 local wanted = name ~= '' and {name, tokens, nanos, most_tokens, most_nanos}
-return keep_spending(KEYS[1], kept, wanted, 7, #ARGV, again)
+return settle_and_reserve(KEYS[1], kept, wanted, 7, #ARGV, again)

@@ -12,7 +12,7 @@ if string.match(row, '\n(.*)$') ~= '' then
 end
 if not known then return 0 end
 redis.call('SET', stopped, row, 'EX', lifted_seconds)
-local overdue = looked_at_in(-1000)
+local overdue = put_off_score(-1000)
 for _, member in ipairs(redis.call('ZRANGE', waiting, 0, -1)) do
   if string.sub(member, 1, #members) == members then redis.call('ZADD', waiting, 'XX', overdue, member) end
 end

@@ -49,7 +49,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
         delivery_keys = _keys_of_delivery(member)
         sealed = self._seal.encrypt(delivery.model_dump_json())
         arguments = [keys.pack_member(member), "0", rows.pack_progress(DeliveryProgress()), sealed]
-        await self._scripts.run("put_line", [delivery_keys.hash, delivery_keys.deliveries], arguments)
+        await self._scripts.run("put_delivery", [delivery_keys.hash, delivery_keys.deliveries], arguments)
 
     async def list_due(self, most_per_partition: int, most_per_tenant: int) -> deliveries.DueDeliveries:
         arguments = [most_per_partition, most_per_tenant, _DUE_PAGE, _MOST_DUE_OF_PARTITION]
@@ -57,7 +57,7 @@ class RedisDeliveryQueue(deliveries.DeliveryQueue, deliveries.DeliverySink):
             ([partition.deliveries], [*arguments, place])
             for partition, place in zip(keys.all_partitions(), self._places, strict=True)
         ]
-        replies = cast("list[list[str]]", await self._scripts.run_many("survey_deliveries", calls))
+        replies = cast("list[list[str]]", await self._scripts.run_many("find_due_deliveries", calls))
         self._places = [reply[1] for reply in replies]
         waits = [int(reply[0]) for reply in replies if reply[0] != "-1"]
         due_deliveries = [

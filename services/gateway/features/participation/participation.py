@@ -117,7 +117,7 @@ class Participations:
     async def delete(self, tenant: str, participation: Participation) -> None:
         """Delete an assessment and its key, unless another has replaced it."""
         names = [participation_key(tenant, participation.session_id)]
-        await self._scripts.run("let_go", names, [participation.assessment, 0, "assessment"])
+        await self._scripts.run("expire_if_equal", names, [participation.assessment, 0, "assessment"])
 
     def decrypt_key(self, participation: Participation) -> str:
         """Decrypt the key to the world, which callers must not store. Raises ``UndecryptableKey``."""

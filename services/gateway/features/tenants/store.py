@@ -23,7 +23,7 @@ class TenantStates(TenantStops):
         """The tenant's present state, with its days around ``now``."""
         members = keys.tenant_member_prefix(tenant)
         calls = [([partition.waiting, partition.leased], [members]) for partition in keys.all_partitions()]
-        counts = cast("list[list[int]]", await self._scripts.run_many("census", calls))
+        counts = cast("list[list[int]]", await self._scripts.run_many("count_sessions", calls))
         waiting, running = (sum(column) for column in zip(*counts, strict=True))
         dates = [(now + timedelta(days=shift)).date().isoformat() for shift in (-1, 0, 1)]
         spent = tuple(day for day in await self.read_spending(tenant, dates) if any(day[1:]))

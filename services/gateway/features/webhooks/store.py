@@ -54,7 +54,7 @@ class RedisWebhooks(hooks.WebhookStore):
         names = [task.push, partition.deliveries, task.record, task.events]
         sealed = self._seal.encrypt(webhook.model_dump_json())
         arguments: list[Argument] = [member, progress.cursor, pack_progress(progress), sealed, limit]
-        if await self._scripts.run("put_line", names, arguments) == -1:
+        if await self._scripts.run("put_delivery", names, arguments) == -1:
             raise hooks.TooManyWebhooks(record.task_id)
 
     def _parse_row(self, text: str) -> hooks.RegisteredWebhook | None:

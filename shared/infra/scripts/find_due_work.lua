@@ -1,6 +1,6 @@
 -- What one partition needs: sessions to wake and timers to fire. First stands in how many milliseconds something will be
 -- due (-1: nothing waits). Writes nothing while nothing is overdue.
--- Sessions and timers come with their scores: see ``looked_at_in``.
+-- Sessions and timers come with their scores: see ``put_off_score``.
 local lock, waiting, leased, timers = unpack(KEYS)
 local lock_ms, overdue_ms, again_ms, limit = unpack(ARGV)
 
@@ -21,7 +21,7 @@ if not redis.call('SET', lock, '1', 'NX', 'PX', lock_ms) then return {0} end
 -- Whoever is found now is not looked up again at the next look: the queue is asked about them now and then, not always.
 for i = 1, #waits, 2 do
   local meant = tonumber(waits[i + 1]) % 1 > 0
-  redis.call('ZADD', waiting, 'XX', meant and looked_at_in(again_ms) or int(now + again_ms), waits[i])
+  redis.call('ZADD', waiting, 'XX', meant and put_off_score(again_ms) or int(now + again_ms), waits[i])
 end
 local members = {}
 for i = 1, #expired, 2 do
