@@ -19,11 +19,11 @@ from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.local_wakes import LocalFirstWakes
 from services.executor.core.turn.runner import Runner
-from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttempt
+from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttemptRunner
 from services.executor.entrypoints import upkeep_loop
 from services.executor.entrypoints.arq_worker import WakeWorker, open_queue_pool
 from services.executor.entrypoints.heartbeat_thread import make_heartbeat_in_thread
-from services.executor.entrypoints.http import ExecutorGauges, HasCircuitCounts, health_app
+from services.executor.entrypoints.http import CircuitCountSource, ExecutorGauges, health_app
 from services.executor.ports.policy import Tenants
 from services.executor.ports.sessions import TurnRunner
 from services.executor.settings import RunSettings
@@ -47,7 +47,7 @@ async def run_sessions(
     tenants: Tenants,
     archive: Archive | None,
     session_archive: Archive | None,
-    servers: HasCircuitCounts | None,
+    servers: CircuitCountSource | None,
     metrics: Metrics,
 ) -> None:
     """Runs sessions with the given worker until SIGTERM or SIGINT. Raises ``VolatileRedis`` and ``StoreUnavailable``.
@@ -66,14 +66,14 @@ async def run_sessions(
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
         heartbeat = make_heartbeat_in_thread(lambda: _open_leases(settings, owner))
         news = upkeep_loop.PartitionsToArchive()
-        plan = upkeep_loop.UpkeepPlan(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
+        plan = upkeep_loop.UpkeepSchedule(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
         limits = RunnerLimits(
             settings.lease_seconds,
             settings.executor_capacity,
             settings.turn_attempts,
             session_seconds=settings.memory_wait_seconds,
         )
-        attempt = TurnAttempt(worker, limits.attempts, fault_counts, metrics)
+        attempt = TurnAttemptRunner(worker, limits.attempts, fault_counts, metrics)
         dependencies = SessionRunDependencies(
             sessions, wakes, attempt, limits, fault_counts, (news.add_partition_of, plan.watch_partition_of)
         )

@@ -9,7 +9,7 @@ from services.executor.core.turn.fair_share import FairShareSlots
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
 from services.executor.core.turn.runner import Runner
-from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttempt
+from services.executor.core.turn.session_run import RunnerLimits, SessionRunDependencies, TurnAttemptRunner
 from services.executor.ports.sessions import FreeSlotsByTenant, Sessions, SessionWakes, TurnRunner
 from shared.ports.meter import Meter, NoMeter
 
@@ -31,7 +31,7 @@ def a_runner(
 
     slots, heartbeat = slots or UncappedSlots(), heartbeat or keep_leases_here
     mended = mended or FaultCounts()
-    attempt = TurnAttempt(worker, limits.attempts, mended, meter)
+    attempt = TurnAttemptRunner(worker, limits.attempts, mended, meter)
     return Runner(SessionRunDependencies(sessions, wakes, attempt, limits, mended), slots, heartbeat)
 
 

@@ -14,7 +14,7 @@ from typing_extensions import override
 from services.executor.adapters.redis_ended import Archiver
 from services.executor.adapters.redis_upkeep import ALL_PARTITIONS, Reaper
 from services.executor.core.turn.session_run import RunnerLimits
-from services.executor.entrypoints.upkeep_loop import UpkeepPlan, keep_reaping
+from services.executor.entrypoints.upkeep_loop import UpkeepSchedule, keep_reaping
 from services.executor.ports.turns import JournalEntry, Timer
 from shared.contracts.dead_letter import DeadTurn
 from shared.contracts.task import TaskRecord, TurnKind
@@ -58,7 +58,7 @@ class FailsOnce(Reaper):
 async def test_a_look_that_fails_unforeseen_is_not_the_last() -> None:
     ticks = FailsOnce()
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        upkeep = group.create_task(keep_reaping(ticks, UpkeepPlan(), asyncio.Event()))
+        upkeep = group.create_task(keep_reaping(ticks, UpkeepSchedule(), asyncio.Event()))
         await ticks.looked_again.wait()
         upkeep.cancel()
     assert ticks.looks >= 2

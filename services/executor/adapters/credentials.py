@@ -45,8 +45,8 @@ class Secrets:
         """``folder`` has a subfolder for each tenant. Only the installation's own file may refer to files elsewhere."""
         self._environ = os.environ if environ is None else environ
         self._folder = folder
-        self._of_aws = LruCache[str, _CachedSecret](MOST_SECRETS_CACHED)
-        self._asking = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
+        self._aws_secrets = LruCache[str, _CachedSecret](MOST_SECRETS_CACHED)
+        self._aws_locks = WeakValueDictionary[str, asyncio.Lock]()  # each as long as somebody holds it or waits for it
 
     async def read(self, reference: Reference, owner: str, *, anew: bool = False) -> str:
         """The secret; raises ``CredentialUnavailable``. ``anew``: whether the server refused the cached one."""
@@ -84,11 +84,11 @@ class Secrets:
         """A secret from AWS Secrets Manager. Region, keys and endpoint come from the ``AWS_*`` variables."""
         asked_at = asyncio.get_running_loop().time()
         name = reference.name
-        async with self._asking.setdefault(name, asyncio.Lock()):
-            secret, now = self._of_aws.look_up(name), asyncio.get_running_loop().time()
+        async with self._aws_locks.setdefault(name, asyncio.Lock()):
+            secret, now = self._aws_secrets.look_up(name), asyncio.get_running_loop().time()
             if secret is None or now >= secret.until or (anew and secret.until - AWS_CACHE_SECONDS < asked_at):
                 secret = _CachedSecret(now + AWS_CACHE_SECONDS, await _request_from_aws(reference))
-                self._of_aws.put(name, secret)
+                self._aws_secrets.put(name, secret)
         return _select_secret_field(reference, secret.text)
 
 
@@ -151,13 +151,15 @@ class ResolvedCredentials(Credentials):
     def __init__(self, secrets: Secrets, tokens: TokenEndpoints) -> None:
         self._secrets, self._tokens = secrets, tokens
         # None is forgotten: it may yet be hidden in an answer, and there are no more than connections are set up.
-        self._shown: defaultdict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_MOST_SECRETS_OF_CONNECTION))
-        self._lacking: set[str] = set()
+        self._sent_secrets: defaultdict[str, deque[str]] = defaultdict(
+            lambda: deque(maxlen=_MOST_SECRETS_OF_CONNECTION)
+        )
+        self._without_credential: set[str] = set()
 
     @property
     @override
     def missing_count(self) -> int:
-        return len(self._lacking)
+        return len(self._without_credential)
 
     async def resolve_header(
         self, connection: Connection, refused_header: CredentialHeader | None = None
@@ -168,11 +170,11 @@ class ResolvedCredentials(Credentials):
         try:
             header = await self._resolve_header(connection, credential, refused_header)
         except CredentialUnavailable as error:
-            if connection.server_key not in self._lacking:
+            if connection.server_key not in self._without_credential:
                 log.warning("credential_unavailable", connection=connection.id, problem=str(error))
-            self._lacking.add(connection.server_key)
+            self._without_credential.add(connection.server_key)
             raise
-        self._lacking.discard(connection.server_key)
+        self._without_credential.discard(connection.server_key)
         return header
 
     async def _resolve_header(
@@ -182,7 +184,7 @@ class ResolvedCredentials(Credentials):
             secret = await self._get_token(connection.author_tenant, credential, refused)
         else:
             secret = await self._secrets.read(credential.reference, connection.author_tenant, anew=refused is not None)
-        sent_secrets = self._shown[connection.server_key]
+        sent_secrets = self._sent_secrets[connection.server_key]
         if secret not in sent_secrets:
             sent_secrets.append(secret)
         if credential.type is CredentialType.HEADER:
@@ -191,7 +193,7 @@ class ResolvedCredentials(Credentials):
 
     @override
     def list_recently_sent_secrets(self, connection: Connection) -> tuple[str, ...]:
-        return tuple(self._shown.get(connection.server_key, ()))
+        return tuple(self._sent_secrets.get(connection.server_key, ()))
 
     async def _get_token(self, owner: str, credential: Credential, refused: CredentialHeader | None) -> str:
         """An access token. The OAuth client's secret is read only if a new token has to be requested."""

@@ -30,7 +30,7 @@ class CircuitState(StrEnum):
     HALF_OPEN = "half-open"  # one call passes, and what becomes of it decides
 
 
-class BreakerLimits(NamedTuple):
+class CircuitBreakerLimits(NamedTuple):
     """The limits of a circuit breaker: it opens after ``failures`` in a row, at first for ``first`` seconds.
 
     Once a server has not answered for ``steady`` seconds, each pause is twice the one before, up to ``longest``. Before
@@ -43,15 +43,15 @@ class BreakerLimits(NamedTuple):
     longest: float = 30.0
 
 
-DEFAULT_LIMITS = BreakerLimits()
+DEFAULT_LIMITS = CircuitBreakerLimits()
 
 
-class Breaker:
+class CircuitBreaker:
     """The circuit breaker of one server. ``now`` is in seconds on any clock that never goes back."""
 
-    def __init__(self, limits: BreakerLimits = DEFAULT_LIMITS) -> None:
+    def __init__(self, limits: CircuitBreakerLimits = DEFAULT_LIMITS) -> None:
         self._limits = limits
-        self._in_a_row = 0
+        self._failures_in_a_row = 0
         self._pause = limits.first
         self._opened = 0.0
         self._until = 0.0
@@ -64,7 +64,7 @@ class Breaker:
         return self._trial_call is not None
 
     def get_state(self, now: float) -> CircuitState:
-        if self._in_a_row < self._limits.failures:
+        if self._failures_in_a_row < self._limits.failures:
             return CircuitState.CLOSED
         return CircuitState.OPEN if self.is_probing or now < self._until else CircuitState.HALF_OPEN
 
@@ -84,15 +84,15 @@ class Breaker:
 
     def record_answer(self) -> None:
         """Notes that the server answered, with whatever content."""
-        self._in_a_row, self._pause, self._trial_call = 0, self._limits.first, None
+        self._failures_in_a_row, self._pause, self._trial_call = 0, self._limits.first, None
 
     def record_failure(self, call: int, now: float) -> bool:
         """Notes that no usable answer came; returns whether this opened the breaker. Of an open breaker only the trial
         call decides: another one was made before it opened.
         """
         is_trial, state_before = call == self._trial_call, self.get_state(now)
-        self._in_a_row = min(self._in_a_row + 1, self._limits.failures)
-        has_opened = state_before is CircuitState.CLOSED and self._in_a_row == self._limits.failures
+        self._failures_in_a_row = min(self._failures_in_a_row + 1, self._limits.failures)
+        has_opened = state_before is CircuitState.CLOSED and self._failures_in_a_row == self._limits.failures
         if has_opened:
             self._opened = now
         elif is_trial and now - self._opened >= self._limits.steady:
@@ -134,13 +134,13 @@ class Resilience:
         self,
         meter: Meter | None = None,
         pauses: tuple[float, ...] = RETRY_PAUSES,
-        limits: BreakerLimits = DEFAULT_LIMITS,
+        limits: CircuitBreakerLimits = DEFAULT_LIMITS,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """``pauses``: the seconds between attempts."""
         self._meter, self._pauses, self._limits, self._clock = meter or NoMeter(), pauses, limits, clock
         self._decided: asyncio.Event | None = None  # somebody waits for the call that decides about a breaker
-        self._breakers = LruCache[str, Breaker](MOST_BREAKERS)
+        self._breakers = LruCache[str, CircuitBreaker](MOST_BREAKERS)
 
     @property
     def circuit_counts(self) -> Mapping[str, int]:
@@ -193,7 +193,7 @@ class Resilience:
     async def _ask_once(self, question: ServerQuestion, send: Callable[[float], Awaitable[T]]) -> T:
         """Asks once. While a trial call's outcome decides about the breaker, waits for it, within the time-out."""
         began, key = self._clock(), question.connection.server_key
-        breaker = self._breakers.look_up(key) or self._breakers.put(key, Breaker(self._limits))
+        breaker = self._breakers.look_up(key) or self._breakers.put(key, CircuitBreaker(self._limits))
         if breaker.is_probing:
             await self._wait_for_trial_call(breaker, question.timeout)
         call = breaker.admit_call(self._clock())
@@ -219,7 +219,7 @@ class Resilience:
                 self._decided = None
         return answer
 
-    async def _wait_for_trial_call(self, breaker: Breaker, timeout: float) -> None:
+    async def _wait_for_trial_call(self, breaker: CircuitBreaker, timeout: float) -> None:
         try:
             async with asyncio.timeout(min(MOST_WAITED_SECONDS, timeout / 2)):
                 while breaker.is_probing:

@@ -8,9 +8,9 @@ from typing import NoReturn
 
 from services.executor.core.session.context import run_with_companion
 from services.executor.core.turn.heartbeat import LeaseKeeper, RunHeartbeat
-from services.executor.ports.sessions import ExtendsLeases
+from services.executor.ports.sessions import LeaseExtender
 
-OpenLeases = Callable[[], AbstractAsyncContextManager[ExtendsLeases]]
+OpenLeases = Callable[[], AbstractAsyncContextManager[LeaseExtender]]
 
 
 def make_heartbeat_in_thread(open_leases: OpenLeases) -> RunHeartbeat:

@@ -13,7 +13,7 @@ from shared.infra import side_server
 from shared.infra.metrics import GaugeReader, Metrics, MetricsPage, make_metrics_route
 
 
-class HasCircuitCounts(Protocol):
+class CircuitCountSource(Protocol):
     @property
     def circuit_counts(self) -> Mapping[str, int]: ...
 
@@ -23,7 +23,7 @@ def health_app(
     runner: Runner,
     fault_counts: FaultCounts,
     count_behind: Callable[[], int],
-    servers: HasCircuitCounts | None = None,
+    servers: CircuitCountSource | None = None,
     metrics: MetricsPage | None = None,
 ) -> Starlette:
     """The app with the paths for health and metrics.
@@ -46,7 +46,7 @@ def health_app(
 
 
 class ExecutorGauges(GaugeReader):
-    def __init__(self, runner: Runner, servers: HasCircuitCounts | None) -> None:
+    def __init__(self, runner: Runner, servers: CircuitCountSource | None) -> None:
         self._runner, self._servers = runner, servers
 
     async def set_gauges(self, metrics: Metrics) -> None:

@@ -97,9 +97,9 @@ def _describe_tool(tool: Tool, listing: ServerListing) -> JsonObject:
         "read_back": _describe_read_back(tool, listing.tools),
         "records": {name: " ".join(record.noun) for name, record in records.items()},
         "undecided": undecided_fields,
-        "pages": _list_page_arguments(tool),
+        "pages": _describe_page_arguments(tool),
         "idempotency_field": find_idempotency_argument(tool),
-        "key_offered": _find_key_argument(tool),
+        "key_offered": _guess_idempotency_argument(tool),
         "errors_change_nothing": tool.catalogue.errors_change_nothing,
         "description": tool.description,
     }
@@ -164,14 +164,14 @@ def _lists_other_kind(tool: Tool, reader: str, tools: Sequence[Tool]) -> bool:
     return reader_words.head != words.head or any(words.head in noun for noun in nouns)
 
 
-def _list_page_arguments(tool: Tool) -> str | None:
+def _describe_page_arguments(tool: Tool) -> str | None:
     """The arguments that select a page of a list, as text; None if the tool has none."""
     paging = find_paging_arguments(tool, {}, _EMPTY_PAGE)
     names = [paging.names[word] for word in _PAGE_ROLES if word in paging.names]
     return ", ".join(names) if paging.has_position else None
 
 
-def _find_key_argument(tool: Tool) -> str | None:
+def _guess_idempotency_argument(tool: Tool) -> str | None:
     """An argument that by its name may take our idempotency key. It is used only if the catalogue says so."""
     if tool.tool_class not in (ToolClass.CHANGE, ToolClass.NOTIFY):
         return None

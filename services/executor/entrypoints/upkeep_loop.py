@@ -18,12 +18,12 @@ _PAUSE_SECONDS = 1.0
 _MOST_IDLE_SECONDS = 30.0
 _PARTITION_BUSY_SECONDS = 10.0  # what a turn that ended here leaves behind comes soon after it
 _OUTCOMES_BEHIND_TO_WARN = 10_000  # ended tasks that no learner has applied: somebody should know
-_TICKS_BETWEEN_COUNTS, _TICKS_BETWEEN_WORDS = 30, 60
+_TICKS_BETWEEN_COUNTS, _TICKS_BETWEEN_WARNINGS = 30, 60
 
 log = structlog.get_logger()
 
 
-class UpkeepPlan:
+class UpkeepSchedule:
     """Decides when to look at which partition: soon after a turn ended here, when something is due, and in regular
     sweeps.
 
@@ -55,7 +55,7 @@ class UpkeepPlan:
         self._due_at.update({number: now + seconds for number, seconds in seconds_until_due.items()})
 
 
-class RepairsSessions(Protocol):
+class SessionRepairer(Protocol):
     """The reaper, as its loop uses it."""
 
     outcomes_behind: int
@@ -66,7 +66,7 @@ class RepairsSessions(Protocol):
     async def update_outcomes_behind(self) -> None: ...
 
 
-async def keep_reaping(reaper: RepairsSessions, plan: UpkeepPlan, has_looked: asyncio.Event) -> None:
+async def keep_reaping(reaper: SessionRepairer, plan: UpkeepSchedule, has_looked: asyncio.Event) -> None:
     """Runs the reaper until cancelled. ``has_looked`` is set once it has looked for sessions of dead executors."""
     clock, numbers = asyncio.get_running_loop().time, count()
 
@@ -79,7 +79,7 @@ async def keep_reaping(reaper: RepairsSessions, plan: UpkeepPlan, has_looked: as
                 log.info("sessions_woken", sessions=woken)
         if tick % _TICKS_BETWEEN_COUNTS == 0:
             await reaper.update_outcomes_behind()
-        if reaper.outcomes_behind > _OUTCOMES_BEHIND_TO_WARN and tick % _TICKS_BETWEEN_WORDS == 0:
+        if reaper.outcomes_behind > _OUTCOMES_BEHIND_TO_WARN and tick % _TICKS_BETWEEN_WARNINGS == 0:
             log.warning("learner_behind", outcomes=reaper.outcomes_behind)
 
     while True:

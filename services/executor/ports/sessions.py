@@ -113,12 +113,12 @@ class HeartbeatResult(NamedTuple):
     signaled: tuple[Lease, ...] = ()
 
 
-class ExtendsLeases(Protocol):
+class LeaseExtender(Protocol):
     async def extend_all(self, leases: Sequence[Lease]) -> HeartbeatResult:
         """Extends all these leases in one round trip; raises ``StoreUnavailable``."""
 
 
-class Sessions(ExtendsLeases, Protocol):
+class Sessions(LeaseExtender, Protocol):
     """The sessions in the durable store, which executors lease to run their turns."""
 
     async def claim(self, tenant: str, session_id: str) -> Lease | None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from pydantic import JsonValue
 
-from services.executor.core.reflect.quality import ReflectedRun
+from services.executor.core.reflect.quality import EndedRun
 from services.executor.core.reflect.review import WantedImprovement, find_improvement, why_not_replace_answer
 from services.executor.core.session.budget import Ceilings
 from services.executor.core.session.context import AnswerRules
@@ -186,10 +186,10 @@ def test_a_list_goes_through_the_whole_run_untouched_whatever_is_switched_on(
 
 
 def _run(
-    answer: str, result: Json, *statuses: WriteStatus, change: Callable[[ReflectedRun], ReflectedRun] = lambda run: run
-) -> ReflectedRun:
+    answer: str, result: Json, *statuses: WriteStatus, change: Callable[[EndedRun], EndedRun] = lambda run: run
+) -> EndedRun:
     progress = Progress(path=PATH, visited=PATH, dossier=Dossier(facts=(fact(result),)), read_only=True)
-    return change(ReflectedRun(TaskState.COMPLETED, answer, progress, tuple(map(entry, statuses)), "What is C-1?"))
+    return change(EndedRun(TaskState.COMPLETED, answer, progress, tuple(map(entry, statuses)), "What is C-1?"))
 
 
 @each_row(

@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.reflect.quality import (
-    ReflectedRun,
+    EndedRun,
     collect_evidence,
     collect_sources,
     find_missing_outputs,
@@ -35,12 +35,12 @@ def run(
     read_only: bool = False,
     task: str = TASK,
     dry_run: bool = False,
-) -> ReflectedRun:
+) -> EndedRun:
     progress = Progress(template=template, path=PATH, visited=PATH, dossier=dossier, read_only=read_only)
-    return ReflectedRun(TaskState.COMPLETED, answer, progress, writes, task, is_dry_run=dry_run)
+    return EndedRun(TaskState.COMPLETED, answer, progress, writes, task, is_dry_run=dry_run)
 
 
-def score(one: ReflectedRun) -> float:
+def score(one: EndedRun) -> float:
     return score_quality(collect_evidence(one)).value
 
 

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from services.executor.core.reflect.client_answer import append_writes_to_answer, without_footer
 from services.executor.core.reflect.quality import collect_evidence
-from services.executor.core.reflect.turn_end import build_reflected_run, build_turn_end, build_unchanged_end
+from services.executor.core.reflect.turn_end import build_ended_run, build_turn_end, build_unchanged_end
 from services.executor.core.session.dossier import Dossier, Progress, RunEnd
 from services.executor.core.session.journal import Journal
 from services.executor.core.states.machine import GENERAL_TEMPLATE
@@ -60,7 +60,7 @@ def turns(end: TurnEnd) -> tuple[tuple[str, str], ...]:
 
 
 def score(ended: RunEnd) -> float:
-    return score_quality(collect_evidence(build_reflected_run(ended, work().record))).value
+    return score_quality(collect_evidence(build_ended_run(ended, work().record))).value
 
 
 @pytest.mark.promise("answers.footer", "answers.policy_is_said")

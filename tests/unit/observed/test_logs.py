@@ -14,7 +14,7 @@ from starlette.routing import Route
 from structlog.contextvars import merge_contextvars
 
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.session_run import TurnAttempt
+from services.executor.core.turn.session_run import TurnAttemptRunner
 from services.executor.ports.sessions import Lease, TurnRunner, TurnWork
 from services.executor.ports.turns import TurnStore
 from shared.domain.redaction import redact_credentials
@@ -117,7 +117,7 @@ async def test_lines_of_a_turn_name_its_session_task_and_turn_and_those_after_it
 
     stage = Stage()
     with structlog.testing.capture_logs(processors=[merge_contextvars]) as lines:
-        attempt = TurnAttempt(Talks(), 5, FaultCounts(), NoMeter())
+        attempt = TurnAttemptRunner(Talks(), 5, FaultCounts(), NoMeter())
         await attempt.run_or_end(Lease("acme", "session-1", 1, "me"), stage.turns.work(message("hello")), stage.turns)
         structlog.get_logger().info("after")
 

@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import override
 
 from services.executor.core.turn.local_wakes import MOST_SESSIONS_WITH_LOCAL_WAKES, LocalFirstWakes
-from services.executor.entrypoints.upkeep_loop import PartitionsToArchive, UpkeepPlan, keep_archiving
+from services.executor.entrypoints.upkeep_loop import PartitionsToArchive, UpkeepSchedule, keep_archiving
 from shared.domain.partition import PARTITIONS, partition_of
 from shared.ports.store import StoreUnavailable
 from tests.doubles.heard_wakes import HeardWakes
@@ -19,7 +19,7 @@ EVERYWHERE = list(range(PARTITIONS))
 
 
 def test_a_sweep_comes_first_and_again_after_its_pause_and_where_something_falls_due_then() -> None:
-    plan, due = UpkeepPlan(sweep_seconds=5.0), UpkeepPlan(sweep_seconds=60.0)
+    plan, due = UpkeepSchedule(sweep_seconds=5.0), UpkeepSchedule(sweep_seconds=60.0)
     assert list(plan.list_due_partitions(100.0)) == EVERYWHERE
     plan.record_survey(EVERYWHERE, {}, 100.0)
     assert (list(plan.list_due_partitions(104.9)), list(plan.list_due_partitions(105.0))) == ([], EVERYWHERE)
@@ -31,7 +31,7 @@ def test_a_sweep_comes_first_and_again_after_its_pause_and_where_something_falls
 
 async def test_where_a_turn_ended_here_is_looked_at_for_a_while() -> None:
     """Its session's release, or its next try, comes after it."""
-    plan = UpkeepPlan(sweep_seconds=60.0)
+    plan = UpkeepSchedule(sweep_seconds=60.0)
     clock = asyncio.get_running_loop().time()
     plan.record_survey(EVERYWHERE, {}, clock)
     plan.watch_partition_of("acme", "s1")

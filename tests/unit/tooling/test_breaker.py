@@ -6,7 +6,13 @@ import httpx
 import pytest
 from hypothesis import given, strategies as st
 
-from services.executor.adapters.resilience import MOST_BREAKERS, Breaker, BreakerLimits, CircuitState, Resilience
+from services.executor.adapters.resilience import (
+    MOST_BREAKERS,
+    CircuitBreaker,
+    CircuitBreakerLimits,
+    CircuitState,
+    Resilience,
+)
 from services.executor.core.turn.fault_counts import FaultCounts
 from services.executor.entrypoints.http import health_app
 from services.executor.ports.tools import ToolAnswer, ToolForbidden, ToolUnreachable
@@ -18,7 +24,7 @@ from tests.doubles.idle_runner import IdleRunner
 
 pytestmark = pytest.mark.promise("tools.breaker")
 SHOP, OTHER = Connection(id="shop", url="http://shop.test"), Connection(id="other", url="http://other.test")
-LIMITS = BreakerLimits(failures=3, first=1.0, steady=0.0, longest=4.0)
+LIMITS = CircuitBreakerLimits(failures=3, first=1.0, steady=0.0, longest=4.0)
 
 
 class Clock:
@@ -154,7 +160,7 @@ async def test_only_so_many_servers_are_remembered() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(["fail", "answer", "leave"]), st.floats(0, 10)), max_size=60))
 def test_whatever_happens_a_server_is_tried_again_within_the_longest_pause(steps: list[tuple[str, float]]) -> None:
-    breaker, now = Breaker(LIMITS), 0.0
+    breaker, now = CircuitBreaker(LIMITS), 0.0
     for what, seconds in steps:
         now += seconds
         call = breaker.admit_call(now)
@@ -171,7 +177,7 @@ def test_whatever_happens_a_server_is_tried_again_within_the_longest_pause(steps
 
 @pytest.mark.parametrize("fails", [True, False])
 def test_a_call_from_before_the_breaker_opened_does_not_end_the_trial(fails: bool) -> None:
-    breaker, now = Breaker(LIMITS), 10.0
+    breaker, now = CircuitBreaker(LIMITS), 10.0
     late, *others = [_admitted(breaker, now) for _ in range(LIMITS.failures + 1)]
     for call in others:
         breaker.record_failure(call, now)
@@ -185,14 +191,14 @@ def test_a_call_from_before_the_breaker_opened_does_not_end_the_trial(fails: boo
     assert breaker.seconds_until_retry(now + LIMITS.first) == 2 * LIMITS.first
 
 
-def _admitted(breaker: Breaker, now: float) -> int:
+def _admitted(breaker: CircuitBreaker, now: float) -> int:
     call = breaker.admit_call(now)
     assert call is not None
     return call
 
 
 def test_while_reads_still_wait_the_pauses_stay_short() -> None:
-    breaker, now = Breaker(LIMITS._replace(steady=3.0)), 10.0
+    breaker, now = CircuitBreaker(LIMITS._replace(steady=3.0)), 10.0
     for _ in range(LIMITS.failures):
         breaker.record_failure(_admitted(breaker, now), now)
     for expected in (1.0, 1.0, 2.0, 4.0):

@@ -19,7 +19,7 @@ from shared.contracts.plan import PlannedCall
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.models import ToolResult, ToolUse
 
-_LONGEST_SHOWN = 120
+_LONGEST_ADDRESS = 120
 
 
 class ReplyProposals(Contract):
@@ -162,7 +162,7 @@ class ReplyDispatch:
         opened_addresses = [(use, address) for use, _ in self._reads for address in addresses_to_open(use.input)]
         finder = SourceFinder(sources) if opened_addresses else None
         return {
-            use.id: f"Not called: {address[:_LONGEST_SHOWN]} stands only in a text that somebody wrote, and the task "
+            use.id: f"Not called: {address[:_LONGEST_ADDRESS]} stands only in a text that somebody wrote, and the task "
             "does not say to open it."
             for use, address in opened_addresses
             if finder and finder.is_address_of_free_text(address)

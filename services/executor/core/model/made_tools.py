@@ -111,7 +111,7 @@ async def add_made_tools(ctx: TurnContext, progress: Progress, key: str) -> tupl
         return (await _ToolMaker(ctx, key).find_or_make_tools()).model_dump_json()
 
     choice = _FoundTools.model_validate_json(await ctx.journal.run_local_step(key, find))
-    note = _describe_found(choice)
+    note = _describe_found_tools(choice)
     if note:
         ctx.journal.add_event("note", made_tools=note)
         progress = progress.add_notes(made_tools=note)
@@ -222,7 +222,7 @@ class _ToolMaker:
             raise NoToolMade(f"it gives {value} for {figures}, and an independent case says {case.expected}")
 
 
-def _describe_found(choice: _FoundTools) -> list[JsonValue]:
+def _describe_found_tools(choice: _FoundTools) -> list[JsonValue]:
     descriptions: list[JsonValue] = [
         {**tool.ref.model_dump(mode="json", exclude={"v"}), "made": "now" if tool.name in choice.fresh else "before"}
         for tool in choice.tools

@@ -48,7 +48,7 @@ from shared.domain.identity_cache import IdentityCache
 _NO_TOOLS_CONSTRAINT = "Nothing is written, and nothing can be read: the tool server offers no tools."
 
 
-class WorkerEquipment(NamedTuple):
+class WorkerDependencies(NamedTuple):
     """What a worker uses in every turn. ``processes``: the known process templates by name."""
 
     ports: Ports
@@ -65,7 +65,7 @@ class OpenedTurn(NamedTuple):
     journal: Journal
 
 
-async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
+async def prime(equipment: WorkerDependencies, opened: OpenedTurn) -> TurnContext:
     """Builds the context of one turn. Raises ``Failed`` if a tool server or the tenant's record is unavailable."""
     ports, limits, prompts, processes = equipment
     work, store, journal = opened
@@ -81,7 +81,7 @@ async def prime(equipment: WorkerEquipment, opened: OpenedTurn) -> TurnContext:
     policies = (*tenant.policies, *((request_policy.rules,) if request_policy.rules else ()))
     servers, (constraints, text_policy) = await run_pair_in_parallel(
         discover_tools(ports, tenant, work.record, journal),
-        _preview_rules(ports, policies, request.text, journal),
+        _request_provisional_verdict(ports, policies, request.text, journal),
     )
     session = get_session_for_task(await store.read_session(), work.record)
     files = await read_files(ports.files, work.record, work.turn, journal)
@@ -159,7 +159,7 @@ async def _read_tenant(ports: Ports, tenant: str, version: str, journal: Journal
 _encode_record = IdentityCache[TenantRecord, str](lambda record: record.model_dump_json(), 256)
 
 
-async def _preview_rules(
+async def _request_provisional_verdict(
     ports: Ports, policies: tuple[Policy, ...], text: str, journal: Journal
 ) -> tuple[list[str], dict[str, JsonValue]]:
     """The provisional verdict on the task's text: sentences for every prompt, and ``{"text_policy": note}`` for

@@ -96,14 +96,14 @@ DOCUMENTS = frozenset(
     summary attachment json
     """.split()
 )
-_KNOWLEDGE = frozenset("information info detail details data everything all me us".split())
+_WORDS_FOR_KNOWLEDGE = frozenset("information info detail details data everything all me us".split())
 OBJECTS_BY_LINKING_WORD: dict[str, frozenset[str]] = {
     "with": DOCUMENTS | {"me", "us"},
-    "about": _KNOWLEDGE,
-    "regarding": _KNOWLEDGE,
-    "concerning": _KNOWLEDGE,
-    "on": _KNOWLEDGE,
-    "from": _KNOWLEDGE,
+    "about": _WORDS_FOR_KNOWLEDGE,
+    "regarding": _WORDS_FOR_KNOWLEDGE,
+    "concerning": _WORDS_FOR_KNOWLEDGE,
+    "on": _WORDS_FOR_KNOWLEDGE,
+    "from": _WORDS_FOR_KNOWLEDGE,
     "to": frozenset({"access"}),
     "for": frozenset("search searching look looking value values".split()),
 }

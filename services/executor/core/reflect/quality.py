@@ -225,7 +225,7 @@ _FAILURE_PHRASE_PATTERN = re.compile(
 )
 
 
-class ReflectedRun(NamedTuple):
+class EndedRun(NamedTuple):
     """A run at its end, as its answer is scored. ``progress``: None if the run failed before it began."""
 
     state: TaskState
@@ -276,12 +276,12 @@ class ReflectedRun(NamedTuple):
         return tuple(call for plan in self.dossier.every_plan for call in plan.calls)
 
 
-_collect_sources_once = IdentityCache[ReflectedRun, FoundSources](
+_collect_sources_once = IdentityCache[EndedRun, FoundSources](
     lambda run: collect_sources(run.task, run.dossier, run.writes), 32
 )
 
 
-def collect_evidence(run: ReflectedRun) -> Evidence:
+def collect_evidence(run: EndedRun) -> Evidence:
     """The evidence for a run's score. What a run did not have to prove is None and earns nothing."""
     progress, dossier, calls = run.progress, run.dossier, run.calls
     outputs = progress.template.outputs if progress and run.has_to_act else ()
@@ -324,7 +324,7 @@ def _has_closed_plan(dossier: Dossier) -> bool:
     return verdict is not None and not (verdict.blocked or verdict.problems)
 
 
-def _was_policy_obeyed(run: ReflectedRun, dossier: Dossier) -> bool | None:
+def _was_policy_obeyed(run: EndedRun, dossier: Dossier) -> bool | None:
     """Whether the verdict, or the person it required, permitted the plan; None without a verdict or if rejected."""
     verdict = dossier.verdict
     if verdict is None or (verdict.blocked and run.state is TaskState.REJECTED):

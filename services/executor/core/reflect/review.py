@@ -30,7 +30,7 @@ from services.executor.core.reflect.documents import (
     mark_unverified,
 )
 from services.executor.core.reflect.quality import (
-    ReflectedRun,
+    EndedRun,
     collect_evidence,
     find_untraced_tokens,
     mentions_failure,
@@ -60,7 +60,7 @@ class WantedImprovement(NamedTuple):
     faults: tuple[str, ...] = ()
 
 
-def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement:
+def find_improvement(run: EndedRun, formula: Formula = Formula.SIGNALS) -> WantedImprovement:
     """What a better text must correct; empty if the answer is good enough, or must not be changed."""
     evidence, may_change = collect_evidence(run), not (is_json_list(run.answer) or run.is_dry_run)
     is_done = run.state is TaskState.COMPLETED and run.progress is not None
@@ -78,7 +78,7 @@ def find_improvement(run: ReflectedRun, formula: Formula = Formula.SIGNALS) -> W
     return WantedImprovement(outputs, tuple(faults))
 
 
-def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
+def why_not_replace_answer(run: EndedRun, text: str) -> str | None:
     """Why a text must not replace the answer; None if it says only what was found, drops nothing, scores better."""
     better = run._replace(answer=text)
     if not text.strip() or is_json_list(text):
@@ -106,7 +106,7 @@ def why_not_replace_answer(run: ReflectedRun, text: str) -> str | None:
     return None if is_better else "it is no better"
 
 
-def _claims_unproven_verification(run: ReflectedRun, text: str) -> bool:
+def _claims_unproven_verification(run: EndedRun, text: str) -> bool:
     """Whether the text claims a proof that some write does not have, and the answer before it did not."""
     unproven = any(entry.status is not WriteStatus.VERIFIED for entry in run.writes)
     return unproven and " verified " in spaced_words(text) and " verified " not in spaced_words(run.answer)
@@ -144,7 +144,7 @@ async def review_answer(ctx: TurnContext, progress: Progress) -> ReviewedRun:
         return ReviewedRun(progress)
     answer, tail = _split_answer(ctx, progress)
     writes, escalated = await list_writes(ctx.store), progress.state is FsmState.ESCALATE
-    run = ReflectedRun(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)  # as it would end now
+    run = EndedRun(TaskState.COMPLETED, answer, progress, writes, ctx.task, escalated)  # as it would end now
     text, notes = await _improve_answer(ctx, run)
     progress = progress.update_dossier(answer=run.answer if text is None else text)
     documents, drafting_note = await _write_documents(ctx, progress, run)
@@ -162,7 +162,7 @@ def _split_answer(ctx: TurnContext, progress: Progress) -> tuple[str, str]:
     return answer[:end], answer[end:]
 
 
-async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | None, dict[str, JsonValue]]:
+async def _improve_answer(ctx: TurnContext, run: EndedRun) -> tuple[str | None, dict[str, JsonValue]]:
     """A better text, or None if the answer stays, and a note for the metadata (empty if no model was asked).
 
     No model is asked for weak wording alone if the run has made a helper request already.
@@ -181,7 +181,7 @@ async def _improve_answer(ctx: TurnContext, run: ReflectedRun) -> tuple[str | No
 
 
 async def _write_documents(
-    ctx: TurnContext, progress: Progress, run: ReflectedRun
+    ctx: TurnContext, progress: Progress, run: EndedRun
 ) -> tuple[tuple[Artifact, ...], dict[str, JsonValue]]:
     """Writes the documents that the task asks for or its process always produces; also returns the metadata on them."""
     answer = progress.dossier.answer or ""
@@ -198,7 +198,7 @@ async def _write_documents(
 
 
 async def _draft_sections(
-    ctx: TurnContext, progress: Progress, run: ReflectedRun, instructions: Mapping[str, str]
+    ctx: TurnContext, progress: Progress, run: EndedRun, instructions: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, JsonValue]]:
     """Has a model write all sections, by ``type of document.section name``, in one request.
 
@@ -223,7 +223,7 @@ async def _draft_sections(
     return texts, {"drafting": {"sections": len(requested), "problem": problem}}
 
 
-def _build_material(ctx: TurnContext, run: ReflectedRun) -> dict[str, Json]:
+def _build_material(ctx: TurnContext, run: EndedRun) -> dict[str, Json]:
     return {
         "task": ctx.task,
         "facts": [_describe_fact(fact) for fact in run.dossier.facts],

@@ -10,7 +10,7 @@ from services.executor.core.process.rules import list_true_values
 from services.executor.core.reflect.client_answer import compose_answer, describe_ledger_for_clients
 from services.executor.core.reflect.documents import DocumentMaterial, build_document
 from services.executor.core.reflect.outcome import build_outcome_of_run, describe_score_parts
-from services.executor.core.reflect.quality import ReflectedRun, collect_evidence
+from services.executor.core.reflect.quality import EndedRun, collect_evidence
 from services.executor.core.session.context import AnswerRules
 from services.executor.core.session.dossier import DRY_RUN_KEY, RunEnd, list_dry_run_artifacts
 from services.executor.core.session.journal import Journal
@@ -43,7 +43,7 @@ def build_turn_end(
 ) -> TurnEnd:
     """The end of a turn whose task has ended or waits, with the journal's unstored entries, and redacted."""
     now, hidden = journal.now, journal.hidden
-    run = build_reflected_run(run_end, work.record)
+    run = build_ended_run(run_end, work.record)
     score = score_quality(collect_evidence(run), rules.formula)
     answer = compose_answer(work.record, run_end, now, rules, score)
     record = _build_record(work, run_end, answer, build_metadata(run_end, run, score), journal)
@@ -73,7 +73,7 @@ def build_unchanged_end(work: TurnWork, session: SessionState, now: datetime) ->
     return TurnEnd(record, session)
 
 
-def build_metadata(run_end: RunEnd, run: ReflectedRun, score: Score) -> dict[str, JsonValue]:
+def build_metadata(run_end: RunEnd, run: EndedRun, score: Score) -> dict[str, JsonValue]:
     """The task's metadata for clients: its states, its verdict, each write with its proof, and more."""
     progress, has_begun = run_end.final_progress, run_end.progress is not None
     dossier, states = progress.dossier, [state.value for state in progress.visited]
@@ -115,9 +115,9 @@ def build_metadata(run_end: RunEnd, run: ReflectedRun, score: Score) -> dict[str
     }
 
 
-def build_reflected_run(run_end: RunEnd, record: TaskRecord) -> ReflectedRun:
+def build_ended_run(run_end: RunEnd, record: TaskRecord) -> EndedRun:
     """The ended run in the form that scoring takes."""
-    return ReflectedRun(
+    return EndedRun(
         state=run_end.state,
         answer=run_end.answer,
         progress=run_end.progress,

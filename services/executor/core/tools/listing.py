@@ -35,7 +35,7 @@ class ListBounds(NamedTuple):
 
 
 _USUAL_ID_NAMES = ("id", "_id", "uuid", "guid")
-_MOST_BARREN_PAGES = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
+_MOST_EMPTY_PAGES = 3  # parts in a row that may bring nothing new, while the server goes on naming new places
 _PAGE_POSITION_ROLES = (PagingRole.NEXT, PagingRole.CURSOR, PagingRole.PAGE, PagingRole.OFFSET)  # tell pages apart
 _SINGLE_PAGE_ROLES = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.AFTER, PagingRole.SIZE)
 
@@ -130,7 +130,7 @@ class PagedListing:
         self._rows = CollectedRows(page.place[-1] if page.place else tool.name.partition("_")[2], page.rows)
         self._hints: set[str] = set()
         self._is_probing = False  # whether the first page may be asked for under another number
-        self._barren_pages = 0
+        self._empty_pages = 0
         self._is_in_doubt = False  # whether the last part came before, and its rows have nothing to tell them apart
         self._stated_totals: list[int] = []
         self.pages = 0
@@ -199,7 +199,7 @@ class PagedListing:
         """The arguments for the next page; None at the end or a bound. ``new_rows``: new ones of the last page."""
         if self._stop_if_beyond_bounds():
             return None
-        self._barren_pages = 0 if new_rows else self._barren_pages + 1
+        self._empty_pages = 0 if new_rows else self._empty_pages + 1
         arguments = self._find_next_arguments(new_rows)
         if arguments is None:
             self._explain_missing_rows()
@@ -210,10 +210,8 @@ class PagedListing:
         page, hint = self._page, self._page.next_hint
         if hint is not None and page.has_more is not False and self._mark_if_unvisited(hint):
             hinted = build_arguments_from_hint(self._paging, hint)
-            if hinted and self._barren_pages >= _MOST_BARREN_PAGES:
-                self._stop(
-                    f"the last {_MOST_BARREN_PAGES} pages brought nothing new, and the server names further ones"
-                )
+            if hinted and self._empty_pages >= _MOST_EMPTY_PAGES:
+                self._stop(f"the last {_MOST_EMPTY_PAGES} pages brought nothing new, and the server names further ones")
                 return None
             if hinted:
                 return {**self._arguments, **hinted}

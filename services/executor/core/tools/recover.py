@@ -48,7 +48,7 @@ _EQUIVALENT_READ_VERBS = tuple(
     )
 )
 _SINGLE_READ_VERBS = _EQUIVALENT_READ_VERBS[0]
-_EMPTY_WORDS = frozenset("a an the by id ids for of details detail info information record data full up".split())
+_FILLER_WORDS = frozenset("a an the by id ids for of details detail info information record data full up".split())
 
 
 def has_opposites(words: Iterable[str], other_words: Iterable[str]) -> bool:
@@ -167,7 +167,7 @@ def _find_verb(tool: Tool) -> str:
 
 def _find_noun(tool: Tool) -> list[str]:
     """The words of a tool's name for what it is about: order, line for ``get_order_line_by_id``."""
-    return [word for word in words_of(tool.name)[1:] if word not in _EMPTY_WORDS]
+    return [word for word in words_of(tool.name)[1:] if word not in _FILLER_WORDS]
 
 
 def _list_values(value: Json) -> set[str]:

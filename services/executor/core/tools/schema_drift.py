@@ -39,7 +39,7 @@ _PHRASES_FOR_FORMER_NAME = (
     r"\b(?:former(?:ly)?|previous(?:ly)?|was|once|renamed from|old name|legacy(?: name)?|alias(?: of)?"
     r"|replaces|aka)[ :]+"
 )
-_LITTLE_WORDS = frozenset("the a an of for this that in on s is its full as by to".split())
+_STOP_WORDS = frozenset("the a an of for this that in on s is its full as by to".split())
 _DESCRIPTION_FIELDS = ("description", "comment", "doc", "label", "title", "note", "remarks")
 PARAMETER_MARK = "@"  # before the old name of a parameter of the call, which is no column
 _WORDS_FOR_COLUMNS = frozenset("column columns field fields col cols attribute attributes".split())
@@ -165,7 +165,7 @@ def _match_former_names(missing: str, columns: Mapping[str, str]) -> Sequence[st
 def _match_descriptions(missing: str, columns: Mapping[str, str]) -> Sequence[str]:
     """The columns whose description has just the words of the missing name: "name of the customer"."""
     words = set(list_normalized_words(missing))
-    words_by_column = {column: set(list_normalized_words(text)) - _LITTLE_WORDS for column, text in columns.items()}
+    words_by_column = {column: set(list_normalized_words(text)) - _STOP_WORDS for column, text in columns.items()}
     return [column for column in columns if len(words) > 1 and words_by_column[column] == words]
 
 

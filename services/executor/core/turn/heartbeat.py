@@ -9,7 +9,7 @@ from typing import NoReturn, TypeAlias
 import structlog
 from typing_extensions import override
 
-from services.executor.ports.sessions import ExtendsLeases, HeartbeatResult, Lease, LeaseHeartbeat
+from services.executor.ports.sessions import HeartbeatResult, Lease, LeaseExtender, LeaseHeartbeat
 from services.executor.ports.turns import LeaseLost
 from shared.ports.store import StoreUnavailable
 
@@ -51,7 +51,7 @@ class LeaseKeeper:
             self._alive_at = monotonic()
             await asyncio.sleep(self._lease_seconds / _RENEWALS_PER_LEASE)
 
-    async def keep_extending(self, leases: ExtendsLeases) -> NoReturn:
+    async def keep_extending(self, leases: LeaseExtender) -> NoReturn:
         """Extends the leases at intervals, until cancelled; one that is not extended in time is reported as lost. While
         the sessions' loop shows no life it extends none, so that another executor may take them.
         """
@@ -63,7 +63,7 @@ class LeaseKeeper:
             while not await self._extend_leases(leases):
                 log.warning("heartbeat_lost")  # the next comes at once: younger leases may still be saved
 
-    async def _extend_leases(self, leases: ExtendsLeases) -> bool:
+    async def _extend_leases(self, leases: LeaseExtender) -> bool:
         """Extends every lease; False if the store did not answer in time."""
         began, leases_to_extend = monotonic(), tuple(self._watched)
         try:
@@ -79,7 +79,7 @@ class LeaseKeeper:
                 watched.lost.get_loop().call_soon_threadsafe(watched.news.set)
         return True
 
-    async def _try_extending(self, leases: ExtendsLeases, leases_to_extend: tuple[Lease, ...]) -> HeartbeatResult:
+    async def _try_extending(self, leases: LeaseExtender, leases_to_extend: tuple[Lease, ...]) -> HeartbeatResult:
         """Extends the leases, trying again while the store does not answer. The caller sets the time limit."""
         while leases_to_extend:
             try:

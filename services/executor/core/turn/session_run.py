@@ -40,7 +40,7 @@ class RunnerLimits(NamedTuple):
     session_seconds: float = 3600.0
 
 
-class TurnAttempt:
+class TurnAttemptRunner:
     """Runs one attempt at a turn, or ends the turn without running it. ``attempts``: how often a turn may be begun."""
 
     def __init__(self, worker: TurnRunner, attempts: int, fault_counts: FaultCounts, meter: Meter) -> None:
@@ -100,7 +100,7 @@ class SessionRunDependencies(NamedTuple):
 
     sessions: Sessions
     wakes: SessionWakes
-    attempt: TurnAttempt
+    attempt: TurnAttemptRunner
     limits: RunnerLimits
     fault_counts: FaultCounts
     after_turn: Sequence[Callable[[str, str], None]] = ()

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from services.executor.core.authorize.approval import finalize_approval, find_approval_notices
 from services.executor.core.prime.known import compress_session, with_history, with_thresholds
-from services.executor.core.prime.prime import OpenedTurn, WorkerEquipment, build_first_progress, prime
+from services.executor.core.prime.prime import OpenedTurn, WorkerDependencies, build_first_progress, prime
 from services.executor.core.prime.privacy import refuse_protected_request
 from services.executor.core.prime.prose import with_translated_rules
 from services.executor.core.reflect.review import review_answer, with_documents
@@ -64,7 +64,7 @@ class Worker(TurnRunner):
         processes: Processes = BUILT_IN_TEMPLATES,
     ) -> None:
         """``processes``: the process templates by name, to which ``general`` is added."""
-        self._equipment = WorkerEquipment(ports, limits, prompts, processes)
+        self._equipment = WorkerDependencies(ports, limits, prompts, processes)
         self._ports = ports
         self._limits = limits
         self._journal = journal
