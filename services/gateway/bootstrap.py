@@ -81,7 +81,7 @@ class _Connections(NamedTuple):
 
     state: Redis
     queue: Redis
-    live: ChannelListener
+    listener: ChannelListener
     identity: IdentityWiring
     metrics: Metrics
     webhooks: WebhookWiring
@@ -116,24 +116,24 @@ def build_app(settings: GatewaySettings, shutdown: ShutdownState | None = None, 
 
 def _connect(settings: GatewaySettings) -> _Connections:
     state, queue = connect(settings.redis_url), connect(settings.queue_url)
-    live = ChannelListener(state)
+    listener = ChannelListener(state)
     metrics = Metrics("gateway")
     is_embedded = settings.profile == "embedded"
-    webhooks = WebhookWiring(settings, state, live, is_embedded=is_embedded, meter=metrics)
-    return _Connections(state, queue, live, IdentityWiring(settings, RateMeter(state)), metrics, webhooks)
+    webhooks = WebhookWiring(settings, state, listener, is_embedded=is_embedded, meter=metrics)
+    return _Connections(state, queue, listener, IdentityWiring(settings, RateMeter(state)), metrics, webhooks)
 
 
 def _make_lifespan(
     settings: GatewaySettings, opened: _Connections, parts: Sequence[GatewayPart]
 ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
-    state, live, webhooks = opened.state, opened.live, opened.webhooks
+    state, listener, webhooks = opened.state, opened.listener, opened.webhooks
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        notifier = run_notifier(webhooks, state, live, settings.card_url)
-        webhook_delivery = webhooks.open(settings.model_notice)
+        notifier = run_notifier(webhooks, state, listener, settings.card_url)
+        deliveries = webhooks.open(settings.model_notice)
         metrics_server = serve_metrics(settings, state, opened.metrics)
-        async with live, opened.identity.open(), webhook_delivery, notifier, metrics_server, AsyncExitStack() as stack:
+        async with listener, opened.identity.open(), deliveries, notifier, metrics_server, AsyncExitStack() as stack:
             for part in parts:
                 await stack.enter_async_context(part.open())
             yield
@@ -149,7 +149,7 @@ def _build_services(
     """The services that several groups of routes use."""
     state, archive = opened.state, settings.open_task_archive()
     resend_window = settings.message_id_window or DEDUPE_SECONDS
-    stored = TaskStore(state, opened.live, resend_window, settings.max_waiting_sessions)
+    stored = TaskStore(state, opened.listener, resend_window, settings.max_waiting_sessions)
     wakes = BestEffortWakes(ArqWakes(opened.queue))
     store = GuardedTasks(stored, wakes, opened.metrics, tracer)
     rules = MessageRules(
@@ -182,7 +182,7 @@ def _build_services(
         tenants=TenantStates(state),
         learned=LearnedData(state),
         webhooks=WebhookService(tasks.get_task, opened.webhooks.registrar),
-        dead_letters=DeadLetters(state, TaskStore(state, opened.live), wakes, utc_now),
+        dead_letters=DeadLetters(state, TaskStore(state, opened.listener), wakes, utc_now),
         memory=TenantMemories(state),
         audit=AuditExport(state, stored, TaskLists(state), ArchivedTaskReader(archive) if archive else None),
         assessments=AssessmentRepository(state),

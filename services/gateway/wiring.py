@@ -48,7 +48,7 @@ from shared.infra.metrics import Metrics, MetricsPage, make_metrics_app
 from shared.infra.secret_cipher import SecretCipher
 from shared.infra.side_server import run_side_server
 from shared.infra.tls import client_tls_context
-from shared.ports.meter import NO_METER, Meter
+from shared.ports.meter import Meter
 from shared.ports.tasks import Tasks
 
 
@@ -101,9 +101,9 @@ class WebhookWiring:
     """
 
     def __init__(
-        self, settings: PushSettings, state: Redis, live: ChannelListener, *, is_embedded: bool, meter: Meter = NO_METER
+        self, settings: PushSettings, state: Redis, listener: ChannelListener, *, is_embedded: bool, meter: Meter
     ) -> None:
-        self._settings, self._live, self._meter = settings, live, meter
+        self._settings, self._listener, self._meter = settings, listener, meter
         self.addresses = addresses_for_webhooks(settings.webhook_allowed_hosts, permits_loopback=is_embedded)
         self.registrar: WebhookRegistrar | None = None
         self.queue: RedisDeliveryQueue | None = None
@@ -115,7 +115,7 @@ class WebhookWiring:
 
     @asynccontextmanager
     async def open(self, model_notice: str) -> AsyncIterator[None]:
-        """Deliver queued webhooks while the context lasts; ``live`` must be open. ``model_notice``: as in tasks."""
+        """Deliver queued webhooks while the context lasts; ``listener`` must be open. ``model_notice``: as in tasks."""
         if self.queue is None:
             yield
             return
@@ -131,17 +131,17 @@ class WebhookWiring:
         async with aclosing(WebhookHttpClient(Guard(self.addresses), rules.timeout, rules.slots, self._meter)) as post:
             write_body = partial(build_webhook_body, model_notice)
             service = DeliveryService(self.queue, post, write_body, settings.secrets, utc_now, random.random, rules)
-            loop = DeliveryLoop(service, self.queue, lambda: self._live.open_news_event(DELIVERIES_CHANNEL), rules)
+            loop = DeliveryLoop(service, self.queue, lambda: self._listener.open_news_event(DELIVERIES_CHANNEL), rules)
             async with loop.run_in_background():
                 yield
 
 
 def run_notifier(
-    push: WebhookWiring, state: Redis, live: ChannelListener, console: str
+    push: WebhookWiring, state: Redis, listener: ChannelListener, public_url: str
 ) -> AbstractAsyncContextManager[None]:
-    """Send notices about approvals while the context lasts. ``console``: the gateway's public URL, for links.
+    """Send notices about approvals while the context lasts. ``public_url``: the gateway's public URL, for links.
 
-    ``live`` must be open.
+    ``listener`` must be open.
     """
     notifier = Notifier(
         notices=DueNotices(state),
@@ -149,10 +149,10 @@ def run_notifier(
         queue=push.queue,
         addresses=push.addresses,
         resolve_env_reference=resolve_env_reference,
-        console=console,
+        public_url=public_url,
         clock=utc_now,
     )
-    return notifier.run_in_background(lambda: live.open_news_event(NOTICES_CHANNEL))
+    return notifier.run_in_background(lambda: listener.open_news_event(NOTICES_CHANNEL))
 
 
 def build_assessment_reader(settings: GatewaySettings, state: Redis, tasks: Tasks) -> PrepareMessageOrAnswer:

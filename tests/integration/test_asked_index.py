@@ -115,9 +115,9 @@ async def test_more_than_are_read_at_once_come_whole_and_in_order(redis: Redis, 
     ids = [f"a{number}" for number in range(1, 251) if number % 50]
     paged, page = list[str](), ApprovalListPage((), "")
     for _ in range(3):
-        page = await Approvals(redis).list_waiting("acme", ApprovalQuery(120, page.token))
+        page = await Approvals(redis).list_waiting("acme", ApprovalQuery(120, page.next_token))
         paged += [request.approval.approval_id for request in page.requests]
-    assert (await _waiting(redis), paged, page.token, len(page.requests)) == (ids, ids, "", 5)
+    assert (await _waiting(redis), paged, page.next_token, len(page.requests)) == (ids, ids, "", 5)
     assert (await Approvals(redis).list_waiting("acme", may_see=lambda _: False)).requests == []
 
 

@@ -33,8 +33,8 @@ class RpcMethod(NamedTuple):
     """A JSON-RPC method: the format of its answer, the function that parses its parameters, and its action."""
 
     answer_format: AnswerFormat
-    read: ReadParams
-    act: streams.HandleMethodCall
+    read_params: ReadParams
+    handle: streams.HandleMethodCall
 
 
 def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
@@ -54,8 +54,8 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
     }
     schemas = {name: _A2A_SERVICE.methods_by_name[name].input_type for name in acts_1_0}
     of_1_0 = {
-        name: RpcMethod(FORMAT_1_0, partial(schema.read_by_schema, schema=schemas[name]), act)
-        for name, act in acts_1_0.items()
+        name: RpcMethod(FORMAT_1_0, partial(schema.read_by_schema, schema=schemas[name]), handle)
+        for name, handle in acts_1_0.items()
     }
     hook = "tasks/pushNotificationConfig"
     read, read_id = schema.read_params, schema.read_webhook_id_0_3
@@ -140,11 +140,11 @@ class JsonRpcEndpoint:
             check(version, f"the method {call.method!r}")
         if call.method in MESSAGE_METHODS:
             await count_message(request)
-        method_call = streams.MethodCall(partial(method.read, call.params), request)
+        method_call = streams.MethodCall(partial(method.read_params, call.params), request)
         if call.method in self._shared and not version and await self.a2a_methods.is_legacy_task(method_call):
             answer_format = LEGACY_FORMAT
         try:
-            answer = await method.act(method_call, answer_format)
+            answer = await method.handle(method_call, answer_format)
             return streams.build_response(answer, streams.Envelope(True, call.call_id, answer_format is FORMAT_1_0))
         except (GatewayRefusal, StoreUnavailable) as fault:
             if answer_format is not LEGACY_FORMAT:

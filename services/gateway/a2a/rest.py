@@ -42,13 +42,13 @@ _V1_WEBHOOKS_PATH = "/v1" + _WEBHOOKS_PATH
 
 
 class RestPath(NamedTuple):
-    """A REST path and its method ``act``. ``schema`` parses the query, and also the body unless ``read`` does."""
+    """A REST path and its method. ``schema`` parses the query, and the body unless ``read_body`` does."""
 
     verb: str
     path: str
     schema: type[Message]
-    act: HandleMethodCall
-    read: Callable[[JsonObject], JsonObject] | None = None
+    handle: HandleMethodCall
+    read_body: Callable[[JsonObject], JsonObject] | None = None
 
     @property
     def is_0_3(self) -> bool:
@@ -97,8 +97,8 @@ class A2aRest:
                 partial(self._answer_request, path),
                 methods=[path.verb],
                 response_class=Response,
-                name=f"{path.verb.lower()}_{path.act.__name__}",
-                description=f"{path.act.__doc__} Protocol {'0.3' if path.is_0_3 else '1.0'}.",
+                name=f"{path.verb.lower()}_{path.handle.__name__}",
+                description=f"{path.handle.__doc__} Protocol {'0.3' if path.is_0_3 else '1.0'}.",
             )
         return router
 
@@ -114,7 +114,7 @@ class A2aRest:
             body = await self._read_body(path, request) if path.verb == "POST" else {}
             answer_format = _choose_answer_format(path, body)
             call = MethodCall(lambda: _read_params(path, request, body), request)
-            answer, accepted = await path.act(call, answer_format), request.headers.get("accept", "")
+            answer, accepted = await path.handle(call, answer_format), request.headers.get("accept", "")
             media_type = choose_media_type(accepted) if answer_format is FORMAT_1_0 else JSON_TYPE
             return build_response(answer, BARE_ENVELOPE, media_type, PRIVATE_HEADERS)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
@@ -133,7 +133,7 @@ class A2aRest:
 def _read_params(path: RestPath, request: Request, body: JsonObject) -> JsonObject:
     """The method's parameters; those in the path override the query, and those in the query override the body."""
     schema = path.schema.DESCRIPTOR
-    params = path.read(body) if path.read else read_by_schema(body, schema)
+    params = path.read_body(body) if path.read_body else read_by_schema(body, schema)
     return {**params, **read_query(request.query_params.multi_items(), schema), **_path_params(request)}
 
 

@@ -75,7 +75,7 @@ def build_update_view(
         case StatusUpdate():
             return {"statusUpdate": _build_status_update_view(update, name, record, model_notice)}
         case updates.ArtifactUpdate():
-            artifact = _build_artifact_view(update.place, update.artifact)
+            artifact = _build_artifact_view(update.number, update.artifact)
             flags = _drop_empty(append=update.append, lastChunk=update.last_chunk)
             return {"artifactUpdate": {**_ids_of_task(record), "artifact": artifact, **flags}}
 
@@ -110,9 +110,9 @@ def _build_artifact_views(record: TaskRecord) -> list[JsonValue]:
     return [answer_view, *results] if answer.is_given else [*results, answer_view]
 
 
-def _build_artifact_view(place: int, artifact: Artifact) -> JsonFields:
-    """A result as an artifact. ``place``: its number among the task's results, from 1; 0 for the answer."""
-    name = f"{artifact.name}-{place}" if place else artifact.name
+def _build_artifact_view(number: int, artifact: Artifact) -> JsonFields:
+    """A result as an artifact. ``number``: its place among the task's results, from 1; 0 for the answer."""
+    name = f"{artifact.name}-{number}" if number else artifact.name
     return {**_drop_empty(artifactId=name, name=artifact.name), "parts": _build_artifact_parts(artifact)}
 
 

@@ -80,13 +80,13 @@ def parse_time(text: str | None, path: str) -> datetime | None:
         raise InvalidField(path, "must be a time such as 2026-01-31 or 2026-01-31T12:00:00Z") from None
 
 
-def encode_page_token(kind: str, place: str) -> str:
+def encode_page_token(kind: str, position: str) -> str:
     """Encode where a page begins as an opaque token. ``kind``: a word that tells sorts of places apart."""
-    return base64.urlsafe_b64encode(f"{kind} {place}".encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(f"{kind} {position}".encode()).decode().rstrip("=")
 
 
 def decode_page_token(token: str) -> tuple[str, str]:
-    """The kind and place in a token of ``encode_page_token``; two empty texts for an invalid token."""
+    """The kind and position in a token of ``encode_page_token``; two empty texts for an invalid token."""
     try:
         text = base64.b64decode(token + "=" * (-len(token) % 4), b"-_", validate=True).decode()
     except (binascii.Error, ValueError):

@@ -28,7 +28,7 @@ class _PageOrigin(NamedTuple):
 
 
 @lru_cache(_MOST_CACHED_ADDRESSES)
-def is_own_page(origin: str, host: str, public: str) -> bool:
+def is_own_page(origin: str, host: str, public_url: str) -> bool:
     """Whether ``origin`` is the gateway itself, at its public URL or at the request's own ``Host``.
 
     The ``Host`` counts only if no foreign DNS name can be it: an IP address, localhost, or a name without a dot.
@@ -36,20 +36,20 @@ def is_own_page(origin: str, host: str, public: str) -> bool:
     page = _read_origin(_ORIGIN_PATTERN.fullmatch(origin))
     if page is None:
         return False
-    if page == _read_origin(_ORIGIN_PATTERN.match(public)):
+    if page == _read_origin(_ORIGIN_PATTERN.match(public_url)):
         return True
     scheme = origin.partition("://")[0]
     return page == _read_origin(_ORIGIN_PATTERN.fullmatch(f"{scheme}://{host}")) and _is_local_name(page.host)
 
 
 @lru_cache(_MOST_CACHED_ADDRESSES)
-def is_own_or_local_host(host: str, public: str) -> bool:
+def is_own_or_local_host(host: str, public_url: str) -> bool:
     """Whether ``host`` is the gateway's public name, an IP address, localhost, or a name without a dot.
 
     Against DNS rebinding: no foreign DNS name is among them. Ports are not compared, since a port may be mapped.
     """
     origin = _read_origin(_ORIGIN_PATTERN.fullmatch(f"http://{host}"))
-    public_origin = _read_origin(_ORIGIN_PATTERN.match(public))
+    public_origin = _read_origin(_ORIGIN_PATTERN.match(public_url))
     if origin is None:
         return False
     return (public_origin is not None and origin.host == public_origin.host) or _is_local_name(origin.host)
@@ -83,13 +83,13 @@ _UNKNOWN_HOST_TEXT = (
 
 
 class OriginGuard:
-    """Middleware that refuses requests sent by foreign web pages. ``public``: the gateway's URL for clients.
+    """Middleware that refuses requests sent by foreign web pages. ``public_url``: the gateway's URL for clients.
 
     It checks ``Origin``; in requests without one, which programs send, it checks ``Host``.
     """
 
-    def __init__(self, app: ASGIApp, public: str) -> None:
-        self._app, self._public = app, public
+    def __init__(self, app: ASGIApp, public_url: str) -> None:
+        self._app, self._public_url = app, public_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reason = self.why_refused(scope["path"], Headers(scope=scope)) if scope["type"] == "http" else None
@@ -101,8 +101,9 @@ class OriginGuard:
         """Why the request is refused, as a sentence; None if it is accepted."""
         host, origin = headers.get("host", ""), headers.get("origin")
         if origin is not None:
-            return None if is_own_page(origin, host, self._public) else _FOREIGN_PAGE_TEXT.format(origin=origin[:200])
-        if path in _PROBE_PATHS or is_own_or_local_host(host, self._public):
+            is_own = is_own_page(origin, host, self._public_url)
+            return None if is_own else _FOREIGN_PAGE_TEXT.format(origin=origin[:200])
+        if path in _PROBE_PATHS or is_own_or_local_host(host, self._public_url):
             return None
         return _UNKNOWN_HOST_TEXT.format(host=host[:200] or "no host")
 

@@ -169,7 +169,7 @@ class McpEndpoint:
                 views: list[JsonValue] = [
                     self._services.approvals.show_request(request, caller) for request in page.requests
                 ]
-                return {"approvals": views, "next_page_token": page.token}
+                return {"approvals": views, "next_page_token": page.next_token}
             case DecideApproval():
                 return await self._decide_approval(call, caller)
             case _:
@@ -185,7 +185,7 @@ class McpEndpoint:
         return self._build_task_result(await self._services.tasks.wait_for_answer(accepted))
 
     async def _list_tasks(self, call: ListTasks, caller: Caller) -> ToolResultFields:
-        query = TaskQuery(session_id=call.session_id, size=call.page_size, token=call.page_token)
+        query = TaskQuery(session_id=call.session_id, size=call.page_size, page_token=call.page_token)
         page = await self._services.lists.list_tasks(query, caller)
         summaries: list[JsonValue] = [
             {

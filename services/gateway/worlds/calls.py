@@ -117,10 +117,10 @@ _KEY_REPLACEMENT = "(the key)"
 
 
 class CallResult(Enum):
-    """Whether a call was carried out. ``NOTHING``: certainly not; ``UNKNOWN``: it may or may not have been."""
+    """Whether a call was carried out. ``NOT_MADE``: certainly not; ``UNKNOWN``: it may or may not have been."""
 
     DONE = "done"
-    NOTHING = "nothing"
+    NOT_MADE = "not made"
     UNKNOWN = "unknown"
 
 
@@ -169,45 +169,45 @@ async def _run_operation(world: ConnectedWorld, operation: Operation, timeout: f
         async with asyncio.timeout(timeout):
             return WorldReply(CallResult.DONE, await operation.carry_out(world))
     except WorldRefused as error:
-        return WorldReply(CallResult.NOTHING, str(error))
+        return WorldReply(CallResult.NOT_MADE, str(error))
     except APIError as error:
         return _reply_to_error_answer(error, world)
     except TimeoutError:
         return _report_failure(operation, world, f"no answer within {timeout:g} seconds")
     except UnicodeError as error:  # of a host name, which is decoded before anything is sent
-        return WorldReply(CallResult.NOTHING, f"{operation.tool} was not sent: the world's host name: {error}")
+        return WorldReply(CallResult.NOT_MADE, f"{operation.tool} was not sent: the world's host name: {error}")
     except UESError as error:
         if isinstance(error.__cause__, RefusedConnection):
-            return WorldReply(CallResult.NOTHING, str(error.__cause__))
+            return WorldReply(CallResult.NOT_MADE, str(error.__cause__))
         was_refused = isinstance(error, ProtocolError) and not world.has_acted
         if was_refused or isinstance(error.__cause__, _ERRORS_BEFORE_SENDING):
-            return WorldReply(CallResult.NOTHING, f"{operation.tool} was not sent: {error}")
+            return WorldReply(CallResult.NOT_MADE, f"{operation.tool} was not sent: {error}")
         return _report_failure(operation, world, str(error))
 
 
 def _report_failure(operation: Operation, world: ConnectedWorld, reason: str) -> WorldReply:
-    """The reply for a failure: ``NOTHING`` if a change was not sent yet, else ``UNKNOWN``."""
+    """The reply for a failure: ``NOT_MADE`` if a change was not sent yet, else ``UNKNOWN``."""
     if operation.read_back and not world.has_acted:
-        return WorldReply(CallResult.NOTHING, f"{operation.tool} was not sent: {reason}")
+        return WorldReply(CallResult.NOT_MADE, f"{operation.tool} was not sent: {reason}")
     return WorldReply(CallResult.UNKNOWN, f"{operation.tool}: {reason}")
 
 
 def _reply_to_error_answer(error: APIError, world: ConnectedWorld) -> WorldReply:
-    """The reply for an HTTP error: ``UNKNOWN`` for a server error after a change was sent, else ``NOTHING``."""
+    """The reply for an HTTP error: ``UNKNOWN`` for a server error after a change was sent, else ``NOT_MADE``."""
     remark = "; the assessment is over, or its key was revoked" if error.status_code == _UNAUTHORIZED_STATUS else ""
     is_unknown = isinstance(error, ServerError) and world.has_acted
-    result = CallResult.UNKNOWN if is_unknown else CallResult.NOTHING
+    result = CallResult.UNKNOWN if is_unknown else CallResult.NOT_MADE
     return WorldReply(result, f"HTTP {error.status_code}: {error}{remark}")
 
 
 def _parse_operation(tool: str, arguments: Mapping[str, object]) -> Operation | WorldReply:
     kind = OPERATIONS.get(tool)
     if kind is None:
-        return WorldReply(CallResult.NOTHING, f"there is no tool {tool}")
+        return WorldReply(CallResult.NOT_MADE, f"there is no tool {tool}")
     try:
         return kind.model_validate(arguments)
     except ValidationError as error:
-        return WorldReply(CallResult.NOTHING, f"{tool} was not called: {describe_first_error(error)}")
+        return WorldReply(CallResult.NOT_MADE, f"{tool} was not called: {describe_first_error(error)}")
 
 
 def _redact_key(content: Json, key: str) -> Json:

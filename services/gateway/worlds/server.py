@@ -63,7 +63,7 @@ class WorldsEndpoint:
         match reply.result:
             case CallResult.DONE:
                 return types.CallToolResult(content=[types.TextContent(text=dumps(reply.content))])
-            case CallResult.NOTHING:
+            case CallResult.NOT_MADE:
                 raise MCPError(types.INVALID_PARAMS, str(reply.content))
             case CallResult.UNKNOWN:
                 raise MCPError(types.INTERNAL_ERROR, str(reply.content))

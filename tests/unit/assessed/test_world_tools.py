@@ -161,7 +161,7 @@ async def test_what_cannot_be_done_is_refused_and_nothing_is_begun(world: WorldS
     misshapen = await world.call("send_email", to_addresses="all", subject="x", body_text="y")
     invented = await world.call("advance_time", seconds=60)
 
-    assert [reply.result for reply in (unknown, misshapen, invented)] == [CallResult.NOTHING] * 3
+    assert [reply.result for reply in (unknown, misshapen, invented)] == [CallResult.NOT_MADE] * 3
     refused = await world.tools.call(world.connection, "star_email", {"message_id": "nobody"}, 5.0)
     assert (refused.is_error, refused.not_begun) == (True, True)
 
@@ -178,7 +178,7 @@ async def test_a_lost_answer_is_silence_and_a_call_that_never_left_is_not(world:
 
     world.line.cut.add("/email/star")
     unsent = await world.call("star_email", message_id=await world.mail(ANNA, "Bill"))
-    assert (unread.not_begun, unsent.result) == (True, CallResult.NOTHING)
+    assert (unread.not_begun, unsent.result) == (True, CallResult.NOT_MADE)
     assert (await world.said("find_sent_emails", subject="Plan"))["total_count"] == 1
 
 
@@ -224,7 +224,7 @@ async def _ask_bridge(url: str, headers: dict[str, str], arguments: JsonObject |
 async def test_a_world_whose_url_is_none_was_certainly_not_asked(world: WorldStage, url: str) -> None:
     reply = await world.calls.call(BridgedWorld(url, "key"), "send_chat_message", {"content": "Hello."}, 5.0)
 
-    assert reply.result is CallResult.NOTHING
+    assert reply.result is CallResult.NOT_MADE
 
 
 @pytest.mark.promise("participant.world_failures")
@@ -292,7 +292,7 @@ async def test_an_answer_nested_beyond_all_reason_is_an_error_of_the_call(world:
 async def test_an_appointment_at_no_possible_time_is_refused_before_it_is_sent(world: WorldStage, start: str) -> None:
     reply = await world.call("create_calendar_event", title="Plan", start=start, end="2026-03-01T10:00:00Z")
 
-    assert reply.result is CallResult.NOTHING
+    assert reply.result is CallResult.NOT_MADE
 
 
 @pytest.mark.promise("participant.world_tools")

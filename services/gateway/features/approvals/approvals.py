@@ -28,24 +28,24 @@ _READ_AT_ONCE = 100  # approvals with whole records: a round trip that other com
 
 
 class ApprovalQuery(NamedTuple):
-    """At most ``limit`` of the waiting approvals, or all. ``token``: from the page before; empty for the first page."""
+    """At most ``limit`` of the waiting approvals, or all. ``page_token``: of the page before; empty for the first."""
 
     limit: int | None = None
-    token: str = ""
+    page_token: str = ""
 
 
 class ApprovalListPage(NamedTuple):
-    """Waiting approvals, the nearest deadline first. ``token``: for the next page; empty on the last page."""
+    """Waiting approvals, the nearest deadline first. ``next_token``: for the next page; empty on the last page."""
 
     requests: Sequence[ApprovalRequest]
-    token: str = ""
+    next_token: str = ""
 
 
 ALL_WAITING = ApprovalQuery()
-_WaitingPlace = tuple[int, str]  # an approval's place among those that wait: its deadline in milliseconds, and its id
+_WaitingPosition = tuple[int, str]  # a waiting approval's: its deadline in milliseconds, and its id
 
 
-def _parse_token(token: str) -> _WaitingPlace:
+def _parse_token(token: str) -> _WaitingPosition:
     deadline, approval_id = decode_page_token(token) if token else ("0", "")
     if not (deadline.isascii() and deadline.isdecimal() and len(deadline) < 20):
         raise InvalidField("token", "is none that this server gave")
@@ -65,11 +65,11 @@ class Approvals(ScriptedStore):
 
         Raises ``InvalidField`` for a wrong token.
         """
-        last_place = _parse_token(query.token)
-        places = [row for row in await self._list_places(tenant) if row[0] > last_place]
+        last_position = _parse_token(query.page_token)
+        positions = [row for row in await self._list_positions(tenant) if row[0] > last_position]
         requests: list[ApprovalRequest] = []
-        for start in range(0, len(places), _READ_AT_ONCE):
-            rows = await self._read_rows(member for _, member in places[start : start + _READ_AT_ONCE])
+        for start in range(0, len(positions), _READ_AT_ONCE):
+            rows = await self._read_rows(member for _, member in positions[start : start + _READ_AT_ONCE])
             requests += (
                 request
                 for request in parse_stored_rows(_parse_request, rows)
@@ -78,12 +78,12 @@ class Approvals(ScriptedStore):
             )
             if query.limit is not None and len(requests) > query.limit:
                 last_id = requests[query.limit - 1].approval.approval_id
-                deadline = next(deadline for (deadline, approval_id), _ in places if approval_id == last_id)
+                deadline = next(deadline for (deadline, approval_id), _ in positions if approval_id == last_id)
                 return ApprovalListPage(requests[: query.limit], encode_page_token(str(deadline), last_id))
         return ApprovalListPage(requests)
 
-    async def _list_places(self, tenant: str) -> list[tuple[_WaitingPlace, keys.WaitingApprovalMember]]:
-        """The tenant's entries in all partitions by their places, the nearest deadline first."""
+    async def _list_positions(self, tenant: str) -> list[tuple[_WaitingPosition, keys.WaitingApprovalMember]]:
+        """The tenant's entries in all partitions by position, the nearest deadline first."""
         names = (keys.waiting_approvals_key(partition, tenant) for partition in range(PARTITIONS))
         replies = await self._scripts.execute_many(*(("ZRANGE", name, 0, -1, "WITHSCORES") for name in names))
         members = [

@@ -47,15 +47,15 @@ class ApprovalNews(NamedTuple):
 
 
 def build_signed_post(
-    news: ApprovalNews, target: NoticeTarget, url: str, secret: str, console: str, now: datetime
+    news: ApprovalNews, target: NoticeTarget, url: str, secret: str, public_url: str, now: datetime
 ) -> SignedPost:
     """The POST that delivers a notice to one target. Its id depends only on event and target, so a repeat has the same.
 
-    ``url``, ``secret``: what the target's fields refer to. ``console``: the gateway's public URL, for links.
+    ``url``, ``secret``: what the target's fields refer to. ``public_url``: the gateway's public URL, for links.
     """
     approval, record = news.request
     parts = (record.tenant, approval.approval_id, news.event.value, news.step, url)
-    link = f"{console.rstrip('/')}/console/approvals/{approval.approval_id}"
+    link = f"{public_url.rstrip('/')}/console/approvals/{approval.approval_id}"
     if target.format == "slack":  # ``text`` is shown in notifications, ``blocks`` is the message itself
         title = _escape_text(redact_text(write_notice_headline(news)))
         body: JsonObject = {"text": title, "blocks": [*_slack_blocks(news, title, link)]}
@@ -156,7 +156,7 @@ _NO_WEBHOOKS_TEXT = "no webhooks are offered here: WEBHOOK_SECRET is not set, or
 
 
 class Notifier:
-    """Queues due notices about approvals for delivery. ``console``: the gateway's public URL, for links.
+    """Queues due notices about approvals for delivery. ``public_url``: the gateway's public URL, for links.
 
     ``queue``: the queue of their posts, None if webhooks are not offered; ``addresses``: the addresses
     that they may be sent to. A target that cannot be notified is logged and skipped. Nothing is lost if the process is
@@ -170,11 +170,11 @@ class Notifier:
         queue: DeliverySink | None,
         addresses: AllowedAddresses,
         resolve_env_reference: ResolveEnvReference,
-        console: str,
+        public_url: str,
         clock: Callable[[], datetime],
     ) -> None:
         self._notices, self._approvals, self._queue, self._addresses = notices, approvals, queue, addresses
-        self._resolve_env_reference, self._console, self._clock = resolve_env_reference, console, clock
+        self._resolve_env_reference, self._public_url, self._clock = resolve_env_reference, public_url, clock
 
     @asynccontextmanager
     async def run_in_background(self, listen: OpenListener) -> AsyncIterator[None]:
@@ -216,7 +216,7 @@ class Notifier:
             approval_id = news.request.approval.approval_id
             log.warning("notice_not_sent", tenant=tenant, approval=approval_id, why=str(problem))
             return
-        await queue.enqueue(build_signed_post(news, target, url, secret, self._console, self._clock()))
+        await queue.enqueue(build_signed_post(news, target, url, secret, self._public_url, self._clock()))
 
     def _resolve_target(self, target: NoticeTarget, tenant: str) -> tuple[str, str]:
         """The URL and secret that a target's fields refer to; raises ``UnreadableReference``."""

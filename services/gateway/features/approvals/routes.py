@@ -24,7 +24,7 @@ class ApprovalEndpoints(ApiEndpoints[ApprovalService]):
         limit = parse_limit(parameters["limit"], MOST_LISTED_APPROVALS) if "limit" in parameters else None
         page = await self._service.list_waiting(call.caller, ApprovalQuery(limit, parameters.get("token", "")))
         views: list[JsonValue] = [self._service.show_request(request, call.caller) for request in page.requests]
-        return {"approvals": views, "token": page.token}
+        return {"approvals": views, "token": page.next_token}
 
     @api_path("GET", "/approvals/{approval_id}")
     async def show_one(self, call: ApiCall) -> JsonValue:

@@ -40,14 +40,14 @@ class AuditQuery(NamedTuple):
     task_id: str | None = None
     session_id: str | None = None
     size: int = _USUAL_AUDITED_TASKS
-    token: str = ""
+    page_token: str = ""
 
 
 class AuditPage(NamedTuple):
-    """A page of writes. ``token``: for the next page, empty on the last. A page before the last may have no writes."""
+    """A page of writes. ``next_token``: for the next page, empty on the last. Other pages may have no writes, too."""
 
     writes: Sequence[JsonObject]
-    token: str
+    next_token: str
     has_archive: bool  # whether ended tasks are still found after they have left the store
 
 
@@ -59,7 +59,7 @@ def is_in_period(row: JsonObject, query: AuditQuery) -> bool:
 
 
 def parse_page_token(token: str) -> tuple[str, str]:
-    """Parse a page's token: whether the page begins in the store or the archive, and its place there.
+    """Parse a page's token: whether the page begins in the store or the archive, and its position there.
 
     Raises ``InvalidField``.
     """
@@ -128,8 +128,8 @@ class AuditExport(ScriptedStore):
         """Yields the page of the query's token, and all later ones."""
         page = await self.read_page(query, caller)
         yield page
-        while page.token:
-            page = await self.read_page(query._replace(token=page.token), caller)
+        while page.next_token:
+            page = await self.read_page(query._replace(page_token=page.next_token), caller)
             yield page
 
     async def read_details(self, record: TaskRecord, *, includes_events: bool) -> ArchivedTask | None:
@@ -152,7 +152,7 @@ class AuditExport(ScriptedStore):
     async def _build_rows_of_page(self, query: AuditQuery, caller: Caller) -> tuple[list[JsonObject], str]:
         if query.task_id is not None:
             return await self._build_rows_of_task(caller, query.task_id), ""
-        where, position = parse_page_token(query.token)
+        where, position = parse_page_token(query.page_token)
         if where == _FROM_ARCHIVE and self._archive is not None:
             return await self._archived_rows(self._archive, query, caller.tenant, position)
         return await self._stored_rows(query, caller.tenant, position)
@@ -279,12 +279,12 @@ def parse_audit_query(parameters: Mapping[str, str]) -> AuditQuery:
         task_id=parameters.get("task") or None,
         session_id=parameters.get("session") or None,
         size=parse_limit(parameters.get("limit", str(_USUAL_AUDITED_TASKS)), MOST_AUDITED_TASKS),
-        token=parameters.get("token", ""),
+        page_token=parameters.get("token", ""),
     )
 
 
 def _answer_page(page: AuditPage) -> Response:
-    body: JsonObject = {"writes": [*page.writes], "token": page.token, "archive": page.has_archive}
+    body: JsonObject = {"writes": [*page.writes], "token": page.next_token, "archive": page.has_archive}
     return Response(dumps(body), media_type="application/json")
 
 

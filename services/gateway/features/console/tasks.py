@@ -125,7 +125,7 @@ class TaskPages(PageGroup):
     async def _render_list(self, request: Request, visitor: Visitor, missed: str = "") -> Response:
         task_filter = views.find_filter(request.query_params.get("state", ""))
         token = request.query_params.get("page", "")
-        query = TaskQuery(states=task_filter.states, size=_PAGE_SIZE, token=token)
+        query = TaskQuery(states=task_filter.states, size=_PAGE_SIZE, page_token=token)
         page = await self._context.services.lists.list_tasks(query, visitor.caller)
         return await self._context.render_page(
             request,

@@ -80,7 +80,7 @@ def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[
     """The routes of the marked methods. ``max_body_bytes``: the most bytes of a body."""
     router = APIRouter()
 
-    def make_endpoint(verb: str, act: HandleApiCall, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
+    def make_endpoint(verb: str, handle: HandleApiCall, rules: PathRules) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
             has_body = verb != "GET"
             body = await read_object(request, max_body_bytes, may_be_empty=rules.may_be_empty) if has_body else {}
@@ -89,7 +89,7 @@ def api_router(identity: Identity, max_body_bytes: int, endpoints: ApiEndpoints[
                 check_operator(caller)
                 if (tenant := request.path_params.get("tenant", caller.tenant)) != caller.tenant:
                     raise NotFound(f"tenant {tenant!r} that you may see")
-            answer = await act(ApiCall(caller, body, request))
+            answer = await handle(ApiCall(caller, body, request))
             return answer if isinstance(answer, Response) else JSONResponse(answer)
 
         return endpoint

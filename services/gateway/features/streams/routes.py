@@ -54,7 +54,7 @@ async def _later_frames(
     record = task_snapshot.record
     newest = updates.SeenEvents(updates.EventPosition.parse(task_snapshot.newest or "0-0"))
     start = resumption.seen or (newest if resumption.lost_after else updates.SeenEvents(updates.EventPosition(0, 0)))
-    if record.state.is_terminal and start.place >= newest.place and start.part is None:
+    if record.state.is_terminal and start.position >= newest.position and start.part is None:
         return
     # the turns that do not end the stream: all that have ended, except the last if the task is at rest
     past_turns = record.turns_done[:-1] if updates.is_at_rest(record) else record.turns_done
@@ -65,7 +65,7 @@ async def _later_frames(
             is_of_past_turn = event.data.get("turn_id") in past_turns
             if ends_task(event) or (updates.leaves_task_waiting(event) and not follow and not is_of_past_turn):
                 return
-            if record.state.is_terminal and updates.EventPosition.parse(stream_id) >= newest.place:
+            if record.state.is_terminal and updates.EventPosition.parse(stream_id) >= newest.position:
                 return
 
 

@@ -74,14 +74,14 @@ class TaskStream:
     tasks: TaskService
     record: TaskRecord
     shown_id: str
-    beginning: StreamStart
+    start: StreamStart
     end: StreamEnd
     accepted: AcceptedMessage | None = None
     newest: TaskRecord | None = None
 
     async def stream_updates(self) -> AsyncGenerator[NumberedUpdate, None]:
         """Yields every update once, in order; may raise ``StoreUnavailable``. Close it with ``contextlib.aclosing``."""
-        start = self.beginning
+        start = self.start
         while True:
             if start.first is not None:
                 yield start.first
@@ -176,6 +176,6 @@ def _find_start(resumption: Resumption, task_snapshot: TaskSnapshot, *, is_over:
     """
     newest = SeenEvents(EventPosition.parse(task_snapshot.newest or "0-0"))
     if resumption.seen is not None and (resumption.seen != newest or not is_over):
-        return StreamStart(None, resumption.seen, newest.place if is_over else None)
+        return StreamStart(None, resumption.seen, newest.position if is_over else None)
     snapshot = Snapshot(task_snapshot.record, resumption.lost_after, is_final=is_over)
-    return StreamStart(NumberedUpdate(str(newest.place), snapshot), newest)
+    return StreamStart(NumberedUpdate(str(newest.position), snapshot), newest)

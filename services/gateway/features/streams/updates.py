@@ -33,7 +33,7 @@ _LARGEST_SEQUENCE_NUMBER = 2**64 - 1
 
 @dataclass(frozen=True, order=True)
 class EventPosition:
-    """The place of an event in a task's event stream (a Redis stream id)."""
+    """The position of an event in a task's event stream (a Redis stream id)."""
 
     ms: int
     seq: int
@@ -45,7 +45,7 @@ class EventPosition:
 
     @property
     def previous(self) -> "EventPosition":
-        """The last possible place before this one."""
+        """The last possible position before this one."""
         if self.seq:
             return EventPosition(self.ms, self.seq - 1)
         return EventPosition(self.ms - 1, _LARGEST_SEQUENCE_NUMBER) if self.ms else self
@@ -55,26 +55,26 @@ class EventPosition:
 
 
 class SeenEvents(NamedTuple):
-    """The events that a client has: all up to ``place``. ``part``: how many of that event's updates; all if None."""
+    """The events that a client has: all up to ``position``. ``part``: how many of that event's updates; all if None."""
 
-    place: EventPosition
+    position: EventPosition
     part: int | None = None
 
     @property
     def stream_id_to_read_after(self) -> str:
-        """The stream id after which the gateway reads on for this client: ``place``, or the id just before it if the
+        """The stream id after which the gateway reads on for this client: ``position``, or the id just before it if the
         client has only some of that event's updates, so that the event is read again.
         """
-        return str(self.place if self.part is None else self.place.previous)
+        return str(self.position if self.part is None else self.position.previous)
 
     @property
     def event_id(self) -> str:
-        return event_id(str(self.place), self.part)
+        return event_id(str(self.position), self.part)
 
     def includes_update(self, stream_id: str, part: int | None) -> bool:
         """Whether the client has the update ``part`` of an event; None is the event's last update."""
-        if self.part is None or EventPosition.parse(stream_id) != self.place:
-            return EventPosition.parse(stream_id) <= self.place
+        if self.part is None or EventPosition.parse(stream_id) != self.position:
+            return EventPosition.parse(stream_id) <= self.position
         return part is not None and part <= self.part
 
 
@@ -113,10 +113,10 @@ def find_resumption(seen: SeenEvents | None, task_snapshot: TaskSnapshot) -> Res
     if (
         task_snapshot.oldest is None
         or task_snapshot.newest is None
-        or seen.place > EventPosition.parse(task_snapshot.newest)
+        or seen.position > EventPosition.parse(task_snapshot.newest)
     ):
         return Resumption(None, seen.event_id)
-    if seen.place >= EventPosition.parse(task_snapshot.oldest):
+    if seen.position >= EventPosition.parse(task_snapshot.oldest):
         return Resumption(seen)
     return Resumption(None, None if task_snapshot.has_all_events else seen.event_id)
 
@@ -159,9 +159,9 @@ class StatusUpdate(NamedTuple):
 
 
 class ArtifactUpdate(NamedTuple):
-    """A result, or a chunk of one. ``place``: its number among the task's results, from 1; 0 for the answer."""
+    """A result, or a chunk of one. ``number``: its place among the task's results, from 1; 0 for the answer."""
 
-    place: int
+    number: int
     artifact: Artifact
     append: bool = False
     last_chunk: bool = True
@@ -210,7 +210,7 @@ def leaves_task_waiting(event: TaskEvent) -> bool:
 
 
 def list_results(record: TaskRecord, state: TaskState) -> Iterator[tuple[int, Artifact]]:
-    """Yields the results to send at the end of a turn that left the task in ``state``, each with its place."""
+    """Yields the results to send at the end of a turn that left the task in ``state``, each with its number."""
     record = record.model_copy(update={"state": state})
     answer = build_answer_text(record)
     answers = [(ANSWER_ARTIFACT_INDEX, Artifact(name=ANSWER_NAME, text=answer.text))] if answer else []
@@ -285,6 +285,6 @@ def build_legacy_update(update: Update, shown_id: str, model_notice: str) -> dic
             metadata = build_client_metadata(update.record, model_notice) if update.record else dict(update.metadata)
             return {"id": shown_id, "status": status, "final": update.is_final, "metadata": metadata}
         case ArtifactUpdate():
-            artifact = build_legacy_artifact(update.place, update.artifact)
+            artifact = build_legacy_artifact(update.number, update.artifact)
             chunk: dict[str, JsonValue] = {"append": update.append, "lastChunk": update.last_chunk}
             return {"id": shown_id, "artifact": {**artifact, **chunk}}

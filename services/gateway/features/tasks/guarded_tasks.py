@@ -16,7 +16,7 @@ from shared.ports.tracing import NO_TRACER, SpanKind, Tracer
 
 RETRY_SECONDS = 5.0
 REFUSAL_LOG_SECONDS = 10.0  # until it is said again that messages are refused
-_REFUSAL_WORDS: dict[type[Exception], str] = {
+_REFUSAL_LABELS: dict[type[Exception], str] = {
     ports.TooManyWaiting: "shed",
     ports.TenantIsStopped: "stopped",
     ports.SessionBelongsToOther: "other_session",
@@ -48,9 +48,9 @@ class GuardedTasks(ports.Tasks):
         """Accept a turn; raises ``TooManyRequests`` if too many sessions wait, and ``StoppedTenant``."""
         try:
             accepted = await self._accept_in_span(record, turn, dedupe, prepare)
-        except tuple(_REFUSAL_WORDS) as error:
-            word = next(word for kind, word in _REFUSAL_WORDS.items() if isinstance(error, kind))
-            self._meter.add(names.TURNS_REFUSED, why=word)
+        except tuple(_REFUSAL_LABELS) as error:
+            label = next(label for kind, label in _REFUSAL_LABELS.items() if isinstance(error, kind))
+            self._meter.add(names.TURNS_REFUSED, why=label)
             match error:
                 case ports.TooManyWaiting(waiting=waiting):
                     self._log_shedding(waiting)

@@ -49,14 +49,14 @@ class TaskListPage(NamedTuple):
 class TaskQuery(NamedTuple):
     """Which tasks to list: of ``session_id``, in one of ``states``, changed since a time; at most ``size`` of them.
 
-    ``token``: from the page before; empty for the first page.
+    ``page_token``: from the page before; empty for the first page.
     """
 
     session_id: str | None = None
     states: tuple[TaskState, ...] = _EVERY_STATE
     since: datetime | None = None
     size: int = USUAL_LISTED_TASKS
-    token: str = ""
+    page_token: str = ""
 
 
 class TaskLists(ScriptedStore):
@@ -91,7 +91,7 @@ class TaskLists(ScriptedStore):
 
     async def list_tasks(self, query: TaskQuery, caller: Caller) -> TaskListPage:
         """One page of the tasks that the caller may see; raises ``InvalidField`` and ``StoreUnavailable``."""
-        position = parse_position("pageToken", *decode_page_token(query.token)) if query.token else None
+        position = parse_position("pageToken", *decode_page_token(query.page_token)) if query.page_token else None
         page = await self.read_page(caller.tenant, query, position, limit_to_owner(caller))
         visible = [record for record in page.records if may_read(caller.principal, record)]
         if len(visible) < len(page.records):  # the session asked for is another's: not even how much is in it is told

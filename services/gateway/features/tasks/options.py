@@ -57,7 +57,7 @@ def read_list_options(params: JsonObject) -> ListOptions:
             fields.text_at(params, "statusTimestampAfter", "statusTimestampAfter"), "statusTimestampAfter"
         ),
         size=_page_size(params),
-        token=fields.text_at(params, "pageToken", "pageToken") or "",
+        page_token=fields.text_at(params, "pageToken", "pageToken") or "",
     )
     length = read_history_length(params, "historyLength", A2aVersion.A2A_1_0)
     return ListOptions(query, length, fields.flag_at(params, "includeArtifacts", "includeArtifacts"))
