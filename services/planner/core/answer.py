@@ -11,7 +11,7 @@ from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, find_operation, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
 from services.planner.core.explained import are_related, drop_asking, unexplained_words
-from services.planner.core.figures import SUMS, PlannedFigure, amount_field, numeric_fields
+from services.planner.core.figures import SUMS, PlannedFigure, amount_field, drop_zeros, numeric_fields
 from services.planner.core.groups import find_standing_out, has_superlative, pick_groups, stated_groups
 from services.planner.core.mentions import find, identifiers_in
 from services.planner.core.outcomes import WriteState
@@ -164,7 +164,11 @@ def _answer_question(question: str, situation: Situation) -> str:
 def _answer_briefly(question: str, situation: Situation) -> str:
     """As ``_answer_question``, and a figure without its name."""
     answer, figures = _answer_question(question, situation), stated_figures(question, situation)
-    return _format_money(figures[0].value) if figures and answer == _describe_figure(figures[0], question) else answer
+    return (
+        format(drop_zeros(figures[0].value), "f")
+        if figures and answer == _describe_figure(figures[0], question)
+        else answer
+    )
 
 
 _COUNTED_PATTERN = re.compile(
@@ -181,8 +185,8 @@ def _describe_figure(figure: PlannedFigure, question: str) -> str:
     )
     if counted:
         start = "There are " if counted["there"] else ""
-        return f"{start}{_format_money(figure.value)} {counted['what']}{counted['rest']}."
-    return f"{figure.name.replace('_', ' ').capitalize()}: {_format_money(figure.value)}."
+        return f"{start}{drop_zeros(figure.value):f} {counted['what']}{counted['rest']}."
+    return f"{figure.name.replace('_', ' ').capitalize()}: {drop_zeros(figure.value):f}."
 
 
 def _tell_absent(question: str, situation: Situation) -> str:
@@ -374,7 +378,7 @@ def _tell_listed(question: str, situation: Situation) -> str:
         return ""
     if groups := stated_groups(question, situation):
         picked_groups = pick_groups(question, groups)
-        return f"{', '.join(f'{group.label}: {_format_money(group.figure.value)}' for group in picked_groups)}."
+        return f"{', '.join(f'{group.label}: {drop_zeros(group.figure.value):f}' for group in picked_groups)}."
     standing_out = find_standing_out(resolved_text, situation) if _asks_for_listed(question, situation) else None
     sentences = (
         [_name_with_field(record, standing_out.field) for record in standing_out.records] if standing_out else []
@@ -452,7 +456,7 @@ def _describe_values(situation: Situation, moves: Sequence[ProposedMove]) -> lis
     true_values = [value for value in situation.values if _has_come_about(value, moves)]
     named_values = [(str(value.get("name")), number(value.get("value"))) for value in true_values]
     named = [(name, amount) for name, amount in named_values if not name.startswith("pieces_") and amount is not None]
-    return [f"{_figure_name(name, situation)}: {_format_money(amount)}." for name, amount in named]
+    return [f"{_figure_name(name, situation)}: {drop_zeros(amount):f}." for name, amount in named]
 
 
 def _has_come_about(value: JsonObject, moves: Sequence[ProposedMove]) -> bool:
@@ -479,13 +483,6 @@ def _figure_name(name: str, situation: Situation) -> str:
         if name.lower().endswith(f"_{spoken_id}"):
             return f"{name[: -len(spoken_id) - 1].replace('_', ' ')} of {record_id}"
     return name.replace("_", " ")
-
-
-def _format_money(value: Decimal) -> str:
-    """Without the zeros behind the cents that a quotient carries."""
-    cents = value.quantize(Decimal("0.01"))
-    exponent = value.as_tuple().exponent
-    return format(cents if value == cents and isinstance(exponent, int) and exponent < -2 else value, "f")
 
 
 def _describe_subjects(situation: Situation) -> list[str]:

@@ -1,6 +1,8 @@
 """Whether the condition of an action holds: figures compared, or a record's state looked at. Unknown is not yes."""
 
+import operator
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -13,12 +15,16 @@ from services.planner.core.relations import answer_related
 from services.planner.core.situation import Situation, says
 from services.planner.core.words import STOP, field_stems, is_identifier, parts, stem, text_stems, text_words
 
-_OVER = r"\b(?:over|above|more than|greater than|exceed(?:s|ing|ed)?|larger than|higher than|at least|beyond)\b"
-_UNDER = (
-    r"\b(?:within|under|below|less than|smaller than|lower than|at most|(?<!add )(?<!adds )(?<!sum )up to|no more than|"
-    r"fits?(?: in(?:to)?)?|covered by)\b"
+_AT_LEAST = r"\b(?:at least|(?:more|greater|larger|higher) than or equal to)\b"
+_OVER = r"\b(?:over|above|more than|greater than|exceed(?:s|ing|ed)?|larger than|higher than|beyond)\b"
+_AT_MOST = (
+    r"\b(?:within|at most|(?<!add )(?<!adds )(?<!sum )up to|fits?(?: in(?:to)?)?|covered by"
+    r"|(?:less|smaller|lower) than or equal to)\b"
 )
+_UNDER = r"\b(?:under|below|less than|smaller than|lower than)\b"
 _COVERS = r"\b(?:covers?|suffices?|enough|sufficient|allows?|permits?)\b"
+_TESTS = ((_AT_LEAST, operator.ge), (_OVER, operator.gt), (_AT_MOST, operator.le), (_UNDER, operator.lt))
+_ANY_TEST = "|".join(pattern for pattern, _ in _TESTS)
 _PREDICATE_PATTERN = re.compile(
     r"^(?P<subject>.+?)\s+(?:is|are|was|were|has been|have been)\s+(?P<state>(?:\w+\s+){0,3}[\w-]+)$", re.I
 )
@@ -55,7 +61,7 @@ def judge_condition(intent: Intent, situation: Situation) -> JudgedCondition:
 
 
 def _judge_parts(intent: Intent, situation: Situation) -> JudgedCondition:
-    clauses = re.split(rf"\s+and\s+(?=(?:it|its|the|they|there)\b|{_OVER}|{_UNDER})", intent.condition)
+    clauses = re.split(rf"\s+and\s+(?=(?:it|its|the|they|there)\b|(?:\w+ )?(?:{_ANY_TEST}))", intent.condition)
     judged = [_judge_part(part, intent, situation) for part in clauses]
     reason = "; ".join(judged_part.why for judged_part in judged)
     if any(judged_part.holds is None for judged_part in judged):
@@ -69,30 +75,33 @@ def judge_statement(text: str, situation: Situation) -> JudgedCondition:
 
 
 def _judge_part(text: str, intent: Intent, situation: Situation) -> JudgedCondition:
-    for pattern, over in ((_OVER, True), (_UNDER, False), (_COVERS, None)):
+    for pattern, test in (*_TESTS, (_COVERS, None)):
         if match := re.search(pattern, text, re.I):
             left_text, right_text = text[: match.start()], text[match.end() :]
             if not right_text.strip():  # "the limit is exceeded"
                 left_text, right_text = "", left_text
-            if over is None:
-                return _judge_order(right_text, left_text, False, text, intent, situation)
-            return _judge_order(left_text, right_text, over, text, intent, situation)
+            if test is None:
+                return _judge_order(right_text, left_text, operator.le, text, intent, situation)
+            return _judge_order(left_text, right_text, test, text, intent, situation)
     return _judge_state(text, intent, situation)
 
 
 def _judge_order(
-    left_text: str, right_text: str, over: bool, text: str, intent: Intent, situation: Situation
+    left_text: str,
+    right_text: str,
+    test: Callable[[Decimal, Decimal], bool],
+    text: str,
+    intent: Intent,
+    situation: Situation,
 ) -> JudgedCondition:
     amount = _find_figure(left_text, right_text, intent, situation)
     limit = _find_limit_value(right_text, situation)
     if amount is None or limit is None:
         missing = "the amount" if amount is None else f'a figure for "{right_text.strip() or text}"'
         return JudgedCondition(None, f"{missing} could not be found")
-    is_over = amount > limit or ("at least" in text and amount == limit)
-    negated = bool(re.search(_NOT, text, re.I)) and "no more than" not in text.lower()
-    relation = "is more than" if amount > limit else "is within"
+    relation = "is more than" if amount > limit else "is within" if amount < limit else "equals"
     return JudgedCondition(
-        (is_over is over) is not negated,
+        test(amount, limit) is not bool(re.search(_NOT, text, re.I)),
         f"{_format_amount(amount)} {relation} {_format_amount(limit)} ({right_text.strip() or text})",
     )
 

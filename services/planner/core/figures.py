@@ -10,6 +10,7 @@ from services.planner.core.words import ID_WORDS, field_stems, parts, stems, tex
 from shared.domain.exact_json import Json, JsonObject
 
 _RATIO = Decimal("0.000001")
+_DIGITS = 1_000  # more than computing with the largest figures gives
 
 
 class FigureOperand(NamedTuple):
@@ -45,7 +46,7 @@ class PlannedFigure(NamedTuple):
 def calculate(operation: str, amounts: Sequence[Decimal]) -> Decimal:
     """Computes exactly; quotients and averages keep six places, half up. A percentage takes a base and a percent."""
     with localcontext() as context:
-        context.prec, context.rounding = 50, ROUND_HALF_UP
+        context.prec, context.rounding = _DIGITS, ROUND_HALF_UP
         match operation:
             case "sum":
                 return sum(amounts, Decimal(0))
@@ -67,6 +68,14 @@ def calculate(operation: str, amounts: Sequence[Decimal]) -> Decimal:
                 return amounts[0] * amounts[1]
             case _:
                 raise ValueError(f"no operation {operation!r}")
+
+
+def drop_zeros(figure: Decimal) -> Decimal:
+    """Without the zeros behind the cents that a quotient carries: 0.500000 is 0.50."""
+    with localcontext(prec=_DIGITS):
+        cents = figure.quantize(Decimal("0.01"))
+    exponent = figure.as_tuple().exponent
+    return cents if figure == cents and isinstance(exponent, int) and exponent < -2 else figure
 
 
 def operand(record: FactRecord, field: str) -> tuple[FigureOperand, Decimal]:

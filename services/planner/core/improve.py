@@ -3,14 +3,13 @@
 import re
 
 from services.planner.core.process import process_of
-from services.planner.core.records import number, own_id
+from services.planner.core.records import MINOR, number, own_id
 from services.planner.core.request import Request
 from services.planner.core.situation import Situation, rank, says
 from services.planner.core.words import field_stems, parts, text_stems
 from shared.domain.exact_json import Json
 
 _SAY_PATTERN = re.compile(r"^say the (?P<what>.+)$")
-_MINOR_WORDS = frozenset({"cents", "cent", "minor", "pence"})
 
 
 def improve_answer(request: Request, situation: Situation) -> str:
@@ -55,12 +54,12 @@ def _known_sentence(output: str, situation: Situation, draft: str) -> str:
 
 
 def _field_title(field: str) -> str:
-    return " ".join(part for part in parts(field) if part not in _MINOR_WORDS).capitalize()
+    return " ".join(part for part in parts(field) if part not in MINOR).capitalize()
 
 
 def _format_value(field: str, value: Json) -> str:
     """An amount in minor units as people write it; everything else as it stands."""
     amount = number(value)
-    if amount is not None and _MINOR_WORDS.intersection(parts(field)):
+    if amount is not None and MINOR.intersection(parts(field)):
         return format(amount / 100, ".2f")
     return str(value)

@@ -91,7 +91,7 @@ class TaskReading(NamedTuple):
 
 
 _EVERY_PATTERN = re.compile(r"\b(?:all|every|each)\b", re.I)
-_SENTENCE_PATTERN = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+")
+_SENTENCE_PATTERN = re.compile(r"(?<=[.!?;])\s+(?=\S)|\n+|\s{40,}")  # a wide gap ends a sentence, too
 _NOTIFY = "|".join(sorted({*FAMILIES["send"], "tell"}))
 _VERB = "|".join(sorted({word for words in FAMILIES.values() for word in words}, key=len, reverse=True))
 _OBJECT = r"(?:(?:the|an?|all|every|each|it|them)\b|[$€£]?\d|(?:\w+\s+){0,3}[A-Za-z]+-?\d)"
@@ -115,7 +115,7 @@ _MARKS = "".join(map(chr, range(0xE000, 0xF900)))
 _MARK = "[\ue000-\uf8ff]"  # stands for a reason while a sentence is taken apart
 _IF = r"only if|only when|if and only if|provided(?: that)?|as long as|in case|if|when|unless|except if|except when"
 _LEADING_PATTERN = re.compile(rf"^(?:but |and )?({_IF})\s+(.+?),(?!\d{{3}})\s*(?:then\s+)?(.+)$", re.I | re.S)
-_TRAILING_PATTERN = re.compile(rf"^(.+?)[,\s]+(?:but )?({_IF})\s+(.+)$", re.I | re.S)
+_TRAILING_PATTERN = re.compile(rf"^(.+?)(?<![,\s])[,\s]++(?:but )?({_IF})\s+(.+)$", re.I | re.S)
 _ELSE_PATTERN = re.compile(r"[,;.]?\s*(?:\bbut\b\s+)?\b(?:otherwise|or else|else|if not)\b,?\s+", re.I)
 _PHRASAL = {
     "return": r"(?:take|bring|hand) (?:[^,;]{1,60} )?back",
@@ -155,7 +155,7 @@ _JOIN_PATTERN = re.compile(
     r"|both |by |of |to |in |on )[a-z]{3,}\s+(?:the|an?|all|every|each|its|their|them|it)\b)",
     re.I,
 )
-_HEADED_PATTERN = re.compile(rf"^(?P<head>[^:]*[a-z][^:]*):\s+(?P<rest>(?:{_VERB})\b.*)$", re.I | re.S)
+_HEADED_PATTERN = re.compile(rf"^(?P<head>(?=[^:]*[a-z])[^:]*):\s+(?P<rest>(?:{_VERB})\b.*)$", re.I | re.S)
 _NEGATED_PATTERN = re.compile(rf"\b(?:{_NOT}|no need to|avoid|refrain from|not to|cannot|can['’]t)\s+(\w+)", re.I)
 _PASSIVE_PATTERN = re.compile(r"\b(?:should|must|needs? to|has to|have to|is to|are to) be (?:\w+ly )?(\w+)", re.I)
 _ASKING_PATTERN = re.compile(
@@ -324,7 +324,7 @@ def _parse_sentence(sentence: str, before: list[Intent]) -> list[Intent]:
         last = before[-1]
         intents = [intent._replace(condition=last.condition, holds=not last.holds) for intent in _intents(otherwise[0])]
         return _with_reasons(intents, reasons)
-    condition, holds, body = _split_off_condition(main.strip())
+    condition, holds, body = _split_off_condition(main.strip(", \t\n"))
     intents = [intent._replace(condition=condition, holds=holds) for intent in _intents(body)]
     for other_clause in otherwise:
         intents += [intent._replace(condition=condition, holds=not holds) for intent in _intents(other_clause)]
@@ -389,7 +389,7 @@ def _must_hold(word: str) -> bool:
 
 
 def _intents(body: str) -> list[Intent]:
-    if (match := _HEADED_PATTERN.match(body)) and family(text_words(match["head"])[0]) not in NOTICES:
+    if (match := _HEADED_PATTERN.match(body)) and NOTICES.isdisjoint(map(family, text_words(match["head"])[:1])):
         later = [clause._replace(context=match["head"]) for clause in _split_clauses(match["rest"])]
         return [*(clause._replace(is_heading=True) for clause in _split_clauses(match["head"])), *later]
     return _split_clauses(body)

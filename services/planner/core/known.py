@@ -3,6 +3,7 @@
 from decimal import Decimal
 
 from services.planner.core.binding import CallPlan, kind_of
+from services.planner.core.figures import drop_zeros
 from services.planner.core.intents import Intent
 from services.planner.core.records import MINOR, number
 from services.planner.core.references import is_reference
@@ -67,10 +68,7 @@ def takes_figure(tool: ToolSpec, name: str) -> bool:
 
 def as_field_type(value: str, tool: ToolSpec, name: str) -> Json:
     """A computed figure in the type of its field, in minor units where the field counts these."""
-    figure = Decimal(value) * (100 if MINOR.intersection(parts(name)) else 1)
-    cents = figure.quantize(Decimal("0.01"))
-    exponent = figure.as_tuple().exponent
-    figure = cents if figure == cents and isinstance(exponent, int) and exponent < -2 else figure  # 0.500000 as 0.50
+    figure = drop_zeros(Decimal(value) * (100 if MINOR.intersection(parts(name)) else 1))
     kind = kind_of(tool.properties[name])
     if kind == "string":
         return format(figure, "f")

@@ -36,7 +36,8 @@ class Mention(NamedTuple):
 
 _SYMBOLS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "dollars": "USD", "euros": "EUR", "pounds": "GBP"}
 _CODES = "USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN|INR|CNY"
-_FIGURE = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
+# It starts neither within a figure nor at a group of three digits in one; what has more than 21 digits is a code.
+_FIGURE = r"(?<!\d)(?<!\d,(?=\d{3}(?!\d)))(?!\d{22}|\d{1,3}(?:,\d{3}){7})(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++)?"
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
 
@@ -55,6 +56,7 @@ _SHAPES: tuple[tuple[MentionKind, re.Pattern[str]], ...] = (
     ),
     (MentionKind.ID, re.compile(r"(?<![\w-])(?P<v>[A-Za-z]{1,6}\d{2,}[A-Za-z0-9]*)\b")),
     (MentionKind.ID, re.compile(r"#(?P<v>\d+)\b")),
+    (MentionKind.MONEY, re.compile(rf"(?P<v>{_FIGURE})\s?(?P<k>cents?|pence|¢)(?!\w)", re.I)),
     (MentionKind.MONEY, re.compile(rf"(?P<s>[$€£¥])\s?(?P<v>{_FIGURE})(?P<k>[kKmM]\b)?")),
     (
         MentionKind.MONEY,
@@ -104,5 +106,5 @@ def _build_mention(kind: MentionKind, match: re.Match[str]) -> Mention:
 def _canonical_figure(digits: str, suffix: str | None) -> str:
     number = Decimal(digits.replace(",", ""))
     if suffix:
-        number *= 1000 if suffix in "kK" else 1_000_000
+        number *= {"k": 1000, "m": 1_000_000}.get(suffix.lower(), Decimal("0.01"))
     return format(number, "f")

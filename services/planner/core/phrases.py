@@ -19,12 +19,12 @@ class TextSpan(NamedTuple):
 _ID_NEAR = r"(?=(?:for\s+)?(?:the\s+)?(?:[a-z]+\s+){0,3}[A-Za-z]+[-_]?\d)"
 _THEM = r"(?:except(?: for)?|excepting|excluding|other than|apart from|aside from|leaving out|with the exception of)"
 _EXCEPT_PATTERN = re.compile(
-    rf"[,\s]*\b(?:{_THEM}\s+(?!if\b|when\b)|but(?: not)?\s+(?=(?:those|any|the (?:[\w-]+ )*ones)\b)"
+    rf"(?<![,\s])[,\s]*+\b(?:{_THEM}\s+(?!if\b|when\b)|but(?: not)?\s+(?=(?:those|any|the (?:[\w-]+ )*ones)\b)"
     rf"|(?:but not|but(?: for)?|besides|not)\s+{_ID_NEAR}|without\s+(?=(?:the\s+)?(?:[a-z]+\s+)?[A-Za-z]+[-_]?\d))",
     re.I,
 )
 _LEAVE_PATTERN = re.compile(
-    r"[,\s]*(?:\b(?:but|and|while|however|though)\b[,\s]+)?(?:please\s+)?\b(?:"
+    r"(?<![,\s])[,\s]*+(?:\b(?:but|and|while|however|though)\b[,\s]+)?(?:please\s+)?\b(?:"
     r"(?:leav|keep)(?:e|ing)?\s+(?P<left>[^,;.]+?)\s+(?:(?:exactly |just )?as (?:it|they) (?:is|are)|as is|alone|out|"
     r"untouched|unchanged|aside|where (?:it|they) (?:is|are))\b"
     r"|leav(?:e|ing) out\s+(?P<out>[^,;.]+)"

@@ -93,7 +93,7 @@ def _moves_to_plan(sentence: str) -> bool:
     return moves is not None and _TO_PLAN.search(sentence, moves.end()) is not None
 
 
-_BEFORE_ID = re.compile(r"((?:[a-z&]+[ -]){0,2}[a-z&]+):? (?=[A-Z]{2,}-?\d)", re.IGNORECASE)
+_BEFORE_ID = re.compile(r"(?<![a-z&])((?:[a-z&]+[ -]){0,2}[a-z&]+):? (?=[A-Z]{2,}-?\d)", re.IGNORECASE)
 
 
 def _words_before_ids(task: str) -> list[str]:

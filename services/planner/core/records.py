@@ -1,7 +1,8 @@
 """Facts as records: whatever the shape of a result, the things it speaks of, each with its fields and their paths."""
 
+import re
 from collections.abc import Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -84,20 +85,18 @@ def _is_wrapping(nested: Mapping[str, Json]) -> bool:
     )
 
 
+_FIGURE_PATTERN = re.compile(r"-?(?:\d+\.?\d*|\.\d+)")
+_LARGEST = 30  # digits: what has more is a code, and no sum of anything
+
+
 def number(value: Json) -> Decimal | None:
     """A figure in a result: a number, or a text that is one (``"1,200.50"`` and ``"12.00 EUR"`` included)."""
-    if isinstance(value, bool) or value is None:
+    if isinstance(value, bool):
         return None
-    if isinstance(value, int | Decimal):
-        return Decimal(value)
-    if not isinstance(value, str) or (not value[:1].strip("-").isdigit() and value[:1] not in "$€£-"):
-        return None
-    text = value.strip("$€£ ").removesuffix("USD").removesuffix("EUR").removesuffix("GBP").strip().replace(",", "")
-    try:
-        figure = Decimal(text)
-    except InvalidOperation:
-        return None
-    return figure if figure.is_finite() else None
+    if isinstance(value, str):
+        text = value.strip("$€£ ").removesuffix("USD").removesuffix("EUR").removesuffix("GBP").strip().replace(",", "")
+        value = Decimal(text) if _FIGURE_PATTERN.fullmatch(text) else None
+    return Decimal(value) if isinstance(value, int | Decimal) and abs(Decimal(value).adjusted()) <= _LARGEST else None
 
 
 def own_id(record: FactRecord) -> tuple[str, Scalar] | None:

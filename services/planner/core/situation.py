@@ -112,7 +112,7 @@ def observe_situation(request: Request, writers: Iterable[str] = ()) -> Situatio
     documents = _documents_of(request)
     terms = _things_of(request)
     reading = _ask_for_documents(understand(text, terms, _verbs_of(request)), documents)
-    values = (*objects(request.section("values")), *_find_calculated(request))
+    values = (*map(_in_major_units, objects(request.section("values"))), *_find_calculated(request))
     return Situation(
         reading,
         mentions,
@@ -229,13 +229,22 @@ def _with_rows(result: Json, rows: list[JsonObject]) -> Json:
 def _find_calculated(request: Request) -> list[JsonObject]:
     """The values that were worked out, each by its name."""
     calculate_calls = [call for call in request.calls if call.tool == CALCULATE and not call.failed]
-    return [_calculated_value(call) for call in calculate_calls if isinstance(call.result, dict | int | Decimal | str)]
+    return [
+        _in_major_units(_calculated_value(call))
+        for call in calculate_calls
+        if isinstance(call.result, dict | int | Decimal | str)
+    ]
 
 
 def _calculated_value(call: Called) -> JsonObject:
     result = as_object(call.result)
-    value = result.get("value") if result else call.result
-    return {"name": str(result.get("name") or call.arguments.get("name")), "value": str(value), "asked": call.key}
+    value = {**result, "value": str(result.get("value") if result else call.result)}
+    return value | {"name": str(result.get("name") or call.arguments.get("name")), "asked": call.key}
+
+
+def _in_major_units(value: JsonObject) -> JsonObject:
+    amount = number(value.get("value")) if value.get("unit") == "cents" else None
+    return value if amount is None else {**value, "value": format(amount.scaleb(-2), "f"), "unit": ""}
 
 
 def rank(record: FactRecord, situation: Situation) -> int:

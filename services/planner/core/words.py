@@ -54,7 +54,7 @@ _GENERIC_NOUNS = frozenset(
 ID_WORDS = frozenset({"id", "no", "number", "code", "key", "ref", "reference", "identifier", "uuid", "num", "nr"})
 
 
-_SHORT = 4_000  # characters; longer texts are not kept
+_SHORT = 4_000  # characters; few longer texts are kept
 _remembered = lru_cache(maxsize=20_000)  # the same few words and values are looked at again and again
 
 
@@ -100,7 +100,7 @@ def text_words(text: str) -> list[str]:
 
 def text_stems(text: str) -> frozenset[str]:
     """The stems of a text's content words."""
-    return _short_text_stems(text) if len(text) <= _SHORT else _text_stems(text)
+    return _short_text_stems(text) if len(text) <= _SHORT else _long_text_stems(text)
 
 
 def _text_stems(text: str) -> frozenset[str]:
@@ -108,6 +108,7 @@ def _text_stems(text: str) -> frozenset[str]:
 
 
 _short_text_stems = lru_cache(maxsize=4_000)(_text_stems)
+_long_text_stems = lru_cache(maxsize=4)(_text_stems)
 _BY_STEM = {stem(word): name for name, words in FAMILIES.items() for word in words}
 _GENERIC_STEMS = stems(GENERIC)
 

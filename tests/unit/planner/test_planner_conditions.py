@@ -76,3 +76,26 @@ def test_by_whom_something_was_done_is_what_its_own_record_says(condition: str, 
 @each_row("question", "Did Bob Ray lend KIT-1?", "Did PIL-4 lend KIT-1?", "Does PIL-2 have any ill kites?")
 def test_that_a_question_names_somebody_is_no_yes(question: str) -> None:
     assert planned(question, _LENT, []).text == f'Could not be found out: "{question}".'
+
+
+@each_row(
+    ("condition", "below", "equal", "above"),
+    ("no more than $500", True, True, False),
+    ("not more than $500", True, True, False),
+    ("at most $500", True, True, False),
+    ("within $500", True, True, False),
+    ("less than or equal to $500", True, True, False),
+    ("less than $500", True, False, False),
+    ("under $500", True, False, False),
+    ("at least $500", False, True, True),
+    ("At least $500", False, True, True),
+    ("no less than $500", False, True, True),
+    ("not below $500", False, True, True),
+    ("greater than or equal to $500", False, True, True),
+    ("over $500", False, False, True),
+)
+def test_a_figure_is_compared_as_the_condition_says(condition: str, below: bool, equal: bool, above: bool) -> None:
+    for fee, expected in ((499, below), (500, equal), (501, above)):
+        seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-7"}, {"id": "KIT-7", "fee": fee})]
+        plan = planned(f"Approve kite KIT-7 if its fee is {condition}.", seen, [tool("approve_kite", kite_id="string")])
+        assert bool(calls(plan)) is expected, plan.text

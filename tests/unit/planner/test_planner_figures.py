@@ -5,7 +5,7 @@ import pytest
 from services.planner.core.request import LEAVE_PART
 from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
-from tests.unit.planner.planner_requests import fact, said, tool
+from tests.unit.planner.planner_requests import calculated, calls, fact, planned, said, tool
 
 pytestmark = pytest.mark.promise("planner.answers_each_question")
 
@@ -37,3 +37,14 @@ def test_a_remainder_is_not_told_where_another_change_draws_on_the_same(without:
     answer = _answer("approve", {**_LEFT, "without": without}, loans=("LOA-3", "LOA-4"))
     assert answer.count("Done: approve loan") == 2
     assert ("purse after: 40." in answer) is is_told
+
+
+@each_row(("unit", "proposed_fee"), ("cents", 500), ("", 50_000))
+def test_a_value_worked_out_in_cents_is_proposed_in_cents(unit: str, proposed_fee: int) -> None:
+    set_fee = tool("set_kite_fee", kite_id="string", fee_cents="integer")
+    seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-7"}, {"id": "KIT-7", "price_cents": 5000})]
+    task = "Set the fee of kite KIT-7 to 10% of its price."
+    [calculation] = calculated(task, seen, set_fee)
+    result: JsonObject = {"name": calculation["name"], "value": "500", **({"unit": unit} if unit else {})}
+    seen.append({"tool": "calculate", "arguments": calculation, "result": result})
+    assert calls(planned(task, seen, [set_fee])) == [("set_kite_fee", {"kite_id": "KIT-7", "fee_cents": proposed_fee})]

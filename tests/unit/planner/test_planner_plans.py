@@ -1,5 +1,7 @@
 """Plans from facts: the right call with true origins for one thing or many, or none and the reason."""
 
+from decimal import Decimal
+
 import pytest
 
 from services.planner.core.request import PlannerReply
@@ -246,3 +248,18 @@ def test_a_refused_plan_is_changed_or_given_up_and_never_put_again() -> None:
 def _refused(plan: PlannerReply, why: str) -> Json:
     ((name, given),) = calls(plan)
     return {"tool": name, "arguments": given, "result": why, "is_error": True}
+
+
+@each_row(
+    ("task", "field", "amount"),
+    ("Set the fee of kite KIT-7 to 250 cents.", "fee_cents", 250),
+    ("Set the fee of kite KIT-7 to 1,250 cents.", "fee_cents", 1250),
+    ("Set the fee of kite KIT-7 to 99 pence.", "fee_pence", 99),
+    ("Set the fee of kite KIT-7 to $2.50.", "fee_cents", 250),
+    ("Set the fee of kite KIT-7 to 250 cents.", "fee", Decimal("2.50")),
+)
+def test_an_amount_in_cents_is_proposed_in_the_unit_of_the_field(task: str, field: str, amount: Json) -> None:
+    set_fee = tool("set_kite_fee", **{"kite_id": "string", field: "integer" if isinstance(amount, int) else "number"})
+    seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-7"}, {"id": "KIT-7", field: 100})]
+    plan = planned(task, seen, [set_fee], [tool("get_kite", kite_id="string")])
+    assert calls(plan) == [("set_kite_fee", {"kite_id": "KIT-7", field: amount})], plan.text
