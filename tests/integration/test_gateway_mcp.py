@@ -126,6 +126,19 @@ async def test_what_is_asked_wrongly_is_refused_by_the_name_of_its_field(redis: 
     assert play.worker.seen == []
 
 
+async def test_an_id_or_a_token_that_is_none_is_refused_by_the_name_of_its_argument(
+    redis: Redis, redis_url: str
+) -> None:
+    wrong = [("send_task", name) for name in ("idempotency_key", "session_id", "task_id")]
+    wrong += [("list_tasks", "page_token"), ("list_approvals", "page_token")]
+    async with _locked(redis, redis_url) as (play, keys):
+        for tool, name in wrong:
+            others = {"text": "hello"} if tool == "send_task" else {}
+            refused = await _call(play, keys["anna"], tool, **{**others, name: "two\nlines"})
+            assert refused.is_error
+            assert f"text='{name}: " in str(refused.content)
+
+
 async def test_nobody_is_served_without_a_key_and_nothing_where_it_is_off(redis: Redis, redis_url: str) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     async with _locked(redis, redis_url) as (play, keys):

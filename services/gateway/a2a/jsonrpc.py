@@ -99,7 +99,7 @@ class JsonRpcEndpoint:
 
     async def __call__(self, request: Request) -> Response:
         """Answer a JSON-RPC call of A2A 1.0, A2A 0.3 or the early protocol."""
-        call = RpcCall(None, "", {})
+        call, names_1_0 = RpcCall(None, "", {}), replies.has_version_1_header(request)
         try:
             check_content_type(request)
             body = await read_body(request, self._profile.max_message_bytes)
@@ -109,19 +109,14 @@ class JsonRpcEndpoint:
             return await self._answer_call(call, request)
         except BadCall as bad_call:
             status = _BAD_REQUEST if self._answer_format_of(bad_call.method) is LEGACY_FORMAT else 200
-            return replies.rpc_fault_reply(
-                bad_call.call_id,
-                bad_call,
-                includes_reason=replies.has_version_1_header(request),
-                bad_input_status=status,
-            )
+            call_id = bad_call.call_id
+            return replies.rpc_fault_reply(call_id, bad_call, includes_reason=names_1_0, bad_input_status=status)
         except ClientDisconnect:  # nobody is there to be answered; the limiter counts it
             raise
         except Exception as fault:  # the outermost edge of a request: the client is owed an answer
             if not isinstance(fault, replies.AnyRefusal):
                 log.exception("request_failed", method=call.method)
             answer_format = self._answer_format_of(call.method)
-            names_1_0 = replies.has_version_1_header(request)
             includes_reason = answer_format is FORMAT_1_0 or (names_1_0 and answer_format is not FORMAT_0_3)
             return replies.rpc_fault_reply(call.call_id, fault, includes_reason=includes_reason)
 

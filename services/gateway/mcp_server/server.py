@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from starlette.requests import Request
 from starlette.routing import Route
 
-from services.gateway.edge.errors import GatewayRefusal
+from services.gateway.edge.errors import GatewayRefusal, InvalidField
 from services.gateway.edge.replies import INTERNAL_ERROR_TEXT
 from services.gateway.features.approvals.approvals import ApprovalQuery
 from services.gateway.features.identity.middleware import caller_of_request, count_message
@@ -116,6 +116,14 @@ MCP_PATH = "/mcp"
 log = structlog.get_logger()
 
 ToolResultFields = dict[str, JsonValue]
+_ARGUMENTS_BY_FIELD = {
+    "message.parts": "text",
+    "message.messageId": "idempotency_key",
+    "message.contextId": "session_id",
+    "message.taskId": "task_id",
+    "pageToken": "page_token",
+    "token": "page_token",
+}  # what the fields of other protocols are called here
 
 
 class McpEndpoint:
@@ -145,6 +153,8 @@ class McpEndpoint:
             faults = error.errors(include_input=False, include_url=False)
             places = ((".".join(map(str, fault["loc"])) or "arguments", fault["msg"]) for fault in faults)
             return _error_result("; ".join(f"{path}: {problem}" for path, problem in places))
+        except InvalidField as fault:
+            return _error_result(str(fault).replace(fault.field, _ARGUMENTS_BY_FIELD.get(fault.field, fault.field), 1))
         except (GatewayRefusal, StoreUnavailable) as fault:
             return _error_result(str(fault))
         except Exception:  # the outermost edge of a request: the client is owed an answer
@@ -163,12 +173,9 @@ class McpEndpoint:
             case ListTasks():
                 return await self._list_tasks(call, caller)
             case ListApprovals():
-                page = await self._services.approvals.list_waiting(
-                    caller, ApprovalQuery(call.page_size, call.page_token)
-                )
-                views: list[JsonValue] = [
-                    self._services.approvals.show_request(request, caller) for request in page.requests
-                ]
+                approvals = self._services.approvals
+                page = await approvals.list_waiting(caller, ApprovalQuery(call.page_size, call.page_token))
+                views: list[JsonValue] = [approvals.show_request(request, caller) for request in page.requests]
                 return {"approvals": views, "next_page_token": page.next_token}
             case DecideApproval():
                 return await self._decide_approval(call, caller)

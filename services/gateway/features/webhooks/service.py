@@ -60,9 +60,7 @@ class WebhookService:
     async def register(self, task_id: str, webhook: hooks.TaskWebhook, caller: Caller) -> None:
         """Register a webhook; it replaces one with the same id. Raises ``InvalidField``."""
         registrar = self._require_registrar()
-        record = await self._read_task(task_id, caller)
-        _check_may_set(record, caller)
-        await registrar.register(record, webhook)
+        await registrar.register(await self._read_settable_task(task_id, caller), webhook)
 
     async def list_webhooks(self, task_id: str, caller: Caller) -> Sequence[hooks.RegisteredWebhook]:
         registrar = self._require_registrar()
@@ -79,18 +77,12 @@ class WebhookService:
     async def remove(self, task_id: str, config_id: str, caller: Caller) -> None:
         """Remove a webhook, if it exists."""
         registrar = self._require_registrar()
-        record = await self._read_task(task_id, caller)
-        _check_may_set(record, caller)
-        await registrar.webhooks.drop(record, config_id)
+        await registrar.webhooks.drop(await self._read_settable_task(task_id, caller), config_id)
 
     async def list_failing_deliveries(self, caller: Caller) -> Sequence[hooks.FailingDelivery]:
         """The tenant's failing webhooks and notices; empty if the caller may not see all tasks."""
-        registrar = self._require_registrar()
-        return (
-            await registrar.webhooks.list_failing_deliveries(caller.tenant)
-            if may_see_all_tasks(caller.principal)
-            else ()
-        )
+        webhooks = self._require_registrar().webhooks
+        return await webhooks.list_failing_deliveries(caller.tenant) if may_see_all_tasks(caller.principal) else ()
 
     def list_secrets(self, tenant: str) -> tuple[str, ...]:
         """The tenant's webhook secrets, the newest first; callers must check that an operator asks."""
@@ -101,7 +93,9 @@ class WebhookService:
             raise PushUnsupported
         return self._registrar
 
-
-def _check_may_set(record: TaskRecord, caller: Caller) -> None:
-    if not may_set_webhooks(caller.principal, record):
-        raise NoVisibleTask(record.task_id)
+    async def _read_settable_task(self, task_id: str, caller: Caller) -> TaskRecord:
+        """The task, if the caller may set its webhooks."""
+        record = await self._read_task(task_id, caller)
+        if not may_set_webhooks(caller.principal, record):
+            raise NoVisibleTask(record.task_id)
+        return record
