@@ -21,8 +21,13 @@ _STOP_WORDS = frozenset(
 
 def keywords(text: str, most_keywords: int = KEYWORDS_KEPT) -> tuple[str, ...]:
     """The first distinct words of more than three letters that are not stop-words, stemmed, in lower case."""
-    words = (word for word in _WORD_PATTERN.findall(text.lower()) if word not in _STOP_WORDS)
-    return tuple(dict.fromkeys(map(stem, words)))[:most_keywords]
+    stems: dict[str, None] = {}
+    for match in _WORD_PATTERN.finditer(text.lower()):
+        if len(stems) >= most_keywords:
+            break
+        if match.group() not in _STOP_WORDS:
+            stems[stem(match.group())] = None
+    return tuple(stems)
 
 
 @lru_cache(maxsize=16_384)

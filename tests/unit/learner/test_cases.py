@@ -1,6 +1,8 @@
 """Which cases stay worth reading and which a task sees; what a model is asked about a task."""
 
+import time
 from collections.abc import Sequence
+from itertools import islice, product
 
 import pytest
 from hypothesis import given, strategies as some
@@ -174,3 +176,10 @@ async def test_no_more_is_spent_than_was_set_aside() -> None:
         await finder.find_facts(_SECTIONS)
     assert problem.value.cost.nanos <= most.nanos
     assert problem.value.cost.calls <= most.calls
+
+
+def test_the_keywords_of_a_long_text_are_its_first_ones_and_soon_found() -> None:
+    words = ["".join(letters) for letters in islice(product("abdegikmnoprst", repeat=6), 0, 400_000, 4)]
+    began = time.process_time()
+    assert keywords(" ".join(words)) == keywords(" ".join(words[:20]))
+    assert time.process_time() - began < 1
