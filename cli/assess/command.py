@@ -342,8 +342,8 @@ async def upload_assessment(url: str, assessment: Assessment) -> str:
         )
     page = answer.get("page")
     if not isinstance(page, str):
-        raise CommandError(f"The gateway at {url} did not say where the assessment is to be seen.")
-    return f"{url.rstrip('/')}{page}"
+        raise CommandError(f"The gateway at {gateway.url} did not say where the assessment is to be seen.")
+    return f"{gateway.url}{page}"
 
 
 _SCENARIO_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,99}")

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import NamedTuple
 
 import httpx
@@ -12,6 +13,7 @@ from redis.asyncio import Redis
 
 from cli.assess.command import upload_assessment
 from cli.console import CommandError
+from cli.stack.registry import RunningStack, register_stack
 from services.gateway.edge.errors import InvalidField, UnknownAssessment
 from services.gateway.features.assessments import AssessmentRepository, KeptAssessment
 from services.gateway.features.console.sessions import form_token
@@ -77,9 +79,15 @@ async def test_a_kept_assessment_is_read_back_by_whoever_kept_it_and_by_operator
 
 
 @pytest.mark.promise("console.assessments")
-async def test_the_command_hands_one_over_and_is_told_its_page(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_command_hands_one_over_and_is_told_its_page(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without a URL the gateway is that of the stack that runs here."""
     monkeypatch.setenv("PURPLE_API_KEY", scene.tokens["casey"])
-    page = await upload_assessment(scene.play.url, an_assessment())
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with register_stack(RunningStack(scene.play.url, tmp_path)):
+        page = await upload_assessment("", an_assessment())
+    assert page == await upload_assessment(scene.play.url, an_assessment())
     monkeypatch.setenv("PURPLE_API_KEY", scene.tokens["dana"])
 
     with pytest.raises(CommandError, match="may not keep assessments"):
