@@ -11,6 +11,7 @@ from shared.contracts.credential import ENV_PREFIX
 from shared.infra.archive_open import local_archive_url
 
 HOST = "127.0.0.1"
+_HOSTS_BY_WILDCARD = {"0.0.0.0": HOST, "::": "::1"}  # noqa: S104  # addresses that stand for all, and one of them
 PLANNER_MODEL = "offline-planner-1"
 PLANNER_NOTICE = "rule-based planner, not an LLM"
 _GRACE_SECONDS = "5"  # for turns under way: less than the launcher waits before it kills
@@ -116,8 +117,10 @@ def default_tenant_file(options: StackOptions) -> Path:
     return Path(__file__).resolve().parents[1] / "defaults" / name
 
 
-def url_of(port: int) -> str:
-    return f"http://{HOST}:{port}"
+def url_of(port: int, host: str = HOST) -> str:
+    """The URL at which this machine reaches a server that listens on ``host``, which may stand for all addresses."""
+    reached = _HOSTS_BY_WILDCARD.get(host, host)
+    return f"http://{f'[{reached}]' if ':' in reached else reached}:{port}"
 
 
 def _common_environ(options: StackOptions, redis_url: str) -> dict[str, str]:
@@ -158,20 +161,21 @@ def _plan_company(options: StackOptions, port: int, base: Mapping[str, str]) -> 
 
 
 def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec:
-    card_url = options.environ.get("PURPLE_AGENT_CARD_URL") or f"{url_of(options.port)}/"
+    url = url_of(options.port, options.host)
+    card_url = options.environ.get("PURPLE_AGENT_CARD_URL") or f"{url}/"
     arguments = ("services.gateway", "--host", options.host, "--port", str(options.port), "--card-url", card_url)
     stop_settings = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": _GRACE_SECONDS}  # nobody chooses among replicas here
     own_secrets = {"WEBHOOK_SECRET": options.webhook_secret, "ASSESSMENT_KEY": options.assessment_key}
     secrets = {name: options.environ.get(name) or secret for name, secret in own_secrets.items()}
-    environ = {**stop_settings, **base, **{name: value for name, value in secrets.items() if value}}
+    environ = {"WORLDS_URL": url, **stop_settings, **base, **{name: value for name, value in secrets.items() if value}}
     environ |= _archive_variables(options)
-    return ProcessSpec("gateway", arguments, url_of(options.port), stop_rank=1, environ=environ)
+    return ProcessSpec("gateway", arguments, url, stop_rank=1, environ=environ)
 
 
 def _plan_executor(options: StackOptions, ports: StackPorts, number: int, base: Mapping[str, str]) -> ProcessSpec:
     port = ports.executors[number]
     grace = options.environ.get("GRACE_SECONDS", _GRACE_SECONDS)
-    worlds = filter(None, (f"{url_of(options.port)}/worlds", options.environ.get("PRACTICE_SERVERS")))
+    worlds = filter(None, (f"{url_of(options.port, options.host)}/worlds", options.environ.get("PRACTICE_SERVERS")))
     credentials = [name for name in options.environ if name.startswith(ENV_PREFIX)]  # of tool servers
     environ = (
         _environ_with_address(base, port, POLICY_URL=url_of(ports.policy), GRACE_SECONDS=grace)
@@ -231,7 +235,7 @@ def free_ports(count: int) -> tuple[int, ...]:
 
 def is_port_free(port: int, host: str = HOST) -> bool:
     """Whether a server could listen on that port; ports with connections in TIME_WAIT count as free."""
-    with socket.socket() as probe:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

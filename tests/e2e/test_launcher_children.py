@@ -168,4 +168,4 @@ async def test_a_queues_server_that_cannot_be_started_again_ends_a_stack_with_a_
 def test_free_ports_are_different_and_free() -> None:
     ports = free_ports(5)
     assert len(set(ports)) == 5
-    assert all(is_port_free(port) for port in ports)
+    assert all(is_port_free(port, host) for port in ports for host in ("127.0.0.1", "::1", "::"))

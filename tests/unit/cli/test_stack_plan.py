@@ -42,6 +42,22 @@ def test_with_an_empty_environment_everything_is_supplied() -> None:
     assert {spec.environ["MODEL_NOTICE"] for spec in plan.values()} == {PLANNER_NOTICE}
 
 
+@pytest.mark.promise("launcher.defaults")
+@each_row(
+    ("host", "url"),
+    ("0.0.0.0", "http://127.0.0.1:9010"),  # noqa: S104  # every address
+    ("192.168.1.5", "http://192.168.1.5:9010"),
+    ("localhost", "http://localhost:9010"),
+    ("::", "http://[::1]:9010"),
+    ("fd00::5", "http://[fd00::5]:9010"),
+)
+def test_the_gateway_is_asked_at_an_address_on_which_it_listens(host: str, url: str) -> None:
+    specs = {spec.name: spec for spec in plan_stack(StackOptions(Path("/data"), {}, host=host), PORTS, "unix:///r")}
+    assert (specs["gateway"].url, specs["gateway"].environ["WORLDS_URL"]) == (url, url)
+    assert f"{url}/" in specs["gateway"].arguments
+    assert specs["executor-1"].environ["PRACTICE_SERVERS"] == f"{url}/worlds"
+
+
 @pytest.mark.promise("demo.any_model", "launcher.defaults")
 @each_row("name", ["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"])
 def test_with_a_model_configured_there_is_no_planner_and_no_notice(name: str) -> None:
