@@ -167,7 +167,8 @@ def _plan_gateway(options: StackOptions, base: Mapping[str, str]) -> ProcessSpec
     stop_settings = {"DRAIN_SECONDS": "0", "GRACE_SECONDS": _GRACE_SECONDS}  # nobody chooses among replicas here
     own_secrets = {"WEBHOOK_SECRET": options.webhook_secret, "ASSESSMENT_KEY": options.assessment_key}
     secrets = {name: options.environ.get(name) or secret for name, secret in own_secrets.items()}
-    environ = {"WORLDS_URL": url, **stop_settings, **base, **{name: value for name, value in secrets.items() if value}}
+    worlds = {"WORLDS_URL": url} if options.host in _HOSTS_BY_WILDCARD else {}
+    environ = {**worlds, **stop_settings, **base, **{name: value for name, value in secrets.items() if value}}
     environ |= _archive_variables(options)
     return ProcessSpec("gateway", arguments, url, stop_rank=1, environ=environ)
 
