@@ -38,7 +38,7 @@ from services.gateway.features.webhooks.settings import PushSettings
 from services.gateway.features.webhooks.store import RedisWebhooks
 from services.gateway.settings import GatewaySettings
 from services.gateway.worlds.addresses import world_endpoint
-from services.gateway.worlds.calls import read_user_messages
+from services.gateway.worlds.tool_calls import read_user_messages
 from shared.domain.outgoing import addresses_for_files, addresses_for_tools, addresses_for_webhooks
 from shared.infra.channel_listener import ChannelListener
 from shared.infra.guard import Guard

@@ -26,7 +26,7 @@ from services.gateway.features.participation.participation import (
 )
 from services.gateway.parts.worlds import find_world
 from services.gateway.settings import GatewaySettings
-from services.gateway.worlds.calls import BridgedWorld
+from services.gateway.worlds.tool_calls import BridgedWorld
 from shared.contracts.assessment.results import Assessment, build_card
 from shared.contracts.learning_files import ForgetScope
 from shared.contracts.task import Principal

@@ -4,8 +4,8 @@ from functools import partial
 
 from services.gateway.features.participation.participation import Participations, UndecryptableKey
 from services.gateway.optional_parts import GatewayPart, PartHost
-from services.gateway.worlds.calls import BridgedWorld, WorldToolCaller, guarded_transport
 from services.gateway.worlds.server import WorldsEndpoint
+from services.gateway.worlds.tool_calls import BridgedWorld, WorldToolCaller, guarded_transport
 from shared.domain.outgoing import addresses_for_tools
 from shared.infra.guard import Guard
 

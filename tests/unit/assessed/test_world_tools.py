@@ -10,7 +10,7 @@ from typing_extensions import override
 from services.assessor.core.permissions import USER_PERMISSIONS
 from services.executor.core.records.read_backs import predict_proving_read
 from services.executor.ports.tools import ToolSilent
-from services.gateway.worlds.calls import OPERATIONS, BridgedWorld, CallResult, WorldToolCaller
+from services.gateway.worlds.tool_calls import OPERATIONS, BridgedWorld, CallResult, WorldToolCaller
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.words import ToolClass
 from tests.http_client import open_http
