@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from hypothesis import given, strategies as st
 
+from services.executor.core.figures.columns import comparison_keys, shows_same_value
 from services.executor.core.write.field_proof import WriteEvidence, prove_rows
 from services.executor.core.write.settling import judge_answered_write, judge_failed_write, judge_unanswered_write
 from shared.contracts.plan import ReadBack
@@ -13,6 +14,7 @@ from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
 from shared.domain.words import WriteStatus
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import entry
+from tests.unit.policy.generated import soon
 
 pytestmark = pytest.mark.promise("I4.proof")
 
@@ -809,3 +811,30 @@ def test_the_lines_of_one_order_are_proved_by_the_order_that_was_made() -> None:
 def test_where_no_read_was_made_it_is_not_said_that_one_shows_nothing() -> None:
     judged = judge_answered_write(wrote("open_order", {"item": "x"}, None, None))
     assert judged == (UNVERIFIED, "nothing was read back: get_order could not be asked, or did not answer", False)
+
+
+def test_many_rows_are_proved_by_a_long_list() -> None:
+    """The records of both reads are walked and paired once for all rows."""
+    paid: list[Json] = [{"invoice_id": f"I-{number}", "status": "paid"} for number in range(300)]
+
+    def listed(status: str) -> list[Json]:
+        return [{"invoice_id": f"I-{number}", "status": status, "vat": {"net": number}} for number in range(300)]
+
+    others: list[Json] = [{"invoice_id": f"J-{number}", "status": "open", "vat": {"net": 1}} for number in range(300)]
+    before, after = [*listed("open"), *others], [*listed("paid"), *others]
+    shown = wrote("update_invoices", {"invoices": paid}, {"items": before}, {"items": after}, asked={})
+    assert soon(lambda: prove_rows(shown))
+    assert all(finding.shown for _, finding in prove_rows(shown))
+
+
+SCALARS = (
+    7, Decimal("7.0"), "7", "7,000", "7K", "€7", "7 EUR", "007", True, 1, "1", "C-7", " c-7", "open", "Open ", "",
+    "2026-03-04", "2026-03-04T00:00:00Z", "2026-03-04T01:00:00+01:00", "4 March 2026", "04/03/2026", "03/04/2026",
+    "20260304", 20260304, "2026-03-04 10:00", "2026-03-04T10:00:00",
+)  # fmt: skip
+
+
+def test_values_that_are_the_same_have_a_key_in_common() -> None:
+    pairs = [(one, other) for one in SCALARS for other in SCALARS if shows_same_value(one, other)]
+    assert len(pairs) > 2 * len(SCALARS)
+    assert [pair for pair in pairs if comparison_keys(pair[0]).isdisjoint(comparison_keys(pair[1]))] == []

@@ -13,6 +13,7 @@ from shared.domain.exact_json import Json, JsonObject, loads_object
 from shared.domain.words import ToolClass
 from tests.each_row import each_row
 from tests.unit.executor_core.makers import fact, tool, tools
+from tests.unit.policy.generated import soon
 
 
 def schema(*names: str) -> JsonObject:
@@ -321,3 +322,10 @@ def test_a_bare_id_of_an_earlier_call_is_found_under_the_answers_wrapper(answer:
 def test_a_bare_name_that_an_answer_has_not_or_has_with_two_values_stays_an_error(answer: Json, name: str) -> None:
     with pytest.raises(NoSuchPath):
         resolve_references({"it": {"$ref": f"c1.{name}"}}, {"c1": answer})
+
+
+def test_the_read_back_of_many_rows_is_chosen_among_many_records() -> None:
+    invoices: list[Json] = [{"invoice_id": f"I-{number}", "owner_id": f"C-{number % 9}"} for number in range(2_500)]
+    lister, updater = read("list_invoices"), change("update_invoices", "invoices")
+    facts, toolbox = (asked_fact("list_invoices", {}, {"items": invoices}),), tools(lister, updater)
+    assert soon(lambda: choose_read_back(updater, {"invoices": invoices[:500]}, toolbox, facts, "c1"))

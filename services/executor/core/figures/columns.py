@@ -1,7 +1,7 @@
 """Columns of the rows of a result: their cells, and the conditions that select rows."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -16,8 +16,10 @@ from services.executor.core.figures.dates import (
     read_date,
     read_moment,
     read_possible_dates,
+    read_whole_days,
     state_the_same_day,
 )
+from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.numbers import WrittenAmount, read_amount, read_figure, read_number_word
 from services.executor.core.figures.vocabulary import TRUTH_VALUES_BY_WORD, common_currency, is_currency
 from services.executor.core.session.values import Operand
@@ -308,16 +310,26 @@ def shows_same_value(shown: Json, claimed: Json) -> bool:
     """Whether two values are equal: as figures of one unit, moments, days, or texts without regard to case."""
     if shown == claimed:
         return True
+    if isinstance(shown, str) and isinstance(claimed, str):
+        if shown.strip().casefold() == claimed.strip().casefold():
+            return True
+        if not (has_digit(shown) and has_digit(claimed)):
+            return False
     moment = parse_moment(shown)
     if (moment is not None and moment == parse_moment(claimed)) or state_the_same_day(shown, claimed):
         return True
-    number, claimed_number = read_figure(shown), read_figure(claimed)
-    if number is not None and claimed_number is not None:
-        units = {tuple(_CURRENCY_OR_PERCENT_PATTERN.findall(str(value))) for value in (shown, claimed)} - {()}
-        return number == claimed_number and len(units) < 2
-    if not isinstance(shown, str) or not isinstance(claimed, str):
+    number = read_figure(shown)
+    if number is None or number != read_figure(claimed):
         return False
-    return shown.strip().casefold() == claimed.strip().casefold()
+    return len({tuple(_CURRENCY_OR_PERCENT_PATTERN.findall(str(value))) for value in (shown, claimed)} - {()}) < 2
+
+
+def comparison_keys(value: Json) -> Set[object]:
+    """Keys of a scalar: two values that ``shows_same_value`` finds equal have one in common; empty for other values."""
+    if isinstance(value, dict | list):
+        return set()
+    text = value.strip().casefold() if isinstance(value, str) else None
+    return {value, text, parse_moment(value), read_figure(value), *read_whole_days(value)} - {None}
 
 
 _SIGN_PATTERN = r"!=|>=|<=|==|=|>|<|\scontains\b|\sis not empty\b|\sis empty\b"

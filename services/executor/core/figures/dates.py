@@ -659,10 +659,13 @@ def _read_days(text: str) -> tuple[date, ...]:
 
 def read_whole_days(value: Json) -> frozenset[date]:
     """The day that a text is, two where day and month may be swapped; empty if it has a time of day but midnight."""
-    text = _MIDNIGHT_SUFFIX_PATTERN.sub("", value.strip()) if isinstance(value, str) else ""
-    if ":" in text:
-        return frozenset()
-    return frozenset(read_possible_dates(text))
+    return _read_whole_days_of_text(value) if isinstance(value, str) else frozenset()
+
+
+@lru_cache(maxsize=16_384)  # a read-back compares each of its values with each that a call sets
+def _read_whole_days_of_text(value: str) -> frozenset[date]:
+    text = _MIDNIGHT_SUFFIX_PATTERN.sub("", value.strip())
+    return frozenset() if ":" in text else frozenset(read_possible_dates(text))
 
 
 def state_the_same_day(value: Json, other_value: Json) -> bool:

@@ -1,9 +1,9 @@
 """Chooses reads without a model: one that proves a write (I4), one that shows a record which nobody read."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from services.executor.core.records.argument_rows import arguments_by_row
 from services.executor.core.records.references import (
@@ -244,7 +244,7 @@ def _find_reads_showing_record(
         reader = readers_by_name.get(fact.tool)
         if reader is None or not fact.ok or fact.connection_id != write.tool.connection_id:
             continue
-        rank, is_own = _find_shown_id(write, _index_ids(fact.result_json))
+        rank, is_own = _find_shown_id(write, _index_fields(fact.result_json))
         if rank is not None:
             read_call = ReadCall(reader.tool, loads_object(fact.arguments_json))
             is_other = not write.ids[rank].kind_words & (write.holder_kind or write.words.nouns)
@@ -266,12 +266,11 @@ def _is_asked_by_other_id(reader: ReadTool, write: NamedWrite) -> bool:
     )
 
 
-def _find_shown_id(write: NamedWrite, keys_by_value: Mapping[str, Set[str]]) -> tuple[int | None, bool]:
-    """The index of the call's first id that a result shows, or None; and whether it is a record's own id there.
-    ``keys_by_value``: the result's fields, by ``_index_ids``.
-    """
+def _find_shown_id(write: NamedWrite, fields_by_value: "_FieldsByValue") -> tuple[int | None, bool]:
+    """The index of the call's first id that a result shows, or None; and whether it is a record's own id there."""
     for rank, named_id in enumerate(write.ids):
-        keys = keys_by_value.get(str(named_id.value), ()) if named_id.is_known else ()
+        fields = fields_by_value.get(str(named_id.value), ()) if named_id.is_known else ()
+        keys = {key for key, _ in fields}
         is_same_name = any(words_of(key) == words_of(named_id.name) for key in keys)
         is_same_kind = any(find_nouns_of_identifier(key, frozenset()) == named_id.kind_words for key in keys)
         if _FIELD_OF_OWN_ID in keys or is_same_name or is_same_kind:
@@ -287,24 +286,18 @@ def _put_containing_record_first(write: NamedWrite, facts: Sequence[Fact]) -> Na
     if len(write.ids) < _FEWEST_IDS_OF_HELD_RECORD:
         return write
     holders: dict[tuple[str, str], NamedId] = {}
-    reads = (fact for fact in facts if fact.ok and fact.connection_id == write.tool.connection_id)
-    nodes = (node for fact in reads for node in _parse_record_nodes(fact.result_json))
-    for node, named_id in product(nodes, write.ids):
-        others = (other for other in write.ids if other != named_id)
-        if any(_compare_id_fields(node, named_id)) and all(_has_field_for(node, other) for other in others):
+    reads = [fact for fact in facts if fact.ok and fact.connection_id == write.tool.connection_id]
+    for fact, named_id in product(reads, write.ids):
+        fields, id_words = _index_fields(fact.result_json).get(str(named_id.value), ()), words_of(named_id.name)
+        nodes = (node for key, node in fields if key == _FIELD_OF_OWN_ID or words_of(key) == id_words)
+        held_ids = [other for other in write.ids if other != named_id]
+        if any(all(_has_field_for(node, held_id) for held_id in held_ids) for node in nodes):
             holders[named_id.name, str(named_id.value)] = named_id
     if len(holders) != 1:
         return write
     (holder,) = holders.values()
     others = (named_id for named_id in write.ids if named_id != holder)
     return write._replace(ids=(holder, *others), holder_kind=holder.kind_words)
-
-
-def _compare_id_fields(node: RecordNode, named_id: NamedId) -> Iterator[bool]:
-    """Yields, for the record's own id and for each field of the same name, whether it has the id's value."""
-    yield node.record_id is not None and str(node.record_id) == str(named_id.value)
-    for key, value in node.record.items():
-        yield words_of(key) == words_of(named_id.name) and str(value) == str(named_id.value)
 
 
 def _has_field_for(node: RecordNode, named_id: NamedId) -> bool:
@@ -318,15 +311,20 @@ def _parse_record_nodes(result_json: str) -> Sequence[RecordNode]:
     return find_record_nodes(loads(result_json))
 
 
+_FieldsByValue: TypeAlias = Mapping[str, Sequence[tuple[str, RecordNode]]]
+
+
 @lru_cache(maxsize=256)
-def _index_ids(result_json: str) -> Mapping[str, Set[str]]:
-    """For each value in a result's records, as text, the fields that have it (``_FIELD_OF_OWN_ID``: as own id)."""
-    keys_by_value: dict[str, set[str]] = {}
+def _index_fields(result_json: str) -> _FieldsByValue:
+    """For each value in a result's records, as text, the names of fields that have it (``_FIELD_OF_OWN_ID``: the own
+    id), each with its record.
+    """
+    fields_by_value: dict[str, list[tuple[str, RecordNode]]] = {}
     for node in _parse_record_nodes(result_json):
         for key, value in ((_FIELD_OF_OWN_ID, node.record_id), *node.record.items()):
             if isinstance(value, str | int):
-                keys_by_value.setdefault(str(value), set()).add(key)
-    return keys_by_value
+                fields_by_value.setdefault(str(value), []).append((key, node))
+    return fields_by_value
 
 
 def _selects_by_more_than_ids(arguments: JsonObject, write: NamedWrite) -> bool:

@@ -3,12 +3,28 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from services.executor.core.figures.columns import shows_same_value
+from services.executor.core.figures.columns import comparison_keys, shows_same_value
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.tools.name_similarity import words_of
 from services.executor.core.tools.record_tree import RecordNode, find_leaves, find_record_nodes, is_id_name
 from shared.domain.exact_json import Json, JsonObject, dumps
+
+
+class ReadRecords:
+    """The records of one answer, and which of them have a value in a field of their own."""
+
+    def __init__(self, answer: Json) -> None:
+        self.nodes = find_record_nodes(answer)
+        self._places_by_key: dict[object, set[int]] = {}
+        for place, node in enumerate(self.nodes):
+            for key in set[object]().union(*map(comparison_keys, (node.record_id, *node.record.values()))):
+                self._places_by_key.setdefault(key, set()).add(place)
+
+    def find_places_of(self, values: Iterable[Json]) -> list[int]:
+        """The places, in order, of the records that have one of the values; perhaps of a few others, too."""
+        keys = set[object]().union(*map(comparison_keys, values))
+        return sorted(set[int]().union(*(self._places_by_key.get(key, ()) for key in keys)))
 
 
 class CallSubjects(NamedTuple):
@@ -22,33 +38,40 @@ class CallSubjects(NamedTuple):
     within: Sequence[RecordNode]
 
 
-def find_subjects(read_result: Json, arguments: JsonObject, result: Json, read_arguments: JsonObject) -> CallSubjects:
-    """The records in ``read_result``, the answer to a read with ``read_arguments``, that a call is about.
+def find_subjects(
+    records: ReadRecords, arguments: JsonObject, result: Json, read_arguments: JsonObject
+) -> CallSubjects:
+    """The records that a call is about among those in the answer to a read with ``read_arguments``.
 
     All, if the call has no id. Else those that have one of its ids as their own, or in a field of the same name. If
     none has one as its own, these count, too: those with one as a text in any field; and the answer's only record,
     unless its id is neither in the call nor in its ``result``. A record with others inside counts as the only one if
     nothing matched, the read was asked with all of the call's ids, and no record shows any other id.
     """
-    nodes = find_record_nodes(read_result)
-    names = identifiers_in(arguments)
+    names, nodes = identifiers_in(arguments), records.nodes
     if not names:
         return CallSubjects(nodes, ())
     ids, asked_values = [*names.values()], read_arguments.values()
-    named_places = {index for index, node in enumerate(nodes) if _is_any_of(node.record_id, ids)}
-    sharing_places = {index for index, node in enumerate(nodes) if any(_compare_shared_ids(node.record, names))}
-    direct_places = named_places | sharing_places
+    places = records.find_places_of(ids)
+    named_places = {place for place in places if _is_any_of(nodes[place].record_id, ids)}
+    direct_places = named_places.union(
+        place for place in places if any(_compare_shared_ids(nodes[place].record, names))
+    )
     is_asked_with_id = any(_is_any_of(value, ids) for value in asked_values)
     if not named_places:
         outermost = [node for node in nodes if not node.outer_records]
         is_asked_with_all_ids = all(_is_any_of(name, asked_values) for name in ids)
+        id_texts = [text for text in ids if isinstance(text, str) and text and read_figure(text) is None]
         is_alone = len(nodes) == 1
         if len(outermost) == 1 and is_asked_with_all_ids and not direct_places:
             is_alone |= not any(_has_id_not_asked_for(node, read_arguments) for node in nodes)
-        for index, node in enumerate(nodes):
-            is_only = is_alone and not node.outer_records and not _has_unrelated_id(node, arguments, result)
-            if is_only or _shows_id(node.record, names):
-                direct_places.add(index)
+        for place in places if id_texts else ():
+            texts = (value for value in nodes[place].record.values() if isinstance(value, str))
+            if any(_is_any_of(text, id_texts) for text in texts):
+                direct_places.add(place)
+        for place, node in enumerate(nodes if is_alone else ()):
+            if not node.outer_records and not _has_unrelated_id(node, arguments, result):
+                direct_places.add(place)
     direct = [nodes[index] for index in sorted(direct_places)]
     record_ids = {id(node.record) for node in direct}
     within: list[RecordNode] = []
@@ -73,12 +96,6 @@ def _compare_shared_ids(record: JsonObject, names: Mapping[str, Json]) -> list[b
     """For each id field that both the call and the record have, whether the values are equal."""
     keys = [(key, name) for key in record for name in names if key == name or words_of(key) == words_of(name)]
     return [shows_same_value(record[key], names[name]) for key, name in keys]
-
-
-def _shows_id(record: JsonObject, names: Mapping[str, Json]) -> bool:
-    """Whether one of the ids is the value of another field. Numbers do not count, since they may be anything."""
-    ids = [name for name in names.values() if name and read_figure(name) is None]
-    return any(_is_any_of(value, ids) for value in record.values())
 
 
 def _has_id_not_asked_for(node: RecordNode, read_arguments: JsonObject) -> bool:

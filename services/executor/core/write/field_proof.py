@@ -11,7 +11,7 @@ from services.executor.core.figures.arguments import ArgumentKind, kind_of_argum
 from services.executor.core.figures.columns import shows_same_value
 from services.executor.core.figures.numbers import read_figure
 from services.executor.core.records.argument_rows import arguments_by_row
-from services.executor.core.records.record_match import CallSubjects, find_subjects, identifiers_in
+from services.executor.core.records.record_match import CallSubjects, ReadRecords, find_subjects, identifiers_in
 from services.executor.core.records.seen_records import may_be_request_status
 from services.executor.core.tools.classes import EDIT_VERBS, list_verb_participles, strip_batch_word, words_of_tool
 from services.executor.core.tools.failures import echoes_call
@@ -104,7 +104,10 @@ def prove_rows(evidence: WriteEvidence) -> Sequence[RowProof]:
 
 
 def _compare_reads_by_row(evidence: WriteEvidence) -> Sequence["_ComparedReads"]:
-    rows = [_ComparedReads(row) for row in evidence.split_rows()]
+    rows_of_call = evidence.split_rows()
+    reads = {(id(row.before), id(row.after)): (row.before, row.after) for row in rows_of_call}
+    shared_records = {key: _SharedRecords.of_reads(before, after) for key, (before, after) in reads.items()}
+    rows = [_ComparedReads(row, shared_records[id(row.before), id(row.after)]) for row in rows_of_call]
     for row in rows:
         row.set_other_rows([other for other in rows if other is not row and other.evidence.after is row.evidence.after])
     return rows
@@ -149,9 +152,22 @@ def is_shown_before(evidence: WriteEvidence) -> bool:
     )
 
 
+class _SharedRecords(NamedTuple):
+    """All records of a read before and one after; ``earlier`` pairs them. The rows that these reads show share them."""
+
+    before: ReadRecords
+    after: ReadRecords
+    earlier: EarlierRecords
+
+    @classmethod
+    def of_reads(cls, before: Json, after: Json) -> "_SharedRecords":
+        records_before, records_after = ReadRecords(before), ReadRecords(after)
+        return cls(records_before, records_after, EarlierRecords(records_before.nodes, records_after.nodes))
+
+
 class _ComparedReads:
     """The reads of one row of a write, prepared for the rules. ``before``, ``after``: the records of each read that the
-    call is about; ``earlier`` pairs all records of both.
+    call is about; ``all_records``: the others, too.
 
     ``claims``: the fields that the call sets, or the operator expects; ``answer_claims``: the fields of the answer that
     tell what was written; ``exact_names``: names of fields that the call gives as a value (``field="status"``), so that
@@ -159,8 +175,8 @@ class _ComparedReads:
     arguments; ``other_rows``: the other rows of the call that the same read shows.
     """
 
-    def __init__(self, evidence: WriteEvidence) -> None:
-        self.evidence = evidence
+    def __init__(self, evidence: WriteEvidence, all_records: _SharedRecords) -> None:
+        self.evidence, self.all_records, self.earlier = evidence, all_records, all_records.earlier
         self.other_rows: Sequence[_ComparedReads] = ()
         self._values_of_other_rows = set[str]()
         self.words = words_of_tool(strip_batch_word(evidence.tool))
@@ -176,9 +192,9 @@ class _ComparedReads:
         first_record = [] if is_echo else find_record_nodes(evidence.result)[:1]
         answer_leaves = (leaf for node in first_record for leaf in find_leaves(node.record))
         self.answer_claims = [*filter(claimed_fields.is_informative_field, answer_leaves)]
-        self.before = self._find_subjects(evidence.before)
-        self.after = self.before if evidence.after is evidence.before else self._find_subjects(evidence.after)
-        self.earlier = EarlierRecords(find_record_nodes(evidence.before), find_record_nodes(evidence.after))
+        self.before = self._find_subjects(evidence.before, all_records.before)
+        is_same = evidence.after is evidence.before
+        self.after = self.before if is_same else self._find_subjects(evidence.after, all_records.after)
         self.telling_records = [node for node in self.after.direct if not self.only_repeats_arguments(node)]
         self.row_own_values = {str(claim.value) for claim in self.claims if claim.name in evidence.row_field_names}
         self._items = {str(value) for value in (*self.ids.values(), *(claim.value for claim in self.claims))}
@@ -236,10 +252,10 @@ class _ComparedReads:
             return False
         return not any(map(claimed_fields.is_informative_value, unasked_fields.values()))
 
-    def _find_subjects(self, content: Json) -> CallSubjects:
+    def _find_subjects(self, content: Json, records: ReadRecords) -> CallSubjects:
         if isinstance(content, dict) and echoes_call(str(content.get("tool")), content):
             return CallSubjects((), ())
-        return find_subjects(content, self.evidence.arguments, self.evidence.result, self.evidence.read_arguments)
+        return find_subjects(records, self.evidence.arguments, self.evidence.result, self.evidence.read_arguments)
 
 
 def _misses_or_keeps_record(reads: _ComparedReads) -> bool:
@@ -266,7 +282,7 @@ def _find_removed_records(reads: _ComparedReads) -> ProofFinding:
     records_before = {dumps(node.record) for node in nodes_before}
     nodes_after = [
         node
-        for node in find_record_nodes(evidence.after)
+        for node in reads.all_records.after.nodes
         if not reads.only_repeats_arguments(node) or dumps(node.record) in records_before
     ]
     proofs = list[str]()

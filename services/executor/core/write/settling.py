@@ -9,7 +9,7 @@ from datetime import UTC, timedelta, tzinfo
 from typing import NamedTuple
 
 from services.executor.core.reads.server_call import dispatch_call
-from services.executor.core.records.record_match import find_subjects, identifiers_in
+from services.executor.core.records.record_match import ReadRecords, find_subjects, identifiers_in
 from services.executor.core.records.references import resolve_references
 from services.executor.core.records.seen_records import is_id_text
 from services.executor.core.session.context import TurnContext, local_now
@@ -198,7 +198,8 @@ def can_read_show_write(evidence: WriteEvidence) -> bool:
 def _can_read_show_row(evidence: WriteEvidence) -> bool:
     content = evidence.after if evidence.before is None else evidence.before
     words, reader_words = words_of_tool(evidence.tool), words_of_tool(evidence.reader)
-    records = [node.record for node in find_subjects(content, evidence.arguments, None, evidence.read_arguments).direct]
+    subjects = find_subjects(ReadRecords(content), evidence.arguments, None, evidence.read_arguments)
+    records = [node.record for node in subjects.direct]
     if words.is_removal:
         return bool(records)
     if words.may_make_record and _shows_kind_of_made_record(words, reader_words, evidence, records):
