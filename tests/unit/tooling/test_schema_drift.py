@@ -73,6 +73,7 @@ def test_an_error_about_an_unknown_parameter_names_it_and_those_that_lack(
     "There is no tool get_amount.",
     {"found": False, "error": "no such claim"},
     {"id": 1, "note": "no such column: amount"},
+    {"detail": [{"type": "extra_forbidden", "loc": [["body"], {"field": "amount"}]}]},
     [],
 )
 def test_an_error_about_anything_else_is_no_drift(error: Json) -> None:

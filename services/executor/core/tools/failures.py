@@ -247,7 +247,7 @@ _EXTRA_FIELD_KINDS = frozenset(
     "extra_forbidden unexpected_keyword_argument additionalproperties unknown_field unrecognized_keys".split()
 )
 _MISSING_FIELD_KINDS = frozenset("missing required missing_argument missing_keyword_only_argument".split())
-_ARGUMENT_PLACES = frozenset("body query path params arguments input".split())
+_ARGUMENT_PLACES = tuple("body query path params arguments input".split())  # among steps of any type
 
 
 def find_unknown_name(answer: Json) -> UnknownName | None:
