@@ -2,6 +2,7 @@
 
 import sys
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -43,3 +44,13 @@ def _describe_fault(fault: ErrorDetails) -> str:
         return f"{problem}."
     name = str(fault["loc"][0]).upper()
     return f"{name} is not set." if fault["type"] == "missing" else f"{name} cannot be used: {problem}."
+
+
+def require_readable_url(url: str) -> None:
+    """Raises ``ValueError`` for a URL whose host or port no client can read: all that is asked of a configured one."""
+    try:
+        parts = urlsplit(url)
+        if not (parts.hostname or "").encode("idna") or parts.port == 0:
+            raise ValueError("it names no host, or port 0")
+    except ValueError as error:
+        raise ValueError(f"{url[:200]!r} is no usable URL: {error}") from error

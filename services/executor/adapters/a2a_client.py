@@ -149,7 +149,10 @@ _BINDINGS = [TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON]
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks at a task
 _MOST_LISTED = 100  # messages of a task, and tasks of a context, among which a message of ours is looked for
 _NO_ANSWER_ERRORS = (ports.ToolUnreachable, ports.ToolSilent)
-_UNUSABLE_ANSWER_ERRORS = (ParseError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
+_UNUSABLE_ANSWER_ERRORS = (
+    *(ParseError, ValueError, RecursionError, KeyError, TypeError, AttributeError),
+    httpx.InvalidURL,
+)
 # With these the agent says that it did not begin; any other error of the protocol leaves that open.
 _NOT_BEGUN_ERRORS = (
     rpc.InvalidParamsError,

@@ -14,6 +14,7 @@ from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import BadRecord, TenantVersion, read_tenant_record, with_default_url
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
+from shared.infra.starting import require_readable_url
 from shared.ports.tenant_records import TenantRecords
 
 
@@ -37,11 +38,14 @@ class FileTenants(Tenants):
         """Reads the tenant file; raises ``BadTenantFile``."""
         try:
             record = read_tenant_record(loads_object(path.read_text("utf-8")))
+            connections = with_default_url(record.connections, tool_server)
+            for connection in connections:
+                require_readable_url(connection.url)
         except OSError as error:
             raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error
         except ValueError as error:
             raise BadTenantFile(f"TENANT_FILE {path} cannot be used: {error}") from error
-        return cls(record.model_copy(update={"connections": with_default_url(record.connections, tool_server)}))
+        return cls(record.model_copy(update={"connections": connections}))
 
     async def get(self, tenant: str) -> TenantRecord:
         if tenant != self.record.id:

@@ -27,6 +27,7 @@ from shared.contracts.policy import Policy
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.words import ToolClass
+from shared.infra.starting import require_readable_url
 
 _PAGE_ROLES = (PagingRole.PAGE, PagingRole.OFFSET, PagingRole.CURSOR, PagingRole.AFTER, PagingRole.SIZE)
 _IDEMPOTENCY_KEY_NAMES = frozenset("idempotencykey idempotencytoken idempotencyid clienttoken clientrequestid".split())
@@ -195,6 +196,10 @@ def _report_as_text(options: ToolsOptions, listing: ServerListing) -> str:
 def _parse_url(text: str) -> str:
     if not text.startswith(("http://", "https://")):
         raise argparse.ArgumentTypeError(f"{text!r} is no URL: it begins with http:// or https://")
+    try:
+        require_readable_url(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
     return text
 
 

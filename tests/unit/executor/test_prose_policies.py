@@ -318,6 +318,14 @@ def test_a_tenants_policy_with_a_field_that_nobody_reads_stops_the_start(
         FileTenants.read(file)
 
 
+@pytest.mark.parametrize("url", ["http://tools:99999", "http://tools:x", "http://[::1", "http://a..b", "http://:80"])
+def test_a_tenants_file_with_a_tool_server_that_no_client_can_call_stops_the_start(tmp_path: Path, url: str) -> None:
+    file = tmp_path / "tenant.json"
+    file.write_text(json.dumps({"id": "t", "connections": [{"id": "office", "url": url}]}), "utf-8")
+    with pytest.raises(BadTenantFile, match="is no usable URL"):
+        FileTenants.read(file)
+
+
 def test_a_tenants_file_holds_rules_of_every_kind_in_one_list_and_has_the_given_server_where_it_names_none(
     tmp_path: Path,
 ) -> None:
