@@ -16,6 +16,7 @@ from shared.infra.archive_open import ArchiveSettings
 from shared.infra.parts import check_parts
 from shared.infra.redis import START_SECONDS, QueueSettings
 from shared.infra.service_settings import HostList, SentFileSettings, ServiceSettings, Settings, WordList
+from shared.infra.starting import require_readable_url
 
 _URL, _URL_OR_NONE = r"^https?://[^/\s]\S*$", r"^(https?://[^/\s]\S*)?$"
 _ADDRESS_PATTERN = re.compile(r"https?://[^/?#@\s]+(/[^?#\s]*)?")
@@ -199,6 +200,13 @@ class ExecutorSettings(RunSettings, ArchiveSettings, SentFileSettings, Credentia
     @classmethod
     def _check_parts(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         return check_parts("executor", names)
+
+    @field_validator("policy_url", "anthropic_base_url", "green_agent_mcp_url")
+    @classmethod
+    def _check_urls(cls, url: str) -> str:
+        if url:
+            require_readable_url(url)
+        return url
 
     @field_validator("strategies", "orchestrators", mode="before")
     @classmethod

@@ -53,4 +53,4 @@ def require_readable_url(url: str) -> None:
         if not (parts.hostname or "").encode("idna") or parts.port == 0:
             raise ValueError("it names no host, or port 0")
     except ValueError as error:
-        raise ValueError(f"{url[:200]!r} is no usable URL: {error}") from error
+        raise ValueError(f"it is no usable URL: {error}") from error

@@ -39,12 +39,15 @@ class FileTenants(Tenants):
         try:
             record = read_tenant_record(loads_object(path.read_text("utf-8")))
             connections = with_default_url(record.connections, tool_server)
-            for connection in connections:
-                require_readable_url(connection.url)
         except OSError as error:
             raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error
         except ValueError as error:
             raise BadTenantFile(f"TENANT_FILE {path} cannot be used: {error}") from error
+        for connection in connections:
+            try:
+                require_readable_url(connection.url)
+            except ValueError as error:
+                raise BadTenantFile(f"TENANT_FILE {path}: connection {connection.id!r}: {error}") from error
         return cls(record.model_copy(update={"connections": connections}))
 
     async def get(self, tenant: str) -> TenantRecord:

@@ -51,6 +51,8 @@ def test_all_that_is_missing_or_wrong_is_named_at_once() -> None:
 @each_row(
     ("name", "value"),
     ("POLICY_URL", "foo"),
+    ("POLICY_URL", "http://policy:99999"),
+    ("GREEN_AGENT_MCP_URL", "http://tools..example"),
     ("ANTHROPIC_BASE_URL", "foo"),
     ("GREEN_AGENT_MCP_URL", "ftp://x"),
     ("PRACTICE_SERVERS", "http://gateway/worlds,foo"),
