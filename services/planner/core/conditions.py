@@ -13,7 +13,7 @@ from services.planner.core.mentions import Mention, MentionKind, find, identifie
 from services.planner.core.records import FactRecord, own_id
 from services.planner.core.relations import answer_related
 from services.planner.core.situation import Situation, says
-from services.planner.core.words import STOP, field_stems, is_identifier, parts, stem, text_stems, text_words
+from services.planner.core.words import STOP, field_stems, is_identifier, parts, stem, stems, text_stems, text_words
 
 _AT_LEAST = r"\b(?:at least|(?:more|greater|larger|higher) than or equal to)\b"
 _OVER = r"\b(?:over|above|more than|greater than|exceed(?:s|ing|ed)?|larger than|higher than|beyond)\b"
@@ -32,7 +32,17 @@ _DOER_PATTERN = re.compile(r"(?P<verb>\w+)\s+by\s+(?P<who>.+)$", re.I)
 _STATE_WORDS = text_stems("status state")
 _OF_SUMS = text_stems("amount total price cost value sum figure come whole full claim request case item document")
 _SEVERAL_PATTERN = re.compile(r"(?:all|every|each|any|some|both|most|none|no|how many)\b", re.I)
-_NOT = r"\b(?:not|no|n['’]t|never)\b"
+_NOT = r"(?:\b(?:not|no|never|neither|nor|none)|n['’]t)\b"
+_JOINED = (  # what begins another statement behind "and" or "or"
+    rf"(?=(?:it|its|the|they|there)\b|(?:\w+ )?(?:{_ANY_TEST})|(?:[\w-]+ ){{1,3}}(?:is|are|was|were|has|have|had)\b)"
+)
+_OR_PATTERN = re.compile(rf",?\s+or\s+(?:if\s+)?{_JOINED}", re.I)
+_AND_PATTERN = re.compile(rf",?\s+(?:and|but)\s+(?:if\s+)?{_JOINED}", re.I)
+_ALTERNATIVE_PATTERN = re.compile(r",?\s+(?:or|nor)\s+|,\s*")
+_PORTION_PATTERN = re.compile(
+    r"%|\b(?:per ?cent|half|third|quarter|double|twice|triple|times|plus|minus|and its|and the)\b", re.I
+)
+_PRESENT_WORDS = stems("already now currently either neither nor both not".split())
 
 
 class JudgedCondition(NamedTuple):
@@ -61,12 +71,12 @@ def judge_condition(intent: Intent, situation: Situation) -> JudgedCondition:
 
 
 def _judge_parts(intent: Intent, situation: Situation) -> JudgedCondition:
-    clauses = re.split(rf"\s+and\s+(?=(?:it|its|the|they|there)\b|(?:\w+ )?(?:{_ANY_TEST}))", intent.condition)
-    judged = [_judge_part(part, intent, situation) for part in clauses]
-    reason = "; ".join(judged_part.why for judged_part in judged)
-    if any(judged_part.holds is None for judged_part in judged):
+    alternatives = [_AND_PATTERN.split(text) for text in _OR_PATTERN.split(re.sub(r"^either ", "", intent.condition))]
+    judged = [[_judge_part(part, intent, situation) for part in parts_joined] for parts_joined in alternatives]
+    reason = "; ".join(judged_part.why for ones in judged for judged_part in ones)
+    if any(judged_part.holds is None for ones in judged for judged_part in ones):
         return JudgedCondition(None, reason)
-    return JudgedCondition(all(judged_part.holds for judged_part in judged) is intent.holds, reason)
+    return JudgedCondition(any(all(part.holds for part in ones) for ones in judged) is intent.holds, reason)
 
 
 def judge_statement(text: str, situation: Situation) -> JudgedCondition:
@@ -107,9 +117,9 @@ def _judge_order(
 
 
 def _find_figure(left_text: str, right_text: str, intent: Intent, situation: Situation) -> Decimal | None:
-    """The figure that a condition speaks of, in the words before its comparison or behind the stated limit.
+    """The figure that a condition speaks of, in the words before its comparison and behind the stated limit.
 
-    ``less than 500 is left in the budget``: what is left there, and nothing else.
+    ``less than 500 is left in the budget``: what is left there, and nothing else; ``less than 30 days old``: no sum.
     """
     limit = _find_limit(right_text)
     about = f"{left_text} {right_text[limit.end :]}" if limit else ""
@@ -118,7 +128,7 @@ def _find_figure(left_text: str, right_text: str, intent: Intent, situation: Sit
         return figure.value if figure else None
     if limit and about.strip(" .") and not left_text.strip():
         return None  # "less than 500 is due": no words before the comparison say whose figure it is
-    return _find_amount(left_text, intent, situation)
+    return _find_amount(about if limit else left_text, intent, situation)
 
 
 def _find_limit(text: str) -> Mention | None:
@@ -134,6 +144,8 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
     words = text_stems(text)
     if computed := stated_figures(text, situation):
         return computed[0].value
+    if _PORTION_PATTERN.search(text):
+        return None
     spoken_records = _find_subjects(intent, situation)
     for record in spoken_records:
         fields = [name for name in record.fields if field_stems(name) & words]
@@ -178,6 +190,9 @@ def _find_limit_value(text: str, situation: Situation) -> Decimal | None:
     """What it is compared with: a stated figure, a computed one, or a field of a record."""
     if (limit := _find_limit(text)) is not None:
         return limit.number
+    if _PORTION_PATTERN.search(text):
+        computed = stated_figures(text, situation)
+        return computed[0].value if computed else None
     if figure := _find_computed(text, situation):
         return figure.value
     for record in situation.records:
@@ -196,7 +211,8 @@ def _find_computed(text: str, situation: Situation) -> PlannedFigure | None:
 
 def _judge_state(text: str, intent: Intent, situation: Situation) -> JudgedCondition:
     """``if it is still open``, ``unless it was already paid``: a word of the condition among the record's values."""
-    match = _PREDICATE_PATTERN.match(text.strip())
+    text = re.sub(r"n['’]t\b", " not", text.strip())
+    match = _PREDICATE_PATTERN.match(text)
     records = (
         _find_judged(match["subject"], intent, situation) if match else _find_subjects(Intent("", text), situation)
     )
@@ -207,10 +223,19 @@ def _judge_state(text: str, intent: Intent, situation: Situation) -> JudgedCondi
         return judged[0] if len(judged) == 1 else _as_unknown(text)
     for record in records:
         if stated_word := _find_stated_word(record, match, text, word_stems):
-            return JudgedCondition(not negated, f"it is {stated_word}")
+            is_plain = _says_no_more(match["state"] if match else text, stated_word, record)
+            return JudgedCondition(not negated, f"it is {stated_word}") if is_plain else _as_unknown(text)
     if match and len(word_stems) == 1 and (other := _other_state(records, match["state"])):
         return JudgedCondition(negated, f"it is {other}")
     return _as_unknown(text)
+
+
+def _says_no_more(text: str, stated_word: str, record: FactRecord) -> bool:
+    """Whether a text says no more of a record than that state: neither ``almost open`` nor ``open last year``."""
+    own, names = text_stems(stated_word), [name for name in record.fields if is_identifier(name) or "name" in name]
+    known = _STATE_WORDS | _PRESENT_WORDS | own | record.noun.union(*map(field_stems, record.fields))
+    known = known.union(*(text_stems(str(record.fields[name])) for name in names))
+    return any(own <= said <= known for said in map(text_stems, _ALTERNATIVE_PATTERN.split(text)))
 
 
 def _as_unknown(text: str) -> JudgedCondition:
@@ -264,7 +289,7 @@ def _find_stated_word(record: FactRecord, match: re.Match[str] | None, text: str
 
 def _other_state(records: list[FactRecord], state: str) -> str:
     """The state that the record is in instead, where the condition names a state as such: ``waiting``, ``paid``."""
-    if not re.search(r"\b\w+(?:ed|ing|en|id)\b", f" {state}"):
+    if not re.search(r"\b\w+(?:ed|ing|en|id)\b", state) or re.search(r"\d", state):
         return ""
     for record in records:
         words = {n: v for n, v in record.fields.items() if isinstance(v, str) and v.isalpha() and v.islower()}

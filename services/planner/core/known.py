@@ -30,11 +30,10 @@ def _find_named_value(tool: ToolSpec, name: str, intent: Intent, situation: Situ
     word_stems = text_stems(intent.clause)
     fitting = [value for value in situation.values if (own := field_stems(_value_name(value))) and own <= word_stems]
     fitting.sort(key=lambda value: -len(field_stems(_value_name(value))))
-    if not fitting:
+    amount = number(fitting[0].get("value")) if fitting else None
+    if amount is None:
         return None
-    return ArgumentCandidate(
-        as_field_type(str(fitting[0].get("value")), tool, name), "value", _value_name(fitting[0]), CERTAIN
-    )
+    return ArgumentCandidate(as_field_type(amount, tool, name), "value", _value_name(fitting[0]), CERTAIN)
 
 
 def _value_name(value: JsonObject) -> str:
@@ -54,9 +53,7 @@ def _find_announced(plan: CallPlan, name: str, situation: Situation) -> Argument
                 and references
                 and references <= record_values
             ):
-                return ArgumentCandidate(
-                    as_field_type(format(amount, "f"), plan.tool, name), "result", record.ref(field), LIKELY
-                )
+                return ArgumentCandidate(as_field_type(amount, plan.tool, name), "result", record.ref(field), LIKELY)
     return None
 
 
@@ -66,9 +63,9 @@ def takes_figure(tool: ToolSpec, name: str) -> bool:
     return is_number or bool(field_stems(name) & text_stems("amount total price cost value sum"))
 
 
-def as_field_type(value: str, tool: ToolSpec, name: str) -> Json:
+def as_field_type(amount: Decimal, tool: ToolSpec, name: str) -> Json:
     """A computed figure in the type of its field, in minor units where the field counts these."""
-    figure = drop_zeros(Decimal(value) * (100 if MINOR.intersection(parts(name)) else 1))
+    figure = drop_zeros(amount * (100 if MINOR.intersection(parts(name)) else 1))
     kind = kind_of(tool.properties[name])
     if kind == "string":
         return format(figure, "f")

@@ -13,7 +13,7 @@ from services.planner.core.known import as_field_type, fill_known, takes_figure
 from services.planner.core.made import fill_new, link_to_made, made_entities
 from services.planner.core.mentions import MentionKind, find, identifiers_in
 from services.planner.core.parts_of_task import find_asked
-from services.planner.core.records import own_id
+from services.planner.core.records import number, own_id
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, Situation, places_of, records_about
@@ -274,10 +274,11 @@ def _with_values(plan: CallPlan, intent: Intent, situation: Situation) -> CallPl
     slot = _figure_field(plan, intent)
     if not values and slot in plan.missing and field_stems(str(slot)) & text_stems(intent.clause):
         values = _values_of_questions(situation)  # "flag it with the figure" after "reconcile this with that"
-    if not values or slot is None:
+    amount = number(values[0].get("value")) if values else None
+    if amount is None or slot is None:
         return plan
-    name, value = str(values[0].get("name")), str(values[0].get("value"))
-    candidate = ArgumentCandidate(as_field_type(value, plan.tool, slot), "value", name, CERTAIN)
+    name = str(values[0].get("name"))
+    candidate = ArgumentCandidate(as_field_type(amount, plan.tool, slot), "value", name, CERTAIN)
     chosen = dict(plan.chosen) | {slot: candidate}
     return plan._replace(
         chosen=tuple(chosen.items()),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.domain.exact_json import Json
+from shared.domain.exact_json import Json, JsonObject
 from tests.each_row import each_row
 from tests.unit.planner.planner_requests import calls, fact, planned, tool
 
@@ -99,3 +99,43 @@ def test_a_figure_is_compared_as_the_condition_says(condition: str, below: bool,
         seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-7"}, {"id": "KIT-7", "fee": fee})]
         plan = planned(f"Approve kite KIT-7 if its fee is {condition}.", seen, [tool("approve_kite", kite_id="string")])
         assert bool(calls(plan)) is expected, plan.text
+
+
+@each_row(
+    ("condition", "open_at_120", "open_at_60", "torn_at_120", "torn_at_60"),
+    ("its fee is over $100 or its state is open", True, True, True, False),
+    ("it is open or its fee exceeds $100", True, True, True, False),
+    ("its fee is over $100 and state is open", True, False, False, False),
+    ("its fee is over $100 but it is not open", False, False, True, False),
+    ("it isn't open", False, False, True, True),
+    ("it is neither open nor lost", False, False, False, False),
+    ("it is open or lost", True, True, False, False),
+    ("the fee is over 10% of its price", True, True, True, True),
+    ("it is under $100 days old", False, False, False, False),
+    ("it is less than 200 days old", False, False, False, False),
+    ("its fee exceeds double its price", False, False, False, False),
+    ("its fee and its price are under $150", False, False, False, False),
+    ("its fee plus its price is under $150", False, False, False, False),
+    ("it is almost open", False, False, False, False),
+    ("it was open last year", False, False, False, False),
+    ("it might be open", False, False, False, False),
+)
+def test_a_condition_decides_by_all_that_it_says_or_not_at_all(
+    condition: str, open_at_120: bool, open_at_60: bool, torn_at_120: bool, torn_at_60: bool
+) -> None:
+    for state, fee, expected in (
+        ("open", 120, open_at_120),
+        ("open", 60, open_at_60),
+        ("torn", 120, torn_at_120),
+        ("torn", 60, torn_at_60),
+    ):
+        kite: JsonObject = {"id": "KIT-7", "fee": fee, "price": 80, "state": state}
+        seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-7"}, kite)]
+        plan = planned(f"Approve kite KIT-7 if {condition}.", seen, [tool("approve_kite", kite_id="string")])
+        assert bool(calls(plan)) is expected, (state, fee, plan.text)
+
+
+def test_between_two_figures_is_no_state_that_it_is_not_in() -> None:
+    seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-7"}, {"id": "KIT-7", "fee": 60, "state": "open"})]
+    task = "Approve kite KIT-7 unless its fee is between 50 and 100."
+    assert calls(planned(task, seen, [tool("approve_kite", kite_id="string")])) == []

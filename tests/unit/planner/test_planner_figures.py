@@ -48,3 +48,11 @@ def test_a_value_worked_out_in_cents_is_proposed_in_cents(unit: str, proposed_fe
     result: JsonObject = {"name": calculation["name"], "value": "500", **({"unit": unit} if unit else {})}
     seen.append({"tool": "calculate", "arguments": calculation, "result": result})
     assert calls(planned(task, seen, [set_fee])) == [("set_kite_fee", {"kite_id": "KIT-7", "fee_cents": proposed_fee})]
+
+
+@each_row("value", "soon", "2026-02-01", "9" * 40)
+def test_a_value_that_is_no_figure_ends_no_reply(value: str) -> None:
+    set_fee = tool("set_kite_fee", kite_id="string", fee="number")
+    seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-7"}, {"id": "KIT-7"})]
+    plan = planned("Set the new fee of kite KIT-7.", seen, [set_fee], values=[{"name": "new_fee", "value": value}])
+    assert (calls(plan), "needs fee" in plan.text) == ([], True)
