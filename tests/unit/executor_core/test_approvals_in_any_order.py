@@ -11,19 +11,21 @@ from services.executor.core.authorize.approval import (
     InvalidDecision,
     add_decision,
     ask_for_approval,
+    collect_approval_evidence,
     escalate_approval,
     is_expired,
 )
 from services.executor.core.authorize.policy import refuse_if_blocked
-from services.executor.core.session.dossier import hash_for_approval
+from services.executor.core.session.dossier import NO_PROGRESS, Dossier, hash_for_approval
 from services.executor.core.states.machine import Rejected
+from services.executor.core.tools.record_tree import NO_RECORD_KEYS
 from shared.contracts.approval import Approval, ApprovalStatus, LadderRung
-from shared.contracts.plan import WritePlan
+from shared.contracts.plan import Origin, WritePlan
 from shared.contracts.policy import Verdict
 from shared.contracts.task import Principal, Turn, TurnKind
 from shared.domain.words import Role
 from tests.each_row import each_row
-from tests.unit.executor_core.makers import NOON, call, plan, verdict
+from tests.unit.executor_core.makers import NOON, call, fact, plan, verdict
 
 pytestmark = pytest.mark.promise("approvals.any_order")
 
@@ -217,3 +219,15 @@ def test_of_several_calls_those_are_named_that_a_rule_blocks_and_a_broken_policy
 @each_row("part", ["policy_hash", "context_hash", "plan_hash"])
 def test_the_binding_changes_with_policy_context_and_plan(part: str) -> None:
     assert hash_for_approval(verdict(**{part: "other"})) != hash_for_approval(verdict())
+
+
+@pytest.mark.promise("approvals.grounds")
+def test_the_read_that_an_argument_comes_from_is_shown_however_many_there_are() -> None:
+    origin = Origin(argument="amount", source="result", ref="r50 amount")
+    facts = tuple(fact({"amount": number}, f"r{number}", "get_claim", asked={"id": number}) for number in range(1, 61))
+    asked = Dossier(facts=facts, plan=plan(call({"amount": 50}, origins=(origin,))))
+    grounds = collect_approval_evidence(
+        NO_PROGRESS.model_copy(update={"dossier": asked}), verdict(), "", NO_RECORD_KEYS
+    )
+    assert [read.ref for read in grounds.reads] == [*(f"r{number}" for number in range(1, 40)), "r50"]
+    assert grounds.reads[-1].supports == ("c1.amount",)

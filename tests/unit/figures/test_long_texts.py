@@ -51,7 +51,7 @@ def repeated(piece: str, length: int = LONG) -> str:
 
 
 @LENGTHS
-@each_row("piece", ["in ", "in 30 days "])
+@each_row("piece", ["in ", "in 30 days ", "in 40000 working days "])
 def test_dates_of_a_long_text_are_found(piece: str, length: int) -> None:
     assert find_mentions(repeated(piece, length), NOW).text == repeated(piece, length)
 

@@ -48,7 +48,7 @@ def collect_approval_evidence(progress: Progress, verdict: Verdict, task: str, k
         policy_hash=verdict.policy_hash,
         policy_versions=progress.policy_versions,
         arguments=sources,
-        reads=tuple(_build_read_ground(fact, sources, dossier.values) for fact in dossier.facts[:_MOST_READS]),
+        reads=_select_reads([_build_read_ground(fact, sources, dossier.values) for fact in dossier.facts]),
         figures=tuple(map(_build_figure_ground, dossier.values)),
         not_known=(
             *describe_unknown_inputs(progress.template, dossier, figures, keys),
@@ -113,6 +113,12 @@ def _build_read_ground(fact: Fact, sources: Sequence[ArgumentSource], values: Se
         note=" ".join(filter(None, (fact.note, rows_left_out))),
         supports=tuple(supports),
     )
+
+
+def _select_reads(reads: Sequence[ReadGround]) -> tuple[ReadGround, ...]:
+    """At most forty of the reads, in order; those on which nothing rests are left out first."""
+    chosen_places = sorted(range(len(reads)), key=lambda place: not reads[place].supports)[:_MOST_READS]
+    return tuple(reads[place] for place in sorted(chosen_places))
 
 
 def _build_figure_ground(value: NamedValue) -> FigureGround:

@@ -47,7 +47,6 @@ _MOST_DISTANCE_WITHOUT_YEAR = timedelta(
     days=250
 )  # a day and month without a year is in the year that brings it nearest
 _MOST_SPELLED_DAYS = 9_999
-_MOST_WORKDAYS = 40_000
 _WORKDAYS_A_WEEK = 5
 
 
@@ -130,8 +129,12 @@ def move_day(
     try:
         if not is_working or sign != "D":
             return day + _LENGTHS_BY_SIGN[sign] * count
-        step = timedelta(days=1 if count > 0 else -1)
-        for _ in range(min(abs(count), _MOST_WORKDAYS)):
+        step, weeks = (
+            timedelta(days=1 if count > 0 else -1),
+            0 if holidays else max(abs(count) - 1, 0) // _WORKDAYS_A_WEEK,
+        )
+        day += 7 * weeks * step
+        for _ in range(abs(count) - weeks * _WORKDAYS_A_WEEK):
             day += step
             while day.weekday() >= _WORKDAYS_A_WEEK or day in holidays:
                 day += step

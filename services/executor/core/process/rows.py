@@ -59,8 +59,8 @@ class RecordLinks:
         for _ in range(_MOST_LINKS + 1):
             if records := [node.seen for node in nodes if is_wanted(node.seen)]:
                 return records
-            remaining = [node for node in remaining if node not in nodes]
-            linked_ids = find_linked_ids(nodes)
+            met, linked_ids = set(nodes), find_linked_ids(nodes)
+            remaining = [node for node in remaining if node not in met]
             nodes = [node for node in remaining if id(node) in linked_ids]
         return []
 

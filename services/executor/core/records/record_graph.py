@@ -256,9 +256,11 @@ class RecordGraph:
     def add_parts(self, nodes: Iterable[GraphNode]) -> list[GraphNode]:
         """The records with their parts (``details``, ``totals``), which hold further fields of the same records."""
         with_parts = list(nodes)
+        known = set(with_parts)
         for node in with_parts:
-            parts = (other for other in self.parts_and_children(node) if other.seen.is_part)
-            with_parts += [part for part in parts if part not in with_parts]
+            parts = [other for other in self.parts_and_children(node) if other.seen.is_part and other not in known]
+            known.update(parts)
+            with_parts += parts
         return with_parts
 
 
