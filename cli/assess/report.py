@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.console import CommandError
-from shared.contracts.assessment.figures import CriterionPoints, criterion_points
+from shared.contracts.assessment.figures import CriterionPoints, collect_criterion_points
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import PASSING_SHARE, Assessment
 from shared.domain.estimates import Interval, difference_interval
@@ -16,7 +16,7 @@ from shared.domain.estimates import Interval, difference_interval
 
 def assessment_table(assessment: Assessment) -> Table:
     table = Table("dimension", "criterion", "points", "of", "reason", title=_build_title(assessment))
-    all_points = criterion_points(assessment)
+    all_points = collect_criterion_points(assessment)
     for dimension in dict.fromkeys(points.dimension for points in all_points):
         dimension_points = [points for points in all_points if points.dimension == dimension]
         mean = _format_number(sum(points.mean for points in dimension_points))
@@ -61,7 +61,7 @@ def compare_points(before: Assessment, after: Assessment) -> JsonObject:
     """
     if before.scenario != after.scenario:
         raise CommandError(f"{before.name} is of scenario {before.scenario}, {after.name} of {after.scenario}.")
-    points_before, points_after = criterion_points(before), criterion_points(after)
+    points_before, points_after = collect_criterion_points(before), collect_criterion_points(after)
     criteria = {points.criterion: points.dimension for points in (*points_before, *points_after)}
     pairs = {name: (_run_points(points_before, name), _run_points(points_after, name)) for name in criteria}
     return {

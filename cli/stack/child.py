@@ -48,7 +48,7 @@ class Child:
         """The exit code; None while it runs, and negative for the signal that ended it."""
         return self._process.exitcode
 
-    def last_lines(self) -> str:
+    def read_last_lines(self) -> str:
         """The last lines that the present process, not an earlier one, has written to the log."""
         with self.log.open(encoding="utf-8", errors="replace") as lines:
             lines.seek(self._log_began)
@@ -124,7 +124,7 @@ async def _wait_for_child(client: httpx.AsyncClient, child: Child, seconds: floa
             sentence = f"{child.spec.name} ended with exit code {child.exit_code}."
     except TimeoutError:
         sentence = f"{child.spec.name} was not ready within {seconds:.0f} seconds: {last_answer}."
-    raise CommandError(sentence, f"{child.log}:\n{child.last_lines()}")
+    raise CommandError(sentence, f"{child.log}:\n{child.read_last_lines()}")
 
 
 async def _probe_readiness(client: httpx.AsyncClient, child: Child) -> tuple[bool, str]:

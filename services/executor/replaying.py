@@ -10,7 +10,7 @@ from services.executor.core.session.context import Limits
 from services.executor.core.states.prompts import load_prompts
 from services.executor.core.turn.replay import MakeReplayWorker, replay
 from services.executor.core.turn.replay_cursor import CannotReplay, ReplayResult
-from shared.contracts.archive import read_archived
+from shared.contracts.archive import parse_archived_task
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra.archive_open import ArchiveSettings
 from shared.infra.process import configure_logging
@@ -89,7 +89,7 @@ async def _replay_task(options: ReplayOptions, worker: MakeReplayWorker) -> Repl
     content = await archive.get(options.tenant, options.task)
     if content is None:
         raise CannotReplay(f"the archive of tenant {options.tenant} has no such task; an open task is not in it yet")
-    task = read_archived(content)
+    task = parse_archived_task(content)
     if (task.record.tenant, task.record.task_id) != (options.tenant, options.task):
         raise CannotReplay("what lies in its place in the archive is another task")
     return await replay(task, Limits(), load_prompts(), worker)

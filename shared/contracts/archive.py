@@ -36,7 +36,7 @@ class UnknownVersion(ValueError):
     """A later release wrote the document."""
 
 
-def read_archived(content: bytes) -> ArchivedTask:
+def parse_archived_task(content: bytes) -> ArchivedTask:
     """Parses an archived task. Raises ``UnknownVersion``, or ``ValueError`` for anything else."""
     task = ArchivedTask.model_validate_json(content)
     if task.v > ARCHIVE_VERSION:

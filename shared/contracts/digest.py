@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from shared.contracts.knowledge import CaseEntry
 from shared.contracts.outcome import TaskOutcome
-from shared.domain.bandit import reward_units
+from shared.domain.bandit import to_reward_units
 from shared.domain.cases import judge_outcome
-from shared.domain.keywords import keywords
+from shared.domain.keywords import extract_keywords
 from shared.domain.quality import Formula
 from shared.domain.redaction import redact_text
 from shared.domain.words import Strategy, WriteStatus
@@ -60,7 +60,9 @@ def make_digest(outcome: TaskOutcome) -> Digest:
     if outcome.practice or why_not_learnable(outcome):
         return NO_DIGEST
     case, ended_at = make_case_entry(outcome), outcome.ended_at.astimezone(UTC)
-    figures = f"{reward_units(outcome.quality)} {case.outcome} {round(ended_at.timestamp() * 1000)} {ended_at.date()}"
+    figures = (
+        f"{to_reward_units(outcome.quality)} {case.outcome} {round(ended_at.timestamp() * 1000)} {ended_at.date()}"
+    )
     header = f"{_quote_name(outcome.tenant)} {_format_strategy_use(outcome)} {figures} {outcome.event_id}"
     return Digest(header, "" if outcome.dry_run else case.stored_json())
 
@@ -73,7 +75,7 @@ def make_case_entry(outcome: TaskOutcome) -> CaseEntry:
         session_id=outcome.session_id,
         task_id=outcome.task_id,
         summary=summary[:LONGEST_SUMMARY],
-        keywords=keywords(summary),
+        keywords=extract_keywords(summary),
         outcome=judge_outcome(outcome.state, outcome.quality),
         quality=outcome.quality,
         formula=_read_formula_name(outcome),

@@ -187,10 +187,10 @@ class PolicyRequest(PolicyContract):
         """
         fields = self.model_dump(by_alias=True, exclude={"policies"})
         texts = {name: dumps_inexact(value) for name, value in fields.items()}
-        texts["policies"] = self.policies_json()
+        texts["policies"] = self.encode_policies()
         return "{" + ",".join(f"{dumps(name)}:{texts[name]}" for name in sorted(texts)) + "}"
 
-    def policies_json(self) -> str:
+    def encode_policies(self) -> str:
         """The JSON text of the policies, as ``to_json`` contains it."""
         return f"[{','.join(map(_encode_policy, self.policies))}]"
 

@@ -76,13 +76,13 @@ def read_rules(document: JsonObject | list[Json], policy_id: str) -> DocumentRul
     except ValidationError as error:
         first_error = error.errors(include_url=False, include_input=False)[0]
         raise BadPolicyDocument(".".join(map(str, first_error["loc"])), first_error["msg"]) from error
-    unread = unknown_fields_of(sorted_document)
+    unread = list_unknown_fields(sorted_document)
     if ignored_fields := [name for name in unread if not _is_descriptive(name)]:
         raise BadPolicyDocument(ignored_fields[0], "nobody reads this field, and what it says would not hold")
     return DocumentRules(policy.model_copy(update={"id": policy_id}), unread)
 
 
-def first_unknown_field(document: Json) -> str | None:
+def find_first_unknown_field(document: Json) -> str | None:
     """The first non-empty field of a policy that no reader knows; None if there is none.
 
     Empty fields are accepted, because a newer sender may know more fields than this reader.
@@ -93,7 +93,7 @@ def first_unknown_field(document: Json) -> str | None:
     for name in _RULE_MODELS:
         if isinstance(rules := filled_fields.get(name), list):
             filled_fields[name] = [_drop_empty_fields(rule) for rule in rules]
-    return next((name for name in unknown_fields_of(filled_fields) if not _is_descriptive(name)), None)
+    return next((name for name in list_unknown_fields(filled_fields) if not _is_descriptive(name)), None)
 
 
 def _drop_empty_fields(rule: Json) -> Json:
@@ -126,7 +126,7 @@ def sort_rules_by_kind(document: JsonObject) -> JsonObject:
     return sorted_
 
 
-def unknown_fields_of(document: JsonObject) -> tuple[str, ...]:
+def list_unknown_fields(document: JsonObject) -> tuple[str, ...]:
     """The fields of a policy that no reader knows, such as misspelt ones."""
     sorted_document = sort_rules_by_kind(document)
     unknown_fields = [*_find_unknown_fields(sorted_document, Policy, str(document.get("id", "policy")))]

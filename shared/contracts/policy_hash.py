@@ -8,7 +8,7 @@ from shared.domain.exact_json import Json, digest, dumps, to_exact
 from shared.domain.identity_cache import IdentityCache
 
 
-def policy_hash(policies: Sequence[Policy]) -> str:
+def hash_policies(policies: Sequence[Policy]) -> str:
     """The hash of a set of policies. Policies with equal hashes decide alike.
 
     It changes with a policy's version, context or rules, but not when the contract gains a field.
@@ -17,7 +17,7 @@ def policy_hash(policies: Sequence[Policy]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def context_hash(request: EvaluateRequest) -> str:
+def hash_context(request: EvaluateRequest) -> str:
     """The hash of a request's facts and their origins, the task's text, and the planned calls."""
     calls: list[Json] = [_call_as_json(call) for call in request.calls]
     texts: list[Json] = [] if request.text is None else [request.text]

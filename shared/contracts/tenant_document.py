@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from shared.contracts.base import Contract
 from shared.contracts.credential import parse_reference, why_not_own_secret
 from shared.contracts.policy import Policy
-from shared.contracts.policy_document import sort_rules_by_kind, unknown_fields_of
+from shared.contracts.policy_document import list_unknown_fields, sort_rules_by_kind
 from shared.contracts.tenant import CatalogueEntry, Connection, RecordKind, TenantRecord
 from shared.domain.exact_json import Json, JsonObject, loads_object
 
@@ -52,7 +52,7 @@ def read_tenant_record(document: JsonObject) -> TenantRecord:
     return record
 
 
-def readable_policies(document: JsonObject) -> tuple[Policy, ...]:
+def parse_readable_policies(document: JsonObject) -> tuple[Policy, ...]:
     """The policies of a record that can be parsed, so that their rules are checked even if the record is invalid."""
     policies: list[Policy] = []
     for policy_json in _objects_in(_sort_policy_rules(document), "policies"):
@@ -102,7 +102,7 @@ def _find_unread_fields(document: Json, model: type[BaseModel], prefix: str) -> 
         return
     if model is Policy:
         yield from (
-            FieldProblem(prefix.rstrip("."), f"no policy has a field {name}") for name in unknown_fields_of(document)
+            FieldProblem(prefix.rstrip("."), f"no policy has a field {name}") for name in list_unknown_fields(document)
         )
         return
     known_fields = {name: info for field, info in model.model_fields.items() for name in {field, info.alias or field}}
@@ -156,7 +156,7 @@ def _find_bad_urls(document: JsonObject) -> Iterator[FieldProblem]:
             yield FieldProblem(f"connections.{index}.url", problem)
 
 
-def with_default_url(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
+def fill_empty_urls(connections: tuple[Connection, ...], tool_server: str) -> tuple[Connection, ...]:
     """The connections, of which an empty URL becomes ``tool_server``; without those that have none then.
 
     A tenant without connections gets one, ``default``, to ``tool_server`` if that is set.
@@ -187,6 +187,6 @@ class TenantVersion(Contract):
     def document(self) -> JsonObject:
         return loads_object(self.document_json)
 
-    def record(self, tenant: str) -> TenantRecord:
+    def parse_record(self, tenant: str) -> TenantRecord:
         """Parses the record. Raises ``BadRecord`` if this release cannot read it."""
         return read_owned_record({**self.document, "version": str(self.version)}, tenant)

@@ -34,7 +34,7 @@ class StrategyChoice(NamedTuple):
     why: str
 
 
-def reward_units(quality: float) -> int:
+def to_reward_units(quality: float) -> int:
     """A quality from 0 to 1 as a whole number of units."""
     return round(quality * REWARD_UNITS)
 

@@ -69,7 +69,7 @@ def prune_cases(log: Sequence[C], now: datetime) -> list[C]:
     return sorted(log, key=lambda case: -case.quality)[: max(_FEWEST_CASES_LEFT, ceil(len(log) / 2))]
 
 
-def relevant_cases(log: Iterable[C], words: Iterable[str]) -> list[C]:
+def select_relevant_cases(log: Iterable[C], words: Iterable[str]) -> list[C]:
     """The cases that share the most keywords with a task; ties go to quality, then to the one listed first."""
     task_words, cases_by_overlap = frozenset(words), dict[int, list[C]]()
     for case in log:

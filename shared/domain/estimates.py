@@ -101,7 +101,7 @@ def _parse_point(text: str) -> TrendTotal:
     return TrendTotal(n, units, at_ms)
 
 
-def trend_points(points: Sequence[TrendTotal]) -> tuple[TrendPoint, ...]:
+def build_trend_points(points: Sequence[TrendTotal]) -> tuple[TrendPoint, ...]:
     """The points to draw, in the order of cases. Times never decrease, although cases may end out of order."""
     drawn: list[TrendPoint] = []
     previous = TrendTotal(0, 0, 0)

@@ -19,7 +19,7 @@ _STOP_WORDS = frozenset(
 )
 
 
-def keywords(text: str, most_keywords: int = KEYWORDS_KEPT) -> tuple[str, ...]:
+def extract_keywords(text: str, most_keywords: int = KEYWORDS_KEPT) -> tuple[str, ...]:
     """The first distinct words of more than three letters that are not stop-words, stemmed, in lower case."""
     stems: dict[str, None] = {}
     for match in _WORD_PATTERN.finditer(text.lower()):

@@ -131,7 +131,7 @@ _find_spans_of_short_text = lru_cache(maxsize=2_048)(
 )  # names of tools, states and models come again with each task
 
 
-def protected_values(text: str) -> dict[str, ProtectedKind]:
+def find_protected_values(text: str) -> dict[str, ProtectedKind]:
     """The protected values of a text with their kinds, in the order of their appearance."""
     values: dict[str, ProtectedKind] = {}
     for span in find_protected_spans(text):

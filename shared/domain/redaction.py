@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TypeVar, cast
 
-from shared.domain.protected_values import ProtectedKind, is_long_enough_to_protect, protected_values
+from shared.domain.protected_values import ProtectedKind, find_protected_values, is_long_enough_to_protect
 
 T = TypeVar("T")
 NO_PROTECTED_VALUES: Mapping[str, ProtectedKind] = MappingProxyType({})
@@ -85,7 +85,7 @@ class _Redactor:
         self._known_values = known_values
 
     def redact_text(self, text: str) -> str:
-        values = protected_values(text)
+        values = find_protected_values(text)
         spans = [*LiteralFinder(values).find(text)] if values else []
         if self._may_have_known_value(text):
             spans += self._known_finder.find(text)
@@ -113,7 +113,7 @@ class _Redactor:
             case int():
                 return (
                     redact_text(str(value))
-                    if is_long_enough_to_protect(value) and protected_values(str(value))
+                    if is_long_enough_to_protect(value) and find_protected_values(str(value))
                     else value
                 )
             case list():

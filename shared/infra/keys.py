@@ -286,7 +286,7 @@ def _make_key_builder(kind: str) -> Callable[[str], str]:
 
 
 api_key = _make_key_builder("key")  # the record of an API key: who sends one names no tenant
-api_keys_of = _make_key_builder("keys")
+tenant_api_keys_key = _make_key_builder("keys")
 rpc_queue_key = _make_key_builder("errands")
 rpc_reply_key = _make_key_builder("errand")
 failing_webhooks_key = _make_key_builder("failing")

@@ -17,7 +17,7 @@ from shared.infra.redis_cluster import ClusterRedis
 from shared.infra.signatures import arguments_for, keys_for
 from shared.infra.stored_tasks import read_record
 from shared.ports.tasks import (
-    Accepted,
+    Acceptance,
     PrepareAcceptance,
     SessionBelongsToOther,
     TaskEnded,
@@ -48,7 +48,7 @@ class TaskStore(Tasks):
 
     async def accept(
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None
-    ) -> Accepted:
+    ) -> Acceptance:
         """Stores a turn, and the record if its task is new, in one step. May be repeated after a failure.
 
         ``dedupe``: the message's id among the caller's in the session (None: the turn's id). A known task keeps its
@@ -115,7 +115,7 @@ class TaskStore(Tasks):
                     after = row.stream_id
                     yield row
 
-    async def _accept_in_two_steps(self, record: TaskRecord, turn: Turn, message: str) -> Accepted:
+    async def _accept_in_two_steps(self, record: TaskRecord, turn: Turn, message: str) -> Acceptance:
         """Stores the task's alias first and then the turn, because on a cluster the alias is in another slot."""
         alias = keys.task_location_key(record.tenant, record.task_id)
         is_fresh = await self._claim_alias(record)
@@ -168,10 +168,10 @@ class TaskStore(Tasks):
             self._admission.record_waiting(int(reply[-1]))
         return reply
 
-    async def _read_acceptance(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Accepted:
+    async def _read_acceptance(self, record: TaskRecord, turn: Turn, reply: list[str]) -> Acceptance:
         match reply:
             case ["ok", record_json, _]:
-                return Accepted(read_record(record_json) if record_json else record, turn.turn_id, True)
+                return Acceptance(read_record(record_json) if record_json else record, turn.turn_id, True)
             case ["seen", task_and_turn]:
                 task_id, turn_id = task_and_turn.split("\n")
                 return await self._find_acceptance(record, task_id, turn_id)
@@ -186,9 +186,9 @@ class TaskStore(Tasks):
             case _:
                 raise SessionBelongsToOther(record.session_id)
 
-    async def _find_acceptance(self, record: TaskRecord, task_id: str, turn_id: str) -> Accepted:
+    async def _find_acceptance(self, record: TaskRecord, task_id: str, turn_id: str) -> Acceptance:
         known_record = await self._read_record(record.tenant, task_id, record.session_id)
-        return Accepted(known_record or record, turn_id, False)
+        return Acceptance(known_record or record, turn_id, False)
 
     async def _claim_alias(self, record: TaskRecord) -> bool:
         """Reserves a task id before the task exists; True if it was free, or left over from a failed accept."""

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 from shared.contracts.task import TaskEvent, TaskRecord, Turn
 
 
-class Accepted(NamedTuple):
+class Acceptance(NamedTuple):
     """An accepted turn. ``is_new``: false if the same message had been accepted before."""
 
     record: TaskRecord
@@ -65,7 +65,7 @@ PrepareAcceptance: TypeAlias = Callable[[], Awaitable[None]]
 class Tasks(Protocol):
     async def accept(
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None
-    ) -> Accepted:
+    ) -> Acceptance:
         """Stores the task (if it is new) and the turn in one atomic step; on a cluster the task's id is stored before.
 
         A ``dedupe`` that was seen lately in its session returns the first acceptance. Raises ``SessionBelongsToOther``,

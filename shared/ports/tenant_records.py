@@ -35,7 +35,7 @@ class TenantRecords(Protocol):
         """The current record; None if none is stored. Raises ``BadRecord`` if this release cannot read it."""
         number = await self.get_latest_number(tenant)
         version = await self.get_version(tenant, number) if number else None
-        return None if version is None or version.withdrawn else version.record(tenant)
+        return None if version is None or version.withdrawn else version.parse_record(tenant)
 
     async def list_versions(self, tenant: str) -> Sequence[TenantVersion]:
         """The versions that are kept, the newest first."""

@@ -12,7 +12,7 @@ from shared.contracts.task import TaskEvent, TaskRecord, Turn
 from shared.domain.words import TaskState
 from shared.ports.store import StoreUnavailable
 from shared.ports.tasks import (
-    Accepted,
+    Acceptance,
     EventsLost,
     PrepareAcceptance,
     SessionBelongsToOther,
@@ -31,18 +31,18 @@ class MemoryTasks(Tasks):
         self.records: dict[tuple[str, str], TaskRecord] = {}
         self.broken: str | None = None
         self._owners: dict[tuple[str, str], str] = {}
-        self._seen: dict[tuple[str, str, str, str], Accepted] = {}
+        self._seen: dict[tuple[str, str, str, str], Acceptance] = {}
         self._events: dict[tuple[str, str], list[TaskEvent]] = defaultdict(list)
         self._dropped: dict[tuple[str, str], int] = defaultdict(int)
         self._news = asyncio.Condition()
 
     async def accept(
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None
-    ) -> Accepted:
+    ) -> Acceptance:
         self._check()
         message = (record.tenant, record.session_id, turn.principal.id, dedupe or turn.turn_id)
         if seen := self._seen.get(message):
-            return Accepted(self.records[record.tenant, seen.record.task_id], seen.turn_id, False)
+            return Acceptance(self.records[record.tenant, seen.record.task_id], seen.turn_id, False)
         if self._owners.setdefault((record.tenant, record.session_id), turn.principal.id) != turn.principal.id:
             raise SessionBelongsToOther(record.session_id)
         known = self.records.get((record.tenant, record.task_id), record)
@@ -51,7 +51,7 @@ class MemoryTasks(Tasks):
         if prepare is not None:
             await prepare()
         self.records[record.tenant, record.task_id] = known
-        self._seen[message] = accepted = Accepted(known, turn.turn_id, True)
+        self._seen[message] = accepted = Acceptance(known, turn.turn_id, True)
         await self._arrived(turn, record)
         return accepted
 

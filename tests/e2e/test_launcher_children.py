@@ -117,7 +117,7 @@ async def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
     environ = {**os.environ, "DEAF_TO_SIGTERM": "1"}
     sleeper = ProcessSpec("deaf", ("tests.e2e.sleeper",), url_of(1), 1, environ=environ)
     async with _started(sleeper, tmp_path) as child:
-        assert await eventually(lambda: "asleep" in child.last_lines())
+        assert await eventually(lambda: "asleep" in child.read_last_lines())
         await child.stop(patience=0.2)
     assert child.exit_code == -signal.SIGKILL
 

@@ -15,7 +15,7 @@ from shared.infra.channel_listener import ChannelListener
 from shared.infra.keys import client_task_key
 from shared.infra.redis import connect
 from shared.infra.task_store import TaskStore
-from shared.ports.tasks import Accepted, TooManyWaiting
+from shared.ports.tasks import Acceptance, TooManyWaiting
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.integration.gateway_stage import Stage, at, stage
 from tests.integration.state_stage import accepted, begin, sessions_of
@@ -144,7 +144,7 @@ async def gateways(redis: Redis, redis_server: str) -> AsyncIterator[tuple[TaskS
         yield stores[0], stores[1]
 
 
-async def _send(store: TaskStore, name: str) -> Accepted:
+async def _send(store: TaskStore, name: str) -> Acceptance:
     record = a_record(name)
     return await store.accept(record, a_turn(record), dedupe=name)
 
@@ -160,11 +160,11 @@ async def test_of_500_callers_as_many_are_let_in_as_may_wait(
     """Whoever was let in finds the task again when the message comes once more; of the others nothing is left."""
     sending = (_send(gateways[number % 2], f"s{number}") for number in range(500))
     replies = await asyncio.gather(*sending, return_exceptions=True)
-    assert sum(isinstance(reply, Accepted) for reply in replies) == MOST_WAITING
+    assert sum(isinstance(reply, Acceptance) for reply in replies) == MOST_WAITING
     assert sum(isinstance(reply, TooManyWaiting) for reply in replies) == 500 - MOST_WAITING
     assert await _waiting(redis) == MOST_WAITING
 
-    number = next(number for number, reply in enumerate(replies) if isinstance(reply, Accepted))
+    number = next(number for number, reply in enumerate(replies) if isinstance(reply, Acceptance))
     again = await _send(gateways[(number + 1) % 2], f"s{number}")
     assert (again.is_new, await _waiting(redis)) == (False, MOST_WAITING)
     assert len([name async for name in redis.scan_iter("pa:alias:*", count=1000)]) == MOST_WAITING

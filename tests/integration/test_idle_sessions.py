@@ -14,7 +14,7 @@ from services.executor.adapters.redis_sessions import RedisSessions
 from services.executor.core.turn.given_up import give_up
 from services.executor.ports.turns import JournalEntry, SessionCall, SessionState, SessionUnavailable
 from services.learner.adapters.redis_forgetting import RedisForgetting
-from shared.contracts.archive import read_archived
+from shared.contracts.archive import parse_archived_task
 from shared.contracts.learning_files import ForgetRequest, ForgetScope
 from shared.contracts.task import TaskRecord, TurnKind
 from shared.domain.partition import PARTITIONS
@@ -319,7 +319,7 @@ async def test_an_ended_task_is_archived_whole_and_leaves(house: House, archive:
     """Record, journal, ledger and events are in the envelope; the journal leaves at once, the rest as stated."""
     record = await house.ended()
     assert await house.archived() == 1
-    kept = read_archived(await archive.get("acme", record.task_id) or b"")
+    kept = parse_archived_task(await archive.get("acme", record.task_id) or b"")
     assert kept.record.state is TaskState.COMPLETED
     assert [(step.key, step.data) for step in kept.journal] == [("k", '{"said":"Müller"}')]
     assert [entry.status for entry in kept.ledger.values()] == [WriteStatus.VERIFIED]

@@ -10,7 +10,7 @@ from services.executor.adapters.redis_ended import Archiver
 from services.executor.adapters.shared_texts import LostText, SharedTexts
 from services.executor.core.turn.replay_cursor import CannotReplay, split_into_attempts
 from services.executor.ports.turns import JournalEntry, TurnStore
-from shared.contracts.archive import ArchivedTask, read_archived
+from shared.contracts.archive import ArchivedTask, parse_archived_task
 from shared.contracts.task import TaskRecord
 from shared.domain.partition import PARTITIONS
 from shared.domain.words import TaskState
@@ -52,7 +52,7 @@ def _other_process(redis: Redis, begun: Begun) -> TurnStore:
 
 async def _archived(redis: Redis, folder: Path, record: TaskRecord) -> ArchivedTask:
     assert await Archiver(redis, FolderArchive(folder)).archive_once(range(PARTITIONS)) == 1
-    return read_archived(cast(bytes, await FolderArchive(folder).get("acme", record.task_id)))
+    return parse_archived_task(cast(bytes, await FolderArchive(folder).get("acme", record.task_id)))
 
 
 @pytest.mark.promise("journal.texts_once")

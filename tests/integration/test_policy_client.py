@@ -19,7 +19,7 @@ from services.policy.core.evaluate import evaluate
 from services.policy.settings import PolicySettings
 from shared.contracts.allowance import AllowanceRequest, OfferedTool
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule, TextRule, Verdict
-from shared.contracts.policy_hash import policy_hash
+from shared.contracts.policy_hash import hash_policies
 from shared.domain.exact_json import loads_object
 from shared.infra.aiohttp_transport import AiohttpTransport, PoolLimits
 from tests.each_row import each_row
@@ -143,7 +143,7 @@ async def test_a_verdict_by_other_policies_is_none() -> None:
 @pytest.mark.promise("policy.by_hash")
 async def test_a_request_that_names_policies_brings_none() -> None:
     """Which of the two would count is nobody's guess."""
-    named = policy_hash((_RULES,))
+    named = hash_policies((_RULES,))
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(_service()), base_url="http://policy") as client:
         both = await client.post(f"/v1/policies/{named}/evaluate", content=_ABOUT.to_json())
         unknown = await client.post(f"/v1/policies/{named}/evaluate", content=b"{}")

@@ -11,7 +11,7 @@ import httpx2
 from services.executor.ports.policy import PolicyService, PolicyUnavailable
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, strictest_result
-from shared.contracts.policy_hash import context_hash, policy_hash
+from shared.contracts.policy_hash import hash_context, hash_policies
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names, span_names as names
 from shared.domain.identity_cache import IdentityCache, InternedTuples
@@ -62,7 +62,7 @@ class HttpPolicy(PolicyService):
             cached_verdict = self._provisional.put(
                 policy_key, _CachedVerdict(verdict, now + _PROVISIONAL_VERDICT_SECONDS)
             )
-        return cached_verdict.verdict.model_copy(update={"context_hash": context_hash(request)})
+        return cached_verdict.verdict.model_copy(update={"context_hash": hash_context(request)})
 
     async def get_allowances(self, request: AllowanceRequest) -> Allowances:
         return await self._ask_service("allowances", request, Allowances)
@@ -124,7 +124,7 @@ def _depends_on_policies_alone(request: EvaluateRequest) -> bool:
 
 
 _intern_policies = InternedTuples[Policy](_MOST_HASHES)
-_hash_policies = IdentityCache[tuple[Policy, ...], str](policy_hash, _MOST_HASHES)  # a turn asks often
+_hash_policies = IdentityCache[tuple[Policy, ...], str](hash_policies, _MOST_HASHES)  # a turn asks often
 
 
 def _require_hash(policy_hash: str, answer: Answer) -> Answer:

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.ports.policy import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import BadRecord, TenantVersion, read_tenant_record, with_default_url
+from shared.contracts.tenant_document import BadRecord, TenantVersion, fill_empty_urls, read_tenant_record
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
 from shared.infra.starting import require_readable_url
@@ -38,7 +38,7 @@ class FileTenants(Tenants):
         """Reads the tenant file; raises ``BadTenantFile``."""
         try:
             record = read_tenant_record(loads_object(path.read_text("utf-8")))
-            connections = with_default_url(record.connections, tool_server)
+            connections = fill_empty_urls(record.connections, tool_server)
         except OSError as error:
             raise BadTenantFile(f"TENANT_FILE cannot be read: {error}") from error
         except ValueError as error:
@@ -127,10 +127,10 @@ class StoredTenants(Tenants):
 
     def _parse_record(self, tenant: str, content: TenantVersion) -> TenantRecord:
         try:
-            record = content.record(tenant)
+            record = content.parse_record(tenant)
         except (BadRecord, ValueError) as error:
             log.error("tenant_record_unreadable", tenant=tenant, version=content.version, error=str(error))
             name = f"version {content.version} of the record of tenant {tenant!r}"
             raise UnknownTenant(f"{name} cannot be read") from error
         tool_server = self._tool_server if tenant == self._default.record.id else ""
-        return record.model_copy(update={"connections": with_default_url(record.connections, tool_server)})
+        return record.model_copy(update={"connections": fill_empty_urls(record.connections, tool_server)})

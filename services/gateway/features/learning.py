@@ -13,7 +13,7 @@ from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, 
 from shared.contracts.learning_files import FileReport, LearningFile
 from shared.domain.bandit import REWARD_UNITS, Arm, ucb1
 from shared.domain.cases import CASES_KEPT, CaseOutcome
-from shared.domain.estimates import TrendPoint, parse_trend, trend_points
+from shared.domain.estimates import TrendPoint, build_trend_points, parse_trend
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.infra import keys
 from shared.infra.learned_files import parse_arms, read_learned_files
@@ -111,7 +111,7 @@ class LearnedData(ScriptedStore):
         answers = await self._scripts.execute_many(("HGETALL", names.trends), ("HGETALL", names.days))
         trends, days = cast("list[dict[str, str]]", answers)
         try:
-            points = {name: trend_points(parse_trend(text)) for name, text in trends.items()}
+            points = {name: build_trend_points(parse_trend(text)) for name, text in trends.items()}
             return LearningHistory(
                 points.pop(keys.QUALITY_TREND, ()), _group_arm_trends(points), _group_day_counts(days)
             )

@@ -16,7 +16,7 @@ from shared.contracts.digest import LONGEST_SUMMARY, shorten_note, shorten_notes
 from shared.contracts.knowledge import CaseEntry
 from shared.domain.cases import CASES_KEPT, CaseOutcome, judge_outcome
 from shared.domain.exact_json import digest
-from shared.domain.keywords import keywords
+from shared.domain.keywords import extract_keywords
 from shared.domain.redaction import redact_text
 from shared.domain.words import Strategy, TaskState
 
@@ -299,7 +299,7 @@ def make_case(row: TrainingRow, scale: float, source: str, now: datetime) -> Cas
         session_id=f"training:{source}",
         task_id=metadata.task_id,
         summary=summary[:LONGEST_SUMMARY],
-        keywords=keywords(summary),
+        keywords=extract_keywords(summary),
         outcome=CaseOutcome.FAILURE if has_failed else judge_outcome(TaskState.COMPLETED, quality),
         quality=quality,
         worked=() if has_failed else shorten_notes(dict.fromkeys(row.tools)),

@@ -17,7 +17,7 @@ from services.policy.core.rules import Finding, ReportOnlyFinding, RuleWithoutEf
 from services.policy.core.text_rules import find_text_violations
 from shared.contracts import policy as contracts
 from shared.contracts.archive import ArchivedTask
-from shared.contracts.policy_hash import context_hash
+from shared.contracts.policy_hash import hash_context
 from shared.domain.exact_json import Json, JsonObject, digest, dumps, loads_object, to_exact
 from shared.domain.words import Level, RuleAction
 
@@ -93,7 +93,7 @@ def _build_verdict(
         problems=tuple(problems.values()),
         binding=request.binding,
         policy_hash=policies.hash,
-        context_hash=context_hash(request),
+        context_hash=hash_context(request),
         plan_hash=request.plan_hash,
         history_hash=_history_hash(request),
         refusals=refusals,

@@ -9,7 +9,7 @@ from services.policy.core.text_rules import PreparedTextRule, PreparedTextRules,
 from services.policy.core.tool_rules import PreparedToolRule, ToolDefault, prepare_tool_rule
 from services.policy.core.values import ConditionError
 from shared.contracts.policy import Policy, PolicyProblem
-from shared.contracts.policy_hash import policy_hash
+from shared.contracts.policy_hash import hash_policies
 from shared.domain.lru_cache import WeightedCache
 
 MAX_RULE_CHARACTERS = 256 * 1024  # characters of all rules and their policies' ids
@@ -57,7 +57,7 @@ class PreparedPolicyCache(WeightedCache[str, PreparedPolicies]):
 
     def get_or_prepare(self, policies: Sequence[Policy]) -> PreparedPolicies:
         """The prepared policies, from the cache or made now. Raises ``RequestTooLarge`` for too much text."""
-        ready_policies = self.look_up(policy_hash(policies))
+        ready_policies = self.look_up(hash_policies(policies))
         if ready_policies is None:
             ready_policies = prepare_policies(policies)
             size = sum(len(policy.model_dump_json()) for policy in policies)
@@ -76,7 +76,7 @@ def prepare_policies(policies: Sequence[Policy]) -> PreparedPolicies:
     return PreparedPolicies(
         all=prepared,
         problems=tuple(problems),
-        hash=policy_hash(policies),
+        hash=hash_policies(policies),
         rule_count=len(condition_rules) + len(tool_rules),
         cost=sum(rule.cost for rule in condition_rules) + sum(rule.cost for rule in tool_rules),
         tool_rule_count=len(tool_rules),

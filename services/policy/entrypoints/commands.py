@@ -11,17 +11,17 @@ from pydantic import ValidationError
 
 from services.policy.core.evaluate import BacktestedPlan, backtest_plan, describe_verdict, evaluate, list_decided_plans
 from services.policy.core.prepared import RequestTooLarge
-from shared.contracts.archive import read_archived
+from shared.contracts.archive import parse_archived_task
 from shared.contracts.base import describe_first_error
 from shared.contracts.policy import EvaluateRequest, Policy, Rule, ToolRule
-from shared.contracts.policy_document import sort_rules_by_kind, unknown_fields_of
+from shared.contracts.policy_document import list_unknown_fields, sort_rules_by_kind
 from shared.contracts.tenant import TenantRecord
 from shared.contracts.tenant_document import (
     BadRecord,
     FieldProblem,
+    parse_readable_policies,
     read_owned_record,
     read_tenant_record,
-    readable_policies,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps, loads
 from shared.ports.archive import Archive, ArchiveUnavailable, UnreadableArchive
@@ -97,7 +97,7 @@ async def _backtest_archive(archive: Archive, tenant: str, changed_policies: Seq
     for task_id in await archive.list(tenant):
         try:
             content = await archive.get(tenant, task_id)
-            decided_here = list_decided_plans(read_archived(content)) if content is not None else ()
+            decided_here = list_decided_plans(parse_archived_task(content)) if content is not None else ()
         except (ValueError, UnreadableArchive) as error:
             unread.append(f"{task_id}: {str(error).splitlines()[0]}")
             continue
@@ -195,7 +195,7 @@ def read_policies(file: Path, tenant: str | None = None) -> WrittenPolicies:
     if not isinstance(documents, list) or not documents:
         raise UnreadableDocument(f"{file} holds no policy: it is an object with rules, or a list of such objects")
     policies = tuple(_read_policy(file, document, number) for number, document in enumerate(documents, 1))
-    unread = [name for document in documents if isinstance(document, dict) for name in unknown_fields_of(document)]
+    unread = [name for document in documents if isinstance(document, dict) for name in list_unknown_fields(document)]
     return WrittenPolicies(policies, tuple(unread))
 
 
@@ -224,7 +224,7 @@ def _policies_of_record(document: JsonObject, tenant: str | None) -> WrittenPoli
         for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, dict)
     ]
-    return WrittenPolicies(readable_policies(document), (), field_problems, tuple(prose))
+    return WrittenPolicies(parse_readable_policies(document), (), field_problems, tuple(prose))
 
 
 def read_object(file: Path) -> JsonObject:

@@ -18,7 +18,7 @@ from services.policy.core.prepared import PreparedPolicies, PreparedPolicyCache,
 from services.policy.core.prose import check_candidates
 from shared.contracts.allowance import AllowanceRequest, Allowances
 from shared.contracts.policy import EvaluateRequest, Policy, PolicyContract, Verdict, strictest_result
-from shared.contracts.policy_document import first_unknown_field
+from shared.contracts.policy_document import find_first_unknown_field
 from shared.contracts.prose import ProseAnswer, ProseRequest
 from shared.domain import metric_names as names
 from shared.domain.exact_json import Json, JsonObject, dumps, loads_object
@@ -114,7 +114,7 @@ def _read_policies(document: JsonObject) -> tuple[Policy, ...]:
     documents = document.get("policies", [])
     policies = validate_document(_Policies, {"policies": documents}).policies
     for index, policy in enumerate(documents if isinstance(documents, list) else ()):
-        if strange := first_unknown_field(policy):
+        if strange := find_first_unknown_field(policy):
             raise RequestRejected(422, f"policies.{index}: nobody reads the field {strange}", f"policies.{index}")
     return policies
 

@@ -23,7 +23,7 @@ class CriterionPoints(NamedTuple):
         return fmean(self.points)
 
 
-def criterion_points(assessment: Assessment) -> list[CriterionPoints]:
+def collect_criterion_points(assessment: Assessment) -> list[CriterionPoints]:
     """The assessment's criteria with their points, grouped by dimension in the order of the scenario."""
     results_by_criterion: dict[str, list[CriterionResult]] = {}
     for run in assessment.runs:

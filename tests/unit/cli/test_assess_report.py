@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from cli.assess.command import assess, load_assessment, save_assessment
 from cli.assess.report import assessment_table, compare_points, comparison_table, summary_sentences
 from cli.console import CommandError
-from shared.contracts.assessment.figures import criterion_points
+from shared.contracts.assessment.figures import collect_criterion_points
 from shared.contracts.assessment.messages import JsonObject
 from shared.contracts.assessment.results import Assessment, AssessmentResults, Run
 
@@ -144,7 +144,7 @@ def test_two_assessments_are_compared_by_criterion_dimension_and_in_all() -> Non
     assert figures["criteria"]["answered"] == {"before": 0.0, "after": 3.0, "change": 3.0, **alone}
     assert figures["overall"] == {"before": 3.0, "after": 6.0, "change": 3.0, **alone}
     assert "+3" in _shown(comparison_table(figures, ("one", "two")))
-    assert [line.mean for line in criterion_points(after)] == [3.0, 0.0, 3.0]
+    assert [line.mean for line in collect_criterion_points(after)] == [3.0, 0.0, 3.0]
 
 
 def test_assessments_of_two_scenarios_are_not_compared() -> None:

@@ -43,14 +43,14 @@ def test_a_trend_that_is_none_is_refused(spoiled: str) -> None:
 def test_a_moment_has_the_mean_of_all_and_of_those_since_the_last() -> None:
     """Two cases at 0.9, two at 0.5: 0.7 of all, 0.5 since."""
     points = [estimates.TrendTotal(2, 18_000, 1_000), estimates.TrendTotal(4, 28_000, 2_000)]
-    assert estimates.trend_points(points) == (
+    assert estimates.build_trend_points(points) == (
         estimates.TrendPoint(2, 1_000, 0.9, 0.9),
         estimates.TrendPoint(4, 2_000, 0.7, 0.5),
     )
 
 
 def test_time_never_goes_back_whatever_was_counted_when() -> None:
-    found = estimates.trend_points(
+    found = estimates.build_trend_points(
         [estimates.TrendTotal(2, REWARD_UNITS, 500), estimates.TrendTotal(1, REWARD_UNITS, 900)]
     )
     assert [(moment.n, moment.at_ms) for moment in found] == [(1, 900), (2, 900)]

@@ -7,7 +7,7 @@ from services.executor.core.states.prompts import Prompts, load_prompts
 from services.executor.core.turn.replay import replay
 from services.executor.core.turn.replay_cursor import ReplayResult
 from services.executor.core.turn.worker import Worker
-from shared.contracts.archive import ArchivedStep, ArchivedTask, read_archived
+from shared.contracts.archive import ArchivedStep, ArchivedTask, parse_archived_task
 from tests.doubles.memory_turns import MemoryTurns
 
 
@@ -27,7 +27,7 @@ def archived(kept: _Kept) -> ArchivedTask:
         approvals=tuple(turns.approvals),
         events=tuple(turns.events),
     )
-    return read_archived(task.model_dump_json().encode())
+    return parse_archived_task(task.model_dump_json().encode())
 
 
 async def replayed(kept: _Kept, prompts: Prompts | None = None) -> ReplayResult:

@@ -21,7 +21,7 @@ from services.gateway.features.tasks.guarded_tasks import GuardedTasks
 from shared.contracts.task import TaskRecord, Turn
 from shared.domain.outgoing import addresses_for_tools, why_refused
 from shared.ports.meter import NoMeter
-from shared.ports.tasks import Accepted, PrepareAcceptance, TooManyWaiting
+from shared.ports.tasks import Acceptance, PrepareAcceptance, TooManyWaiting
 from tests.doubles.gateway_doubles import MemoryTasks, MemoryWakes
 from tests.doubles.redis_tasks import a_record, a_turn
 from tests.each_row import each_row
@@ -196,7 +196,7 @@ class FullTasks(MemoryTasks):
     @override
     async def accept(
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: PrepareAcceptance | None = None
-    ) -> Accepted:
+    ) -> Acceptance:
         raise TooManyWaiting(7)
 
 

@@ -11,8 +11,8 @@ from typing_extensions import override
 from services.learner.core.memory.fact_worker import ModelFacts, build_sections
 from services.learner.ports.memory import FactsUnavailable
 from shared.contracts.knowledge import CaseEntry
-from shared.domain.cases import CaseOutcome, judge_outcome, prune_cases, relevant_cases
-from shared.domain.keywords import keywords, stem
+from shared.domain.cases import CaseOutcome, judge_outcome, prune_cases, select_relevant_cases
+from shared.domain.keywords import extract_keywords, stem
 from shared.domain.model_price import Price
 from shared.domain.words import TaskState
 from shared.ports.models import Model, ModelReply, ModelRequest, ModelUnavailable, TextBlock, Tier, Usage
@@ -81,9 +81,9 @@ def test_the_cases_with_the_most_words_in_common_come_first() -> None:
         a_case(3, "expense claim", quality=0.95),
         a_case(5, "vendor order"),
     ]
-    found = relevant_cases(log, keywords("Process the travel expenses of this claim"))
+    found = select_relevant_cases(log, extract_keywords("Process the travel expenses of this claim"))
     assert [case.case_id for case in found] == ["case-1", "case-4", "case-3"]
-    assert relevant_cases(log, keywords("payroll")) == []
+    assert select_relevant_cases(log, extract_keywords("payroll")) == []
 
 
 @each_row(
@@ -101,12 +101,12 @@ def test_an_ended_task_counts_as_what_it_was(state: TaskState, quality: float, o
 
 @pytest.mark.promise("cases.keywords")
 def test_keywords_are_few_stemmed_and_say_something_and_what_only_looks_like_a_form_is_left_alone() -> None:
-    assert keywords("Which of these Expenses were approved? Please approve the claims, EXP-1002!") == (
+    assert extract_keywords("Which of these Expenses were approved? Please approve the claims, EXP-1002!") == (
         "expens",
         "approv",
         "claim",
     )
-    assert len(keywords(" ".join(f"word{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"))) == 15
+    assert len(extract_keywords(" ".join(f"word{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"))) == 15
     assert [stem(word) for word in ("access", "status", "news")] == ["access", "status", "news"]
 
 
@@ -181,5 +181,5 @@ async def test_no_more_is_spent_than_was_set_aside() -> None:
 def test_the_keywords_of_a_long_text_are_its_first_ones_and_soon_found() -> None:
     words = ["".join(letters) for letters in islice(product("abdegikmnoprst", repeat=6), 0, 400_000, 4)]
     began = time.process_time()
-    assert keywords(" ".join(words)) == keywords(" ".join(words[:20]))
+    assert extract_keywords(" ".join(words)) == extract_keywords(" ".join(words[:20]))
     assert time.process_time() - began < 1

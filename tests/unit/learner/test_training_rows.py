@@ -26,7 +26,7 @@ from services.learner.ports.outcomes import CaseRepository, LoadedRows, StoredCa
 from shared.contracts.knowledge import Accuracy, CaseEntry, KnownEntity, KnownFact
 from shared.domain.bandit import Arm
 from shared.domain.cases import CaseOutcome
-from shared.domain.keywords import keywords
+from shared.domain.keywords import extract_keywords
 from shared.domain.relevance import ENTITIES_KEPT, FACTS_KEPT
 from tests.doubles.redis_tasks import NOON
 from tests.each_row import each_row
@@ -223,7 +223,7 @@ def _fact(subject: str, attribute: str, value: int, hours: int) -> KnownFact:
     text = f"{attribute} of supplier {subject} stands at {value} days"
     told = {"subject": subject, "attribute": attribute, "value": str(value), "at": NOON + timedelta(hours=hours)}
     return KnownFact.model_validate(
-        {"text": text, "domain": "general", "quality": 0.9, "keywords": keywords(text), **told}
+        {"text": text, "domain": "general", "quality": 0.9, "keywords": extract_keywords(text), **told}
     )
 
 

@@ -19,7 +19,7 @@ from shared.contracts.policy import (
     ToolRule,
     Verdict,
 )
-from shared.contracts.policy_hash import policy_hash
+from shared.contracts.policy_hash import hash_policies
 from shared.domain.exact_json import dumps
 from tests.each_row import each_row
 from tests.unit.policy.corpus import asked
@@ -144,17 +144,17 @@ def test_rules_that_compare_with_true_and_with_one_are_decided_apart() -> None:
 @pytest.mark.promise("policy.by_hash", "policy.hashes")
 def test_whatever_decides_is_in_the_hash() -> None:
     """Policies of one hash share what was prepared, so two that decide otherwise must not have one."""
-    seen = [policy_hash((_FULL,))]
+    seen = [hash_policies((_FULL,))]
     for name, value in (("id", "Q"), ("version", "3"), ("context", {"a": "1"}), ("judges_records", True)):
-        seen.append(policy_hash((_FULL.model_copy(update={name: value}),)))
-    seen.append(policy_hash((_FULL.model_copy(update={"context": {"a": 1}}),)))
+        seen.append(hash_policies((_FULL.model_copy(update={name: value}),)))
+    seen.append(hash_policies((_FULL.model_copy(update={"context": {"a": 1}}),)))
     for default in ("tool_default", "text_default"):
-        seen.append(policy_hash((_FULL.model_copy(update={default: "deny"}),)))
+        seen.append(hash_policies((_FULL.model_copy(update={default: "deny"}),)))
     for place, model in (("rules", Rule), ("tool_rules", ToolRule), ("text_rules", TextRule)):
         for name in model.model_fields.keys() - {"quote", "v"}:
             [rule] = getattr(_FULL, place)
             changed = rule.model_copy(update={name: _other(rule, name)})
-            seen.append(policy_hash((_FULL.model_copy(update={place: (changed,)}),)))
+            seen.append(hash_policies((_FULL.model_copy(update={place: (changed,)}),)))
 
     assert len({*seen}) == len(seen)
 

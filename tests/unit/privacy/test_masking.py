@@ -16,7 +16,7 @@ from services.executor.core.states.prompts import load_prompts
 from shared.contracts.digest import make_case_entry
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import JsonObject
-from shared.domain.protected_values import ProtectedKind, find_protected_spans, protected_values
+from shared.domain.protected_values import ProtectedKind, find_protected_spans, find_protected_values
 from shared.domain.redaction import redact_credentials, redact_json, redact_text
 from shared.domain.words import TaskState, ToolClass
 from shared.infra.process import configure_logging
@@ -216,7 +216,7 @@ def test_a_key_of_several_lines_comes_back_at_any_depth_of_json(depth: int) -> N
     ("Authorization: Bearer abcdefghijklmnop1234", {"abcdefghijklmnop1234": ProtectedKind.SECRET}),
 )
 def test_a_marked_value_is_found_where_it_stands(text: str, found: dict[str, ProtectedKind]) -> None:
-    assert protected_values(text) == found
+    assert find_protected_values(text) == found
 
 
 @pytest.mark.promise("privacy.marks")
@@ -247,7 +247,7 @@ def test_ordinary_text_is_left_alone(text: str) -> None:
 @given(st.sampled_from(list(VALUES)), st.text(alphabet=" .,;\n\"'{}:[]()abcXYZ", max_size=20))
 def test_a_value_is_found_in_any_surroundings(value: str, around: str) -> None:
     text = f"{around} {VALUES[value]} {around}"
-    assert value in protected_values(text)
+    assert value in find_protected_values(text)
     assert value not in redact_text(text)
 
 
@@ -256,8 +256,8 @@ def test_data_is_redacted_by_its_fields_too_and_a_number_in_json_if_it_is_a_card
     told = redact_json({"password": "abc", "cards": [4111111111111111], "n": 1.5, "deep": ({"x": "536-90-4399"},)})
     assert told == {"password": "[password]", "cards": ["[card]"], "n": 1.5, "deep": ({"x": "[ssn]"},)}
     assert redact_json({"a": 30569309025904, "b": 3056930902590}) == {"a": "[card]", "b": 3056930902590}
-    assert protected_values("0.4111111111111111") == {}  # a fraction
-    assert protected_values("pay de89370400440532013000") == {"de89370400440532013000": ProtectedKind.IBAN}
+    assert find_protected_values("0.4111111111111111") == {}  # a fraction
+    assert find_protected_values("pay de89370400440532013000") == {"de89370400440532013000": ProtectedKind.IBAN}
 
 
 @pytest.mark.promise("privacy.marks")
@@ -276,7 +276,7 @@ def test_no_text_takes_long(text: str) -> None:
 
 @each_row("text", ["pwd=a1b2", "AKIAABCDEFGHIJKLMNOP", "30569309025904", "4539578763621486", "DE89370400440532013000"])
 def test_the_shortest_of_its_kind_is_marked(text: str) -> None:
-    assert protected_values(text)
+    assert find_protected_values(text)
 
 
 _WHOLE = [("", True), (" ", True), ("(", True), (".", True), ("x.", True), ("é", False), ("_", False), ("7", False)]
@@ -286,8 +286,8 @@ _WHOLE = [("", True), (" ", True), ("(", True), (".", True), ("x.", True), ("é"
 @each_row("value", ["4111111111111111", "3782 822463 10005", "DE89 3704 0044 0532 0130 00", "536-90-4399"])
 def test_a_number_is_marked_unless_it_goes_on_before_its_first_character(value: str) -> None:
     for before, is_whole in _WHOLE:
-        assert (value in protected_values(f"{before}{value}")) == is_whole
-        assert (value in protected_values(f"ab, {before}{value}, c")) == is_whole
+        assert (value in find_protected_values(f"{before}{value}")) == is_whole
+        assert (value in find_protected_values(f"ab, {before}{value}, c")) == is_whole
 
 
 PLACEHOLDER = re.compile(r"PROTECTED_[A-Z]+_\d+Z")

@@ -20,7 +20,7 @@ from services.executor.adapters.redis_learned import RedisLearned
 from shared.contracts.knowledge import CaseEntry, KnownEntity, KnownFact
 from shared.domain.cases import CASES_KEPT, CaseOutcome
 from shared.domain.exact_json import Json, JsonObject, dumps, to_exact
-from shared.domain.keywords import keywords
+from shared.domain.keywords import extract_keywords
 from shared.domain.relevance import ENTITIES_KEPT, FACTS_KEPT
 from shared.domain.words import Strategy
 from shared.infra import keys
@@ -159,7 +159,7 @@ def _cases(count: int) -> Iterator[str]:
             session_id=f"session-{number}",
             task_id=f"task-{number}",
             summary=summary,
-            keywords=keywords(summary),
+            keywords=extract_keywords(summary),
             outcome=CaseOutcome.SUCCESS,
             quality=0.9,
             formula="signals",

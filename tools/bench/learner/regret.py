@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from shared.domain.bandit import Arm, choose_arm, reward_units
+from shared.domain.bandit import Arm, choose_arm, to_reward_units
 from shared.domain.words import Strategy
 
 ARMS = tuple(Strategy)
@@ -88,7 +88,7 @@ def _regrets(means: Means, after: Sequence[int], chance: random.Random) -> Seque
     for number in range(1, after[-1] + 1):
         used = choose_arm(arms, ARMS).strategy
         reward = float(chance.random() < means[used])
-        arms[used] = Arm(arms[used].n + 1, arms[used].units + reward_units(reward))
+        arms[used] = Arm(arms[used].n + 1, arms[used].units + to_reward_units(reward))
         regret += gaps[used]
         if number in wanted:
             found.append(regret)

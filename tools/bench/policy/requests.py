@@ -1,7 +1,7 @@
 """The requests that the service is measured with: as many rules, a planned call, and no two requests alike."""
 
 from shared.contracts.policy import CallContext, EvaluateRequest, Policy, Rule
-from shared.contracts.policy_hash import policy_hash
+from shared.contracts.policy_hash import hash_policies
 
 _VERSION, _NUMBER = "@VERSION@", "@NUMBER@"
 _ACTIONS = ("require_approval", "escalate", "block")
@@ -23,7 +23,7 @@ def make_bodies_by_hash(rules: int, count: int) -> tuple[str, list[bytes]]:
     request = _request(rules)
     named = EvaluateRequest.from_json(make_bodies(rules, 1)[0]).policies
     text = request.model_copy(update={"policies": ()}).to_json()
-    return policy_hash(named), [text.replace(_NUMBER, f"{number:08}").encode() for number in range(count)]
+    return hash_policies(named), [text.replace(_NUMBER, f"{number:08}").encode() for number in range(count)]
 
 
 def _request(rules: int) -> EvaluateRequest:

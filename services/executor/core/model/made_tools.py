@@ -40,7 +40,7 @@ from services.executor.ports.sandbox import CodeFailed, NoSandbox, Sandbox, Sand
 from shared.contracts.base import Contract
 from shared.contracts.made_tool import MadeCase, MadeTool
 from shared.domain.exact_json import Json, digest, dumps, loads_object
-from shared.domain.protected_values import protected_values
+from shared.domain.protected_values import find_protected_values
 from shared.ports.models import ModelRequest, Tier
 from shared.ports.store import StoreUnavailable
 
@@ -347,7 +347,7 @@ def _build_general_spec(gap: _GapDescription, task: str) -> CalculatorSpec:
     purpose = " ".join(gap.purpose.split())
     names = " ".join((gap.name, *gap.arguments))
     details_of_task = find_case_specific_words(task) & find_case_specific_words(f"{purpose} {names}")
-    if protected_values(purpose) or any(len(detail) > _LONGEST_HARMLESS_DETAIL for detail in details_of_task):
+    if find_protected_values(purpose) or any(len(detail) > _LONGEST_HARMLESS_DETAIL for detail in details_of_task):
         raise NoToolMade(f"the purpose of {gap.name[:40]} speaks of the one task that it was found in")
     return check_spec(CalculatorSpec(gap.name, purpose, gap.arguments, gap.result, by_words=False))
 

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from shared.domain.exact_json import Json, JsonObject, dumps, map_leaves, walk_json
 from shared.domain.identity_cache import cached_by_identity
-from shared.domain.protected_values import ProtectedKind, protected_values
+from shared.domain.protected_values import ProtectedKind, find_protected_values
 from shared.domain.redaction import LiteralFinder, replace_spans
 from shared.ports import models
 
@@ -36,7 +36,7 @@ def mask_request(request: models.ModelRequest, task: str) -> MaskedRequest:
     known up to it, so that a history stays the same to the byte.
     """
     masked_values = _MaskedValues()
-    masked_values.add_values(protected_values(task))
+    masked_values.add_values(find_protected_values(task))
     for found_values in _find_values_in_tools(request.tools):
         masked_values.add_found(found_values)
     tools = _mask_tools(request.tools, masked_values)
@@ -148,7 +148,7 @@ class _FoundValues(NamedTuple):
 @lru_cache(maxsize=512)
 def _find_protected_values(text: str) -> _FoundValues:
     """A text's protected values, and its words that look like placeholders; cached, as texts recur in each request."""
-    return _FoundValues(protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER_PATTERN.findall(text))))
+    return _FoundValues(find_protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER_PATTERN.findall(text))))
 
 
 # A conversation asks with the same tuple of tools each time.

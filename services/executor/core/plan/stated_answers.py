@@ -13,7 +13,7 @@ from services.executor.core.plan.faults import CallFault, CallToCheck, shorten
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import as_text, loads_object, walk_json
-from shared.domain.keywords import keywords, stem
+from shared.domain.keywords import extract_keywords, stem
 
 _CONDITION_ON_ANSWER_PATTERN = re.compile(
     r"""(?:^|[.,;:?!"”]\s+)(?:(?:and|but|then|only|und|aber|dann|nur|et|mais|puis|seulement|uniquement)\s+)*(?:
@@ -124,7 +124,9 @@ def _read_answer(fact: Fact, question: str, named: set[tuple[str, ...]]) -> _Ans
 
 def _asks_the_same(text: str, question: str) -> bool:
     """Whether a text is a question with no other words of weight than the task's, or with all of them."""
-    own_words, words = (set(keywords(" ".join(_LOWER_CASE_WORD_PATTERN.findall(words)))) for words in (text, question))
+    own_words, words = (
+        set(extract_keywords(" ".join(_LOWER_CASE_WORD_PATTERN.findall(words)))) for words in (text, question)
+    )
     is_same = bool(own_words & words) and (own_words <= words or words <= own_words)
     return text.rstrip().endswith("?") and is_same and not _NEGATION_PATTERN.search(text)
 

@@ -11,7 +11,7 @@ from services.executor.core.plan.faults import CallFault, CallToCheck
 from services.executor.core.tools.classes import is_identifying_name
 from services.executor.core.tools.name_similarity import words_of
 from shared.domain.exact_json import Json, as_text
-from shared.domain.keywords import keywords, stem
+from shared.domain.keywords import extract_keywords, stem
 
 _COMPARISON_PATTERN = re.compile(  # what stands before the limit; "to just over 500" is a target
     r"(?<!\bnot )(?<!\bno )(?<!\bto )(?<!\bby )(?<!\bjust )"
@@ -84,7 +84,7 @@ def find_unmet_supply(change: CallToCheck) -> Iterator[CallFault]:
     numbers = (
         field for field in change.fields.list_fields_of_records(change.texts) if read_figure(field.value) is not None
     )
-    fields = [field for field in numbers if not set(keywords(condition["clause"])).isdisjoint(_stems_of(field))]
+    fields = [field for field in numbers if not set(extract_keywords(condition["clause"])).isdisjoint(_stems_of(field))]
     held = {_read_amount(field.field_name, field.value) for field in fields}
     is_readable = len(held) == 1 and not _WORD_FOR_REMAINDER_PATTERN.search(condition["clause"])
     if is_readable and (held.pop() >= amounts[0]) is (condition["unless"] is not None):

@@ -28,12 +28,12 @@ from shared.contracts.outcome import Threshold, ThresholdKind
 from shared.contracts.policy import Policy, Rule
 from shared.contracts.task import Turn, TurnKind
 from shared.domain.bandit import Arm, Arms, StrategyChoice, choose_arm
-from shared.domain.cases import CaseOutcome, prune_cases, relevant_cases
+from shared.domain.cases import CaseOutcome, prune_cases, select_relevant_cases
 from shared.domain.conversation import SUMMARY_WORDS, TURNS_KEPT_VERBATIM, SpokenTurn, excerpt_turns, is_too_long
 from shared.domain.estimates import Trust, count_recent_matches, judge_trust
 from shared.domain.exact_json import Json, JsonObject, dumps, dumps_inexact, loads_object
 from shared.domain.identity_cache import IdentityCache
-from shared.domain.keywords import keywords
+from shared.domain.keywords import extract_keywords
 from shared.domain.relevance import select_entities, select_facts
 from shared.domain.words import Strategy
 from shared.ports.models import ModelReply, ModelRequest
@@ -143,9 +143,9 @@ def build_learned_sections(experience: Experience, journal: Journal, cases_shown
 
 def select_experience(experience: Experience, task: str, process_type: str, now: datetime) -> Experience:
     """The experience that suits the task: the most relevant cases, and facts and entities that are not out of date."""
-    words = keywords(task)
+    words = extract_keywords(task)
     return experience._replace(
-        cases=tuple(relevant_cases(prune_cases(experience.cases, now), words)),
+        cases=tuple(select_relevant_cases(prune_cases(experience.cases, now), words)),
         knowledge=tuple(select_facts(experience.knowledge, task, words, process_type)),
         entities=tuple(select_entities(experience.entities, task, now)),
     )

@@ -54,7 +54,7 @@ from services.executor.core.tools.record_tree import NoSuchPath, RecordKeys, is_
 from shared.contracts.plan import PlannedCall, WritePlan
 from shared.domain.answer import is_json_list
 from shared.domain.exact_json import Json, as_text
-from shared.domain.keywords import keywords, stem
+from shared.domain.keywords import extract_keywords, stem
 
 _NON_WORD_CHARACTERS_PATTERN = re.compile(r"[^a-z0-9]+")
 
@@ -317,7 +317,7 @@ def find_calls_on_wrong_route(
         for record in _find_routed_rows(progress, user_texts[0], keys)
         for row in _find_routed_row(template, record)
     }
-    user_words = frozenset(word for text in user_texts for word in keywords(text, len(text)))
+    user_words = frozenset(word for text in user_texts for word in extract_keywords(text, len(text)))
     for call in plan.calls if rows else ():
         tool_routes = _routes_of_tool(template.routes, call.tool)
         for row_id in _scalars_of(call) & rows.keys():
@@ -336,7 +336,7 @@ def _routes_of_tool(routes: Sequence[RouteByAge], tool: str) -> dict[str, frozen
     """The routes to which a tool belongs, as ``{route name: words of the tool's name that only this route has}``: those
     with the most such words, so ``send_reminder`` belongs to a route "remind". Empty if no route has any.
     """
-    words = {route.name: frozenset(keywords(f"{route.name} {route.way}")) for route in routes}
+    words = {route.name: frozenset(extract_keywords(f"{route.name} {route.way}")) for route in routes}
     routes_by_word = Counter(word for route_words in words.values() for word in route_words)
     tool_words = frozenset(map(stem, words_of(tool)))
     of_one_route = frozenset(word for word in tool_words if routes_by_word[word] == 1)

@@ -13,7 +13,7 @@ from shared.contracts.base import describe_first_error
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.contracts.policy import Rule
 from shared.domain.exact_json import dumps, to_exact
-from shared.domain.protected_values import protected_values
+from shared.domain.protected_values import find_protected_values
 from shared.domain.words import FsmState, Level, RuleAction
 
 _STATES_IN_ORDER = (
@@ -193,7 +193,7 @@ def _build_approval_rule(process_type: str, reason: str) -> Rule:
 def _refuse_case_details(texts: Iterable[str], example: str) -> None:
     """Raises ``BadTemplate`` if the texts have details of the example task, or what the privacy guard marks."""
     joined_text = " ".join(texts)
-    if protected_values(joined_text) or find_case_specific_words(example) & find_case_specific_words(joined_text):
+    if find_protected_values(joined_text) or find_case_specific_words(example) & find_case_specific_words(joined_text):
         raise machine.BadTemplate("it speaks of the one task that it was made for")
 
 

@@ -37,7 +37,7 @@ async def request_recorded_verdict(policy: PolicyService, journal: Journal, requ
         raise
     request_field = f'"request":{text},' if request.binding else ""  # for whoever tries a changed policy on it
     verdict_json = verdict.to_json()
-    shared = (request.policies_json(),) if request.binding else ()
+    shared = (request.encode_policies(),) if request.binding else ()
     if not request.binding and verdict.text is None:  # what is foreseen then is the same for many tasks
         shared = (verdict_json.rpartition(verdict.context_hash)[2],)
     journal.record_input(name, f'{{{request_field}"verdict":{verdict_json}}}', shared)

@@ -19,7 +19,7 @@ from shared.contracts.outcome import TaskOutcome
 from shared.contracts.policy import PastCall
 from shared.contracts.task import Principal, TaskEvent, TaskRecord, TaskRequest, Turn, TurnKind
 from shared.domain.exact_json import dumps, loads_object
-from shared.domain.protected_values import protected_values
+from shared.domain.protected_values import find_protected_values
 from shared.domain.redaction import redact_json
 from shared.domain.words import DONE_STATUSES, UNDECIDED_STATUSES, A2aVersion, TaskState, WriteStatus
 from shared.ports.store import StoreUnavailable
@@ -106,7 +106,9 @@ def _may_operator_decide(turn: Turn, entries: Sequence[LedgerEntry], now: dateti
 
 
 def _build_status_event(record: TaskRecord) -> TaskEvent:
-    data = redact_json({"state": record.state.value, "reason": record.reason}, protected_values(record.request.text))
+    data = redact_json(
+        {"state": record.state.value, "reason": record.reason}, find_protected_values(record.request.text)
+    )
     return TaskEvent(kind="status", at=record.updated_at, data=data)
 
 
@@ -145,7 +147,7 @@ async def build_outcome_from_store(record: TaskRecord, store: TurnStore) -> Task
     """The outcome of an ended task, from its stored record and ledger."""
     is_applied = record.state is not TaskState.CANCELED and not record.request.is_dry_run
     writes = await ledger.list_writes(store)
-    return build_outcome_of_record(record, writes, protected_values(record.request.text), is_applied=is_applied)
+    return build_outcome_of_record(record, writes, find_protected_values(record.request.text), is_applied=is_applied)
 
 
 _UNKNOWN_PRINCIPAL = Principal(id="unknown")
@@ -178,7 +180,7 @@ def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) ->
     details = {"turn_id": unread.turn_id, "state": TaskState.FAILED.value}
     events = (_build_status_event(record), TaskEvent(kind="turn_finished", at=unread.now, data=details))
     letter = build_dead_letter(TurnWork(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
-    outcome = build_outcome_of_record(record, (), protected_values(turn.text), is_applied=False)
+    outcome = build_outcome_of_record(record, (), find_protected_values(turn.text), is_applied=False)
     ended = _record_json_as_ended(unread.record, record, turn.turn_id)
     return UnreadTurnEnd(letter.model_copy(update={"writes": _UNKNOWN_WRITES}), outcome, ended, events)
 

@@ -16,7 +16,7 @@ from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, TurnRunner, TurnWork, UnreadableTurn
 from services.executor.ports.turns import HandedOver, LeaseLost, SessionUnavailable, TurnEnd, TurnStore
 from shared.contracts.outcome import TaskOutcome
-from shared.domain.protected_values import protected_values
+from shared.domain.protected_values import find_protected_values
 from shared.ports.meter import Meter
 from shared.ports.store import StoreUnavailable
 
@@ -214,5 +214,5 @@ class SessionRun:
 async def settle_open_writes_unread(work: TurnWork, store: TurnStore, reason: str) -> None:
     """Settles the open writes of a task that cannot be read, as unverified or in doubt."""
     journal = Journal(store, (), (await store.get_pulse()).now, 0.0)
-    journal.redact_from_now_on(protected_values(work.record.request.text))
+    journal.redact_from_now_on(find_protected_values(work.record.request.text))
     await settle_without_reading(store, journal, reason)

@@ -45,7 +45,7 @@ from services.executor.ports.turns import DayCharges, JournalEntry, LeaseLost, T
 from shared.contracts.approval import Approval
 from shared.contracts.task import TurnKind
 from shared.domain import span_names as names
-from shared.domain.protected_values import protected_values
+from shared.domain.protected_values import find_protected_values
 from shared.domain.words import Phase, TaskState
 from shared.ports.store import StoreUnavailable
 
@@ -111,7 +111,7 @@ class Worker(TurnRunner):
         worked_seconds = progress.worked_ms / 1000 if progress else 0.0
         journal = self._journal(store, entries, now, self._limits.task_seconds - worked_seconds, self._limits.journal)
         journal.counts = counts
-        journal.redact_from_now_on(protected_values(work.record.request.text))
+        journal.redact_from_now_on(find_protected_values(work.record.request.text))
         journal.progress = progress
         return OpenedTurn(work, store, journal)
 

@@ -15,7 +15,7 @@ from services.gateway.features.identity.api_paths import ApiCall, ApiEndpoints, 
 from services.gateway.features.identity.model import Caller, check_operator
 from services.gateway.features.tasks.listing import TaskLists, TaskQuery, parse_position
 from shared.contracts.approval import Approval
-from shared.contracts.archive import ArchivedTask, read_archived
+from shared.contracts.archive import ArchivedTask, parse_archived_task
 from shared.contracts.task import TaskEvent, TaskRecord
 from shared.domain.exact_json import JsonObject, dumps
 from shared.domain.lru_cache import LruCache
@@ -101,7 +101,7 @@ class ArchivedTaskReader:
         if content is None:
             return None
         try:
-            task = read_archived(content)
+            task = parse_archived_task(content)
         except ValueError as error:
             raise UnreadableArchive(f"the archived task {task_id!r} cannot be read: {type(error).__name__}") from error
         return task if task.record.tenant == tenant else None

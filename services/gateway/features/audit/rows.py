@@ -11,7 +11,7 @@ from shared.contracts.archive import ArchivedTask
 from shared.contracts.ledger import LedgerEntry
 from shared.contracts.task import TaskRecord
 from shared.domain.exact_json import Json, JsonObject, as_object, loads, objects_in
-from shared.domain.protected_values import ProtectedKind, protected_values
+from shared.domain.protected_values import ProtectedKind, find_protected_values
 from shared.domain.redaction import redact_json
 
 
@@ -20,14 +20,14 @@ def build_audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
 
     What the privacy guard marks is masked; digests are of the unmasked values.
     """
-    known_values = protected_values(task.record.request.text)
+    known_values = find_protected_values(task.record.request.text)
     rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sort_by_sending)]
     return [_mask_row(row, known_values) for row in rows]
 
 
 def build_rows_from_record(record: TaskRecord) -> list[JsonObject]:
     """A row with fewer fields for each write, from the task's record alone, if ledger and archive are gone."""
-    known_values = protected_values(record.request.text)
+    known_values = find_protected_values(record.request.text)
     rows = (_short_row(record, write) for write in objects_in(record.metadata.get("writes")))
     return [_mask_row(row, known_values) for row in rows]
 

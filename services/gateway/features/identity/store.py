@@ -79,10 +79,10 @@ class Keyring(ScriptedStore):
         return (await self._find_all([key_id]))[0]
 
     async def list_keys(self, tenant: str) -> Sequence[ApiKey]:
-        ids = cast("list[str]", await self._scripts.execute("SMEMBERS", keys.api_keys_of(tenant)))
+        ids = cast("list[str]", await self._scripts.execute("SMEMBERS", keys.tenant_api_keys_key(tenant)))
         found_keys = await self._find_all(ids) if ids else []
         if missing_ids := [key_id for key_id, key in zip(ids, found_keys, strict=True) if key is None]:
-            await self._scripts.execute("SREM", keys.api_keys_of(tenant), *missing_ids)
+            await self._scripts.execute("SREM", keys.tenant_api_keys_key(tenant), *missing_ids)
         return [key for key in found_keys if key is not None]
 
     async def _find_all(self, key_ids: Sequence[str]) -> list[ApiKey | None]:
@@ -98,7 +98,7 @@ class Keyring(ScriptedStore):
         limits = ":".join("" if limit is None else str(limit) for limit in own_limits)
         await self._scripts.execute("HSETNX", redis_key, "limits", limits)
         await self._scripts.execute("HSETNX", redis_key, "json", key.model_dump_json())
-        await self._scripts.execute("SADD", keys.api_keys_of(key.tenant), key.key_id)
+        await self._scripts.execute("SADD", keys.tenant_api_keys_key(key.tenant), key.key_id)
         if key.expires_at:
             await self._expire_at(redis_key, key.expires_at)
 

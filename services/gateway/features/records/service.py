@@ -14,8 +14,8 @@ from shared.contracts.tenant_document import (
     BadRecord,
     FieldProblem,
     TenantVersion,
+    parse_readable_policies,
     read_owned_record,
-    readable_policies,
 )
 from shared.domain.exact_json import Json, JsonObject, dumps
 from shared.domain.outgoing import AllowedAddresses, why_refused
@@ -108,7 +108,7 @@ class RecordService:
         except BadRecord as error:
             fields = error.problems
         try:
-            return (*fields, *await self._check_policies(readable_policies(document)))
+            return (*fields, *await self._check_policies(parse_readable_policies(document)))
         except Unavailable:
             if fields:
                 return fields

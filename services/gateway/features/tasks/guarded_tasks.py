@@ -44,7 +44,7 @@ class GuardedTasks(ports.Tasks):
 
     async def accept(
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.PrepareAcceptance | None = None
-    ) -> ports.Accepted:
+    ) -> ports.Acceptance:
         """Accept a turn; raises ``TooManyRequests`` if too many sessions wait, and ``StoppedTenant``."""
         try:
             accepted = await self._accept_in_span(record, turn, dedupe, prepare)
@@ -89,7 +89,7 @@ class GuardedTasks(ports.Tasks):
 
     async def _accept_in_span(
         self, record: TaskRecord, turn: Turn, dedupe: str | None, prepare: ports.PrepareAcceptance | None
-    ) -> ports.Accepted:
+    ) -> ports.Acceptance:
         """Accept a turn within a span of its own, so that the spans of its execution have a finished parent."""
         with self._tracer.open_span(spans.ACCEPT, SpanKind.PRODUCER) as span:
             trace = {"traceparent": self._tracer.traceparent()}

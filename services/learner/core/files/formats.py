@@ -15,7 +15,7 @@ from shared.domain.bandit import REWARD_UNITS, Arm
 from shared.domain.cases import CaseOutcome
 from shared.domain.estimates import PREDICTIONS_KEPT, TREND_DAYS_KEPT, TREND_POINTS_KEPT, parse_trend
 from shared.domain.exact_json import digest
-from shared.domain.keywords import keywords
+from shared.domain.keywords import extract_keywords
 from shared.domain.redaction import redact_text
 from shared.domain.words import Strategy
 
@@ -199,7 +199,8 @@ def _read_case(entry: JsonValue) -> CaseEntry:
             **fields,
             "case_id": case.case_id or f"import-{digest([summary, case.at.isoformat()])[:_ID_CHARACTERS]}",
             "summary": summary,
-            "keywords": tuple(redact_text(word) for word in case.keywords[:_MOST_KEYWORDS]) or keywords(summary),
+            "keywords": tuple(redact_text(word) for word in case.keywords[:_MOST_KEYWORDS])
+            or extract_keywords(summary),
             "worked": shorten_notes(case.worked),
             "failed": shorten_notes(case.failed),
         }

@@ -18,7 +18,7 @@ from shared.contracts.base import FrozenModel
 from shared.contracts.knowledge import CaseEntry, EntityLinks, KnownEntity, KnownFact
 from shared.contracts.learning_files import FileReport, FileRequest, LearningFile
 from shared.domain.bandit import Arm
-from shared.domain.keywords import keywords
+from shared.domain.keywords import extract_keywords
 from shared.domain.redaction import redact_text
 from shared.domain.relevance import ENTITIES_KEPT, ENTITY_LIFETIME, FACTS_KEPT
 from shared.ports.store import StoreUnavailable
@@ -198,7 +198,7 @@ def read_entities(content: JsonValue) -> list[EntityRecord]:
 def _read_fact(entry: JsonValue) -> KnownFact:
     file_fact = _FileFact.model_validate(entry)
     fields = file_fact.model_dump()
-    fields["keywords"] = fields.get("keywords") or keywords(file_fact.text)
+    fields["keywords"] = fields.get("keywords") or extract_keywords(file_fact.text)
     known_fact = KnownFact.model_validate(fields)
     if redact_text(known_fact.text) != known_fact.text:
         raise formats.BadEntry("text: it holds something that may not be kept")

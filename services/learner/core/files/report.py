@@ -13,7 +13,7 @@ from services.learner.core.files.importer import Importer
 from services.learner.core.training import BadRow, TrainingRow, TrainingRows, TrainingType, validate_rows
 from shared.contracts.base import describe_first_error
 from shared.contracts.learning_files import FileRequest, LearningFile
-from shared.domain.keywords import keywords
+from shared.domain.keywords import extract_keywords
 from shared.domain.redaction import redact_text
 
 _NAME_FIELDS = (
@@ -351,7 +351,7 @@ def _build_fact(entry: Entry, at: datetime, source: str) -> dict[str, JsonValue]
     return {
         "text": text[:_LONGEST_TEXT],
         "domain": _read_scenario(entry) or entry.name,
-        "keywords": [*keywords(f"{subject} {entry.text} {cause}")],
+        "keywords": [*extract_keywords(f"{subject} {entry.text} {cause}")],
         "entities": [subject[:_LONGEST_FIELD]],
         "quality": _UNSCORED_WORTH,
         "task_id": source,

@@ -12,7 +12,7 @@ from services.learner.core.memory.entities import (
 )
 from services.learner.ports.memory import FactChange, KnownFacts, RawFact, TaskToSearch
 from shared.contracts.knowledge import KnownFact
-from shared.domain.keywords import keywords, stem
+from shared.domain.keywords import extract_keywords, stem
 from shared.domain.redaction import redact_text
 from shared.domain.relevance import FACTS_KEPT
 
@@ -111,7 +111,7 @@ def _build_fact(raw: RawFact, todo: TaskToSearch) -> KnownFact:
     return KnownFact(
         text=text,
         domain=todo.process_type,
-        keywords=keywords(f"{raw.attribute} {text}"),
+        keywords=extract_keywords(f"{raw.attribute} {text}"),
         entities=tuple(entities)[:_MOST_ENTITIES],
         quality=todo.quality,
         task_id=todo.task_id,

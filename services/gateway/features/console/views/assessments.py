@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from services.gateway.features.console.views.formatting import Badge, humanize_name
-from shared.contracts.assessment.figures import CriterionPoints, criterion_points
+from shared.contracts.assessment.figures import CriterionPoints, collect_criterion_points
 from shared.contracts.assessment.results import Assessment, AssessmentCard, OverallScore
 from shared.domain.estimates import pass_hat
 
@@ -58,7 +58,7 @@ def pass_chances_text(card: AssessmentCard) -> str:
 def group_by_dimension(assessment: Assessment) -> tuple[tuple[ScoreRow, tuple[CriterionRow, ...]], ...]:
     """The score and the criteria of each dimension."""
     groups: dict[str, list[CriterionPoints]] = defaultdict(list)
-    for line in criterion_points(assessment):
+    for line in collect_criterion_points(assessment):
         groups[line.dimension].append(line)
     return tuple(_build_dimension(name, rows) for name, rows in groups.items())
 
