@@ -247,7 +247,7 @@ def _add_middleware(
     callers = CallerMiddleware(tenant_path, identity, opened.identity.throttle)  # who calls
     origin_guard = None if settings.auth_methods else OriginGuard(callers, settings.card_url)  # no page of another site
     limiter = RequestLimiter(origin_guard or callers, settings.request_limits)  # not too large, slow or many
-    drain = DrainMiddleware(limiter, shutdown)  # nothing new while the process leaves
+    drain = DrainMiddleware(limiter, shutdown)  # no stream goes on when the process stops
     counted = CountedApp(drain, meter)  # counts and times
     # the same for a usual read, which passes them in one step
     return GetTaskFastPath(counted, rpc.a2a_methods, limiter, origin_guard, callers, identity, RequestCounts(meter))

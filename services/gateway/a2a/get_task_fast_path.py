@@ -35,8 +35,8 @@ from shared.infra.counted_app import RequestCounts
 log = structlog.get_logger()
 _JSON_TYPE = "application/json"
 _LOWER_VERSION_HEADER = VERSION_HEADER.lower()
-_MOST_CALL_BYTES = 2048  # bytes of a call
-_LARGEST_NUMERIC_ID = 2**53  # of ids that are numbers
+_MOST_CALL_BYTES = 2048
+_LARGEST_NUMERIC_ID = 2**53
 _TASK_PATH = "/tasks/{task_id}"
 _REST_PATH_PATTERN = re.compile(r"/tasks/[A-Za-z0-9_.-]{1,256}")
 _RAW_PRIVATE_HEADERS = tuple((name.lower().encode(), value.encode()) for name, value in PRIVATE_HEADERS.items())
@@ -69,12 +69,12 @@ class GetTaskFastPath:
     ) -> None:
         self._app, self._methods, self._limiter, self._origin_guard = app, methods, limiter, origin_guard
         self._callers, self._identity, self._counts = callers, identity, counts
-        self._most = min(_MOST_CALL_BYTES, limiter.limits.body_bytes)
+        self._most_call_bytes = min(_MOST_CALL_BYTES, limiter.limits.body_bytes)
         self._routes = {path: Route(path, app, methods=[verb]) for verb, path in (("POST", "/"), ("GET", _TASK_PATH))}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         began = perf_counter()
-        head = _fast_path_headers(scope, self._most) if scope["type"] == "http" else None
+        head = _fast_path_headers(scope, self._most_call_bytes) if scope["type"] == "http" else None
         if head is None or not self._passes_checks(scope, head):
             return await self._app(scope, receive, send)
         admitted = await self._callers.admit(scope, head, head.get("x-forwarded-for", ""))
@@ -94,8 +94,8 @@ class GetTaskFastPath:
 
     def _passes_checks(self, scope: Scope, head: Mapping[str, str]) -> bool:
         """Whether the request's head passes the limits and the origin check; if not, ``app`` refuses the request."""
-        pages = self._origin_guard
-        is_foreign = pages is not None and pages.why_refused(scope["path"], head) is not None
+        guard = self._origin_guard
+        is_foreign = guard is not None and guard.why_refused(scope["path"], head) is not None
         return not is_foreign and self._limiter.build_refusal(scope) is None
 
     async def _send_reply(

@@ -39,7 +39,7 @@ class RpcMethod(NamedTuple):
 
 def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
     """The JSON-RPC methods of all three protocols, by name."""
-    acts_1_0: Mapping[str, streams.HandleMethodCall] = {
+    handlers_1_0: Mapping[str, streams.HandleMethodCall] = {
         "SendMessage": methods.send_message,
         "SendStreamingMessage": methods.stream_message,
         "GetTask": methods.get_task,
@@ -52,10 +52,10 @@ def rpc_methods(methods: A2aMethods) -> Mapping[str, RpcMethod]:
         "DeleteTaskPushNotificationConfig": methods.drop_webhook,
         "GetExtendedAgentCard": methods.get_extended_card,
     }
-    schemas = {name: _A2A_SERVICE.methods_by_name[name].input_type for name in acts_1_0}
+    schemas = {name: _A2A_SERVICE.methods_by_name[name].input_type for name in handlers_1_0}
     of_1_0 = {
         name: RpcMethod(FORMAT_1_0, partial(schema.read_by_schema, schema=schemas[name]), handle)
-        for name, handle in acts_1_0.items()
+        for name, handle in handlers_1_0.items()
     }
     hook = "tasks/pushNotificationConfig"
     read, read_id = schema.read_params, schema.read_webhook_id_0_3

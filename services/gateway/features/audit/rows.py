@@ -21,7 +21,7 @@ def build_audit_rows(task: ArchivedTask, kept_in: str) -> list[JsonObject]:
     What the privacy guard marks is masked; digests are of the unmasked values.
     """
     known_values = find_protected_values(task.record.request.text)
-    rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sort_by_sending)]
+    rows = [_audit_row(task, entry, kept_in) for entry in sorted(task.ledger.values(), key=_sending_order_key)]
     return [_mask_row(row, known_values) for row in rows]
 
 
@@ -200,5 +200,5 @@ def _mask_value(name: str, value: Json, known_values: Mapping[str, ProtectedKind
     return [_mask_value("", item, known_values) for item in value]
 
 
-def _sort_by_sending(entry: LedgerEntry) -> tuple[bool, str]:
+def _sending_order_key(entry: LedgerEntry) -> tuple[bool, str]:
     return (entry.sending_at is None, entry.sending_at.isoformat(timespec="microseconds") if entry.sending_at else "")
