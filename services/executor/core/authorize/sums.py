@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.arguments import (
@@ -163,7 +162,7 @@ class CallSums:
         view: CallView,
         call_fields: Mapping[str, Json],
         names: Iterable[str],
-        row_figures: Mapping[str, Sequence[Decimal]] = MappingProxyType({}),
+        row_figures: Mapping[str, Sequence[Decimal]],
     ) -> JsonObject:
         """Sums of the call's figures over all calls and rows that may concern the same record, as ``{name: sum}``: two
         refunds of 45 of one order give ``{"amount": 90}``. A ``credit.amount`` gives ``{"credit": {"amount": 90}}``.
@@ -182,21 +181,17 @@ class CallSums:
             if not own_summands or self._is_id_or_measure(name, own_summands[0].figure, call):
                 continue
             other_summands = [summand for other in others for summand in self._find_summands_of_call(other, name, view)]
-            figures_by_record = [
-                [
-                    summand.figure
-                    for summand in (*own_summands, *other_summands)
-                    if summand.may_concern_same_record(own_summand)
-                ]
+            summands_by_record = [
+                [*filter(own_summand.may_concern_same_record, (*own_summands, *other_summands))]
                 for own_summand in own_summands
             ]
-            total = max(map(_sum_dominant_sign, figures_by_record), key=abs)
+            total = max(map(_sum_dominant_sign, summands_by_record), key=abs)
             is_judged_by_row = sorted(own_summand.figure for own_summand in own_summands) == sorted(
                 row_figures.get(name, ())
             )
             is_judged = is_judged_by_row or total == read_figure(call_fields.get(name))
             kind, dot, _ = name.partition(".")
-            if any(len(figures) > 1 for figures in figures_by_record) or not (dot or is_judged):
+            if any(len(summands) > 1 for summands in summands_by_record) or not (dot or is_judged):
                 if dot:
                     sums.setdefault(kind, call_fields.get(kind))
                 sums = set_at_path(sums, name.split("."), total)
@@ -219,7 +214,7 @@ class CallSums:
             summands.append(self._build_summand(figure * self._count_repeated_id(row, call, name), row, call))
         for group in row.groups:
             group_summands = self._find_summands_of_group(group, figure, row, call, name, view)
-            summands = max((summands, group_summands), key=_absolute_sum_of_summands)
+            summands = max((summands, group_summands), key=lambda found: abs(_sum_dominant_sign(found)))
         return summands
 
     def _find_summands_of_group(
@@ -247,7 +242,7 @@ class CallSums:
         if has_records and len(summands) > _MOST_ROWS:
             summands = _merge_same_records(summands)
         if summands and (not has_records or len(summands) > _MOST_RECORDS):
-            total = _sum_dominant_sign([summand.figure for summand in summands])
+            total = _sum_dominant_sign(summands)
             return [_Summand(total, self._find_call_records(call, outer_row.arguments), call)]
         return summands
 
@@ -392,16 +387,13 @@ def _merge_same_records(rows: Iterable[_Summand]) -> list[_Summand]:
     rows_by_names: dict[_KindsAndNames, list[_Summand]] = {}
     for row in rows:
         rows_by_names.setdefault((row.own_records or row.records).all_names.names, []).append(row)
-    merged = ((group[0], _sum_dominant_sign([row.figure for row in group])) for group in rows_by_names.values())
+    merged = ((group[0], _sum_dominant_sign(group)) for group in rows_by_names.values())
     return [first._replace(figure=figure) for first, figure in merged]
 
 
-def _absolute_sum_of_summands(summands: Iterable[_Summand]) -> Decimal:
-    return abs(_sum_dominant_sign([summand.figure for summand in summands]))
-
-
-def _sum_dominant_sign(figures: Sequence[Decimal]) -> Decimal:
+def _sum_dominant_sign(summands: Iterable[_Summand]) -> Decimal:
     """The sum of the positive or of the negative figures, whichever is greater: credits do not offset charges."""
+    figures = [summand.figure for summand in summands]
     positive = sum((figure for figure in figures if figure > 0), Decimal())
     negative = sum((figure for figure in figures if figure <= 0), Decimal())
     return positive if positive >= -negative else negative

@@ -292,17 +292,15 @@ def _find_fact_and_rows(arguments: JsonObject, facts: Sequence[Fact]) -> tuple[F
     path = _text_of_argument(arguments.get("list")).removeprefix(f"{fact.ref}.").removesuffix("[*]")
     selection = select_cells(fact.result, path)
     selection = selection if path else unwrap_list(selection)
-    if selection.is_list:
-        return fact, _cells_as_rows(selection.cells)
+    if selection.is_list:  # a value that is no object becomes one
+        cells = selection.cells
+        return fact, [
+            cell if isinstance(cell.value, dict) else cell._replace(value={"value": cell.value}) for cell in cells
+        ]
     cell = selection.cells[0]
     if isinstance(cell.value, str):
         return fact, [Cell({"line": number, "text": text}) for number, text in enumerate(_split_lines(cell.value), 1)]
     return fact, [cell]
-
-
-def _cells_as_rows(cells: Sequence[Cell]) -> list[Cell]:
-    """The cells as rows: a value that is no object becomes an object with the field ``value``."""
-    return [cell if isinstance(cell.value, dict) else cell._replace(value={"value": cell.value}) for cell in cells]
 
 
 def _split_lines(text: str) -> list[str]:

@@ -61,7 +61,7 @@ from services.executor.core.figures.vocabulary import (
 )
 from services.executor.core.session.values import Fact, describe_field_place
 from services.executor.core.tools.name_similarity import may_hold_id
-from shared.domain.exact_json import Json, JsonObject, as_text, dumps
+from shared.domain.exact_json import Json, JsonObject, as_object, as_text, dumps
 
 _MOST_DAYS_AHEAD = 366
 _FEWEST_DECIMALS_OF_SHARE = 2  # 0.33 is a third, 0.3 is not
@@ -379,11 +379,12 @@ class FactsIndex:
             return
         size = 10 ** minor_unit_places(money)
         if not hints.is_in_minor_units:
-            yield from filter(_is_in_minor_units, self._fields_by_meaning.get(number * size, ()))
+            fields = self._fields_by_meaning.get(number * size, ())
+            yield from (field for field in fields if is_minor_unit_name(field.name))
         major_amount = number / size
         if hints.is_in_minor_units or (hints.is_integer and major_amount != major_amount.to_integral_value()):
             fields = self._fields_by_meaning.get(major_amount, ())
-            yield from (field for field in fields if not _is_in_minor_units(field))
+            yield from (field for field in fields if not is_minor_unit_name(field.name))
 
     def _find_fields_with_day(self, value: str) -> Iterator[ReadField]:
         moment = read_machine_moment(value, self._now.tzinfo)
@@ -449,13 +450,9 @@ def _is_in_other_units(field: ReadField, hints: ArgumentHints) -> bool:
     """Whether one of the field and the argument is in cents by its name, and the other in whole units."""
     if hints.kind is not ArgumentKind.AMOUNT:
         return False
-    if _is_in_minor_units(field):
+    if is_minor_unit_name(field.name):
         return hints.is_in_major_units
     return hints.is_in_minor_units and is_currency_name(field.name)
-
-
-def _is_in_minor_units(field: ReadField) -> bool:
-    return is_minor_unit_name(field.name)
 
 
 def _fold_term(term: str) -> str:
@@ -593,13 +590,12 @@ _UNSUITABLE_KINDS = {  # a field of this kind is no source for an argument of th
 def trace_argument(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> Iterator[ArgumentTrace]:
     """Yields the source of each scalar in the argument's value."""
     if isinstance(value, dict):
-        properties = schema.get("properties")
+        properties = as_object(schema.get("properties"))
         for key, inner in value.items():
-            inner_schema = properties.get(key) if isinstance(properties, dict) else None
-            yield from trace_argument(f"{name}.{key}", _schema_or_empty(inner_schema), inner, sources)
+            yield from trace_argument(f"{name}.{key}", as_object(properties.get(key)), inner, sources)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from trace_argument(f"{name}[{index}]", _schema_or_empty(schema.get("items")), inner, sources)
+            yield from trace_argument(f"{name}[{index}]", as_object(schema.get("items")), inner, sources)
     else:
         yield trace_scalar(name, schema, value, sources)
 
@@ -609,10 +605,6 @@ def find_untraced_figures(text: str, sources: TraceSources) -> tuple[str, ...]:
     return tuple(
         figure.text for figure in find_figures_in_answer(text, sources.now) if not _is_sourced(figure, sources)
     )
-
-
-def _schema_or_empty(value: Json) -> JsonObject:
-    return value if isinstance(value, dict) else {}
 
 
 def trace_scalar(name: str, schema: JsonObject, value: Json, sources: TraceSources) -> ArgumentTrace:

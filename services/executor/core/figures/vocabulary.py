@@ -370,14 +370,14 @@ _LEGAL_FORMS = frozenset(  # without marks and spaces; what also ends the names 
     ug se eg ev sarl sas sasu eurl sa sci snc spa srl sl slu bv nv ab as aps asa oy oyj spzoo spj spk sro doo kft zrt
     nyrt lda ltda sdnbhd bhd kk ooo uab ou""".split()
 )
-_MOST_WORDS_OF_LEGAL_FORM = 3  # words: "Sp. z o.o."
+MOST_WORDS_OF_LEGAL_FORM = 3  # words: "Sp. z o.o."
 
 
 @lru_cache(maxsize=8192)
 def without_legal_form(name: str) -> str:
     """A company's name without its legal form: "Oduya Trading" for "Oduya Trading Plc"."""
     words = name.split()
-    for count in range(min(_MOST_WORDS_OF_LEGAL_FORM, len(words) - 1), 0, -1):
+    for count in range(min(MOST_WORDS_OF_LEGAL_FORM, len(words) - 1), 0, -1):
         form = " ".join(words[-count:])
         is_written_as_one = form[0].isupper() or "." in form
         if is_written_as_one and "".join(WORD_OR_DIGITS_PATTERN.findall(fold_word(form))) in _LEGAL_FORMS:

@@ -524,9 +524,8 @@ def _find_reversed_direction(change: CallToCheck) -> Iterator[CallFault]:
             wrong_word, right_word = _WORD_BEFORE_SOURCE_PATTERN, _WORD_BEFORE_DESTINATION_PATTERN
         else:
             continue
-        position = _find_value_position(argument, change)
-        text_before = change.part_mentions.text[:position] if position is not None else ""
-        if wrong_word.search(text_before) and not right_word.search(text_before):
+        position, text = _find_value_position(argument, change) or 0, change.part_mentions.text
+        if _search_before(wrong_word, text, position) and not _search_before(right_word, text, position):
             yield argument.build_fault("this part says it the other way round")
 
 

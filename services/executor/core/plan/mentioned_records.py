@@ -16,6 +16,7 @@ from services.executor.core.figures.mentions import Mentions, find_mentions
 from services.executor.core.figures.numbers import find_tokens_with_digits, looks_like_id_text, read_figure
 from services.executor.core.figures.trace import OriginKind, TraceSources
 from services.executor.core.figures.vocabulary import (
+    MOST_WORDS_OF_LEGAL_FORM,
     leaves_choice_open,
     may_mean_unnamed_things,
     spaced_words,
@@ -54,7 +55,6 @@ _NUMBER_RANGE_PATTERN = re.compile(
 _DIGITS_PATTERN = re.compile(r"\d+")
 _WORD_BEFORE_NUMBER_PATTERN = re.compile(r"([^\W\d_]+)\s*(?:\b(?:no|nr|num|number|id)\b\.?\s*)?#?\s*$", re.IGNORECASE)
 _CONTACT_KINDS = frozenset({IdentifierKind.EMAIL, IdentifierKind.PHONE})
-_MOST_WORDS_OF_LEGAL_FORM = 3  # of a legal form: "Sp. z o.o."
 _DESCRIPTION_FIELD_PATTERN = re.compile(r"descr|designation|label|bezeichnung", re.IGNORECASE)  # the name of a field
 _SENTENCE_ENDS = frozenset(".!?")
 _PLAIN_ID_DIGITS = 4  # a number of so many digits names a record even without a word for its kind
@@ -608,7 +608,7 @@ def _is_written(name: str, text: str, is_code: bool = False) -> bool:
 
 def _has_legal_form_after(short_name: str, following_text: str) -> bool:
     """Whether the name goes on to a legal form: "Vistula AG" is not Vistula GmbH, nor is "Vistula Trading AG"."""
-    following_words = following_text.split()[: _MOST_WORDS_OF_LEGAL_FORM + 1] if following_text[:1].isspace() else []
+    following_words = following_text.split()[: MOST_WORDS_OF_LEGAL_FORM + 1] if following_text[:1].isspace() else []
     for count in range(1, len(following_words) + 1):
         full_name = " ".join((short_name, *following_words[:count]))
         bare_name = without_legal_form(full_name)

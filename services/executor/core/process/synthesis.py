@@ -16,16 +16,6 @@ from shared.domain.exact_json import dumps, to_exact
 from shared.domain.protected_values import find_protected_values
 from shared.domain.words import FsmState, Level, RuleAction
 
-_STATES_IN_ORDER = (
-    FsmState.DECOMPOSE,
-    FsmState.ASSESS,
-    FsmState.COMPUTE,
-    FsmState.POLICY_CHECK,
-    FsmState.APPROVAL_GATE,
-    FsmState.MUTATE,
-    FsmState.SCHEDULE_NOTIFY,
-    FsmState.COMPLETE,
-)
 _STATES_THAT_WRITE = (FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 
 
@@ -47,15 +37,15 @@ def find_template_problems(template: machine.ProcessTemplate, *, is_synthesized:
     if not template.process_type.strip():
         yield "it has no process_type"
     states = template.states
-    unknown = [state for state in states if state not in _STATES_IN_ORDER]
+    unknown = [state for state in states if state not in machine.STATES_IN_ORDER]
     if unknown:
         yield f"{', '.join(unknown)} is no state of a path"
         return
-    if states[:1] != _STATES_IN_ORDER[:1] or states[-1:] != _STATES_IN_ORDER[-1:]:
+    if states[:1] != machine.STATES_IN_ORDER[:1] or states[-1:] != machine.STATES_IN_ORDER[-1:]:
         yield "it must begin with DECOMPOSE and end with COMPLETE"
-    positions = [_STATES_IN_ORDER.index(state) for state in states]
+    positions = [machine.STATES_IN_ORDER.index(state) for state in states]
     if positions != sorted(set(positions)):
-        yield f"each state stands once, in the order {', '.join(_STATES_IN_ORDER)}"
+        yield f"each state stands once, in the order {', '.join(machine.STATES_IN_ORDER)}"
     needed = (FsmState.ASSESS, FsmState.POLICY_CHECK) if is_synthesized else (FsmState.ASSESS,)
     missing = [state for state in needed if state not in states]
     if missing and any(state in _STATES_THAT_WRITE for state in states):

@@ -232,6 +232,7 @@ def has_complex_word(task: str) -> bool:
     return any(word in task.lower() for word in _COMPLEX_WORDS)
 
 
+STATES_IN_ORDER = tuple(state for state in FsmState if state not in (FsmState.ESCALATE, FsmState.FAILED))
 PLAN_STATES = (FsmState.POLICY_CHECK, FsmState.APPROVAL_GATE, FsmState.MUTATE, FsmState.SCHEDULE_NOTIFY)
 END_STATES = (FsmState.COMPLETE, FsmState.ESCALATE)
 

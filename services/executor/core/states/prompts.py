@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from services.executor.core.states.machine import STATES_IN_ORDER
 from shared.domain.exact_json import Json
 from shared.domain.sections import render_sections
 from shared.domain.words import Level, RuleAction
@@ -116,12 +117,11 @@ TRANSLATION_SCHEMA = _object_schema(
         )
     )
 )
-_STATE_NAMES = "DECOMPOSE ASSESS COMPUTE POLICY_CHECK APPROVAL_GATE MUTATE SCHEDULE_NOTIFY COMPLETE".split()
 PROCESS_SCHEMA = _object_schema(
-    states=_array_schema(_enum(*_STATE_NAMES)),
+    states=_array_schema(_enum(*STATES_IN_ORDER)),
     risk=_enum("low", "medium", "high"),
     approval_wanted={"type": "boolean"},
-    instructions=_array_schema(_object_schema(state=_enum(*_STATE_NAMES), text=_TEXT_SCHEMA)),
+    instructions=_array_schema(_object_schema(state=_enum(*STATES_IN_ORDER), text=_TEXT_SCHEMA)),
     outputs=_array_schema(_TEXT_SCHEMA),
 )
 DOCUMENT_SCHEMA = _object_schema(sections=_array_schema(_object_schema(name=_TEXT_SCHEMA, text=_TEXT_SCHEMA)))

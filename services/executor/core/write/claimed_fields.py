@@ -60,11 +60,6 @@ def is_informative_field(leaf: Leaf) -> bool:
     return not leaf.items and is_text and not acknowledges and not is_id_name(leaf.name)
 
 
-def is_informative_value(value: Json) -> bool:
-    """Whether a value can tell something: it is not empty, and not true or false."""
-    return value not in (None, "", [], {}) and not isinstance(value, bool)
-
-
 def find_leaf_for_claim(claim: Leaf, leaves: Sequence[Leaf]) -> Leaf | None:
     """The record's field that has the claim's name, among several the one with the most similar path; None if there is
     none, or if several are equally similar and differ in value.

@@ -250,7 +250,7 @@ class _ComparedReads:
         unasked_fields = {key: value for key, value in node.record.items() if key not in self.evidence.read_arguments}
         if any(is_id_name(key) or key in claim_names for key in unasked_fields):
             return False
-        return not any(map(claimed_fields.is_informative_value, unasked_fields.values()))
+        return all(value in (None, "", [], {}) or isinstance(value, bool) for value in unasked_fields.values())
 
     def _find_subjects(self, content: Json, records: ReadRecords) -> CallSubjects:
         if isinstance(content, dict) and echoes_call(str(content.get("tool")), content):

@@ -16,6 +16,7 @@ from services.executor.core.session.context import TurnContext, local_now
 from services.executor.core.session.journal import Journal
 from services.executor.core.session.ledger import get_plan_results, list_writes, with_attempt_archived
 from services.executor.core.tools.classes import (
+    EDIT_VERBS,
     STATE_WORDS,
     ToolWords,
     find_nouns_of_identifier,
@@ -183,7 +184,7 @@ def judge_failed_write(entry: LedgerEntry, evidence: WriteEvidence) -> WriteJudg
     return WriteJudgement(WriteStatus.IN_DOUBT, note)
 
 
-_UPDATE_VERBS = frozenset("update change set edit modify correct adjust amend patch replace overwrite".split())
+_VERBS_FOR_NEW_VALUES = EDIT_VERBS | {"replace", "overwrite"}
 
 
 def can_read_show_write(evidence: WriteEvidence) -> bool:
@@ -210,7 +211,7 @@ def _can_read_show_row(evidence: WriteEvidence) -> bool:
     named_leaves = [leaf for field in set_fields for leaf in leaves if has_similar_name(field, leaf)]
     if named_leaves or any(find_leaf_for_claim(field, leaves) for field in set_fields):
         return True
-    if set_fields and (words.may_make_record or words.verb in _UPDATE_VERBS):
+    if set_fields and (words.may_make_record or words.verb in _VERBS_FOR_NEW_VALUES):
         return False
     state_words = STATE_WORDS | list_verb_participles(evidence.tool)
     return any(not state_words.isdisjoint(words_of(leaf.name)) for leaf in leaves)
