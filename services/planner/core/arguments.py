@@ -42,6 +42,7 @@ _TO_NAME = re.compile(
     r"\b(?:to|into)\s+(?:the\s+)?(?:[a-z]+\s+){0,2}(?P<name>[A-Z][^\W\d]+(?:[\s-]+[A-Z][^\W\d]+)*)\b(?![-_]?\d)"
     r"(?!\s+[A-Z]|\s*(?:,|/|\bor\b|\band\b)\s*[A-Z])"
 )
+_TWO_FIGURES = re.compile(r"\d,\d{1,2}(?!\d)")  # "12,50": two figures, or one as it is not written here
 _WHAT_FOR = re.compile(r"\bwhat\b.*\bfor\b", re.I)
 
 
@@ -56,6 +57,8 @@ def find_value(tool: ToolSpec, name: str, situation: Situation, intent: Intent) 
     if choices:
         return _find_choice(choices, name, intent, situation)
     if (kind := kind_of(schema)) in ("number", "integer"):
+        if _TWO_FIGURES.search(intent.clause):
+            return None
         return _find_number(name, kind, intent, situation) or _find_only_number(tool, name, intent)
     if kind == "boolean":
         return _find_flag(name, intent)
@@ -144,11 +147,15 @@ def _find_number(name: str, kind: str, intent: Intent, situation: Situation) -> 
     mention = next(iter(find(str(stated_amount.value))), None) if stated_amount else None
     if mention is None or mention.kind not in (MentionKind.MONEY, MentionKind.NUMBER):
         mention = _figure_near(name, intent.clause) or _figure_near(name, situation.text)
-    if mention is None:
+    if mention is None or (field_stems(name) & _SUM_WORDS and _is_share(mention, intent)):
         return None
     amount = mention.number * 100 if MINOR.intersection(parts(name)) else mention.number
     is_whole = kind == "integer" and amount == amount.to_integral_value()
     return ArgumentCandidate(int(amount) if is_whole else amount, "task", "", CERTAIN)
+
+
+def _is_share(mention: Mention, intent: Intent) -> bool:
+    return any(other.kind is MentionKind.PERCENT and other.value == mention.value for other in find(intent.clause))
 
 
 def _find_only_number(tool: ToolSpec, name: str, intent: Intent) -> ArgumentCandidate | None:

@@ -33,8 +33,11 @@ _UNDER = (
     r"under|below|less than|fewer than|smaller than|lower than|cheaper than|shorter than|before|earlier than"
     r"|sooner than|prior to|short of"
 )
-_AT_LEAST_WORDS = r"at least|minimum of|on or after|from|since|starting"
-_AT_MOST_WORDS = r"at most|(?<!add )(?<!adds )(?<!sum )up to|within|maximum of|on or before|until|till|by"
+_AT_LEAST_WORDS = r"at least|minimum of|on or after|from|since|starting|(?:more|greater|larger|higher) than or equal to"
+_AT_MOST_WORDS = (
+    r"at most|(?<!add )(?<!adds )(?<!sum )up to|within|maximum of|on or before|until|till|by"
+    r"|(?:less|smaller|lower) than or equal to"
+)
 _COMPARISON_PATTERN = re.compile(
     rf"\b(?:(?P<not>not|no|never|\w*n['’]t)\s+)?"
     rf"(?:(?P<least>{_AT_LEAST_WORDS})|(?P<most>{_AT_MOST_WORDS})|(?P<over>{_OVER})|(?P<under>{_UNDER}))\b"

@@ -113,7 +113,10 @@ _REASON_ALONE = re.compile(
 )
 _MARKS = "".join(map(chr, range(0xE000, 0xF900)))
 _MARK = "[\ue000-\uf8ff]"  # stands for a reason while a sentence is taken apart
-_IF = r"only if|only when|if and only if|provided(?: that)?|as long as|in case|if|when|unless|except if|except when"
+_IF = (
+    r"only if|only when|only after|only once|if and only if|provided(?: that)?|as long as|in case|if|when|unless"
+    r"|except if|except when"
+)
 _LEADING_PATTERN = re.compile(rf"^(?:but |and )?({_IF})\s+(.+?),(?!\d{{3}})\s*(?:then\s+)?(.+)$", re.I | re.S)
 _TRAILING_PATTERN = re.compile(rf"^(.+?)(?<![,\s])[,\s]++(?:but )?({_IF})\s+(.+)$", re.I | re.S)
 _ELSE_PATTERN = re.compile(r"[,;.]?\s*(?:\bbut\b\s+)?\b(?:otherwise|or else|else|if not)\b,?\s+", re.I)
@@ -136,7 +139,7 @@ _HAPPENED_PATTERN = re.compile(
 )
 _EVIDENCE_PATTERN = re.compile(
     r"\b(?:as (?:an? |the )?(?:duplicate|copy|repetition|part) of|duplicates?|instead of|in place of|in favou?r of"
-    r"|(?:the )?same as|identical (?:to|with)|similar to|superseded by|replaced by)\s+",
+    r"|rather than|(?:the )?same as|identical (?:to|with)|similar to|superseded by|replaced by)\s+",
     re.I,
 )
 _NOT = r"do not|don['’]t|never|must not|should not|shouldn['’]t"
@@ -183,6 +186,7 @@ _STATES_PATTERN = re.compile(
     r"(?:(?!\b(?:which|who|what|whatever|if|when|that)\b)[^,;:])*?\b(?:is|are|was|were)\s+(?!to\b)",
     re.I,
 )
+_PAST_PATTERN = re.compile(r"(?:i|we)\s+(?:(?:have|had|already|just)\s+)*(?!need|want)\w+ed\b", re.I)
 _AFTER_PATTERN = re.compile(r"\b(?:then|after that|afterwards|thereafter),?\s+(?:also\s+)?$", re.I)
 _OF_ONE_THING = frozenset("approve reject cancel close delete archive restore".split())
 _TWO_QUESTIONS = re.compile(
@@ -296,7 +300,8 @@ def _divide_unknown(intent: Intent, nouns: frozenset[str]) -> list[Intent]:
 
 def _is_statement(intent: Intent) -> bool:
     """``Their terms are thirty days.``: it says how things are, by no verb that is known, and asks for nothing."""
-    return not is_verb(intent.verb) and not intent.is_heading and bool(_STATES_PATTERN.match(intent.clause))
+    is_told = _STATES_PATTERN.match(intent.clause) or _PAST_PATTERN.match(intent.clause)
+    return not is_verb(intent.verb) and not intent.is_heading and bool(is_told)
 
 
 def _with_place(intent: Intent, text: str) -> Intent:
@@ -439,6 +444,8 @@ def _parse_verb(clause: str) -> Intent:
             return Intent(verb, clause)
     if _TO_ANSWER.match(clause):
         return Intent("report", clause)
+    if _PAST_PATTERN.match(clause):
+        return Intent("", clause)
     if match := _HAPPENED_PATTERN.match(clause):
         return Intent(match["verb"].lower(), clause)
     if match := re.match(_WITHOUT, clause, re.I):

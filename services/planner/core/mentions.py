@@ -37,7 +37,10 @@ class Mention(NamedTuple):
 _SYMBOLS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "dollars": "USD", "euros": "EUR", "pounds": "GBP"}
 _CODES = "USD|EUR|GBP|CHF|JPY|CAD|AUD|SEK|NOK|DKK|PLN|INR|CNY"
 # It starts neither within a figure nor at a group of three digits in one; what has more than 21 digits is a code.
-_FIGURE = r"(?<!\d)(?<!\d,(?=\d{3}(?!\d)))(?!\d{22}|\d{1,3}(?:,\d{3}){7})(?:\d{1,3}(?:,\d{3})++|\d++)(?:\.\d++)?"
+_FIGURE = (
+    r"(?<!\d)(?<!\d,(?=\d{3}(?!\d)))(?!\d{22}|\d{1,3}(?:,\d{3}){7})(?:\d{1,3}(?:,\d{3})++|\d++)"
+    r"(?:\.\d++(?!,\d))?(?!\.\d)"
+)
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = "|".join(f"{month}|{month[:3]}" for month in _MONTHS)
 

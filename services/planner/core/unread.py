@@ -52,7 +52,8 @@ def _names_left(question: str, selection: ChosenRecords, situation: Situation) -
 
 _OF_ACTIONS = stems(
     "please also then now once back over out up down off following again it them together currently immediately today "
-    "right away straight both same just thing one ones make sure ensure go ahead need want like new".split()
+    "right away asap urgently quickly promptly carefully straight both same just thing one ones make sure ensure go "
+    "ahead need want like new".split()
 )
 
 
@@ -74,13 +75,19 @@ def find_uninterpreted_words_of_calls(
     return tuple(dict.fromkeys((*chosen.unread, *_find_steps([plan], intent), *figures, *words)))
 
 
-_STEP_PATTERN = re.compile(r"\bby\s+(?P<step>[$€£]?\d[\d.,]*)", re.I)
+_STEP_PATTERN = re.compile(
+    r"\bby\s+(?P<step>[$€£]?\d[\d.,]*)|(?P<than>[$€£]?\d[\d.,]*)\s?%?\s+(?:more|less|higher|lower)\b", re.I
+)
 
 
 def _find_steps(plans: Sequence[CallPlan], intent: Intent) -> list[str]:
-    """``by 10``, where the call would set the field to just that."""
+    """``by 10`` and ``10 more``, where the call would set the field to just that."""
     match = _STEP_PATTERN.search(intent.clause)
-    figure = next((mention for mention in find(match["step"]) if mention.kind in _LITERAL), None) if match else None
+    figure = (
+        next((mention for mention in find(match["step"] or match["than"]) if mention.kind in _LITERAL), None)
+        if match
+        else None
+    )
     sets = [plan for plan in plans if family(parts(plan.tool.name)[0]) == "update"]
     task_candidates = [candidate for plan in sets for _, candidate in plan.chosen if candidate.source == "task"]
     is_set = figure is not None and any(number(candidate.value) == figure.number for candidate in task_candidates)
@@ -90,7 +97,7 @@ def _find_steps(plans: Sequence[CallPlan], intent: Intent) -> list[str]:
 _FORMULA_PATTERN = re.compile(r":?\s*\b[A-Za-z_]\w*\s*=\s*\S.*$")  # what is to be worked out, to the clause's end
 _RANGE_PATTERN = re.compile(r"\b([A-Za-z]+[-_]?)\d+\s*(?:to|through|until|–)\s*\1\d+\b")
 _MANNER_PATTERN = re.compile(r"\bwithout\s+(?:an?\s+|any\s+|further\s+)?\w+", re.I)
-_UNIT_PATTERN = re.compile(r"(?P<figure>\d[\d.,]*)\s+(?P<unit>[a-z]+)\b")
+_UNIT_PATTERN = re.compile(r"(?<![\w-])(?P<figure>\d[\d.,]*)\s+(?P<unit>[a-z]+)\b")
 _AMOUNTS = (MentionKind.NUMBER, MentionKind.MONEY)
 _LITERAL = (*_AMOUNTS, MentionKind.PERCENT, MentionKind.DATE)
 

@@ -263,3 +263,31 @@ def test_an_amount_in_cents_is_proposed_in_the_unit_of_the_field(task: str, fiel
     seen: list[Json] = [fact("f1", "get_kite", {"kite_id": "KIT-7"}, {"id": "KIT-7", field: 100})]
     plan = planned(task, seen, [set_fee], [tool("get_kite", kite_id="string")])
     assert calls(plan) == [("set_kite_fee", {"kite_id": "KIT-7", field: amount})], plan.text
+
+
+@each_row(
+    ("task", "done"),
+    ("Approve KIT-7 rather than KIT-8.", [("approve_kite", {"kite_id": "KIT-7"})]),
+    ("I approved KIT-7 yesterday.", []),
+    ("Approve KIT-7 tomorrow.", []),
+    ("Approve KIT-7 twice.", []),
+    ("Approve KIT-7 only after KIT-8 is approved.", []),
+    ("Please approve KIT-7 promptly.", [("approve_kite", {"kite_id": "KIT-7"})]),
+    ("Set the fee of KIT-7 to 5 less than KIT-8.", []),
+    ("Set the fee of KIT-7 to 10% more.", []),
+    ("Set the fee of KIT-7 to 12,50.", []),
+    ("Set the fee of KIT-7 to 1.234,50.", []),
+    ("Set the fee of KIT-7 to 12.50, please.", [("set_kite_fee", {"kite_id": "KIT-7", "fee": Decimal("12.50")})]),
+    ("Approve all kites with a fee greater than or equal to 100.", [("approve_kite", {"kite_id": "KIT-8"})]),
+    ("Approve all kites with a fee less than or equal to 50.", [("approve_kite", {"kite_id": "KIT-7"})]),
+)
+def test_what_a_clause_says_besides_is_heeded_or_nothing_is_done(task: str, done: list[Json]) -> None:
+    rows: list[JsonObject] = [
+        {"id": "KIT-7", "fee": 50, "state": "open"},
+        {"id": "KIT-8", "fee": 100, "state": "open"},
+    ]
+    seen: list[Json] = [fact("f1", "list_kites", {}, [*rows])]
+    seen += [fact(str(row["id"]), "get_kite", {"kite_id": row["id"]}, row) for row in rows]
+    writers: list[Json] = [_APPROVE, tool("set_kite_fee", kite_id="string", fee="number")]
+    plan = planned(task, seen, writers, [tool("get_kite", kite_id="string"), tool("list_kites")])
+    assert calls(plan) == done, plan.text
