@@ -17,7 +17,7 @@ from services.gateway.edge.fields import count_at, id_at, required_id_at, text_a
 from services.gateway.edge.replies import encode_json
 from services.gateway.features.identity.model import Caller, Identity
 from services.gateway.features.services import FeatureServices
-from services.gateway.features.streams.service import Streams
+from services.gateway.features.streams.service import send_and_stream, subscribe_to_task
 from services.gateway.features.tasks.message import merged_metadata, read_message
 from services.gateway.features.tasks.options import read_history_length, read_list_options, read_send_options
 from services.gateway.features.webhooks.model import read_webhook
@@ -33,8 +33,7 @@ _MOST_WEBHOOKS = 100
 class A2aMethods:
     def __init__(self, services: FeatureServices, identity: Identity, profile: GatewayProfile, card: AgentCard) -> None:
         self._services, self._identity, self._card, self._profile = services, identity, card, profile
-        self._streams, self._json_cache = Streams(services.tasks), TaskJsonCache()
-        self._model_notice = profile.model_notice
+        self._json_cache, self._model_notice = TaskJsonCache(), profile.model_notice
 
     async def send_message(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:
         """SendMessage: send a message; answers with the task once its turn is over, or at once if so configured."""
@@ -54,9 +53,8 @@ class A2aMethods:
         self._check_streaming_offered()
         params, caller = call.params, self.identify_caller(call, answer_format)
         _, history_length = read_send_options(params, answer_format.dialect)
-        stream = await self._streams.send_and_stream(
-            read_message(params, answer_format.dialect), caller, call.last_event_id
-        )
+        message = read_message(params, answer_format.dialect)
+        stream = await send_and_stream(self._services.tasks, message, caller, call.last_event_id)
         view = ClientView(self._model_notice, stream.shown_id, history_length)
         return streams.StreamAnswer(stream, answer_format, view)
 
@@ -64,7 +62,8 @@ class A2aMethods:
         """SubscribeToTask: the task, then its updates; with ``Last-Event-ID`` only the updates after that event."""
         self._check_streaming_offered()
         task_id, caller = self._read_task_and_caller(call, answer_format)
-        stream = await self._streams.subscribe_to_task(task_id, caller, call.last_event_id, answer_format.dialect)
+        tasks, dialect = self._services.tasks, answer_format.dialect
+        stream = await subscribe_to_task(tasks, task_id, caller, call.last_event_id, dialect)
         return streams.StreamAnswer(stream, answer_format, ClientView(self._model_notice, task_id))
 
     async def get_task(self, call: streams.MethodCall, answer_format: AnswerFormat) -> streams.MethodAnswer:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from services.gateway.edge.shutdown import ShutdownState
 from services.gateway.features.identity.model import Caller
 from services.gateway.features.participation.participation import refuse_assessments
-from services.gateway.features.streams.service import NumberedUpdate, Streams, TaskStream
+from services.gateway.features.streams.service import NumberedUpdate, TaskStream
 from services.gateway.features.tasks.checks import MessageRules
 from services.gateway.features.tasks.intake import TimeAndFreshId
 from services.gateway.features.tasks.message import ClientMessage, read_message
@@ -24,7 +24,7 @@ BOB = Caller("acme", Principal(id="bob", verified=True))
 
 
 class Played:
-    """A task whose worker is the test; every call of ``replica`` is another process on the same store."""
+    """A task whose worker is the test; every call of ``service`` makes another process on the same store."""
 
     def __init__(self) -> None:
         self.tasks = MemoryTasks()
@@ -34,9 +34,6 @@ class Played:
     def service(self) -> TaskService:
         rules, shutdown = MessageRules(), ShutdownState()
         return TaskService(self.tasks, self.client_ids, self.moment, rules, 85, shutdown, refuse_assessments)
-
-    def replica(self) -> Streams:
-        return Streams(self.service())
 
     async def sent(self, text: str = "pay it", dialect: A2aVersion = A2aVersion.A2A_1_0) -> TaskRecord:
         """A task that has just been accepted."""

@@ -12,7 +12,7 @@ from services.gateway.a2a.streams import BARE_ENVELOPE, Envelope, StreamAnswer, 
 from services.gateway.a2a.views import ANSWER_FORMATS, ClientView
 from services.gateway.edge.errors import InvalidField, Unsupported
 from services.gateway.edge.keep_alive import KeepAliveResponse
-from services.gateway.features.streams.service import NumberedUpdate, TaskStream
+from services.gateway.features.streams.service import NumberedUpdate, TaskStream, send_and_stream, subscribe_to_task
 from services.gateway.features.streams.updates import ArtifactUpdate, Snapshot, StatusUpdate
 from shared.contracts.task import Artifact, ArtifactChunk, TaskRecord
 from shared.domain.exact_json import JsonObject, loads_object
@@ -51,7 +51,7 @@ async def _in_pieces(played: Played, record: TaskRecord, lengths: list[int]) -> 
     seen = "1-0"
     for length in [*lengths, None]:
         try:
-            stream = await played.replica().subscribe_to_task(record.task_id, ANN, seen, A2aVersion.A2A_1_0)
+            stream = await subscribe_to_task(played.service(), record.task_id, ANN, seen, A2aVersion.A2A_1_0)
         except Unsupported:  # nothing is missing any more
             return told
         told += await read(stream, length)
@@ -86,7 +86,7 @@ def test_an_id_older_than_what_is_kept_is_answered_by_a_gap(kinds: list[str], dr
             count = len(kinds) + 2
             played.tasks.drop(record, min(dropped, count - 1))
             place = f"{min(seen, count - 1)}-0"
-            told = await read(await played.replica().subscribe_to_task(record.task_id, ANN, place, A2aVersion.A2A_1_0))
+            told = await read(await subscribe_to_task(played.service(), record.task_id, ANN, place, A2aVersion.A2A_1_0))
         gap = min(seen, count - 1) <= min(dropped, count - 1)
         first = told[0].update
         assert (isinstance(first, Snapshot) and first.lost_after == place) is gap
@@ -101,7 +101,7 @@ async def test_in_the_early_protocol_a_task_at_rest_is_told_by_its_final_status_
     played = Played()
     record = await played.sent(dialect=A2aVersion.LEGACY)
     await played.ends(record, await played.tasks.turns.get(), state)
-    told = await read(await played.replica().subscribe_to_task("t1", ANN, None, A2aVersion.LEGACY))
+    told = await read(await subscribe_to_task(played.service(), "t1", ANN, None, A2aVersion.LEGACY))
     assert [(type(item.update), item.update.is_final) for item in told if isinstance(item.update, Snapshot)] == [
         (Snapshot, True)
     ]
@@ -110,7 +110,7 @@ async def test_in_the_early_protocol_a_task_at_rest_is_told_by_its_final_status_
 async def test_an_id_that_no_stream_gave_is_refused_before_the_message_is_taken_in() -> None:
     played = Played()
     with pytest.raises(InvalidField, match="Last-Event-ID"):
-        await played.replica().send_and_stream(message("pay it"), ANN, "yesterday")
+        await send_and_stream(played.service(), message("pay it"), ANN, "yesterday")
     assert not played.tasks.records
 
 
@@ -122,14 +122,14 @@ async def test_the_end_of_a_turn_after_which_others_ended_tells_its_status_alone
     follow_up = message("go on", taskId=record.task_id)
     await played.service().submit(follow_up, ANN)
     await played.ends(record, await played.tasks.turns.get(), TaskState.COMPLETED)
-    told = await read(await played.replica().subscribe_to_task(record.task_id, ANN, "1-0", A2aVersion.A2A_1_0))
+    told = await read(await subscribe_to_task(played.service(), record.task_id, ANN, "1-0", A2aVersion.A2A_1_0))
     assert [type(item.update) for item in told] == [StatusUpdate, ArtifactUpdate, StatusUpdate]
 
 
 @pytest.mark.promise("gateway.stream_resumes")
 async def test_a_client_that_reads_too_slowly_is_told_the_whole_task_and_goes_on() -> None:
     played = Played()
-    stream = await played.replica().send_and_stream(message("pay it"), ANN, None)
+    stream = await send_and_stream(played.service(), message("pay it"), ANN, None)
     turn = await played.tasks.turns.get()
     await played.tells(stream.record, "phase", phase="PRIME")
     async with asyncio.timeout(PATIENCE), aclosing(stream.stream_updates()) as updates:
@@ -169,7 +169,7 @@ async def _sent(stream: TaskStream, envelope: Envelope, dialect: A2aVersion) -> 
 
 async def _ended(dialect: A2aVersion) -> tuple[Played, TaskStream]:
     played = Played()
-    stream = await played.replica().send_and_stream(message("pay it", dialect), ANN, None)
+    stream = await send_and_stream(played.service(), message("pay it", dialect), ANN, None)
     await played.ends(stream.record, await played.tasks.turns.get(), TaskState.COMPLETED)
     return played, stream
 
@@ -190,7 +190,7 @@ async def test_each_update_has_an_id_and_a_json_rpc_response(dialect: A2aVersion
 async def test_a_store_that_goes_away_ends_the_stream_with_an_error_that_has_no_id(envelope: Envelope) -> None:
     """So the last id is still that of the last update, and the client goes on after it."""
     played = Played()
-    stream = await played.replica().send_and_stream(message("pay it"), ANN, None)
+    stream = await send_and_stream(played.service(), message("pay it"), ANN, None)
     await played.tasks.break_down("Redis is away")
     first, last = await _sent(stream, envelope, A2aVersion.A2A_1_0)
     error: JsonObject = loads_object(last["data"])
@@ -203,7 +203,7 @@ async def test_in_the_early_protocol_a_gap_is_said_with_the_status() -> None:
     for _ in range(3):
         await played.tells(stream.record, "phase", phase="REFLECT")
     played.tasks.drop(stream.record, 4)
-    again = await played.replica().subscribe_to_task("t1", ANN, "2-0", A2aVersion.LEGACY)
+    again = await subscribe_to_task(played.service(), "t1", ANN, "2-0", A2aVersion.LEGACY)
     (status,) = [loads_object(event["data"]) for event in await _sent(again, BARE_ENVELOPE, A2aVersion.LEGACY)]
     metadata = status["metadata"]
     assert isinstance(metadata, dict)

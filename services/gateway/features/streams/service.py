@@ -118,44 +118,41 @@ class TaskStream:
             )
 
 
-class Streams:
-    """Opens streams; refusals are raised here, before a stream has begun."""
+async def send_and_stream(
+    tasks: TaskService, message: ClientMessage, caller: Caller, last_event_id: str | None
+) -> TaskStream:
+    """Accept a message; returns the stream of its turn. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
+    seen_events = updates.parse_last_event_id(last_event_id)
+    accepted = await tasks.submit(message, caller)
+    if accepted.is_reply:
+        start = StreamStart(NumberedUpdate("0-0", TasklessReply(accepted.record)), SeenEvents(EventPosition(0, 0)))
+        return TaskStream(tasks, accepted.record, accepted.shown_id, start, StreamEnd(), accepted)
+    task_snapshot = await tasks.read_snapshot(accepted.record)
+    end, resumption = StreamEnd(accepted.turn_id), updates.find_resumption(seen_events, task_snapshot)
+    start = _start_of_new_task(accepted.record, task_snapshot, resumption) or _find_start(
+        resumption, task_snapshot, is_over=end.has_passed(task_snapshot.record)
+    )
+    return TaskStream(tasks, task_snapshot.record, accepted.shown_id, start, end, accepted)
 
-    def __init__(self, tasks: TaskService) -> None:
-        self._tasks = tasks
 
-    async def send_and_stream(self, message: ClientMessage, caller: Caller, last_event_id: str | None) -> TaskStream:
-        """Accept a message; returns the stream of its turn. Raises ``GatewayRefusal`` or ``StoreUnavailable``."""
-        seen_events = updates.parse_last_event_id(last_event_id)
-        accepted = await self._tasks.submit(message, caller)
-        if accepted.is_reply:
-            start = StreamStart(NumberedUpdate("0-0", TasklessReply(accepted.record)), SeenEvents(EventPosition(0, 0)))
-            return TaskStream(self._tasks, accepted.record, accepted.shown_id, start, StreamEnd(), accepted)
-        task_snapshot = await self._tasks.read_snapshot(accepted.record)
-        end, resumption = StreamEnd(accepted.turn_id), updates.find_resumption(seen_events, task_snapshot)
-        start = _start_of_new_task(accepted.record, task_snapshot, resumption) or _find_start(
-            resumption, task_snapshot, is_over=end.has_passed(task_snapshot.record)
-        )
-        return TaskStream(self._tasks, task_snapshot.record, accepted.shown_id, start, end, accepted)
+async def subscribe_to_task(
+    tasks: TaskService, task_id: str, caller: Caller, last_event_id: str | None, dialect: A2aVersion
+) -> TaskStream:
+    """Open a stream of an existing task.
 
-    async def subscribe_to_task(
-        self, task_id: str, caller: Caller, last_event_id: str | None, dialect: A2aVersion
-    ) -> TaskStream:
-        """Open a stream of an existing task.
-
-        Raises ``NoVisibleTask``, and ``Unsupported`` if the task has ended and the client has seen all of it. In the
-        early protocol the stream of an ended task is its final state.
-        """
-        seen_events = updates.parse_last_event_id(last_event_id)
-        task_snapshot = await self._tasks.read_snapshot(await self._tasks.get_task(task_id, caller))
-        is_legacy, resumption = dialect is A2aVersion.LEGACY, updates.find_resumption(seen_events, task_snapshot)
-        end = StreamEnd(ends_at_rest=dialect is not A2aVersion.A2A_1_0)
-        is_over = end.has_passed(task_snapshot.record) or (is_legacy and updates.is_at_rest(task_snapshot.record))
-        start = _find_start(resumption, task_snapshot, is_over=is_over)
-        if is_over and not is_legacy and not resumption.lost_after and start.first is not None:
-            state = task_snapshot.record.state.value
-            raise Unsupported(f"task {task_id!r} has ended ({state}): there is nothing to subscribe to; read it")
-        return TaskStream(self._tasks, task_snapshot.record, task_id, start, end)
+    Raises ``NoVisibleTask``, and ``Unsupported`` if the task has ended and the client has seen all of it. In the
+    early protocol the stream of an ended task is its final state.
+    """
+    seen_events = updates.parse_last_event_id(last_event_id)
+    task_snapshot = await tasks.read_snapshot(await tasks.get_task(task_id, caller))
+    is_legacy, resumption = dialect is A2aVersion.LEGACY, updates.find_resumption(seen_events, task_snapshot)
+    end = StreamEnd(ends_at_rest=dialect is not A2aVersion.A2A_1_0)
+    is_over = end.has_passed(task_snapshot.record) or (is_legacy and updates.is_at_rest(task_snapshot.record))
+    start = _find_start(resumption, task_snapshot, is_over=is_over)
+    if is_over and not is_legacy and not resumption.lost_after and start.first is not None:
+        state = task_snapshot.record.state.value
+        raise Unsupported(f"task {task_id!r} has ended ({state}): there is nothing to subscribe to; read it")
+    return TaskStream(tasks, task_snapshot.record, task_id, start, end)
 
 
 def _start_of_new_task(record: TaskRecord, task_snapshot: TaskSnapshot, resumption: Resumption) -> StreamStart | None:
