@@ -11,7 +11,7 @@ from typing_extensions import override
 from services.executor.adapters.redis_ended import Archiver
 from services.executor.adapters.redis_idle import ArchivedSession, Evictor, PackedSession
 from services.executor.adapters.redis_sessions import RedisSessions
-from services.executor.core.turn.given_up import give_up
+from services.executor.core.turn.given_up import build_given_up_end
 from services.executor.ports.turns import JournalEntry, SessionCall, SessionState, SessionUnavailable
 from services.learner.adapters.redis_forgetting import RedisForgetting
 from shared.contracts.archive import parse_archived_task
@@ -250,7 +250,7 @@ async def test_a_turn_that_is_given_up_leaves_what_the_archive_holds(house: Hous
     record = await state_stage.accepted(house.store, "s1", "and now?")
     sessions = house.sessions()
     begun = await state_stage.begin(sessions)
-    await begun.store.finish(await give_up(begun.work, begun.store, 5))
+    await begun.store.finish(await build_given_up_end(begun.work, begun.store, 5))
     assert await sessions.begin_next_turn(begun.lease) is None
     assert (await state_stage.stored_record(house.store, record)).state is TaskState.FAILED
     archive.broken = False

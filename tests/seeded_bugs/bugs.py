@@ -140,9 +140,22 @@ def _keep_the_reaper_off() -> None:
 def _ignore_cancels() -> None:
     """A cancel is taken in, and nothing comes of it."""
     from services.executor.adapters.turn_scripts import TurnScripts
+    from services.executor.core.prime.prime import OpenedTurn
+    from services.executor.core.session.dossier import RunEnd
+    from services.executor.core.turn.worker import Worker
+    from shared.contracts.approval import Approval
+    from shared.contracts.task import TurnKind
 
     TurnScripts._find_own_cancel = lambda self, signals: None  # type: ignore[method-assign]
-    _replace_function("services.executor.core", "_cancel_error", lambda _: lambda turn: None)
+    original = Worker._run_phases
+
+    async def run_phases(self: Worker, opened: OpenedTurn, approval: Approval | None) -> RunEnd:
+        turn = opened.work.turn
+        kind = TurnKind.MESSAGE if turn.kind is TurnKind.CANCEL else turn.kind
+        work = opened.work._replace(turn=turn.model_copy(update={"kind": kind}))
+        return await original(self, opened._replace(work=work), approval)
+
+    Worker._run_phases = run_phases  # type: ignore[method-assign]
 
 
 def _prove_every_write() -> None:
@@ -195,8 +208,8 @@ def _reserve_no_budget() -> None:
     )
 
     def reserve(self: object, key: str, size: object, output: int, *_: object) -> object:
-        vars(self)["_reserved"] += 1
-        return reservation(f"reserve:{vars(self)['_reserved']}:{key}", amount(), output)
+        vars(self)["_reservation_count"] += 1
+        return reservation(f"reserve:{vars(self)['_reservation_count']}:{key}", amount(), output)
 
     setattr(spending, "reserve_cost", reserve)  # noqa: B010  # a class that is found by its name
 

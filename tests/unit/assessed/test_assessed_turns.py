@@ -3,7 +3,7 @@
 import pytest
 
 from services.executor.core.session.budget import Ceilings
-from services.executor.core.turn.given_up import give_up
+from services.executor.core.turn.given_up import build_given_up_end
 from services.executor.ports.turns import SessionState
 from services.gateway.features.tasks.views import list_artifacts
 from shared.contracts.assessment.messages import EarlyCompletion, TurnComplete, read_reply
@@ -254,7 +254,7 @@ async def test_a_first_turn_that_is_given_up_leaves_no_older_memory(
 ) -> None:
     stage.turns.record = as_turn(stage.turns.record, stage.world.endpoint, number)
 
-    end = await give_up(stage.turns.work(message("Tend my mail."), attempts=6), stage.turns, 5)
+    end = await build_given_up_end(stage.turns.work(message("Tend my mail."), attempts=6), stage.turns, 5)
 
     assert end.session == kept
 
@@ -412,7 +412,7 @@ def _first_text(request: ModelRequest) -> str:
 async def test_a_turn_that_is_given_up_is_answered_too(stage: TurnStage) -> None:
     work = stage.turns.work(message(stage.turns.record.request.text), attempts=6)
 
-    end = await give_up(work, stage.turns, 5)
+    end = await build_given_up_end(work, stage.turns, 5)
 
     (reply,) = [one.data for one in list_artifacts(end.record) if one.data]
     assert isinstance(read_reply(reply), TurnComplete)

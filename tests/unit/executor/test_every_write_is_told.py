@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from services.executor.core.session.ledger import list_open_doubts
-from services.executor.core.turn.given_up import give_up
+from services.executor.core.turn.given_up import build_given_up_end
 from services.executor.core.turn.session_run import settle_open_writes_unread
 from services.executor.ports.tools import ToolAnswer, ToolSilent, ToolUnreachable
 from shared.contracts.task import TaskRecord
@@ -166,7 +166,7 @@ async def _play(stage: Stage, deaths: list[int], words: list[str], canceled: boo
         if said == "give up":
             work = stage.turns.work(message("", f"turn-g{number}"), 6)
             await settle_open_writes_unread(work, stage.turns, "nobody could read")
-            end = await give_up(work, stage.turns, 5)
+            end = await build_given_up_end(work, stage.turns, 5)
             await stage.turns.finish(end)
             return stage.turns.record
         if said == "cancel":

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from services.executor.core.session.ledger import select_calls_to_remember
-from services.executor.core.turn.given_up import give_up
+from services.executor.core.turn.given_up import build_given_up_end
 from services.executor.core.turn.session_run import settle_open_writes_unread
 from services.executor.ports.tools import ToolAnswer, ToolSilent
 from services.executor.ports.turns import SessionCall
@@ -165,7 +165,7 @@ async def test_what_a_task_wrote_counts_for_others_of_its_session_when_its_turn_
     if looked:
         await first.worker.settle_open_writes(work, first.turns)
     await settle_open_writes_unread(work, first.turns, "nobody could read")
-    end = await give_up(work, first.turns, 5)
+    end = await build_given_up_end(work, first.turns, 5)
     await first.turns.finish(end)
     refused = await _next_task(first)
     assert (end.record.state, refused.state) == ("failed" if looked else "input-required", "failed")

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from typing_extensions import override
 
-from services.executor.core.turn.given_up import give_up
+from services.executor.core.turn.given_up import build_given_up_end
 from services.executor.core.turn.session_run import settle_open_writes_unread
 from services.executor.ports.turns import HandedOver, TurnEnd
 from shared.contracts.task import Turn
@@ -168,7 +168,7 @@ async def given_up(stage: Stage, turn: Turn = TURN) -> TurnEnd:
     """As the runner does it where no read can be made."""
     work = stage.turns.work(turn, attempts=6)
     await settle_open_writes_unread(work, stage.turns, "it ended before it was done")
-    end = await give_up(work, stage.turns, 5)
+    end = await build_given_up_end(work, stage.turns, 5)
     await stage.turns.finish(end)
     return end
 

@@ -114,7 +114,7 @@ class AnswerChecks:
         return (*(token for token in tokens if token in untraced_figures), *finder.find_untraced_days(days))
 
     def _make_source_finder(self, progress: Progress, writes: Sequence[LedgerEntry] = ()) -> SourceFinder:
-        facts = (*progress.dossier.facts, *map(_write_answer_as_fact, writes))
+        facts = (*progress.dossier.facts, *map(_ledger_entry_as_fact, writes))
         return SourceFinder(build_known_sources(self._ctx, facts, progress.dossier.values))
 
     def with_answer(self, progress: Progress, text: str, unaddressed: Sequence[str], *, was_refused: bool) -> Progress:
@@ -201,7 +201,7 @@ class AnswerChecks:
         return "".join(f"\n\n{remark}" for remark in remarks)
 
 
-def _write_answer_as_fact(entry: LedgerEntry) -> Fact:
+def _ledger_entry_as_fact(entry: LedgerEntry) -> Fact:
     """A write with the server's answer, as a source of what the task's answer says of it."""
     arguments, result = loads(entry.arguments_json), loads(entry.result_json or "null")
     return write_as_fact(entry, dumps({"arguments": arguments, "result": result, "refusal": entry.refusal}))

@@ -41,7 +41,7 @@ async def with_ledger_answer(ctx: TurnContext, progress: Progress) -> Progress:
     return progress.move_to(progress.path[-1]).update_dossier(answer="\n".join(lines) or "Nothing was written.")
 
 
-async def complete_answer(
+async def build_answered_task(
     ctx: TurnContext, progress: Progress, corrections: Mapping[int, str], unnamed_ids: Mapping[int, Sequence[str]]
 ) -> AnsweredTask:
     """The answered task, with the remarks below its answer and the parts that were not done.

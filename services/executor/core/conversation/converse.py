@@ -118,7 +118,7 @@ class Conversation:
         }
         return {number: ids for number, ids in ids_by_part.items() if ids}
 
-    async def advance(self) -> WritePlan | None:
+    async def run_until_plan_or_answer(self) -> WritePlan | None:
         """Asks the model for replies and carries out their calls, until a plan closes, which is to be carried out now,
         or the answer is found: then None. ``progress`` holds either.
         """

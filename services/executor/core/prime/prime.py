@@ -65,9 +65,9 @@ class OpenedTurn(NamedTuple):
     journal: Journal
 
 
-async def prime(equipment: WorkerDependencies, opened: OpenedTurn) -> TurnContext:
+async def prime(dependencies: WorkerDependencies, opened: OpenedTurn) -> TurnContext:
     """Builds the context of one turn. Raises ``Failed`` if a tool server or the tenant's record is unavailable."""
-    ports, limits, prompts, processes = equipment
+    ports, limits, prompts, processes = dependencies
     work, store, journal = opened
     request, earlier = work.record.request, journal.progress
     request_policy = parse_request_policy(request.policy_doc)

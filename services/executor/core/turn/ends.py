@@ -43,7 +43,7 @@ from shared.domain.answer import is_json_list
 from shared.domain.words import DONE_STATUSES, UNDECIDED_STATUSES, FsmState, TaskState
 
 
-async def end_answered_task(ctx: TurnContext, reviewed: ReviewedRun, not_done: str) -> RunEnd:
+async def build_answered_task_end(ctx: TurnContext, reviewed: ReviewedRun, not_done: str) -> RunEnd:
     """The end of an answered task: completed, or failed if ``not_done`` says that a part was not done."""
     progress, answer = reviewed.progress, add_escalation_to_answer(reviewed.progress)
     if not_done and not is_json_list(answer):
@@ -61,12 +61,12 @@ async def end_answered_task(ctx: TurnContext, reviewed: ReviewedRun, not_done: s
     )
 
 
-async def end_task_early(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
+async def build_early_task_end(opened: OpenedTurn, early: EarlyEnd) -> RunEnd:
     """The end of a run without an answer. While a write is in doubt the task waits, unless it was given up."""
     writes, progress = await list_writes(opened.store), opened.journal.progress
     early.correct_reason(writes)
     if list_open_doubts(writes) and not is_practice(opened.work.record) and not isinstance(early, Canceled | GivenUp):
-        return await _end_turn_with_doubts(opened, "" if early.reason == IN_DOUBT_TEXT else early.reason)
+        return await _build_doubts_end(opened, "" if early.reason == IN_DOUBT_TEXT else early.reason)
     answer = early.reason
     if isinstance(early, BudgetSpent):
         early = choose_end_without_budget(early, progress or NO_PROGRESS, await opened.store.read_ledger())
@@ -118,20 +118,20 @@ def _write_cancel_answer(reason: str, progress: Progress, writes: Sequence[Ledge
     return "\n".join([f"{reason}.", "Left out:", *lines]) if lines else reason
 
 
-async def end_turn_waiting_for_person(opened: OpenedTurn, waiting: WaitsForPerson) -> RunEnd:
+async def build_waiting_for_person_end(opened: OpenedTurn, waiting: WaitsForPerson) -> RunEnd:
     """The end of a run whose task waits, or keeps waiting, for a person."""
     match waiting:
         case StillWaiting():  # for the answer to the same question as before
-            return await _end_turn_with_approval(opened.store, waiting.approval, opened.journal.progress, waiting.note)
+            return await _build_approval_end(opened.store, waiting.approval, opened.journal.progress, waiting.note)
         case StillInDoubt():
-            return await _end_turn_with_doubts(opened, str(waiting))
+            return await _build_doubts_end(opened, str(waiting))
         case AgentNeedsAnswer():
-            return await _end_turn_with_agent_question(opened, waiting.entry)
+            return await _build_agent_question_end(opened, waiting.entry)
         case _:  # ``WritesInDoubt``, of this turn; in practice, where nobody decides, the task fails
-            return await end_task_early(opened, Failed(IN_DOUBT_TEXT))
+            return await build_early_task_end(opened, Failed(IN_DOUBT_TEXT))
 
 
-async def end_turn_asking_approval(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd:
+async def build_approval_request_end(ctx: TurnContext, waits: WaitsForDecision) -> RunEnd:
     """The end of a run that asks a person to approve its plan; raises ``Rejected`` in practice."""
     if is_practice(ctx.record):
         raise Rejected(NOBODY_APPROVES_TEXT)
@@ -155,10 +155,10 @@ async def end_turn_asking_approval(ctx: TurnContext, waits: WaitsForDecision) ->
     )
     details: dict[str, JsonValue] = {"deadline": approval.deadline.isoformat(), "approval_id": approval.approval_id}
     ctx.journal.add_event("approval", status="waiting", level=approval.level, **details)
-    return await _end_turn_with_approval(ctx.store, approval, progress)
+    return await _build_approval_end(ctx.store, approval, progress)
 
 
-async def end_turn_until_time(ctx: TurnContext, waits: WaitsForTime) -> RunEnd:
+async def build_timed_wait_end(ctx: TurnContext, waits: WaitsForTime) -> RunEnd:
     """The end of a run that continues at a later time. No lease is held until then."""
     ctx.ports.tracer.current_span().add_event(names.TASK_RESTS)
     progress, wait = _store_progress_before_wait(ctx, waits.progress, f"rests:{ctx.turn.turn_id}"), waits.wait
@@ -167,7 +167,7 @@ async def end_turn_until_time(ctx: TurnContext, waits: WaitsForTime) -> RunEnd:
     return RunEnd(TaskState.WORKING, None, wait.reason, wait.reason, progress, writes, timer=wait.timer)
 
 
-async def _end_turn_with_approval(
+async def _build_approval_end(
     store: TurnStore, approval: Approval, progress: Progress | None, note: str = ""
 ) -> RunEnd:
     """The end of a run that asks for an approval. Earlier plans of the task may have written something."""
@@ -184,7 +184,7 @@ async def _end_turn_with_approval(
     )
 
 
-async def _end_turn_with_doubts(opened: OpenedTurn, note: str) -> RunEnd:
+async def _build_doubts_end(opened: OpenedTurn, note: str) -> RunEnd:
     """The end of a run that waits for an operator's decision on writes in doubt."""
     writes = await list_writes(opened.store)
     doubts = list_open_doubts(writes)
@@ -203,7 +203,7 @@ async def _end_turn_with_doubts(opened: OpenedTurn, note: str) -> RunEnd:
     )
 
 
-async def _end_turn_with_agent_question(opened: OpenedTurn, entry: LedgerEntry) -> RunEnd:
+async def _build_agent_question_end(opened: OpenedTurn, entry: LedgerEntry) -> RunEnd:
     """The end of a run that passes a remote agent's question on to the requester, whose next message is the answer."""
     question = entry.agent.question if entry.agent else ""
     until = f" before {entry.decide_by:%Y-%m-%d %H:%M} UTC" if entry.decide_by else ""

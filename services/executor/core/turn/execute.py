@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from services.executor.core.authorize.persons import describe_needed_approval
-from services.executor.core.conversation.completed import complete_answer, with_ledger_answer
+from services.executor.core.conversation.completed import build_answered_task, with_ledger_answer
 from services.executor.core.conversation.converse import (
     Conversation,
     begin_conversation,
@@ -21,7 +21,7 @@ from services.executor.core.session.dossier import (
 )
 from services.executor.core.session.left_out import OUTDATED_PLAN_KEY, list_left_out_calls
 from services.executor.core.states.machine import Failed, ModelRests
-from services.executor.core.turn.waits import wait_for_model
+from services.executor.core.turn.waits import plan_wait_for_model
 from services.executor.core.write.carry_plan import carry_out_plan
 from services.executor.ports.turns import JournalEntry
 from shared.contracts.plan import WritePlan
@@ -58,11 +58,11 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
     """Lets the model continue, carries out each plan that closes, and tells the model the outcomes of its calls."""
     while True:
         try:
-            plan = await conversation.advance()
+            plan = await conversation.run_until_plan_or_answer()
         except ModelRests as away:
             if conversation.may_answer_from_ledger:
                 return await _complete_from_ledger(conversation)
-            return await _wait_for_model(conversation, away)
+            return await _build_wait_for_model(conversation, away)
         ctx, progress = conversation.ctx, conversation.progress  # with the process that the model chose
         if plan is None:
             return await _complete_answer(conversation, progress)
@@ -81,7 +81,7 @@ async def _complete_from_ledger(conversation: Conversation) -> AnsweredTask:
 
 
 async def _complete_answer(conversation: Conversation, progress: Progress) -> AnsweredTask:
-    return await complete_answer(
+    return await build_answered_task(
         conversation.ctx, progress, conversation.draft.corrected, conversation.unnamed_ids_by_part
     )
 
@@ -126,10 +126,10 @@ def _list_reasons_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, .
     return (reason,) if reason else ()
 
 
-async def _wait_for_model(conversation: Conversation, away: ModelRests) -> WaitsForTime:
+async def _build_wait_for_model(conversation: Conversation, away: ModelRests) -> WaitsForTime:
     """The wait until the model is asked again; raises ``Failed`` in practice and past the deadline."""
     ctx = conversation.ctx
-    pause = None if is_practice(ctx.record) else await wait_for_model(ctx, conversation.reply_key, away)
+    pause = None if is_practice(ctx.record) else await plan_wait_for_model(ctx, conversation.reply_key, away)
     if pause is None:
         raise Failed(away.reason, "model") from away
     return WaitsForTime(conversation.progress, pause)

@@ -1,4 +1,4 @@
-"""Ends turns that are not run: given up after too many attempts, or unreadable."""
+"""Builds the ends of turns that are not run: given up after too many attempts, or unreadable."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -28,8 +28,8 @@ _UNKNOWN_ERROR_TEXT = "No attempt could say why: the process that ran it ended."
 log = structlog.get_logger()
 
 
-async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
-    """Ends a turn that is given up: its task fails, or waits for an operator while a write is in doubt."""
+async def build_given_up_end(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
+    """The end of a turn that is given up: its task fails, or waits for an operator while a write is in doubt."""
     entries, now = await ledger.list_writes(store), (await store.get_pulse()).now
     doubts = ledger.list_open_doubts(entries)
     waits = bool(doubts) and not is_practice(work.record) and _may_operator_decide(work.turn, entries, now)
@@ -51,7 +51,7 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     record = work.record.model_copy(update=update)
     return TurnEnd(
         record=record,
-        session=await _session_with_calls(record, store, entries, is_ended=not waits),
+        session=await _build_session_with_calls(record, store, entries, is_ended=not waits),
         events=(_build_status_event(record),),
         timer=ledger.build_doubts_timer(doubts) if waits else None,
         outcome=None if waits else await build_outcome_from_store(record, store),
@@ -59,7 +59,7 @@ async def give_up(work: TurnWork, store: TurnStore, attempts: int) -> TurnEnd:
     )
 
 
-async def _session_with_calls(
+async def _build_session_with_calls(
     record: TaskRecord, store: TurnStore, entries: Sequence[LedgerEntry], *, is_ended: bool
 ) -> SessionState | None:
     """The session's state with the task's calls of tools in rules added (all writes if the rules cannot be read).
@@ -155,7 +155,7 @@ _UNREADABLE_REASON = "The stored turn, or its task's record, cannot be read; it 
 _UNKNOWN_WRITES = ("unknown: its record cannot be read",)  # they cannot be excluded: nobody begins it anew by mistake
 
 
-def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTurnEnd:
+def build_unreadable_turn_end(unread: UnreadableTurn, tenant: str, session_id: str) -> UnreadTurnEnd:
     """The end of a turn that could not be parsed. Its task fails."""
     turn = unread.turn or Turn(
         turn_id=unread.turn_id,
@@ -181,11 +181,11 @@ def end_unreadable_turn(unread: UnreadableTurn, tenant: str, session_id: str) ->
     events = (_build_status_event(record), TaskEvent(kind="turn_finished", at=unread.now, data=details))
     letter = build_dead_letter(TurnWork(turn, record, unread.attempts, last_error=str(unread)), record, unread.attempts)
     outcome = build_outcome_of_record(record, (), find_protected_values(turn.text), is_applied=False)
-    ended = _record_json_as_ended(unread.record, record, turn.turn_id)
+    ended = _build_ended_record_json(unread.record, record, turn.turn_id)
     return UnreadTurnEnd(letter.model_copy(update={"writes": _UNKNOWN_WRITES}), outcome, ended, events)
 
 
-def _record_json_as_ended(stored: str, least: TaskRecord, turn_id: str) -> str:
+def _build_ended_record_json(stored: str, least: TaskRecord, turn_id: str) -> str:
     """The stored record in its ended state, as JSON, with the fields that this release does not know.
 
     Missing fields come from the ``least`` record; so do all if the stored one is not a JSON object.

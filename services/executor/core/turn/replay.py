@@ -276,7 +276,7 @@ async def replay(task: ArchivedTask, limits: Limits, prompts: Prompts, worker: M
     ``worker``: the ``Worker`` class of ``turn/worker.py`` (decision 81).
     """
     steps: list[StepTaken] = []
-    replayed = _ReplayedTask(_record_before_first_turn(task.record))
+    replayed = _ReplayedTask(_restore_record_before_first_turn(task.record))
     attempts = split_into_attempts(task)
     try:
         for number, attempt in enumerate(attempts, 1):
@@ -308,10 +308,10 @@ async def _run_attempt(
     untaken = cursor.find_first_untaken_step()
     if untaken is not None:
         raise ReplayDifference(untaken, "this step would not be taken")
-    return _state_after_attempt(cursor, store, before)
+    return _get_state_after_attempt(cursor, store, before)
 
 
-def _state_after_attempt(cursor: ReplayCursor, store: ReplayStore, before: _ReplayedTask) -> _ReplayedTask:
+def _get_state_after_attempt(cursor: ReplayCursor, store: ReplayStore, before: _ReplayedTask) -> _ReplayedTask:
     """The record and approval after this attempt. If the archived attempt died before its end was stored, the end does
     not count, since the next attempt runs the turn. Raises ``ReplayDifference`` if the replay reached no end.
     """
@@ -322,7 +322,7 @@ def _state_after_attempt(cursor: ReplayCursor, store: ReplayStore, before: _Repl
     return _ReplayedTask(store.end.record, store.end.approval or before.approval)
 
 
-def _record_before_first_turn(record: TaskRecord) -> TaskRecord:
+def _restore_record_before_first_turn(record: TaskRecord) -> TaskRecord:
     """The record as it was before the task's first turn."""
     blank: dict[str, object] = {
         "reason": None,
@@ -350,10 +350,10 @@ def _compare_records(then: TaskRecord, now: TaskRecord) -> None:
             raise ReplayDifference(
                 "the end", f"its {name} would be {now.metadata.get(name)}, not {then.metadata.get(name)}"
             )
-    if _comparable_answer(then, without_footer(then.answer or "")) != _comparable_answer(now, now.answer or ""):
+    if _strip_deadline(then, without_footer(then.answer or "")) != _strip_deadline(now, now.answer or ""):
         raise ReplayDifference("the end", "its answer would be another")
 
 
-def _comparable_answer(record: TaskRecord, answer: str) -> str:
+def _strip_deadline(record: TaskRecord, answer: str) -> str:
     """The answer; without the deadline if it is a question, since that depends on when it is asked."""
     return _STATED_DEADLINE_PATTERN.sub("", answer) if record.state is TaskState.INPUT_REQUIRED else answer

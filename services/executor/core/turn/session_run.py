@@ -10,7 +10,7 @@ from services.executor.core.session.context import run_with_companion
 from services.executor.core.session.journal import Journal, count_ended_task
 from services.executor.core.states.machine import TenantStopped
 from services.executor.core.turn.fault_counts import FaultCounts
-from services.executor.core.turn.given_up import build_outcome_from_store, end_unreadable_turn, give_up
+from services.executor.core.turn.given_up import build_given_up_end, build_outcome_from_store, build_unreadable_turn_end
 from services.executor.core.turn.heartbeat import KeptLease, LeaseKeeper
 from services.executor.core.write.settling import settle_without_reading
 from services.executor.ports.sessions import Fault, Lease, Sessions, SessionWakes, TurnRunner, TurnWork, UnreadableTurn
@@ -71,7 +71,7 @@ class TurnAttemptRunner:
         """Ends a turn that was begun too often: its task waits if a write is in doubt, or fails, with a dead letter."""
         log.error("turn_given_up", turn=work.turn.turn_id, attempts=self._attempts, last_error=work.last_error)
         await settle_open_writes_unread(work, store, await self._settle_by_reading(work, store))
-        end = await give_up(work, store, self._attempts)
+        end = await build_given_up_end(work, store, self._attempts)
         await store.finish(end)
         if end.outcome is not None:
             self.count_unrun_task(end.outcome)
@@ -179,7 +179,7 @@ class SessionRun:
             await self._release(self._compute_pause(unread.attempts), error=unread)
             return False
         log.error("turn_given_up", turn=unread.turn_id, attempts=unread.attempts, last_error=str(unread))
-        end = end_unreadable_turn(unread, self._lease.tenant, self._lease.session_id)
+        end = build_unreadable_turn_end(unread, self._lease.tenant, self._lease.session_id)
         await self._sessions.fail_unreadable_turn(self._lease, end)
         self._parts.attempt.count_unrun_task(end.outcome)
         return True

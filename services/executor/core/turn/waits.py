@@ -259,7 +259,7 @@ def compute_next_model_try(
     return min(latest, now + timedelta(seconds=pause))
 
 
-async def wait_for_model(ctx: TurnContext, key: str, away: ModelRests) -> TimedWait | None:
+async def plan_wait_for_model(ctx: TurnContext, key: str, away: ModelRests) -> TimedWait | None:
     """The wait until the model is asked again; None past the deadline. ``key``: the missing reply's journal key."""
     tries, first_away_at = 1, ctx.journal.now
     while (away_at := ctx.journal.get_from_earlier_attempt(f"{key}:away:{tries}")) is not None:

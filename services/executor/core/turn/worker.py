@@ -30,11 +30,11 @@ from services.executor.core.states.machine import BUILT_IN_TEMPLATES, Canceled, 
 from services.executor.core.states.prompts import Prompts
 from services.executor.core.turn import recording
 from services.executor.core.turn.ends import (
-    end_answered_task,
-    end_task_early,
-    end_turn_asking_approval,
-    end_turn_until_time,
-    end_turn_waiting_for_person,
+    build_answered_task_end,
+    build_approval_request_end,
+    build_early_task_end,
+    build_timed_wait_end,
+    build_waiting_for_person_end,
 )
 from services.executor.core.turn.execute import execute_task
 from services.executor.core.turn.waits import apply_turn_decision, get_recorded_approval, is_turn_too_late
@@ -64,7 +64,7 @@ class Worker(TurnRunner):
         processes: Processes = BUILT_IN_TEMPLATES,
     ) -> None:
         """``processes``: the process templates by name, to which ``general`` is added."""
-        self._equipment = WorkerDependencies(ports, limits, prompts, processes)
+        self._dependencies = WorkerDependencies(ports, limits, prompts, processes)
         self._ports = ports
         self._limits = limits
         self._journal = journal
@@ -132,7 +132,7 @@ class Worker(TurnRunner):
             executed = await self._execute_turn(ctx)
             return await self._reflect_on(ctx, executed)
         except WaitsForPerson as waiting:
-            return await end_turn_waiting_for_person(opened, waiting)
+            return await build_waiting_for_person_end(opened, waiting)
         except TenantStopped as stopped:
             if ctx is not None:
                 await settle_open_writes(ctx, task_ends=False)
@@ -144,12 +144,12 @@ class Worker(TurnRunner):
                 await settle_open_writes(ctx)
             else:
                 await settle_without_reading(opened.store, opened.journal, early.reason)
-            return await end_task_early(opened, canceled or early)
+            return await build_early_task_end(opened, canceled or early)
 
     async def _prime_turn(self, opened: OpenedTurn) -> TurnContext:
         """The turn's context, with documents, prose policies, earlier conversation and limits added."""
         with opened.journal.counts.time_span(Phase.PRIME, self._ports.tracer.open_span(names.PRIME)):
-            primed = await prime(self._equipment, opened)
+            primed = await prime(self._dependencies, opened)
             recording.record_session(opened.journal, primed.session)
             return with_thresholds(await with_history(await with_translated_rules(with_documents(primed))))
 
@@ -169,11 +169,11 @@ class Worker(TurnRunner):
             case AnsweredTask(progress, not_done):
                 ctx.journal.enter_phase(Phase.REFLECT)
                 with ctx.journal.counts.time_span(Phase.REFLECT, self._ports.tracer.open_span(names.REFLECT)):
-                    return await end_answered_task(ctx, await review_answer(ctx, progress), not_done)
+                    return await build_answered_task_end(ctx, await review_answer(ctx, progress), not_done)
             case WaitsForDecision():
-                return await end_turn_asking_approval(ctx, executed)
+                return await build_approval_request_end(ctx, executed)
             case WaitsForTime():
-                return await end_turn_until_time(ctx, executed)
+                return await build_timed_wait_end(ctx, executed)
 
     async def _store_end(
         self, opened: OpenedTurn, ended: RunEnd, approval_before: Approval | None, charges: tuple[DayCharges, ...]
@@ -205,7 +205,7 @@ class Worker(TurnRunner):
         entries, pulse = await store.read_journal(), await store.get_pulse()
         await self._count_spending(work, entries)
         opened = self._open_turn(work, store, entries, pulse.now, TurnCounts(self._ports.meter), is_given_up=True)
-        await settle_open_writes(await prime(self._equipment, opened))
+        await settle_open_writes(await prime(self._dependencies, opened))
 
     async def _count_spending(self, work: TurnWork, entries: Sequence[JournalEntry]) -> None:
         """Counts the cost of a given-up turn's attempts in the tenant's days."""
