@@ -66,7 +66,7 @@ async def run_sessions(
         slots = FairShareSlots(RedisSlots(state), tenants, wakes, 2 * settings.lease_seconds)
         heartbeat = make_heartbeat_in_thread(lambda: _open_leases(settings, owner))
         news = upkeep_loop.PartitionsToArchive()
-        plan = upkeep_loop.UpkeepSchedule(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
+        schedule = upkeep_loop.UpkeepSchedule(min(upkeep_loop.SWEEP_SECONDS, settings.lease_seconds / 2))
         limits = RunnerLimits(
             settings.lease_seconds,
             settings.executor_capacity,
@@ -75,7 +75,7 @@ async def run_sessions(
         )
         attempt = TurnAttemptRunner(worker, limits.attempts, fault_counts, metrics)
         dependencies = SessionRunDependencies(
-            sessions, wakes, attempt, limits, fault_counts, (news.add_partition_of, plan.watch_partition_of)
+            sessions, wakes, attempt, limits, fault_counts, (news.add_partition_of, schedule.watch_partition_of)
         )
         runner = Runner(dependencies, slots, heartbeat)
         reaper = Reaper(state, LocalFirstWakes(runner, wakes), fault_counts, owner)
@@ -87,7 +87,7 @@ async def run_sessions(
         evictor = Evictor(state, session_archive, settings.session_idle_seconds)
         has_looked = asyncio.Event()
         loops = (
-            upkeep_loop.keep_reaping(reaper, plan, has_looked),
+            upkeep_loop.keep_reaping(reaper, schedule, has_looked),
             upkeep_loop.keep_spreading_stops(TenantStops(state)),
             _serve_queue(wake_worker, has_looked),
             upkeep_loop.keep_archiving(archiver.archive_once, news),

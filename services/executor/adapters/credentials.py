@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 import structlog
 from typing_extensions import override
 
-from services.executor.adapters.oauth_tokens import MOST_SECRETS_CACHED, TokenEndpoints
+from services.executor.adapters.oauth_tokens import MOST_SECRETS_CACHED, AccessTokenCache
 from services.executor.ports.tools import CredentialHeader, Credentials, CredentialUnavailable
 from shared.contracts.credential import (
     Credential,
@@ -143,12 +143,12 @@ async def open_credentials(folder: Path, guard: Guard | None = None) -> AsyncIte
     """Yields the credentials of all connections. ``folder`` holds the secrets, with one subfolder for each tenant.
     ``guard`` decides which token endpoints a tenant's own operators may name.
     """
-    async with TokenEndpoints(guard) as tokens:
+    async with AccessTokenCache(guard) as tokens:
         yield ResolvedCredentials(Secrets(folder), tokens)
 
 
 class ResolvedCredentials(Credentials):
-    def __init__(self, secrets: Secrets, tokens: TokenEndpoints) -> None:
+    def __init__(self, secrets: Secrets, tokens: AccessTokenCache) -> None:
         self._secrets, self._tokens = secrets, tokens
         # None is forgotten: it may yet be hidden in an answer, and there are no more than connections are set up.
         self._sent_secrets: defaultdict[str, deque[str]] = defaultdict(
@@ -199,10 +199,10 @@ class ResolvedCredentials(Credentials):
         """An access token. The OAuth client's secret is read only if a new token has to be requested."""
         refused_token = refused.value.removeprefix("Bearer ") if refused else ""
 
-        async def secret(anew: bool) -> str:
+        async def read_secret(anew: bool) -> str:
             return await self._secrets.read(credential.reference, owner, anew=anew)
 
-        return await self._tokens.get_token(owner, credential, secret, refused_token)
+        return await self._tokens.get_token(owner, credential, read_secret, refused_token)
 
 
 class NoCredentials(Credentials):

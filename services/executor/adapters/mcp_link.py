@@ -108,7 +108,7 @@ log = structlog.get_logger()
 OPEN_SECONDS = 10.0
 
 
-class McpConnection:
+class McpLink:
     """One session with a server, inside the task of ``run``: the SDK's cancel scopes must be left where entered."""
 
     def __init__(self, url: str, transport: McpTransport) -> None:

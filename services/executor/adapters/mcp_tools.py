@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.adapters import mcp_content
 from services.executor.adapters.credentials import NoCredentials
-from services.executor.adapters.mcp_link import McpConnection
+from services.executor.adapters.mcp_link import McpLink
 from services.executor.adapters.mcp_wire import McpTransport, SessionExpired
 from services.executor.adapters.server_http import DISCOVERY_SECONDS
 from services.executor.ports.tools import Credentials, Tool, ToolAnswer, ToolServers, ToolSilent, ToolUnreachable
@@ -30,7 +30,7 @@ _REFUSAL_CODES = frozenset({types.INVALID_REQUEST, types.METHOD_NOT_FOUND, types
 class _ServerListing(mcp_content.CompiledListing):
     """The newest tool list of a server, the session that it came from, and until when it may be used."""
 
-    def __init__(self, link: McpConnection, tools: Sequence[types.Tool], until: float) -> None:
+    def __init__(self, link: McpLink, tools: Sequence[types.Tool], until: float) -> None:
         super().__init__(tools)
         self.link, self.until = link, until
 
@@ -56,7 +56,7 @@ class McpTools(ToolServers):
         self._max_links, self._guard, self._credentials = max_links, guard, credentials or NoCredentials()
         self._list_seconds = list_seconds
         self._listings = LruCache[str, _ServerListing](max_links)
-        self._links: dict[str, McpConnection] = {}
+        self._links: dict[str, McpLink] = {}
         self._group = asyncio.TaskGroup()
 
     async def __aenter__(self) -> Self:
@@ -129,11 +129,11 @@ class McpTools(ToolServers):
                 return _answer_refusal_or_raise(tool, error)
         return mcp_content.to_tool_answer(tool, result)
 
-    def _get_or_open_link(self, connection: Connection) -> McpConnection:
+    def _get_or_open_link(self, connection: Connection) -> McpLink:
         link = self._links.pop(connection.server_key, None)
         if link is None or not link.is_usable:
             self._close_longest_idle()
-            link = McpConnection(connection.url, McpTransport(connection, self._credentials, self._guard))
+            link = McpLink(connection.url, McpTransport(connection, self._credentials, self._guard))
             self._group.create_task(link.run())
         self._links[connection.server_key] = link  # the latest used stands last
         return link
@@ -168,7 +168,7 @@ class McpTools(ToolServers):
             listing.until = 0.0
 
 
-async def _list_tools(link: McpConnection) -> mcp_content.ListedTools:
+async def _list_tools(link: McpLink) -> mcp_content.ListedTools:
     with link.mark_in_use():
         return await link.translate_errors(mcp_content.list_tools(await link.await_session()))
 

@@ -44,7 +44,7 @@ class _SharedRequest:
         self.failures: list[str] = []
 
 
-class TokenEndpoints:
+class AccessTokenCache:
     """Gets and caches access tokens, inside an async context. Callers that need the same token share one request, and
     its failure.
 

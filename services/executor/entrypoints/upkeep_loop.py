@@ -66,15 +66,15 @@ class SessionRepairer(Protocol):
     async def update_outcomes_behind(self) -> None: ...
 
 
-async def keep_reaping(reaper: SessionRepairer, plan: UpkeepSchedule, has_looked: asyncio.Event) -> None:
+async def keep_reaping(reaper: SessionRepairer, schedule: UpkeepSchedule, has_looked: asyncio.Event) -> None:
     """Runs the reaper until cancelled. ``has_looked`` is set once it has looked for sessions of dead executors."""
     clock, numbers = asyncio.get_running_loop().time, count()
 
     async def repair_due_partitions() -> None:
         tick = next(numbers)
-        if partitions := plan.list_due_partitions(clock()):
+        if partitions := schedule.list_due_partitions(clock()):
             woken = await reaper.repair_once(partitions)
-            plan.record_survey(partitions, reaper.seconds_until_due, clock())
+            schedule.record_survey(partitions, reaper.seconds_until_due, clock())
             if woken:
                 log.info("sessions_woken", sessions=woken)
         if tick % _TICKS_BETWEEN_COUNTS == 0:

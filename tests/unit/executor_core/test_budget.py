@@ -15,7 +15,7 @@ from services.executor.core.session.budget import (
     Settlement,
     Tariff,
     TaskSpending,
-    bill_reply,
+    compute_reply_cost,
     estimate_cost,
     measure_request,
     parse_settlement,
@@ -92,8 +92,8 @@ def test_tokens_count_what_is_fresh_and_money_counts_everything() -> None:
     """Cached input is no fresh input; where nothing was cached, what we measure as fresh counts."""
     cached = ModelReply((), "end_turn", Usage(input=30, output=10, cache_read=100), "m")
     plain = ModelReply((), "end_turn", Usage(input=130, output=10), "m")
-    assert bill_reply(cached, SMALL, PRICE, 100) == (CallCost(40, 30 * 3000 + 10 * 15000 + 100 * 300), "")
-    assert bill_reply(plain, SMALL, PRICE, 100) == (CallCost(110, 130 * 3000 + 10 * 15000), "")
+    assert compute_reply_cost(cached, SMALL, PRICE, 100) == (CallCost(40, 30 * 3000 + 10 * 15000 + 100 * 300), "")
+    assert compute_reply_cost(plain, SMALL, PRICE, 100) == (CallCost(110, 130 * 3000 + 10 * 15000), "")
 
 
 TURNS = st.lists(st.tuples(st.integers(1, 4_000), st.integers(1, 2_000)), min_size=1, max_size=12)
@@ -118,7 +118,7 @@ def test_a_history_is_counted_once_however_its_endpoint_caches(
             "never cached": Usage(read, output),
         }[caching]
         size, known = measure_request(request, before), read
-        counted += bill_reply(ModelReply(reply, "tool_use", usage, "m"), size, PRICE, 4_096)[0].tokens
+        counted += compute_reply_cost(ModelReply(reply, "tool_use", usage, "m"), size, PRICE, 4_096)[0].tokens
         before = request
         request = request._replace(messages=(*request.messages, Message("assistant", reply)))
     exactly = sum(asked + replied for asked, replied in turns) / 4
@@ -155,7 +155,7 @@ def test_what_a_request_repeats_of_the_one_before_is_not_fresh() -> None:
 )
 def test_where_an_endpoints_usage_cannot_be_true_the_estimate_counts(usage: Usage, doubt: str) -> None:
     reply = ModelReply((TextBlock("x" * 40),), "end_turn", usage, "m")
-    amount, why = bill_reply(reply, SMALL, PRICE, 1_000)
+    amount, why = compute_reply_cost(reply, SMALL, PRICE, 1_000)
     assert amount == estimate_cost(SMALL, 10, PRICE)
     assert doubt in why
     settled = json.dumps({"spent": Settlement("n", amount, "d", doubt=why).as_json()})

@@ -36,14 +36,14 @@ from services.executor.core.reads.recovering import known_corrections
 from services.executor.core.session.budget import BudgetShare
 from services.executor.core.session.context import TurnContext, open_state_span
 from services.executor.core.session.dossier import Progress
-from services.executor.core.session.ledger import list_entries, list_past_calls_of_writes, list_plan_entries
+from services.executor.core.session.ledger import index_plan_entries, list_entries, list_past_calls_of_writes
 from services.executor.core.session.values import (
     Fact,
     PartOfTask,
     list_open_questions,
     list_parts_to_do,
     mark_unanswered,
-    note_unmet_conditions,
+    mark_unmet_conditions,
     without_values,
 )
 from services.executor.core.states.machine import GENERAL_TEMPLATE, Failed, has_complex_word
@@ -138,7 +138,7 @@ class Conversation:
         if closed_plan is None:
             raise Failed("no plan was closed")
         self.reader.mark_outdated_by_writes(
-            list_past_calls_of_writes((await list_plan_entries(self.ctx.store, closed_plan.plan)).values())
+            list_past_calls_of_writes((await index_plan_entries(self.ctx.store, closed_plan.plan)).values())
         )
         self._has_outcomes = True
         self._write_answers += await answers_as_facts(self.ctx, (closed_plan.plan,))
@@ -327,7 +327,7 @@ class Conversation:
     @property
     def _parts_marked_if_left(self) -> tuple[PartOfTask, ...]:
         """The task's parts, marked where the model has left them because a condition does not hold."""
-        return note_unmet_conditions(self._parts, self._local.unmet, self._local.unexcused)
+        return mark_unmet_conditions(self._parts, self._local.unmet, self._local.unexcused)
 
     @property
     def _known_sources(self) -> KnownSources:

@@ -19,8 +19,8 @@ from services.executor.core.session.budget import (
     CallMode,
     Reservation,
     Settlement,
-    bill_reply,
     choose_call_mode,
+    compute_reply_cost,
     estimate_cost,
     format_dollars,
     measure_request,
@@ -90,7 +90,7 @@ class Payment:
     def settle_cost(self, reply: models.ModelReply) -> Settlement:
         """Computes what the reply cost, and counts it as the task's spending."""
         price = self._ceilings.tariff.get_price(reply.asked or reply.model)
-        amount, doubt = bill_reply(reply, self._size, price, self.reserved.max_tokens)
+        amount, doubt = compute_reply_cost(reply, self._size, price, self.reserved.max_tokens)
         name, is_reserved = self.reserved.name, self._caps is not None
         settlement = Settlement(name, amount, self._day[1], self._is_cheaper, doubt, is_reserved)
         self._journal.spending.settle_reservation(settlement)

@@ -9,7 +9,7 @@ from services.executor.core.records.references import literal_scalars, reference
 from services.executor.core.records.seen_records import contains_phrase
 from services.executor.core.session.context import TurnContext
 from services.executor.core.session.dossier import Progress, TimedWait
-from services.executor.core.session.ledger import list_plan_entries, took_effect
+from services.executor.core.session.ledger import index_plan_entries, took_effect
 from services.executor.core.session.left_out import is_left_out, list_left_out_calls
 from services.executor.core.session.values import Fact
 from services.executor.core.tools.name_similarity import words_of
@@ -216,7 +216,7 @@ async def _describe_missing_notice(ctx: TurnContext, progress: Progress) -> str:
     party, is_untold = progress.template.notice_to, False
     reasons: list[str] = []
     for plan in progress.dossier.every_plan if party else ():
-        entries, notices = await list_plan_entries(ctx.store, plan), _list_notices_to(plan, party, progress)
+        entries, notices = await index_plan_entries(ctx.store, plan), _list_notices_to(plan, party, progress)
         if any(call.call_id in entries and entries[call.call_id].status in DONE_STATUSES for call in notices):
             is_untold, reasons = False, []
         else:
@@ -253,7 +253,7 @@ async def wait_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> Ti
     until = _end_of_quiet_hours(ctx, progress, hours) if plan.notices else None
     if until is None:
         return None
-    entries = await list_plan_entries(ctx.store, plan)
+    entries = await index_plan_entries(ctx.store, plan)
     unsent = (
         call
         for call in plan.notices

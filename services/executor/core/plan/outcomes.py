@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from services.executor.core.session.context import TurnContext
-from services.executor.core.session.ledger import list_entries, list_plan_entries
+from services.executor.core.session.ledger import index_plan_entries, list_entries
 from services.executor.core.session.values import Fact, PartOfTask
 from services.executor.core.tools.classes import ASKING_VERBS, words_of_tool
 from services.executor.core.tools.name_similarity import words_of
@@ -27,7 +27,7 @@ async def describe_outcomes(
 
     A call without an entry there is "not made": ``reasons`` says by call id why, ``why_not`` why of all others.
     """
-    entries = await list_plan_entries(ctx.store, plan)
+    entries = await index_plan_entries(ctx.store, plan)
     outcomes: dict[str, Json] = {}
     for call in plan.calls:
         entry = entries.get(call.call_id)

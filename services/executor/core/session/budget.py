@@ -354,7 +354,7 @@ def measure_request(request: models.ModelRequest, earlier: models.ModelRequest |
     return RequestSize(estimate_tokens(prefix), estimate_tokens(fresh_length), estimate_tokens(repeated_length))
 
 
-def bill_reply(reply: models.ModelReply, size: RequestSize, price: Price, longest: int) -> tuple[CallCost, str]:
+def compute_reply_cost(reply: models.ModelReply, size: RequestSize, price: Price, longest: int) -> tuple[CallCost, str]:
     """The cost of a call, and why it is an estimate; empty if the endpoint's usage is believed. ``longest``: the
     answer's limit in tokens.
 

@@ -30,19 +30,19 @@ def sort_by_sending_time(entries: Iterable[LedgerEntry]) -> list[LedgerEntry]:
     return sorted(entries, key=lambda entry: (entry.sending_at is None, entry.sending_at))
 
 
-async def list_plan_entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEntry]:
+async def index_plan_entries(store: TurnStore, plan: WritePlan) -> dict[str, LedgerEntry]:
     """The ledger entries of a plan, by call id."""
     return {entry.call.call_id: entry for entry in await list_writes(store) if entry.plan_hash == plan.hash}
 
 
 async def list_entries(store: TurnStore, plans: Iterable[WritePlan]) -> list[LedgerEntry]:
     """The ledger entries of several plans."""
-    return [entry for plan in plans for entry in (await list_plan_entries(store, plan)).values()]
+    return [entry for plan in plans for entry in (await index_plan_entries(store, plan)).values()]
 
 
 async def get_plan_results(store: TurnStore, plan: WritePlan) -> dict[str, Json]:
     """The tool servers' answers to the plan's calls, by call id."""
-    entries = await list_plan_entries(store, plan)
+    entries = await index_plan_entries(store, plan)
     return {call_id: loads(entry.result_json) for call_id, entry in entries.items() if entry.result_json is not None}
 
 

@@ -271,7 +271,7 @@ def mark_unanswered(parts: Sequence[PartOfTask], reasons: Mapping[int, str]) -> 
     )
 
 
-def note_unmet_conditions(
+def mark_unmet_conditions(
     parts: Sequence[PartOfTask], unmet: Mapping[int, str], unexcused: Collection[int] = ()
 ) -> tuple[PartOfTask, ...]:
     """The parts with their conditions that do not hold set anew (``unmet``: by part number; empty for the others). A

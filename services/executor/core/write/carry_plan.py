@@ -21,7 +21,7 @@ from services.executor.core.reads.recovering import read_again
 from services.executor.core.records.references import referenced_calls
 from services.executor.core.session.context import TurnContext, enter_state, open_state_span, run_in_parallel
 from services.executor.core.session.dossier import Progress, StaleInputs, WaitsForDecision, WaitsForTime
-from services.executor.core.session.ledger import has_begun, list_plan_entries, took_effect
+from services.executor.core.session.ledger import has_begun, index_plan_entries, took_effect
 from services.executor.core.session.left_out import is_left_out, record_left_out
 from services.executor.core.session.values import Fact, NamedValue, with_figures
 from services.executor.core.states import machine
@@ -83,7 +83,7 @@ async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stal
     each call that is sent (``one_write``).
     """
     plan = progress.dossier.present_plan
-    if any(has_begun(entry) for entry in (await list_plan_entries(ctx.store, plan)).values()):
+    if any(has_begun(entry) for entry in (await index_plan_entries(ctx.store, plan)).values()):
         return None
     seen_by_person = progress.dossier.by_person or progress.confirmed
     if not seen_by_person and has_fresh_verdict(ctx, plan.hash):
@@ -176,7 +176,7 @@ async def _why_left_out(ctx: TurnContext, progress: Progress, plan: WritePlan, c
     """Why a call is left out that was not made: it tells of an unproved change, an earlier call failed that belongs to
     its part or whose answer it needs, or rules now forbid it. Empty if it may be made, or was sent before.
     """
-    entries = await list_plan_entries(ctx.store, plan)
+    entries = await index_plan_entries(ctx.store, plan)
     statuses = {call_id: entry.status for call_id, entry in entries.items()}
     if statuses.get(call.call_id) not in (None, *SENDABLE_STATUSES):
         return ""
@@ -215,14 +215,14 @@ async def _compensate_part(write: PlannedWrite, failure: Failed) -> EarlyEnd:
     """
     ctx, plan, failed = write.ctx, write.plan, write.call
     earlier_calls = [call for call in plan.calls[: plan.calls.index(failed)] if call.part == failed.part]
-    entries, compensated, problem = await list_plan_entries(ctx.store, plan), list[str](), ""
+    entries, compensated, problem = await index_plan_entries(ctx.store, plan), list[str](), ""
     for call in reversed(earlier_calls):
         if call.compensation is None or not took_effect(entries.get(call.call_id)):
             continue
         if problem := await _make_compensation(write, call.compensation):
             break
         compensated.append(f"{call.call_id} {call.tool}")
-    entries = await list_plan_entries(ctx.store, plan)
+    entries = await index_plan_entries(ctx.store, plan)
     compensated_ids = {entry.compensates for entry in entries.values() if entry.compensates and took_effect(entry)}
     still_done = [
         f"{call.call_id} {call.tool} ({entries[call.call_id].status.value})"

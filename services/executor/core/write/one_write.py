@@ -124,7 +124,7 @@ async def _prepare_and_send(write: PlannedWrite, entry: LedgerEntry | None) -> L
 
 async def _is_being_compensated(ctx: TurnContext, plan: WritePlan) -> bool:
     """Whether some attempt has begun to compensate the plan's calls; then none of its own calls is sent any more."""
-    return any(entry.compensates is not None for entry in (await ledger.list_plan_entries(ctx.store, plan)).values())
+    return any(entry.compensates is not None for entry in (await ledger.index_plan_entries(ctx.store, plan)).values())
 
 
 async def _prepare_call(write: PlannedWrite, entry: LedgerEntry | None) -> PreparedCall:
@@ -149,7 +149,7 @@ async def _arguments_with_notice_sentence(write: PlannedWrite, tool: Tool, argum
     ctx, plan, call = write.ctx, write.plan, write.call
     if not call.if_acknowledged:
         return arguments
-    entries = await ledger.list_plan_entries(ctx.store, plan)
+    entries = await ledger.index_plan_entries(ctx.store, plan)
     release = check_notice(call, plan, entries, after_proof=ctx.tenant.notices_after_proof)
     extended = append_sentence(arguments, tool, release.sentence) if release.sentence else arguments
     if release.why_not or extended is None:
@@ -234,7 +234,7 @@ async def _renew_old_verdict(write: PlannedWrite) -> None:
             raise Failed("the rules changed since the plan was let through")
     except (Failed, Rejected) as error:
         if not any(
-            ledger.has_begun(entry) for entry in (await ledger.list_plan_entries(ctx.store, write.plan)).values()
+            ledger.has_begun(entry) for entry in (await ledger.index_plan_entries(ctx.store, write.plan)).values()
         ):
             raise
         reason = error.reason.replace(", so nothing was written", "")
@@ -325,7 +325,7 @@ async def _refuse_before_required_calls(write: PlannedWrite) -> None:
     needs = [need for need in verdict.needs if need.call_id == call.call_id] if verdict else []
     if not needs:
         return
-    entries = await ledger.list_plan_entries(write.ctx.store, write.plan)
+    entries = await ledger.index_plan_entries(write.ctx.store, write.plan)
     succeeded = {
         call_id for call_id, entry in entries.items() if ledger.get_call_outcome(entry) is CallOutcome.SUCCEEDED
     }
@@ -357,7 +357,7 @@ async def _find_unproved_before(write: PlannedWrite) -> Sequence[tuple[PlannedCa
     """
     unproved: list[tuple[PlannedCall, LedgerEntry | None]] = []
     for plan in write.progress.dossier.every_plan:
-        entries = await ledger.list_plan_entries(write.ctx.store, plan)
+        entries = await ledger.index_plan_entries(write.ctx.store, plan)
         for change in plan.changes:
             if change == write.call:
                 return unproved
