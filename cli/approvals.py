@@ -7,7 +7,6 @@ from typing import Annotated, NamedTuple
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from cli.console import err, format_local_time, join_values, out, plain_text, print_answer, print_json, text_table
 from cli.gateway.client import (
@@ -145,19 +144,19 @@ def _print_decision(outcome: DecisionOutcome) -> None:
     by = ", ".join(str(decision.get("by")) for decision in objects_in(approval.get("decisions")))
     is_waiting = approval.get("status") == "waiting"
     sentence = f"a decision by {by} counts" if is_waiting else f"{prefix}{approval.get('status')} by {by}"
-    out.print(Text(f"approval {approval.get('approval_id')}: {sentence}", "bold"))
+    out.print(f"approval {approval.get('approval_id')}: {sentence}", style="bold")
     if is_waiting:
-        err.print(Text(f"it goes on waiting: {_describe_approver(approval)}", "dim"))
+        err.print(f"it goes on waiting: {_describe_approver(approval)}", style="dim")
     print_task(outcome.task)
 
 
 def _print_approval(approval: JsonObject) -> None:
     head = f"approval {approval.get('approval_id')}: {approval.get('status')}"
     state = f", task {approval.get('task_id')}: {approval.get('task_state')}" if approval.get("task_state") else ""
-    out.print(Text(head + state, "bold"))
-    out.print(Text(str(approval.get("task"))))
+    out.print(head + state, style="bold")
+    out.print(str(approval.get("task")))
     for reason in list_or_empty(approval.get("reasons")):
-        err.print(Text(f"because {reason}", "dim"))
+        err.print(f"because {reason}", style="dim")
     out.print(_calls_table(objects_in(approval.get("calls"))))
     if figures := objects_in(approval.get("figures")):
         out.print(_figures_table(figures))
@@ -165,13 +164,13 @@ def _print_approval(approval: JsonObject) -> None:
         out.print(_reads_table(reads))
     for escalation in objects_in(approval.get("escalations")):
         decider = describe_decider(str(escalation.get("level") or ""))
-        out.print(Text(f"not decided by {decider} before {format_local_time(escalation.get('deadline'))}"))
+        out.print(f"not decided by {decider} before {format_local_time(escalation.get('deadline'))}")
     for decision in objects_in(approval.get("decisions")):
         comment = f": {decision.get('comment')}" if decision.get("comment") else ""
-        out.print(Text(f"{decision.get('decision')} by {decision.get('by')}{comment}"))
+        out.print(f"{decision.get('decision')} by {decision.get('by')}{comment}")
     deadline = format_local_time(approval.get("deadline"))
-    err.print(Text(f"{_describe_approver(approval)}, until {deadline}{_describe_next_escalation(approval)}", "dim"))
-    err.print(Text(f"plan {approval.get('plan_hash')}", "dim"))
+    err.print(f"{_describe_approver(approval)}, until {deadline}{_describe_next_escalation(approval)}", style="dim")
+    err.print(f"plan {approval.get('plan_hash')}", style="dim")
 
 
 def _approvals_table(rows: list[JsonObject]) -> Table:

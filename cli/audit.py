@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 from cli.console import CommandError, format_local_time, out, plain_text, print_json
 from cli.gateway.client import AsJson, Gateway, run_with_gateway
@@ -85,10 +84,10 @@ def print_writes(writes: list[JsonObject]) -> None:
         flat["approved_by"] = _approval_in_words(write, format_local_time)
         flat["why"] = flat["rules"] or "no rule asked for anybody's yes"
         call = f" call {flat['call_id']}" if "call_id" in flat else ""
-        out.print(Text(f"\ntask {flat.get('task_id')}{call}", "bold"), soft_wrap=True)
+        out.print(f"\ntask {flat.get('task_id')}{call}", style="bold", soft_wrap=True)
         for name in ("problem",) if "problem" in flat else _PRINTED_FIELDS:
             words = f"  {name.replace('_', ' '):<12}{plain_text(flat.get(name))}"
-            out.print(Text(words), soft_wrap=True)
+            out.print(words, soft_wrap=True)
 
 
 def _approval_in_words(write: JsonObject, show_time: Callable[[Json], str] = plain_text) -> str:

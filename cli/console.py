@@ -53,7 +53,7 @@ def text_table(columns: Iterable[str], rows: Iterable[Iterable[object]], title: 
     table = Table(*(Column(header, overflow="fold") for header in columns), title=title)
     for row in rows:
         cells = ("" if cell is None else cell for cell in row)
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in cells))
+        table.add_row(*(cell if isinstance(cell, Text) else str(cell) for cell in cells))
     return table
 
 

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from cli.console import CommandError, err, format_local_time, out, plain_text, print_answer, text_table
 from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator, print_rows
@@ -106,7 +105,7 @@ def _build_table(letters: list[JsonObject]) -> Table:
 def _print_result(answer: JsonObject) -> None:
     table = Table("what", "value", show_header=False)
     for key, value in answer.items():
-        table.add_row(key.replace("_", " "), Text(plain_text(value)))
+        table.add_row(key.replace("_", " "), plain_text(value))
     out.print(table)
     if answer.get("requeued") and answer.get("task_id"):
         err.print(f"Follow it: purple task show {answer['task_id']}", style="dim", soft_wrap=True)

@@ -258,7 +258,7 @@ def report(
 def _print_report(report_json: JsonObject) -> None:
     names = [name for name in _HEAD_FIELDS if report_json.get(name) is not None]
     head = ", ".join(f"{name.replace('_', ' ')} {_cell_text(report_json[name])}" for name in names)
-    out.print(Text(head, "bold"), soft_wrap=True)
+    out.print(head, style="bold", soft_wrap=True)
     for name, title in _TABLE_TITLES:
         if part := as_object(report_json.get(name)):
             _print_report_table(title, part)
@@ -267,12 +267,12 @@ def _print_report(report_json: JsonObject) -> None:
 def _print_report_table(title: str, part: JsonObject) -> None:
     columns, rows = list_or_empty(part.get("columns")), list_or_empty(part.get("rows"))
     if not rows:
-        out.print(Text(f"{title}: none.", "dim"))
+        out.print(f"{title}: none.", style="dim")
         return
     table = Table(*(str(name).replace("_", " ") for name in columns), title=title, title_justify="left")
     for row in rows[:_MOST_ROWS]:
         cells = row if isinstance(row, list) else [row]
-        table.add_row(*(Text(_cell_text(cell)) for cell in cells))
+        table.add_row(*(_cell_text(cell) for cell in cells))
     out.print(table)
     if len(rows) > _MOST_ROWS:
         err.print(f"and {len(rows) - _MOST_ROWS} more: --json has all of them", style="dim")

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from cli.child_json import run_module_for_json
 from cli.console import err, out, print_answer, text_table
@@ -91,24 +90,24 @@ def _print_check(answer: JsonObject) -> None:
         for entry in objects_in(details.get(name)):
             message = entry.get("message") or entry.get("reason")
             values = f"  {dumps(entry['values'])}" if entry.get("values") else ""
-            err.print(Text(f"{title}: {entry.get('ruleId')}: {message}{values}"), soft_wrap=True)
+            err.print(f"{title}: {entry.get('ruleId')}: {message}{values}", soft_wrap=True)
     for field in list_or_empty(answer.get("unknown_fields")):
-        err.print(Text(f"unknown field, which nobody reads: {field}"), soft_wrap=True)
+        err.print(f"unknown field, which nobody reads: {field}", soft_wrap=True)
     for fault in objects_in(answer.get("fields")):
-        err.print(Text(f"{fault.get('field')}: {fault.get('problem')}"), soft_wrap=True)
+        err.print(f"{fault.get('field')}: {fault.get('problem')}", soft_wrap=True)
     prose = objects_in(answer.get("prose_policies"))
     for policy in prose:
-        err.print(Text(f"{policy.get('policy')} (in plain words): {_describe_prose_policy(policy)}"), soft_wrap=True)
+        err.print(f"{policy.get('policy')} (in plain words): {_describe_prose_policy(policy)}", soft_wrap=True)
     if undecided := list_or_empty(details.get("indeterminate")):
-        err.print(Text(f"undecided, for want of facts: {', '.join(map(str, undecided))}"), style="dim")
+        err.print(f"undecided, for want of facts: {', '.join(map(str, undecided))}", style="dim")
     for violation in list_or_empty(as_object(details.get("text")).get("violations")):
-        err.print(Text(f"violated by the text: {violation}"), soft_wrap=True)
+        err.print(f"violated by the text: {violation}", soft_wrap=True)
     if unasked := list_or_empty(answer.get("not_asked")):
-        err.print(Text(f"not asked, for want of --task: {', '.join(map(str, unasked))}"), style="dim")
+        err.print(f"not asked, for want of --task: {', '.join(map(str, unasked))}", style="dim")
     if not answer.get("rules") and not prose:
         err.print("no rule was understood: such a policy asks nothing and forbids nothing", style="bold red")
     verdict = str(answer.get("verdict"))
-    out.print(Text(f"verdict: {verdict}", "bold green" if verdict == "passes" else "bold red"))
+    out.print(f"verdict: {verdict}", style="bold green" if verdict == "passes" else "bold red")
 
 
 def _describe_prose_policy(policy: JsonObject) -> str:

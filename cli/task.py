@@ -94,11 +94,11 @@ def print_task(record: JsonObject) -> None:
     """Print a task: its requester, text, state, writes and answer, and the writes that it waits on."""
     metadata = as_object(record.get("metadata"))
     escalated = ", escalated" if metadata.get("escalated") else ""
-    out.print(Text(f"task {record.get('task_id')}: {record.get('state')}{escalated}", "bold"))
+    out.print(f"task {record.get('task_id')}: {record.get('state')}{escalated}", style="bold")
     text, requester = as_object(record.get("request")).get("text"), as_object(metadata.get("requester")).get("id")
-    out.print(Text(f"asked by {requester}: {text}"), soft_wrap=True)
+    out.print(f"asked by {requester}: {text}", soft_wrap=True)
     if record.get("reason"):
-        out.print(Text(str(record["reason"])), soft_wrap=True)
+        out.print(str(record["reason"]), soft_wrap=True)
     for name, title, columns in _METADATA_TABLES:
         if rows := objects_in(metadata.get(name)):
             cells = ([_cell_text(column, row.get(column)) for column in columns] for row in rows)
@@ -108,7 +108,7 @@ def print_task(record: JsonObject) -> None:
         _print_doubt(doubt)
     is_waiting = record.get("state") == TaskState.INPUT_REQUIRED  # its answer is only the question
     if record.get("answer") and not is_waiting and record["answer"] != record.get("reason"):
-        out.print(Text(f"answer: {record['answer']}"), soft_wrap=True)
+        out.print(f"answer: {record['answer']}", soft_wrap=True)
     if doubts and is_waiting:
         words, call = "|".join(Resolution), doubts[0].get("call_id")
         advice = f"Settle it: purple task resolve {record.get('task_id')} {words} --call {call}"
@@ -122,12 +122,12 @@ def _print_doubt(doubt: JsonObject) -> None:
     out.print(Text(f"In doubt: {call}", "bold").append_text(status), soft_wrap=True)
     times = {"sent": "sent", "waited_until": "waited until", "deadline": "to be settled by"}
     moments = [f"{words} {format_local_time(str(doubt[name]))}" for name, words in times.items() if doubt.get(name)]
-    out.print(Text(f"  {', '.join(moments)}"), soft_wrap=True)
+    out.print(f"  {', '.join(moments)}", soft_wrap=True)
     read_before, read_after = doubt.get("before"), doubt.get("after")
     is_same = read_before is not None and read_before == read_after
-    out.print(Text(f"  read before{' and after it' if is_same else ''}:{_indent_rows(read_before)}"), soft_wrap=True)
+    out.print(f"  read before{' and after it' if is_same else ''}:{_indent_rows(read_before)}", soft_wrap=True)
     if not is_same:
-        out.print(Text(f"  read after it:{_indent_rows(read_after)}"), soft_wrap=True)
+        out.print(f"  read after it:{_indent_rows(read_after)}", soft_wrap=True)
 
 
 def _indent_rows(rows_json: Json) -> str:

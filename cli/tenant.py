@@ -54,10 +54,10 @@ def _print_connections(answer: JsonObject) -> None:
     rows = objects_in(answer.get("connections"))
     columns, title = ("connection", "reached", "credential", "speaks", "tools"), f"tenant {answer.get('tenant')}"
     out.print(text_table(columns, map(_connection_cells, rows), title))
-    err.print(Text(f"from {answer.get('source')}"), style="dim", soft_wrap=True)
+    err.print(f"from {answer.get('source')}", style="dim", soft_wrap=True)
     for row in rows:
         if problem := row.get("credential_problem") or row.get("problem"):
-            err.print(Text(f"{row.get('id')} at {row.get('url')}: {problem}", "red"), soft_wrap=True)
+            err.print(f"{row.get('id')} at {row.get('url')}: {problem}", style="red", soft_wrap=True)
 
 
 def _connection_cells(row: JsonObject) -> Sequence[object]:
@@ -142,7 +142,7 @@ def show(tenant_id: TenantId, speaker: SpeakerName = "", url: Gateway = "", as_j
 
 def _print_tenant_state(state: JsonObject) -> None:
     status = f"stopped: {state.get('reason')}" if state.get("stopped") else "takes messages"
-    out.print(Text(f"tenant {state.get('tenant')} {status}", "bold red" if state.get("stopped") else "bold"))
+    out.print(f"tenant {state.get('tenant')} {status}", style="bold red" if state.get("stopped") else "bold")
     if sessions := as_object(state.get("sessions")):
         err.print(f"sessions: {sessions.get('running')} running, {sessions.get('waiting')} waiting", style="dim")
     if state.get("made_tools") is not None:

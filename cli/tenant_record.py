@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from cli.child_json import run_module_for_json
 from cli.console import CommandError, err, indent_json, join_values, out, print_answer, print_json, text_table
@@ -54,13 +53,13 @@ def show(
 
 
 def _print_record(answer: JsonObject) -> None:
-    err.print(Text(_describe_version(answer)), style="dim", soft_wrap=True)
+    err.print(_describe_version(answer), style="dim", soft_wrap=True)
     print_json(indent_json(answer.get("record")))
 
 
 def _print_stored_version(tenant_id: str, answer: JsonObject, as_json: bool) -> None:
-    sentence = Text(f"tenant {tenant_id}: {_describe_version(answer)}", "bold")
-    print_answer(answer, lambda _: out.print(sentence, soft_wrap=True), as_json=as_json)
+    sentence = f"tenant {tenant_id}: {_describe_version(answer)}"
+    print_answer(answer, lambda _: out.print(sentence, style="bold", soft_wrap=True), as_json=as_json)
 
 
 @record.command("set")
@@ -108,7 +107,7 @@ def diff(tenant_id: TenantId, file: RecordFile, speaker: SpeakerName = "", url: 
     diff_lines = list(difflib.unified_diff(lines_before, lines_after, "stored", str(file), lineterm="", n=3))
     for line in diff_lines:
         style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "none")
-        out.print(Text(line, style), soft_wrap=True)
+        out.print(line, style=style, soft_wrap=True)
     raise typer.Exit(_EXIT_DIFFERS if diff_lines else 0)
 
 
@@ -212,7 +211,7 @@ def _check_policies(file: Path, document: JsonObject, tenant_id: str) -> None:
     sentences += [f"{field.get('field')}: {field.get('problem')}" for field in objects_in(answer.get("fields"))]
     sentences += [f"policies: nobody reads the field {name}" for name in list_or_empty(answer.get("unknown_fields"))]
     for sentence in sentences:
-        err.print(Text(sentence), soft_wrap=True)
+        err.print(sentence, soft_wrap=True)
     if sentences:
         raise CommandError("Nothing was stored: the record cannot be used as it is.")
 

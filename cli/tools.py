@@ -78,7 +78,7 @@ def _print_versions(answer: JsonObject) -> None:
 
 
 def _print_version(version: JsonObject) -> None:
-    out.print(Text(f"{version.get('name')} version {version.get('version')}: {version.get('purpose')}", "bold"))
+    out.print(f"{version.get('name')} version {version.get('version')}: {version.get('purpose')}", style="bold")
     err.print(f"SHA-256 {version.get('code_sha256')}, made {version.get('made_at')}", style="dim")
     if version.get("removed_at"):
         out.print(f"removed {version.get('removed_at')} by {version.get('removed_by')}")
@@ -193,7 +193,7 @@ def _print_tools(answer: JsonObject) -> None:
     for tool in tools_json:
         if fields := list_or_empty(tool.get("undecided")):
             sentence = f"{tool.get('name')}: rules ask for {', '.join(map(str, fields))}, {_UNDECIDED_RULES_TEXT}"
-            err.print(Text(sentence, "bold yellow"), soft_wrap=True)
+            err.print(sentence, style="bold yellow", soft_wrap=True)
 
 
 def discovery_table(answer: JsonObject, tools_json: list[JsonObject], width: int) -> Table:
@@ -207,7 +207,7 @@ def discovery_table(answer: JsonObject, tools_json: list[JsonObject], width: int
     table.add_column("tool", min_width=_measure_width(tool.get("name") for tool in tools_json), overflow="fold")
     table.add_column("class", min_width=_measure_width(counts))
     table.add_column(
-        "read back, or pages by", min_width=_measure_width(_proof_or_paging_cell(tool).plain for tool in tools_json)
+        "read back, or pages by", min_width=_measure_width(_describe_proof_or_paging(tool) for tool in tools_json)
     )
     for heading in ("names", "key", "why", *(("what it says of itself",) if is_wide else ())):
         table.add_column(heading)
@@ -215,8 +215,8 @@ def discovery_table(answer: JsonObject, tools_json: list[JsonObject], width: int
         kind = str(tool.get("class"))
         cells = [_describe_record_kinds(tool), _describe_idempotency_key(tool), tool.get("why")]
         cells += [tool.get("description")] if is_wide else []
-        row = (Text(str(tool.get("name"))), Text(kind, _CLASS_STYLES.get(kind, "none")), _proof_or_paging_cell(tool))
-        table.add_row(*row, *(Text(str(cell or "")) for cell in cells))
+        row = (str(tool.get("name")), Text(kind, _CLASS_STYLES.get(kind, "none")), _describe_proof_or_paging(tool))
+        table.add_row(*row, *(str(cell or "") for cell in cells))
     return table
 
 
@@ -238,11 +238,11 @@ def _describe_record_kinds(tool: JsonObject) -> str:
     return ", ".join(dict.fromkeys(kind if kind.split()[-1] in name else f"{kind} by {name}" for name, kind in kinds))
 
 
-def _proof_or_paging_cell(tool: JsonObject) -> Text:
+def _describe_proof_or_paging(tool: JsonObject) -> str:
     """For a write, the read that proves it; for a list, the arguments by which it is paged."""
     read_back = tool.get("read_back")
     if isinstance(read_back, dict):
         doubt = "" if read_back.get("usable") else " cannot be asked"
-        return Text(f"{read_back.get('tool')}{', a guess' if read_back.get('guess') else doubt}")
+        return f"{read_back.get('tool')}{', a guess' if read_back.get('guess') else doubt}"
     unproven = "nothing proves it" if tool.get("class") == ToolClass.CHANGE.value else ""
-    return Text(str(tool.get("pages") or unproven))
+    return str(tool.get("pages") or unproven)

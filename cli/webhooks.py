@@ -1,7 +1,6 @@
 """`purple webhooks`: show the secrets with which a tenant's receivers verify webhooks."""
 
 import typer
-from rich.text import Text
 
 from cli.console import out, print_answer
 from cli.gateway.client import AsJson, Gateway, SpeakerName, ask_as_operator
@@ -25,4 +24,4 @@ def show_secrets(speaker: SpeakerName = "", url: Gateway = "", as_json: AsJson =
 
 def _print_secrets(answer: JsonObject) -> None:
     for secret in list_or_empty(answer.get("secrets")):
-        out.print(Text(str(secret)))
+        out.print(str(secret))
