@@ -16,7 +16,7 @@ from services.executor.adapters.redis_upkeep import Reaper
 from services.executor.core.authorize.approval import (
     InvalidDecision,
     add_decision,
-    ask_for_approval,
+    build_approval_request,
     write_approver_brief,
 )
 from services.executor.ports.sessions import Lease, TurnWork
@@ -142,7 +142,7 @@ def _asked_or_decided(work: TurnWork, asked: Approval | None) -> tuple[TaskRecor
     record, turn = _ended(work), work.turn
     if turn.text.startswith("gate"):
         plan = WritePlan(task_id=turn.task_id, calls=(a_call(),))
-        asked = ask_for_approval(plan, a_verdict(), record.requester.id, turn.received_at, hours=1, needed=1)
+        asked = build_approval_request(plan, a_verdict(), record.requester.id, turn.received_at, hours=1, needed=1)
         waits = {"state": TaskState.INPUT_REQUIRED, "reason": write_approver_brief(asked)}
         return record.model_copy(update=waits), asked
     if turn.kind is not TurnKind.DECISION or asked is None:

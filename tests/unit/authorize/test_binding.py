@@ -51,7 +51,7 @@ def test_an_argument_that_is_only_an_alias_does_not_hide_the_named_records_own_f
     half: JsonObject = {"invoice_id": "I-1", "amount": 12_400}
     bound = _bound(invoice, tool="pay_invoice", call=half, asked=("total",))
     assert bound.fields["total"] == 24_800  # what is paid of it is no total
-    assert {"total": 12_400} in bound.named  # and yet sets off a rule that it meets
+    assert {"total": 12_400} in bound.mentioned_records  # and yet sets off a rule that it meets
     bare = read("get_invoice", {"invoice": {"id": "I-1", "paid": 0}}, "f1")
     assert _bound(bare, tool="pay_invoice", call=half, asked=("total",)).fields["total"] == 12_400
 
@@ -408,8 +408,8 @@ def test_what_refers_to_a_record_that_the_call_leads_to_may_set_a_rule_off_and_c
     ]
     found = _bound(*facts, tool="refund_order", call={"order_id": "O-1"}, asked=("sanctioned",))
     assert ("sanctioned" in found.fields, found.unknown) == (False, ())
-    assert [one["sanctioned"] for one in found.beyond] == [True]
-    assert all("amount" not in one for one in found.beyond)
+    assert [one["sanctioned"] for one in found.distant_records] == [True]
+    assert all("amount" not in one for one in found.distant_records)
 
 
 @each_row("others", [0, 1])

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from services.executor.core.authorize.approval import (
     InvalidDecision,
     add_decision,
-    ask_for_approval,
+    build_approval_request,
     collect_approval_evidence,
     escalate_approval,
     is_expired,
@@ -60,7 +60,7 @@ _said = st.builds(
 def _asked(ladder: tuple[LadderRung, ...], needed: int) -> Approval:
     plan = WritePlan(task_id="t")
     verdict = Verdict(passed=True, escalation_level="manager", policy_hash="p", context_hash="c", plan_hash=plan.hash)
-    return ask_for_approval(plan, verdict, _ASKER.id, _NOW, hours=1, needed=needed, ladder=ladder)
+    return build_approval_request(plan, verdict, _ASKER.id, _NOW, hours=1, needed=needed, ladder=ladder)
 
 
 def _turn(said: _Said, number: int) -> Turn:
@@ -153,7 +153,7 @@ def asked(level: str | None = "manager", needed: int = 1) -> Approval:
             {"rule_id": "limit", "policy_id": "p", "action": "require_approval", "level": level, "reason": "over 100"}
         ],
     )
-    return ask_for_approval(PLAN, said, "clerk", NOON, hours=2, needed=needed)
+    return build_approval_request(PLAN, said, "clerk", NOON, hours=2, needed=needed)
 
 
 def turn(word: object = "approve", by: Principal = BOSS, **data: str) -> Turn:

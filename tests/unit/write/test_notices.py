@@ -86,7 +86,7 @@ def test_the_sentence_has_its_place_in_the_free_text(arguments: JsonObject, plac
 @given(body=st.text(min_size=1, max_size=40))
 def test_a_text_keeps_its_words_when_the_sentence_is_added(body: str) -> None:
     arguments: JsonObject = {"message": {"body": body}, "to": 1}
-    sentence = notices.write_acknowledged_sentence(planned("c1"))
+    sentence = notices.build_unconfirmed_sentence(1)
     told = notices.append_sentence(arguments, tool("notify", ToolClass.NOTIFY), sentence)
     assert told is not None
     message = told["message"]

@@ -157,7 +157,7 @@ class InvalidDecision(Exception):
     """A person's decision on an approval is not valid; the message says why, and the task keeps waiting."""
 
 
-def ask_for_approval(
+def build_approval_request(
     plan: WritePlan,
     verdict: Verdict,
     requester_id: str,

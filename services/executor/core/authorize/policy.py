@@ -237,7 +237,7 @@ def _build_call_context(call: PlannedCall, inputs: _VerdictInputs) -> contracts.
     left_out = {*differing, *(inputs.constants - call.arguments.keys() - bound.recorded.keys())}
     fields = {name: value for name, value in known_fields.items() if name not in left_out}
     unknown = (*(name for name in bound.unknown if name not in fields), *differing)
-    records = (bound.recorded, *bound.named, *bound.beyond)
+    records = (bound.recorded, *bound.mentioned_records, *bound.distant_records)
     rows = _build_row_contexts(call, inputs, view, unknown, rows_fields, fields)
     sums = inputs.sums.sum_figures(call, view, bound.fields, inputs.asked_names, _collect_figures_of_rows(rows))
     unproven = () if inputs.ctx.limits.trusts_requests else find_unproven_arguments(call.arguments, view, bound, values)

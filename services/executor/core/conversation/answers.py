@@ -6,7 +6,7 @@ from functools import cache
 from services.executor.core.figures.identifiers import strip_strange_addresses
 from services.executor.core.figures.trace import find_days_in_answer
 from services.executor.core.figures.vocabulary import spaced_words
-from services.executor.core.plan.outcomes import write_as_fact
+from services.executor.core.plan.outcomes import convert_write_to_fact
 from services.executor.core.plan.sources import SourceFinder, build_known_sources
 from services.executor.core.prime.prose import read_unenforced_sentence
 from services.executor.core.reflect.quality import (
@@ -204,7 +204,7 @@ class AnswerChecks:
 def _ledger_entry_as_fact(entry: LedgerEntry) -> Fact:
     """A write with the server's answer, as a source of what the task's answer says of it."""
     arguments, result = loads(entry.arguments_json), loads(entry.result_json or "null")
-    return write_as_fact(entry, dumps({"arguments": arguments, "result": result, "refusal": entry.refusal}))
+    return convert_write_to_fact(entry, dumps({"arguments": arguments, "result": result, "refusal": entry.refusal}))
 
 
 def _is_yes_or_no_result(fact: Fact) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from services.executor.core.plan.notices import append_notice_remark
+from services.executor.core.plan.notices import append_missing_notice_to_answer
 from services.executor.core.plan.outcomes import list_parts_not_done
 from services.executor.core.process.figures import append_rows_without_call
 from services.executor.core.session.context import TurnContext
@@ -53,7 +53,7 @@ async def build_answered_task(
     if progress.dossier.answer is None:
         raise Failed("the conversation ended without an answer")
     final_progress = append_rows_without_call(
-        await append_notice_remark(ctx, with_run_summary(progress)), ctx.task, ctx.toolbox.keys
+        await append_missing_notice_to_answer(ctx, with_run_summary(progress)), ctx.task, ctx.toolbox.keys
     )
     dossier, ledger = final_progress.dossier, await ctx.store.read_ledger()
     if any(_is_unsettled(entry) for entry in ledger.values()):

@@ -28,7 +28,7 @@ from services.executor.core.plan.closing import PlanClosing
 from services.executor.core.plan.draft import ClosedPlan, PlanDraft, build_held_result, build_outcome_answer
 from services.executor.core.plan.listed_ids import find_listed_ids_without_call
 from services.executor.core.plan.named_reads import ReadsOfNamedRecords
-from services.executor.core.plan.outcomes import answers_as_facts, list_parts_not_done
+from services.executor.core.plan.outcomes import list_answers_as_facts, list_parts_not_done
 from services.executor.core.plan.sources import KnownSources, build_known_sources
 from services.executor.core.process.figures import describe_process, render_figures, with_process_figures
 from services.executor.core.reads.reader import TaskReader, fetch_allowances
@@ -141,7 +141,7 @@ class Conversation:
             list_past_calls_of_writes((await index_plan_entries(self.ctx.store, closed_plan.plan)).values())
         )
         self._has_outcomes = True
-        self._write_answers += await answers_as_facts(self.ctx, (closed_plan.plan,))
+        self._write_answers += await list_answers_as_facts(self.ctx, (closed_plan.plan,))
         proposals = self.draft.record_outcomes(closed_plan, outcomes, self._parts)
         self._message_history.append_outcomes_message(
             [build_outcome_answer(proposal, outcome) for proposal, outcome in proposals]
@@ -263,7 +263,7 @@ class Conversation:
 
         A reply that was cut off closes no plan, since its further proposals are unknown.
         """
-        self.draft.sent_back.update(reply_proposals.doubts)
+        self.draft.told_doubts.update(reply_proposals.doubts)
         if errors := {**reply_proposals.wrong, **self.draft.explain_calls_of_unmet_parts(self._parts)}:
             self._return_errors(errors)
             return False

@@ -118,7 +118,7 @@ class ReplyDispatch:
                 lacks_source |= findings.lacks_source
                 if findings.problems:
                     raise InvalidProposal("; ".join(findings.problems))
-                if new_doubts := [doubt for doubt in findings.doubts if doubt not in context.sent_back]:
+                if new_doubts := [doubt for doubt in findings.doubts if doubt not in context.told_doubts]:
                     doubts += new_doubts
                     raise InvalidProposal("; ".join(new_doubts))
                 proposals.append(proposal._replace(call=findings.call))

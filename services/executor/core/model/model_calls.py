@@ -26,7 +26,7 @@ from services.executor.core.session.budget import (
     measure_request,
 )
 from services.executor.core.session.context import TurnContext, run_with_companion
-from services.executor.core.states.machine import EarlyEnd, Failed, ModelRests, TenantStopped
+from services.executor.core.states.machine import EarlyEnd, Failed, ModelTemporarilyUnavailable, TenantStopped
 from services.executor.core.states.prompts import STABLE_SECTIONS, render_in_order
 from services.executor.ports.turns import HandedOver
 from shared.contracts.base import describe_first_error
@@ -139,7 +139,7 @@ async def ask_model(
     seconds: float = math.inf,
 ) -> models.ModelReply:
     """The model's reply, as a journal step. Raises ``BudgetSpent``, and ``Failed`` if the model is unavailable or late
-    (``ModelRests``, a kind of it, if the model may soon be back).
+    (``ModelTemporarilyUnavailable``, a kind of it, if the model may soon be back).
 
     ``last_request``: the last answered one of the same history, whose messages are paid for already. ``seconds``: the
     time limit. The model sees placeholders for protected values; the reply has the values.
@@ -159,7 +159,7 @@ async def ask_model(
                 async with asyncio.timeout(min(seconds_left := ctx.journal.seconds_left, seconds)):
                     reply = restore_values(await _complete_unless_stopped(ctx, affordable_request), masked)
             except models.ModelAway as error:
-                raise ModelRests(f"the model did not answer: {error}", error.retry_after) from error
+                raise ModelTemporarilyUnavailable(f"the model did not answer: {error}", error.retry_after) from error
             except models.ModelUnavailable as error:
                 raise Failed(f"the model did not answer: {error}", "model") from error
             except TimeoutError as error:

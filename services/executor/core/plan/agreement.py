@@ -24,17 +24,23 @@ from services.executor.core.figures.vocabulary import (
     leaves_choice_open,
     without_legal_form,
 )
-from services.executor.core.plan import exceptions
+from services.executor.core.plan import exclusions
 from services.executor.core.plan.called_tools import (
     find_call_ordered_by_text,
     find_conflicting_tool,
     find_day_for_other_tool,
     is_day_for_record,
 )
-from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, argument_name_of, quote_part
+from services.executor.core.plan.faults import (
+    ArgumentToCheck,
+    CallFault,
+    CallToCheck,
+    argument_name_of,
+    say_what_part_states,
+)
 from services.executor.core.plan.stated_amounts import find_wrong_amounts, may_equal
 from services.executor.core.plan.stated_answers import find_contrary_answers
-from services.executor.core.plan.stated_limits import find_unmet_limits, find_unmet_supply
+from services.executor.core.plan.stated_limits import find_unmet_limits, find_unmet_stock_conditions
 from services.executor.core.records.references import argument_at
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.tools.classes import EDIT_VERBS, is_identifying_name, words_of_tool
@@ -47,7 +53,7 @@ from shared.domain.keywords import stem
 
 _SUPERLATIVE_WORD_PATTERN = re.compile(r"(?<!\bat )\b(?:most|least|fewest|highest|lowest|next|free)\b", re.IGNORECASE)
 _EXCEPTION_PHRASE_PATTERN = re.compile(  # "except the one to": a record that is told by what it has
-    f"{exceptions.NO_OTHERS_REGEX}"
+    f"{exclusions.NO_OTHERS_REGEX}"
     r"\b(?:except(?:ing)?|excluding|all\s+but|every\w*\s+but|but\s+not|other\s+than|apart\s+from|exception\s+of|bis\s+auf|"
     r"Ausnahme\s+von|außer|ausser|sauf|excepté|salvo|excepto|"
     r"(?:(?:all|every|each)\s+(?:[^\W\d]+\s+){1,4}but|not|leav(?:e|ing)|skip|spare|nicht)\s+(?:the\s+ones?|that|those|die|den|das)"
@@ -135,7 +141,7 @@ def find_disagreements(change: CallToCheck) -> Iterator[CallFault]:
         _find_records_excepted_by_value,
         find_wrong_amounts,
         find_unmet_limits,
-        find_unmet_supply,
+        find_unmet_stock_conditions,
         find_contrary_answers,
         _find_conflicting_words,
         _find_unasked_fields,
@@ -178,11 +184,11 @@ def _find_excluded_records(change: CallToCheck) -> Iterator[CallFault]:
         if has_digit(argument.text) and (is_id_name(name) or isinstance(argument.value, str)):
             words = " ".join((name, *words_of(change.tool.name)))
             is_excepted = any(
-                exceptions.is_named_as_exception(argument.text, words, text) for text in change.user_mentions
+                exclusions.is_named_as_exception(argument.text, words, text) for text in change.user_mentions
             )
         titles = change.titles.get(argument.text.casefold(), ()) if _is_record_name(argument) else ()
         names = filter(_is_name, titles)
-        if is_excepted or any(exceptions.is_title_excepted(title, all_titles, quote) for title in names):
+        if is_excepted or any(exclusions.is_title_excepted(title, all_titles, quote) for title in names):
             yield argument.build_fault("the task names it as an exception")
 
 
@@ -200,7 +206,7 @@ def _find_records_excepted_by_value(change: CallToCheck) -> Iterator[CallFault]:
             positions = _find_word_positions(title, quote) if _is_name(title) else ()
             found = ((position, _search_before(_EXCEPTION_PHRASE_PATTERN, quote, position)) for position in positions)
             excepted = (position for position, exception in found if exception and not exception["no_others"])
-            if any(not exceptions.is_within_longer_title(title, all_titles, quote, place) for place in excepted):
+            if any(not exclusions.is_within_longer_title(title, all_titles, quote, place) for place in excepted):
                 yield CallFault("", f"this part makes an exception of {title}, which is this record's {' '.join(name)}")
                 break
 
@@ -234,7 +240,7 @@ def _find_conflicting_words(change: CallToCheck) -> Iterator[CallFault]:
             names = get_close_matches(value, names, cutoff=_LEAST_LIKENESS_OF_MISSPELLED_NAMES) if is_open else names
             part_values = [name for name in names if not any(name in text for text in call_texts)]
         if part_values:
-            yield argument.build_fault(quote_part(dict.fromkeys(part_values)))
+            yield argument.build_fault(say_what_part_states(dict.fromkeys(part_values)))
 
 
 def _asks_to_choose(text: str) -> bool:
@@ -301,7 +307,7 @@ def _find_recorded_day_instead(change: CallToCheck) -> Iterator[CallFault]:
         source_words = {word for field in argument.source_fields for word in words_of(field.field_name)}
         is_told = not stems.isdisjoint(map(stem, source_words - _WORDS_FOR_DAYS))
         if argument.kind is ArgumentKind.DATE and argument.origin == "fact" and not is_told:
-            yield argument.build_fault(quote_part([mentions.text[stated.start : stated.end]]))
+            yield argument.build_fault(say_what_part_states([mentions.text[stated.start : stated.end]]))
 
 
 def _find_unasked_fields(change: CallToCheck) -> Iterator[CallFault]:

@@ -68,8 +68,8 @@ class PlanDraft:
         self._max_plans = max_plans
         self.held: list[Proposal] = []
         self.plans: list[WritePlan] = []
-        self.corrected: dict[int, str] = {}  # by part, what was wrong with its calls last
-        self.sent_back: set[str] = set()  # doubts about values that the model was told of
+        self.last_errors_by_part: dict[int, str] = {}  # by part, what was wrong with its calls last
+        self.told_doubts: set[str] = set()  # doubts about values that the model was told of
         self._parts_acted_on: set[int] = set()  # some call of theirs did more than ask
         self._corrections = 0
 
@@ -85,7 +85,7 @@ class PlanDraft:
     ) -> ProposalContext:
         """What the proposals of a model's reply are read with; their numbers go on from those of the plans before."""
         last = max((read_call_number(call) for plan in self.plans for call in plan.calls), default=0)
-        return ProposalContext(parts, corrections, reply, last, frozenset(self.sent_back))
+        return ProposalContext(parts, corrections, reply, last, frozenset(self.told_doubts))
 
     def list_parts_without_calls(self, parts: Sequence[PartOfTask]) -> list[int]:
         """The numbers of the parts to be done that have no call yet, neither in a plan nor waiting."""
@@ -141,8 +141,8 @@ class PlanDraft:
         early = [notice for notice in notices if lacking and lacking[0] < (notice.call.part or 0)]
         sentence = "{}: part {} has no call yet, and this may tell of it"
         reasons = {notice.use_id: sentence.format(notice.call.tool, lacking[0]) for notice in early}
-        errors = {use_id: f"Not made: {reason}" for use_id, reason in reasons.items() if reason not in self.sent_back}
-        self.sent_back.update(reasons.values())
+        errors = {use_id: f"Not made: {reason}" for use_id, reason in reasons.items() if reason not in self.told_doubts}
+        self.told_doubts.update(reasons.values())
         for index, proposal in enumerate(self.held if not errors else ()):
             if proposal.use_id in reasons:
                 self.held[index] = proposal.with_doubt(reasons[proposal.use_id])
@@ -157,7 +157,7 @@ class PlanDraft:
         self._corrections += 1
         for proposal in self.held:
             if proposal.use_id in errors and proposal.call.part is not None:
-                self.corrected[proposal.call.part] = errors[proposal.use_id]
+                self.last_errors_by_part[proposal.call.part] = errors[proposal.use_id]
         if self._corrections > _MOST_CORRECTIONS:
             reasons = "; ".join(dict.fromkeys(errors.values()))
             raise Failed(

@@ -184,7 +184,7 @@ def texts_of_arguments(arguments: JsonObject) -> Set[str]:
     return {str(argument) for argument in arguments.values() if isinstance(argument, str | int)}
 
 
-def quote_part(texts: Iterable[str]) -> str:
+def say_what_part_states(texts: Iterable[str]) -> str:
     """What a part says, as the end of a fault's sentence."""
     return f"this part says {shorten(', '.join(texts))}"
 

@@ -22,7 +22,7 @@ from services.executor.core.figures.vocabulary import (
     spaced_words,
     without_legal_form,
 )
-from services.executor.core.plan.exceptions import (
+from services.executor.core.plan.exclusions import (
     CHARACTERS_BEFORE_IDENTIFIER,
     FILLER_WORDS,
     is_named_as_exception,
@@ -96,7 +96,7 @@ class MentionedRecords:
             self._meant_by_text[text] = [node for node in named_nodes if not _is_exception_in(node, mentions)]
         return self._meant_by_text[text]
 
-    def list_mentioned_records(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
+    def list_records_with_values_in(self, text: str) -> Sequence[tuple[GraphNode, Set[tuple[str, str]]]]:
         """The records that a text mentions, not as an exception, and ``{(path, value)}`` that it has of each."""
         if text not in self._mentioned_by_text:
             self._mentioned_by_text[text] = []
@@ -138,7 +138,7 @@ class MentionedRecords:
         is_asked_for = any(self.is_in_user_texts(as_text(argument)) for _, argument in walk_json(arguments))
         return is_asked_for or self.is_mentioned(node, ())
 
-    def mentions_record(self, identifier: str) -> bool:
+    def is_id_mentioned(self, identifier: str) -> bool:
         """Whether the user mentions the record with this id: by the id or a name, or by a record that refers to it."""
         folded_id, meant_nodes = identifier.casefold(), self.list_records_meant_by(self.task)
         if any(folded_id == name for node in meant_nodes for _, name in _ids_and_references(node)):
@@ -360,7 +360,7 @@ class CalledRecords:
         argument_texts = self._argument_texts.union(title.casefold() for title in titles)
         kinds = {node.kind for node in own_nodes}
         own_values = {path_and_value for node in own_nodes for path_and_value in _mentioned_values(node.record, text)}
-        for node, values in mentioned.list_mentioned_records(text):
+        for node, values in mentioned.list_records_with_values_in(text):
             if node.kind not in kinds or name.casefold() in node.ids or not own_values <= values:
                 continue
             has_own_name = any(_is_mentioned_by_short_name(own_node, [node], (text,)) for own_node in own_nodes)
@@ -378,7 +378,7 @@ class CalledRecords:
             return False
         tokens = find_tokens_with_digits(blank_special_identifiers(self._text))
         written_ids = {token.casefold() for token in tokens if id_pattern_of(token) == id_pattern} - self._used_names
-        if not written_ids or self._mentioned.mentions_record(name) or self._leaves_others_open(written_ids):
+        if not written_ids or self._mentioned.is_id_mentioned(name) or self._leaves_others_open(written_ids):
             return False
         for mentions in self._mentioned.user_mentions:
             written_ids -= {name for name in written_ids if is_named_as_exception(name, "id", mentions)}
@@ -438,9 +438,9 @@ class CalledRecords:
         budget of another ward. The user does not mention that ward; the named one has a budget, too, and no call uses
         it.
         """
-        mentions_record, list_linked_ids = self._mentioned.mentions_record, self._graph.list_linked_ids
+        is_id_mentioned, list_linked_ids = self._mentioned.is_id_mentioned, self._graph.list_linked_ids
         unused_nodes = [node for node in self._meant_nodes if self._used_names.isdisjoint(node.ids)]
-        if not unused_nodes or mentions_record(reference.text):
+        if not unused_nodes or is_id_mentioned(reference.text):
             return False
         reached_identities = self._graph.reachable_identities({node.identity for node in own_nodes})
         if any(node.identity in reached_identities for node in self._meant_nodes):
@@ -449,7 +449,7 @@ class CalledRecords:
         for node in unused_nodes:
             owner_ids = {text for noun, text in linked_ids if are_same_kind(noun, node.kind)}
             has_other = any(are_same_kind(noun, reference.noun) for noun, _ in list_linked_ids(node.kind, node.ids))
-            if has_other and owner_ids and not any(map(mentions_record, owner_ids)):
+            if has_other and owner_ids and not any(map(is_id_mentioned, owner_ids)):
                 return True
         return False
 

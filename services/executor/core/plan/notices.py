@@ -37,12 +37,11 @@ class NoticeCheck(NamedTuple):
     sentence: str = ""
 
 
-def write_acknowledged_sentence(*changes: PlannedCall) -> str:
-    """The sentence for a notice about changes that their servers acknowledged and no read could prove.
-
-    It names no tool, since the recipient knows none.
+def build_unconfirmed_sentence(change_count: int) -> str:
+    """The sentence for a notice about changes that their servers acknowledged and no read could prove. It names no
+    tool, since the recipient knows none.
     """
-    status = "is not yet confirmed" if len(changes) == 1 else "not all of it is confirmed yet"
+    status = "is not yet confirmed" if change_count == 1 else "not all of it is confirmed yet"
     return f"Please note: what this message tells of was accepted by the system, but {status}."
 
 
@@ -130,7 +129,7 @@ def _add_notice_sentence(call: PlannedCall, plan: WritePlan, toolbox: Toolbox) -
     changes, tool = list_changes_told_by_notice(call, plan), toolbox.find_tool(call.connection_id, call.tool)
     if call.tool_class is not ToolClass.NOTIFY or not changes or tool is None:
         return call
-    sentence = write_acknowledged_sentence(*changes)
+    sentence = build_unconfirmed_sentence(len(changes))
     fits = append_sentence(call.arguments, tool, sentence) is not None
     return call.model_copy(update={"if_acknowledged": sentence}) if fits else call
 
@@ -181,7 +180,7 @@ def why_notice_needed(ctx: TurnContext, progress: Progress, plan: WritePlan) -> 
     )
 
 
-async def append_notice_remark(ctx: TurnContext, progress: Progress) -> Progress:
+async def append_missing_notice_to_answer(ctx: TurnContext, progress: Progress) -> Progress:
     """The answered progress; if nobody told the party whom the process has to tell, its answer says so. An answer that
     has to match exactly, such as a list, stays unchanged (I9).
     """
@@ -241,7 +240,7 @@ def _list_notices_to(plan: WritePlan, party: str, progress: Progress) -> tuple[P
     return tuple(call for call in plan.notices if is_addressed_to(call, party, plan, progress.dossier.facts))
 
 
-async def wait_until_quiet_hours_end(ctx: TurnContext, progress: Progress) -> TimedWait | None:
+async def find_wait_for_quiet_hours(ctx: TurnContext, progress: Progress) -> TimedWait | None:
     """The wait until the quiet hours end, if notices of the plan are still to be sent; None if they may be sent now.
 
     Judged once in each attempt at a turn, by the store's clock, and journaled, so that a replay judges the same.

@@ -38,13 +38,13 @@ async def describe_outcomes(
     return outcomes
 
 
-async def answers_as_facts(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
+async def list_answers_as_facts(ctx: TurnContext, plans: Iterable[WritePlan]) -> tuple[Fact, ...]:
     """The servers' answers to the plans' calls that took effect, as facts on which a later plan may rest."""
     done = [entry for entry in await list_entries(ctx.store, plans) if entry.status in DONE_STATUSES]
-    return tuple(write_as_fact(entry, entry.result_json) for entry in done if entry.result_json is not None)
+    return tuple(convert_write_to_fact(entry, entry.result_json) for entry in done if entry.result_json is not None)
 
 
-def write_as_fact(entry: LedgerEntry, result_json: str) -> Fact:
+def convert_write_to_fact(entry: LedgerEntry, result_json: str) -> Fact:
     """A write as a fact with ``result_json`` as its result and the call's id as its reference."""
     return Fact(
         ref=entry.call.call_id,
@@ -60,13 +60,13 @@ def list_parts_not_done(
     plans: Iterable[WritePlan],
     ledger: Mapping[str, LedgerEntry],
     reasons: Mapping[str, str] = {},  # read only
-    corrected: Mapping[int, str] = {},  # read only
+    last_errors_by_part: Mapping[int, str] = {},  # read only
 ) -> list[tuple[PartOfTask, str]]:
     """The parts to be done of which not every call took effect, and the questions without an answer, each with the
     reason.
 
     A later plan's calls for a part replace those that failed before. ``reasons``: by call id, why a call was left out;
-    ``corrected``: by part, what was wrong with calls that never came into a plan.
+    ``last_errors_by_part``: by part, what was wrong with calls that never came into a plan.
     """
     entries = {(entry.plan_hash, entry.call.call_id): entry for entry in ledger.values()}
     undone_parts: list[tuple[PartOfTask, str]] = []
@@ -79,8 +79,8 @@ def list_parts_not_done(
             own_calls = ((plan, call) for plan in plans for call in plan.calls if call.part == part.number)
             calls = [_CallWithEntry(plan, call, entries.get((plan.hash, call.call_id))) for plan, call in own_calls]
             reason = _why_not_done(calls, reasons) or _why_without_effect(part, calls)
-            if reason == _NO_CALL_TEXT and part.number in corrected:
-                reason = f"{reason} that could be made: {corrected[part.number]}"
+            if reason == _NO_CALL_TEXT and part.number in last_errors_by_part:
+                reason = f"{reason} that could be made: {last_errors_by_part[part.number]}"
             if reason is not None:
                 undone_parts.append((part, reason))
     return undone_parts

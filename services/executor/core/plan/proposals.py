@@ -62,7 +62,7 @@ class ProposalContext(NamedTuple):
     corrections: NameCorrections
     reply: int  # its number
     last_call_number: int = 0  # the highest in the plans before
-    sent_back: frozenset[str] = frozenset()  # the doubts that the model was told of before
+    told_doubts: frozenset[str] = frozenset()  # the doubts that the model was told of before
 
 
 def build_proposal(use: ToolUse, tool: Tool, earlier: Sequence[Proposal], context: ProposalContext) -> Proposal:

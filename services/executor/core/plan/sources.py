@@ -38,7 +38,7 @@ from services.executor.core.plan.faults import (
     PartContext,
     ReadFields,
     Severity,
-    quote_part,
+    say_what_part_states,
     shorten,
     texts_of_arguments,
 )
@@ -208,7 +208,7 @@ class SourceFinder:
         data_origins = [origin for origin in argument.source_fields if origin.kind is not DataOrText.FREE_TEXT]
         if not data_origins or any(origin.fact_id not in machine_refs for origin in data_origins):
             return False
-        return not self._records.mentions_record(argument.text)
+        return not self._records.is_id_mentioned(argument.text)
 
     def _find_values_from_free_text(self, call: CallToCheck) -> Iterator[CallFault]:
         """Yields a fault for each argument that stands only in a free text of a read."""
@@ -275,7 +275,7 @@ class SourceFinder:
             if text is None or self._records.is_in_user_texts(value):
                 continue
             is_open = self._records.leaves_records_open(call.part.quote, self._records.find_by_id(value))
-            if not is_listed or not (is_open or self._records.mentions_record(value)):
+            if not is_listed or not (is_open or self._records.is_id_mentioned(value)):
                 reason = (
                     f"{argument.description} ({argument.kind}) stands only in a text that somebody wrote "
                     f"({text.fact_id} {text.path}), and reading it makes it no task: leave it"
@@ -288,7 +288,7 @@ class SourceFinder:
         for argument in call.scalars:
             name = argument.text if argument.kind in NAMING_KINDS else ""
             if ids_meant_instead := records.find_ids_meant_instead(name):
-                yield argument.build_fault(quote_part(sorted(ids_meant_instead)))
+                yield argument.build_fault(say_what_part_states(sorted(ids_meant_instead)))
             elif records.names_unmentioned_record(argument):
                 sentence = (
                     "no word of the task tells of this record, and of another one it does: take the one that is meant; "
@@ -391,7 +391,7 @@ class SourceFinder:
             if not self._derived.is_doubtful(argument, call) or self._derived.keeps_time_span(argument, call):
                 continue
             if argument.kind is ArgumentKind.DATE and (stated_days := self._list_days_in_part(call)):
-                yield argument.build_fault(quote_part(stated_days))
+                yield argument.build_fault(say_what_part_states(stated_days))
                 continue
             reason = (
                 f"{argument.description} of {call.tool.name} stands neither in the task nor in a "
@@ -419,7 +419,7 @@ class SourceFinder:
                 continue
             if not self._derived.keeps_time_span(argument, call):
                 hours = (mentions.text[hour.start : hour.end] for hour in mentions.times)
-                yield argument.build_fault(quote_part(hours))
+                yield argument.build_fault(say_what_part_states(hours))
 
     def _list_days_in_part(self, call: CallToCheck) -> list[str]:
         """The days that the part states, or how far they are from a day of the record, as the part's words."""

@@ -10,7 +10,7 @@ from services.executor.core.figures.arguments import ArgumentKind, kind_of_argum
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
 from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, PERCENT_UNIT
-from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, ReadFields, quote_part
+from services.executor.core.plan.faults import ArgumentToCheck, CallFault, CallToCheck, ReadFields, say_what_part_states
 from services.executor.core.records.references import argument_at, literal_scalars
 from services.executor.core.records.seen_records import singular_words
 from services.executor.core.session.values import NamedValue, Operand, trace_operands
@@ -206,7 +206,7 @@ def _list_final_values(change: CallToCheck) -> list[NamedValue]:
 
 def _report_contradicting_figures(argument: ArgumentToCheck, mentions: Sequence[NumberMention]) -> Iterator[CallFault]:
     if mentions:
-        yield argument.build_fault(quote_part(mention.text for mention in mentions))
+        yield argument.build_fault(say_what_part_states(mention.text for mention in mentions))
 
 
 def _list_used_numbers(change: CallToCheck) -> set[Fraction]:

@@ -67,7 +67,7 @@ def find_unmet_limits(change: CallToCheck) -> Iterator[CallFault]:
             yield CallFault("", f"{change.tool.name}: this part says {comparison[0]}{limit.text}, and {recorded}")
 
 
-def find_unmet_supply(change: CallToCheck) -> Iterator[CallFault]:
+def find_unmet_stock_conditions(change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault if a record has as many as the call takes, or not, against the part: "unless we have as many in
     stock". The only number in the call is compared with the only one of its records that the condition names.
     """

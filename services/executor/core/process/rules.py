@@ -188,7 +188,7 @@ def _find_unread_fields(
     for call in changes if template.must_know else ():
         wanted_names = [name for alternatives in template.must_know for name in alternatives.split("|")]
         bound = bind_fields(build_call_view(call.tool, call.arguments, facts, keys), wanted_names)
-        pairs = chain.from_iterable(fields.items() for fields in (bound.fields, *bound.beyond))
+        pairs = chain.from_iterable(fields.items() for fields in (bound.fields, *bound.distant_records))
         known_names = {name for name, value in pairs if value is not None}
         for alternatives in template.must_know:
             names = alternatives.split("|")
@@ -400,7 +400,7 @@ def figures_for_rules(values: Sequence[NamedValue], results: FigureResults) -> P
     return ProcessFigures(computed, tuple(filter(None, stand_ins)), results.subjects)
 
 
-def list_true_values(progress: Progress, writes: Sequence[LedgerEntry]) -> list[NamedValue]:
+def drop_unrealized_remainders(progress: Progress, writes: Sequence[LedgerEntry]) -> list[NamedValue]:
     """The values without each remainder that the task's writes did not leave: of a claim that was not approved, or
     of one of several approved ones that draw on the same.
     """

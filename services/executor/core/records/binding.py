@@ -90,17 +90,17 @@ class BoundFields(NamedTuple):
     """The fields of a call as rules see them: ``{name: value}``, and ``{kind: {field: value}}`` for a ``kind.field``.
 
     ``unknown``: names that rules ask for and that the call or its records have without a single value. ``recorded``:
-    what the records say of names without a dot, regardless of the arguments. ``named``: ``{name: argument}`` for each
-    argument that is an alias of a recorded field, then each record that the call mentions. ``beyond``: of each record
-    further away, such as a screening of the order's customer, the fields that the call has not. Values in ``named`` and
-    ``beyond`` may trigger a rule, and never keep one from triggering.
+    what the records say of names without a dot, regardless of the arguments. ``mentioned_records``: each record that
+    the call mentions, after ``{name: argument}`` for each argument that is an alias of a recorded field.
+    ``distant_records``: of each record further away, such as a screening of the order's customer, the fields that the
+    call has not. Values in these two may trigger a rule, and never keep one from triggering.
     """
 
     fields: Mapping[str, Json]
     unknown: tuple[str, ...]
     recorded: Mapping[str, Json]
-    named: tuple[JsonObject, ...]
-    beyond: tuple[JsonObject, ...] = ()
+    mentioned_records: tuple[JsonObject, ...]
+    distant_records: tuple[JsonObject, ...]
 
 
 def build_call_view(
@@ -161,10 +161,10 @@ def bind_fields(view: "CallView", names: Iterable[str] = ()) -> BoundFields:
     unknown = tuple(name for name in asked_names if isinstance(values[name], UnknownValue) and view.has_field(name))
     records_beyond = (fields_of_record(node.record) for node in view.more_distant_records)
     further_records = [{key: value for key, value in record if not view.has_field(key)} for record in records_beyond]
-    beyond = tuple({dumps(record): record for record in cast(list[JsonObject], further_records) if record}.values())
+    distant = tuple({dumps(record): record for record in cast(list[JsonObject], further_records) if record}.values())
     named_values = ((name, value) for name in values for value in view.aliases_of_recorded_field(name))
     aliases = [{name: value} for name, value in named_values if not isinstance(value, UnknownValue)]
-    return BoundFields(fields, unknown, recorded, (*aliases, *(node.record for node in view.mentioned)), beyond)
+    return BoundFields(fields, unknown, recorded, (*aliases, *(node.record for node in view.mentioned)), distant)
 
 
 @lru_cache(maxsize=8)

@@ -20,7 +20,7 @@ from services.executor.core.model.model_calls import (
     build_helper_request,
     parse_reply,
 )
-from services.executor.core.process.rules import list_true_values
+from services.executor.core.process.rules import drop_unrealized_remainders
 from services.executor.core.reflect.documents import (
     DocumentMaterial,
     build_document,
@@ -187,7 +187,7 @@ async def _write_documents(
     answer = progress.dossier.answer or ""
     always = () if progress.read_only or is_json_list(answer) else list_documents_of_process(progress.process_type)
     kinds = tuple(dict.fromkeys((*find_document_requests(ctx.task), *always)))
-    told = progress.update_dossier(values=tuple(list_true_values(progress, run.writes)))
+    told = progress.update_dossier(values=tuple(drop_unrealized_remainders(progress, run.writes)))
     material = DocumentMaterial(ctx.task, told, run.writes, answer)
     instructions = {
         f"{kind}.{part.name}": part.write for kind in kinds for part in list_unfilled_sections(kind, material)

@@ -6,7 +6,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from services.executor.core.process.rules import list_true_values
+from services.executor.core.process.rules import drop_unrealized_remainders
 from services.executor.core.reflect.client_answer import compose_answer, describe_ledger_for_clients
 from services.executor.core.reflect.documents import DocumentMaterial, build_document
 from services.executor.core.reflect.outcome import build_outcome_of_run, describe_score_parts
@@ -77,7 +77,7 @@ def build_metadata(run_end: RunEnd, run: EndedRun, score: Score) -> dict[str, Js
     """The task's metadata for clients: its states, its verdict, each write with its proof, and more."""
     progress, has_begun = run_end.final_progress, run_end.progress is not None
     dossier, states = progress.dossier, [state.value for state in progress.visited]
-    values = list_true_values(progress, run_end.writes) if run_end.state.is_terminal else dossier.values
+    values = drop_unrealized_remainders(progress, run_end.writes) if run_end.state.is_terminal else dossier.values
     if run_end.fsm_state is not None and states[-1:] != [run_end.fsm_state.value]:
         states.append(run_end.fsm_state.value)
     return {

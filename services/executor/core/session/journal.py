@@ -21,7 +21,7 @@ from services.executor.core.session.budget import (
     parse_settlement,
 )
 from services.executor.core.session.dossier import Progress, changed_fields_as_json
-from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelRests, TenantStopped
+from services.executor.core.states.machine import Canceled, EarlyEnd, Failed, ModelTemporarilyUnavailable, TenantStopped
 from services.executor.ports.policy import PolicyUnavailable
 from services.executor.ports.turns import HandedOver, JournalBatch, JournalEntry, LeaseLost, Pulse, TurnEnd, TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -141,7 +141,7 @@ def write_early_end_note(early: EarlyEnd, began: datetime, **extra_fields: JsonV
     the exception's class: one that was ever noted must keep its name.
     """
     note = {"kind": type(early).__name__, "reason": early.reason, "part": early.part, "began": began.isoformat()}
-    retry = {"retry_after": early.retry_after} if isinstance(early, ModelRests) else {}
+    retry = {"retry_after": early.retry_after} if isinstance(early, ModelTemporarilyUnavailable) else {}
     return json.dumps({**note, **retry, **extra_fields})
 
 

@@ -260,7 +260,7 @@ def with_end_state(path: Sequence[FsmState], is_escalated: bool) -> tuple[FsmSta
     return (*path[:-1], FsmState.ESCALATE if is_escalated else FsmState.COMPLETE)
 
 
-QUIET_HOURS_TIMER_PREFIX = "quiet:"  # begins the subject of the timer that ends a rest, whatever it is for
+QUIET_HOURS_TIMER_PREFIX = "quiet:"  # begins the subject of the timer that ends a ``TimedWait``, for whatever reason
 FailedPart = Literal["model", "tool_server", "policy_service"]  # of the installation: what did not work
 NOTHING_WRITTEN_TEXT = "Nothing was written or sent."
 _NOTHING_WRITTEN_PATTERN = re.compile(r"\b([Nn])othing was written\b")
@@ -294,7 +294,7 @@ class Failed(EarlyEnd):
     """Something that the task needs has failed."""
 
 
-class ModelRests(Failed):
+class ModelTemporarilyUnavailable(Failed):
     """The model is unavailable but may be back in minutes. ``retry_after``: in how many seconds; None if unknown."""
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from services.executor.core.authorize.approval import (
-    ask_for_approval,
+    build_approval_request,
     collect_approval_evidence,
     describe_approval,
     write_approver_brief,
@@ -18,7 +18,7 @@ from services.executor.core.authorize.persons import (
 )
 from services.executor.core.plan.outcomes import list_parts_not_done
 from services.executor.core.prime.prime import OpenedTurn
-from services.executor.core.process.rules import list_true_values
+from services.executor.core.process.rules import drop_unrealized_remainders
 from services.executor.core.reflect.review import ReviewedRun
 from services.executor.core.session.budget import BudgetSpent, Partial
 from services.executor.core.session.context import IN_DOUBT_TEXT, NOBODY_APPROVES_TEXT, TurnContext, is_practice
@@ -105,7 +105,7 @@ def choose_end_without_budget(spent: BudgetSpent, progress: Progress, ledger: Ma
 
 def _write_partial_answer(reason: str, progress: Progress, writes: Sequence[LedgerEntry]) -> str:
     """The answer of a partial result: why it is partial, and the figures known so far."""
-    values = [f"- {value.name}: {value.value}" for value in list_true_values(progress, writes)]
+    values = [f"- {value.name}: {value.value}" for value in drop_unrealized_remainders(progress, writes)]
     return "\n".join([f"Partial result: {reason}.", *(["Known until then:", *values] if values else [])])
 
 
@@ -140,7 +140,7 @@ async def build_approval_request_end(ctx: TurnContext, waits: WaitsForDecision) 
     if plan is None or verdict is None:
         raise Failed("there is no plan with a verdict to be approved; nothing was written")
     progress = _store_progress_before_wait(ctx, waits.progress, f"asked:{ctx.turn.turn_id}")
-    approval = ask_for_approval(
+    approval = build_approval_request(
         plan,
         verdict,
         requester_id=ctx.record.requester.id,

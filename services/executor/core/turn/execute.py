@@ -20,7 +20,7 @@ from services.executor.core.session.dossier import (
     with_plan_as_answer,
 )
 from services.executor.core.session.left_out import OUTDATED_PLAN_KEY, list_left_out_calls
-from services.executor.core.states.machine import Failed, ModelRests
+from services.executor.core.states.machine import Failed, ModelTemporarilyUnavailable
 from services.executor.core.turn.waits import plan_wait_for_model
 from services.executor.core.write.carry_plan import carry_out_plan
 from services.executor.ports.turns import JournalEntry
@@ -59,7 +59,7 @@ async def _run_conversation(conversation: Conversation) -> AnsweredTask | WaitsF
     while True:
         try:
             plan = await conversation.run_until_plan_or_answer()
-        except ModelRests as away:
+        except ModelTemporarilyUnavailable as away:
             if conversation.may_answer_from_ledger:
                 return await _complete_from_ledger(conversation)
             return await _build_wait_for_model(conversation, away)
@@ -82,7 +82,7 @@ async def _complete_from_ledger(conversation: Conversation) -> AnsweredTask:
 
 async def _complete_answer(conversation: Conversation, progress: Progress) -> AnsweredTask:
     return await build_answered_task(
-        conversation.ctx, progress, conversation.draft.corrected, conversation.unnamed_ids_by_part
+        conversation.ctx, progress, conversation.draft.last_errors_by_part, conversation.unnamed_ids_by_part
     )
 
 
@@ -126,7 +126,7 @@ def _list_reasons_asked_again(ctx: TurnContext, plan: WritePlan) -> tuple[str, .
     return (reason,) if reason else ()
 
 
-async def _build_wait_for_model(conversation: Conversation, away: ModelRests) -> WaitsForTime:
+async def _build_wait_for_model(conversation: Conversation, away: ModelTemporarilyUnavailable) -> WaitsForTime:
     """The wait until the model is asked again; raises ``Failed`` in practice and past the deadline."""
     ctx = conversation.ctx
     pause = None if is_practice(ctx.record) else await plan_wait_for_model(ctx, conversation.reply_key, away)

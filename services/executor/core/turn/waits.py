@@ -26,7 +26,7 @@ from services.executor.core.session.ledger import (
     with_attempt_archived,
     write_operator_brief,
 )
-from services.executor.core.states.machine import ModelRests, Rejected, ends_timed_wait
+from services.executor.core.states.machine import ModelTemporarilyUnavailable, Rejected, ends_timed_wait
 from services.executor.ports.sessions import TurnWork
 from services.executor.ports.turns import TurnStore
 from shared.contracts.approval import Approval, ApprovalStatus
@@ -259,7 +259,7 @@ def compute_next_model_try(
     return min(latest, now + timedelta(seconds=pause))
 
 
-async def plan_wait_for_model(ctx: TurnContext, key: str, away: ModelRests) -> TimedWait | None:
+async def plan_wait_for_model(ctx: TurnContext, key: str, away: ModelTemporarilyUnavailable) -> TimedWait | None:
     """The wait until the model is asked again; None past the deadline. ``key``: the missing reply's journal key."""
     tries, first_away_at = 1, ctx.journal.now
     while (away_at := ctx.journal.get_from_earlier_attempt(f"{key}:away:{tries}")) is not None:

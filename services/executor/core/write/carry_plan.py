@@ -13,8 +13,8 @@ from services.executor.core.authorize.policy import has_fresh_verdict, renew_ver
 from services.executor.core.figures.calculator import CannotCalculate, MadeToolResults
 from services.executor.core.figures.evaluate import recompute_values
 from services.executor.core.model.made_tools import compute_with_made_tools
-from services.executor.core.plan.notices import wait_until_quiet_hours_end, why_notice_waits
-from services.executor.core.plan.outcomes import answers_as_facts
+from services.executor.core.plan.notices import find_wait_for_quiet_hours, why_notice_waits
+from services.executor.core.plan.outcomes import list_answers_as_facts
 from services.executor.core.plan.sources import SourceFinder, build_known_sources, build_operand_sources
 from services.executor.core.process.figures import compute_figures
 from services.executor.core.reads.recovering import read_again
@@ -47,7 +47,7 @@ async def carry_out_plan(
             if not isinstance(released, Progress):
                 return released
             progress = released
-        if pause := await wait_until_quiet_hours_end(ctx, progress):
+        if pause := await find_wait_for_quiet_hours(ctx, progress):
             return WaitsForTime(progress, pause)
         try:
             with open_state_span(ctx, progress):
@@ -90,7 +90,7 @@ async def _check_inputs_still_hold(ctx: TurnContext, progress: Progress) -> Stal
         return None
     renewed = await _read_facts_again(ctx, progress) if seen_by_person else progress
     verdict = await renew_verdict(ctx, renewed)
-    if unsourced := _find_unsourced_arguments(ctx, renewed, await answers_as_facts(ctx, progress.dossier.plans)):
+    if unsourced := _find_unsourced_arguments(ctx, renewed, await list_answers_as_facts(ctx, progress.dossier.plans)):
         return StaleInputs(renewed, "what the plan rests on changed since it was approved: " + "; ".join(unsourced))
     if count_persons_needed(ctx, renewed) > count_persons_needed(ctx, progress):
         return StaleInputs(renewed, "what was read since then asks for more people than have approved")
