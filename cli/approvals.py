@@ -15,8 +15,8 @@ from cli.gateway.client import (
     GatewayClient,
     SpeakerName,
     ask_gateway,
+    build_path,
     build_speaker_claim,
-    path_of,
     print_rows,
     run_with_gateway,
 )
@@ -59,7 +59,7 @@ def show(approval_id: ApprovalId, url: Gateway = "", as_json: AsJson = False) ->
 
       purple approvals show 1f0c9a7b3d2e4a5b
     """
-    print_answer(ask_gateway(url, "GET", path_of("approvals", approval_id)), _print_approval, as_json=as_json)
+    print_answer(ask_gateway(url, "GET", build_path("approvals", approval_id)), _print_approval, as_json=as_json)
 
 
 @approvals.command()
@@ -107,7 +107,7 @@ def _submit_decision(
     claim = build_speaker_claim(name, Role.APPROVER, parse_levels(level))
     body: JsonObject = {"decision": decision, "comment": comment, **claim}
     if as_json:
-        return print_json(dumps(ask_gateway(url, "POST", path_of("approvals", approval_id), body)))
+        return print_json(dumps(ask_gateway(url, "POST", build_path("approvals", approval_id), body)))
     return _print_decision(run_with_gateway(url, lambda client: _decide_and_wait(client, approval_id, body)))
 
 
@@ -124,7 +124,7 @@ class DecisionOutcome(NamedTuple):
 
 
 async def _decide_and_wait(client: GatewayClient, approval_id: str, body: JsonObject) -> DecisionOutcome:
-    path = path_of("approvals", approval_id)
+    path = build_path("approvals", approval_id)
     approval = await client.request_json("GET", path)
     was_decided = approval.get("status") == _STATUS_BY_DECISION.get(str(body["decision"]))
     if not was_decided:
@@ -134,7 +134,7 @@ async def _decide_and_wait(client: GatewayClient, approval_id: str, body: JsonOb
         async with asyncio.timeout(_WAIT_SECONDS):
             async for _ in client.stream_events(task_id):  # until it has ended, or waits for somebody
                 pass
-    return DecisionOutcome(approval, await client.request_json("GET", path_of("tasks", task_id)), was_decided)
+    return DecisionOutcome(approval, await client.request_json("GET", build_path("tasks", task_id)), was_decided)
 
 
 def _print_decision(outcome: DecisionOutcome) -> None:

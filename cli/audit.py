@@ -86,8 +86,8 @@ def print_writes(writes: list[JsonObject]) -> None:
         call = f" call {flat['call_id']}" if "call_id" in flat else ""
         out.print(f"\ntask {flat.get('task_id')}{call}", style="bold", soft_wrap=True)
         for name in ("problem",) if "problem" in flat else _PRINTED_FIELDS:
-            words = f"  {name.replace('_', ' '):<12}{plain_text(flat.get(name))}"
-            out.print(words, soft_wrap=True)
+            line = f"  {name.replace('_', ' '):<12}{plain_text(flat.get(name))}"
+            out.print(line, soft_wrap=True)
 
 
 def _approval_in_words(write: JsonObject, show_time: Callable[[Json], str] = plain_text) -> str:

@@ -190,7 +190,7 @@ async def _forget_and_wait(client: gateway.GatewayClient, scope: str, subject: s
     with err.status("Waiting for a learner ...") as status:
         while request.get("state") != "done" and asyncio.get_running_loop().time() < until:
             await asyncio.sleep(_POLL_SECONDS)
-            path = gateway.path_of("memory", "forget", str(request["request_id"]), "show")
+            path = gateway.build_path("memory", "forget", str(request["request_id"]), "show")
             request = await client.request_json("POST", path, gateway.build_speaker_claim(name))
             if request.get("state") == "working":
                 status.update("Removed; waiting for outcomes that were under way ...")
@@ -279,11 +279,11 @@ def _print_report_table(title: str, part: JsonObject) -> None:
 
 
 def _print_left_out(answer: JsonObject, has_written_rows: bool) -> None:
-    for name, words in (("unread", "was left out"), ("skipped", "became no training row")):
+    for name, consequence in (("unread", "was left out"), ("skipped", "became no training row")):
         reasons = list_or_empty(answer.get(name))
         if reasons and (name == "unread" or has_written_rows):
             first_reasons = "; ".join(map(str, reasons[:3]))
-            err.print(f"{len(reasons)} {words}: {first_reasons}", style="yellow", soft_wrap=True)
+            err.print(f"{len(reasons)} {consequence}: {first_reasons}", style="yellow", soft_wrap=True)
     if written := as_object(answer.get("written")):
         out.print(f"{written['rows']} training rows in {written['file']}", soft_wrap=True)
 

@@ -15,7 +15,7 @@ from cli.replay import Folder, archive_environ
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
 
 _TIMEOUT_SECONDS = 120.0
-_EXIT_CANNOT = 2
+_EXIT_FAILED = 2
 _File = Annotated[Path, typer.Argument(help="A policy, a list of policies, or a tenant's record.", exists=True)]
 
 policy = typer.Typer(no_args_is_help=True, help="Try policies before they rule: what they mean, what they would do.")
@@ -75,7 +75,7 @@ def backtest(
 
 def _run_policy_command(*arguments: str, doing: str, environ: Mapping[str, str] | None = None) -> JsonObject:
     return run_module_for_json(
-        "services.policy", *arguments, doing=doing, seconds=_TIMEOUT_SECONDS, environ=environ, code=_EXIT_CANNOT
+        "services.policy", *arguments, doing=doing, seconds=_TIMEOUT_SECONDS, environ=environ, code=_EXIT_FAILED
     )
 
 

@@ -28,12 +28,12 @@ def archive_environ(folder: Path | None) -> dict[str, str]:
     folder = folder or data_folder(os.environ.get("PURPLE_URL", "")) or DEFAULT_FOLDER
     if not (folder / "archive").is_dir():
         advice = "Name the folder of the stack with --dir, or set ARCHIVE_URL."
-        raise CommandError(f"{folder} holds no archive.", advice, _EXIT_CANNOT)
+        raise CommandError(f"{folder} holds no archive.", advice, _EXIT_FAILED)
     return {**os.environ, "ARCHIVE_URL": local_archive_url(folder), "ARCHIVE_KEY": get_or_create_key(folder)}
 
 
 _TIMEOUT_SECONDS = 120.0
-_EXIT_CANNOT = 2
+_EXIT_FAILED = 2
 
 
 def replay(
@@ -56,9 +56,9 @@ def replay(
       ARCHIVE_URL=s3://bucket/prefix ARCHIVE_KEY=... purple replay TASK --tenant acme --json
     """
     environ = archive_environ(folder)
-    words = ("services.executor", "replay", task, "--tenant", tenant, "--json")
+    command = ("services.executor", "replay", task, "--tenant", tenant, "--json")
     result = run_module_for_json(
-        *words, doing="Replaying", seconds=_TIMEOUT_SECONDS, environ=environ, code=_EXIT_CANNOT
+        *command, doing="Replaying", seconds=_TIMEOUT_SECONDS, environ=environ, code=_EXIT_FAILED
     )
     print_answer(result, _print_replay, as_json=as_json)
     raise typer.Exit(0 if result.get("same") else 1)

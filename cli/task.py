@@ -12,8 +12,8 @@ from cli.gateway.client import (
     GatewayClient,
     SpeakerName,
     ask_gateway,
+    build_path,
     build_speaker_claim,
-    path_of,
     run_with_gateway,
 )
 from shared.domain.exact_json import Json, JsonObject, as_object, dumps, objects_in
@@ -38,7 +38,7 @@ def show(task_id: TaskId, url: Gateway = "", as_json: AsJson = False) -> None:
 
       purple task show TASK
     """
-    print_answer(ask_gateway(url, "GET", path_of("tasks", task_id)), print_task, as_json=as_json)
+    print_answer(ask_gateway(url, "GET", build_path("tasks", task_id)), print_task, as_json=as_json)
 
 
 @task.command()
@@ -52,7 +52,7 @@ def cancel(task_id: TaskId, speaker: SpeakerName = "", url: Gateway = "", as_jso
 
     async def cancel_and_reread(client: GatewayClient) -> JsonObject:
         await client.cancel_task(task_id, build_speaker_claim(speaker, Role.CLIENT))
-        return await client.request_json("GET", path_of("tasks", task_id))
+        return await client.request_json("GET", build_path("tasks", task_id))
 
     print_answer(run_with_gateway(url, cancel_and_reread), print_task, as_json=as_json)
 
@@ -87,7 +87,7 @@ def resolve(
         "comment": comment,
         **build_speaker_claim(speaker),
     }
-    print_answer(ask_gateway(url, "POST", path_of("tasks", task_id, "resolve"), body), print_task, as_json=as_json)
+    print_answer(ask_gateway(url, "POST", build_path("tasks", task_id, "resolve"), body), print_task, as_json=as_json)
 
 
 def print_task(record: JsonObject) -> None:
@@ -110,8 +110,8 @@ def print_task(record: JsonObject) -> None:
     if record.get("answer") and not is_waiting and record["answer"] != record.get("reason"):
         out.print(f"answer: {record['answer']}", soft_wrap=True)
     if doubts and is_waiting:
-        words, call = "|".join(Resolution), doubts[0].get("call_id")
-        advice = f"Settle it: purple task resolve {record.get('task_id')} {words} --call {call}"
+        choices, call = "|".join(Resolution), doubts[0].get("call_id")
+        advice = f"Settle it: purple task resolve {record.get('task_id')} {choices} --call {call}"
         err.print(advice, soft_wrap=True)
 
 
@@ -121,7 +121,7 @@ def _print_doubt(doubt: JsonObject) -> None:
     call = f"{doubt.get('call_id')} {doubt.get('tool')} {dumps(doubt.get('arguments'))}: "
     out.print(Text(f"In doubt: {call}", "bold").append_text(status), soft_wrap=True)
     times = {"sent": "sent", "waited_until": "waited until", "deadline": "to be settled by"}
-    moments = [f"{words} {format_local_time(str(doubt[name]))}" for name, words in times.items() if doubt.get(name)]
+    moments = [f"{label} {format_local_time(str(doubt[name]))}" for name, label in times.items() if doubt.get(name)]
     out.print(f"  {', '.join(moments)}", soft_wrap=True)
     read_before, read_after = doubt.get("before"), doubt.get("after")
     is_same = read_before is not None and read_before == read_after

@@ -44,8 +44,8 @@ def try_connections(
       kubectl exec deploy/executor -- python -m services.executor connections --tenant acme
     """
     arguments = ("--tenant", tenant_id, "--only", only, *(("--tenant-file", str(file)) if file else ()), "--json")
-    words = ("services.executor", "connections", *arguments)
-    answer = run_module_for_json(*words, doing="Trying", seconds=_TIMEOUT_SECONDS, code=2)
+    command = ("services.executor", "connections", *arguments)
+    answer = run_module_for_json(*command, doing="Trying", seconds=_TIMEOUT_SECONDS, code=2)
     print_answer(answer, _print_connections, as_json=as_json)
     raise typer.Exit(0 if all(row.get("good") for row in objects_in(answer.get("connections"))) else 1)
 

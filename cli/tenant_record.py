@@ -16,8 +16,8 @@ from cli.gateway.client import (
     SpeakerName,
     ask_as_operator,
     ask_gateway,
+    build_path,
     build_speaker_claim,
-    path_of,
     print_rows,
 )
 from cli.gateway.messages import list_or_empty
@@ -85,7 +85,7 @@ def store_record(
     _check_policies(file, document, tenant_id)
     document["version"] = _base_version(url, tenant_id, speaker, document.get("version"), force=force)
     body: JsonObject = {"record": document, "comment": comment, **build_speaker_claim(speaker)}
-    answer = ask_gateway(url, "PUT", path_of("tenants", tenant_id, "record"), body)
+    answer = ask_gateway(url, "PUT", build_path("tenants", tenant_id, "record"), body)
     _print_stored_version(tenant_id, answer, as_json)
 
 

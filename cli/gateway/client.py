@@ -53,7 +53,7 @@ class GatewayClient:
         return parse_task_view(await self._call_rpc("tasks/cancel", {"id": task_id, **claim}))
 
     async def request_json(self, verb: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """Send a request to one of the gateway's own paths, and return its JSON answer; ``path_of`` builds paths."""
+        """Send a request to one of the gateway's own paths, and return its JSON answer; ``build_path`` builds paths."""
         answer, reply = await self._request(verb, path, body, verb)
         if answer.is_success:
             return reply
@@ -93,7 +93,7 @@ class GatewayClient:
 
     async def _sse_lines(self, task_id: str, after: str) -> AsyncGenerator[ServerSentEvent]:
         headers = {"Last-Event-ID": after} if after else {}
-        url = f"{self.url}{path_of('tasks', task_id, 'events')}"
+        url = f"{self.url}{build_path('tasks', task_id, 'events')}"
         async with aconnect_sse(self._http, "GET", url, headers=headers, timeout=STREAM_TIMEOUT) as source:
             if not source.response.is_success:
                 raise CommandError(f"{self.url} shows no events of task {task_id} ({source.response.status_code}).")
@@ -150,9 +150,9 @@ def read_key(variable: str) -> str:
     return key
 
 
-def path_of(*words: str) -> str:
+def build_path(*segments: str) -> str:
     """A URL path of these segments, each quoted, since ids are chosen by clients."""
-    return "".join(f"/{quote(word, safe='')}" for word in words)
+    return "".join(f"/{quote(segment, safe='')}" for segment in segments)
 
 
 @asynccontextmanager
@@ -208,9 +208,9 @@ def ask_gateway(url: str, verb: str, path: str, body: JsonObject | None = None) 
     return run_with_gateway(url, lambda client: client.request_json(verb, path, body))
 
 
-def ask_as_operator(url: str, name: str, *words: str, body: JsonObject | None = None) -> JsonObject:
+def ask_as_operator(url: str, name: str, *segments: str, body: JsonObject | None = None) -> JsonObject:
     """POST to the path of these segments as the operator ``name``, and return the JSON answer."""
-    return ask_gateway(url, "POST", path_of(*words), {**(body or {}), **build_speaker_claim(name)})
+    return ask_gateway(url, "POST", build_path(*segments), {**(body or {}), **build_speaker_claim(name)})
 
 
 def run_with_gateway(url: str, action: Callable[[GatewayClient], Awaitable[T]]) -> T:

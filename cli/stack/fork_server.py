@@ -51,13 +51,13 @@ def _run_module(arguments: tuple[str, ...], environ: Mapping[str, str], log: str
     os.umask(0o077)  # books, logs and archived tasks are for their owner
     _redirect_output(log)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # one of them would keep the fork server, and so us, from ending
-    package, *words = arguments
+    package, *package_arguments = arguments
     if package not in _imported_packages() or not _has_same_interpreter_settings(environ):
         os.execve(sys.executable, [sys.executable, "-m", *arguments], environ)  # noqa: S606  our own modules
     setproctitle(f"python -m {' '.join(arguments)}")  # it finds the title's place by the environment as it was
     os.environ.clear()
     os.environ.update(environ)
-    sys.argv = [package, *words]
+    sys.argv = [package, *package_arguments]
     runpy.run_module(package, run_name="__main__", alter_sys=True)
 
 

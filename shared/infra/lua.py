@@ -180,9 +180,9 @@ def _set_results(
             future.set_result(reply)
 
 
-async def _send_command(redis: Redis, words: Command) -> object:
+async def _send_command(redis: Redis, command: Command) -> object:
     try:
-        return cast(object, await redis.execute_command(*words))  # type: ignore[no-untyped-call]  # redis-py
+        return cast(object, await redis.execute_command(*command))  # type: ignore[no-untyped-call]  # redis-py
     except ResponseError as refusal:
         return refusal
 
@@ -256,9 +256,9 @@ class Scripts:
         rows = [(name, list[Argument]([len(keys), *keys, *arguments])) for name, keys, arguments in calls]
         return await self._retry(lambda is_repeated: self._evaluate(rows, is_repeated)) if rows else []
 
-    async def execute(self, *words: Argument) -> object:
+    async def execute(self, *command: Argument) -> object:
         """The reply to one plain command, which must be safe to repeat. Raises ``StoreUnavailable``."""
-        (reply,) = await self.execute_many(words)
+        (reply,) = await self.execute_many(command)
         return reply
 
     async def execute_many(self, *rows: Command) -> list[object]:

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from services.executor.ports.policy import Tenants, UnknownTenant
 from shared.contracts.tenant import TenantRecord
-from shared.contracts.tenant_document import BadRecord, TenantVersion, fill_empty_urls, read_tenant_record
+from shared.contracts.tenant_document import TenantVersion, fill_empty_urls, read_tenant_record
 from shared.domain.exact_json import loads_object
 from shared.domain.lru_cache import LruCache
 from shared.infra.starting import require_readable_url
@@ -128,7 +128,7 @@ class StoredTenants(Tenants):
     def _parse_record(self, tenant: str, content: TenantVersion) -> TenantRecord:
         try:
             record = content.parse_record(tenant)
-        except (BadRecord, ValueError) as error:
+        except ValueError as error:
             log.error("tenant_record_unreadable", tenant=tenant, version=content.version, error=str(error))
             name = f"version {content.version} of the record of tenant {tenant!r}"
             raise UnknownTenant(f"{name} cannot be read") from error

@@ -15,7 +15,7 @@ import httpx
 from redis.asyncio import Redis
 
 from cli.console import CommandError, err
-from cli.gateway.client import GatewayClient, path_of
+from cli.gateway.client import GatewayClient, build_path
 from cli.gateway.messages import OutgoingMessage, Speaker
 from cli.launcher import Stack, run_stack
 from cli.stack.plan import StackOptions, free_ports
@@ -156,7 +156,7 @@ class _Burst:
 
     async def measure(self) -> BurstFigures:
         record: dict[str, Json] = {"id": _QUIET, "version": "0", "time_zone": "UTC", "unruled_writes": "allow"}
-        await self._quiet.request_json("PUT", path_of("tenants", _QUIET, "record"), {"record": record})
+        await self._quiet.request_json("PUT", build_path("tenants", _QUIET, "record"), {"record": record})
         tasks = self._make_tasks(_WARM + self._plan.tasks)
         for one in [tasks.pop() for _ in range(_WARM)]:  # what only the first tasks cost
             await _send_and_await_end(self._flood, one.text)
