@@ -1,10 +1,14 @@
 """Mappings that keep what was used last: a bounded number of values, or values up to a sum of weights."""
 
 from collections import OrderedDict
+from collections.abc import Callable
+from functools import wraps
 from typing import Generic, TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+_WEIGHT_OF_ENTRY = 1_000  # what an entry takes besides the characters of its text
 
 
 class LruCache(OrderedDict[K, V]):
@@ -57,3 +61,22 @@ class WeightedCache(Generic[K, V]):
     def clear(self) -> None:
         self._entries.clear()
         self._weight = 0
+
+
+def cached_by_text(max_characters: int) -> Callable[[Callable[[str], V]], Callable[[str], V]]:
+    """Keeps a function's values for the texts used last, as long as these together have at most so many characters."""
+
+    def decorate(function: Callable[[str], V]) -> Callable[[str], V]:
+        cache = WeightedCache[str, tuple[V]](max_characters)
+
+        @wraps(function)
+        def look_up_or_call(text: str) -> V:
+            found = cache.look_up(text)
+            if found is None:
+                found = (function(text),)
+                cache.put(text, found, len(text) + _WEIGHT_OF_ENTRY)
+            return found[0]
+
+        return look_up_or_call
+
+    return decorate

@@ -4,7 +4,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 import structlog
@@ -26,6 +25,7 @@ from services.executor.ports.tools import Tool, ToolAnswer, ToolSilent
 from shared.contracts.base import describe_first_error
 from shared.contracts.tenant import CatalogueEntry, Connection
 from shared.domain.exact_json import Json, loads, loads_object
+from shared.domain.lru_cache import cached_by_text
 
 log = structlog.get_logger()
 
@@ -150,7 +150,7 @@ def _find_tool_fault(tool: ListedTool) -> str | None:
     return _find_fault_in_schema(json.dumps(tool.input_schema))
 
 
-@lru_cache(maxsize=2048)  # lists come again with every task, and a check takes a millisecond
+@cached_by_text(4_000_000)  # lists come again with every task, and a check takes a millisecond
 def _find_fault_in_schema(schema_json: str) -> str | None:
     schema = json.loads(schema_json)
     try:

@@ -25,6 +25,7 @@ _TIMEOUT_SECONDS = 1.0  # a task goes on without experience rather than wait for
 _MOST_REPORTED_TOOLS = 2000
 _MOST_REPORTED_PROCESSES = 500
 _MOST_ROWS_CACHED = 20_000  # of all tenants that are held as they were read last: a tenant has at most 1,700
+_MOST_NAMES_CACHED = 50_000  # of all tenants
 
 log = structlog.get_logger()
 LearnedT = TypeVar("LearnedT", bound=Contract)
@@ -35,7 +36,7 @@ class RedisLearned(Learned):
 
     def __init__(self, redis: Redis) -> None:
         self._scripts = Scripts(redis, patience=0)
-        self._sent_names: dict[str, frozenset[str]] = {}
+        self._sent_names = WeightedCache[str, frozenset[str]](_MOST_NAMES_CACHED)
         self._lessons = _LessonCache()
 
     async def recall(self, tenant: str, process_type: str) -> Experience:
@@ -66,14 +67,15 @@ class RedisLearned(Learned):
 
     async def add_tool_names(self, tenant: str, names: frozenset[str]) -> None:
         """Adds the names to the tenant's set of tools; names that this process has written are not sent again."""
-        new_names = names - self._sent_names.get(tenant, frozenset())
+        sent_names = self._sent_names.look_up(tenant) or frozenset()
+        new_names = names - sent_names
         if not new_names:
             return
         key = keys.learned_keys(tenant).tools
         free_places = _MOST_REPORTED_TOOLS - cast(int, await self._scripts.execute("SCARD", key))
         if free_places > 0:
             await self._scripts.execute("SADD", key, *sorted(new_names)[:free_places])
-        self._sent_names[tenant] = self._sent_names.get(tenant, frozenset()) | new_names
+        self._sent_names.put(tenant, sent_names | new_names, weight=len(sent_names | new_names))
 
     async def get_translation(self, tenant: str, key: str) -> str | None:
         name = keys.prose_translation_key(tenant, key)

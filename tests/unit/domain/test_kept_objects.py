@@ -1,6 +1,7 @@
 """What was worked out of an object is kept by the object, and of equal tuples one is held."""
 
 from shared.domain.identity_cache import IdentityCache, InternedTuples
+from shared.domain.lru_cache import cached_by_text
 
 
 class _Seen:
@@ -38,6 +39,15 @@ def test_an_object_that_took_the_place_of_another_in_memory_is_measured_anew() -
     measure: IdentityCache[list[str], int] = IdentityCache(len, capacity=1_000)
 
     assert [measure(["x"] * length) for length in range(500)] == list(range(500))
+
+
+def test_values_of_texts_are_kept_up_to_a_sum_of_characters() -> None:
+    asked: list[str] = []
+    ask = cached_by_text(10_000)(asked.append)
+    long, other_long, short = "a" * 5_000, "b" * 5_000, "c"
+
+    assert [ask(text) for text in (long, short, long, other_long, short, long, long)] == [None] * 7
+    assert asked == [long, short, other_long, short, long]
 
 
 def test_tuples_of_the_same_members_are_one_and_what_follows_from_it_is_computed_once() -> None:

@@ -4,6 +4,7 @@ A reader that looks at the whole text for each of its pieces takes minutes here,
 """
 
 import re
+import tracemalloc
 from datetime import UTC, date, datetime
 from decimal import Decimal
 
@@ -160,6 +161,16 @@ def test_each_of_many_values_in_a_long_text_is_masked_and_restored(words: list[s
     assert isinstance(block, TextBlock)
     assert block.text.count("PROTECTED_") == len(words) == len(masked.values)
     assert restore_values(ModelReply((block,), "end_turn", Usage(), "m"), masked).blocks == (TextBlock(text),)
+
+
+def test_long_texts_that_were_masked_are_not_all_kept_in_memory() -> None:
+    tracemalloc.start()
+    for number in range(40):
+        text = TextBlock(f"{number} " + "b " * 125_000)
+        mask_request(ModelRequest(Tier.SMALL, (), (Message("user", (text,)),)), "")
+    kept_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept_bytes < 6_000_000
 
 
 def test_long_passwords_that_begin_alike_are_told_apart_in_a_long_text() -> None:

@@ -7,13 +7,13 @@ values. The static prompt explains placeholders to the model.
 import json
 import re
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from shared.domain.exact_json import Json, JsonObject, dumps, map_leaves, walk_json
 from shared.domain.identity_cache import cached_by_identity
+from shared.domain.lru_cache import cached_by_text
 from shared.domain.protected_values import ProtectedKind, find_protected_values
 from shared.domain.redaction import LiteralFinder, replace_spans
 from shared.ports import models
@@ -145,7 +145,7 @@ class _FoundValues(NamedTuple):
     placeholder_like_words: tuple[str, ...]
 
 
-@lru_cache(maxsize=512)
+@cached_by_text(4_000_000)
 def _find_protected_values(text: str) -> _FoundValues:
     """A text's protected values, and its words that look like placeholders; cached, as texts recur in each request."""
     return _FoundValues(find_protected_values(text), tuple(dict.fromkeys(_PLACEHOLDER_PATTERN.findall(text))))
