@@ -154,14 +154,10 @@ def _choose_endpoint(card: JsonValue, url: str) -> tuple[str, str]:
     urls_by_version = {
         str(interface.get("protocolVersion")): str(interface.get("url"))
         for interface in interfaces
-        if _is_rpc(interface)
+        if str(interface.get("protocolBinding", "JSONRPC")).upper() == "JSONRPC"
     }
     for version in ("0.3", "0.3.0", "1.0"):
         if version in urls_by_version:
             return urls_by_version[version], version[:3]
     main = card.get("url")
     return (main if isinstance(main, str) and main else url), "0.3"
-
-
-def _is_rpc(interface: JsonObject) -> bool:
-    return str(interface.get("protocolBinding", "JSONRPC")).upper() == "JSONRPC"

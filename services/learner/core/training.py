@@ -171,7 +171,8 @@ def merge_cases(
 
 
 def _keep_best(entries: list[outcomes.StoredCase], limit: int) -> list[outcomes.StoredCase]:
-    indices = heapq.nlargest(limit, range(len(entries)), key=lambda index: _read_quality(entries[index]))
+    qualities = [entry.case.quality if entry.case else 0.0 for entry in entries]
+    indices = heapq.nlargest(limit, range(len(entries)), key=qualities.__getitem__)
     return [entries[index] for index in sorted(indices)]
 
 
@@ -184,10 +185,6 @@ def _is_known_case(stored_case: CaseEntry | None, new_case: CaseEntry) -> bool:
 
 def _newest_first_key(entry: outcomes.StoredCase) -> float:
     return -entry.case.at.timestamp() if entry.case else 0.0
-
-
-def _read_quality(entry: outcomes.StoredCase) -> float:
-    return entry.case.quality if entry.case else 0.0
 
 
 LARGEST_OBJECT = 64 * 1024 * 1024  # bytes of one object

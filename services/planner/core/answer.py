@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import NamedTuple
 
-from services.planner.core.back_references import with_antecedent
+from services.planner.core.back_references import names_listed_things, with_antecedent
 from services.planner.core.binding import WriteStep
 from services.planner.core.compute import figures, find_operation, stated_figures, subject_of, subjects
 from services.planner.core.conditions import judge_statement
@@ -20,8 +20,8 @@ from services.planner.core.phrases import divide_fields
 from services.planner.core.proposals import ProposedMove
 from services.planner.core.records import FactRecord, ToolFact, number, own_id
 from services.planner.core.relations import answer_related, tell_field, tell_reference
-from services.planner.core.request import Request, objects
-from services.planner.core.selection import matching_records
+from services.planner.core.request import Request, as_object, objects
+from services.planner.core.selection import select_records
 from services.planner.core.situation import Situation, observe_situation, says
 from services.planner.core.unread import find_uninterpreted_words
 from services.planner.core.words import (
@@ -150,7 +150,7 @@ def _criteria_of_list(situation: Situation) -> str:
 def _unread_of_question(question: str, situation: Situation) -> tuple[str, ...]:
     """The words of a question about listed things that nothing applies."""
     resolved_text = situation.without_documents(with_antecedent(question, situation))
-    return find_uninterpreted_words(resolved_text, situation) if _was_listed(resolved_text, situation) else ()
+    return find_uninterpreted_words(resolved_text, situation) if names_listed_things(resolved_text, situation) else ()
 
 
 def _answer_question(question: str, situation: Situation) -> str:
@@ -226,7 +226,7 @@ def parse_list_answer(situation: Situation) -> list[Json]:
     asked_text = _ORDER_PATTERN.sub(" ", " ".join(match[0] for match in _FORM_PATTERN.finditer(situation.text)) or text)
     criteria = _criteria_of_list(situation)
     standing_out = find_standing_out(criteria, situation)
-    records = standing_out.records if standing_out else matching_records(criteria, situation)
+    records = standing_out.records if standing_out else select_records(criteria, situation).records
     fields = [_listed_field(record, asked_text) for record in records]
     usual = next(iter(Counter(filter(None, fields)).most_common(1)), ("", 0))[0]  # a bare row names it no less
     of_each = zip(records, fields, strict=True)
@@ -242,7 +242,9 @@ def _listed_field(record: FactRecord, question: str) -> str | None:
     word_stems = text_stems(question)
     id_pair = own_id(record)
     order = [stem(word) for word in text_words(question)]
-    others = [name for name in record.fields if not is_identifier(name) and field_stems(name) <= word_stems]
+    others = [
+        name for name in record.fields if not is_identifier(name) and frozenset() < field_stems(name) <= word_stems
+    ]
     others.sort(key=lambda name: min(order.index(part) for part in field_stems(name)))
     if others and not word_stems & stems(("id", "identifier", "number")):
         return others[0]
@@ -275,28 +277,25 @@ def _sort_key(value: Json) -> tuple[int, Decimal, str]:
 
 
 def _tell_move(move: ProposedMove) -> str:
-    arguments_text = ", ".join(f"{name} {_as_text(value)}" for name, value in move.arguments.items())
-    call_text = f"{_in_words(move.bound.tool.name)} ({arguments_text})"
+    call_text = _describe_call(move.bound.tool.name, move.arguments)
     note = f"; {move.outcome.note}" if move.outcome.note else ""
+    status, clause = move.outcome.status, move.step.intent.clause
     match move.outcome.state:
         case WriteState.DONE:
-            status = move.outcome.status
             return f"Done{f' and {status}' if status else ''}: {call_text}{note}."
         case WriteState.FAILED:
-            status = move.outcome.status
-            return f'Not done{f", {status}" if status else ""}: "{move.step.intent.clause}": {call_text}{note}.'
+            return f'Not done{f", {status}" if status else ""}: "{clause}": {call_text}{note}.'
         case _:
-            return (
-                f'Not done: "{move.step.intent.clause}": {call_text} was not called, as what it rests on was not done.'
-            )
+            return f'Not done: "{clause}": {call_text} was not called, as what it rests on was not done.'
 
 
 def _in_words(name: str) -> str:
     return " ".join(parts(name))
 
 
-def _as_text(value: Json) -> str:
-    return value if isinstance(value, str) else dumps(value)
+def _describe_call(tool: str, arguments: JsonObject) -> str:
+    named = (f"{name} {value if isinstance(value, str) else dumps(value)}" for name, value in arguments.items())
+    return f"{_in_words(tool)} ({', '.join(named)})"
 
 
 def _find_answer(question: str, situation: Situation) -> str:
@@ -323,6 +322,14 @@ def _find_answer(question: str, situation: Situation) -> str:
     for figure in figures(situation):
         if field_stems(figure.name) & text_stems(question) and not _NAMES_SEVERAL.match(question):
             return _describe_figure(figure, question)
+    asks_for_several = _HOW_MANY.match(question) or _NAMES_SEVERAL.match(question)
+    if asks_for_several and _unread_of_question(question, situation):
+        return ""
+    return _tell_one_record(question, situation)
+
+
+def _tell_one_record(question: str, situation: Situation) -> str:
+    """What a question asks of one record, or all that is known of it; empty if it asks for something else."""
     record = _record_told(question, situation)
     if record is None:
         return ""
@@ -374,7 +381,7 @@ def _record_told(question: str, situation: Situation) -> FactRecord | None:
 def _tell_listed(question: str, situation: Situation) -> str:
     """What each group comes to, or the one that stands out."""
     resolved_text = with_antecedent(question, situation)
-    if not _was_listed(resolved_text, situation) or find_uninterpreted_words(resolved_text, situation):
+    if not names_listed_things(resolved_text, situation) or find_uninterpreted_words(resolved_text, situation):
         return ""
     if groups := stated_groups(question, situation):
         picked_groups = pick_groups(question, groups)
@@ -535,13 +542,13 @@ def answer_names(question: str, situation: Situation) -> str:
     resolved_text = with_antecedent(question, situation)
     if not _WHICH_PATTERN.search(question) or _ASKS_PATTERN.match(question):
         return ""
-    if has_superlative(question) or not _was_listed(resolved_text, situation):
+    if has_superlative(question) or not names_listed_things(resolved_text, situation):
         return ""
     if not _asks_for_listed(question, situation):
         return ""
     if find_uninterpreted_words(resolved_text, situation):
         return ""
-    names = [name for record in matching_records(resolved_text, situation) if (name := _record_name(record))]
+    names = [name for record in select_records(resolved_text, situation).records if (name := _record_name(record))]
     if not names:
         return "None of those that were read fits."
     others_note = ", and others" if len(names) > _MOST_NAMES_SHOWN else ""
@@ -570,11 +577,6 @@ def _asks_for_listed(question: str, situation: Situation) -> bool:
         if words := {*text_words(segment)} - STOP - _NAME_WORDS:
             return bool(stems(words) & known)
     return True
-
-
-def _was_listed(question: str, situation: Situation) -> bool:
-    word_stems = text_stems(question)
-    return any(record.in_list and record.noun & word_stems for record in situation.records)
 
 
 def _record_name(record: FactRecord) -> str:
@@ -606,12 +608,7 @@ def is_list_wanted(request: Request) -> bool:
 
 
 def _tell_write(write: JsonObject) -> str:
-    arguments = write.get("arguments")
-    argument_items = arguments.items() if isinstance(arguments, dict) else ()
-    arguments_text = ", ".join(
-        f"{name} {value if isinstance(value, str) else dumps(value)}" for name, value in argument_items
-    )
     status, note = str(write.get("status")), str(write.get("note") or "")
     status_text = "Done and" if status in ("verified", "sent") else "Not confirmed, status"
-    tool = " ".join(parts(str(write.get("tool"))))
-    return f"{status_text} {status}: {tool} ({arguments_text}){'; ' + note if note else ''}."
+    call_text = _describe_call(str(write.get("tool")), as_object(write.get("arguments")))
+    return f"{status_text} {status}: {call_text}{'; ' + note if note else ''}."

@@ -24,7 +24,7 @@ def antecedent_of(text: str, situation: Situation) -> str:
     antecedent_reading = situation.reading
     clauses = (*antecedent_reading.questions, *(intent.clause for intent in antecedent_reading.actions))
     before = [(at, clause) for clause in clauses if 0 <= (at := situation.text.find(clause)) < position]
-    named = [(at, clause) for at, clause in before if _names_things(clause, situation)]
+    named = [(at, clause) for at, clause in before if names_listed_things(clause, situation)]
     return max(named, default=(0, ""))[1]
 
 
@@ -34,12 +34,12 @@ def with_antecedent(text: str, situation: Situation) -> str:
 
 
 def _points_back(text: str, situation: Situation) -> bool:
-    if _names_things(text, situation) or any(mention.kind is MentionKind.ID for mention in find(text)):
+    if names_listed_things(text, situation) or any(mention.kind is MentionKind.ID for mention in find(text)):
         return False
     words = {stem(word) for word in text_words(text) if word not in STOP}
     return bool(_POINTS_PATTERN.search(text)) or (bool(words) and words <= _OF_FIGURES)
 
 
-def _names_things(text: str, situation: Situation) -> bool:
+def names_listed_things(text: str, situation: Situation) -> bool:
     word_stems = text_stems(text)
     return any(record.in_list and record.noun & word_stems for record in situation.records)

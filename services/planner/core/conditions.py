@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from services.planner.core.compute import LEFT, figure_left_of_named, figures, stated_figures, subjects
-from services.planner.core.figures import PlannedFigure, amount_field, in_major_units
+from services.planner.core.figures import SUMS, PlannedFigure, amount_field, in_major_units
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import Mention, MentionKind, find, identifiers_in
 from services.planner.core.records import FactRecord, own_id
@@ -112,7 +112,7 @@ def _judge_order(
     relation = "is more than" if amount > limit else "is within" if amount < limit else "equals"
     return JudgedCondition(
         test(amount, limit) is not bool(re.search(_NOT, text, re.I)),
-        f"{_format_amount(amount)} {relation} {_format_amount(limit)} ({right_text.strip() or text})",
+        f"{amount:,.2f} {relation} {limit:,.2f} ({right_text.strip() or text})",
     )
 
 
@@ -135,10 +135,6 @@ def _find_limit(text: str) -> Mention | None:
     return next((m for m in find(text) if m.kind in (MentionKind.MONEY, MentionKind.NUMBER)), None)
 
 
-def _format_amount(amount: Decimal) -> str:
-    return format(amount, ",.2f")
-
-
 def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | None:
     """What is compared: a figure of the record the task is about, else the task's own amount."""
     words = text_stems(text)
@@ -157,7 +153,11 @@ def _find_amount(text: str, intent: Intent, situation: Situation) -> Decimal | N
     amounts = [mention for mention in find(intent.clause) + find(text_outside) if mention.kind is MentionKind.MONEY]
     if amounts:
         return amounts[0].number
-    about = [record for record in spoken_records if (field := amount_field(record, "amount total")) and _is_sum(field)]
+    about = [
+        record
+        for record in spoken_records
+        if (field := amount_field(record, "amount total")) and field_stems(field) & SUMS
+    ]
     return in_major_units(about[0], str(amount_field(about[0], "amount total"))) if about else None
 
 
@@ -180,10 +180,6 @@ def _speaks_of_itself(words: frozenset[str], intent: Intent, situation: Situatio
         if (own := own_id(record)) and says(situation.text, str(own[1])):
             stem_groups += [text_stems(value) for value in record.fields.values() if isinstance(value, str)]
     return words <= frozenset().union(*stem_groups)
-
-
-def _is_sum(field: str) -> bool:
-    return bool(field_stems(field) & text_stems("amount total price cost value"))
 
 
 def _find_limit_value(text: str, situation: Situation) -> Decimal | None:

@@ -13,7 +13,7 @@ from services.planner.core.phrases import drop_spans, find_target
 from services.planner.core.records import FactRecord, number, own_id
 from services.planner.core.references import is_reference, wanted_noun
 from services.planner.core.request import ToolSpec
-from services.planner.core.selection import matching_records, names_in, select_records, unknown_names
+from services.planner.core.selection import names_in, select_records, unknown_names
 from services.planner.core.situation import CERTAIN, LIKELY, ArgumentCandidate, ChosenRecords, Situation, says
 from services.planner.core.unread import find_uninterpreted_words_of_calls
 from services.planner.core.words import field_stems, is_identifier, nouns, stem, stems, text_stems
@@ -136,7 +136,7 @@ def route_listed(intent: Intent, situation: Situation, writers: Sequence[ToolSpe
     """A call for each listed record that the clause means and whose age is known; none if the process has no routes."""
     calls: list[CallPlan] = []
     left_out: list[str] = []
-    for record in matching_records(intent.clause, situation) if situation.routes else ():
+    for record in select_records(intent.clause, situation).records if situation.routes else ():
         id_pair, age = own_id(record), _find_age(record)
         if id_pair is None or age is None:
             continue

@@ -10,19 +10,8 @@ from services.planner.core.toolset import Toolset, toolset_of
 from shared.domain.exact_json import Json, JsonObject, dumps
 
 NAMES = frozenset(
-    {
-        "wrong_arithmetic",
-        "write_before_read",
-        "wrong_record",
-        "stale_column",
-        "ignored_policy",
-        "repeated_write",
-        "invented_tool",
-        "unasked_write",
-        "truncated",
-        "doubting_coverage",
-        "few_reads",
-    }
+    "wrong_arithmetic write_before_read wrong_record stale_column ignored_policy repeated_write invented_tool "
+    "unasked_write truncated doubting_coverage few_reads".split()
 )
 _DIGITS_PATTERN = re.compile(r"\d+(?=\D*$)")
 

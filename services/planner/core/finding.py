@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from services.planner.core.intents import Intent
 from services.planner.core.mentions import MentionKind, find
 from services.planner.core.references import is_reference
-from services.planner.core.request import CALL_NOTE, FIND_TOOLS, USE_TOOL, Request, ToolSpec
+from services.planner.core.request import CALL_NOTE, FIND_TOOLS, USE_TOOL, Call, Request, ToolSpec
 from services.planner.core.situation import Situation
 from services.planner.core.toolmatch import tools_for
 from services.planner.core.words import ID_WORDS, NOTICES, family, parts
@@ -17,8 +17,6 @@ from shared.domain.exact_json import JsonObject
 _AT_ONCE, _IN_ALL = 3, 6
 _NAMED = 8  # tools that a search by name shows at once
 _TELLS_PATTERN = re.compile(r"\b(?:that|about|of|with|saying)\b", re.I)
-
-Call = tuple[str, JsonObject]
 
 
 def find_tools_calls(request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> tuple[Call, ...]:

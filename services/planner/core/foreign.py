@@ -20,6 +20,7 @@ _FRENCH_WORDS = frozenset(
     "le la les des du et ou ne pas pour est sont quel quelle quelles quels une parce que veuillez avec l à au".split()
 )
 _QUESTION_WORDS = frozenset("welche welcher welches wer wie was wann wo quel quelle quels quelles qui combien".split())
+_FILLER_WORDS = frozenset("bitte dann danach anschließend auch veuillez puis ensuite merci do not de".split())
 _REASON_PATTERN = re.compile(
     r"\b(?:(?:weil|da|denn|parce que|car|puisque)\b|(?:parce |puis)qu['’]"
     r"|(?:grund|begründung|motif|raison)\s*:)\s*(?P<why>[^.!?;]+)",
@@ -122,7 +123,7 @@ def _clause(clause: str, language: Language) -> str:
 
 def _verb(tokens: list[str], language: Language) -> tuple[str, list[str]]:
     """The English verb of a clause and its other tokens; German verbs may stand at the end, or in two pieces."""
-    places = [place for place, token in enumerate(tokens) if token.isalpha() and not _is_filler(token)]
+    places = [place for place, token in enumerate(tokens) if token.isalpha() and token.lower() not in _FILLER_WORDS]
     is_question = places and tokens[places[0]].lower() in _QUESTION_WORDS
     if not places or is_question:
         return "", tokens
@@ -133,23 +134,6 @@ def _verb(tokens: list[str], language: Language) -> tuple[str, list[str]]:
         if verb := _known_verb(tokens[place], language, place != first):
             return verb, [token for at, token in enumerate(tokens) if at != place]
     return "", tokens
-
-
-def _is_filler(token: str) -> bool:
-    return token.lower() in (
-        "bitte",
-        "dann",
-        "danach",
-        "anschließend",
-        "auch",
-        "veuillez",
-        "puis",
-        "ensuite",
-        "merci",
-        "do",
-        "not",
-        "de",
-    )
 
 
 def _known_verb(token: str, language: Language, at_end: bool) -> str:

@@ -70,11 +70,6 @@ def as_understood(situation: Situation, writers: Sequence[ToolSpec]) -> JsonObje
     }
 
 
-def number_of(intent: Intent, request: Request, situation: Situation, writers: Sequence[ToolSpec]) -> int:
-    """The number of the task's part that an action carries out."""
-    return number_of_clause(intent.clause, request, situation, writers)
-
-
 def number_of_clause(
     clause: str, request: Request, situation: Situation, writers: Sequence[ToolSpec], kind: str = DO
 ) -> int:
@@ -108,17 +103,8 @@ def number_of_clause(
     return next(iter([*exact, *near, *(number for number, _ in close)]), 1)
 
 
-def changes_of(request: Request) -> list[int]:
-    """The numbers of the parts that ask for a change, as the loop counts them."""
-    return _numbers_of_kind(request, DO)
-
-
-def questions_of(request: Request) -> list[int]:
-    """The numbers of the parts to find out, as the loop counts them."""
-    return _numbers_of_kind(request, FIND_OUT)
-
-
-def _numbers_of_kind(request: Request, kind: str) -> list[int]:
+def list_part_numbers(request: Request, kind: str) -> list[int]:
+    """The numbers of the parts of that kind, ``DO`` or ``FIND_OUT``, as the loop counts them."""
     told_parts = objects(call_understand(request).get("parts"))
     return [
         _int_or(told_part.get("part"), place)

@@ -66,10 +66,6 @@ def _next_part_call(tool: ToolSpec, arguments: JsonObject) -> CallPlan:
     )
 
 
-def _task_intent(situation: Situation) -> Intent:
-    return Intent("", situation.text)
-
-
 def _nouns_identified(tools: tuple[ToolSpec, ...], situation: Situation) -> frozenset[str]:
     """The nouns of which the task gives an identifier, and means it."""
     spared_ids = find_spared(situation.text)
@@ -90,7 +86,7 @@ def _worthwhile_calls(
 ) -> list[CallPlan]:
     if not tool.required and not (spoken_stems and _wants_list(tool, situation, identified)):
         return []
-    bound = bind_arguments(tool, situation, _task_intent(situation), POSSIBLE if spoken_stems else LIKELY)
+    bound = bind_arguments(tool, situation, Intent("", situation.text), POSSIBLE if spoken_stems else LIKELY)
     plans = [
         value_plan for plan in bound for value_plan in calls_for_each_value(plan, situation) if not value_plan.missing
     ]
@@ -171,16 +167,12 @@ def _words_described(tool: ToolSpec, situation: Situation) -> frozenset[str]:
     """What an action or a question is about, in the words with which a tool says what it lists: its description's first
     ones.
     """
-    if tool.required or situation.stems & _known_nouns(situation):
+    if tool.required or any(record.noun & situation.stems for record in situation.records):
         return frozenset()
     opening = text_stems(" ".join(tool.description.split()[:3]))
     asked_texts = (*(intent.clause for intent in situation.reading.actions), *situation.reading.questions)
     clauses = frozenset().union(*map(text_stems, asked_texts))
     return frozenset(word for word in opening & clauses if len(word) > 3)
-
-
-def _known_nouns(situation: Situation) -> frozenset[str]:
-    return frozenset().union(*(record.noun for record in situation.records))
 
 
 def _choose_lists(plans: list[CallPlan]) -> list[CallPlan]:

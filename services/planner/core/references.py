@@ -7,7 +7,7 @@ from functools import lru_cache
 from services.planner.core.mentions import Mention, MentionKind
 from services.planner.core.records import FactRecord, Scalar, id_fields, own_id
 from services.planner.core.request import ToolSpec
-from services.planner.core.selection import matching_records
+from services.planner.core.selection import select_records
 from services.planner.core.situation import (
     CERTAIN,
     LIKELY,
@@ -202,7 +202,9 @@ def _linked_identifiers(noun: frozenset[str], situation: Situation) -> list[Argu
 
 def _only_fitting(noun: frozenset[str], situation: Situation) -> list[ArgumentCandidate]:
     """The one listed thing that agrees with everything the task says: who it belongs to, its state, its figures."""
-    fitting = {record.ref(""): record for record in matching_records(situation.text, situation) if record.noun == noun}
+    fitting = {
+        record.ref(""): record for record in select_records(situation.text, situation).records if record.noun == noun
+    }
     narrowed = len({str(own_id(record)) for record in situation.records if record.noun == noun}) > len(fitting)
     chosen = list(fitting.values()) if len(fitting) == 1 and narrowed else []
     return [_candidate(record, id_pair[0], LIKELY) for record in chosen if (id_pair := own_id(record))]

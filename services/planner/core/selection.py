@@ -15,10 +15,6 @@ from services.planner.core.situation import ChosenRecords, Situation
 from services.planner.core.words import STOP, nouns, stem, stems, text_stems, text_words
 
 
-def matching_records(text: str, situation: Situation) -> list[FactRecord]:
-    return [*select_records(text, situation).records]
-
-
 def select_records(text: str, situation: Situation) -> ChosenRecords:
     """The listed records that a text speaks of, narrowed by the criteria it states; each thing once."""
     selection = situation.memo.selections.get(text)
@@ -193,13 +189,13 @@ def _meant_ids(text: str, situation: Situation) -> _Meant:
     pointing = bool(re.search(r"\b(?:its|their)\b", text, re.I))
     named: dict[str, set[str]] = {}
     for value in [value for value in mentioned if value in text] or (mentioned if pointing else []):
-        named.setdefault(_shape(value), set()).add(value)
+        named.setdefault(shape_of_id(value), set()).add(value)
     owner_ids = [(owner.noun, str(field[1])) for owner in named_owners(text, situation) if (field := own_id(owner))]
-    shapes = {*named, *(_shape(value) for _, value in owner_ids)}
+    shapes = {*named, *(shape_of_id(value) for _, value in owner_ids)}
     columns: dict[tuple[str, str], set[str]] = {}
     for record in situation.records if shapes else ():
         for name, field_value in record.fields.items():
-            if isinstance(field_value, str) and (shape := _shape(field_value)) in shapes:
+            if isinstance(field_value, str) and (shape := shape_of_id(field_value)) in shapes:
                 columns.setdefault((record.fact.tool, shape), set()).add(name)
     return _Meant(named, owner_ids, columns)
 
@@ -213,13 +209,13 @@ def _is_meant(record: FactRecord, meant_ids: _Meant) -> bool:
 
 def _refers_to_one(values: set[str], record: FactRecord, meant_ids: _Meant) -> bool:
     """Whether a record has one of several identifiers of a shape, or was read by it, or its kind has no such column."""
-    columns = meant_ids.columns.get((record.fact.tool, _shape(next(iter(values)))), set())
+    columns = meant_ids.columns.get((record.fact.tool, shape_of_id(next(iter(values)))), set())
     held = {str(record.fields.get(name)) for name in columns} | {*map(str, record.fact.arguments.values())}
     return not columns or bool(values & held)
 
 
 @lru_cache(maxsize=20_000)
-def _shape(value: str) -> str:
+def shape_of_id(value: str) -> str:
     return re.sub(r"\d+", "9", value)
 
 

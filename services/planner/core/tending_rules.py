@@ -27,20 +27,15 @@ _OF_ALL = frozenset(
 _ALTERNATIVES_PATTERN = re.compile(r"\s*(?:,|/|\bor\b|\band\b)\s*", re.I)
 _SENDER_PATTERN = re.compile(r"\bfrom\s+(?P<who>[^\s,;:.]+(?:\s+[A-Z][^\s,;:.]*)*|\S+@\S+)")
 
+_BAIT_SIGNS = ("verify your", "your password", "account will be", "gift voucher", "confirm your account", "log in here")
+
 # Words by which a thing of a kind shows itself, where it does not name its kind. General knowledge of mail, no more.
 _SIGNS: dict[str, tuple[str, ...]] = {
     "newsletter": ("newsletter", "unsubscribe", "digest", "weekly issue", "this week in"),
     "invoice": ("invoice", "amount due", "now due"),
     "receipt": ("receipt", "order confirmation"),
-    "bait": ("verify your", "your password", "account will be", "gift voucher", "confirm your account", "log in here"),
-    "phishing": (
-        "verify your",
-        "your password",
-        "account will be",
-        "gift voucher",
-        "confirm your account",
-        "log in here",
-    ),
+    "bait": _BAIT_SIGNS,
+    "phishing": _BAIT_SIGNS,
     "decision": ("your decision", "you decide", "your approval", "decide by", "go-ahead"),
     "signature": ("your signature", "please sign", "to be signed", "sign it", "signed copy"),
 }
@@ -79,7 +74,7 @@ def find_standing_rules(text: str) -> tuple[StandingRule, ...]:
         for text_part in _pieces(text)
     ]
     rules = [
-        rule._replace(steps=_allowed_steps(rule.steps, barred), piece=text_part)
+        rule._replace(steps=tuple(step for step in rule.steps if stem(step.verb) not in barred), piece=text_part)
         for text_part, rule in rules_by_text
         if rule
     ]
@@ -91,10 +86,6 @@ def find_standing_rules(text: str) -> tuple[StandingRule, ...]:
 def _is_meant(rule: StandingRule, strict: list[frozenset[str]]) -> bool:
     """Whether a sentence says of this kind of thing that what only speaks of it is none."""
     return any(stem(sign) in strict_pattern for strict_pattern in strict for sign in rule.signs)
-
-
-def _allowed_steps(steps: tuple[TendingStep, ...], barred: set[str]) -> tuple[TendingStep, ...]:
-    return tuple(step for step in steps if stem(step.verb) not in barred)
 
 
 def _read_forbidding(piece: str) -> StandingRule | None:

@@ -15,7 +15,7 @@ from services.planner.core.mentions import MentionKind
 from services.planner.core.next_turn import done_line, find_beginning, is_limit, is_turn, open_wishes
 from services.planner.core.outcomes import WriteState, outcome_of, outcome_of_call
 from services.planner.core.pages import next_parts
-from services.planner.core.parts_of_task import DO, FIND_OUT, changes_of, number_of_clause, parts_of, quote
+from services.planner.core.parts_of_task import DO, FIND_OUT, list_part_numbers, number_of_clause, parts_of, quote
 from services.planner.core.process import GENERAL, process_name
 from services.planner.core.request import CALL_NOTE, LEAVE_PART, Call, Request, ToolSpec, as_object, now_of
 from services.planner.core.situation import Situation
@@ -212,7 +212,7 @@ def parts_without_calls(request: Request, situation: Situation, toolset: Toolset
         *(" ".join(parts(name)) for name, _ in due_now.tended.calls[len(due_now.tended.clauses) :]),
     ]
     busy = {number_of_clause(clause, request, situation, toolset.writers) for clause in clauses}
-    idle = [number for number in changes_of(request) if number not in left_parts | busy]
+    idle = [number for number in list_part_numbers(request, DO) if number not in left_parts | busy]
     reasons = {
         number_of_clause(due_wish.wish.quote, request, situation, toolset.writers): due_wish.why or "it is done already"
         for due_wish in due_now.wishes

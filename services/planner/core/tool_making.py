@@ -8,7 +8,7 @@ from services.planner.core.compute import subjects
 from services.planner.core.figures import FigureOperand, numeric_fields, operand as operand_of
 from services.planner.core.formula import NoFormula, as_function, compute_terms, parse_formula
 from services.planner.core.general import NEEDS_A_MODEL
-from services.planner.core.request import CALCULATE, Request
+from services.planner.core.request import CALCULATE, Request, as_object
 from services.planner.core.situation import Situation
 from services.planner.core.words import field_stems
 from shared.domain.exact_json import Json, JsonObject
@@ -30,7 +30,7 @@ def find_gaps(_request: Request) -> JsonObject:
 
 def make_function(request: Request) -> JsonObject:
     """The structured output MADE_FUNCTION: the source of a calculator whose definition states a formula."""
-    spec = _tool_spec(request)
+    spec = as_object(request.section("tool_spec"))
     names = _argument_names(spec)
     try:
         return {
@@ -43,7 +43,7 @@ def make_function(request: Request) -> JsonObject:
 
 def make_cases(request: Request) -> JsonObject:
     """The structured output MADE_CASES: the formula worked out over figures of different sizes."""
-    spec = _tool_spec(request)
+    spec = as_object(request.section("tool_spec"))
     names = _argument_names(spec)
     try:
         terms = parse_formula(str(spec.get("definition")), names)
@@ -81,17 +81,9 @@ def _list_offered(request: Request) -> list[tuple[str, str]]:
     ]
 
 
-def _tool_spec(request: Request) -> JsonObject:
-    spec = request.section("tool_spec")
-    return spec if isinstance(spec, dict) else {}
-
-
 def _argument_names(spec: JsonObject) -> list[str]:
-    return [str(name) for name in _as_list(spec.get("arguments"))]
-
-
-def _as_list(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
+    names = spec.get("arguments")
+    return [str(name) for name in names] if isinstance(names, list) else []
 
 
 def _trial_inputs(number: int) -> Iterator[tuple[str, ...]]:

@@ -173,7 +173,7 @@ def _score_noun(intent: Intent, situation: Situation, tool: ToolSpec) -> int:
     if _things_of(intent) & text_stems(tool.description):
         return 1
     refers = _names_things(intent) or _points_back(intent)
-    return 1 if refers and _are_known(own, situation) else 0
+    return int(refers and any(own & record.noun for record in situation.records))
 
 
 def _things_of(intent: Intent) -> frozenset[str]:
@@ -193,7 +193,3 @@ def _points_back(intent: Intent) -> bool:
 
 def _names_things(intent: Intent) -> bool:
     return any(mention.kind is MentionKind.ID for mention in find(intent.clause))
-
-
-def _are_known(own: frozenset[str], situation: Situation) -> bool:
-    return any(own & record.noun for record in situation.records)

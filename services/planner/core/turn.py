@@ -13,7 +13,7 @@ from services.planner.core.groups import all_figures, name_standing_out
 from services.planner.core.intents import Intent
 from services.planner.core.next_turn import is_turn, next_line
 from services.planner.core.outcomes import WriteState, outcome_of_call
-from services.planner.core.parts_of_task import FIND_OUT, as_understood, number_of, number_of_clause, questions_of
+from services.planner.core.parts_of_task import FIND_OUT, as_understood, list_part_numbers, number_of_clause
 from services.planner.core.process import Process, call_understand, process_of
 from services.planner.core.proposals import as_calls, next_moves, plan_moves
 from services.planner.core.reads import next_reads
@@ -74,7 +74,7 @@ def _next_reply(request: Request, heedless: bool, hasty: bool) -> PlannerReply:
     steps = _plan_steps(request, situation, toolset)
     moves = plan_moves(steps, request)
     coming = next_moves(moves, toolset.guarded)
-    numbers = [number_of(move.step.intent, request, situation, toolset.writers) for move in coming]
+    numbers = [number_of_clause(move.step.intent.clause, request, situation, toolset.writers) for move in coming]
     leave_calls = leave_unmet_parts(request, situation, steps, toolset)
     if calls := (*leave_calls, *as_calls(coming, numbers, toolset.guarded)):
         return PlannerReply(calls=calls)
@@ -156,13 +156,16 @@ def leave_unmet_parts(
     if not toolset.has(LEAVE_PART):
         return ()
     left_parts = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
-    busy = {number_of(step.intent, request, situation, toolset.writers) for step in steps if step.calls}
+    busy = {number_of_clause(step.intent.clause, request, situation, toolset.writers) for step in steps if step.calls}
     arguments_by_part: dict[int, JsonObject] = {}
     for step in steps:
         intent = step.intent
         if step.calls or not (step.reason.settled and intent.condition):
             continue
-        part, ref = number_of(intent, request, situation, toolset.writers), _find_shown_by(intent, situation)
+        part, ref = (
+            number_of_clause(intent.clause, request, situation, toolset.writers),
+            _find_shown_by(intent, situation),
+        )
         if ref and part not in left_parts | busy:
             arguments_by_part.setdefault(
                 part, {"part": part, "because": f"{intent.condition}: {step.reason.why}", "ref": ref}
@@ -180,7 +183,7 @@ def leave_questions(
 
     A document, which another role writes, is no such question.
     """
-    if not toolset.has(LEAVE_PART) or not questions_of(request):
+    if not toolset.has(LEAVE_PART) or not list_part_numbers(request, FIND_OUT):
         return ()
     unanswered = find_unanswered(situation, told_answer, as_a_list=is_list_wanted(request))
     mine = [
@@ -188,7 +191,9 @@ def leave_questions(
     ]
     parts = [number_of_clause(question, request, situation, toolset.writers, FIND_OUT) for question in mine]
     left_parts = {call.arguments.get("part") for call in request.calls if call.tool == LEAVE_PART}
-    fresh = [part for part in dict.fromkeys(parts) if part not in left_parts and part in questions_of(request)]
+    fresh = [
+        part for part in dict.fromkeys(parts) if part not in left_parts and part in list_part_numbers(request, FIND_OUT)
+    ]
     return tuple((LEAVE_PART, {"part": part, "because": _UNANSWERED}) for part in fresh)
 
 

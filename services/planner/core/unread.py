@@ -10,7 +10,14 @@ from services.planner.core.intents import Intent, drop_evidence
 from services.planner.core.mentions import MentionKind, find, identifiers_in
 from services.planner.core.phrases import drop_spans, find_exclusions, find_negations
 from services.planner.core.records import FactRecord, number
-from services.planner.core.selection import OF_TIME, named_owners, proper_names, select_records, unknown_state
+from services.planner.core.selection import (
+    OF_TIME,
+    named_owners,
+    proper_names,
+    select_records,
+    shape_of_id,
+    unknown_state,
+)
 from services.planner.core.situation import ChosenRecords, Situation, says
 from services.planner.core.words import family, field_stems, is_identifier, parts, stem, stems, text_stems, text_words
 
@@ -76,7 +83,7 @@ def find_uninterpreted_words_of_calls(
 
 
 _STEP_PATTERN = re.compile(
-    r"\bby\s+(?P<step>[$€£]?\d[\d.,]*)|(?P<than>[$€£]?\d[\d.,]*)\s?%?\s+(?:more|less|higher|lower)\b", re.I
+    r"\bby\s+(?P<step>[$€£]?\d[\d.,]*)|(?P<than>[$€£]?\d[\d.,]*)\s?%?\s+(?:more|less|higher|lower|times)\b", re.I
 )
 
 
@@ -88,7 +95,7 @@ def _find_steps(plans: Sequence[CallPlan], intent: Intent) -> list[str]:
         if match
         else None
     )
-    sets = [plan for plan in plans if family(parts(plan.tool.name)[0]) == "update"]
+    sets = [plan for plan in plans if (match and match["than"]) or family(parts(plan.tool.name)[0]) == "update"]
     task_candidates = [candidate for plan in sets for _, candidate in plan.chosen if candidate.source == "task"]
     is_set = figure is not None and any(number(candidate.value) == figure.number for candidate in task_candidates)
     return [match[0]] if match and is_set else []
@@ -141,7 +148,7 @@ def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situa
     Empty if there are none. A record shows that other thing under that word, as like as one of the calls' own.
     """
     given = {str(candidate.value) for plan in plans for _, candidate in plan.chosen}
-    shapes = {_shape(value) for value in given}
+    shapes = {shape_of_id(value) for value in given}
     told = _TOLD_PATTERN.match(intent.clause) if intent.is_notice else None
     for match in _RELATED_PATTERN.finditer(intent.clause):
         word = stem(match["of"] or match["own"])
@@ -152,7 +159,7 @@ def find_other_meant(plans: Sequence[CallPlan], intent: Intent, situation: Situa
             if any(are_related(word, part) for part in field_stems(name))
         ]
         values = {value for value, is_reference in fields if is_reference}
-        is_another = any(_shape(value) in shapes for value in values) and not values & (
+        is_another = any(shape_of_id(value) in shapes for value in values) and not values & (
             given | {*identifiers_in(intent.clause)}
         )
         is_known = bool(fields) or any(word in record.noun for record in situation.records)
@@ -190,15 +197,13 @@ def _class_words(text: str, listed: Sequence[FactRecord]) -> frozenset[str]:
 def _figures_left(selection: ChosenRecords, listed: Sequence[FactRecord]) -> list[str]:
     """Figures and days that chose nothing, and identifiers of which no listed thing has the like."""
     argument_values = {str(value) for record in listed for value in record.fact.arguments.values()}
-    shapes = {_shape(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)}
+    shapes = {
+        shape_of_id(str(value)) for record in listed for value in record.fields.values() if isinstance(value, str)
+    }
     figures: list[str] = []
     for mention in find(selection.rest):
         if mention.kind in (MentionKind.NUMBER, MentionKind.MONEY, MentionKind.DATE, MentionKind.PERCENT):
             figures += [] if mention.value in argument_values else [mention.value]
         elif mention.kind is MentionKind.ID and mention.value not in argument_values:
-            figures += [] if _shape(mention.value) in shapes else [mention.value]
+            figures += [] if shape_of_id(mention.value) in shapes else [mention.value]
     return figures
-
-
-def _shape(value: str) -> str:
-    return re.sub(r"\d+", "9", value)

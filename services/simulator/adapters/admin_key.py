@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-from datetime import datetime
 from pathlib import Path
 
 from services.simulator.core.keys import ALL_PERMISSIONS, AccessKey, hash_secret
@@ -16,11 +15,8 @@ def load_or_make_admin_key(secret: str | None, file: Path | None, surroundings: 
     if secret is None:
         secret = surroundings.new_secret(64)
         _write_or_print_secret(secret, key_id, file)
-    return _build_key(key_id, secret, surroundings.now())
-
-
-def _build_key(key_id: str, secret: str, now: datetime) -> AccessKey:
-    return AccessKey(key_id, "admin", (ALL_PERMISSIONS,), hash_secret(secret), created_at=now, created_by=None)
+    hashed, now = hash_secret(secret), surroundings.now()
+    return AccessKey(key_id, "admin", (ALL_PERMISSIONS,), hashed, created_at=now, created_by=None)
 
 
 def _write_or_print_secret(secret: str, key_id: str, file: Path | None) -> None:

@@ -40,7 +40,7 @@ def save_world(hosted: HostedWorld) -> JsonObject:
         "numbers": world.numbers,
         "states": {name: _rows_json(world, name, modality.store.rows()) for name, modality in world.modalities.items()},
         "base": {name: _rows_json(world, name, rows) for name, rows in world.base.items()},
-        "events": [_event_as_json(event) for event in world.queue],
+        "events": [SavedEvent(**asdict(event)).model_dump(mode="json") for event in world.queue],
         "done": [_entry_as_json(world, entry) for entry in world.history.done],
         "undone": [_entry_as_json(world, entry) for entry in world.history.undone],
         "holds": [
@@ -124,7 +124,3 @@ def _read_entry(world: SimulatorWorld, saved: SavedUndoEntry) -> UndoEntry:
         raise ValueError(f"unknown modality {saved.modality}")
     changes = world.modalities[saved.modality].store.read(saved.changes)
     return UndoEntry(saved.event_id, saved.modality, saved.action, tuple(changes))
-
-
-def _event_as_json(event: WorldEvent) -> JsonObject:
-    return SavedEvent(**asdict(event)).model_dump(mode="json")

@@ -2,7 +2,7 @@
 
 import json
 from datetime import UTC, datetime
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given, strategies as st
@@ -177,6 +177,6 @@ def test_a_report_that_is_nested_too_deeply_is_a_bad_row_and_teaches_nothing() -
 @pytest.mark.promise("report.teaches")
 def test_a_report_of_many_ready_made_rows_is_read_in_time_that_grows_with_their_number() -> None:
     signals: JsonValue = [a_row(number, score=85.0) for number in range(MOST_ROWS)]
-    began = perf_counter()
+    began = process_time()
     rows = build_report_rows("r.json", _content(brainos_training_signals=signals))
-    assert (len(rows.good), rows.scale, perf_counter() - began < 5) == (MOST_ROWS, 1.0, True)
+    assert (len(rows.good), rows.scale, process_time() - began < 5) == (MOST_ROWS, 1.0, True)

@@ -4,7 +4,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given, strategies as st
@@ -309,9 +309,9 @@ def test_what_has_no_room_is_left_out_and_counted_first_of_all_what_cannot_be_re
 def test_of_a_long_file_of_facts_the_newest_are_merged_and_the_others_counted_as_left_out() -> None:
     here = _fact("old", "terms", 1, -100_000)
     many = [_fact(f"s{number}", "terms", number, -number) for number in range(10 * FACTS_KEPT)]
-    began = perf_counter()
+    began = process_time()
     done = importer.merge_file_facts(_stored(facts=[(here.model_dump_json(), here)]), many)
-    assert (done.taken, done.left_out, perf_counter() - began < 5) == (FACTS_KEPT, 9 * FACTS_KEPT, True)
+    assert (done.taken, done.left_out, process_time() - began < 5) == (FACTS_KEPT, 9 * FACTS_KEPT, True)
 
 
 class _OneObject(TrainingBucket):

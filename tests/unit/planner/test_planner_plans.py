@@ -275,6 +275,7 @@ def test_an_amount_in_cents_is_proposed_in_the_unit_of_the_field(task: str, fiel
     ("Please approve KIT-7 promptly.", [("approve_kite", {"kite_id": "KIT-7"})]),
     ("Set the fee of KIT-7 to 5 less than KIT-8.", []),
     ("Set the fee of KIT-7 to 10% more.", []),
+    ("Set the fee of KIT-7 to 5 times its fee.", []),
     ("Set the fee of KIT-7 to 12,50.", []),
     ("Set the fee of KIT-7 to 1.234,50.", []),
     ("Set the fee of KIT-7 to 12.50, please.", [("set_kite_fee", {"kite_id": "KIT-7", "fee": Decimal("12.50")})]),

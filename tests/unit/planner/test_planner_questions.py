@@ -241,3 +241,11 @@ def test_what_holds_of_somebody_is_a_fact(text: str, found: tuple[str, str, str]
 @each_row("text", ["Pay invoice INV-7 of Initech for $1,200.", "Initech was paid $1,200.", "Which claims are pending?"])
 def test_what_was_done_or_is_to_be_done_is_none(text: str) -> None:
     assert _found(text, "Paid $1,200 to Initech.", "Initech", "INV-7") == []
+
+
+@each_row("question", "Which kites are torn or have a fee under 60?", "How many kites have a fee over 60 or are torn?")
+def test_an_or_between_two_kinds_of_criteria_is_answered_by_no_single_record(question: str) -> None:
+    rows: list[Json] = [{"id": "KIT-1", "fee": 50, "state": "open"}, {"id": "KIT-3", "fee": 150, "state": "torn"}]
+    seen: list[Json] = [fact("f1", "list_kites", {}, rows), fact("f2", "get_kite", {"kite_id": "KIT-3"}, rows[1])]
+    text = planned(question, seen, [], [tool("list_kites")]).text
+    assert text.startswith("Could not be found out"), text

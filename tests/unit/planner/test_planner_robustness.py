@@ -1,7 +1,7 @@
 """Whatever a request holds, the planner answers in the form that was asked, and soon."""
 
 from decimal import Decimal
-from time import perf_counter
+from time import process_time
 
 from hypothesis import given, settings, strategies as st
 
@@ -91,17 +91,17 @@ def test_a_code_of_digits_and_letters_is_no_figure(code: str) -> None:
 
 @each_row("text", "1" * 20_000, ",111" * 5_000, "1," * 10_000, "$1" * 10_000, "1.1" * 7_000)
 def test_long_rows_of_digits_are_looked_through_once(text: str) -> None:
-    started = perf_counter()
+    started = process_time()
     find(text)
-    assert perf_counter() - started < 1
+    assert process_time() - started < 1
 
 
 @each_row("run", " " * 20_000, "\t \n" * 7_000, ", " * 10_000, "A" * 20_000)
 def test_long_runs_of_blanks_commas_or_letters_are_looked_through_once(run: str) -> None:
-    started = perf_counter()
+    started = process_time()
     for tools in (_TOOLS, [*_READERS, *_WRITERS]):
         assert said({"task": f"Approve kite KIT-7{run}then set its fee to 5."}, tools)
-    assert perf_counter() - started < 5
+    assert process_time() - started < 5
 
 
 def test_a_heading_without_a_word_that_it_knows_breaks_no_reply() -> None:

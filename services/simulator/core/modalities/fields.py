@@ -35,9 +35,7 @@ def format_time(moment: datetime) -> str:
 
 StoredTime = Annotated[datetime, AfterValidator(in_utc)]  # in records: what imports bring without a zone is UTC
 AwareTime = Annotated[AwareDatetime, AfterValidator(in_utc)]  # in actions: a zone is required
-LocalOrAwareTime = Annotated[
-    datetime, AfterValidator(utc_or_wall)
-]  # in calendars: without a zone, what a clock there shows
+LocalOrAwareTime = Annotated[datetime, AfterValidator(utc_or_wall)]  # in calendars: what a clock shows there
 Day = Annotated[date, PlainSerializer(date.isoformat, return_type=str, when_used="json")]
 
 Name = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=1_000)]
