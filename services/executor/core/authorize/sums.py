@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 from services.executor.core.figures.arguments import (
+    FIGURE_KINDS,
+    RECORD_KINDS,
     ArgumentKind,
     hints_of_argument,
     is_free_text_name,
@@ -46,7 +48,6 @@ _WORDS_FOR_RATE_OR_PERIOD = frozenset(
     "per rate ratio percent pct percentage price share year month priority level score value reading start end".split()
 )
 _KINDS_THAT_NAME_NO_PARTY = frozenset({ArgumentKind.DATE, ArgumentKind.CHOICE, ArgumentKind.FREE_TEXT})
-_NAMING_KINDS = frozenset({ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
 
 
 class _NamingArgument(NamedTuple):
@@ -84,7 +85,7 @@ class _NamingArgument(NamedTuple):
         if reference.must_exist and (reference.is_id or not reference.is_number):
             return True
         argument_kind = kind_of_argument("_".join(reference.noun), {}, reference.value)
-        return argument_kind in _NAMING_KINDS and kind_of_identifier(reference.text) is not None
+        return argument_kind in RECORD_KINDS and kind_of_identifier(reference.text) is not None
 
 
 _KindsAndNames: TypeAlias = frozenset[tuple[str, tuple[str, ...]]]
@@ -265,7 +266,7 @@ class CallSums:
         is_money = hints.is_in_minor_units or hints.is_in_major_units  # then a value is an amount: ``value_cents``
         words_for_one = _WORDS_FOR_RATE_OR_PERIOD - {"value", "share"} if is_money else _WORDS_FOR_RATE_OR_PERIOD
         is_of_one = not words_for_one.isdisjoint(name_words) or (len(name_words) > 1 and "unit" in name_words)
-        return hints.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY) and not is_of_one
+        return hints.kind in FIGURE_KINDS and not is_of_one
 
     def _counts_toward_same_limit(self, other: PlannedCall, call: PlannedCall) -> bool:
         """Whether one limit covers both calls: they use the same tool, or two tools that one rule names."""

@@ -32,6 +32,8 @@ class ArgumentKind(StrEnum):
 
 
 SOURCED_KINDS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.IDENTIFIER, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
+RECORD_KINDS = SOURCED_KINDS - {ArgumentKind.AMOUNT}  # of arguments that may name a record
+FIGURE_KINDS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY})
 _DECIMAL_TEXT_PATTERN = re.compile(r"-?\d+\.\d\d")  # as servers write money that is no number to them
 _MOST_WORDS_OF_DATA = 6  # a longer text is prose
 

@@ -42,7 +42,6 @@ _SPECIAL_IDENTIFIER_PATTERN = re.compile(
 # A code has a digit; its parts hang together by marks that no sentence puts there.
 _CODE_PATTERN = re.compile(r"(?<!\w)#?[^\W_]+(?:[-_/.#]+[^\W_]+)*")
 _ORDINAL_PATTERN = re.compile(r"\d+(?:st|nd|rd|th|er|re|ème)")
-_DURATION_PATTERN = re.compile(r"P(?:\d{1,3}D)?T(?:\d{1,3}[HMS])+|P\d{1,3}D")  # of ISO 8601
 _DIGIT_PATTERN = re.compile(r"\d")
 _CASE_DETAIL_PATTERN = re.compile(r"(?<![\w.@+-])[\w.@+-]*[\d@][\w.@+-]*")
 ADDRESS_KINDS = frozenset({IdentifierKind.LINK, IdentifierKind.EMAIL})  # one mark more or less is another address
@@ -86,11 +85,6 @@ def _split_joined_codes(text: str, start: int) -> Iterator[WrittenIdentifier]:
 def find_case_specific_words(text: str) -> frozenset[str]:
     """The identifiers, amounts, dates and addresses of a text: what belongs to one case and not to its kind."""
     return frozenset(word.strip(".-+").lower() for word in _CASE_DETAIL_PATTERN.findall(text))
-
-
-def is_duration(text: str) -> bool:
-    """Whether the text is an ISO 8601 duration of days and hours, which needs no source."""
-    return _DURATION_PATTERN.fullmatch(text) is not None
 
 
 def has_digit(text: str) -> bool:

@@ -202,10 +202,6 @@ class Mentions:
     times: tuple[TimeMention, ...]
     identifiers: tuple[WrittenIdentifier, ...]
 
-    @property
-    def zone(self) -> tzinfo | None:
-        return self.now.tzinfo
-
     @cached_property
     def numbers_by_value(self) -> Mapping[Number, Sequence[NumberMention]]:
         mentions_by_value: dict[Number, list[NumberMention]] = {}

@@ -102,13 +102,13 @@ def _is_text_mentioned(text: str, hints: ArgumentHints, mentions: Mentions) -> b
 
 
 def _is_written_number_mentioned(text: str, hints: ArgumentHints, mentions: Mentions) -> bool:
-    if (seconds := _read_duration(text)) is not None:
+    if (seconds := read_duration(text)) is not None:
         return _is_quantity_mentioned(Fraction(seconds), "time", mentions)
     number = read_number_text(text)
     return number is not None and any(_is_number_mentioned(value, hints, mentions, number) for value in number.values)
 
 
-def _read_duration(text: str) -> Decimal | None:
+def read_duration(text: str) -> Decimal | None:
     """The seconds of an ISO 8601 duration, ``PT1H30M``; None for any other text."""
     match = _ISO_DURATION_PATTERN.fullmatch(text) if text.startswith("P") and len(text) > 2 else None
     if match is None:
@@ -211,7 +211,7 @@ def _is_quantity_mentioned(amount: Fraction, measure: str, mentions: Mentions) -
 
 
 def _is_date_mentioned(text: str, mentions: Mentions) -> bool:
-    moment = read_machine_moment(text, mentions.zone)
+    moment = read_machine_moment(text, mentions.now.tzinfo)
     if moment is None:
         return _is_written_date_mentioned(text, mentions)
     has_day = moment.day is None or _is_day_mentioned(moment.day, mentions)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import takewhile
 
-from services.executor.core.figures.arguments import SOURCED_KINDS, ArgumentKind, kind_of_argument
+from services.executor.core.figures.arguments import RECORD_KINDS, ArgumentKind, kind_of_argument
 from services.executor.core.figures.dates import read_possible_dates
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.vocabulary import has_condition
@@ -47,7 +47,6 @@ _LOOKBACK_FROM_DAY = 500  # characters before a day
 _SAMPLE_EIGHT_DIGIT_DAY = 20261231  # eight digits that count as a day under a name such as ``until``
 _BATCH_WORDS = frozenset("batch bulk mass multi multiple many several".split())  # in a tool's name
 _FEWEST_LETTERS_OF_SHORT_VERB = 3  # of a verb that a tool's name shortens
-_NAMING_KINDS = SOURCED_KINDS - {ArgumentKind.AMOUNT}
 
 
 def find_conflicting_tool(change: CallToCheck) -> Iterator[CallFault]:
@@ -258,7 +257,7 @@ def _list_calls(change: CallToCheck) -> list[tuple[str, Collection[str]]]:
 
 def _list_naming_arguments(change: CallToCheck) -> list[ArgumentToCheck]:
     """The arguments that name a record."""
-    return [argument for argument in change.scalars if argument.kind in _NAMING_KINDS]
+    return [argument for argument in change.scalars if argument.kind in RECORD_KINDS]
 
 
 def _list_titles(arguments: Iterable[ArgumentToCheck], change: CallToCheck) -> Iterator[str]:

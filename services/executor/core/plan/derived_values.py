@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
-from services.executor.core.figures.arguments import ArgumentKind, ReadField, read_epoch
+from services.executor.core.figures.arguments import FIGURE_KINDS, ArgumentKind, ReadField, read_epoch
 from services.executor.core.figures.dates import read_compact_day, read_machine_moment, read_possible_dates
 from services.executor.core.figures.identifiers import has_digit
 from services.executor.core.figures.numbers import NumberMention, is_rounding_of, read_figure
@@ -196,12 +196,12 @@ class DerivedValues:
 
     def is_stated_share(self, argument: ArgumentToCheck, call: CallToCheck) -> bool:
         """Whether an amount or quantity is a share that the task states ("by a third") of a field of a named record."""
-        value, is_number = read_figure(argument.value), argument.kind in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY)
+        value, is_number = read_figure(argument.value), argument.kind in FIGURE_KINDS
         if not is_number or value is None or not self._stated_shares:
             return False
         figures = (read_figure(field.value) for field in call.fields.list_fields_of_records(call.texts))
         wholes = [Fraction(figure) for figure in figures if figure is not None]
-        return any(_is_share_of(value, whole, share) for whole in wholes for share in self._stated_shares)
+        return any(_is_rounded_share_of(value, whole, share) for whole in wholes for share in self._stated_shares)
 
     @cached_property
     def _stated_shares(self) -> tuple[Fraction, ...]:
@@ -243,6 +243,6 @@ def _read_length_of_stay(number: NumberMention, text: str) -> timedelta | None:
     return timedelta(days=int(number.values[0])) if is_of_nights else None
 
 
-def _is_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
+def _is_rounded_share_of(value: Decimal, whole: Fraction, share: Fraction) -> bool:
     """Whether the value is the share of the whole, the whole less the share, or the whole plus the share, rounded."""
     return any(is_rounding_of(value, rounded) for rounded in (whole * share, whole * (1 - share), whole * (1 + share)))

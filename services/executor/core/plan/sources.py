@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from services.executor.core.figures import trace
 from services.executor.core.figures.arguments import (
+    FIGURE_KINDS,
+    RECORD_KINDS,
     SOURCED_KINDS,
     ArgumentKind,
     DataOrText,
@@ -94,8 +96,6 @@ def build_known_sources(ctx: TurnContext, facts: Sequence[Fact], values: Sequenc
 
 
 _KINDS_THAT_A_PERSON_CHECKS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.ACCOUNT, ArgumentKind.RECIPIENT})
-_RECORD_KINDS = NAMING_KINDS | {ArgumentKind.ACCOUNT}
-_FIGURE_KINDS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY})
 _HIGHEST_SOURCELESS_NUMBER = 100  # a whole number up to here needs no source where it is no amount
 _ACCOUNT_TITLES = {ProtectedKind.IBAN: "account number", ProtectedKind.CARD: "card number"}
 _GROUP_SEPARATOR_PATTERN = re.compile(r"[ -]")
@@ -181,7 +181,7 @@ class SourceFinder:
             schema = tool.parameters.get(name, {})
             for leaf in () if any(referenced_calls(value)) else trace_argument(name, schema, value, self._sources):
                 hints = hints_of_argument(leaf.path, schema if "." not in leaf.path else {}, None)
-                numbers = _list_recorded_numbers(leaf.path, fields if leaf.kind in _FIGURE_KINDS else ())
+                numbers = _list_recorded_numbers(leaf.path, fields if leaf.kind in FIGURE_KINDS else ())
                 yield ArgumentToCheck(*leaf, argument_at(arguments, leaf.path), hints, tuple(numbers))
 
     def _find_unsourced_arguments(self, call: CallToCheck) -> Iterator[CallFault]:
@@ -202,7 +202,7 @@ class SourceFinder:
         Such a read shows whatever the model named. The user mentions a record by its id or name, and with it the
         records that it refers to.
         """
-        if argument.kind not in _RECORD_KINDS or argument.origin is not OriginKind.FACT:
+        if argument.kind not in RECORD_KINDS or argument.origin is not OriginKind.FACT:
             return False
         machine_refs = {fact.ref for fact in self._facts if fact.by_machine}
         data_origins = [origin for origin in argument.source_fields if origin.kind is not DataOrText.FREE_TEXT]

@@ -6,7 +6,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import product
 
-from services.executor.core.figures.arguments import ArgumentKind, kind_of_argument, may_hold_amount
+from services.executor.core.figures.arguments import FIGURE_KINDS, ArgumentKind, kind_of_argument, may_hold_amount
 from services.executor.core.figures.mentions import Mentions
 from services.executor.core.figures.numbers import Number, NumberMention, is_rounding_of, read_amount, read_figure
 from services.executor.core.figures.vocabulary import CLAUSE_END_PATTERN, PERCENT_UNIT
@@ -42,9 +42,6 @@ _DECREASE_VERB_PATTERN = re.compile(
     r"\b(?:lower\w*|reduc\w*|decreas\w*|cut\w*|drop\w*|less|down|senk\w*|verringer\w*|rédui\w*|baiss\w*|diminu\w*|baj[ea]\w*|"
     r"remov\w*|withdr\w*|deduct\w*|writ\w*\s+off|out\s+of|entn\w*|abschreib\w*)\b",
     re.IGNORECASE,
-)
-_INCREASE_OR_DECREASE_PATTERN = re.compile(
-    f"{_INCREASE_VERB_PATTERN.pattern}|{_DECREASE_VERB_PATTERN.pattern}", re.IGNORECASE
 )
 _REVERSAL_WORD_PATTERN = re.compile(  # or says no direction
     r"\b(?:undo\w*|revers\w*|restor\w*|back|mistaken?(?:ly)?|twice|less\s+than|(?:drop|cut)\w*\s+(?:off|open))\b",
@@ -106,7 +103,7 @@ def find_wrong_amounts(change: CallToCheck) -> Iterator[CallFault]:
     money = [mention for mention in figures if mention.money is not None]  # "50 euros for 88101"
     is_used = any(may_equal(mention, argument) for mention in money or figures for argument in change.scalars)
     for argument in change.scalars:
-        if argument.number is None or argument.kind not in (ArgumentKind.AMOUNT, ArgumentKind.QUANTITY):
+        if argument.number is None or argument.kind not in FIGURE_KINDS:
             continue
         if argument.kind is ArgumentKind.QUANTITY and argument.number in argument.recorded_numbers:
             continue  # the key of a row, ``position``, or a field that is kept
@@ -253,7 +250,7 @@ def _find_amount_over_limit(argument: ArgumentToCheck, part_mentions: Mentions) 
 def _find_wrong_sign(argument: ArgumentToCheck, change: CallToCheck) -> Iterator[CallFault]:
     """Yields a fault for a difference above 0 where the part lowers something, or below 0 where it raises something."""
     number, text = argument.number or 0, change.part_mentions.text
-    tool_has_direction = _INCREASE_OR_DECREASE_PATTERN.search(" ".join(words_of(change.tool.name))) is not None
+    tool_has_direction = any(_read_directions(" ".join(words_of(change.tool.name))))
     if (
         argument.origin != "task"
         or not argument.hints.is_signed

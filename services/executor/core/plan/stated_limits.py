@@ -5,7 +5,13 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from services.executor.core.figures import vocabulary
-from services.executor.core.figures.arguments import ArgumentKind, ReadField, is_minor_unit_name, kind_of_argument
+from services.executor.core.figures.arguments import (
+    FIGURE_KINDS,
+    ArgumentKind,
+    ReadField,
+    is_minor_unit_name,
+    kind_of_argument,
+)
 from services.executor.core.figures.numbers import NumberMention, read_figure
 from services.executor.core.plan.faults import CallFault, CallToCheck
 from services.executor.core.tools.classes import is_identifying_name
@@ -33,7 +39,6 @@ _WORD_FOR_REMAINDER_PATTERN = re.compile(  # or gone, or negated
     r"\b(?:not|no|remain\w*|left|after\w*|sold|used|verkauft|vendu|nicht|kein\w*|übrig|danach|pas|reste\w*|après)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_FIGURE_KINDS = frozenset({ArgumentKind.AMOUNT, ArgumentKind.QUANTITY})
 _PRONOUN_PATTERN = re.compile(r"\b(?:it|they|them|those|er|sie|es|il|elle|ils|elles)\b", re.IGNORECASE)
 
 
@@ -72,7 +77,7 @@ def find_unmet_stock_conditions(change: CallToCheck) -> Iterator[CallFault]:
     stock". The only number in the call is compared with the only one of its records that the condition names.
     """
     text, condition = change.part_mentions.text, _IF_ENOUGH_PATTERN.search(change.part_mentions.text)
-    figures = [scalar for scalar in change.scalars if scalar.kind in _FIGURE_KINDS]
+    figures = [scalar for scalar in change.scalars if scalar.kind in FIGURE_KINDS]
     amounts = [_read_amount(scalar.field_name, scalar.value) for scalar in figures if scalar.number is not None]
     if condition is None or len(amounts) != 1 or vocabulary.ALTERNATIVE_WORD_PATTERN.search(text):
         return

@@ -39,8 +39,9 @@ def _list_values_named_like_no_field(
     values: Sequence[NamedValue], view: CallView, constants: Container[str]
 ) -> Iterator[NamedValue]:
     """Yields the values that may be about the call and are named like no constant and no field of it or of a record."""
-    others = (value for value in values if value.name not in constants and _may_be_about_call(value, view))
-    yield from (value for value in others if not view.is_field_of_records(value.name))
+    for value in values:
+        if value.name not in constants and _may_be_about_call(value, view) and not view.is_field_of_records(value.name):
+            yield value
 
 
 def _may_be_about_call(value: NamedValue, view: CallView) -> bool:

@@ -196,11 +196,11 @@ def _find_values_by_alias(name: str, fields: Fields) -> list[FieldValue]:
     aliases = field_aliases(name)
     spellings = {singular_words(alias) for alias in aliases}
     values = [value for key, value in fields if singular_words(key) in spellings]
-    return [*filter(_may_be_amount, values)] if name == "amount" or "amount" in aliases else values
-
-
-def _may_be_amount(value: FieldValue) -> bool:
-    return isinstance(value, UnknownValue) or value is None or read_figure(value) is not None
+    if name != "amount" and "amount" not in aliases:
+        return values
+    return [
+        value for value in values if isinstance(value, UnknownValue) or value is None or read_figure(value) is not None
+    ]
 
 
 def _are_equal_values(value: FieldValue, first: FieldValue) -> bool:

@@ -6,7 +6,6 @@ from itertools import chain
 from typing import NamedTuple, TypeGuard
 
 from services.executor.core.figures.arguments import is_minor_unit_name
-from services.executor.core.figures.identifiers import is_duration
 from services.executor.core.figures.numbers import (
     find_tokens_with_digits,
     list_roundings,
@@ -14,6 +13,7 @@ from services.executor.core.figures.numbers import (
     normalize_token,
     read_figure,
 )
+from services.executor.core.figures.trace import read_duration
 from services.executor.core.figures.vocabulary import spaced_words
 from services.executor.core.reflect.documents import find_document_requests
 from services.executor.core.session.dossier import Dossier, Progress
@@ -122,7 +122,11 @@ def find_untraced_tokens(text: str, sources: FoundSources) -> tuple[str, ...]:
     found in cents counts in whole units, too, and so does the length of a list. Numbering and durations are left out.
     """
     numberings = {*_NUMBERING_PATTERN.findall(text)}
-    tokens = (token for token in find_tokens_with_digits(text) if not (token in numberings or is_duration(token)))
+    tokens = (
+        token
+        for token in find_tokens_with_digits(text)
+        if not (token in numberings or read_duration(token) is not None)
+    )
     return tuple(dict.fromkeys(token for token in tokens if sources.tokens.isdisjoint(_list_token_spellings(token))))
 
 
