@@ -45,35 +45,33 @@ class RecordLinks:
 
         steps = [node for node in self._graph.nodes if is_step(node.seen)]
         starts = [node for node in steps if node.seen.identity in anchor_identities]
-        by_reference = self._walk_links(starts, steps, is_wanted, self._list_object_ids_of_neighbours)
-        return by_reference or self._walk_links(starts, steps, is_wanted, self._list_object_ids_of_linked_nodes)
+        by_reference = self._walk_links(starts, steps, is_wanted, self._find_neighbours)
+        return by_reference or self._walk_links(starts, steps, is_wanted, self._find_linked_nodes)
 
     def _walk_links(
         self,
         nodes: list[GraphNode],
         remaining: list[GraphNode],
         is_wanted: Callable[[SeenRecord], bool],
-        find_linked_ids: Callable[[Sequence[GraphNode]], set[int]],
+        find_linked_nodes: Callable[[Sequence[GraphNode]], set[GraphNode]],
     ) -> list[SeenRecord]:
         """The wanted records that a walk along the links, from these nodes, meets first."""
         for _ in range(_MOST_LINKS + 1):
             if records := [node.seen for node in nodes if is_wanted(node.seen)]:
                 return records
-            met, linked_ids = set(nodes), find_linked_ids(nodes)
+            met, linked = set(nodes), find_linked_nodes(nodes)
             remaining = [node for node in remaining if node not in met]
-            nodes = [node for node in remaining if id(node) in linked_ids]
+            nodes = [node for node in remaining if node in linked]
         return []
 
-    def _list_object_ids_of_neighbours(self, nodes: Sequence[GraphNode]) -> set[int]:
-        linked = (set(map(id, self._graph.linked_records(node))) for node in nodes)
-        referring = (set(map(id, self._graph.referring_records(node))) for node in nodes)
-        return set[int]().union(*linked, *referring)
+    def _find_neighbours(self, nodes: Sequence[GraphNode]) -> set[GraphNode]:
+        graph = self._graph
+        return {other for node in nodes for other in (*graph.linked_records(node), *graph.referring_records(node))}
 
-    def _list_object_ids_of_linked_nodes(self, nodes: Sequence[GraphNode]) -> set[int]:
+    def _find_linked_nodes(self, nodes: Sequence[GraphNode]) -> set[GraphNode]:
+        """The records that are linked to these by a reference or an equal text."""
         texts = set[str]().union(*(_linking_texts(node.seen) for node in nodes))
-        return self._list_object_ids_of_neighbours(nodes) | {
-            id(node) for text in texts for node in self._nodes_by_text[text]
-        }
+        return self._find_neighbours(nodes).union(*(self._nodes_by_text[text] for text in texts))
 
     @cached_property
     def _nodes_by_text(self) -> Mapping[str, Sequence[GraphNode]]:

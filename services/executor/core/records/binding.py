@@ -7,6 +7,7 @@ nor to one that belongs to such a record. Where records disagree, or one was not
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import cached_property, lru_cache, partial
+from itertools import chain
 from typing import NamedTuple, cast
 
 from services.executor.core.figures.numbers import read_figure
@@ -69,7 +70,7 @@ class NamedRecords(NamedTuple):
     @property
     def mentioned(self) -> list[GraphNode]:
         """Every record whose identifier occurs anywhere in the call."""
-        return [*{id(node): node for _, nodes in self.matches for node in nodes}.values()]
+        return [*dict.fromkeys(node for _, nodes in self.matches for node in nodes)]
 
     @property
     def records(self) -> tuple[GraphNode, ...]:
@@ -119,32 +120,28 @@ def refs_of_reads_around(
     ``made``: earlier calls. If they are given, and none concerns a record around the call, the result is empty: a
     change of a customer may change the customer's mandates.
     """
-    nearby_by_object_id = _nodes_around_by_object_id(call, facts, keys)
-    if made is not None and not any(
-        _concerns_nearby_record(earlier, nearby_by_object_id, facts, keys) for earlier in made
-    ):
+    nearby_nodes = _find_nodes_around(call, facts, keys)
+    if made is not None and not any(_concerns_nearby_record(earlier, nearby_nodes, facts, keys) for earlier in made):
         return frozenset()
-    return frozenset(node.seen.fact.ref for node in nearby_by_object_id.values() if node.seen.is_of_single_answer)
+    return frozenset(node.seen.fact.ref for node in nearby_nodes if node.seen.is_of_single_answer)
 
 
 def _concerns_nearby_record(
-    call: PlannedCall, nearby_by_object_id: Mapping[int, GraphNode], facts: Sequence[Fact], keys: RecordKeys
+    call: PlannedCall, nearby_nodes: Set[GraphNode], facts: Sequence[Fact], keys: RecordKeys
 ) -> bool:
-    """Whether an earlier call shares a record with those around a later call (``nearby_by_object_id``), or names a
+    """Whether an earlier call shares a record with those around a later call (``nearby_nodes``), or names a
     record to which one of these refers.
     """
-    if not nearby_by_object_id.keys().isdisjoint(_nodes_around_by_object_id(call, facts, keys)):
+    if not nearby_nodes.isdisjoint(_find_nodes_around(call, facts, keys)):
         return True
     ids = build_call_view(call.tool, call.arguments, facts, keys).ids
-    return any(
-        reference.must_exist and reference.text in ids for reference in _references_of(nearby_by_object_id.values())
-    )
+    return any(reference.must_exist and reference.text in ids for reference in _references_of(nearby_nodes))
 
 
-def _nodes_around_by_object_id(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) -> dict[int, GraphNode]:
-    """The records around a call, those that it mentions and those beyond, keyed by ``id(node)``."""
+def _find_nodes_around(call: PlannedCall, facts: Sequence[Fact], keys: RecordKeys) -> frozenset[GraphNode]:
+    """The records around a call, those that it mentions and those beyond."""
     view = build_call_view(call.tool, call.arguments, facts, keys)
-    return {id(node): node for node in (*view.records_around, *view.mentioned, *view.more_distant_records)}
+    return frozenset((*view.records_around, *view.mentioned, *view.more_distant_records))
 
 
 def bind_fields(view: "CallView", names: Iterable[str] = ()) -> BoundFields:
@@ -264,11 +261,11 @@ class CallView:
         self._id_patterns = id_patterns.union(*(node.id_patterns for node in self.named.subjects)) - {""}
         self.ids = self.named.ids
         self._values_in_records: dict[tuple[str, bool], FieldValue] = {}
-        self._belongs_elsewhere: dict[int, bool] = {}  # by ``id`` of a record
+        self._belongs_elsewhere: dict[GraphNode, bool] = {}
         # Of a list of records, by its ``id`` and whether with nested fields; then by the records' kind.
         self._fields: dict[tuple[int, bool], dict[Noun, dict[str, FieldValue]]] = {}
         self.own = graph.add_parts(self.named.records)
-        self._own = {id(node) for node in self.own}
+        self._own = frozenset(self.own)
         self.mentioned = graph.add_parts(self.named.mentioned)
         self._levels = self._group_by_distance()
         self.records_around = [node for level in self._levels for node in level]
@@ -519,44 +516,39 @@ class CallView:
         levels, nearest_nodes = [subjects, others], [*subjects, *others]
         nodes_about_subjects = [node for subject in subjects for node in self._graph.referring_records(subject)]
         for step in range(_MOST_STEPS_FROM_CALLED_RECORD):
-            grouped_ids = {id(node) for level in levels for node in level}
-            named_by_fields = [
+            named_by_fields = dict.fromkeys(
                 node for near in nearest_nodes for node in self._graph.find_records_named_by_fields(near)
-            ]
+            )
             linked_nodes = (node for near in nearest_nodes for node in self._graph.linked_records(near))
             next_nodes = [*named_by_fields, *linked_nodes, *(nodes_about_subjects if step == 0 else ())]
-            new_nodes = {id(node): node for node in next_nodes if id(node) not in grouped_ids}
-            named_ids = {id(node) for node in named_by_fields}
-            may_give_field = partial(self._may_give_field, named_ids, is_first_step=step == 0)
-            nearest_nodes = [*filter(may_give_field, new_nodes.values())]
+            grouped = {*chain(*levels)}
+            new_nodes = [node for node in dict.fromkeys(next_nodes) if node not in grouped]
+            may_give_field = partial(self._may_give_field, named_by_fields.keys(), is_first_step=step == 0)
+            nearest_nodes = [*filter(may_give_field, new_nodes)]
             levels.append(self._graph.add_parts(nearest_nodes))
         return levels
 
-    def _may_give_field(self, named_ids: Set[int], node: GraphNode, *, is_first_step: bool) -> bool:
+    def _may_give_field(self, named_by_fields: Set[GraphNode], node: GraphNode, *, is_first_step: bool) -> bool:
         """Whether a record that the call does not name may give it a field: it is no other one of the called kind, nor
-        belongs to one (that is not asked of those that a named record's field names). ``named_ids``: ``id(node)`` of
-        the records that a field of a nearer record names.
+        belongs to one (that is not asked of those that a field of a nearer record names, ``named_by_fields``).
         """
-        is_named_by_field = id(node) in named_ids
+        is_named_by_field = node in named_by_fields
         if is_named_by_field and is_first_step:
             return not self._is_of_called_kind(node)
         return not self._belongs_to_other_record(node) and (is_named_by_field or not self.is_other_of_called_kind(node))
 
     def is_named_record(self, node: GraphNode) -> bool:
         """Whether the call names the record, or the record is a part of a named one."""
-        return id(node) in self._own
+        return node in self._own
 
     @cached_property
     def more_distant_records(self) -> list[GraphNode]:
         """At most forty records outside ``records_around``, none of the called kind, that refer to a record one step
         away or to a named one that is no subject. Their fields may trigger a rule, and never keep one from triggering.
         """
-        nodes_by_id: dict[int, GraphNode] = {}
-        for near in (*self._levels[1], *self._levels[2]):
-            nodes_by_id |= {id(node): node for node in self._graph.referring_records(near)}
-        ids_beyond = nodes_by_id.keys() - {id(node) for node in self.records_around}
-        nodes = (node for node_id, node in nodes_by_id.items() if node_id in ids_beyond)
-        free_nodes = (node for node in nodes if not self._belongs_to_other_record(node))
+        nearest, around = (*self._levels[1], *self._levels[2]), {*self.records_around}
+        nodes = dict.fromkeys(node for near in nearest for node in self._graph.referring_records(near))
+        free_nodes = (node for node in nodes if node not in around and not self._belongs_to_other_record(node))
         return [node for node in free_nodes if not self.is_other_of_called_kind(node)][:_MOST_UNLINKED_RECORDS]
 
     def references_to_read(self, names: Mapping[str, bool]) -> Iterator[RecordReference]:
@@ -715,14 +707,14 @@ class CallView:
         """Whether it is another record of the called kind, refers to one, was read by its id, or stands in one."""
         if self.is_named_record(node):
             return False
-        if id(node) not in self._belongs_elsewhere:
+        if node not in self._belongs_elsewhere:
             references = (*node.references, *node.read_arguments)
             belongs_elsewhere = self._is_of_called_kind(node) or any(map(self._refers_to_other_record, references))
             outer = self._graph.enclosing_record(node)
             if outer is not None and not self.is_named_record(outer):
                 belongs_elsewhere |= self._belongs_to_other_record(outer) or self.is_other_of_called_kind(outer)
-            self._belongs_elsewhere[id(node)] = belongs_elsewhere
-        return self._belongs_elsewhere[id(node)]
+            self._belongs_elsewhere[node] = belongs_elsewhere
+        return self._belongs_elsewhere[node]
 
     def _refers_to_other_record(self, reference: RecordReference) -> bool:
         """Whether the reference is to a record of the called kind that the call does not name."""
@@ -787,7 +779,6 @@ def _drop_records_with_equal_fields(nodes: Iterable[GraphNode]) -> list[GraphNod
 def _prefer_records_named_by_own_id(matches: _Matches) -> list[GraphNode]:
     """The matched records, each once. If some are named by an id of their own kind, only these count of that kind."""
     pairs = [(reference, node) for reference, nodes in matches for node in nodes]
-    by_own_id = [node for reference, node in pairs if reference.is_id and are_same_kind(reference.noun, node.kind)]
-    own_ids, kinds = {id(node) for node in by_own_id}, [node.kind for node in by_own_id]
-    unique_nodes = {id(node): node for _, node in pairs}
-    return [node for key, node in unique_nodes.items() if key in own_ids or not is_of_any_kind(node.kind, kinds)]
+    by_own_id = {node for reference, node in pairs if reference.is_id and are_same_kind(reference.noun, node.kind)}
+    kinds, unique_nodes = [node.kind for node in by_own_id], dict.fromkeys(node for _, node in pairs)
+    return [node for node in unique_nodes if node in by_own_id or not is_of_any_kind(node.kind, kinds)]

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import chain
 
 from services.executor.core.figures.numbers import looks_like_id_text
 from services.executor.core.records.seen_records import (
@@ -167,7 +168,7 @@ class RecordGraph:
 
     def referring_records(self, node: GraphNode) -> Sequence[GraphNode]:
         """The records that refer to the node, and those shown by reads that were asked with it."""
-        return self._referring_nodes.get(id(node), ())
+        return self._referring_nodes.get(node, ())
 
     def reachable_identities(self, named: Set[tuple[str, ...]]) -> Set[tuple[str, ...]]:
         """The identities in ``named``, and those of the records at most two steps away: they are referred to, contain
@@ -204,12 +205,12 @@ class RecordGraph:
         return linked_ids
 
     @cached_property
-    def _referring_nodes(self) -> dict[int, list[GraphNode]]:
-        referring_nodes: dict[int, list[GraphNode]] = {}
+    def _referring_nodes(self) -> dict[GraphNode, list[GraphNode]]:
+        referring_nodes: dict[GraphNode, list[GraphNode]] = {}
         for node in self.nodes:
             matches = map(self.find_referenced_records, (*node.references, *node.read_arguments))
-            for node_id in dict.fromkeys(id(other) for nodes in matches for other in nodes):
-                referring_nodes.setdefault(node_id, []).append(node)
+            for other in dict.fromkeys(chain.from_iterable(matches)):
+                referring_nodes.setdefault(other, []).append(node)
         return referring_nodes
 
     @cached_property
