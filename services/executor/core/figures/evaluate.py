@@ -301,10 +301,8 @@ def _format_group_result(result: OperationResult) -> Json:
 
 
 def _write_notes_on_value(columns: Sequence[ListColumn], value: NamedValue, sources: OperandSources) -> list[str]:
-    notes = []
-    for column in columns:
-        if column.missing:
-            notes.append(f"{column.missing} rows have nothing in {column.operand_text} and are left out")
+    with_gaps = (column for column in columns if column.missing)
+    notes = [f"{column.missing} rows have nothing in {column.operand_text} and are left out" for column in with_gaps]
     lists = [column for column in columns if column.is_list]
     refs = dict.fromkeys(column.operand.ref for column in lists if column.operand.source == "result")
     facts = map(sources.find_fact, refs)

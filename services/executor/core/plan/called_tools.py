@@ -277,11 +277,8 @@ def _has_stated_value(change: CallToCheck, stems: Collection[str], other: Tool |
     values_of_others = {value for values in calls_of_others for value in values}
     for argument in change.scalars:
         name = argument.field_name
-        if (
-            argument.kind is ArgumentKind.FREE_TEXT
-            or classes.is_identifying_name(name)
-            or argument.text in values_of_others
-        ):
+        is_value = argument.kind is not ArgumentKind.FREE_TEXT and not classes.is_identifying_name(name)
+        if not is_value or argument.text in values_of_others:
             continue
         words = words_of(name if isinstance(argument.value, bool) else argument.text)
         is_stated = argument.origin == "task" or (words and all(stem(word) in stems for word in words))

@@ -202,10 +202,8 @@ class PlanClosing:
         if not reasons:
             return ()
         used_names = {origin.ref for call in plan.every_call for origin in call.origins if origin.source == "value"}
-        for value in dossier.values:
-            if value.figure or value.made_by or value.kind == "boolean":
-                used_names.add(value.name)
-        used_names |= _find_values_in_texts(self._ctx, dossier.values, plan)
+        decisive = (value for value in dossier.values if value.figure or value.made_by or value.kind == "boolean")
+        used_names |= {value.name for value in decisive} | _find_values_in_texts(self._ctx, dossier.values, plan)
         was_outdated = any(self._ctx.journal.get(OUTDATED_PLAN_KEY.format(made.round)) for made in dossier.every_plan)
         if problems := [reason for name, reason in reasons.items() if name in used_names or not was_outdated]:
             raise Failed(f"the audit of the plan's figures is not clean, so nothing was written: {'; '.join(problems)}")

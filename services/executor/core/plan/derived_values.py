@@ -174,12 +174,8 @@ class DerivedValues:
         """The last day of each period that a text gives by length and first day: "for a week from 1 April"."""
         last_days: set[date] = set()
         for text in self._sources.texts:
-            terms = (
-                number for number in text.numbers if number.unit is not None and number.unit.name in _DAYS_BY_TERM_UNIT
-            )
-            lengths = {
-                value * _DAYS_BY_TERM_UNIT[term.unit.name] for term in terms if term.unit for value in term.values
-            }
+            terms = ((term, _DAYS_BY_TERM_UNIT.get(term.unit.name if term.unit else "", 0)) for term in text.numbers)
+            lengths = {value * days for term, days in terms for value in term.values}
             for length in lengths:
                 if length == int(length) and 0 < length <= _LONGEST_TERM_DAYS:
                     span = timedelta(days=int(length) - 1)

@@ -71,11 +71,8 @@ class FreeTexts:
 
         It is accepted where the user refers to that text as the source, or the tenant trusts the field.
         """
-        if (
-            leaf.kind not in SOURCED_KINDS
-            or not leaf.is_only_in_free_text
-            or self.has_allowed_origin(leaf.source_fields)
-        ):
+        has_source = not leaf.is_only_in_free_text or self.has_allowed_origin(leaf.source_fields)
+        if has_source or leaf.kind not in SOURCED_KINDS:
             return ""
         return (
             f"{leaf.path} ({leaf.kind}) stands only in a text that somebody wrote "

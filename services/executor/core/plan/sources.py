@@ -348,12 +348,8 @@ class SourceFinder:
         for number in sorted(numbers, key=lambda mention: (mention.start, -mention.end)):
             is_outermost = number.end > end_reached  # "5 euros" lies within "5 euros and 20 cents"
             end_reached = max(end_reached, number.end)
-            if (
-                is_outermost
-                and number.money is not None
-                and any(number.values)
-                and _MONEY_WORD_PATTERN.search(number.text)
-            ):
+            is_money = number.money is not None and any(number.values)
+            if is_outermost and is_money and _MONEY_WORD_PATTERN.search(number.text):
                 money.setdefault(number.text, number)
         for number in islice(money.values(), _MOST_AMOUNTS_OF_TEXT):
             size = 10 ** minor_unit_places(number.money)

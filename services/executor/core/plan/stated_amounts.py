@@ -251,12 +251,8 @@ def _find_wrong_sign(argument: ArgumentToCheck, change: CallToCheck) -> Iterator
     """Yields a fault for a difference above 0 where the part lowers something, or below 0 where it raises something."""
     number, text = argument.number or 0, change.part_mentions.text
     tool_has_direction = any(_read_directions(" ".join(words_of(change.tool.name))))
-    if (
-        argument.origin != "task"
-        or not argument.hints.is_signed
-        or tool_has_direction
-        or _REVERSAL_WORD_PATTERN.search(text)
-    ):
+    is_signed = argument.origin == "task" and argument.hints.is_signed
+    if not is_signed or tool_has_direction or _REVERSAL_WORD_PATTERN.search(text):
         return
     is_up, is_down = _read_directions(text)
     if is_up != is_down and (number < 0) != is_down:
@@ -267,14 +263,10 @@ def _find_wrong_difference(argument: ArgumentToCheck, change: CallToCheck) -> It
     """Yields a fault for a new value that is not the recorded one moved as stated: 90 "raised by 5" is 95."""
     number, mentions = argument.number, change.part_mentions
     is_up, is_down = _read_directions(mentions.text)
-    if (
-        number is None
-        or not argument.recorded_numbers
-        or not (is_up or is_down)
-        or _ROUNDING_WORD_PATTERN.search(mentions.text)
-    ):
+    is_edit = words_of_tool(change.tool.name).verb in EDIT_VERBS
+    if number is None or not (argument.recorded_numbers and is_edit and (is_up or is_down)):
         return
-    if words_of_tool(change.tool.name).verb not in EDIT_VERBS:
+    if _ROUNDING_WORD_PATTERN.search(mentions.text):
         return
     if any(number in mention.values and _is_new_value(mention, mentions.text) for mention in mentions.numbers):
         return

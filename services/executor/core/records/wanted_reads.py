@@ -97,15 +97,11 @@ def _propose_reads_by_noun(call: PlannedCall, reference: RecordReference, toolbo
     exact = sorted(fitting, key=lambda tool: (nouns[tool.name] != kind, len(nouns[tool.name]), tool.name))
     declared = [tool for tool in readers if seen_records.are_same_kind(kind, keys.kind_shown_by(tool.name))]
     for tools in (declared, *([tool] for tool in exact)):
-        id_arguments = ((tool, _find_id_argument(tool, kind, reference.key, keys)) for tool in tools)
-        named = (
-            (tool, name, convert_to_schema_type(reference.value, tool.parameters.get(name, {})))
-            for tool, name in id_arguments
-            if name
-        )
-        reads = [ReadCall(tool, {name: value}) for tool, name, value in named]
-        if reads:
-            return reads
+        id_arguments = [(tool, _find_id_argument(tool, kind, reference.key, keys)) for tool in tools]
+        schemas = [(tool, name, tool.parameters.get(name, {})) for tool, name in id_arguments if name]
+        if schemas:
+            value = reference.value
+            return [ReadCall(tool, {name: convert_to_schema_type(value, schema)}) for tool, name, schema in schemas]
     return [ReadCall(tool, {}) for tool in exact if not tool.required][:1]
 
 

@@ -245,11 +245,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
     """Stores the call's entry as ``SENDING`` before it is sent; what is known of earlier attempts stays in it."""
     ctx, _, plan, call, _ = prepared.write
     open_seconds, entry_before = ctx.limits.tool_seconds + ctx.limits.settle_margin_seconds, prepared.entry
-    was_archived = (
-        entry_before is not None
-        and bool(entry_before.earlier)
-        and entry_before.earlier[-1].number == entry_before.attempt
-    )
+    archived_numbers = [attempt.number for attempt in entry_before.earlier] if entry_before else []
     entry = LedgerEntry(
         key=ledger.compute_ledger_key(plan, call),
         call=call,
@@ -263,7 +259,7 @@ async def _store_intent(prepared: PreparedCall) -> LedgerEntry:
         decide_hours=ctx.tenant.approval_hours,
         is_replanned=_is_replanned(prepared.write),
         compensates=next((other.call_id for other in plan.calls if other.compensation == call), None),
-        attempt=entry_before.attempt + int(was_archived) if entry_before else 1,
+        attempt=entry_before.attempt + int(entry_before.attempt in archived_numbers[-1:]) if entry_before else 1,
         earlier=entry_before.earlier if entry_before else (),
         resolutions=entry_before.resolutions if entry_before else (),
         agent=entry_before.agent if entry_before else None,
